@@ -1,0 +1,139 @@
+# Shared by scripts/up and scripts/test. Sourced, never run.
+# Every step prints one line with the time it took, asks nothing, and does nothing when nothing is missing.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+LOG_DIR="$ROOT/.setup-log"
+
+now_ms() { date +%s%3N; }
+
+# step TITLE COMMAND...: runs the command with its output kept in a file, shows that file when it fails.
+step() {
+  local title=$1; shift
+  local started log
+  started=$(now_ms)
+  mkdir -p "$LOG_DIR"
+  log="$LOG_DIR/$(tr -cs 'a-zA-Z0-9' '-' <<<"$title" | tr '[:upper:]' '[:lower:]').log"
+  if "$@" >"$log" 2>&1; then
+    printf '  ok    %-44s %6d ms%s\n' "$title" $(($(now_ms) - started)) "${STEP_NOTE:+  ($STEP_NOTE)}"
+    STEP_NOTE=
+    return 0
+  fi
+  printf '  FAIL  %-44s %6d ms\n\n' "$title" $(($(now_ms) - started))
+  tail -n 60 "$log"
+  printf '\n%s failed. The whole output is in %s\n' "$title" "$log"
+  return 1
+}
+
+# hash_of PATH...: one hash over the names and contents of the files below the paths.
+hash_of() {
+  (cd "$ROOT" && find "$@" -type f -not -path '*/build/*' -print0 2>/dev/null | LC_ALL=C sort -z | xargs -0r sha256sum; node --version) |
+    sha256sum | cut -d' ' -f1
+}
+
+# unchanged STAMP HASH: true when the stamp file holds this hash.
+unchanged() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }
+
+missing_packages() {
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || printf '%s ' "$package"
+  done
+}
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
+
+units_of() {
+  dpkg-query -L "$@" 2>/dev/null | grep -E '^(/usr)?/lib/systemd/system/[^/]+\.(service|socket|timer)$|^/etc/init\.d/[^/]+$' || true
+}
+
+# Installs Debian packages without starting their services, now or at the next boot.
+# The services belong to the system; Trunkline starts its own processes with its own directories and ports.
+install_packages() {
+  local packages=("$@") policy=/usr/sbin/policy-rc.d wrote_policy=0 unit name status=0
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null && as_root chmod 0755 "$policy"
+    wrote_policy=1
+    # shellcheck disable=SC2064
+    trap "as_root rm -f $policy" EXIT
+  fi
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q || true
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}" || status=$?
+  if [ "$wrote_policy" = 1 ]; then as_root rm -f "$policy"; trap - EXIT; fi
+  [ "$status" = 0 ] || return "$status"
+  units_of "${packages[@]}" | while read -r unit; do
+    name=$(basename "$unit")
+    if command -v systemctl >/dev/null && [[ $unit == *systemd* ]]; then
+      as_root systemctl disable "$name" || true
+    elif [[ $unit == /etc/init.d/* ]]; then
+      as_root update-rc.d "$name" disable || true
+    fi
+  done
+}
+
+ensure_packages() {
+  local missing
+  missing=$(missing_packages "$@")
+  [ -n "$missing" ] || { STEP_NOTE="nothing missing"; step "Debian packages" true; return; }
+  if ! command -v apt-get >/dev/null; then
+    printf 'This machine has no apt-get. Install the equivalents of these Debian packages and start again:\n  %s\n' "$missing"
+    return 1
+  fi
+  if [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
+    printf 'Debian packages are missing and sudo would ask for a password. Run this once, then start again:\n\n  sudo %s/scripts/install-packages %s\n\n' "$ROOT" "$missing"
+    return 1
+  fi
+  STEP_NOTE="installed: $missing"
+  # shellcheck disable=SC2086
+  step "Debian packages" install_packages $missing
+}
+
+ensure_node() {
+  local major
+  if ! command -v node >/dev/null; then echo 'Node.js is not installed: Trunkline needs version 20.20 or newer (below 25).'; return 1; fi
+  major=$(node -p 'const [a,b]=process.versions.node.split(".").map(Number); (a===20?b>=20:a>20&&a<25)?"ok":"bad"')
+  [ "$major" = ok ] || { echo "Node.js $(node --version) is not supported: Trunkline needs 20.20 or newer, below 25."; return 1; }
+}
+
+ensure_npm_packages() {
+  local stamp="$ROOT/node_modules/.trunkline-lock" hash
+  hash=$(hash_of package.json package-lock.json .npmrc)
+  if unchanged "$stamp" "$hash"; then STEP_NOTE="unchanged"; step "npm packages" true; return; fi
+  step "npm packages" npm --prefix "$ROOT" ci --no-fund --no-audit --loglevel=error && printf '%s' "$hash" >"$stamp"
+}
+
+# Named node-gyp inputs: the addon's sources, the Node version, the libsrtp version.
+ensure_native() {
+  local stamp="$ROOT/native/build/.hash" hash
+  hash=$(hash_of native; dpkg-query -W -f='${Version}' libsrtp2-dev 2>/dev/null)
+  hash=$(tr -d '\n' <<<"$hash")
+  if unchanged "$stamp" "$hash"; then STEP_NOTE="unchanged"; step "native addon" true; return; fi
+  step "native addon" build_native && printf '%s' "$hash" >"$stamp"
+}
+
+build_native() {
+  local prefix nodedir=()
+  # process.execPath, not process.config: a distribution's build prefix need not be where it is installed.
+  prefix=$(node -p 'require("path").resolve(process.execPath, "../..")')
+  [ -f "$prefix/include/node/node_api.h" ] && nodedir=("--nodedir=$prefix")
+  (cd "$ROOT/native" && node "$ROOT/node_modules/node-gyp/bin/node-gyp.js" rebuild --silent "${nodedir[@]}")
+}
+
+ensure_build() {
+  local stamp="$ROOT/dist/.hash" hash
+  hash=$(hash_of src tsconfig.json tsconfig.build.json package-lock.json)
+  if unchanged "$stamp" "$hash"; then STEP_NOTE="unchanged"; step "TypeScript build" true; return; fi
+  step "TypeScript build" build_typescript && printf '%s' "$hash" >"$stamp"
+}
+
+build_typescript() {
+  rm -rf "$ROOT/dist"
+  (cd "$ROOT" && node node_modules/typescript/bin/tsc -p tsconfig.build.json) || return 1
+  # Lua scripts are read beside the compiled file that names them.
+  (cd "$ROOT/src" && find . -name '*.lua' -exec cp --parents {} "$ROOT/dist/" \;)
+  chmod +x "$ROOT/dist/cli/main.js"
+  # `npx trunkline` in the checkout finds the command here.
+  ln -sf ../../dist/cli/main.js "$ROOT/node_modules/.bin/trunkline"
+}
+
+RUNTIME_PACKAGES=(redis-server rtpengine-daemon libsrtp2-dev espeak-ng openssl g++ make python3 pkg-config)
+TEST_PACKAGES=(sip-tester stunnel4 baresip chromium)

@@ -1,0 +1,60 @@
+import type { PronunciationEntry } from './records.js';
+
+export type AudioCodec = 'PCMU' | 'PCMA';
+
+/** Where the far side of a media leg receives. */
+export interface MediaAddress {
+  readonly address: string;
+  readonly rtpPort: number;
+  readonly rtcpPort: number;
+}
+
+/** Keys of one SRTP leg, AES_CM_128_HMAC_SHA1_80: 16 bytes of master key and 14 of master salt each. */
+export interface SrtpKeys {
+  readonly send: Uint8Array;
+  readonly receive: Uint8Array;
+}
+
+/** What the built-in agent says and how. */
+export interface TestLineSettings {
+  readonly firstSentence: string;
+  /** A language code of the product (`ENG`), mapped to a voice by the speech module. */
+  readonly language: string;
+  readonly pronunciationGuide: readonly PronunciationEntry[];
+}
+
+/** One media leg between rtpengine and the endpoint. */
+export interface LegDescription {
+  readonly callId: string;
+  readonly remote: MediaAddress;
+  readonly codec: AudioCodec;
+  /** Payload type of telephone-event/8000 in both directions; `null`: not negotiated. */
+  readonly telephoneEventPayloadType: number | null;
+  /** `null`: plain RTP. */
+  readonly srtp: SrtpKeys | null;
+  readonly agent: TestLineSettings;
+}
+
+/** What one leg saw by the time it closed. Times are milliseconds after `start`; packet counts are RTP packets. */
+export interface LegFigures {
+  readonly packetsSent: number;
+  readonly packetsReceived: number;
+  readonly packetsLost: number;
+  /** RFC 3550 §6.4.1 interarrival jitter, in milliseconds. */
+  readonly jitterMs: number;
+  /** From RTCP; `null`: no report came. */
+  readonly roundTripMs: number | null;
+  readonly firstAudioMs: number | null;
+  readonly digits: number;
+}
+
+/** What a leg tells the call that owns it. */
+export type LegEvent =
+  /** The first RTP packet of the caller arrived. */
+  | { readonly type: 'media-started' }
+  /** One key press, reported once. Event codes of RFC 4733 §3.2: 0-9, 10 `*`, 11 `#`, 12-15 A-D. */
+  | { readonly type: 'digit'; readonly event: number; readonly durationMs: number }
+  /** The agent ends the call. */
+  | { readonly type: 'agent-hangup' }
+  /** No packet from the caller for the configured time, not while held. */
+  | { readonly type: 'media-timeout' };

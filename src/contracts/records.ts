@@ -1,0 +1,84 @@
+import type { E164 } from './e164.js';
+
+/** `required`: a call without SRTP is refused. `optional`: plain RTP is accepted too. */
+export type MediaEncryption = 'required' | 'optional';
+
+/** What a number's owner set for calls that come in on it. */
+export interface InboundOptions {
+  /** CIDR blocks or addresses that INVITEs may come from; empty: any. */
+  readonly allowed_sources: readonly string[];
+  /** `null`: no limit. */
+  readonly max_concurrent_calls: number | null;
+  /** `null`: no limit. */
+  readonly max_calls_per_second: number | null;
+  readonly media_encryption: MediaEncryption;
+}
+
+export const DEFAULT_INBOUND_OPTIONS: InboundOptions = {
+  allowed_sources: [],
+  max_concurrent_calls: null,
+  max_calls_per_second: null,
+  media_encryption: 'required',
+};
+
+/** The SIP configuration of one number, as it is stored and as `GET /sip` returns it. */
+export interface NumberRecord {
+  /** `IN-` and a UUID. */
+  readonly inbound_id: string;
+  readonly phone_number: E164;
+  readonly org_id: string;
+  /** `null`: not attached inbound. `agent_id: null` is the built-in test line. */
+  readonly inbound: { readonly agent_id: string | null; readonly options: InboundOptions } | null;
+  /** `null`: not attached outbound. */
+  readonly outbound: { readonly sip_endpoint: string } | null;
+  /** ISO 8601. */
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface OrgRecord {
+  /** UUID. */
+  readonly org_id: string;
+  readonly name: string;
+  /** The SIP entitlement. */
+  readonly sip_enabled: boolean;
+  readonly disabled: boolean;
+  /** Calls in progress over all the organization's numbers; `null`: no limit. */
+  readonly max_concurrent_calls: number | null;
+  /** Signs webhooks. Never shown by the API. */
+  readonly webhook_secret: string;
+  readonly created_at: string;
+}
+
+/** One entry of an agent's pronunciation guide (web agent settings, §2.4). */
+export interface PronunciationEntry {
+  readonly word: string;
+  readonly pronunciation: string;
+  readonly case_sensitive: boolean;
+  readonly spaced: boolean;
+}
+
+/** The stored agent: as much of the settings as the built-in test line needs; the control API adds the rest. */
+export interface AgentRecord {
+  /** UUID. */
+  readonly agent_id: string;
+  readonly org_id: string;
+  readonly name: string;
+  /** `null`: the built-in greeting. */
+  readonly first_sentence: string | null;
+  /** `ENG` and the like. */
+  readonly language: string;
+  readonly pronunciation_guide: readonly PronunciationEntry[];
+  /** Minutes. */
+  readonly max_duration: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** Everything that one INVITE needs to know, read in one round trip. */
+export interface Route {
+  readonly number: NumberRecord;
+  readonly org: OrgRecord;
+  /** `null`: the built-in test line with its defaults. */
+  readonly agent: AgentRecord | null;
+}

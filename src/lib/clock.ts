@@ -1,0 +1,17 @@
+/** Cancels a timer. Calling it twice, or after the timer fired, does nothing. */
+export type CancelTimer = () => void;
+
+/** Time as everything in the product sees it: injected, so that tests run in virtual time. */
+export interface Clock {
+  /** Monotonic milliseconds, with a fraction; only differences mean anything. */
+  nowMs(): number;
+  /** Milliseconds since the Unix epoch, for records and logs. */
+  wallMs(): number;
+  /** Calls `fire` once, `delayMs` from now (0 or more). */
+  setTimer(delayMs: number, fire: () => void): CancelTimer;
+}
+
+/** ISO 8601 text of the clock's wall time, in UTC with milliseconds. */
+export function isoNow(clock: Clock): string {
+  return new Date(clock.wallMs()).toISOString();
+}
