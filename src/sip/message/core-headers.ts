@@ -1,0 +1,65 @@
+import { err, ok, type Result } from '../../lib/result.js';
+import { getHeader, splitList, type SipMessage } from './message.js';
+import { parseNameAddr } from './name-addr.js';
+import { parseVia, type Via } from './via.js';
+
+/** The headers that every message must have (RFC 3261 §8.1.1), read once. */
+export interface CoreHeaders {
+  readonly topVia: Via;
+  readonly callId: string;
+  readonly cseq: { readonly number: number; readonly method: string };
+  readonly from: string;
+  readonly fromTag: string | undefined;
+  readonly to: string;
+  readonly toTag: string | undefined;
+}
+
+/** Reads and checks them. The error is a sentence for the 400's reason phrase. */
+export function readCoreHeaders(message: SipMessage): Result<CoreHeaders, string> {
+  const seen = countOnce(message);
+  if (seen !== null) return err(seen);
+  const viaText = getHeader(message, 'via');
+  if (viaText === undefined) return err('Missing Via Header');
+  const topVia = parseVia(splitList(viaText)[0] ?? '');
+  if (topVia === undefined) return err('Bad Via Header');
+  const callId = getHeader(message, 'call-id');
+  if (callId === undefined || callId === '') return err('Missing Call-ID Header');
+  if (/\s/.test(callId)) return err('Bad Call-ID Header');
+  const cseq = parseCSeq(getHeader(message, 'cseq'));
+  if (cseq === undefined) return err('Bad CSeq Header');
+  if (message.kind === 'request' && cseq.method !== message.method) return err('CSeq Method Mismatch');
+  const from = getHeader(message, 'from');
+  const to = getHeader(message, 'to');
+  if (from === undefined) return err('Missing From Header');
+  if (to === undefined) return err('Missing To Header');
+  const fromAddr = parseNameAddr(from);
+  const toAddr = parseNameAddr(to);
+  if (fromAddr === undefined) return err('Bad From Header');
+  if (toAddr === undefined) return err('Bad To Header');
+  return ok({ topVia, callId, cseq, from, fromTag: nonEmpty(fromAddr.params.get('tag')), to, toTag: nonEmpty(toAddr.params.get('tag')) });
+}
+
+const SINGLE = new Set(['call-id', 'cseq', 'from', 'to', 'max-forwards', 'content-length']);
+
+/** RFC 4475 §3.3.8: several values of a header that has one are an error, not a choice. */
+function countOnce(message: SipMessage): string | null {
+  let mask = '';
+  for (const { id } of message.headers) {
+    if (!SINGLE.has(id)) continue;
+    if (mask.includes(`|${id}|`)) return `Multiple ${id} Headers`;
+    mask += `|${id}|`;
+  }
+  return null;
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text;
+}
+
+/** RFC 3261 §8.1.1.5: the number is below 2^31. */
+export function parseCSeq(text: string | undefined): { number: number; method: string } | undefined {
+  const match = /^(\d{1,10})\s+([\w.!%*+`'~-]+)$/.exec(text ?? '');
+  if (match === null) return undefined;
+  const number = Number(match[1]);
+  return number < 2 ** 31 ? { number, method: match[2] ?? '' } : undefined;
+}

@@ -1,0 +1,100 @@
+import { canonicalHeaderName, headerId } from './header-name.js';
+
+/**
+ * SIP text is kept as "byte strings": each character is one byte of the wire (latin1), so that a message passes through
+ * unchanged whatever its encoding, its length is its size in bytes, and V8 stores it in one byte a character.
+ * Use `fromUtf8` / `toUtf8` where a person's text enters or leaves.
+ */
+export interface Header {
+  /** Long form in lower case. */
+  readonly id: string;
+  /** Unfolded and trimmed. */
+  readonly value: string;
+  /** The line as received, folds included, without its last CRLF. */
+  readonly line: string;
+}
+
+export interface SipRequest {
+  readonly kind: 'request';
+  readonly method: string;
+  readonly uri: string;
+  readonly headers: readonly Header[];
+  readonly body: string;
+}
+
+export interface SipResponse {
+  readonly kind: 'response';
+  readonly status: number;
+  readonly reason: string;
+  readonly headers: readonly Header[];
+  readonly body: string;
+}
+
+export type SipMessage = SipRequest | SipResponse;
+
+type WithHeaders = Pick<SipMessage, 'headers'>;
+
+/** Makes a header under its usual spelling. */
+export function header(name: string, value: string): Header {
+  const id = headerId(name);
+  return { id, value, line: `${canonicalHeaderName(id)}: ${value}` };
+}
+
+/** The first value of a header, or `undefined`. `id` is the long form in lower case. */
+export function getHeader(message: WithHeaders, id: string): string | undefined {
+  for (const candidate of message.headers) if (candidate.id === id) return candidate.value;
+  return undefined;
+}
+
+/** The values of every line with this name, not split at commas. */
+export function getHeaders(message: WithHeaders, id: string): string[] {
+  const values: string[] = [];
+  for (const candidate of message.headers) if (candidate.id === id) values.push(candidate.value);
+  return values;
+}
+
+/** Every value of a header that may be repeated or hold a comma-separated list, in order. */
+export function getList(message: WithHeaders, id: string): string[] {
+  const values: string[] = [];
+  for (const candidate of message.headers) if (candidate.id === id) values.push(...splitList(candidate.value));
+  return values;
+}
+
+/** Whether a list of option tags (Supported, Require, …) holds one; case-insensitive. */
+export function hasOption(message: WithHeaders, id: string, option: string): boolean {
+  return getList(message, id).some((value) => value.toLowerCase() === option);
+}
+
+/** Splits at commas that stand outside quoted strings and angle brackets (RFC 3261 §7.3.1). */
+export function splitList(text: string): string[] {
+  if (!text.includes(',')) return text === '' ? [] : [text];
+  const parts: string[] = [];
+  let start = 0;
+  let quoted = false;
+  let angle = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const char = text[index];
+    if (quoted) {
+      if (char === '\\') index += 1;
+      else if (char === '"') quoted = false;
+    } else if (char === '"') quoted = true;
+    else if (char === '<') angle = true;
+    else if (char === '>') angle = false;
+    else if (char === ',' && !angle) {
+      parts.push(text.slice(start, index).trim());
+      start = index + 1;
+    }
+  }
+  parts.push(text.slice(start).trim());
+  return parts.filter((part) => part !== '');
+}
+
+/** A person's text as a byte string. */
+export function fromUtf8(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1');
+}
+
+/** A byte string as a person's text. */
+export function toUtf8(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}

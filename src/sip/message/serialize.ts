@@ -1,0 +1,31 @@
+import type { Header, SipMessage } from './message.js';
+
+export function startLine(message: SipMessage): string {
+  return message.kind === 'request'
+    ? `${message.method} ${message.uri} SIP/2.0`
+    : `SIP/2.0 ${String(message.status)} ${message.reason}`;
+}
+
+/** The message as a byte string. Content-Length is always the body's real size, in the place where the message has it, or last. */
+export function serialize(message: SipMessage): string {
+  let text = `${startLine(message)}\r\n`;
+  let counted = false;
+  for (const line of message.headers) {
+    if (line.id === 'content-length') {
+      if (counted) continue;
+      counted = true;
+      text += Number(line.value) === message.body.length ? `${line.line}\r\n` : `Content-Length: ${message.body.length}\r\n`;
+      continue;
+    }
+    text += `${line.line}\r\n`;
+  }
+  if (!counted) text += `Content-Length: ${message.body.length}\r\n`;
+  return `${text}\r\n${message.body}`;
+}
+
+/** Header lines as text, each ended by CRLF. */
+export function headerLines(headers: readonly Header[]): string {
+  let text = '';
+  for (const line of headers) text += `${line.line}\r\n`;
+  return text;
+}

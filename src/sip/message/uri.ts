@@ -1,0 +1,82 @@
+/** A parsed SIP or SIPS URI (RFC 3261 §19.1). All parts as received, but the host in lower case. */
+export interface SipUri {
+  readonly scheme: 'sip' | 'sips';
+  readonly user: string | null;
+  readonly password: string | null;
+  /** Without the brackets of an IPv6 reference. */
+  readonly host: string;
+  readonly port: number | null;
+  /** Names in lower case; a parameter without a value is ''. */
+  readonly params: ReadonlyMap<string, string>;
+  /** Everything after the `?`, or ''. */
+  readonly headers: string;
+}
+
+const HOSTNAME = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i;
+const IPV6 = /^[0-9a-f:.]{2,45}$/i;
+
+/** The scheme of any absolute URI in lower case, or '' when there is none. */
+export function uriScheme(text: string): string {
+  const match = /^([a-z][a-z0-9+.-]*):/i.exec(text);
+  return match?.[1]?.toLowerCase() ?? '';
+}
+
+export function parseSipUri(text: string): SipUri | undefined {
+  const match = /^(sips?):([\s\S]*)$/i.exec(text);
+  if (match === null || text.length > 4096 || /[\s<>"]/.test(text)) return undefined;
+  const scheme = match[1]?.toLowerCase() === 'sips' ? 'sips' : 'sip';
+  const rest = match[2] ?? '';
+  // The user part may hold `;` and `?` (RFC 3261 §25.1, user-unreserved): the last `@` before the host ends it.
+  const at = rest.lastIndexOf('@', rest.indexOf('?', rest.indexOf('@')) < 0 ? undefined : rest.indexOf('?', rest.indexOf('@')));
+  const userInfo = at < 0 ? null : rest.slice(0, at);
+  if (userInfo === '') return undefined;
+  const hostAndMore = rest.slice(at + 1);
+  const question = hostAndMore.indexOf('?');
+  const beforeHeaders = question < 0 ? hostAndMore : hostAndMore.slice(0, question);
+  const semicolon = beforeHeaders.indexOf(';');
+  const hostPort = parseHostPort(semicolon < 0 ? beforeHeaders : beforeHeaders.slice(0, semicolon));
+  if (hostPort === undefined) return undefined;
+  const colon = userInfo === null ? -1 : userInfo.indexOf(':');
+  return {
+    scheme,
+    user: userInfo === null ? null : colon < 0 ? userInfo : userInfo.slice(0, colon),
+    password: userInfo === null || colon < 0 ? null : userInfo.slice(colon + 1),
+    host: hostPort.host,
+    port: hostPort.port,
+    params: parseParams(semicolon < 0 ? '' : beforeHeaders.slice(semicolon)),
+    headers: question < 0 ? '' : hostAndMore.slice(question + 1),
+  };
+}
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number | null;
+}
+
+/** `host`, `host:port`, `[v6]`, `[v6]:port`. */
+export function parseHostPort(text: string): HostPort | undefined {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+))(?:\s*:\s*(\d{1,5}))?$/.exec(text);
+  if (match === null) return undefined;
+  const host = match[1] ?? match[2] ?? '';
+  if (match[1] === undefined ? !HOSTNAME.test(host) : !(IPV6.test(host) && host.includes(':'))) return undefined;
+  const port = match[3] === undefined ? null : Number(match[3]);
+  if (port !== null && (port < 1 || port > 65_535)) return undefined;
+  return { host: host.toLowerCase(), port };
+}
+
+/** Parses `;name=value;name` (with or without white space around the separators). Quoted values keep their quotes. */
+export function parseParams(text: string): Map<string, string> {
+  const params = new Map<string, string>();
+  if (text === '') return params;
+  for (const part of text.match(/;(?:"(?:[^"\\]|\\.)*"|[^;"])*/g) ?? []) {
+    const equals = part.indexOf('=');
+    const name = (equals < 0 ? part.slice(1) : part.slice(1, equals)).trim().toLowerCase();
+    if (name !== '' && !params.has(name)) params.set(name, equals < 0 ? '' : part.slice(equals + 1).trim());
+  }
+  return params;
+}
+
+/** A host as it stands in a URI or Via: IPv6 in brackets. */
+export function formatHost(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

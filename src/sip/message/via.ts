@@ -1,0 +1,39 @@
+import { formatHost, parseHostPort, parseParams } from './uri.js';
+
+/** One Via value (RFC 3261 §20.42). */
+export interface Via {
+  /** Upper case: `TLS`, `TCP`, `UDP`, … */
+  readonly transport: string;
+  /** Sent-by; the host without brackets, in lower case. */
+  readonly host: string;
+  readonly port: number | null;
+  readonly params: ReadonlyMap<string, string>;
+}
+
+/** RFC 3261 §8.1.1.7: a branch that begins so is unique by itself. */
+export const MAGIC_COOKIE = 'z9hG4bK';
+
+export function parseVia(text: string): Via | undefined {
+  const match = /^SIP\s*\/\s*2\.0\s*\/\s*([A-Za-z0-9.!%*_+`'~-]+)\s+([^;\s]+(?:\s*:\s*\d+)?)\s*(;[\s\S]*)?$/i.exec(text);
+  if (match === null) return undefined;
+  const sentBy = parseHostPort((match[2] ?? '').trim());
+  if (sentBy === undefined) return undefined;
+  return { transport: (match[1] ?? '').toUpperCase(), host: sentBy.host, port: sentBy.port, params: parseParams(match[3] ?? '') };
+}
+
+/**
+ * The Via value as the receiver of a request keeps it: `received` when the source address is not the sent-by host
+ * (RFC 3261 §18.2.1), `rport` filled in when it was asked for (RFC 3581 §4). Unchanged text when neither applies.
+ */
+export function stampVia(text: string, via: Via, source: { readonly address: string; readonly port: number }): string {
+  let stamped = text;
+  const asked = via.params.get('rport') === '';
+  if (asked) stamped = stamped.replace(/;\s*rport(?=\s*(;|$))/i, `;rport=${String(source.port)}`);
+  if ((asked || via.host !== source.address) && !via.params.has('received')) stamped += `;received=${source.address}`;
+  return stamped;
+}
+
+/** `host:port` as the sent-by of our own Via or URI. */
+export function formatHostPort(host: string, port: number): string {
+  return `${formatHost(host)}:${String(port)}`;
+}

@@ -1,0 +1,262 @@
+import type { Clock } from '../lib/clock.js';
+import type { Log } from '../lib/log.js';
+import { err, ok, type Result } from '../lib/result.js';
+import { TimerQueue } from '../lib/timer-queue.js';
+import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
+import { getHeader, getHeaders, header, splitList, type Header, type SipMessage, type SipRequest, type SipResponse } from './message/message.js';
+import { tagOf } from './message/name-addr.js';
+import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
+import { serialize } from './message/serialize.js';
+import { stampVia } from './message/via.js';
+import { newTag } from './tags.js';
+import { ClientTransaction, ServerTransaction, type TransactionHost } from './transaction-runner.js';
+import { clientTransactionKey, serverTransactionKey } from './transaction/matching.js';
+import type { TimerSettings } from './transaction/timers.js';
+import type { Flow, FlowListener } from './transport/flow.js';
+
+export interface StackLimits extends MessageLimits {
+  /** Server and client transactions together; beyond it new requests get 503. */
+  readonly maxTransactions: number;
+}
+
+/** What the stack hands upwards: the transaction user of RFC 3261 §5. */
+export interface TransactionUser {
+  /** A new request, CANCEL and ACK excepted. */
+  onRequest(transaction: ServerTransaction): void;
+  /** A CANCEL that matches an INVITE transaction; it has its 200 already. */
+  onCancel(invite: ServerTransaction, cancel: SipRequest): void;
+  /** The ACK to a 2xx. */
+  onAck(ack: SipRequest, core: CoreHeaders, flow: Flow): void;
+  /** No ACK to a final error, or no way to send the response. */
+  onServerFailure(transaction: ServerTransaction, why: 'ack-timeout' | 'transport-error'): void;
+  onResponse(transaction: ClientTransaction, response: SipResponse): void;
+  onClientFailure(transaction: ClientTransaction, why: 'timeout' | 'transport-error'): void;
+  /** A 2xx to an INVITE whose transaction is gone: the ACK was lost (RFC 3261 §13.2.2.4). */
+  onStrayResponse(response: SipResponse, core: CoreHeaders): void;
+}
+
+export interface StackOptions {
+  readonly clock: Clock;
+  readonly timers: TimerSettings;
+  readonly limits: StackLimits;
+  readonly log: Log;
+}
+
+/** Sockets → messages → transactions → the user, and back. Decides nothing that a transaction or the user decides. */
+export class SipStack implements FlowListener, TransactionHost {
+  readonly timerSettings: TimerSettings;
+  readonly timers: TimerQueue;
+  readonly #limits: StackLimits;
+  readonly #log: Log;
+  readonly #server = new Map<string, ServerTransaction>();
+  readonly #client = new Map<string, ClientTransaction>();
+  readonly #byFlow = new Map<Flow, Set<ClientTransaction | ServerTransaction>>();
+  #user: TransactionUser | undefined;
+
+  constructor(options: StackOptions) {
+    this.timerSettings = options.timers;
+    this.timers = new TimerQueue(options.clock);
+    this.#limits = options.limits;
+    this.#log = options.log;
+  }
+
+  /** Must be called once before the first message. */
+  attach(user: TransactionUser): void {
+    this.#user = user;
+  }
+
+  get transactionCount(): number {
+    return this.#server.size + this.#client.size;
+  }
+
+  /** Drops every transaction and timer; nothing is sent. */
+  close(): void {
+    this.timers.clear();
+    this.#server.clear();
+    this.#client.clear();
+    this.#byFlow.clear();
+  }
+
+  onMessage(flow: Flow, text: string): void {
+    const parsed = parseMessage(text, this.#limits);
+    if (!parsed.ok) return this.#refuseUnparsed(flow, parsed.error);
+    const sized = flow.reliable ? parsed : cutDatagram(parsed.value);
+    if (!sized.ok) return this.#refuseUnparsed(flow, sized.error);
+    const message = sized.value;
+    const core = readCoreHeaders(message);
+    if (message.kind === 'response') {
+      if (core.ok) this.#onResponse(message, core.value);
+      else this.#log.debug({ peer: flow.remote.address, reason: core.error }, 'sip.response.malformed');
+      return;
+    }
+    const request = stampTopVia(message, core.ok ? core.value : undefined, flow);
+    if (!core.ok) return this.#answerStateless(flow, request, 400, core.error);
+    this.#onRequest(flow, request, core.value);
+  }
+
+  onSpoiled(flow: Flow, problem: { readonly status: number; readonly reason: string; readonly head: string | null }): void {
+    this.#log.info({ peer: flow.remote.address, reason: problem.reason }, 'sip.stream.spoiled');
+    if (problem.head === null) return;
+    const parsed = parseMessage(problem.head, this.#limits);
+    if (parsed.ok && parsed.value.kind === 'request') {
+      const core = readCoreHeaders(parsed.value);
+      this.#answerStateless(flow, stampTopVia(parsed.value, core.ok ? core.value : undefined, flow), problem.status, problem.reason);
+    }
+  }
+
+  onClose(flow: Flow): void {
+    const transactions = this.#byFlow.get(flow);
+    this.#byFlow.delete(flow);
+    if (transactions === undefined) return;
+    for (const transaction of [...transactions]) transaction.onFlowClosed();
+  }
+
+  /** Starts a client transaction. `branch` is that of the request's top Via. */
+  sendRequest(request: SipRequest, branch: string, flow: Flow): ClientTransaction {
+    const key = `${branch}|${request.method}`;
+    const transaction = new ClientTransaction(this, key, request, flow);
+    this.#client.set(key, transaction);
+    this.#track(flow, transaction);
+    transaction.start();
+    return transaction;
+  }
+
+  /** Hands a response to the transaction that answers the request; the wire text comes back. */
+  respond(transaction: ServerTransaction, response: SipResponse): string {
+    const text = serialize(response);
+    transaction.respond(response.status, text);
+    return text;
+  }
+
+  // TransactionHost: what the runners report back.
+
+  ended(transaction: ServerTransaction | ClientTransaction): void {
+    if (transaction instanceof ServerTransaction) this.#server.delete(transaction.key);
+    else this.#client.delete(transaction.key);
+    this.#untrack(transaction.flow, transaction);
+  }
+
+  serverFailure(transaction: ServerTransaction, why: 'ack-timeout' | 'transport-error'): void {
+    this.#user?.onServerFailure(transaction, why);
+  }
+
+  clientResponse(transaction: ClientTransaction, response: SipResponse): void {
+    this.#user?.onResponse(transaction, response);
+  }
+
+  clientFailure(transaction: ClientTransaction, why: 'timeout' | 'transport-error'): void {
+    this.#user?.onClientFailure(transaction, why);
+  }
+
+  #onRequest(flow: Flow, request: SipRequest, core: CoreHeaders): void {
+    if (request.method === 'ACK') return this.#onAck(flow, request, core);
+    const key = serverTransactionKey(core, request.method, request.uri);
+    const known = this.#server.get(key);
+    if (known !== undefined) return known.retransmitted();
+    if (this.transactionCount >= this.#limits.maxTransactions) {
+      return this.#answerStateless(flow, request, 503, 'Service Unavailable', [header('Retry-After', '5')]);
+    }
+    const transaction = new ServerTransaction(this, key, request, core, flow, newTag());
+    this.#server.set(key, transaction);
+    this.#track(flow, transaction);
+    if (request.method === 'CANCEL') return this.#onCancel(transaction);
+    this.#user?.onRequest(transaction);
+  }
+
+  #onAck(flow: Flow, request: SipRequest, core: CoreHeaders): void {
+    const invite = this.#server.get(serverTransactionKey(core, 'INVITE', request.uri));
+    // The ACK to a final error has the INVITE's branch and is the transaction's; that to a 2xx has its own and is the dialog's.
+    if (invite?.isErrorAwaitingAck === true) return invite.acknowledged();
+    this.#user?.onAck(request, core, flow);
+  }
+
+  #onCancel(cancel: ServerTransaction): void {
+    const invite = this.#server.get(serverTransactionKey(cancel.core, 'INVITE', cancel.request.uri));
+    // RFC 3261 §9.2: the To-tag of the answer is that of the INVITE's answer.
+    const tag = invite?.localTag ?? cancel.localTag;
+    this.respond(
+      cancel,
+      invite === undefined
+        ? makeResponse(cancel.request, 481, 'Call/Transaction Does Not Exist', tag)
+        : makeResponse(cancel.request, 200, 'OK', tag),
+    );
+    if (invite?.isUnanswered === true) this.#user?.onCancel(invite, cancel.request);
+  }
+
+  #onResponse(response: SipResponse, core: CoreHeaders): void {
+    const transaction = this.#client.get(clientTransactionKey(core));
+    if (transaction !== undefined) return transaction.received(response);
+    if (core.cseq.method === 'INVITE' && response.status >= 200 && response.status < 300) this.#user?.onStrayResponse(response, core);
+  }
+
+  #refuseUnparsed(flow: Flow, error: ParseError): void {
+    this.#log.info({ peer: flow.remote.address, reason: error.reason }, 'sip.message.malformed');
+    if (error.partial?.kind !== 'request') return;
+    const core = readCoreHeaders(error.partial);
+    // Without Via, From, To, Call-ID and CSeq no answer can be routed or matched.
+    const request = stampTopVia(error.partial, core.ok ? core.value : undefined, flow);
+    if (request.method !== 'ACK') this.#answerStateless(flow, request, error.status, error.reason);
+  }
+
+  /** Answers without a transaction, with whatever of the headers of an answer the request has (RFC 3261 §8.2.7). */
+  #answerStateless(flow: Flow, request: SipRequest, status: number, reason: string, extra: readonly Header[] = []): void {
+    if (request.method === 'ACK' || getHeader(request, 'via') === undefined) return;
+    flow.send(serialize(makeResponse(request, status, reason, newTag(), extra)));
+  }
+
+  #track(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
+    const set = this.#byFlow.get(flow);
+    if (set === undefined) this.#byFlow.set(flow, new Set([transaction]));
+    else set.add(transaction);
+  }
+
+  #untrack(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
+    const set = this.#byFlow.get(flow);
+    set?.delete(transaction);
+    if (set?.size === 0) this.#byFlow.delete(flow);
+  }
+}
+
+/** A datagram's message ends at its Content-Length: what follows is dropped, what is missing makes it 400 (RFC 3261 §18.3). */
+function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
+  const stated = getHeader(message, 'content-length');
+  if (stated === undefined) return ok(message);
+  const length = Number(stated);
+  if (!/^\d{1,9}$/.test(stated) || length > message.body.length) return err({ status: 400, reason: 'Bad Content-Length', partial: message });
+  return ok(length === message.body.length ? message : { ...message, body: message.body.slice(0, length) });
+}
+
+function stampTopVia(request: SipRequest, core: CoreHeaders | undefined, flow: Flow): SipRequest {
+  if (core === undefined) return request;
+  const index = request.headers.findIndex((candidate) => candidate.id === 'via');
+  const line = request.headers[index];
+  if (line === undefined) return request;
+  const [top = '', ...others] = splitList(line.value);
+  const stamped = stampVia(top, core.topVia, flow.remote);
+  if (stamped === top) return request;
+  const headers = [...request.headers];
+  headers[index] = header('Via', [stamped, ...others].join(', '));
+  return { ...request, headers };
+}
+
+/**
+ * A response with the headers that RFC 3261 §8.2.6.2 copies from the request, the To-tag added when there is none (not to a 100),
+ * then `extra`.
+ */
+export function makeResponse(
+  request: SipRequest,
+  status: number,
+  reason: string,
+  localTag: string,
+  extra: readonly Header[] = [],
+  body = '',
+): SipResponse {
+  const headers: Header[] = getHeaders(request, 'via').map((value) => header('Via', value));
+  for (const id of ['from', 'to', 'call-id', 'cseq']) {
+    const value = getHeader(request, id);
+    if (value === undefined) continue;
+    const tagged = id === 'to' && status > 100 && tagOf(value) === undefined ? `${value};tag=${localTag}` : value;
+    headers.push(header(id, tagged));
+  }
+  return { kind: 'response', status, reason, headers: [...headers, ...extra], body };
+}

@@ -1,0 +1,251 @@
+import type { TimerQueue, QueuedTimer } from '../lib/timer-queue.js';
+import type { CoreHeaders } from './message/core-headers.js';
+import { getHeader, getHeaders, header, type SipRequest, type SipResponse } from './message/message.js';
+import { serialize } from './message/serialize.js';
+import { inviteClientStart, stepInviteClient, type InviteClientEvent, type InviteClientState } from './transaction/invite-client.js';
+import { INVITE_SERVER_START, stepInviteServer, type InviteServerEvent, type InviteServerState } from './transaction/invite-server.js';
+import {
+  nonInviteClientStart,
+  stepNonInviteClient,
+  type NonInviteClientEvent,
+  type NonInviteClientState,
+} from './transaction/non-invite-client.js';
+import {
+  NON_INVITE_SERVER_START,
+  stepNonInviteServer,
+  type NonInviteServerEvent,
+  type NonInviteServerState,
+} from './transaction/non-invite-server.js';
+import type { Step, TimerSettings, TransactionContext } from './transaction/timers.js';
+import type { Flow } from './transport/flow.js';
+
+/** Who owns the transactions: gives them timers, and is told what they come to. */
+export interface TransactionHost {
+  readonly timers: TimerQueue;
+  readonly timerSettings: TimerSettings;
+  ended(transaction: ServerTransaction | ClientTransaction): void;
+  serverFailure(transaction: ServerTransaction, why: 'ack-timeout' | 'transport-error'): void;
+  clientResponse(transaction: ClientTransaction, response: SipResponse): void;
+  clientFailure(transaction: ClientTransaction, why: 'timeout' | 'transport-error'): void;
+}
+
+type AnyTimer = string;
+
+/** Carries out the effects of one state machine: sends, keeps its timers, tells its user. One event, all its effects, then the next. */
+abstract class Runner<State extends { readonly name: string }, Event, User> {
+  protected state: State;
+  readonly #timers = new Map<AnyTimer, QueuedTimer>();
+
+  protected constructor(
+    protected readonly host: TransactionHost,
+    readonly key: string,
+    readonly flow: Flow,
+    start: State,
+  ) {
+    this.state = start;
+  }
+
+  get stateName(): State['name'] {
+    return this.state.name;
+  }
+
+  protected abstract step(state: State, event: Event, context: TransactionContext): Step<State, AnyTimer, User>;
+  protected abstract timerEvent(timer: AnyTimer): Event;
+  protected abstract tell(user: User, event: Event): void;
+  protected abstract onTerminated(): void;
+
+  protected dispatch(event: Event): void {
+    const { t1Ms, t2Ms, t4Ms } = this.host.timerSettings;
+    const { state, effects } = this.step(this.state, event, { t1Ms, t2Ms, t4Ms, reliable: this.flow.reliable });
+    this.state = state;
+    for (const effect of effects) {
+      switch (effect.do) {
+        case 'send':
+          this.flow.send(effect.text);
+          break;
+        case 'start':
+          this.#start(effect.timer, effect.delayMs);
+          break;
+        case 'stop':
+          this.#stop(effect.timer);
+          break;
+        case 'tell':
+          this.tell(effect.user, event);
+          break;
+        case 'terminate':
+          for (const timer of this.#timers.values()) this.host.timers.stop(timer);
+          this.#timers.clear();
+          this.onTerminated();
+          break;
+      }
+    }
+  }
+
+  #start(timer: AnyTimer, delayMs: number): void {
+    this.#stop(timer);
+    this.#timers.set(
+      timer,
+      this.host.timers.start(delayMs, () => {
+        this.#timers.delete(timer);
+        this.dispatch(this.timerEvent(timer));
+      }),
+    );
+  }
+
+  #stop(timer: AnyTimer): void {
+    const running = this.#timers.get(timer);
+    if (running === undefined) return;
+    this.host.timers.stop(running);
+    this.#timers.delete(timer);
+  }
+}
+
+type ServerState = InviteServerState | NonInviteServerState;
+type ServerEvent = InviteServerEvent | NonInviteServerEvent;
+type ServerUser = 'ack' | 'ack-timeout' | 'transport-error';
+
+/** A request from a peer, and the machine that answers it. */
+export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUser> {
+  /** The To-tag of our answers. The user may set its own before the first answer that carries one. */
+  localTag: string;
+  readonly isInvite: boolean;
+
+  constructor(
+    host: TransactionHost,
+    key: string,
+    readonly request: SipRequest,
+    readonly core: CoreHeaders,
+    flow: Flow,
+    localTag: string,
+  ) {
+    const isInvite = request.method === 'INVITE';
+    super(host, key, flow, isInvite ? INVITE_SERVER_START : NON_INVITE_SERVER_START);
+    this.isInvite = isInvite;
+    this.localTag = core.toTag ?? localTag;
+  }
+
+  /** No final response was sent yet. */
+  get isUnanswered(): boolean {
+    return this.state.name === 'Proceeding' || this.state.name === 'Trying';
+  }
+
+  /** A final error was sent and its ACK has not come, or came already and is repeated. */
+  get isErrorAwaitingAck(): boolean {
+    return this.isInvite && (this.state.name === 'Completed' || this.state.name === 'Confirmed');
+  }
+
+  retransmitted(): void {
+    this.dispatch(this.isInvite ? { type: 'invite' } : { type: 'request' });
+  }
+
+  acknowledged(): void {
+    this.dispatch({ type: 'ack' });
+  }
+
+  respond(status: number, text: string): void {
+    this.dispatch({ type: 'respond', status, text });
+  }
+
+  onFlowClosed(): void {
+    this.dispatch({ type: 'transport-error' });
+  }
+
+  protected override step(state: ServerState, event: ServerEvent, context: TransactionContext): Step<ServerState, AnyTimer, ServerUser> {
+    // The kind never changes, so state and event are of the same machine.
+    return this.isInvite
+      ? stepInviteServer(state as InviteServerState, event as InviteServerEvent, context)
+      : stepNonInviteServer(state as NonInviteServerState, event as NonInviteServerEvent, context);
+  }
+
+  protected override timerEvent(timer: AnyTimer): ServerEvent {
+    return { type: 'timer', timer } as ServerEvent;
+  }
+
+  protected override tell(user: ServerUser): void {
+    // The ACK to a 2xx goes to the dialog by its tags, not through the transaction.
+    if (user !== 'ack') this.host.serverFailure(this, user);
+  }
+
+  protected override onTerminated(): void {
+    this.host.ended(this);
+  }
+}
+
+type ClientState = InviteClientState | NonInviteClientState;
+type ClientEvent = InviteClientEvent | NonInviteClientEvent;
+type ClientUser = 'response' | 'timeout' | 'transport-error';
+
+/** A request of ours, and the machine that sees it answered. */
+export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUser> {
+  readonly isInvite: boolean;
+  #response: SipResponse | undefined;
+
+  constructor(
+    host: TransactionHost,
+    key: string,
+    readonly request: SipRequest,
+    flow: Flow,
+  ) {
+    const isInvite = request.method === 'INVITE';
+    const text = serialize(request);
+    super(host, key, flow, isInvite ? inviteClientStart(text) : nonInviteClientStart(text));
+    this.isInvite = isInvite;
+  }
+
+  /** A provisional response came and no final one: a CANCEL may go out (RFC 3261 §9.1). */
+  get isProceeding(): boolean {
+    return this.state.name === 'Proceeding';
+  }
+
+  get isUnanswered(): boolean {
+    return this.state.name === 'Calling' || this.state.name === 'Trying' || this.state.name === 'Proceeding';
+  }
+
+  start(): void {
+    // A flow that closed before the first byte fails like one that closes later.
+    this.dispatch(this.flow.isOpen ? { type: 'start' } : { type: 'transport-error' });
+  }
+
+  received(response: SipResponse): void {
+    this.#response = response;
+    const ack = this.isInvite && response.status >= 300 ? serialize(errorAck(this.request, response)) : '';
+    this.dispatch({ type: 'response', status: response.status, ack });
+  }
+
+  onFlowClosed(): void {
+    this.dispatch({ type: 'transport-error' });
+  }
+
+  protected override step(state: ClientState, event: ClientEvent, context: TransactionContext): Step<ClientState, AnyTimer, ClientUser> {
+    return this.isInvite
+      ? stepInviteClient(state as InviteClientState, event as InviteClientEvent, context)
+      : stepNonInviteClient(state as NonInviteClientState, event as NonInviteClientEvent, context);
+  }
+
+  protected override timerEvent(timer: AnyTimer): ClientEvent {
+    return { type: 'timer', timer } as ClientEvent;
+  }
+
+  protected override tell(user: ClientUser): void {
+    if (user !== 'response') this.host.clientFailure(this, user);
+    else if (this.#response !== undefined) this.host.clientResponse(this, this.#response);
+  }
+
+  protected override onTerminated(): void {
+    this.host.ended(this);
+  }
+}
+
+/** RFC 3261 §17.1.1.3: the ACK to a final error has the INVITE's Request-URI, top Via, Call-ID, From, Route and CSeq number, and the answer's To. */
+function errorAck(invite: SipRequest, response: SipResponse): SipRequest {
+  const headers = [
+    header('Via', getHeader(invite, 'via') ?? ''),
+    header('Max-Forwards', '70'),
+    header('From', getHeader(invite, 'from') ?? ''),
+    header('To', getHeader(response, 'to') ?? ''),
+    header('Call-ID', getHeader(invite, 'call-id') ?? ''),
+    header('CSeq', `${(getHeader(invite, 'cseq') ?? '').split(/\s/)[0] ?? ''} ACK`),
+    ...getHeaders(invite, 'route').map((value) => header('Route', value)),
+  ];
+  return { kind: 'request', method: 'ACK', uri: invite.uri, headers, body: '' };
+}

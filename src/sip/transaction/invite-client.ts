@@ -1,0 +1,124 @@
+import { assertNever } from '../../lib/assert-never.js';
+import type { Step, TransactionContext, TransactionEffect } from './timers.js';
+
+// RFC 3261 §17.1.1 with RFC 6026 §7.2 (Accepted, timer M).
+export interface InviteClientState {
+  readonly name: 'Calling' | 'Proceeding' | 'Accepted' | 'Completed' | 'Terminated';
+  /** The INVITE, for retransmission. */
+  readonly request: string;
+  /** The ACK to a final error, once there is one. */
+  readonly ack: string | null;
+  readonly intervalMs: number;
+}
+
+export type InviteClientTimer = 'A' | 'B' | 'D' | 'M';
+
+export type InviteClientEvent =
+  | { readonly type: 'start' }
+  /** `ack`: the ACK to send when the status is 300 or more (RFC 3261 §17.1.1.3). */
+  | { readonly type: 'response'; readonly status: number; readonly ack: string }
+  | { readonly type: 'timer'; readonly timer: InviteClientTimer }
+  | { readonly type: 'transport-error' };
+
+/** `response`: the response of this event is for the user. */
+export type InviteClientUser = 'response' | 'timeout' | 'transport-error';
+
+type InviteClientStep = Step<InviteClientState, InviteClientTimer, InviteClientUser>;
+type Effect = TransactionEffect<InviteClientTimer, InviteClientUser>;
+
+const NOTHING: readonly Effect[] = [];
+const TELL: Effect = { do: 'tell', user: 'response' };
+
+export function inviteClientStart(request: string): InviteClientState {
+  return { name: 'Calling', request, ack: null, intervalMs: 0 };
+}
+
+export function stepInviteClient(state: InviteClientState, event: InviteClientEvent, context: TransactionContext): InviteClientStep {
+  switch (event.type) {
+    case 'start': {
+      const effects: Effect[] = [
+        { do: 'send', text: state.request },
+        { do: 'start', timer: 'B', delayMs: 64 * context.t1Ms },
+      ];
+      if (!context.reliable) effects.push({ do: 'start', timer: 'A', delayMs: context.t1Ms });
+      return { state: { ...state, intervalMs: context.t1Ms }, effects };
+    }
+    case 'response':
+      return onResponse(state, event.status, event.ack, context);
+    case 'timer':
+      return onTimer(state, event.timer);
+    case 'transport-error':
+      if (state.name === 'Terminated' || state.name === 'Accepted') return { state, effects: NOTHING };
+      // RFC 3261 §17.1.1.2: also when the ACK could not be sent.
+      return terminated(state, state.name === 'Completed' ? NOTHING : [{ do: 'tell', user: 'transport-error' }]);
+    default:
+      return assertNever(event);
+  }
+}
+
+function onResponse(state: InviteClientState, status: number, ack: string, context: TransactionContext): InviteClientStep {
+  switch (state.name) {
+    case 'Calling':
+    case 'Proceeding': {
+      const stop: Effect[] = [
+        { do: 'stop', timer: 'A' },
+        { do: 'stop', timer: 'B' },
+      ];
+      if (status < 200) return { state: { ...state, name: 'Proceeding' }, effects: [...stop, TELL] };
+      if (status < 300) {
+        return {
+          state: { ...state, name: 'Accepted', request: '' },
+          effects: [...stop, { do: 'start', timer: 'M', delayMs: 64 * context.t1Ms }, TELL],
+        };
+      }
+      const acknowledge: Effect[] = [...stop, { do: 'send', text: ack }, TELL];
+      if (context.reliable) return terminated(state, acknowledge);
+      // Timer D: at least 32 s (RFC 3261 §17.1.1.2).
+      return {
+        state: { ...state, name: 'Completed', request: '', ack },
+        effects: [...acknowledge, { do: 'start', timer: 'D', delayMs: Math.max(32_000, 64 * context.t1Ms) }],
+      };
+    }
+    case 'Accepted':
+      // A retransmitted or forked 2xx: the user acknowledges each.
+      return { state, effects: status >= 200 && status < 300 ? [TELL] : NOTHING };
+    case 'Completed':
+      return { state, effects: status >= 300 && state.ack !== null ? [{ do: 'send', text: state.ack }] : NOTHING };
+    case 'Terminated':
+      return { state, effects: NOTHING };
+    default:
+      return assertNever(state.name);
+  }
+}
+
+function onTimer(state: InviteClientState, timer: InviteClientTimer): InviteClientStep {
+  switch (timer) {
+    case 'A': {
+      if (state.name !== 'Calling') return { state, effects: NOTHING };
+      const intervalMs = 2 * state.intervalMs;
+      return {
+        state: { ...state, intervalMs },
+        effects: [
+          { do: 'send', text: state.request },
+          { do: 'start', timer: 'A', delayMs: intervalMs },
+        ],
+      };
+    }
+    case 'B':
+      if (state.name !== 'Calling') return { state, effects: NOTHING };
+      return terminated(state, [
+        { do: 'stop', timer: 'A' },
+        { do: 'tell', user: 'timeout' },
+      ]);
+    case 'D':
+      return state.name === 'Completed' ? terminated(state) : { state, effects: NOTHING };
+    case 'M':
+      return state.name === 'Accepted' ? terminated(state) : { state, effects: NOTHING };
+    default:
+      return assertNever(timer);
+  }
+}
+
+function terminated(state: InviteClientState, before: readonly Effect[] = NOTHING): InviteClientStep {
+  return { state: { ...state, name: 'Terminated', request: '' }, effects: [...before, { do: 'terminate' }] };
+}
