@@ -1,0 +1,223 @@
+// SRTP and SRTCP sessions (RFC 3711, AES_CM_128_HMAC_SHA1_80) over libsrtp2.
+//
+// A session works in place in the caller's buffer, on a batch of packets a call. A batch is described by an Int32Array of
+// (offset, length, capacity) triples: packet i lies at buffer[offset, offset + length) and may grow to capacity bytes. The call
+// overwrites each length with the packet's new length, or with a negative error code, and allocates nothing.
+
+#include <napi.h>
+#include <srtp2/srtp.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+
+namespace {
+
+constexpr size_t kMasterKeySize = SRTP_AES_128_KEY_LEN + SRTP_SALT_LEN;
+static_assert(kMasterKeySize == 30, "RFC 4568 §6.1: 128-bit master key and 112-bit master salt");
+constexpr unsigned long kReplayWindow = 1024;
+
+constexpr int kRtpHeaderSize = 12;   // RFC 3550 §5.1
+constexpr int kRtcpHeaderSize = 8;   // RFC 3550 §6.4: common header and sender SSRC
+constexpr int kRtpTrailerSize = 10;  // RFC 3711 §5.2: the 80-bit tag; no MKI
+constexpr int kRtcpTrailerSize = 14; // RFC 3711 §3.4: E flag and index, 80-bit tag
+// No Ethernet frame carries more; a bound on what one packet may cost.
+constexpr int kMaxPacketSize = 2048;
+
+// The order is shared with src/media/srtp.ts.
+enum class Operation : uint32_t { kProtectRtp = 0, kUnprotectRtp = 1, kProtectRtcp = 2, kUnprotectRtcp = 3 };
+
+// The values are shared with src/media/srtp.ts.
+enum ErrorCode : int32_t {
+  kOutOfBounds = -1,
+  kTooShort = -2,
+  kTooLong = -3,
+  kNoTrailerRoom = -4,
+  kMalformed = -5,
+  kAuthFailed = -6,
+  kReplayed = -7,
+  kKeyExpired = -8,
+  kFailed = -9,
+};
+
+// libsrtp's crypto kernel is one a process and its srtp_init is not thread-safe; worker threads load the addon independently.
+bool InitializeLibrary() {
+  static std::once_flag once;
+  static srtp_err_status_t status = srtp_err_status_init_fail;
+  std::call_once(once, [] { status = srtp_init(); });
+  return status == srtp_err_status_ok;
+}
+
+ErrorCode ToErrorCode(srtp_err_status_t status) {
+  switch (status) {
+    case srtp_err_status_auth_fail:
+      return kAuthFailed;
+    case srtp_err_status_replay_fail:
+    case srtp_err_status_replay_old:
+    case srtp_err_status_pkt_idx_old:
+      return kReplayed;
+    case srtp_err_status_bad_param:
+    case srtp_err_status_parse_err:
+      return kMalformed;
+    case srtp_err_status_key_expired:
+      return kKeyExpired;
+    default:
+      return kFailed;
+  }
+}
+
+struct SrtpDeleter {
+  void operator()(srtp_t session) const { srtp_dealloc(session); }
+};
+using SrtpPointer = std::unique_ptr<std::remove_pointer_t<srtp_t>, SrtpDeleter>;
+
+// RFC 3550 §5.1: version 2, and the CSRC list and the extension lie inside the packet, the trailer not counted.
+bool IsRtp(const uint8_t* packet, int size) {
+  if ((packet[0] >> 6) != 2) return false;
+  int header = kRtpHeaderSize + 4 * (packet[0] & 0x0f);
+  if (packet[0] & 0x10) {
+    if (header + 4 > size) return false;
+    header += 4 + 4 * ((packet[header + 2] << 8) | packet[header + 3]);
+  }
+  return header <= size;
+}
+
+class SrtpSession : public Napi::ObjectWrap<SrtpSession> {
+ public:
+  static void Register(Napi::Env env, Napi::Object exports) {
+    exports.Set("SrtpSession", DefineClass(env, "SrtpSession",
+                                           {InstanceMethod<&SrtpSession::Transform>("transform"),
+                                            InstanceMethod<&SrtpSession::Close>("close")}));
+  }
+
+  // new SrtpSession(masterKeyAndSalt: Uint8Array(30), isReceiver: boolean)
+  explicit SrtpSession(const Napi::CallbackInfo& info) : Napi::ObjectWrap<SrtpSession>(info) {
+    const Napi::Env env = info.Env();
+    if (info.Length() < 2 || !info[0].IsTypedArray() || !info[1].IsBoolean() ||
+        info[0].As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array ||
+        info[0].As<Napi::TypedArray>().ByteLength() != kMasterKeySize) {
+      Napi::TypeError::New(env, "expected a Uint8Array of 30 bytes and a boolean").ThrowAsJavaScriptException();
+      return;
+    }
+    uint8_t key[kMasterKeySize];
+    std::memcpy(key, info[0].As<Napi::Uint8Array>().Data(), sizeof key);
+
+    srtp_policy_t policy;
+    std::memset(&policy, 0, sizeof policy);
+    srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtp);
+    srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtcp);
+    policy.ssrc.type = info[1].As<Napi::Boolean>().Value() ? ssrc_any_inbound : ssrc_any_outbound;
+    policy.key = key;
+    policy.window_size = kReplayWindow;
+    // RFC 3711 §3.3.2: a sender never uses one packet index twice under one key.
+    policy.allow_repeat_tx = 0;
+
+    srtp_t session = nullptr;
+    const srtp_err_status_t status = srtp_create(&session, &policy);
+    explicit_bzero(key, sizeof key);
+    if (status != srtp_err_status_ok) {
+      Napi::Error::New(env, "libsrtp could not create a session").ThrowAsJavaScriptException();
+      return;
+    }
+    session_.reset(session);
+  }
+
+ private:
+  // transform(operation: number, buffer: Uint8Array, table: Int32Array): number of packets that failed
+  Napi::Value Transform(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    if (info.Length() < 3 || !info[0].IsNumber() || !info[1].IsTypedArray() || !info[2].IsTypedArray() ||
+        info[1].As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array ||
+        info[2].As<Napi::TypedArray>().TypedArrayType() != napi_int32_array) {
+      Napi::TypeError::New(env, "expected an operation, a Uint8Array and an Int32Array").ThrowAsJavaScriptException();
+      return env.Undefined();
+    }
+    const uint32_t operation = info[0].As<Napi::Number>().Uint32Value();
+    if (operation > static_cast<uint32_t>(Operation::kUnprotectRtcp)) {
+      Napi::RangeError::New(env, "no such operation").ThrowAsJavaScriptException();
+      return env.Undefined();
+    }
+    if (!session_) {
+      Napi::Error::New(env, "the session is closed").ThrowAsJavaScriptException();
+      return env.Undefined();
+    }
+    Napi::Uint8Array buffer = info[1].As<Napi::Uint8Array>();
+    Napi::Int32Array table = info[2].As<Napi::Int32Array>();
+    uint8_t* const bytes = buffer.Data();
+    int32_t* const entries = table.Data();
+    const int64_t size = static_cast<int64_t>(buffer.ByteLength());
+    const size_t packets = table.ElementLength() / 3;
+
+    int32_t failures = 0;
+    for (size_t i = 0; i < packets; i += 1) {
+      int32_t* const entry = entries + 3 * i;
+      entry[1] = TransformOne(static_cast<Operation>(operation), bytes, size, entry[0], entry[1], entry[2]);
+      if (entry[1] < 0) failures += 1;
+    }
+    return Napi::Number::New(env, failures);
+  }
+
+  // The new length of the packet or an ErrorCode. Nothing outside of bytes[offset, offset + capacity) is touched.
+  int32_t TransformOne(Operation operation, uint8_t* bytes, int64_t size, int32_t offset, int32_t length, int32_t capacity) {
+    if (offset < 0 || length < 0 || capacity < length || int64_t{offset} + capacity > size) return kOutOfBounds;
+    if (length > kMaxPacketSize) return kTooLong;
+    const bool is_rtp = operation == Operation::kProtectRtp || operation == Operation::kUnprotectRtp;
+    const bool protects = operation == Operation::kProtectRtp || operation == Operation::kProtectRtcp;
+    const int header = is_rtp ? kRtpHeaderSize : kRtcpHeaderSize;
+    const int trailer = is_rtp ? kRtpTrailerSize : kRtcpTrailerSize;
+    if (length < (protects ? header : header + trailer)) return kTooShort;
+    if (protects && capacity - length < trailer) return kNoTrailerRoom;
+
+    uint8_t* const packet = bytes + offset;
+    const int plain_size = protects ? length : length - trailer;
+    if (is_rtp ? !IsRtp(packet, plain_size) : (packet[0] >> 6) != 2) return kMalformed;
+
+    // libsrtp reads the header through structs of 32-bit words.
+    if (reinterpret_cast<uintptr_t>(packet) % alignof(uint32_t) == 0) return Call(operation, packet, length);
+    alignas(uint32_t) static thread_local uint8_t aligned[kMaxPacketSize + SRTP_MAX_TRAILER_LEN];
+    std::memcpy(aligned, packet, static_cast<size_t>(length));
+    const int32_t result = Call(operation, aligned, length);
+    if (result >= 0) std::memcpy(packet, aligned, static_cast<size_t>(result));
+    return result;
+  }
+
+  int32_t Call(Operation operation, uint8_t* packet, int length) {
+    srtp_err_status_t status = srtp_err_status_fail;
+    switch (operation) {
+      case Operation::kProtectRtp:
+        status = srtp_protect(session_.get(), packet, &length);
+        break;
+      case Operation::kUnprotectRtp:
+        status = srtp_unprotect(session_.get(), packet, &length);
+        break;
+      case Operation::kProtectRtcp:
+        status = srtp_protect_rtcp(session_.get(), packet, &length);
+        break;
+      case Operation::kUnprotectRtcp:
+        status = srtp_unprotect_rtcp(session_.get(), packet, &length);
+        break;
+    }
+    return status == srtp_err_status_ok ? length : ToErrorCode(status);
+  }
+
+  // close(): frees the session and its keys now instead of at garbage collection; a second call does nothing.
+  void Close(const Napi::CallbackInfo&) { session_.reset(); }
+
+  SrtpPointer session_;
+};
+
+Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
+  if (!InitializeLibrary()) {
+    Napi::Error::New(env, "libsrtp could not be initialized").ThrowAsJavaScriptException();
+    return exports;
+  }
+  SrtpSession::Register(env, exports);
+  return exports;
+}
+
+}  // namespace
+
+NODE_API_MODULE(srtp, Initialize)
