@@ -31,6 +31,8 @@ export interface TransactionUser {
   onServerFailure(transaction: ServerTransaction, why: 'ack-timeout' | 'transport-error'): void;
   onResponse(transaction: ClientTransaction, response: SipResponse): void;
   onClientFailure(transaction: ClientTransaction, why: 'timeout' | 'transport-error'): void;
+  /** Nothing more will come of this client transaction. */
+  onClientEnded(transaction: ClientTransaction): void;
   /** A 2xx to an INVITE whose transaction is gone: the ACK was lost (RFC 3261 §13.2.2.4). */
   onStrayResponse(response: SipResponse, core: CoreHeaders): void;
 }
@@ -111,12 +113,13 @@ export class SipStack implements FlowListener, TransactionHost {
     for (const transaction of [...transactions]) transaction.onFlowClosed();
   }
 
-  /** Starts a client transaction. `branch` is that of the request's top Via. */
-  sendRequest(request: SipRequest, branch: string, flow: Flow): ClientTransaction {
+  /** Starts a client transaction. `branch` is that of the request's top Via; `created` runs before the first byte goes out. */
+  sendRequest(request: SipRequest, branch: string, flow: Flow, created: (transaction: ClientTransaction) => void): ClientTransaction {
     const key = `${branch}|${request.method}`;
     const transaction = new ClientTransaction(this, key, request, flow);
     this.#client.set(key, transaction);
     this.#track(flow, transaction);
+    created(transaction);
     transaction.start();
     return transaction;
   }
@@ -132,7 +135,10 @@ export class SipStack implements FlowListener, TransactionHost {
 
   ended(transaction: ServerTransaction | ClientTransaction): void {
     if (transaction instanceof ServerTransaction) this.#server.delete(transaction.key);
-    else this.#client.delete(transaction.key);
+    else {
+      this.#client.delete(transaction.key);
+      this.#user?.onClientEnded(transaction);
+    }
     this.#untrack(transaction.flow, transaction);
   }
 

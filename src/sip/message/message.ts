@@ -46,6 +46,10 @@ export function getHeader(message: WithHeaders, id: string): string | undefined 
   return undefined;
 }
 
+export function hasHeader(message: WithHeaders, id: string): boolean {
+  return message.headers.some((candidate) => candidate.id === id);
+}
+
 /** The values of every line with this name, not split at commas. */
 export function getHeaders(message: WithHeaders, id: string): string[] {
   const values: string[] = [];

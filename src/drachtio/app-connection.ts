@@ -1,0 +1,105 @@
+import type { Socket } from 'node:net';
+import { newUuid } from '../lib/ids.js';
+import type { Log } from '../lib/log.js';
+import { encodeFrame, FrameDecoder } from './frame.js';
+import { formatAnswer, formatSip, parseCommand, type AppCommand, type SipFrame } from './meta-line.js';
+
+export interface AppLimits {
+  readonly maxFrameBytes: number;
+  /** Bytes that an application may leave unread before it is cut off. */
+  readonly maxUnsentBytes: number;
+}
+
+export interface AppConnectionListener {
+  onCommand(connection: AppConnection, command: AppCommand): void;
+  onGone(connection: AppConnection): void;
+}
+
+/** One application on the control port. */
+export class AppConnection {
+  isAuthenticated = false;
+  tags: readonly string[] = [];
+  readonly #decoder: FrameDecoder;
+  #outbox = '';
+  #isOpen = true;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly limits: AppLimits,
+    private readonly listener: AppConnectionListener,
+    private readonly log: Log,
+  ) {
+    this.#decoder = new FrameDecoder(limits.maxFrameBytes);
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 45_000);
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
+      if (!this.#isOpen) return;
+      this.#isOpen = false;
+      this.listener.onGone(this);
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  get peer(): string {
+    return `${this.socket.remoteAddress ?? ''}:${String(this.socket.remotePort ?? 0)}`;
+  }
+
+  sip(frame: SipFrame): void {
+    this.#write(formatSip(newUuid(), frame));
+  }
+
+  /** A ready payload. */
+  payload(text: string): void {
+    this.#write(text);
+  }
+
+  answer(answered: string, verdict: 'OK' | 'NOK', ...fields: readonly string[]): void {
+    this.#write(formatAnswer(newUuid(), answered, verdict, ...fields));
+  }
+
+  /** Answers `NO` and closes, as the protocol does for what it cannot go on after. */
+  refuse(answered: string, reason: string): void {
+    this.#write(formatAnswer(newUuid(), answered, 'NO', reason));
+    this.#flush();
+    this.socket.end();
+    this.socket.destroySoon();
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+
+  #onData(chunk: Buffer): void {
+    for (const item of this.#decoder.push(chunk.toString('latin1'))) {
+      if (item.type === 'error') {
+        this.log.warn({ peer: this.peer, reason: item.reason }, 'drachtio.frame.bad');
+        this.socket.destroy();
+        return;
+      }
+      if (!this.#isOpen || this.socket.writableEnded) return;
+      this.listener.onCommand(this, parseCommand(item.payload));
+    }
+  }
+
+  /** Everything of one turn of the event loop goes out in one write. */
+  #write(payload: string): void {
+    if (!this.#isOpen || this.socket.writableEnded) return;
+    if (this.#outbox === '') process.nextTick(() => this.#flush());
+    this.#outbox += encodeFrame(payload);
+  }
+
+  #flush(): void {
+    if (this.#outbox === '' || !this.#isOpen || this.socket.writableEnded) return;
+    this.socket.write(this.#outbox, 'latin1');
+    this.#outbox = '';
+    if (this.socket.writableLength > this.limits.maxUnsentBytes) {
+      this.log.error({ peer: this.peer, bytes: this.socket.writableLength }, 'drachtio.application.not_reading');
+      this.socket.destroy();
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import { canonicalHeaderName, headerId } from '../sip/message/header-name.js';
+import { header, type Header } from '../sip/message/message.js';
+
+/** The SIP text of an application's frame. */
+export type AppMessage =
+  | { readonly kind: 'response'; readonly status: number; readonly reason: string; readonly headers: readonly Header[]; readonly body: string }
+  | { readonly kind: 'request'; readonly method: string; readonly uri: string; readonly headers: readonly Header[]; readonly body: string };
+
+/** Headers that are the server's business: dropped without a word. */
+const DISCARDED = new Set(['via', 'route', 'rseq', 'record-route', 'content-length']);
+
+/** Headers that the server knows: written under their usual names, in front of Content-Length. All others follow it. */
+const WELL_KNOWN = new Set(
+  `from to call-id cseq contact max-forwards server user-agent accept accept-encoding accept-language alert-info allow allow-events
+   authentication-info authorization call-info content-disposition content-encoding content-language content-type date error-info event
+   expires identity in-reply-to join mime-version min-expires min-se organization path privacy priority proxy-authenticate
+   proxy-authorization proxy-require rack reason refer-sub refer-to referred-by reject-contact replaces reply-to request-disposition
+   require retry-after service-route session-expires sip-etag sip-if-match subject subscription-state supported timestamp unsupported
+   warning www-authenticate`
+    .trim()
+    .split(/\s+/),
+);
+
+const TOKEN = /^[\w.!%*+`'~-]+$/;
+const LOCALHOST = /@localhost(?::\d+)?(?=[;>?\s]|$)/i;
+
+/** Reads what an application sent; `undefined` when the start line is none. The body is everything after the first empty line. */
+export function parseAppMessage(text: string): AppMessage | undefined {
+  const lineEnd = text.indexOf('\r\n');
+  const start = lineEnd < 0 ? text : text.slice(0, lineEnd);
+  const headEnd = text.indexOf('\r\n\r\n');
+  const body = headEnd < 0 ? '' : text.slice(headEnd + 4);
+  const lines = lineEnd < 0 ? [] : text.slice(lineEnd + 2, headEnd < 0 ? undefined : headEnd).split('\r\n');
+  const headers = lines.flatMap(readLine);
+  const status = /^SIP\/2\.0 ([1-6]\d\d)(?: (.*))?$/.exec(start);
+  if (status !== null) return { kind: 'response', status: Number(status[1]), reason: status[2] ?? '', headers, body };
+  const request = /^([A-Z]{1,32}) (\S+) SIP\/2\.0$/.exec(start);
+  if (request === null) return undefined;
+  return { kind: 'request', method: request[1] ?? '', uri: request[2] ?? '', headers, body };
+}
+
+function readLine(line: string): Header[] {
+  const colon = line.indexOf(':');
+  const name = line.slice(0, Math.max(colon, 0)).trim();
+  // A name that is no token is dropped, and a bare CR or LF never gets into a header.
+  if (!TOKEN.test(name)) return [];
+  const value = line.slice(colon + 1).trim();
+  const id = headerId(name);
+  if (DISCARDED.has(id) || /[\r\n]/.test(value)) return [];
+  if (WELL_KNOWN.has(id)) return [header(id, value)];
+  const written = /^x-/i.test(name) ? name : canonicalHeaderName(name.toLowerCase());
+  return [{ id, value, line: `${written}: ${value}` }];
+}
+
+/**
+ * The headers in the order in which they go out: well-known ones, Content-Type, Content-Length, then the rest.
+ * `hostPort` takes the place of `@localhost` in the headers that name us.
+ */
+export function arrangeHeaders(headers: readonly Header[], body: string, hostPort: string, drop: ReadonlySet<string>): Header[] {
+  const known: Header[] = [];
+  const custom: Header[] = [];
+  let contentType: Header | undefined = body.startsWith('v=0') ? header('Content-Type', 'application/sdp') : undefined;
+  for (const item of headers) {
+    if (drop.has(item.id)) continue;
+    if (item.id === 'content-type') contentType = item;
+    else if (WELL_KNOWN.has(item.id)) known.push(named(item, hostPort));
+    else custom.push(named(item, hostPort));
+  }
+  if (body !== '' && contentType !== undefined) known.push(contentType);
+  return [...known, header('Content-Length', String(body.length)), ...custom];
+}
+
+const NAMES_US = new Set(['from', 'to', 'contact', 'p-asserted-identity']);
+
+function named(item: Header, hostPort: string): Header {
+  if (!NAMES_US.has(item.id)) return item;
+  const value = item.value.replace(LOCALHOST, `@${hostPort}`);
+  if (item.id !== 'contact' || value.includes('<')) return value === item.value ? item : { ...item, value, line: `${item.line.split(':')[0] ?? ''}: ${value}` };
+  // A Contact goes out in angle brackets: its URI's parameters would read as the header's otherwise.
+  return header('Contact', `<${value}>`);
+}

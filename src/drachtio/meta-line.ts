@@ -1,0 +1,112 @@
+/** What an application asks for: the first line of a frame's payload, and the SIP text after it. */
+export type AppCommand =
+  | { readonly verb: 'authenticate'; readonly id: string; readonly secret: string; readonly tags: readonly string[] }
+  | { readonly verb: 'ping'; readonly id: string }
+  | { readonly verb: 'route' | 'remove_route'; readonly id: string; readonly method: string }
+  | {
+      readonly verb: 'sip';
+      readonly id: string;
+      readonly transactionId: string;
+      readonly dialogId: string;
+      readonly routeUrl: string;
+      readonly text: string;
+    }
+  | { readonly verb: 'proxy'; readonly id: string; readonly transactionId: string }
+  /** No verb at all, or one that nobody knows: answered NO, and the connection is closed. */
+  | { readonly verb: 'invalid'; readonly id: string; readonly reason: 'Invalid message format' | 'Unknown message type' };
+
+export function parseCommand(payload: string): AppCommand {
+  const lineEnd = payload.indexOf('\r\n');
+  const line = lineEnd < 0 ? payload : payload.slice(0, lineEnd);
+  const [id = '', verb, ...fields] = line.split('|');
+  switch (verb) {
+    case undefined:
+      return { verb: 'invalid', id, reason: 'Invalid message format' };
+    case 'authenticate':
+      return { verb, id, secret: fields[0] ?? '', tags: (fields[1] ?? '').split(',').filter((tag) => tag !== '') };
+    case 'ping':
+      return { verb, id };
+    case 'route':
+    case 'remove_route':
+      return { verb, id, method: fields[0] ?? '' };
+    case 'sip':
+      return {
+        verb,
+        id,
+        transactionId: fields[0] ?? '',
+        dialogId: fields[1] ?? '',
+        routeUrl: fields[2] ?? '',
+        text: lineEnd < 0 ? '' : payload.slice(lineEnd + 2),
+      };
+    case 'proxy':
+      return { verb, id, transactionId: fields[0] ?? '' };
+    default:
+      return { verb: 'invalid', id, reason: 'Unknown message type' };
+  }
+}
+
+/** Where a message came from or went to, as every frame states it. */
+export interface FramePeer {
+  /** `tls`, `tcp`, `udp`. */
+  readonly protocol: string;
+  /** '' and 0 for what the server made itself. */
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface SipFrame {
+  readonly source: 'network' | 'application';
+  readonly sizeBytes: number;
+  readonly peer: FramePeer;
+  readonly time: string;
+  readonly transactionId: string;
+  readonly dialogId: string;
+  /** Only of a new request outside a dialog: the listener that received it. */
+  readonly receivedOn: { readonly address: string; readonly port: number } | null;
+  readonly text: string;
+}
+
+/** `<id>|sip|…`: a SIP message for the application. */
+export function formatSip(id: string, frame: SipFrame): string {
+  const { peer, receivedOn } = frame;
+  const tail = receivedOn === null ? '' : `${receivedOn.address}|${receivedOn.port}|`;
+  return `${id}|sip|${frame.source}|${frame.sizeBytes}|${peer.protocol}|${peer.address}|${peer.port}|${frame.time}|${frame.transactionId}|${frame.dialogId}|${tail}\r\n${frame.text}`;
+}
+
+export interface SentEcho {
+  readonly peer: FramePeer;
+  readonly time: string;
+  readonly transactionId: string;
+  readonly text: string;
+}
+
+/** The answer to a response that was sent. */
+export function formatResponseSent(id: string, answered: string, echo: SentEcho, dialogId: string): string {
+  const { peer } = echo;
+  return `${id}|response|${answered}|OK|application|${echo.text.length}|${peer.protocol}|${peer.address}|${peer.port}|${echo.time}|${echo.transactionId}|${dialogId}||Msg sent:|\r\n${echo.text}`;
+}
+
+/** The answer to a request that was sent: one field fewer, no dialog id. */
+export function formatRequestSent(id: string, answered: string, echo: SentEcho): string {
+  const { peer } = echo;
+  return `${id}|response|${answered}|OK|application|${echo.text.length}|${peer.protocol}|${peer.address}|${peer.port}|${echo.time}|${echo.transactionId}|Msg sent:|\r\n${echo.text}`;
+}
+
+/** `OK` and what follows it, `NO` (the connection is then closed) or `NOK`. */
+export function formatAnswer(id: string, answered: string, verdict: 'OK' | 'NO' | 'NOK', ...fields: readonly string[]): string {
+  return [id, 'response', answered, verdict, ...fields].join('|');
+}
+
+let cachedSecond = -1;
+let cachedText = '';
+
+/** UTC wall clock `HH:MM:SS.uuuuuu`; the part before the dot is made once a second. */
+export function frameTime(wallMs: number): string {
+  const second = Math.floor(wallMs / 1_000);
+  if (second !== cachedSecond) {
+    cachedSecond = second;
+    cachedText = new Date(second * 1_000).toISOString().slice(11, 19);
+  }
+  const micros = Math.floor((wallMs - second * 1_000) * 1_000);
+  return `${cachedText}.${String(micros).padStart(6, '0')}`;
+}

@@ -1,0 +1,163 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, type Server, type Socket } from 'node:net';
+import type { Clock } from '../lib/clock.js';
+import { newUuid } from '../lib/ids.js';
+import type { Log } from '../lib/log.js';
+import { SipStack, type StackLimits } from '../sip/stack.js';
+import type { TimerSettings } from '../sip/transaction/timers.js';
+import type { Endpoint, TransportName } from '../sip/transport/flow.js';
+import type { ListenerLimits, TlsMaterial } from '../sip/transport/stream-listener.js';
+import { Transports } from '../sip/transport/transports.js';
+import { UserAgent } from '../sip/user-agent.js';
+import { AppConnection, type AppLimits } from './app-connection.js';
+import { Broker } from './broker.js';
+import { formatAnswer, type AppCommand } from './meta-line.js';
+
+export interface SipServerOptions {
+  readonly bindAddress: string;
+  /** What Contact and Via name; `null`: the bind address. */
+  readonly externalHost: string | null;
+  readonly ports: { readonly tls: number | null; readonly tcp: number | null; readonly udp: number | null };
+  readonly tls: TlsMaterial | null;
+  readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
+  readonly control: Endpoint & { readonly secret: string };
+  readonly timers: TimerSettings;
+  readonly limits: ListenerLimits & StackLimits & AppLimits & { readonly maxApplications: number };
+  readonly silenceTimeoutMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What drachtio-srf looks at to know which features it may use. */
+const VERSION = 'v0.9.10-trunkline';
+
+/** The embedded SIP server: SIP on one side, the control protocol of drachtio-server on the other. */
+export class SipServer {
+  readonly #stack: SipStack;
+  readonly #transports: Transports;
+  readonly #broker: Broker;
+  readonly #control: Server;
+  readonly #apps = new Set<AppConnection>();
+  readonly #secretHash: Buffer;
+  #controlPort = 0;
+
+  constructor(private readonly options: SipServerOptions) {
+    const { clock, log, timers, limits } = options;
+    this.#secretHash = sha256(options.control.secret);
+    this.#stack = new SipStack({ clock, timers, limits, log });
+    this.#transports = new Transports(options, this.#stack);
+    const userAgent = new UserAgent(this.#stack, {
+      open: (target) => this.#transports.open(target),
+      advertised: (transport) => this.#advertised(transport),
+    });
+    this.#broker = new Broker(userAgent, {
+      clock,
+      log,
+      timers: this.#stack.timers,
+      advertised: (transport) => this.#advertised(transport),
+      isSelf: (host, port) => this.#isSelf(host, port),
+      silenceTimeoutMs: options.silenceTimeoutMs,
+    });
+    this.#control = createServer((socket) => this.#onApplication(socket));
+  }
+
+  /** Opens every socket. Rejects with the system's error, which names address and port. */
+  async listen(): Promise<void> {
+    await this.#transports.listen();
+    await new Promise<void>((resolve, reject) => {
+      this.#control.once('error', reject);
+      this.#control.listen({ host: this.options.control.address, port: this.options.control.port }, () => {
+        this.#control.off('error', reject);
+        const bound = this.#control.address();
+        if (bound !== null && typeof bound === 'object') this.#controlPort = bound.port;
+        resolve();
+      });
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#stack.close();
+    for (const app of this.#apps) app.close();
+    await Promise.all([this.#transports.close(), new Promise((resolve) => this.#control.close(resolve))]);
+  }
+
+  get controlPort(): number {
+    return this.#controlPort;
+  }
+
+  /** The real port of a transport, or `undefined` when it is off. */
+  portOf(transport: TransportName): number | undefined {
+    return this.#transports.bound.find((candidate) => candidate.transport === transport)?.local.port;
+  }
+
+  /** Everything that could leak: all but `connections` and `applications` are zero when nothing is going on. */
+  get counts(): Readonly<Record<string, number>> {
+    return {
+      ...this.#broker.counts,
+      transactions: this.#stack.transactionCount,
+      timers: this.#stack.timers.size,
+      connections: this.#transports.connectionCount,
+      applications: this.#apps.size,
+    };
+  }
+
+  #onApplication(socket: Socket): void {
+    if (this.#apps.size >= this.options.limits.maxApplications) {
+      socket.destroy();
+      return;
+    }
+    const app = new AppConnection(
+      socket,
+      this.options.limits,
+      {
+        onCommand: (connection, command) => this.#onCommand(connection, command),
+        onGone: (connection) => {
+          this.#apps.delete(connection);
+          this.#broker.onAppGone(connection);
+          this.options.log.info({ application: connection.peer }, 'drachtio.application.gone');
+        },
+      },
+      this.options.log,
+    );
+    this.#apps.add(app);
+  }
+
+  /** Unlike drachtio-server, nothing is done for a connection that has not shown the secret. */
+  #onCommand(app: AppConnection, command: AppCommand): void {
+    if (app.isAuthenticated) return this.#broker.onCommand(app, command);
+    if (command.verb !== 'authenticate') return app.refuse(command.id, 'not authenticated');
+    if (!timingSafeEqual(sha256(command.secret), this.#secretHash)) return app.refuse(command.id, 'incorrect secret');
+    app.isAuthenticated = true;
+    app.tags = command.tags;
+    this.options.log.info({ application: app.peer, tags: command.tags }, 'drachtio.application.connected');
+    app.payload(formatAnswer(newUuid(), command.id, 'OK', this.#hostPorts(true), VERSION, this.#hostPorts(false)));
+  }
+
+  #hostPorts(external: boolean): string {
+    return this.#transports.bound
+      .map(({ transport, local }) => {
+        const host = external ? this.#advertised(transport).address : local.address;
+        return `${transport.toLowerCase()}/${host.includes(':') ? `[${host}]` : host}:${String(local.port)}`;
+      })
+      .join(',');
+  }
+
+  #advertised(transport: TransportName): Endpoint {
+    const bound = this.#transports.bound.find((candidate) => candidate.transport === transport);
+    return {
+      address: this.options.externalHost ?? bound?.local.address ?? this.options.bindAddress,
+      port: bound?.local.port ?? (transport === 'TLS' ? 5061 : 5060),
+    };
+  }
+
+  #isSelf(host: string, port: number | null): boolean {
+    return this.#transports.bound.some(
+      ({ transport, local }) =>
+        (host === local.address || host === this.options.externalHost) && (port ?? (transport === 'TLS' ? 5061 : 5060)) === local.port,
+    );
+  }
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,105 @@
+import type { CoreHeaders } from '../message/core-headers.js';
+import { getHeader, getList, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
+import { parseNameAddr, tagOf } from '../message/name-addr.js';
+import { parseSipUri, uriScheme } from '../message/uri.js';
+
+/** The state of RFC 3261 §12 that both ends keep. Values are header values as on the wire. */
+export interface Dialog {
+  readonly role: 'uas' | 'uac';
+  readonly callId: string;
+  readonly localTag: string;
+  /** '' when the peer gave none (RFC 2543). */
+  readonly remoteTag: string;
+  /** Our From in requests of ours, tag included. */
+  readonly local: string;
+  /** Our To in requests of ours, tag included. */
+  readonly remote: string;
+  /** The peer's Contact URI. */
+  readonly remoteTarget: string;
+  /** Route values, nearest hop first. */
+  readonly routeSet: readonly string[];
+  readonly localSeq: number;
+  readonly remoteSeq: number | null;
+}
+
+/** What a dialog is found by: unique among all of ours. */
+export function dialogKey(callId: string, localTag: string, remoteTag: string): string {
+  return `${callId}|${localTag}|${remoteTag}`;
+}
+
+/** RFC 3261 §12.1.1. Without a Contact, later requests go to the From URI. */
+export function uasDialog(request: SipRequest, core: CoreHeaders, localTag: string): Dialog {
+  return {
+    role: 'uas',
+    callId: core.callId,
+    localTag,
+    remoteTag: core.fromTag ?? '',
+    local: tagOf(core.to) === undefined ? `${core.to};tag=${localTag}` : core.to,
+    remote: core.from,
+    remoteTarget: contactUri(request) ?? parseNameAddr(core.from)?.uri ?? '',
+    routeSet: getList(request, 'record-route'),
+    localSeq: 1,
+    remoteSeq: core.cseq.number,
+  };
+}
+
+/** RFC 3261 §12.1.2. */
+export function uacDialog(request: SipRequest, response: SipResponse): Dialog {
+  const from = getHeader(request, 'from') ?? '';
+  const to = getHeader(response, 'to') ?? '';
+  return {
+    role: 'uac',
+    callId: getHeader(request, 'call-id') ?? '',
+    localTag: tagOf(from) ?? '',
+    remoteTag: tagOf(to) ?? '',
+    local: from,
+    remote: to,
+    remoteTarget: contactUri(response) ?? request.uri,
+    routeSet: getList(response, 'record-route').reverse(),
+    localSeq: Number((getHeader(request, 'cseq') ?? '1').split(/\s/)[0]),
+    remoteSeq: null,
+  };
+}
+
+/** RFC 3261 §12.2: INVITE and UPDATE, and their 2xx, may move the peer's Contact. */
+export function refreshTarget(dialog: Dialog, message: SipRequest | SipResponse): Dialog {
+  const target = contactUri(message);
+  return target === undefined || target === dialog.remoteTarget ? dialog : { ...dialog, remoteTarget: target };
+}
+
+export function contactUri(message: SipRequest | SipResponse): string | undefined {
+  const first = getList(message, 'contact')[0];
+  return first === undefined ? undefined : parseNameAddr(first)?.uri;
+}
+
+export interface Routing {
+  readonly requestUri: string;
+  readonly route: readonly Header[];
+  /** The URI that the request is sent to (RFC 3261 §12.2.1.1, §16.12). */
+  readonly nextHop: string;
+}
+
+/** Where a request in the dialog goes: loose routing, or strict when the first route has no `lr`. */
+export function routingOf(dialog: Dialog): Routing {
+  const first = dialog.routeSet[0];
+  const firstUri = first === undefined ? undefined : parseNameAddr(first)?.uri;
+  if (first === undefined || firstUri === undefined) {
+    return { requestUri: dialog.remoteTarget, route: [], nextHop: dialog.remoteTarget };
+  }
+  if (parseSipUri(firstUri)?.params.has('lr') === true) {
+    return { requestUri: dialog.remoteTarget, route: dialog.routeSet.map((value) => header('Route', value)), nextHop: firstUri };
+  }
+  const rest = [...dialog.routeSet.slice(1), `<${dialog.remoteTarget}>`];
+  return { requestUri: firstUri, route: rest.map((value) => header('Route', value)), nextHop: firstUri };
+}
+
+/**
+ * RFC 3261 §12.1.1: a sips Contact is due when the Request-URI or the top Record-Route is sips, or, without a Record-Route,
+ * the Contact.
+ */
+export function needsSips(request: SipRequest): boolean {
+  if (uriScheme(request.uri) === 'sips') return true;
+  const recordRoute = getList(request, 'record-route')[0];
+  const decisive = recordRoute === undefined ? contactUri(request) : parseNameAddr(recordRoute)?.uri;
+  return decisive !== undefined && uriScheme(decisive) === 'sips';
+}

@@ -1,0 +1,121 @@
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { CancelTimer, Clock } from '../../lib/clock.js';
+import { StreamFramer, type StreamLimits } from '../message/stream-framer.js';
+import type { Endpoint, Flow, FlowListener, TlsFacts } from './flow.js';
+
+export interface StreamFlowLimits extends StreamLimits {
+  /** From the first byte of a message to its last. */
+  readonly messageTimeoutMs: number;
+  /** Bytes that a peer may leave unread before it is cut off. */
+  readonly maxUnsentBytes: number;
+}
+
+/** A TCP or TLS connection that carries SIP. */
+export class StreamFlow implements Flow {
+  readonly reliable = true;
+  readonly #socket: Socket;
+  readonly #listener: FlowListener;
+  readonly #limits: StreamFlowLimits;
+  readonly #clock: Clock;
+  readonly #framer: StreamFramer;
+  #outbox: string[] = [];
+  #cancelMessageTimer: CancelTimer | undefined;
+  #isOpen = true;
+  #tls: TlsFacts | null = null;
+
+  constructor(
+    socket: Socket,
+    readonly transport: 'TLS' | 'TCP',
+    readonly local: Endpoint,
+    readonly remote: Endpoint,
+    listener: FlowListener,
+    limits: StreamFlowLimits,
+    clock: Clock,
+  ) {
+    this.#socket = socket;
+    this.#listener = listener;
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#framer = new StreamFramer(limits);
+    socket.setNoDelay(true);
+    // A peer that vanished without a FIN is found by the kernel's probes.
+    socket.setKeepAlive(true, 30_000);
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    socket.on('error', () => this.close());
+    socket.on('close', () => this.#onClosed());
+    // The peer finished sending: nothing more can come, and answers are due on this connection only while it is whole.
+    socket.on('end', () => socket.end());
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  get tls(): TlsFacts | null {
+    if (this.transport === 'TLS' && this.#tls === null) {
+      const socket = this.#socket as TLSSocket;
+      this.#tls = { version: socket.getProtocol() ?? '', cipher: socket.getCipher().name };
+    }
+    return this.#tls;
+  }
+
+  send(text: string): void {
+    if (!this.#isOpen) return;
+    if (this.#outbox.push(text) === 1) process.nextTick(() => this.#flush());
+  }
+
+  close(): void {
+    this.#socket.destroy();
+    this.#onClosed();
+  }
+
+  #flush(): void {
+    if (!this.#isOpen) return;
+    const text = this.#outbox.length === 1 ? (this.#outbox[0] ?? '') : this.#outbox.join('');
+    this.#outbox = [];
+    this.#socket.write(text, 'latin1');
+    if (this.#socket.writableLength > this.#limits.maxUnsentBytes) this.close();
+  }
+
+  #onData(chunk: Buffer): void {
+    for (const item of this.#framer.push(chunk.toString('latin1'))) {
+      switch (item.type) {
+        case 'message':
+          this.#listener.onMessage(this, item.text);
+          break;
+        case 'ping':
+          this.send('\r\n');
+          break;
+        case 'pong':
+          break;
+        case 'error':
+          this.#listener.onSpoiled(this, item);
+          this.#flush();
+          this.#socket.destroySoon();
+          this.#onClosed();
+          return;
+      }
+      if (!this.#isOpen) return;
+    }
+    this.#watchMessage();
+  }
+
+  /** A message that has begun must be complete in time, however slowly its bytes drip. */
+  #watchMessage(): void {
+    if (!this.#framer.isMidMessage) {
+      this.#cancelMessageTimer?.();
+      this.#cancelMessageTimer = undefined;
+      return;
+    }
+    this.#cancelMessageTimer ??= this.#clock.setTimer(this.#limits.messageTimeoutMs, () => this.close());
+  }
+
+  #onClosed(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#outbox = [];
+    this.#cancelMessageTimer?.();
+    this.#listener.onClose(this);
+  }
+}

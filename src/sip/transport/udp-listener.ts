@@ -1,0 +1,112 @@
+import { createSocket, type Socket } from 'node:dgram';
+import type { Log } from '../../lib/log.js';
+import type { Endpoint, Flow, FlowListener } from './flow.js';
+import { plainAddress } from './stream-listener.js';
+
+/** A UDP peer seen through our one socket. Never closes by itself. */
+class UdpFlow implements Flow {
+  readonly transport = 'UDP' as const;
+  readonly reliable = false;
+  readonly tls = null;
+
+  constructor(
+    private readonly owner: UdpListener,
+    readonly remote: Endpoint,
+  ) {}
+
+  get local(): Endpoint {
+    return this.owner.local;
+  }
+
+  get isOpen(): boolean {
+    return this.owner.isOpen;
+  }
+
+  send(text: string): void {
+    this.owner.send(this.remote, text);
+  }
+
+  close(): void {
+    this.owner.forget(this);
+  }
+}
+
+const MAX_PEERS = 10_000;
+
+export class UdpListener {
+  readonly transport = 'UDP' as const;
+  readonly #socket: Socket;
+  // One flow object a peer, so that transactions can be found by their flow; the oldest goes when there are too many.
+  readonly #peers = new Map<string, UdpFlow>();
+  #local: Endpoint;
+  #isOpen = false;
+
+  constructor(
+    bind: Endpoint,
+    private readonly listener: FlowListener,
+    private readonly maxDatagramBytes: number,
+    private readonly log: Log,
+  ) {
+    this.#local = bind;
+    this.#socket = createSocket({ type: bind.address.includes(':') ? 'udp6' : 'udp4', recvBufferSize: 4 << 20 });
+    this.#socket.on('message', (data, from) => {
+      if (data.length > this.maxDatagramBytes) return;
+      // RFC 5626 §3.5.1: keepalives over UDP are STUN or CRLF; neither is a message.
+      const text = data.toString('latin1');
+      if (text.trim() === '' || (data[0] ?? 0) < 0x20) return;
+      this.listener.onMessage(this.flowTo({ address: plainAddress(from.address), port: from.port }), text);
+    });
+  }
+
+  get local(): Endpoint {
+    return this.#local;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#socket.once('error', reject);
+      this.#socket.bind({ address: this.#local.address, port: this.#local.port, exclusive: true }, () => {
+        this.#socket.off('error', reject);
+        this.#socket.on('error', (error) => this.log.warn({ error: error.message }, 'sip.udp.error'));
+        this.#local = { ...this.#local, port: this.#socket.address().port };
+        this.#isOpen = true;
+        resolve();
+      });
+    });
+  }
+
+  flowTo(remote: Endpoint): Flow {
+    const key = `${remote.address}|${String(remote.port)}`;
+    let flow = this.#peers.get(key);
+    if (flow === undefined) {
+      flow = new UdpFlow(this, remote);
+      this.#peers.set(key, flow);
+      if (this.#peers.size > MAX_PEERS) {
+        const oldest = this.#peers.keys().next().value;
+        if (oldest !== undefined) this.#peers.delete(oldest);
+      }
+    }
+    return flow;
+  }
+
+  forget(flow: UdpFlow): void {
+    this.#peers.delete(`${flow.remote.address}|${String(flow.remote.port)}`);
+    this.listener.onClose(flow);
+  }
+
+  send(remote: Endpoint, text: string): void {
+    if (!this.#isOpen) return;
+    this.#socket.send(Buffer.from(text, 'latin1'), remote.port, remote.address, (error) => {
+      if (error !== null) this.log.info({ peer: remote.address, error: error.message }, 'sip.udp.send_failed');
+    });
+  }
+
+  close(): Promise<void> {
+    this.#isOpen = false;
+    return new Promise((resolve) => this.#socket.close(() => resolve()));
+  }
+}
