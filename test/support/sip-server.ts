@@ -1,0 +1,42 @@
+import { SipServer, type SipServerOptions } from '../../src/drachtio/server.js';
+import { silentLog } from '../../src/lib/log.js';
+import { systemClock } from '../../src/ops/system-clock.js';
+import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
+import { testCertificates } from './certificates.js';
+
+export const SERVER_LIMITS: SipServerOptions['limits'] = {
+  maxHeaders: 200,
+  maxHeaderBytes: 16_384,
+  maxHeadBytes: 65_536,
+  maxBodyBytes: 65_536,
+  maxTransactions: 100_000,
+  maxConnections: 1_000,
+  maxConnectionsPerSource: 1_000,
+  handshakeTimeoutMs: 5_000,
+  idleTimeoutMs: 600_000,
+  messageTimeoutMs: 5_000,
+  maxUnsentBytes: 1 << 20,
+  maxFrameBytes: 262_144,
+  maxApplications: 64,
+};
+
+/** The embedded SIP server on free ports, with TLS, TCP and UDP on. */
+export async function startSipServer(overrides: Partial<SipServerOptions> = {}): Promise<SipServer> {
+  const { cert, key, ca } = await testCertificates();
+  const server = new SipServer({
+    bindAddress: '127.0.0.1',
+    externalHost: null,
+    ports: { tls: 0, tcp: 0, udp: 0 },
+    tls: { cert, key, minVersion: 'TLSv1.2' },
+    outgoingTls: { ca, verify: true },
+    control: { address: '127.0.0.1', port: 0, secret: 'test-secret' },
+    timers: DEFAULT_TIMERS,
+    limits: SERVER_LIMITS,
+    silenceTimeoutMs: 20_000,
+    clock: systemClock,
+    log: silentLog,
+    ...overrides,
+  });
+  await server.listen();
+  return server;
+}
