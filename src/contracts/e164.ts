@@ -8,6 +8,9 @@ const DIGITS = /^[1-9]\d{6,14}$/;
  * query string turned into a space; and the visual separators `-().` of RFC 3966 §5.1.1. Never guesses a country code.
  */
 export function parseE164(text: string): E164 | undefined {
-  const digits = text.trim().replace(/[-().]/g, '').replace(/^\+/, '');
+  const digits = text
+    .trim()
+    .replace(/[-().]/g, '')
+    .replace(/^\+/, '');
   return DIGITS.test(digits) ? (`+${digits}` as E164) : undefined;
 }

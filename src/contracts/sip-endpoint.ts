@@ -1,0 +1,81 @@
+const MAX_LENGTH = 256;
+const SCHEME = /^sips?:/i;
+// RFC 3261 §25.1 `user`: unreserved, escaped, user-unreserved. A password (`user:secret@`) is not accepted.
+const USER = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2}){1,64}$/;
+// RFC 3261 §25.1 `uri-parameters`.
+const PARAMETERS = /^(?:;(?:[A-Za-z0-9\-_.!~*'()[\]/:&+$]|%[0-9A-Fa-f]{2})+(?:=(?:[A-Za-z0-9\-_.!~*'()[\]/:&+$]|%[0-9A-Fa-f]{2})+)?)*$/;
+const HOST_PORT = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/;
+const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+const OCTET = /^(?:0|[1-9]\d{0,2})$/;
+const IPV6_GROUP = /^[0-9A-Fa-f]{1,4}$/;
+
+/**
+ * What is wrong with a SIP endpoint as a sentence without its subject, or `null` when it is one. Good are `sip:` and `sips:`
+ * URIs without password and headers, and a bare `host[:port]`; at most 256 characters, printable ASCII, no space.
+ */
+export function sipEndpointProblem(text: string): string | null {
+  if (text.length === 0) return 'must not be empty';
+  if (text.length > MAX_LENGTH) return `must be at most ${MAX_LENGTH} characters`;
+  if (!/^[\x21-\x7e]+$/.test(text)) return 'must be printable ASCII without spaces or line breaks';
+  const scheme = SCHEME.exec(text);
+  const problem = scheme === null ? hostPortProblem(text) : uriProblem(text.slice(scheme[0].length));
+  return problem === null ? null : `must be a sip: or sips: URI or host[:port]: ${problem}`;
+}
+
+function uriProblem(rest: string): string | null {
+  const at = rest.lastIndexOf('@');
+  if (at >= 0 && !USER.test(rest.slice(0, at))) return 'the part before @ is not a user name (a password is not accepted)';
+  const target = rest.slice(at + 1);
+  if (target.includes('?')) return 'headers after ? are not accepted';
+  const semicolon = target.indexOf(';');
+  const parameters = semicolon < 0 ? '' : target.slice(semicolon);
+  if (!PARAMETERS.test(parameters)) return 'its parameters are malformed';
+  return hostPortProblem(semicolon < 0 ? target : target.slice(0, semicolon));
+}
+
+function hostPortProblem(text: string): string | null {
+  const parts = HOST_PORT.exec(text);
+  if (parts?.[1] === undefined) return 'the host is not a name or an address';
+  if (parts[2] !== undefined && !isPort(parts[2])) return 'the port must be 1 to 65535';
+  return isHost(parts[1]) ? null : 'the host is not a name or an address';
+}
+
+function isPort(text: string): boolean {
+  const port = Number(text);
+  return port >= 1 && port <= 65_535;
+}
+
+function isHost(host: string): boolean {
+  if (host.startsWith('[')) return isIpv6(host.slice(1, -1));
+  const labels = host.split('.');
+  // A name whose last label is a number is an address or nothing (RFC 1123 §2.1).
+  if (/^\d+$/.test(labels.at(-1) ?? '')) return isIpv4(host);
+  return host.length <= 253 && labels.every((label) => LABEL.test(label));
+}
+
+/** Dotted quad without leading zeros. */
+export function isIpv4(text: string): boolean {
+  const octets = text.split('.');
+  return octets.length === 4 && octets.every((octet) => OCTET.test(octet) && Number(octet) <= 255);
+}
+
+/** RFC 4291 §2.2 text, without a zone. */
+export function isIpv6(text: string): boolean {
+  const halves = text.split('::');
+  if (halves.length > 2) return false;
+  const counts = halves.map((half, index) => groupCount(half, index === halves.length - 1));
+  if (counts.includes(Number.NaN)) return false;
+  const groups = counts.reduce((sum, count) => sum + count, 0);
+  return halves.length === 2 ? groups <= 7 : groups === 8;
+}
+
+/** 16-bit groups in one half of an IPv6 address, an IPv4 tail counting as two; NaN when malformed. */
+function groupCount(half: string, mayEndInIpv4: boolean): number {
+  if (half === '') return 0;
+  const groups = half.split(':');
+  const tail = groups.at(-1) ?? '';
+  const hasIpv4 = mayEndInIpv4 && isIpv4(tail);
+  const plain = hasIpv4 ? groups.slice(0, -1) : groups;
+  if (!plain.every((group) => IPV6_GROUP.test(group))) return Number.NaN;
+  return plain.length + (hasIpv4 ? 2 : 0);
+}

@@ -1,0 +1,15 @@
+-- Sets or deletes one key if it still holds what the caller read. The only writer of records.
+-- KEYS[1] the key
+-- ARGV[1] what it must hold; '' when it must not exist
+-- ARGV[2] what it shall hold; '' to delete it
+-- Returns {1} when written, {0, what it holds} when not; '' stands for no key.
+local current = redis.call('GET', KEYS[1]) or ''
+if current ~= ARGV[1] then
+  return { 0, current }
+end
+if ARGV[2] == '' then
+  redis.call('DEL', KEYS[1])
+else
+  redis.call('SET', KEYS[1], ARGV[2])
+end
+return { 1 }

@@ -1,0 +1,278 @@
+import type { CallRecord } from '../contracts/call-record.js';
+import type { E164 } from '../contracts/e164.js';
+import type { AgentRecord, NumberRecord, OrgRecord, Route } from '../contracts/records.js';
+import type { RouteStore } from '../gateway/ports.js';
+import { isoNow, type Clock } from '../lib/clock.js';
+import { err, ok, type Result } from '../lib/result.js';
+import { apiKeyDigest, newApiKey, newApiKeyRecord, newInboundId, newOrgRecord, TOUCH_INTERVAL_MS } from './new-records.js';
+import { decideAttach, decideDetach, decideUpdate, type NumberDecision } from './number-change.js';
+import { byName, callIndexMember, callIndexTime, newestFirst, oldestFirst } from './ordering.js';
+import {
+  DEFAULT_CALL_RETENTION,
+  type AgentStore,
+  type ApiKeyRecord,
+  type ApiKeyStore,
+  type AttachChange,
+  type CallLog,
+  type CallPage,
+  type CallRetention,
+  type DirectionType,
+  type NewOrg,
+  type NumberStore,
+  type OrgChange,
+  type OrgStore,
+  type Page,
+  type Stores,
+  type SweepReport,
+  type UpdateChange,
+} from './stores.js';
+
+const DAY_MS = 86_400_000;
+
+/** All stores in this process's memory: for tests and for trying things out. Nothing is kept, nothing fails. */
+export function createMemoryStores(options: { readonly clock: Clock; readonly callRetention?: Partial<CallRetention> }): Stores {
+  const { clock } = options;
+  const numbers = new MemoryNumberStore(clock);
+  const orgs = new MemoryOrgStore(clock);
+  const agents = new MemoryAgentStore();
+  return {
+    numbers,
+    orgs,
+    keys: new MemoryApiKeyStore(clock),
+    agents,
+    calls: new MemoryCallLog(clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }),
+    routes: new MemoryRouteStore(numbers, orgs, agents),
+    ping: () => Promise.resolve(),
+  };
+}
+
+class MemoryNumberStore implements NumberStore {
+  readonly #records = new Map<E164, NumberRecord>();
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  attach(orgId: string, number: E164, change: AttachChange): Promise<Result<NumberRecord, 'taken'>> {
+    const request = { orgId, number, change, inboundId: newInboundId() };
+    const record = this.#apply(number, decideAttach(this.read(number), request, isoNow(this.#clock)));
+    return Promise.resolve(record === undefined || record === null ? err('taken') : ok(record));
+  }
+
+  update(orgId: string, number: E164, change: UpdateChange): Promise<Result<NumberRecord, 'not-found'>> {
+    const record = this.#apply(number, decideUpdate(this.read(number), orgId, change, isoNow(this.#clock)));
+    return Promise.resolve(record === undefined || record === null ? err('not-found') : ok(record));
+  }
+
+  detach(orgId: string, number: E164, directions: readonly DirectionType[]): Promise<Result<NumberRecord | null, 'not-found'>> {
+    const record = this.#apply(number, decideDetach(this.read(number), orgId, directions, isoNow(this.#clock)));
+    return Promise.resolve(record === undefined ? err('not-found') : ok(record));
+  }
+
+  get(orgId: string, number: E164): Promise<NumberRecord | null> {
+    const record = this.read(number);
+    return Promise.resolve(record?.org_id === orgId ? record : null);
+  }
+
+  getByInboundId(orgId: string, inboundId: string): Promise<NumberRecord | null> {
+    const record = [...this.#records.values()].find((one) => one.inbound_id === inboundId && one.org_id === orgId);
+    return Promise.resolve(record ?? null);
+  }
+
+  list(orgId: string, page: Page): Promise<readonly NumberRecord[]> {
+    const owned = [...this.#records.values()].filter((record) => record.org_id === orgId);
+    owned.sort((a, b) => (a.phone_number < b.phone_number ? -1 : 1));
+    return Promise.resolve(owned.slice(page.skip, page.skip + page.take));
+  }
+
+  sweep(): Promise<SweepReport> {
+    return Promise.resolve({ numbers: this.#records.size, added: 0, removed: 0 });
+  }
+
+  read(number: E164): NumberRecord | null {
+    return this.#records.get(number) ?? null;
+  }
+
+  /** `undefined`: refused; `null`: the record is gone. */
+  #apply(number: E164, decision: NumberDecision): NumberRecord | null | undefined {
+    if (decision.kind === 'refuse') return undefined;
+    if (decision.record === null) this.#records.delete(number);
+    else this.#records.set(number, decision.record);
+    return decision.record;
+  }
+}
+
+class MemoryOrgStore implements OrgStore {
+  readonly #records = new Map<string, OrgRecord>();
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  create(org: NewOrg): Promise<OrgRecord> {
+    const record = newOrgRecord(org, isoNow(this.#clock));
+    const existing = this.#records.get(record.org_id);
+    if (existing !== undefined) return Promise.resolve(existing);
+    this.#records.set(record.org_id, record);
+    return Promise.resolve(record);
+  }
+
+  get(orgId: string): Promise<OrgRecord | null> {
+    return Promise.resolve(this.#records.get(orgId) ?? null);
+  }
+
+  change(orgId: string, change: OrgChange): Promise<OrgRecord | null> {
+    const current = this.#records.get(orgId);
+    if (current === undefined) return Promise.resolve(null);
+    const changed = { ...current, ...change };
+    this.#records.set(orgId, changed);
+    return Promise.resolve(changed);
+  }
+
+  list(): Promise<readonly OrgRecord[]> {
+    return Promise.resolve([...this.#records.values()].sort(byName));
+  }
+}
+
+class MemoryApiKeyStore implements ApiKeyStore {
+  readonly #byDigest = new Map<string, ApiKeyRecord>();
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async create(orgId: string, name: string): Promise<{ readonly key: string; readonly record: ApiKeyRecord }> {
+    const key = newApiKey();
+    return { key, record: await this.restore(orgId, name, key) };
+  }
+
+  restore(orgId: string, name: string, key: string): Promise<ApiKeyRecord> {
+    const digest = apiKeyDigest(key);
+    const record = this.#byDigest.get(digest) ?? newApiKeyRecord(orgId, name, isoNow(this.#clock));
+    this.#byDigest.set(digest, record);
+    return Promise.resolve(record);
+  }
+
+  find(key: string): Promise<ApiKeyRecord | null> {
+    const record = this.#byDigest.get(apiKeyDigest(key));
+    return Promise.resolve(record?.revoked_at === null ? record : null);
+  }
+
+  touch(record: ApiKeyRecord): Promise<void> {
+    const [digest, current] = this.#entry(record.key_id) ?? [];
+    const lastMs = typeof current?.last_used_at === 'string' ? Date.parse(current.last_used_at) : -Infinity;
+    if (digest !== undefined && current !== undefined && this.#clock.wallMs() - lastMs >= TOUCH_INTERVAL_MS) {
+      this.#byDigest.set(digest, { ...current, last_used_at: isoNow(this.#clock) });
+    }
+    return Promise.resolve();
+  }
+
+  list(orgId: string): Promise<readonly ApiKeyRecord[]> {
+    return Promise.resolve([...this.#byDigest.values()].filter((record) => record.org_id === orgId).sort(newestFirst));
+  }
+
+  revoke(keyId: string): Promise<ApiKeyRecord | null> {
+    const [digest, current] = this.#entry(keyId) ?? [];
+    if (digest === undefined || current === undefined) return Promise.resolve(null);
+    const revoked = { ...current, revoked_at: current.revoked_at ?? isoNow(this.#clock) };
+    this.#byDigest.set(digest, revoked);
+    return Promise.resolve(revoked);
+  }
+
+  #entry(keyId: string): [string, ApiKeyRecord] | undefined {
+    return [...this.#byDigest].find(([, record]) => record.key_id === keyId);
+  }
+}
+
+class MemoryAgentStore implements AgentStore {
+  readonly #records = new Map<string, AgentRecord>();
+
+  get(orgId: string, agentId: string): Promise<AgentRecord | null> {
+    const agent = this.#records.get(agentId);
+    return Promise.resolve(agent?.org_id === orgId ? agent : null);
+  }
+
+  put(agent: AgentRecord): Promise<void> {
+    this.#records.set(agent.agent_id, agent);
+    return Promise.resolve();
+  }
+
+  list(orgId: string): Promise<readonly AgentRecord[]> {
+    return Promise.resolve([...this.#records.values()].filter((agent) => agent.org_id === orgId).sort(oldestFirst));
+  }
+}
+
+class MemoryCallLog implements CallLog {
+  /** Index member to record, for each organization. */
+  readonly #byOrg = new Map<string, Map<string, CallRecord>>();
+  #unrouted: CallRecord[] = [];
+  readonly #clock: Clock;
+  readonly #retention: CallRetention;
+
+  constructor(clock: Clock, retention: CallRetention) {
+    this.#clock = clock;
+    this.#retention = retention;
+  }
+
+  write(record: CallRecord): Promise<void> {
+    if (record.org_id === null) {
+      this.#unrouted = [record, ...this.#unrouted].slice(0, this.#retention.maxUnrouted);
+      return Promise.resolve();
+    }
+    const calls = this.#byOrg.get(record.org_id) ?? new Map<string, CallRecord>();
+    this.#byOrg.set(record.org_id, calls.set(callIndexMember(record.started_at, record.call_id), record));
+    for (const member of this.#newestFirst(record.org_id).slice(this.#retention.maxPerOrg)) calls.delete(member);
+    return Promise.resolve();
+  }
+
+  get(orgId: string, callId: string): Promise<CallRecord | null> {
+    const member = this.#newestFirst(orgId).find((one) => one.endsWith(`:${callId}`));
+    return Promise.resolve(member === undefined ? null : this.#record(orgId, member));
+  }
+
+  list(orgId: string, page: { readonly limit: number; readonly before?: string }): Promise<CallPage> {
+    const { before } = page;
+    const members = this.#newestFirst(orgId).filter((member) => before === undefined || member < before);
+    const shown = members.slice(0, page.limit);
+    const calls = shown.map((member) => this.#record(orgId, member)).filter((record) => record !== null);
+    return Promise.resolve({ calls, next: shown.length < page.limit ? null : (shown.at(-1) ?? null) });
+  }
+
+  listUnrouted(limit: number): Promise<readonly CallRecord[]> {
+    return Promise.resolve(this.#unrouted.slice(0, limit));
+  }
+
+  /** Index members that are not too old. */
+  #newestFirst(orgId: string): string[] {
+    const oldest = callIndexTime(this.#clock.wallMs() - this.#retention.days * DAY_MS);
+    return [...(this.#byOrg.get(orgId)?.keys() ?? [])].filter((member) => member >= oldest).sort((a, b) => (a < b ? 1 : -1));
+  }
+
+  #record(orgId: string, member: string): CallRecord | null {
+    return this.#byOrg.get(orgId)?.get(member) ?? null;
+  }
+}
+
+class MemoryRouteStore implements RouteStore {
+  readonly #numbers: MemoryNumberStore;
+  readonly #orgs: OrgStore;
+  readonly #agents: AgentStore;
+
+  constructor(numbers: MemoryNumberStore, orgs: OrgStore, agents: AgentStore) {
+    this.#numbers = numbers;
+    this.#orgs = orgs;
+    this.#agents = agents;
+  }
+
+  async lookup(number: E164): Promise<Route | null> {
+    const record = this.#numbers.read(number);
+    if (record === null || record.inbound === null) return null;
+    const org = await this.#orgs.get(record.org_id);
+    const { agent_id } = record.inbound;
+    const agent = agent_id === null ? null : await this.#agents.get(record.org_id, agent_id);
+    return org === null ? null : { number: record, org, agent };
+  }
+}

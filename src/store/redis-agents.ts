@@ -1,0 +1,30 @@
+import type { AgentRecord } from '../contracts/records.js';
+import { agentKey, orgAgentsKey } from './keys.js';
+import { oldestFirst } from './ordering.js';
+import { decodeRecord, type RedisConnection } from './redis.js';
+import type { AgentStore } from './stores.js';
+
+export class RedisAgentStore implements AgentStore {
+  readonly #redis: RedisConnection;
+
+  constructor(redis: RedisConnection) {
+    this.#redis = redis;
+  }
+
+  async get(orgId: string, agentId: string): Promise<AgentRecord | null> {
+    const agent = decodeRecord('agent', await this.#redis.run((client) => client.get(agentKey(agentId))));
+    return agent?.org_id === orgId ? agent : null;
+  }
+
+  async put(agent: AgentRecord): Promise<void> {
+    // The list first: an id in it without a record is skipped.
+    await this.#redis.run((client) => client.sadd(orgAgentsKey(agent.org_id), agent.agent_id));
+    await this.#redis.run((client) => client.set(agentKey(agent.agent_id), JSON.stringify(agent)));
+  }
+
+  async list(orgId: string): Promise<readonly AgentRecord[]> {
+    const ids = await this.#redis.run((client) => client.smembers(orgAgentsKey(orgId)));
+    const found = await Promise.all(ids.map((id) => this.get(orgId, id)));
+    return found.filter((agent) => agent !== null).sort(oldestFirst);
+  }
+}

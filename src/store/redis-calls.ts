@@ -1,0 +1,94 @@
+import type { CallRecord } from '../contracts/call-record.js';
+import type { Clock } from '../lib/clock.js';
+import { callKey, orgCallsKey, UNROUTED_CALLS_KEY } from './keys.js';
+import { callIndexMember, callIndexTime } from './ordering.js';
+import { decodeRecord, type RedisConnection } from './redis.js';
+import type { CallLog, CallPage, CallRetention } from './stores.js';
+
+const DAY_MS = 86_400_000;
+// Evicted at most at a time, so that one write stays short; a write adds one, so the rest goes with the next ones.
+const EVICT_AT_ONCE = 100;
+
+export class RedisCallLog implements CallLog {
+  readonly #redis: RedisConnection;
+  readonly #clock: Clock;
+  readonly #retention: CallRetention;
+
+  constructor(redis: RedisConnection, clock: Clock, retention: CallRetention) {
+    this.#redis = redis;
+    this.#clock = clock;
+    this.#retention = retention;
+  }
+
+  async write(record: CallRecord): Promise<void> {
+    if (record.org_id === null) await this.#writeUnrouted(record);
+    else await this.#writeRouted(record.org_id, record);
+  }
+
+  async get(orgId: string, callId: string): Promise<CallRecord | null> {
+    return decodeRecord('call', await this.#redis.run((client) => client.get(callKey(orgId, callId))));
+  }
+
+  async list(orgId: string, page: { readonly limit: number; readonly before?: string }): Promise<CallPage> {
+    const calls: CallRecord[] = [];
+    let before = page.before;
+    // Records that expired before their index entry leave gaps: read on until the page is full.
+    for (;;) {
+      const wanted = page.limit - calls.length;
+      const members = await this.#members(orgId, before, wanted);
+      const found = await Promise.all(members.map((member) => this.get(orgId, callIdOf(member))));
+      calls.push(...found.filter((record) => record !== null));
+      before = members.at(-1);
+      if (before === undefined || members.length < wanted) return { calls, next: null };
+      if (calls.length >= page.limit) return { calls, next: before };
+    }
+  }
+
+  async listUnrouted(limit: number): Promise<readonly CallRecord[]> {
+    const texts = await this.#redis.run((client) => client.lrange(UNROUTED_CALLS_KEY, 0, limit - 1));
+    return texts.map((text) => decodeRecord('call', text)).filter((record) => record !== null);
+  }
+
+  async #members(orgId: string, before: string | undefined, count: number): Promise<string[]> {
+    const from = before === undefined ? '+' : `(${before}`;
+    return this.#redis.run((client) => client.zrange(orgCallsKey(orgId), from, '-', 'BYLEX', 'REV', 'LIMIT', 0, count));
+  }
+
+  async #writeUnrouted(record: CallRecord): Promise<void> {
+    await this.#redis.run((client) =>
+      Promise.all([
+        client.lpush(UNROUTED_CALLS_KEY, JSON.stringify(record)),
+        client.ltrim(UNROUTED_CALLS_KEY, 0, this.#retention.maxUnrouted - 1),
+        client.expire(UNROUTED_CALLS_KEY, Math.ceil((this.#retention.days * DAY_MS) / 1000)),
+      ]),
+    );
+  }
+
+  async #writeRouted(orgId: string, record: CallRecord): Promise<void> {
+    const index = orgCallsKey(orgId);
+    const oldestMs = this.#clock.wallMs() - this.#retention.days * DAY_MS;
+    const expireS = Math.ceil((this.#retention.days * DAY_MS) / 1000);
+    const [, , , count] = await this.#redis.run((client) =>
+      Promise.all([
+        client.set(callKey(orgId, record.call_id), JSON.stringify(record), 'EX', expireS),
+        client.zadd(index, 0, callIndexMember(record.started_at, record.call_id)),
+        client.zremrangebylex(index, '-', `(${callIndexTime(oldestMs)}`),
+        client.zcard(index),
+        client.expire(index, expireS),
+      ]),
+    );
+    if (count > this.#retention.maxPerOrg) await this.#evict(orgId, Math.min(count - this.#retention.maxPerOrg, EVICT_AT_ONCE));
+  }
+
+  async #evict(orgId: string, count: number): Promise<void> {
+    const popped = await this.#redis.run((client) => client.zpopmin(orgCallsKey(orgId), count));
+    // Members and scores in turn.
+    const keys = popped.filter((_value, index) => index % 2 === 0).map((member) => callKey(orgId, callIdOf(member)));
+    if (keys.length > 0) await this.#redis.run((client) => client.unlink(...keys));
+  }
+}
+
+/** The call id in an index member. */
+function callIdOf(member: string): string {
+  return member.slice(member.indexOf(':') + 1);
+}

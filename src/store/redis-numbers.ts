@@ -1,0 +1,162 @@
+import { parseE164, type E164 } from '../contracts/e164.js';
+import type { NumberRecord } from '../contracts/records.js';
+import { isoNow, type Clock } from '../lib/clock.js';
+import type { Log } from '../lib/log.js';
+import { err, ok, type Result } from '../lib/result.js';
+import { StoreUnavailableError } from '../gateway/ports.js';
+import { inboundIdKey, numberKey, orgNumbersKey } from './keys.js';
+import { newInboundId } from './new-records.js';
+import { decideAttach, decideDetach, decideUpdate, type NumberDecision } from './number-change.js';
+import { sweepNumbers } from './number-sweep.js';
+import { decodeRecord, type RedisConnection } from './redis.js';
+import type { AttachChange, DirectionType, NumberStore, Page, SweepReport, UpdateChange } from './stores.js';
+
+// Each lost race means that another writer won, so this many in a row on one number is no race any more.
+const MAX_ATTEMPTS = 200;
+const MAX_INDEX_ROUNDS = 5;
+/** An inbound_id whose record was never written is forgotten after this time, in seconds. */
+const UNCLAIMED_INBOUND_ID_S = 86_400;
+
+type Written = { readonly record: NumberRecord | null; readonly previous: NumberRecord | null };
+
+/** Numbers in Redis: the record in one key, written by compare-and-set; the indexes after it. */
+export class RedisNumberStore implements NumberStore {
+  readonly #redis: RedisConnection;
+  readonly #clock: Clock;
+  readonly #log: Log;
+
+  constructor(redis: RedisConnection, clock: Clock, log: Log) {
+    this.#redis = redis;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  async attach(orgId: string, number: E164, change: AttachChange): Promise<Result<NumberRecord, 'taken'>> {
+    const inboundId = newInboundId();
+    const outcome = await this.#change(number, (current) =>
+      decideAttach(current, { orgId, number, change, inboundId }, isoNow(this.#clock)),
+    );
+    return outcome.ok && outcome.value.record !== null ? ok(outcome.value.record) : err('taken');
+  }
+
+  async update(orgId: string, number: E164, change: UpdateChange): Promise<Result<NumberRecord, 'not-found'>> {
+    const outcome = await this.#change(number, (current) => decideUpdate(current, orgId, change, isoNow(this.#clock)));
+    return outcome.ok && outcome.value.record !== null ? ok(outcome.value.record) : err('not-found');
+  }
+
+  async detach(orgId: string, number: E164, directions: readonly DirectionType[]): Promise<Result<NumberRecord | null, 'not-found'>> {
+    const outcome = await this.#change(number, (current) => decideDetach(current, orgId, directions, isoNow(this.#clock)));
+    return outcome.ok ? ok(outcome.value.record) : err('not-found');
+  }
+
+  async get(orgId: string, number: E164): Promise<NumberRecord | null> {
+    const record = await this.#read(number);
+    if (record?.org_id !== orgId) return null;
+    await this.#repairIndexes(record);
+    return record;
+  }
+
+  async getByInboundId(orgId: string, inboundId: string): Promise<NumberRecord | null> {
+    const text = await this.#redis.run((client) => client.get(inboundIdKey(inboundId)));
+    const number = text === null ? undefined : parseE164(text);
+    const record = number === undefined ? null : await this.#read(number);
+    return record?.org_id === orgId && record.inbound_id === inboundId ? record : null;
+  }
+
+  async list(orgId: string, page: Page): Promise<readonly NumberRecord[]> {
+    for (;;) {
+      const { records, stale } = await this.#readPage(orgId, page);
+      if (stale.length === 0) return records;
+      // Entries that name nothing shift the page: drop them and read it again. Each round removes at least one.
+      for (const number of stale) await this.#settleNumber(number, orgId);
+    }
+  }
+
+  sweep(): Promise<SweepReport> {
+    return sweepNumbers(this.#redis);
+  }
+
+  async #readPage(orgId: string, page: Page): Promise<{ records: NumberRecord[]; stale: E164[] }> {
+    const members = await this.#redis.run((client) =>
+      client.zrange(orgNumbersKey(orgId), '-', '+', 'BYLEX', 'LIMIT', page.skip, page.take),
+    );
+    const numbers = members.map((member) => member as E164);
+    const found = await Promise.all(numbers.map((number) => this.#read(number)));
+    const records: NumberRecord[] = [];
+    const stale: E164[] = [];
+    numbers.forEach((number, index) => {
+      const record = found[index];
+      if (record?.org_id === orgId) records.push(record);
+      else stale.push(number);
+    });
+    return { records, stale };
+  }
+
+  async #read(number: E164): Promise<NumberRecord | null> {
+    return decodeRecord('number', await this.#redis.run((client) => client.get(numberKey(number))));
+  }
+
+  async #change(number: E164, decide: (current: NumberRecord | null) => NumberDecision): Promise<Result<Written, 'taken' | 'not-found'>> {
+    const key = numberKey(number);
+    let raw = await this.#redis.run((client) => client.get(key));
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const previous = decodeRecord('number', raw);
+      const decision = decide(previous);
+      if (decision.kind === 'refuse') return err(decision.reason);
+      if (previous === null && decision.record !== null) await this.#claimInboundId(decision.record);
+      const current = await this.#redis.compareAndSet(key, raw, decision.record === null ? null : JSON.stringify(decision.record));
+      if (current === undefined) {
+        const written = { record: decision.record, previous };
+        await this.#settleIndexes(written);
+        return ok(written);
+      }
+      raw = current;
+    }
+    throw new StoreUnavailableError('too many writers on one number');
+  }
+
+  /** Before the record, so that a record can always be found by its id; it expires when no record follows. */
+  async #claimInboundId(record: NumberRecord): Promise<void> {
+    await this.#redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number, 'EX', UNCLAIMED_INBOUND_ID_S));
+  }
+
+  /** An index may have missed the record when Redis went away between the two. */
+  async #repairIndexes(record: NumberRecord): Promise<void> {
+    const [score, number] = await this.#redis.run((client) =>
+      Promise.all([client.zscore(orgNumbersKey(record.org_id), record.phone_number), client.get(inboundIdKey(record.inbound_id))]),
+    );
+    if (score === null || number === null) await this.#settleIndexes({ record, previous: null });
+  }
+
+  /** The record is written and true whatever happens here: reads and the sweep repair what fails. */
+  async #settleIndexes({ record, previous }: Written): Promise<void> {
+    try {
+      if (record !== null) {
+        await this.#redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number));
+        await this.#settleNumber(record.phone_number, record.org_id);
+      } else if (previous !== null) {
+        await this.#redis.run((client) => client.del(inboundIdKey(previous.inbound_id)));
+        await this.#settleNumber(previous.phone_number, previous.org_id);
+      }
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      this.#log.warn({ reason: error.message }, 'index of numbers not written, left to repair');
+    }
+  }
+
+  /**
+   * Makes the organization's index agree with the record of one number. Reads the record again after the write: whoever
+   * changed it in between writes the index after that, so the last one to write the index has seen the last record.
+   */
+  async #settleNumber(number: E164, orgId: string): Promise<void> {
+    let isOwned = (await this.#read(number))?.org_id === orgId;
+    for (let round = 0; round < MAX_INDEX_ROUNDS; round += 1) {
+      const wasOwned = isOwned;
+      await this.#redis.run((client) =>
+        wasOwned ? client.zadd(orgNumbersKey(orgId), 0, number) : client.zrem(orgNumbersKey(orgId), number),
+      );
+      isOwned = (await this.#read(number))?.org_id === orgId;
+      if (isOwned === wasOwned) return;
+    }
+  }
+}

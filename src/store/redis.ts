@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import type { CallRecord } from '../contracts/call-record.js';
+import type { AgentRecord, NumberRecord, OrgRecord } from '../contracts/records.js';
+import { StoreUnavailableError } from '../gateway/ports.js';
+import type { Clock } from '../lib/clock.js';
+import type { Log } from '../lib/log.js';
+
+export interface RedisOptions {
+  /** `redis://[user:password@]host[:port][/db]`, or `rediss://` for TLS. */
+  readonly url: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Longest wait for one answer, in milliseconds: a call waits for it, so it is short. */
+  readonly commandTimeoutMs?: number;
+}
+
+const COMMAND_TIMEOUT_MS = 500;
+const CONNECT_TIMEOUT_MS = 2000;
+// Answers are overdue for this long: the connection is dead, though TCP has not noticed.
+const SOCKET_TIMEOUT_MS = 2000;
+const RECONNECT_MIN_MS = 50;
+const RECONNECT_MAX_MS = 1000;
+
+// Answers by which Redis says that it cannot serve now; any other error answer is a fault of ours.
+const UNAVAILABLE =
+  /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|OOM|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|ERR max number of clients)/;
+
+/** A script of the `lua` folder. */
+export class RedisScript {
+  readonly source: string;
+  readonly sha1: string;
+
+  /** @param name file name without `.lua` */
+  constructor(name: string) {
+    this.source = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+    this.sha1 = createHash('sha1').update(this.source).digest('hex');
+  }
+}
+
+const COMPARE_AND_SET = new RedisScript('compare-and-set');
+
+/** One connection that never makes a caller wait for a Redis that is away, and comes back by itself. */
+export class RedisConnection {
+  readonly client: Redis;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #reportedDown = false;
+
+  constructor(options: RedisOptions) {
+    this.#clock = options.clock;
+    this.#log = options.log;
+    this.client = new Redis(options.url, {
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      commandTimeout: options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS,
+      socketTimeout: SOCKET_TIMEOUT_MS,
+      // A command that cannot go out now fails now: a caller with a phone at the ear gets its 503 at once.
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
+      retryStrategy: (attempt) => Math.min(RECONNECT_MIN_MS * attempt, RECONNECT_MAX_MS),
+      // After a failover the old primary answers READONLY: connect again and find the new one.
+      reconnectOnError: (error) => error.message.startsWith('READONLY'),
+    });
+    this.client.on('error', (error: Error) => this.#reportDown(error));
+    this.client.on('ready', () => this.#reportUp());
+  }
+
+  /** Resolves when the connection is usable; rejects with `StoreUnavailableError` when it is not within `limitMs`. */
+  async ready(limitMs: number): Promise<void> {
+    if (this.client.status === 'ready') return;
+    await new Promise<void>((resolve, reject) => {
+      const onReady = (): void => {
+        cancel();
+        resolve();
+      };
+      const cancel = this.#clock.setTimer(limitMs, () => {
+        this.client.off('ready', onReady);
+        reject(new StoreUnavailableError(`Redis did not answer within ${limitMs} ms`));
+      });
+      this.client.once('ready', onReady);
+    });
+  }
+
+  /** Runs one or more commands; every way in which Redis can be away becomes `StoreUnavailableError`. */
+  async run<T>(commands: (client: Redis) => Promise<T>): Promise<T> {
+    try {
+      return await commands(this.client);
+    } catch (error) {
+      throw asStoreError(error);
+    }
+  }
+
+  /** Runs a script that touches `keys`, all of one hash slot. */
+  async script(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return this.run(async (client) => {
+      try {
+        return await client.evalsha(script.sha1, keys.length, ...keys, ...args);
+      } catch (error) {
+        // First use on this server, or it was restarted.
+        if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+        return client.eval(script.source, keys.length, ...keys, ...args);
+      }
+    });
+  }
+
+  /**
+   * Writes `next` (`null`: deletes) if the key still holds `expected` (`null`: does not exist).
+   * Returns what the key holds now when it does not, and `undefined` when it was written.
+   */
+  async compareAndSet(key: string, expected: string | null, next: string | null): Promise<string | null | undefined> {
+    const answer = await this.script(COMPARE_AND_SET, [key], [expected ?? '', next ?? '']);
+    if (!Array.isArray(answer)) throw new Error('compare-and-set.lua answered no array');
+    if (answer[0] === 1) return undefined;
+    const current: unknown = answer[1];
+    return typeof current === 'string' && current !== '' ? current : null;
+  }
+
+  /** Ends the connection; what is under way fails. */
+  async close(): Promise<void> {
+    if (this.client.status === 'end') return;
+    const ended = new Promise<void>((resolve) => this.client.once('end', resolve));
+    this.client.disconnect();
+    await ended;
+  }
+
+  #reportDown(error: Error): void {
+    if (this.#reportedDown) return;
+    this.#reportedDown = true;
+    this.#log.warn({ reason: error.message }, 'redis connection lost');
+  }
+
+  #reportUp(): void {
+    if (this.#reportedDown) this.#log.info({}, 'redis connection is back');
+    this.#reportedDown = false;
+  }
+}
+
+function asStoreError(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
+  // ioredis gives timeouts and lost connections as plain errors, and answers of the server as ReplyError.
+  if (error.name === 'ReplyError' && !UNAVAILABLE.test(error.message)) return new Error(`Redis refused a command: ${error.message}`);
+  if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return error;
+  return new StoreUnavailableError(`Redis is not available: ${error.message}`);
+}
+
+interface RecordTypes {
+  readonly number: NumberRecord;
+  readonly org: OrgRecord;
+  readonly agent: AgentRecord;
+  readonly call: CallRecord;
+}
+
+/** Reads a value that this product wrote itself; `null` stays `null`. Throws on anything that is not JSON. */
+export function decodeRecord<K extends keyof RecordTypes>(kind: K, text: string | null | undefined): RecordTypes[K] | null {
+  if (text === null || text === undefined) return null;
+  try {
+    return JSON.parse(text) as RecordTypes[K];
+  } catch {
+    // Without the text, which may hold a phone number.
+    throw new Error(`a stored ${kind} record is not JSON`);
+  }
+}

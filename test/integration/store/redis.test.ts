@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLog } from '../../../src/lib/log.js';
+import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { startRedis, type TestRedis } from '../../support/redis.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+import { describeStores, TEST_RETENTION } from '../../unit/store/store-contract.js';
+
+for (const cluster of [false, true]) {
+  describe(cluster ? 'one node of Redis Cluster' : 'redis-server', () => {
+    // Redis expires keys by its own clock, so the virtual one starts now.
+    const clock = new VirtualClock(Date.now());
+    let redis: TestRedis;
+    let stores: RedisStores;
+    beforeAll(async () => {
+      redis = await startRedis({ cluster });
+      stores = openRedisStores({ url: redis.url, clock, log: silentLog, callRetention: TEST_RETENTION });
+      await stores.ready(5000);
+    });
+    afterAll(async () => {
+      await stores.close();
+      await redis.close();
+    });
+    describeStores('stores in Redis', () => ({ clock, stores }));
+
+    it('keeps the digest of a key only', async () => {
+      const { key } = await stores.keys.create('org', 'ci');
+      const dump = await redis.command('KEYS *');
+      expect(dump).toContain('key:{');
+      expect(dump).not.toContain(key);
+    });
+  });
+}

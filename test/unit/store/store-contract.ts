@@ -1,0 +1,380 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { CallRecord } from '../../../src/contracts/call-record.js';
+import { parseE164, type E164 } from '../../../src/contracts/e164.js';
+import { DEFAULT_INBOUND_OPTIONS, type AgentRecord, type InboundOptions } from '../../../src/contracts/records.js';
+import { newUuid } from '../../../src/lib/ids.js';
+import type { CallRetention, Stores } from '../../../src/store/stores.js';
+import type { VirtualClock } from '../../support/virtual-clock.js';
+
+/** Retention under which the suite's stores run. */
+export const TEST_RETENTION: CallRetention = { days: 2, maxPerOrg: 5, maxUnrouted: 3 };
+
+let nextNumber = 5_550_000_000;
+
+/** A number that no other test uses. */
+export function freshNumber(): E164 {
+  nextNumber += 1;
+  const number = parseE164(`+1${nextNumber}`);
+  if (number === undefined) throw new Error('not a number');
+  return number;
+}
+
+export function inboundSetting(options: Partial<InboundOptions> = {}, agentId: string | null = null) {
+  return { agent_id: agentId, options: { ...DEFAULT_INBOUND_OPTIONS, ...options } };
+}
+
+export function agentOf(orgId: string, fields: Partial<AgentRecord> = {}): AgentRecord {
+  return {
+    agent_id: newUuid(),
+    org_id: orgId,
+    name: 'front desk',
+    first_sentence: 'Hello.',
+    language: 'ENG',
+    pronunciation_guide: [],
+    max_duration: 30,
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+    ...fields,
+  };
+}
+
+export function callOf(orgId: string | null, startedAtMs: number, fields: Partial<CallRecord> = {}): CallRecord {
+  return {
+    call_id: newUuid(),
+    org_id: orgId,
+    agent_id: null,
+    sip_call_id: 'a@b',
+    from: '+15550001111',
+    to: '+15550002222',
+    source_ip: '203.0.113.7',
+    reason: 'CALLER_HANGUP',
+    sip_status: 200,
+    codec: 'PCMU',
+    started_at: new Date(startedAtMs).toISOString(),
+    answered_at: null,
+    ended_at: new Date(startedAtMs + 1000).toISOString(),
+    quality: null,
+    ...fields,
+  };
+}
+
+/** What every implementation of `Stores` must do. The stores run on the given clock and under `TEST_RETENTION`. */
+export function describeStores(name: string, open: () => { stores: Stores; clock: VirtualClock }): void {
+  describe(name, () => {
+    let stores: Stores;
+    let clock: VirtualClock;
+    let orgId: string;
+    let otherOrgId: string;
+    beforeAll(() => {
+      ({ stores, clock } = open());
+    });
+    beforeEach(async () => {
+      orgId = (await stores.orgs.create({ name: 'one', sip_enabled: true })).org_id;
+      otherOrgId = (await stores.orgs.create({ name: 'two', sip_enabled: true })).org_id;
+    });
+
+    describe('numbers', () => {
+      it('attach makes a record that get, getByInboundId and list return', async () => {
+        const number = freshNumber();
+        const attached = await stores.numbers.attach(orgId, number, { inbound: inboundSetting({ allowed_sources: ['10.0.0.0/8'] }) });
+        if (!attached.ok) throw new Error('not attached');
+        const record = attached.value;
+        expect(record).toMatchObject({ phone_number: number, org_id: orgId, outbound: null });
+        expect(record.inbound_id).toMatch(/^IN-[0-9a-f-]{36}$/);
+        expect(record.inbound).toEqual(inboundSetting({ allowed_sources: ['10.0.0.0/8'] }));
+        expect(record.created_at).toBe(new Date(clock.wallMs()).toISOString());
+        expect(await stores.numbers.get(orgId, number)).toEqual(record);
+        expect(await stores.numbers.getByInboundId(orgId, record.inbound_id)).toEqual(record);
+        expect(await stores.numbers.list(orgId, { take: 10, skip: 0 })).toEqual([record]);
+      });
+
+      it('attach replaces the direction, leaves the other one, keeps created_at and inbound_id', async () => {
+        const number = freshNumber();
+        const first = await stores.numbers.attach(orgId, number, { inbound: inboundSetting({ max_concurrent_calls: 1 }) });
+        clock.advance(1000);
+        const second = await stores.numbers.attach(orgId, number, { outbound: { sip_endpoint: 'sip:a.example' } });
+        clock.advance(1000);
+        const third = await stores.numbers.attach(orgId, number, { inbound: inboundSetting({ max_calls_per_second: 2 }) });
+        if (!first.ok || !second.ok || !third.ok) throw new Error('not attached');
+        expect(second.value.inbound).toEqual(first.value.inbound);
+        expect(third.value).toEqual({
+          ...first.value,
+          inbound: inboundSetting({ max_calls_per_second: 2 }),
+          outbound: { sip_endpoint: 'sip:a.example' },
+          updated_at: new Date(clock.wallMs()).toISOString(),
+        });
+        expect(third.value.created_at).not.toBe(third.value.updated_at);
+      });
+
+      it('attach of a number of another organization is taken, in any direction, and changes nothing', async () => {
+        const number = freshNumber();
+        const owned = await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+        expect(await stores.numbers.attach(otherOrgId, number, { inbound: inboundSetting() })).toEqual({ ok: false, error: 'taken' });
+        expect(await stores.numbers.attach(otherOrgId, number, { outbound: { sip_endpoint: 'h' } })).toEqual({
+          ok: false,
+          error: 'taken',
+        });
+        expect(await stores.numbers.get(orgId, number)).toEqual(owned.ok ? owned.value : undefined);
+        expect(await stores.numbers.list(otherOrgId, { take: 10, skip: 0 })).toEqual([]);
+      });
+
+      it('a number of another organization is unknown to get, getByInboundId, update and detach', async () => {
+        const number = freshNumber();
+        const owned = await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+        if (!owned.ok) throw new Error('not attached');
+        expect(await stores.numbers.get(otherOrgId, number)).toBeNull();
+        expect(await stores.numbers.getByInboundId(otherOrgId, owned.value.inbound_id)).toBeNull();
+        expect(await stores.numbers.update(otherOrgId, number, { type: 'inbound' })).toEqual({ ok: false, error: 'not-found' });
+        expect(await stores.numbers.detach(otherOrgId, number, ['inbound'])).toEqual({ ok: false, error: 'not-found' });
+        expect(await stores.numbers.get(orgId, number)).toEqual(owned.value);
+      });
+
+      it('update sets the named direction and keeps what it leaves out', async () => {
+        const number = freshNumber();
+        expect(await stores.numbers.update(orgId, number, { type: 'inbound' })).toEqual({ ok: false, error: 'not-found' });
+        const agentId = newUuid();
+        await stores.numbers.attach(orgId, number, { inbound: inboundSetting({ allowed_sources: ['10.0.0.1'] }) });
+        const withAgent = await stores.numbers.update(orgId, number, { type: 'inbound', agent_id: agentId });
+        expect(withAgent.ok && withAgent.value.inbound).toEqual(inboundSetting({ allowed_sources: ['10.0.0.1'] }, agentId));
+        const withOptions = await stores.numbers.update(orgId, number, { type: 'inbound', options: DEFAULT_INBOUND_OPTIONS });
+        expect(withOptions.ok && withOptions.value.inbound).toEqual(inboundSetting({}, agentId));
+        const outbound = await stores.numbers.update(orgId, number, { type: 'outbound', sip_endpoint: 'b.example:5060' });
+        expect(outbound.ok && outbound.value.outbound).toEqual({ sip_endpoint: 'b.example:5060' });
+        expect(outbound.ok && outbound.value.inbound).toEqual(inboundSetting({}, agentId));
+      });
+
+      it('update of a direction that is not attached sets it with defaults', async () => {
+        const number = freshNumber();
+        await stores.numbers.attach(orgId, number, { outbound: { sip_endpoint: 'a.example' } });
+        const updated = await stores.numbers.update(orgId, number, { type: 'inbound' });
+        expect(updated.ok && updated.value.inbound).toEqual(inboundSetting());
+      });
+
+      it('detach is all or nothing, and the record is gone with its last direction', async () => {
+        const number = freshNumber();
+        const attached = await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+        if (!attached.ok) throw new Error('not attached');
+        expect(await stores.numbers.detach(orgId, number, ['outbound'])).toEqual({ ok: false, error: 'not-found' });
+        expect(await stores.numbers.detach(orgId, number, ['inbound', 'outbound'])).toEqual({ ok: false, error: 'not-found' });
+        expect(await stores.numbers.get(orgId, number)).toEqual(attached.value);
+        await stores.numbers.attach(orgId, number, { outbound: { sip_endpoint: 'a.example' } });
+        const left = await stores.numbers.detach(orgId, number, ['inbound']);
+        expect(left.ok && left.value).toMatchObject({ inbound: null, outbound: { sip_endpoint: 'a.example' } });
+        expect(await stores.numbers.detach(orgId, number, ['outbound'])).toEqual({ ok: true, value: null });
+        expect(await stores.numbers.get(orgId, number)).toBeNull();
+        expect(await stores.numbers.getByInboundId(orgId, attached.value.inbound_id)).toBeNull();
+        expect(await stores.numbers.list(orgId, { take: 10, skip: 0 })).toEqual([]);
+        expect(await stores.numbers.detach(orgId, number, ['inbound'])).toEqual({ ok: false, error: 'not-found' });
+      });
+
+      it('a detached number is free for another organization and gets a new id', async () => {
+        const number = freshNumber();
+        const first = await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+        await stores.numbers.detach(orgId, number, ['inbound']);
+        const second = await stores.numbers.attach(otherOrgId, number, { inbound: inboundSetting() });
+        if (!first.ok || !second.ok) throw new Error('not attached');
+        expect(second.value.org_id).toBe(otherOrgId);
+        expect(second.value.inbound_id).not.toBe(first.value.inbound_id);
+      });
+
+      it('list pages in the order of the numbers', async () => {
+        const numbers = [freshNumber(), freshNumber(), freshNumber()];
+        for (const number of [...numbers].reverse()) await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+        const page = async (take: number, skip: number) => (await stores.numbers.list(orgId, { take, skip })).map((r) => r.phone_number);
+        expect(await page(100, 0)).toEqual(numbers);
+        expect(await page(2, 0)).toEqual(numbers.slice(0, 2));
+        expect(await page(2, 2)).toEqual(numbers.slice(2));
+        expect(await page(2, 3)).toEqual([]);
+      });
+
+      it('of concurrent attaches by two organizations exactly one wins', async () => {
+        const number = freshNumber();
+        const outcomes = await Promise.all(
+          [orgId, otherOrgId].map((id) => stores.numbers.attach(id, number, { inbound: inboundSetting() })),
+        );
+        expect(outcomes.filter((outcome) => outcome.ok)).toHaveLength(1);
+      });
+    });
+
+    describe('organizations', () => {
+      it('create, get, change and list', async () => {
+        const org = await stores.orgs.create({ name: 'third', sip_enabled: false });
+        expect(org).toMatchObject({ name: 'third', sip_enabled: false, disabled: false, max_concurrent_calls: null });
+        expect(org.webhook_secret).toMatch(/^whsec_[\w-]{43}$/);
+        expect(await stores.orgs.change(org.org_id, { sip_enabled: true, disabled: true })).toEqual({
+          ...org,
+          sip_enabled: true,
+          disabled: true,
+        });
+        expect(await stores.orgs.get(org.org_id)).toEqual({ ...org, sip_enabled: true, disabled: true });
+        expect((await stores.orgs.list()).map((one) => one.org_id)).toContain(org.org_id);
+        expect(await stores.orgs.get(newUuid())).toBeNull();
+        expect(await stores.orgs.change(newUuid(), { disabled: true })).toBeNull();
+      });
+
+      it('create with the id of one that is there returns that one', async () => {
+        const org = await stores.orgs.create({ name: 'kept', sip_enabled: true });
+        expect(await stores.orgs.create({ name: 'other', sip_enabled: false, org_id: org.org_id })).toEqual(org);
+      });
+    });
+
+    describe('API keys', () => {
+      it('a key is found until it is revoked, and stays in the list', async () => {
+        const { key, record } = await stores.keys.create(orgId, 'ci');
+        expect(key).toMatch(/^tl_[\w-]{32}$/);
+        expect(record).toMatchObject({ org_id: orgId, name: 'ci', last_used_at: null, revoked_at: null });
+        expect(await stores.keys.find(key)).toEqual(record);
+        expect(await stores.keys.find(`${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`)).toBeNull();
+        const revokedAt = new Date(clock.wallMs()).toISOString();
+        expect(await stores.keys.revoke(record.key_id)).toEqual({ ...record, revoked_at: revokedAt });
+        clock.advance(5000);
+        expect(await stores.keys.revoke(record.key_id)).toEqual({ ...record, revoked_at: revokedAt });
+        expect(await stores.keys.find(key)).toBeNull();
+        expect(await stores.keys.list(orgId)).toEqual([{ ...record, revoked_at: revokedAt }]);
+        expect(await stores.keys.revoke(newUuid())).toBeNull();
+      });
+
+      it('use is noted once a minute', async () => {
+        const { key, record } = await stores.keys.create(orgId, 'ci');
+        const lastUsed = async (): Promise<string | null | undefined> => (await stores.keys.find(key))?.last_used_at;
+        await stores.keys.touch(record);
+        const firstUse = new Date(clock.wallMs()).toISOString();
+        expect(await lastUsed()).toBe(firstUse);
+        clock.advance(59_999);
+        await stores.keys.touch(record);
+        expect(await lastUsed()).toBe(firstUse);
+        clock.advance(1);
+        await stores.keys.touch(record);
+        expect(await lastUsed()).toBe(new Date(clock.wallMs()).toISOString());
+      });
+
+      it('noting a use does not bring a revoked key back', async () => {
+        const { key, record } = await stores.keys.create(orgId, 'ci');
+        await stores.keys.revoke(record.key_id);
+        await stores.keys.touch(record);
+        expect(await stores.keys.find(key)).toBeNull();
+      });
+
+      it('restore puts a known key, and leaves one that is there alone', async () => {
+        const key = `tl_restored-${newUuid()}`;
+        const record = await stores.keys.restore(orgId, 'demo', key);
+        expect(await stores.keys.find(key)).toEqual(record);
+        await stores.keys.revoke(record.key_id);
+        await stores.keys.restore(orgId, 'demo', key);
+        expect(await stores.keys.find(key)).toBeNull();
+      });
+    });
+
+    describe('agents', () => {
+      it('put, get and list, each within its organization', async () => {
+        const older = agentOf(orgId, { created_at: '2026-01-01T00:00:00.000Z' });
+        const newer = agentOf(orgId, { created_at: '2026-02-01T00:00:00.000Z' });
+        await stores.agents.put(newer);
+        await stores.agents.put(older);
+        expect(await stores.agents.get(orgId, older.agent_id)).toEqual(older);
+        expect(await stores.agents.get(otherOrgId, older.agent_id)).toBeNull();
+        expect(await stores.agents.get(orgId, newUuid())).toBeNull();
+        expect(await stores.agents.list(orgId)).toEqual([older, newer]);
+        await stores.agents.put({ ...older, first_sentence: null });
+        expect((await stores.agents.get(orgId, older.agent_id))?.first_sentence).toBeNull();
+        expect(await stores.agents.list(otherOrgId)).toEqual([]);
+      });
+    });
+
+    describe('calls', () => {
+      it('list is newest first and pages', async () => {
+        const times = [3000, 1000, 2000];
+        const calls = times.map((offsetMs) => callOf(orgId, clock.wallMs() - offsetMs));
+        for (const call of calls) await stores.calls.write(call);
+        const [oldest, newest, middle] = [calls[0]!, calls[1]!, calls[2]!];
+        const page = await stores.calls.list(orgId, { limit: 2 });
+        expect(page.calls).toEqual([newest, middle]);
+        const rest = await stores.calls.list(orgId, { limit: 2, before: page.next! });
+        expect(rest).toEqual({ calls: [oldest], next: null });
+        expect(await stores.calls.get(orgId, middle.call_id)).toEqual(middle);
+        expect(await stores.calls.get(otherOrgId, middle.call_id)).toBeNull();
+      });
+
+      it('keeps the newest, and none older than the retention', async () => {
+        const calls = Array.from({ length: 7 }, (_, index) => callOf(orgId, clock.wallMs() - 10_000 + index));
+        for (const call of calls) await stores.calls.write(call);
+        const listed = async (): Promise<string[]> => (await stores.calls.list(orgId, { limit: 100 })).calls.map((call) => call.call_id);
+        expect(await listed()).toEqual(
+          calls
+            .slice(2)
+            .reverse()
+            .map((call) => call.call_id),
+        );
+        expect(await stores.calls.get(orgId, calls[0]!.call_id)).toBeNull();
+        clock.advance(TEST_RETENTION.days * 86_400_000);
+        const fresh = callOf(orgId, clock.wallMs());
+        await stores.calls.write(fresh);
+        expect(await listed()).toEqual([fresh.call_id]);
+      });
+
+      it('calls to unknown numbers are kept apart, the newest few', async () => {
+        const calls = Array.from({ length: 5 }, (_, index) => callOf(null, clock.wallMs() + index, { reason: 'NUMBER_NOT_ATTACHED' }));
+        for (const call of calls) await stores.calls.write(call);
+        expect((await stores.calls.listUnrouted(100)).map((call) => call.call_id)).toEqual(
+          calls
+            .slice(-3)
+            .reverse()
+            .map((call) => call.call_id),
+        );
+      });
+    });
+
+    describe('routes', () => {
+      it('gives number, organization and agent, as they are at each look-up', async () => {
+        const number = freshNumber();
+        expect(await stores.routes.lookup(number)).toBeNull();
+        const agent = agentOf(orgId);
+        await stores.agents.put(agent);
+        const attached = await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, agent.agent_id) });
+        const org = await stores.orgs.get(orgId);
+        const expected = { number: attached.ok ? attached.value : null, org, agent };
+        expect(await stores.routes.lookup(number)).toEqual(expected);
+        expect(await stores.routes.lookup(number)).toEqual(expected);
+        await stores.orgs.change(orgId, { disabled: true });
+        expect((await stores.routes.lookup(number))?.org.disabled).toBe(true);
+        await stores.agents.put({ ...agent, first_sentence: 'Changed.' });
+        expect((await stores.routes.lookup(number))?.agent?.first_sentence).toBe('Changed.');
+      });
+
+      it('follows a number to another agent, to none and to another organization', async () => {
+        const number = freshNumber();
+        const [first, second] = [agentOf(orgId), agentOf(orgId)];
+        await stores.agents.put(first);
+        await stores.agents.put(second);
+        const agentNow = async (): Promise<string | undefined> => (await stores.routes.lookup(number))?.agent?.agent_id;
+        await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, first.agent_id) });
+        expect(await agentNow()).toBe(first.agent_id);
+        await stores.numbers.update(orgId, number, { type: 'inbound', agent_id: second.agent_id });
+        expect(await agentNow()).toBe(second.agent_id);
+        await stores.numbers.update(orgId, number, { type: 'inbound', agent_id: null });
+        expect(await stores.routes.lookup(number)).toMatchObject({ agent: null });
+        await stores.numbers.detach(orgId, number, ['inbound']);
+        expect(await stores.routes.lookup(number)).toBeNull();
+        await stores.numbers.attach(otherOrgId, number, { inbound: inboundSetting() });
+        expect((await stores.routes.lookup(number))?.org.org_id).toBe(otherOrgId);
+      });
+
+      it('a number attached outbound only has no route, nor one without an organization', async () => {
+        const number = freshNumber();
+        await stores.numbers.attach(orgId, number, { outbound: { sip_endpoint: 'a.example' } });
+        expect(await stores.routes.lookup(number)).toBeNull();
+        const orphan = freshNumber();
+        await stores.numbers.attach(newUuid(), orphan, { inbound: inboundSetting() });
+        expect(await stores.routes.lookup(orphan)).toBeNull();
+      });
+
+      it("never gives another organization's agent", async () => {
+        const number = freshNumber();
+        const foreign = agentOf(otherOrgId);
+        await stores.agents.put(foreign);
+        await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, foreign.agent_id) });
+        expect(await stores.routes.lookup(number)).toMatchObject({ agent: null });
+      });
+    });
+  });
+}
