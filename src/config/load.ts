@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { ConfigError, environmentLayer, flagLayer, mergeLayers, parseLayer, type Layer } from './layers.js';
+import type { Config } from './schema.js';
+
+export interface ConfigSources {
+  /** A YAML file; also named by TRUNKLINE_CONFIG. */
+  readonly file?: string | undefined;
+  /** `name=value` each. */
+  readonly set?: readonly string[] | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Reads defaults < file < environment < flags. Throws a `ConfigError` with a text for a person. */
+export function loadConfig(sources: ConfigSources): Config {
+  const defaults = parseLayer('config/default.yaml', readFileSync(new URL('../../config/default.yaml', import.meta.url), 'utf8'));
+  const layers: Layer[] = [defaults];
+  const file = sources.file ?? sources.environment['TRUNKLINE_CONFIG'];
+  if (file !== undefined) layers.push(parseLayer(file, readText(file)));
+  layers.push(environmentLayer(sources.environment, defaults.settings), flagLayer(sources.set ?? []));
+  return mergeLayers(layers);
+}
+
+/** The root of the installed package: where config/ and native/ are. */
+export const PACKAGE_ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError(`the configuration file ${file} cannot be read: ${(error as Error).message}`);
+  }
+}

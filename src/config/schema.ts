@@ -1,0 +1,79 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+
+const port = z.int().min(1).max(65_535);
+const milliseconds = z.int().min(1).max(86_400_000);
+const count = z.int().min(1).max(100_000_000);
+const address = z.string().refine((text) => isIP(text) !== 0, 'must be an IPv4 or IPv6 address');
+const host = z
+  .string()
+  .regex(/^[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/, 'must be a host name or an address')
+  .max(253);
+const hostPort = z.string().regex(/^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, 'must be host:port');
+
+/** Every setting of the product; config/default.yaml says what each means and holds its default. */
+export const configSchema = z.strictObject({
+  data_dir: z.string().min(1),
+  bind_address: address,
+  public_address: address.nullable(),
+  log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error']) }),
+  sip: z.strictObject({
+    host: host.nullable(),
+    tls_port: port.nullable(),
+    tcp_port: port.nullable(),
+    udp_port: port.nullable(),
+    tls_min_version: z.enum(['TLSv1.2', 'TLSv1.3']),
+    cert_file: z.string().nullable(),
+    key_file: z.string().nullable(),
+    verify_peers: z.boolean(),
+    ringing_after_ms: milliseconds,
+    silence_timeout_ms: milliseconds,
+    t1_ms: milliseconds,
+    t2_ms: milliseconds,
+    t4_ms: milliseconds,
+    max_head_bytes: count,
+    max_header_bytes: count,
+    max_headers: count,
+    max_body_bytes: count,
+    max_transactions: count,
+    max_connections: count,
+    max_connections_per_source: count,
+    handshake_timeout_ms: milliseconds,
+    message_timeout_ms: milliseconds,
+    idle_timeout_ms: milliseconds,
+    max_unsent_bytes: count,
+  }),
+  drachtio: z.strictObject({ url: hostPort.nullable(), port, secret: z.string().min(1).max(200).regex(/^[^|\s]+$/, 'must have no space and no |').nullable() }),
+  http: z.strictObject({ port }),
+  redis: z.strictObject({ url: z.string().regex(/^rediss?:\/\/\S+$/, 'must be a redis:// or rediss:// URL').nullable(), port }),
+  rtpengine: z
+    .strictObject({
+      address: hostPort.nullable(),
+      ng_port: port,
+      port_min: port,
+      port_max: port,
+      threads: z.int().min(1).max(64),
+      timeout_ms: milliseconds,
+    })
+    .refine((value) => value.port_max - value.port_min >= 4, { path: ['port_max'], message: 'must leave room for at least one call (4 ports)' }),
+  media: z
+    .strictObject({
+      agent_leg: z.enum(['rtp', 'srtp']),
+      allow_plain: z.boolean(),
+      port_min: port,
+      port_max: port,
+      workers: z.int().min(1).max(32),
+      timeout_ms: milliseconds,
+    })
+    .refine((value) => value.port_max > value.port_min, { path: ['port_max'], message: 'must be above port_min' }),
+  calls: z.strictObject({
+    max_duration_minutes: z.int().min(1).max(1_440),
+    drain_ms: z.int().min(0).max(3_600_000),
+    retention_days: z.int().min(1).max(3_650),
+  }),
+});
+
+export type Config = z.infer<typeof configSchema>;
+
+/** Settings whose values are never shown. */
+export const SECRET_SETTINGS: readonly string[] = ['drachtio.secret', 'redis.url'];

@@ -1,0 +1,176 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import type { E164 } from '../contracts/e164.js';
+import { newUuid } from '../lib/ids.js';
+import type { Log } from '../lib/log.js';
+import { CallRunner, type CallServices } from './call-runner.js';
+import { ownContact, type OwnAddress } from './policy/contact.js';
+import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS } from './policy/invite.js';
+import { REASONS, warningOf, type Reason } from './policy/reasons.js';
+import type { SrfRequest, SrfResponse } from './srf-facade.js';
+
+export interface InboundOptions {
+  /** Name in Contact and Warning; `null`: the host that the SIP server states. */
+  readonly sipHost: string | null;
+  readonly ringingAfterMs: number;
+  readonly maxDurationMs: number;
+}
+
+export type InboundServices = Omit<CallServices, 'retryAfterSeconds'>;
+
+/** drachtio-srf's handlers → call events, and the list of calls in progress. */
+export class Inbound {
+  readonly #services: CallServices;
+  readonly #runners = new Map<string, CallRunner>();
+  #own: readonly OwnAddress[] = [];
+  #isConnected = false;
+  #isDraining = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(
+    services: InboundServices,
+    private readonly options: InboundOptions,
+    private readonly log: Log,
+  ) {
+    this.#services = { ...services, retryAfterSeconds: () => randomInt(1, 11) };
+    const { srf } = services;
+    srf.invite((request, response) => this.#onInvite(request, response));
+    srf.handle('options', (_request, response) => this.#onOptions(response));
+    // Every other method is taken too: what nobody takes gets 404 from drachtio-srf.
+    for (const method of ['register', 'message', 'subscribe', 'publish', 'info', 'notify', 'refer']) {
+      srf.handle(method, (request, response) => this.#onOther(request, response));
+    }
+    srf.use((request, response) => this.#onOther(request, response));
+    srf.onConnect((error, hostPorts) => this.#onConnect(error, hostPorts));
+    srf.onError((error) => {
+      if (this.#isConnected) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
+      this.#isConnected = false;
+    });
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  get callCount(): number {
+    return this.#runners.size;
+  }
+
+  /** Refuses new calls with 503; those in progress go on. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** Ends every call with a BYE; resolves when all are gone. */
+  async endAll(): Promise<void> {
+    for (const runner of [...this.#runners.values()]) runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
+    await this.whenIdle();
+  }
+
+  /** Resolves when no call is in progress. */
+  whenIdle(): Promise<void> {
+    if (this.#runners.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  #onConnect(error: unknown, hostPorts: readonly string[]): void {
+    if (error !== null && error !== undefined) {
+      this.#isConnected = false;
+      this.log.error({ error: String(error) }, 'gateway.sip_server.refused');
+      return;
+    }
+    this.#own = hostPorts.flatMap(parseHostPort);
+    this.#isConnected = true;
+    this.log.info({ hostPorts }, 'gateway.sip_server.connected');
+  }
+
+  #onInvite(request: SrfRequest, response: SrfResponse): void {
+    // A re-INVITE of a dialog that this process does not have arrives here too.
+    if (!request.isNewInvite) return response.send(481, REASONS.NO_DIALOG.sipPhrase, {});
+    const contactUri = contactOf(request);
+    const admission = admit({
+      uri: request.uri,
+      require: request.get('Require'),
+      contentType: request.get('Content-Type'),
+      body: request.body,
+      contactUri,
+    });
+    const runner = this.#newRunner(request, response, contactUri, admission.ok ? admission.value : null);
+    this.#runners.set(runner.callId, runner);
+    // Before anything else: a CANCEL is seen only here.
+    request.on('cancel', () => runner.dispatch({ type: 'cancelled' }));
+    const refusal: Reason | null = this.#isDraining ? 'DRAINING' : admission.ok ? null : admission.error;
+    runner.dispatch(refusal === null ? { type: 'invited' } : { type: 'inadmissible', reason: refusal });
+  }
+
+  #newRunner(
+    request: SrfRequest,
+    response: SrfResponse,
+    contactUri: string | undefined,
+    invite: { readonly called: E164; readonly sdp: string } | null,
+  ): CallRunner {
+    const own = this.#ownAddress(request.protocol);
+    return new CallRunner(
+      this.#services,
+      {
+        callId: newUuid(),
+        request,
+        response,
+        called: invite?.called ?? null,
+        facts: {
+          sourceAddress: request.source_address,
+          sdp: invite?.sdp ?? '',
+          sessionId: String(randomBytes(6).readUIntBE(0, 6)),
+          maxDurationMs: this.options.maxDurationMs,
+          ringingAfterMs: this.options.ringingAfterMs,
+        },
+        contact: ownContact(own, { requestUri: request.uri, topRecordRoute: request.get('Record-Route'), contactUri }),
+        warningHost: own.host,
+      },
+      (ended) => this.#onEnded(ended),
+    );
+  }
+
+  #onEnded(runner: CallRunner): void {
+    this.#runners.delete(runner.callId);
+    if (this.#runners.size === 0) this.#onIdle?.();
+  }
+
+  /** The carrier's health check. */
+  #onOptions(response: SrfResponse): void {
+    if (this.#isDraining) {
+      const warning = warningOf('DRAINING', this.#ownAddress('tls').host);
+      return response.send(503, 'Service Unavailable', { headers: { 'Retry-After': String(randomInt(1, 11)), Warning: warning } });
+    }
+    response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });
+  }
+
+  #onOther(request: SrfRequest, response: SrfResponse): void {
+    if (request.method === 'ACK' || request.method === 'CANCEL') return;
+    if (/;\s*tag\s*=/i.test(request.get('To') ?? '')) return response.send(481, REASONS.NO_DIALOG.sipPhrase, {});
+    response.send(405, 'Method Not Allowed', { headers: { Allow: ALLOWED_METHODS } });
+  }
+
+  #ownAddress(transport: string): OwnAddress {
+    const stated = this.#own.find((candidate) => candidate.transport === transport) ?? this.#own[0];
+    return { host: this.options.sipHost ?? stated?.host ?? 'localhost', port: stated?.port ?? 5061, transport };
+  }
+}
+
+/** The Contact's URI, or `undefined` when there is none that can be read: drachtio-srf would throw on it after the 200. */
+function contactOf(request: SrfRequest): string | undefined {
+  if (!request.has('Contact')) return undefined;
+  try {
+    const uri = request.getParsedHeader('contact')[0]?.uri;
+    return uri !== undefined && /^sips?:.+/i.test(uri) ? uri : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `tls/192.0.2.1:5061`, as the SIP server states its listeners. */
+function parseHostPort(text: string): OwnAddress[] {
+  const match = /^(\w+)\/(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(text);
+  return match === null ? [] : [{ transport: match[1] ?? '', host: match[2] ?? match[3] ?? '', port: Number(match[4]) }];
+}

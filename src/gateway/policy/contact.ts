@@ -1,0 +1,26 @@
+/** What our own URIs are made of. */
+export interface OwnAddress {
+  /** The name in the certificate, or an address. */
+  readonly host: string;
+  readonly port: number;
+  /** `tls`, `tcp`, `udp`. */
+  readonly transport: string;
+}
+
+/** The headers of an INVITE that decide between sip and sips. */
+export interface SecurityHead {
+  readonly requestUri: string;
+  readonly topRecordRoute: string | undefined;
+  readonly contactUri: string | undefined;
+}
+
+/**
+ * Our Contact. `sips:` only where RFC 3261 §12.1.1 demands it (Request-URI, top Record-Route, or without one the Contact is sips):
+ * many peers cannot dial it.
+ */
+export function ownContact(own: OwnAddress, head: SecurityHead): string {
+  const decisive = head.topRecordRoute ?? head.contactUri ?? '';
+  const isSips = own.transport === 'tls' && (/^sips:/i.test(head.requestUri) || /^[^<]*<?\s*sips:/i.test(decisive));
+  const host = own.host.includes(':') ? `[${own.host}]` : own.host;
+  return `<${isSips ? 'sips' : 'sip'}:${host}:${own.port};transport=${own.transport}>`;
+}

@@ -1,0 +1,45 @@
+/** A usable `a=crypto` line (RFC 4568) for AES_CM_128_HMAC_SHA1_80. */
+export interface CryptoLine {
+  /** As offered: 1 to 9 digits, leading zeros kept. */
+  readonly tag: string;
+  /** Base64 of 16 bytes of master key and 14 of salt. */
+  readonly inline: string;
+  readonly hasMki: boolean;
+}
+
+export const SUITE = 'AES_CM_128_HMAC_SHA1_80';
+
+const KEY_BYTES = 30;
+const FORBIDDEN_PARAMS = new Set(['UNENCRYPTED_SRTP', 'UNENCRYPTED_SRTCP', 'UNAUTHENTICATED_SRTP']);
+
+/**
+ * The line to answer with: the first valid one without an MKI. `values` are the attribute's values in order.
+ * A line of another suite, with a duplicate tag, a key of the wrong length or a session parameter that weakens SRTP is no candidate.
+ */
+export function chooseCrypto(values: readonly string[]): CryptoLine | undefined {
+  const tags = values.map((value) => /^(\d{1,9})\s/.exec(value)?.[1]);
+  const candidates = values.flatMap((value, index) => {
+    const tag = tags[index];
+    if (tag === undefined || tags.filter((other) => other !== undefined && Number(other) === Number(tag)).length > 1) return [];
+    const line = parseCrypto(value);
+    return line === undefined ? [] : [line];
+  });
+  return candidates.find((line) => !line.hasMki);
+}
+
+/** Reads one value; `undefined` when it is not a usable line of the suite. */
+export function parseCrypto(value: string): CryptoLine | undefined {
+  const [tag = '', suite = '', keyParams = '', ...sessionParams] = value.trim().split(/\s+/);
+  if (!/^\d{1,9}$/.test(tag) || suite.toUpperCase() !== SUITE) return undefined;
+  if (sessionParams.some((param) => FORBIDDEN_PARAMS.has(param.toUpperCase()))) return undefined;
+  // Several keys for one line (`;`) need MKIs to tell them apart.
+  const match = /^inline:([A-Za-z0-9+/]{40}=*)((?:\|[^|;]*)*)$/i.exec(keyParams);
+  if (match === null) return undefined;
+  const inline = match[1] ?? '';
+  if (Buffer.from(inline, 'base64').length !== KEY_BYTES) return undefined;
+  const extras = (match[2] ?? '').split('|').slice(1);
+  const hasMki = extras.some((extra) => extra.includes(':'));
+  const lifetimes = extras.filter((extra) => !extra.includes(':'));
+  if (lifetimes.length > 1 || !lifetimes.every((lifetime) => /^(2\^\d{1,2}|\d{1,15})$/.test(lifetime))) return undefined;
+  return { tag, inline, hasMki };
+}

@@ -1,0 +1,44 @@
+import { BlockList, isIP } from 'node:net';
+import type { Route } from '../../contracts/records.js';
+import { err, type Result } from '../../lib/result.js';
+import type { Reason } from './reasons.js';
+import { readOffer, type NegotiableOffer } from './sdp.js';
+
+/** Everything that the decision on an INVITE looks at. */
+export interface DecisionInput {
+  /** `null`: the number is not attached inbound. */
+  readonly route: Route | null;
+  /** Address of the connection that the INVITE came by; never a header's claim. */
+  readonly sourceAddress: string;
+  readonly sdp: string;
+}
+
+/** Accept with what was chosen of the offer, or refuse with a reason of the one table. */
+export type Decision = Result<NegotiableOffer, Reason>;
+
+/** The whole decision, without IO: the same for a real INVITE and for a dry run. */
+export function decide(input: DecisionInput): Decision {
+  const { route } = input;
+  if (route === null || route.number.inbound === null) return err('NUMBER_NOT_ATTACHED');
+  if (route.org.disabled) return err('ORG_DISABLED');
+  if (!route.org.sip_enabled) return err('ORG_NOT_ENTITLED');
+  const { options } = route.number.inbound;
+  if (!isSourceAllowed(options.allowed_sources, input.sourceAddress)) return err('SOURCE_NOT_ALLOWED');
+  return readOffer(input.sdp, options.media_encryption);
+}
+
+/** Whether an address is in a list of addresses and CIDR blocks; an empty list allows any. */
+export function isSourceAllowed(allowed: readonly string[], address: string): boolean {
+  if (allowed.length === 0) return true;
+  const family = isIP(address);
+  if (family === 0) return false;
+  const list = new BlockList();
+  for (const entry of allowed) {
+    const [network = '', prefix] = entry.split('/');
+    const type = isIP(network) === 6 ? 'ipv6' : 'ipv4';
+    if (isIP(network) === 0) continue;
+    if (prefix === undefined) list.addAddress(network, type);
+    else list.addSubnet(network, Number(prefix), type);
+  }
+  return list.check(address, family === 6 ? 'ipv6' : 'ipv4');
+}

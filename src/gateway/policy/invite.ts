@@ -1,0 +1,45 @@
+import type { E164 } from '../../contracts/e164.js';
+import { err, ok, type Result } from '../../lib/result.js';
+import { sessionDescription } from './body.js';
+import { calledNumber } from './called-number.js';
+import type { Reason } from './reasons.js';
+
+/** The headers of an INVITE that decide whether it can be served at all. */
+export interface InviteHead {
+  readonly uri: string;
+  readonly require: string | undefined;
+  readonly contentType: string | undefined;
+  readonly body: string;
+  /** The Contact URI; `undefined`: missing or not readable. */
+  readonly contactUri: string | undefined;
+}
+
+export interface AdmissibleInvite {
+  readonly called: E164;
+  readonly sdp: string;
+}
+
+/** Option tags of RFC 4028 and RFC 3262; 100rel needs nothing as long as no 18x is sent reliably. */
+export const SUPPORTED_OPTIONS = ['timer', '100rel'] as const;
+
+export const ALLOWED_METHODS = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK';
+
+/** Checks what needs no look-up, in the order in which RFC 3261 §8.2 does. */
+export function admit(head: InviteHead): Result<AdmissibleInvite, Reason> {
+  // Without a Contact the call could be answered but never ended by us (RFC 3261 §8.1.1.8 demands one).
+  if (head.contactUri === undefined) return err('MALFORMED_REQUEST');
+  if (unsupportedOptions(head.require).length > 0) return err('BAD_EXTENSION');
+  const called = calledNumber(head.uri);
+  if (!called.ok) return called;
+  const sdp = sessionDescription(head.contentType, head.body);
+  if (!sdp.ok) return sdp;
+  return ok({ called: called.value, sdp: sdp.value });
+}
+
+/** What a Require header asks for that we do not support (RFC 3261 §8.2.2.3). */
+export function unsupportedOptions(require: string | undefined): string[] {
+  return (require ?? '')
+    .split(',')
+    .map((option) => option.trim())
+    .filter((option) => option !== '' && !(SUPPORTED_OPTIONS as readonly string[]).includes(option.toLowerCase()));
+}

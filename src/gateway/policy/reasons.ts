@@ -1,0 +1,85 @@
+/** Whose doing it was that a call was refused or ended. */
+export type Fault = 'caller' | 'customer' | 'gateway' | 'agent' | 'nobody';
+
+export interface ReasonFacts {
+  /** Status of the refusal; of a reason that only ends answered calls, 200. */
+  readonly sipStatus: number;
+  readonly sipPhrase: string;
+  /** ITU-T Q.850 cause. */
+  readonly q850: number;
+  readonly fault: Fault;
+  /** Whether the same INVITE may succeed later, or by another way. */
+  readonly retryable: boolean;
+  /** Whether the answer carries Retry-After. */
+  readonly retryAfter: boolean;
+  /** A sentence for a person. */
+  readonly explanation: string;
+}
+
+const refuse = (
+  sipStatus: number,
+  sipPhrase: string,
+  q850: number,
+  fault: Fault,
+  explanation: string,
+  more: { retryable?: boolean; retryAfter?: boolean } = {},
+): ReasonFacts => ({ sipStatus, sipPhrase, q850, fault, explanation, retryable: more.retryable ?? false, retryAfter: more.retryAfter ?? false });
+
+const end = (q850: number, fault: Fault, explanation: string): ReasonFacts => refuse(200, 'OK', q850, fault, explanation);
+
+const RETRY = { retryable: true };
+const RETRY_AFTER = { retryable: true, retryAfter: true };
+
+/** The one table: the same code stands in the SIP answer, the log, the metrics, the call record and the API. */
+export const REASONS = {
+  MALFORMED_REQUEST: refuse(400, 'Bad Request', 96, 'caller', 'The request breaks the rules of SIP and cannot be processed.'),
+  SOURCE_NOT_ALLOWED: refuse(403, 'Forbidden', 21, 'caller', 'The number does not take calls from this source address.'),
+  ORG_NOT_ENTITLED: refuse(403, 'Forbidden', 21, 'customer', 'The organization that owns the number does not have the SIP entitlement.'),
+  ORG_DISABLED: refuse(403, 'Forbidden', 21, 'customer', 'The organization that owns the number is disabled.'),
+  NUMBER_NOT_ATTACHED: refuse(404, 'Not Found', 1, 'customer', 'The called number is not attached for inbound calls.'),
+  INVALID_NUMBER: refuse(404, 'Not Found', 28, 'caller', 'The called user is not a phone number in E.164 form.'),
+  NUMBER_TOO_SHORT: refuse(484, 'Address Incomplete', 28, 'caller', 'The called number has too few digits to be an E.164 number.'),
+  METHOD_NOT_ALLOWED: refuse(405, 'Method Not Allowed', 79, 'caller', 'The gateway does not serve this method here.'),
+  BAD_BODY: refuse(415, 'Unsupported Media Type', 79, 'caller', 'The body holds no session description that the gateway reads.'),
+  BAD_SCHEME: refuse(416, 'Unsupported URI Scheme', 79, 'caller', 'The Request-URI is neither sip, sips nor tel.'),
+  BAD_EXTENSION: refuse(420, 'Bad Extension', 79, 'caller', 'The request requires an extension that the gateway does not support.'),
+  NO_DIALOG: refuse(481, 'Call/Transaction Does Not Exist', 95, 'caller', 'The request belongs to a call that does not exist.'),
+  LOOP_DETECTED: refuse(482, 'Loop Detected', 25, 'caller', 'The same request arrived by two ways.'),
+  NUMBER_CALL_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The number has its highest number of calls in progress.', RETRY_AFTER),
+  NUMBER_RATE_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The number receives more calls a second than its limit.', RETRY_AFTER),
+  ORG_CALL_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The organization has its highest number of calls in progress.', RETRY_AFTER),
+  CALLER_CANCELLED: refuse(487, 'Request Terminated', 16, 'caller', 'The caller gave up before the call was answered.'),
+  SRTP_REQUIRED: refuse(488, 'Not Acceptable Here', 88, 'caller', 'The offer has no SRTP with keys in the SDP, and the number requires it.'),
+  SRTP_SUITE_UNSUPPORTED: refuse(488, 'Not Acceptable Here', 88, 'caller', 'The offer has SRTP, but no usable key for AES_CM_128_HMAC_SHA1_80.'),
+  NO_COMMON_CODEC: refuse(488, 'Not Acceptable Here', 88, 'caller', 'The offer has neither PCMU nor PCMA.'),
+  BAD_SDP: refuse(488, 'Not Acceptable Here', 88, 'caller', 'The session description has no audio that can be negotiated.'),
+  REQUEST_PENDING: refuse(491, 'Request Pending', 41, 'nobody', 'Another change of the session is in progress.', RETRY),
+  AGENT_UNAVAILABLE: refuse(480, 'Temporarily Unavailable', 20, 'agent', 'The agent could not be reached.', RETRY),
+  INTERNAL_ERROR: refuse(500, 'Server Internal Error', 41, 'gateway', 'The gateway failed; its log tells more under the call id.', RETRY),
+  OVERLOADED: refuse(503, 'Service Unavailable', 42, 'gateway', 'The gateway takes no more calls at the moment.', RETRY_AFTER),
+  DRAINING: refuse(503, 'Service Unavailable', 42, 'gateway', 'The gateway is shutting down.', RETRY_AFTER),
+  MEDIA_UNAVAILABLE: refuse(503, 'Service Unavailable', 47, 'gateway', 'No media relay is available for the call.', RETRY),
+  STORE_UNAVAILABLE: refuse(503, 'Service Unavailable', 41, 'gateway', 'The number could not be looked up.', RETRY),
+  DECLINED: refuse(603, 'Decline', 21, 'nobody', 'The request was declined.'),
+
+  CALLER_HANGUP: end(16, 'nobody', 'The caller hung up.'),
+  AGENT_HANGUP: end(16, 'nobody', 'The agent hung up.'),
+  MAX_DURATION: end(16, 'nobody', 'The call reached its longest duration.'),
+  MEDIA_TIMEOUT: end(41, 'caller', 'No audio came from the caller for too long.'),
+  ACK_TIMEOUT: end(102, 'caller', 'The caller never acknowledged the answer.'),
+  MEDIA_LOST: end(41, 'gateway', 'The media relay or endpoint of the call was lost.'),
+  API_STOPPED: end(16, 'nobody', 'The call was stopped through the API.'),
+  SHUTDOWN: end(41, 'gateway', 'The gateway was shut down.'),
+} as const satisfies Record<string, ReasonFacts>;
+
+export type Reason = keyof typeof REASONS;
+
+/** `Warning: 399 host "CODE: sentence"` (RFC 3261 §20.43). */
+export function warningOf(reason: Reason, host: string): string {
+  return `399 ${host} "${reason}: ${REASONS[reason].explanation}"`;
+}
+
+/** `Reason: Q.850;cause=N;text="CODE"` (RFC 3326, RFC 6432). */
+export function reasonHeaderOf(reason: Reason): string {
+  return `Q.850;cause=${REASONS[reason].q850};text="${reason}"`;
+}
