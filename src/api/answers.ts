@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { API_ERROR_STATUS, errorEnvelopeSchema, type ApiErrorCode } from '../contracts/api-error.js';
+
+const MEANING: Record<ApiErrorCode, string> = {
+  VALIDATION: 'A field, or the body as a whole, is not valid',
+  UNAUTHENTICATED: 'No API key, or one that is not valid',
+  SIP_NOT_ENABLED: 'The organization does not have SIP enabled',
+  ORG_DISABLED: 'The organization is disabled',
+  NOT_FOUND: 'There is no such thing, or it belongs to someone else',
+  METHOD_NOT_ALLOWED: 'The route has no such method; the allow header lists those it has',
+  REQUEST_TIMEOUT: 'The request did not arrive in time',
+  NUMBER_TAKEN: 'The number belongs to another organization',
+  PRECONDITION_FAILED: 'The if-match header does not match',
+  TOO_LARGE: 'The body is larger than 256 KiB',
+  UNSUPPORTED_MEDIA_TYPE: 'The body is not application/json',
+  RATE_LIMITED: 'Too many requests; the retry-after header says when to come back',
+  INTERNAL: 'A fault of the service; the message holds the request id',
+  STORE_UNAVAILABLE: 'The store does not answer; try again after retry-after seconds',
+  NOT_READY: 'A part of the service is not ready',
+};
+
+/** Failures of every route behind authentication. */
+const COMMON: readonly ApiErrorCode[] = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE'];
+const SIP_ROUTES: readonly ApiErrorCode[] = [...COMMON, 'SIP_NOT_ENABLED', 'VALIDATION'];
+
+/** Failures of the /sip routes, and those of one more. */
+export function sipFailures(...more: readonly ApiErrorCode[]): ReturnType<typeof failureAnswers> {
+  return failureAnswers([...SIP_ROUTES, ...more]);
+}
+
+/** The response entries of a route's schema for the failures it may answer with, by status. */
+export function failureAnswers(codes: readonly ApiErrorCode[]) {
+  const byStatus = new Map<number, ApiErrorCode[]>();
+  for (const code of codes) byStatus.set(API_ERROR_STATUS[code], [...(byStatus.get(API_ERROR_STATUS[code]) ?? []), code]);
+  return Object.fromEntries([...byStatus].map(([status, list]) => [status, answer(list)]));
+}
+
+function answer(codes: readonly ApiErrorCode[]) {
+  return {
+    description: codes.map((code) => `\`${code}\`: ${MEANING[code]}`).join('. '),
+    content: { 'application/json': { schema: errorEnvelopeSchema } },
+  };
+}
+
+/** A successful answer for a route's schema. */
+export function successAnswer<T extends z.ZodType>(description: string, schema: T) {
+  return { description, content: { 'application/json': { schema } } };
+}

@@ -1,0 +1,55 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance } from 'fastify';
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { successAnswer } from './answers.js';
+
+const DESCRIPTION = `Routes the calls of a phone number to a voice agent.
+
+Every request carries an API key in the \`authorization\` header, raw or after \`Bearer\`. Every answer has the header
+\`x-request-id\`. Every failure has the shape of the schema \`Error\`.`;
+
+/** Collects the schemas of the routes that are added from now on. Call \`openapiRoutes\` when all of them are there. */
+export async function collectOpenapi(app: FastifyInstance, version: string): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Trunkline', version, description: DESCRIPTION },
+      tags: [
+        { name: 'SIP', description: 'SIP routing of phone numbers' },
+        { name: 'Health', description: 'For load balancers and supervisors' },
+        { name: 'Documentation', description: 'This document' },
+      ],
+      components: {
+        securitySchemes: {
+          apiKey: { type: 'apiKey', in: 'header', name: 'authorization', description: 'The API key, raw or after `Bearer `' },
+        },
+      },
+    },
+    transform: jsonSchemaTransform,
+    transformObject: (document) => withoutUnusedSchemas(jsonSchemaTransformObject(document)),
+  });
+}
+
+/** GET /openapi.json and the pages for people at /docs. */
+export async function openapiRoutes(app: FastifyInstance): Promise<void> {
+  app.get('/openapi.json', {
+    schema: {
+      tags: ['Documentation'],
+      summary: 'This document',
+      response: { 200: successAnswer('OpenAPI 3.1', z.looseObject({ openapi: z.string() })) },
+    },
+    handler: () => app.swagger(),
+  });
+  await app.register(swaggerUi, { routePrefix: '/docs' });
+}
+
+/** The generator makes an input and an output form of every named schema; most documents need one of them. */
+function withoutUnusedSchemas<T extends object>(document: T): T {
+  const components: unknown = 'components' in document ? document.components : undefined;
+  if (typeof components !== 'object' || components === null || !('schemas' in components)) return document;
+  const text = JSON.stringify(document);
+  const used = Object.entries(components.schemas ?? {}).filter(([name]) => text.includes(`"#/components/schemas/${name}"`));
+  return { ...document, components: { ...components, schemas: Object.fromEntries(used) } };
+}

@@ -1,0 +1,57 @@
+import rateLimit from '@fastify/rate-limit';
+import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
+import { identityOf } from './auth.js';
+import { ApiFailure } from './failure.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Probes of the machinery around the service are never limited. */
+    unlimited?: boolean;
+  }
+}
+
+/** Requests in any one minute, of this process. */
+export interface RateLimits {
+  readonly total: number;
+  /** From one IP address, with or without a key. */
+  readonly perAddress: number;
+  readonly perKey: number;
+}
+
+export const DEFAULT_RATE_LIMITS: RateLimits = { total: 60_000, perAddress: 12_000, perKey: 6000 };
+
+const WINDOW_MS = 60_000;
+
+export interface RateLimitHooks {
+  /** Before authentication. */
+  readonly beforeAuth: onRequestAsyncHookHandler;
+  /** After it. */
+  readonly perKey: onRequestAsyncHookHandler;
+}
+
+/** Registers the limiter and makes its hooks. */
+export async function rateLimitHooks(app: FastifyInstance, limits: RateLimits): Promise<RateLimitHooks> {
+  await app.register(rateLimit, { global: false });
+  const limiter = (max: number, keyGenerator: (request: FastifyRequest) => string) => {
+    const check = app.createRateLimit({ max, timeWindow: WINDOW_MS, keyGenerator });
+    return async (request: FastifyRequest): Promise<void> => {
+      const outcome = await check(request);
+      if (outcome.isAllowed || !outcome.isExceeded) return;
+      throw new ApiFailure('RATE_LIMITED', `More than ${max} requests a minute; wait ${outcome.ttlInSeconds} s`, {
+        headers: { 'retry-after': String(Math.max(1, outcome.ttlInSeconds)) },
+      });
+    };
+  };
+  const perAddress = limiter(limits.perAddress, (request) => request.ip);
+  const total = limiter(limits.total, () => 'all');
+  const perKey = limiter(limits.perKey, (request) => identityOf(request).keyId);
+  return {
+    beforeAuth: async (request) => {
+      if (request.routeOptions.config.unlimited === true) return;
+      // The address first: one that is over its own limit does not use up everyone's.
+      await perAddress(request);
+      await total(request);
+    },
+    perKey: async (request) => perKey(request),
+  };
+}

@@ -1,0 +1,144 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { FastifyRequest, preHandlerAsyncHookHandler } from 'fastify';
+import { z } from 'zod';
+import type { ApiErrorEntry } from '../../contracts/api-error.js';
+import { parseE164 } from '../../contracts/e164.js';
+import type { NumberRecord } from '../../contracts/records.js';
+import { sipRequestSchemas, type SipApiPolicy } from '../../contracts/sip-api.js';
+import { sipConfigurationSchema, successSchema } from '../../contracts/sip-record.js';
+import type { Stores } from '../../store/stores.js';
+import { sipFailures, successAnswer } from '../answers.js';
+import { identityOf } from '../auth.js';
+import { ApiFailure, validationFailure } from '../failure.js';
+import { attachChange, detachedDirections, numberOf, pageOf, updateChange } from '../sip-changes.js';
+
+export interface SipRoutesOptions {
+  readonly stores: Pick<Stores, 'numbers' | 'agents'>;
+  readonly policy: SipApiPolicy;
+}
+
+const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success;
+const tags = ['SIP'];
+const security = [{ apiKey: [] }];
+
+/** POST /sip/attach, /sip/update, /sip/detach and GET /sip. Registered behind authentication and the SIP entitlement. */
+export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, policy }) => {
+  const schemas = sipRequestSchemas(policy);
+  const recordAnswer = successAnswer('The configuration as it is now', successSchema(sipConfigurationSchema));
+
+  app.post('/sip/attach', {
+    // The preHandler names a bad agent together with the other bad fields.
+    attachValidation: true,
+    preHandler: checkBody(stores, 'agent_id'),
+    schema: {
+      tags,
+      security,
+      summary: 'Attach a phone number',
+      description: 'Sets one or both directions of a number. A direction that is attached already is replaced; the other one stays.',
+      body: schemas.attach,
+      response: { 200: recordAnswer, ...sipFailures('NUMBER_TAKEN', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
+    },
+    handler: async (request) => {
+      const outcome = await stores.numbers.attach(identityOf(request).orgId, numberOf(request.body), attachChange(request.body));
+      if (!outcome.ok) throw new ApiFailure('NUMBER_TAKEN', 'The number is attached by another organization');
+      return success(outcome.value);
+    },
+  });
+
+  app.post('/sip/update', {
+    attachValidation: true,
+    preHandler: checkBody(stores, 'updates', 'agent_id'),
+    schema: {
+      tags,
+      security,
+      summary: 'Update one direction of a phone number',
+      description: 'Sets the named direction; the other one stays. What an inbound update leaves out keeps its value.',
+      body: schemas.update,
+      response: { 200: recordAnswer, ...sipFailures('NOT_FOUND', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
+    },
+    handler: async (request) => {
+      const outcome = await stores.numbers.update(identityOf(request).orgId, numberOf(request.body), updateChange(request.body));
+      if (!outcome.ok) throw new ApiFailure('NOT_FOUND', 'The number has no SIP configuration');
+      return success(outcome.value);
+    },
+  });
+
+  app.post('/sip/detach', {
+    schema: {
+      tags,
+      security,
+      summary: 'Detach a phone number',
+      description:
+        'Unsets all the named directions, or none when one of them is not attached. Calls in progress go on. `data` is the ' +
+        'configuration that is left, or null.',
+      body: schemas.detach,
+      response: {
+        200: successAnswer('The configuration that is left; null: none', successSchema(sipConfigurationSchema.nullable())),
+        ...sipFailures('NOT_FOUND', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+      },
+    },
+    handler: async (request) => {
+      const directions = detachedDirections(request.body);
+      const outcome = await stores.numbers.detach(identityOf(request).orgId, numberOf(request.body), directions);
+      if (!outcome.ok) throw new ApiFailure('NOT_FOUND', 'The number is not attached in every direction named');
+      return success(outcome.value);
+    },
+  });
+
+  app.get('/sip', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read one SIP configuration, or list them',
+      description:
+        'With `inbound_id`: `data` is the configuration, or null when there is none. Without: `data` is an array, sorted by number.',
+      querystring: schemas.query,
+      response: {
+        200: successAnswer(
+          'One configuration, null, or an array',
+          successSchema(z.union([sipConfigurationSchema, z.array(sipConfigurationSchema).readonly(), z.null()])),
+        ),
+        ...sipFailures(),
+      },
+    },
+    handler: async (request) => {
+      const { orgId } = identityOf(request);
+      const { inbound_id } = request.query;
+      if (inbound_id === undefined) return success(await stores.numbers.list(orgId, pageOf(request.query)));
+      return success(await findNumber(stores, orgId, inbound_id));
+    },
+  });
+  return Promise.resolve();
+};
+
+function success<T>(data: T): { status: 'success'; data: T; errors: null } {
+  return { status: 'success', data, errors: null };
+}
+
+async function findNumber(stores: SipRoutesOptions['stores'], orgId: string, id: string): Promise<NumberRecord | null> {
+  const number = parseE164(id);
+  if (number !== undefined) return stores.numbers.get(orgId, number);
+  // Whatever is no id finds nothing, like an id that nobody has.
+  const inboundId = /^IN-(.+)$/i.exec(id)?.[1];
+  return isUuid(inboundId) ? stores.numbers.getByInboundId(orgId, `IN-${inboundId.toLowerCase()}`) : null;
+}
+
+/** Refuses a bad body with all that is wrong with it: what the schema found, and an agent that the organization does not have. */
+function checkBody(stores: SipRoutesOptions['stores'], ...agentPath: readonly string[]): preHandlerAsyncHookHandler {
+  return async (request) => {
+    const invalid = request.validationError;
+    const found = invalid instanceof ApiFailure ? invalid.envelope.errors : [];
+    const path = agentPath.join('.');
+    const isKnown = found.some((entry) => entry.path === path) || (await hasAgent(stores, request, agentPath));
+    const agentEntry: ApiErrorEntry = { error: 'VALIDATION', message: 'is not the id of an agent of yours', path };
+    const errors = isKnown ? found : [...found, agentEntry];
+    if (errors.length > 0) throw validationFailure(errors);
+  };
+}
+
+/** True when the body names no agent, or one of the organization's. */
+async function hasAgent(stores: SipRoutesOptions['stores'], request: FastifyRequest, agentPath: readonly string[]): Promise<boolean> {
+  let id: unknown = request.body;
+  for (const part of agentPath) id = typeof id === 'object' && id !== null ? Reflect.get(id, part) : undefined;
+  return !isUuid(id) || (await stores.agents.get(identityOf(request).orgId, id.toLowerCase())) !== null;
+}

@@ -1,0 +1,169 @@
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type InjectOptions,
+  type LightMyRequestResponse,
+} from 'fastify';
+import { serializerCompiler } from 'fastify-type-provider-zod';
+import type { IncomingMessage } from 'node:http';
+import type { SipApiPolicy } from '../contracts/sip-api.js';
+import { newUuid } from '../lib/ids.js';
+import type { Log } from '../lib/log.js';
+import type { Stores } from '../store/stores.js';
+import { authenticate, requireSipEntitlement } from './auth.js';
+import { answerClientError } from './client-error.js';
+import { failureOf, type ApiFailure } from './failure.js';
+import { collectOpenapi, openapiRoutes } from './openapi.js';
+import { DEFAULT_RATE_LIMITS, rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
+import { healthRoutes, type Readiness } from './routes/health.js';
+import { sipRoutes } from './routes/sip.js';
+import { watchRoutes } from './unknown-routes.js';
+import { zodValidator } from './validation.js';
+
+/** One answered request, for metrics. */
+export interface ServedRequest {
+  readonly method: string;
+  /** The route's pattern, such as `/sip/attach`; `null`: no such route. */
+  readonly route: string | null;
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+export interface ApiDeps {
+  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents'>;
+  readonly readiness: Readiness;
+  readonly log: Log;
+  readonly onServed?: (served: ServedRequest) => void;
+}
+
+export interface ApiOptions extends SipApiPolicy {
+  /** Shown by /healthz and in the OpenAPI document. */
+  readonly version: string;
+  readonly rateLimits?: Partial<RateLimits>;
+}
+
+export interface ApiAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ApiServer {
+  /** Listens on this address only; `port: 0` takes a free one. Resolves with where it listens. */
+  listen(address: ApiAddress): Promise<ApiAddress>;
+  /** Takes no new connections, answers what is under way, then ends. */
+  close(): Promise<void>;
+  /** A request without a socket. */
+  inject(request: InjectOptions): Promise<LightMyRequestResponse>;
+}
+
+const BODY_LIMIT_BYTES = 256 * 1024;
+const HEADER_LIMIT_BYTES = 16 * 1024;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 15_000;
+const IDLE_TIMEOUT_MS = 60_000;
+const MAX_CONNECTIONS = 2000;
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Makes the HTTP server of the control API. It has all its routes when this resolves, and listens after `listen`. */
+export async function createApiServer(deps: ApiDeps, options: ApiOptions): Promise<ApiServer> {
+  const app = newApp(deps.log);
+  const routes = watchRoutes(app);
+  const limits = await rateLimitHooks(app, { ...DEFAULT_RATE_LIMITS, ...options.rateLimits });
+  app.decorateRequest('identity', null);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    await limits.beforeAuth.call(app, request, reply);
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    report(deps, request, reply);
+    done();
+  });
+  app.setErrorHandler((error, request, reply) => send(deps.log, request, reply, failureOf(error, request.id)));
+  app.setNotFoundHandler((request, reply) => send(deps.log, request, reply, routes.failureFor(request.url)));
+  await addRoutes(app, limits, deps, options);
+  await app.ready();
+  return serverOf(app);
+}
+
+function newApp(log: Log): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    // While closing, what arrives on an open connection is still answered, and in the usual shape.
+    return503OnClosing: false,
+    http: { maxHeaderSize: HEADER_LIMIT_BYTES, headersTimeout: HEADERS_TIMEOUT_MS },
+    genReqId: requestIdOf,
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id);
+      send(log, request, reply, failureOf(error, request.id));
+    },
+    clientErrorHandler: answerClientError,
+  });
+  app.server.maxConnections = MAX_CONNECTIONS;
+  app.setValidatorCompiler(zodValidator);
+  app.setSerializerCompiler(serializerCompiler);
+  // JSON is the only content; the framework would take plain text too.
+  app.removeContentTypeParser('text/plain');
+  return app;
+}
+
+async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
+  await collectOpenapi(app, options.version);
+  await app.register(healthRoutes, { readiness: deps.readiness, version: options.version });
+  await app.register(async (scope) => {
+    scope.addHook('onRequest', authenticate(deps.stores, deps.log));
+    scope.addHook('onRequest', limits.perKey);
+    scope.addHook('onRequest', requireSipEntitlement);
+    await scope.register(sipRoutes, { stores: deps.stores, policy: { allowPlain: options.allowPlain } });
+  });
+  await openapiRoutes(app);
+}
+
+/** The caller's own id when it is fit to stand in a log line, else a new one. */
+function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : newUuid();
+}
+
+function send(log: Log, request: FastifyRequest, reply: FastifyReply, failure: ApiFailure): void {
+  const cause = failure.cause;
+  if (failure.statusCode >= 500 && cause instanceof Error) {
+    // Not the error object itself: its fields may hold what the caller sent.
+    const fields = { request_id: request.id, code: failure.code, reason: cause.message, stack: cause.stack };
+    log.error(fields, 'request failed');
+  }
+  void reply.code(failure.statusCode).headers(failure.headers).send(failure.envelope);
+}
+
+function report(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): void {
+  // The route's pattern, never the URL: that may hold a phone number.
+  const route = request.is404 ? null : (request.routeOptions.url ?? null);
+  const served = { method: request.method, route, status: reply.statusCode, durationMs: reply.elapsedTime };
+  deps.onServed?.(served);
+  const { orgId = null, keyId = null } = request.identity ?? {};
+  const fields = {
+    request_id: request.id,
+    method: served.method,
+    route,
+    status: served.status,
+    duration_ms: Math.round(served.durationMs),
+  };
+  deps.log.info({ ...fields, org_id: orgId, key_id: keyId }, 'request');
+}
+
+function serverOf(app: FastifyInstance): ApiServer {
+  return {
+    listen: async ({ host, port }) => {
+      await app.listen({ host, port });
+      const address = app.server.address();
+      if (address === null || typeof address === 'string') throw new Error('the server listens on no address');
+      return { host: address.address, port: address.port };
+    },
+    close: async () => app.close(),
+    inject: (request) => app.inject(request),
+  };
+}

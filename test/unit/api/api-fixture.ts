@@ -1,0 +1,108 @@
+import { createApiServer, type ApiServer, type ServedRequest } from '../../../src/api/server.js';
+import type { Readiness } from '../../../src/api/routes/health.js';
+import type { ErrorEnvelope } from '../../../src/contracts/api-error.js';
+import type { NumberRecord } from '../../../src/contracts/records.js';
+import type { Log } from '../../../src/lib/log.js';
+import { createMemoryStores } from '../../../src/store/memory.js';
+import type { Stores } from '../../../src/store/stores.js';
+import type { RateLimits } from '../../../src/api/rate-limits.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+export interface LogLine {
+  readonly level: string;
+  readonly event: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A log that a test reads. */
+export function recordingLog(lines: LogLine[]): Log {
+  const at = (level: string) => (fields: object, event: string) => void lines.push({ level, event, fields: { ...fields } });
+  const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), child: () => log };
+  return log;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text: string;
+  /** The body as a success; look at `status` first. */
+  readonly body: { readonly status: string; readonly data: unknown; readonly errors: unknown };
+  readonly failure: ErrorEnvelope;
+  readonly record: NumberRecord;
+}
+
+export interface ApiFixture {
+  readonly api: ApiServer;
+  readonly stores: Stores;
+  readonly clock: VirtualClock;
+  readonly lines: LogLine[];
+  readonly served: ServedRequest[];
+  readonly orgId: string;
+  readonly key: string;
+  post(path: string, body: unknown, key?: string): Promise<Answer>;
+  get(path: string, key?: string): Promise<Answer>;
+  send(request: { method: string; url: string; headers?: Record<string, string>; payload?: string | undefined }): Promise<Answer>;
+}
+
+export interface FixtureOptions {
+  readonly allowPlain?: boolean;
+  readonly rateLimits?: Partial<RateLimits>;
+  readonly readiness?: Readiness;
+  /** Puts other stores in place of some of those in memory. */
+  readonly replace?: (stores: Stores) => Partial<Stores>;
+}
+
+/** The API over stores in memory, with one organization that has SIP enabled and one key of it. */
+export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture> {
+  const clock = new VirtualClock();
+  const memory = createMemoryStores({ clock });
+  const stores = { ...memory, ...options.replace?.(memory) };
+  const lines: LogLine[] = [];
+  const served: ServedRequest[] = [];
+  const readiness = options.readiness ?? (() => Promise.resolve([{ name: 'redis', ready: true, detail: null }]));
+  const api = await createApiServer(
+    { stores, readiness, log: recordingLog(lines), onServed: (one) => served.push(one) },
+    { allowPlain: options.allowPlain ?? false, version: '0.0.0-test', ...(options.rateLimits ? { rateLimits: options.rateLimits } : {}) },
+  );
+  const { org_id: orgId } = await memory.orgs.create({ name: 'acme', sip_enabled: true });
+  const { key } = await memory.keys.create(orgId, 'test');
+  const send: ApiFixture['send'] = async ({ method, url, headers, payload }) => {
+    const answer = await api.inject({
+      method: method as 'GET',
+      url,
+      ...(headers ? { headers } : {}),
+      ...(payload === undefined ? {} : { payload }),
+    });
+    return answerOf(answer.statusCode, answer.headers, answer.payload);
+  };
+  return {
+    api,
+    stores,
+    clock,
+    lines,
+    served,
+    orgId,
+    key,
+    send,
+    post: (path, body, with_ = key) =>
+      send({
+        method: 'POST',
+        url: path,
+        headers: { authorization: with_, 'content-type': 'application/json' },
+        payload: JSON.stringify(body),
+      }),
+    get: (path, with_ = key) => send({ method: 'GET', url: path, headers: { authorization: with_ } }),
+  };
+}
+
+export function answerOf(status: number, headers: Readonly<Record<string, unknown>>, text: string): Answer {
+  const parse = (): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return {};
+    }
+  };
+  const body = parse() as Answer['body'];
+  return { status, headers, text, body, failure: body as unknown as ErrorEnvelope, record: body.data as NumberRecord };
+}
