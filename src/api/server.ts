@@ -80,7 +80,7 @@ export async function createApiServer(deps: ApiDeps, options: ApiOptions): Promi
     done();
   });
   app.setErrorHandler((error, request, reply) => send(deps.log, request, reply, failureOf(error, request.id)));
-  app.setNotFoundHandler((request, reply) => send(deps.log, request, reply, routes.failureFor(request.url)));
+  app.setNotFoundHandler((request, reply) => send(deps.log, request, reply, routes.failureFor(request.method, request.url)));
   await addRoutes(app, limits, deps, options);
   await app.ready();
   return serverOf(app);

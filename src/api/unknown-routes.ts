@@ -4,7 +4,7 @@ import { ApiFailure } from './failure.js';
 /** What routes there are, to tell a wrong method from a wrong path. */
 export interface RouteTable {
   /** The failure for a request that no route took. */
-  failureFor(url: string): ApiFailure;
+  failureFor(method: string, url: string): ApiFailure;
 }
 
 /** Starts noting every route that is added to `app` from now on. */
@@ -16,10 +16,11 @@ export function watchRoutes(app: FastifyInstance): RouteTable {
     methods.set(route.url, known);
   });
   return {
-    failureFor(url) {
+    failureFor(method, url) {
       const path = url.split('?', 1)[0] ?? '';
       const allowed = [...methods].filter(([pattern]) => matches(pattern, path)).flatMap(([, set]) => [...set]);
-      if (allowed.length === 0) return new ApiFailure('NOT_FOUND', 'No such route');
+      // A route may take the request and then find nothing, as one for files does.
+      if (allowed.length === 0 || allowed.includes(method)) return new ApiFailure('NOT_FOUND', 'No such route');
       const allow = [...new Set(allowed)].sort().join(', ');
       return new ApiFailure('METHOD_NOT_ALLOWED', `The methods of this route are ${allow}`, { headers: { allow } });
     },

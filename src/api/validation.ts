@@ -65,9 +65,9 @@ function sentence(issue: Issue): string {
       if (issue.message.endsWith('received undefined')) return 'is required';
       return issue.message.startsWith('Invalid input: expected ') ? `must be ${article(issue.expected)}` : issue.message;
     case 'too_big':
-      return `must ${bound(issue.origin)} at most ${issue.maximum}${unit(issue.origin)}`;
+      return `must ${bound(issue.origin)} at most ${issue.maximum}${unit(issue.origin, issue.maximum)}`;
     case 'too_small':
-      return `must ${bound(issue.origin)} at least ${issue.minimum}${unit(issue.origin)}`;
+      return `must ${bound(issue.origin)} at least ${issue.minimum}${unit(issue.origin, issue.minimum)}`;
     default:
       return issue.message;
   }
@@ -82,9 +82,9 @@ function bound(origin: string): string {
   return origin === 'array' || origin === 'string' ? 'have' : 'be';
 }
 
-function unit(origin: string): string {
-  if (origin === 'array') return ' members';
-  return origin === 'string' ? ' characters' : '';
+function unit(origin: string, count: number | bigint): string {
+  const one = origin === 'array' ? ' member' : origin === 'string' ? ' character' : '';
+  return one === '' || Number(count) === 1 ? one : `${one}s`;
 }
 
 /** `['options', 'allowed_sources', 1]` is `options.allowed_sources[1]`. */

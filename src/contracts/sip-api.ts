@@ -142,7 +142,7 @@ function updateSchema(policy: SipApiPolicy) {
             options: inboundOptions(policy).optional(),
           }),
         ],
-        'must be "inbound" or "outbound"',
+        { error: ({ input }) => (isObject(input) ? 'must be "inbound" or "outbound"' : 'must be an object') },
       ),
     })
     .meta({
@@ -151,6 +151,10 @@ function updateSchema(policy: SipApiPolicy) {
         { phone_number: '+15551234567', updates: { type: 'inbound', agent_id: null } },
       ],
     });
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const detachSchema = z

@@ -7,6 +7,8 @@ import { RedisRouteStore } from './redis-routes.js';
 import { RedisConnection, type RedisOptions } from './redis.js';
 import { DEFAULT_CALL_RETENTION, type CallRetention, type Stores } from './stores.js';
 
+const READY_LIMIT_MS = 5000;
+
 export interface RedisStoresOptions extends RedisOptions {
   readonly callRetention?: Partial<CallRetention>;
   /** Numbers whose owner is remembered for the next look-up. */
@@ -14,8 +16,8 @@ export interface RedisStoresOptions extends RedisOptions {
 }
 
 export interface RedisStores extends Stores {
-  /** Resolves when Redis is usable; rejects with `StoreUnavailableError` when it is not within `limitMs`. */
-  ready(limitMs: number): Promise<void>;
+  /** Resolves when Redis is usable; rejects with `StoreUnavailableError` when it is not within `limitMs` (5000). */
+  ready(limitMs?: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -36,7 +38,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     ping: async () => {
       await redis.run((client) => client.ping());
     },
-    ready: (limitMs) => redis.ready(limitMs),
+    ready: (limitMs = READY_LIMIT_MS) => redis.ready(limitMs),
     close: () => redis.close(),
   };
 }
