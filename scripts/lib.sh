@@ -42,14 +42,18 @@ missing_packages() {
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 
+installed_packages() { dpkg-query -W -f='${Package} ${db:Status-Status}\n' | awk '$2 == "installed" { print $1 }' | LC_ALL=C sort; }
+
+# The services of these packages: systemd units and init scripts.
 units_of() {
-  dpkg-query -L "$@" 2>/dev/null | grep -E '^(/usr)?/lib/systemd/system/[^/]+\.(service|socket|timer)$|^/etc/init\.d/[^/]+$' || true
+  dpkg-query -L "$@" 2>/dev/null | grep -E '^(/usr)?/lib/systemd/system/[^/@]+\.(service|socket|timer)$|^/etc/init\.d/[^/]+$' || true
 }
 
 # Installs Debian packages without starting their services, now or at the next boot.
 # The services belong to the system; Trunkline starts its own processes with its own directories and ports.
 install_packages() {
-  local packages=("$@") policy=/usr/sbin/policy-rc.d wrote_policy=0 unit name status=0
+  local packages=("$@") policy=/usr/sbin/policy-rc.d wrote_policy=0 before new unit name status=0
+  before=$(installed_packages)
   if [ ! -e "$policy" ]; then
     printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null && as_root chmod 0755 "$policy"
     wrote_policy=1
@@ -60,11 +64,15 @@ install_packages() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}" || status=$?
   if [ "$wrote_policy" = 1 ]; then as_root rm -f "$policy"; trap - EXIT; fi
   [ "$status" = 0 ] || return "$status"
-  units_of "${packages[@]}" | while read -r unit; do
+  # Only units of packages that this run installed, those it pulled in included: the machine's own services stay as they are.
+  new=$(LC_ALL=C comm -13 <(echo "$before") <(installed_packages))
+  [ -n "$new" ] || return 0
+  # shellcheck disable=SC2086
+  units_of $new | while read -r unit; do
     name=$(basename "$unit")
-    if command -v systemctl >/dev/null && [[ $unit == *systemd* ]]; then
-      as_root systemctl disable "$name" || true
-    elif [[ $unit == /etc/init.d/* ]]; then
+    if [[ $unit == *systemd* ]]; then
+      if command -v systemctl >/dev/null; then as_root systemctl disable "$name" || true; fi
+    else
       as_root update-rc.d "$name" disable || true
     fi
   done

@@ -1,0 +1,21 @@
+import { Command } from 'commander';
+import type { Config } from '../config/schema.js';
+import { examine } from '../ops/doctor.js';
+
+/** `trunkline doctor`: what is missing or wrong on this machine, and how to mend it. Exit code 1 when anything is. */
+export function doctorCommand(config: () => Config): Command {
+  return new Command('doctor')
+    .description('check every dependency and say what is wrong and how to mend it')
+    .option('--json', 'print one JSON array')
+    .action(async ({ json }: { json?: true }) => {
+      const findings = await examine(config());
+      if (json === true) console.log(JSON.stringify(findings, null, 2));
+      else {
+        for (const { name, isFine, detail, remedy } of findings) {
+          console.log(`  ${isFine ? 'ok  ' : 'FAIL'}  ${name.padEnd(38)} ${detail}`);
+          if (remedy !== null) console.log(`        → ${remedy}`);
+        }
+      }
+      if (findings.some(({ isFine }) => !isFine)) process.exitCode = 1;
+    });
+}

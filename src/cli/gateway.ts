@@ -1,0 +1,16 @@
+import type { Config } from '../config/schema.js';
+import { startGateway } from '../main.js';
+import { createLogger } from '../ops/logger.js';
+import { systemClock } from '../ops/system-clock.js';
+import { onStopSignal, tellReady } from './process.js';
+
+/** `trunkline gateway`: the product itself in the foreground. */
+export async function runGateway(config: Config): Promise<void> {
+  const log = createLogger('gateway', config.log.level);
+  // A bug in one call must not end the others; it is loud in the log.
+  process.on('unhandledRejection', (error) => log.error({ error: error instanceof Error ? error.stack : String(error) }, 'process.unhandled_rejection'));
+  const gateway = await startGateway(config, systemClock, log);
+  log.info({}, 'gateway.ready');
+  tellReady(gateway.facts);
+  onStopSignal(log, () => gateway.shutdown());
+}

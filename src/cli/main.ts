@@ -1,0 +1,77 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { loadConfig, PACKAGE_ROOT } from '../config/load.js';
+import type { Config } from '../config/schema.js';
+import { systemClock } from '../ops/system-clock.js';
+import { openRedisStores } from '../store/redis-stores.js';
+import { createLogger } from '../ops/logger.js';
+import { callCommand } from './call.js';
+import { doctorCommand } from './doctor.js';
+import { runGateway } from './gateway.js';
+import { keyCommand } from './key.js';
+import { orgCommand } from './org.js';
+import { runSipServer } from './sip-server.js';
+import { runUp } from './up.js';
+
+interface ConfigFlags {
+  readonly config?: string;
+  readonly set: readonly string[];
+}
+
+function version(): string {
+  return (JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+const program = new Command('trunkline')
+  .description('SIP inbound termination gateway for voice agents')
+  .version(version())
+  .option('--config <file>', 'YAML file with settings (config/default.yaml lists them all)')
+  .option('--set <name=value>', 'one setting, for example --set sip.tls_port=5071; may be repeated', (value, all: string[]) => [...all, value], [])
+  .showHelpAfterError()
+  .addHelpText('after', '\nSettings may also come from the environment: TRUNKLINE_SIP_TLS_PORT=5071 sets sip.tls_port.');
+
+function config(): Config {
+  const { config: file, set } = program.opts<ConfigFlags>();
+  return loadConfig({ file, set, environment: process.env });
+}
+
+/** The same settings for a child process. */
+function configFlags(): string[] {
+  const { config: file, set } = program.opts<ConfigFlags>();
+  return [...(file === undefined ? [] : ['--config', file]), ...set.flatMap((setting) => ['--set', setting])];
+}
+
+const connect = async () => {
+  const { redis, log } = config();
+  const stores = openRedisStores({
+    url: redis.url ?? `redis://127.0.0.1:${String(redis.port)}`,
+    clock: systemClock,
+    log: createLogger('cli', log.level === 'debug' ? 'debug' : 'error'),
+  });
+  await stores.ready();
+  return stores;
+};
+
+program
+  .command('up')
+  .description('start the whole gateway in the foreground: Redis, rtpengine, the SIP server, the gateway')
+  .action(() => runUp(config(), configFlags()));
+program
+  .command('gateway')
+  .description('start the gateway alone (SIP server, rtpengine and Redis are started elsewhere)')
+  .action(() => runGateway(config()));
+program
+  .command('sip-server')
+  .description('start the embedded SIP server alone')
+  .action(() => runSipServer(config()));
+program.addCommand(orgCommand(connect));
+program.addCommand(keyCommand(connect));
+program.addCommand(callCommand(config));
+program.addCommand(doctorCommand(config));
+
+program.parseAsync().catch((error: unknown) => {
+  console.error(`trunkline: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});

@@ -1,0 +1,29 @@
+import type { Log } from '../lib/log.js';
+import type { ReadyMessage } from '../ops/child.js';
+
+/** Tells the supervisor, when there is one, that this process serves. */
+export function tellReady(facts: ReadyMessage['facts']): void {
+  process.send?.({ type: 'ready', facts } satisfies ReadyMessage);
+}
+
+/** Runs `stop` once at SIGTERM or SIGINT, or when the supervisor is gone; exits 0 when it succeeded. */
+export function onStopSignal(log: Log, stop: () => Promise<void>): void {
+  let isStopping = false;
+  const begin = (why: string): void => {
+    if (isStopping) return;
+    isStopping = true;
+    log.info({ why }, 'process.stopping');
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ error: error instanceof Error ? error.message : String(error) }, 'process.stop_failed');
+        process.exit(1);
+      },
+    );
+  };
+  // A terminal sends SIGINT to every process of the group: under a supervisor only its SIGTERM counts.
+  const isSupervised = process.send !== undefined;
+  process.on('SIGTERM', () => begin('SIGTERM'));
+  process.on('SIGINT', () => (isSupervised ? undefined : begin('SIGINT')));
+  process.on('disconnect', () => begin('the supervisor is gone'));
+}

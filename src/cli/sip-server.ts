@@ -1,0 +1,50 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Config } from '../config/schema.js';
+import { SipServer } from '../drachtio/server.js';
+import { createLogger } from '../ops/logger.js';
+import { controlSecret } from '../ops/data-dir.js';
+import { systemClock } from '../ops/system-clock.js';
+import { serverTls, sipHost } from '../ops/tls-material.js';
+import { onStopSignal, tellReady } from './process.js';
+
+/** `trunkline sip-server`: the embedded SIP server in the foreground. */
+export async function runSipServer(config: Config): Promise<void> {
+  const log = createLogger('sip-server', config.log.level);
+  const { sip, drachtio } = config;
+  const tls = sip.tls_port === null ? null : await serverTls(config);
+  const server = new SipServer({
+    bindAddress: config.bind_address,
+    externalHost: sipHost(config) === config.bind_address ? null : sipHost(config),
+    ports: { tls: sip.tls_port, tcp: sip.tcp_port, udp: sip.udp_port },
+    tls: tls?.material ?? null,
+    outgoingTls: { ca: tls?.caFile == null ? null : await readFile(resolve(tls.caFile), 'utf8'), verify: sip.verify_peers },
+    control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
+    timers: { t1Ms: sip.t1_ms, t2Ms: sip.t2_ms, t4Ms: sip.t4_ms },
+    limits: {
+      maxHeaders: sip.max_headers,
+      maxHeaderBytes: sip.max_header_bytes,
+      maxHeadBytes: sip.max_head_bytes,
+      maxBodyBytes: sip.max_body_bytes,
+      maxTransactions: sip.max_transactions,
+      maxConnections: sip.max_connections,
+      maxConnectionsPerSource: sip.max_connections_per_source,
+      handshakeTimeoutMs: sip.handshake_timeout_ms,
+      messageTimeoutMs: sip.message_timeout_ms,
+      idleTimeoutMs: sip.idle_timeout_ms,
+      maxUnsentBytes: sip.max_unsent_bytes,
+      maxFrameBytes: 2 * (sip.max_head_bytes + sip.max_body_bytes),
+      maxApplications: 64,
+    },
+    silenceTimeoutMs: sip.silence_timeout_ms,
+    clock: systemClock,
+    log,
+  });
+  await server.listen();
+  if (sip.tcp_port !== null || sip.udp_port !== null) {
+    log.warn({}, 'sip.cleartext_transport: keys of the media encryption travel in clear over TCP and UDP');
+  }
+  log.info({ tls: sip.tls_port, tcp: sip.tcp_port, udp: sip.udp_port, control: drachtio.port }, 'sip_server.ready');
+  tellReady({});
+  onStopSignal(log, () => server.close());
+}

@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import type { Config } from '../config/schema.js';
+import type { Log } from '../lib/log.js';
+import { ensureDataDir, writePrivateFile } from '../ops/data-dir.js';
+import { createLogger } from '../ops/logger.js';
+import { mediaRoom, Supervisor } from '../ops/supervisor.js';
+import { systemClock } from '../ops/system-clock.js';
+import { serverTls } from '../ops/tls-material.js';
+import { onStopSignal } from './process.js';
+
+/** `trunkline up`: the whole gateway in the foreground. */
+export async function runUp(config: Config, configFlags: readonly string[]): Promise<void> {
+  const log: Log = createLogger('supervisor', config.log.level);
+  const directory = ensureDataDir(config);
+  const { caFile } = config.sip.tls_port === null ? { caFile: null } : await serverTls(config);
+  const supervisor = new Supervisor({
+    config,
+    configFlags,
+    clock: systemClock,
+    log,
+    onReady: (name, tookMs) => console.log(`  ok    ${`${name} started`.padEnd(44)} ${String(Math.round(tookMs)).padStart(6)} ms`),
+  });
+  onStopSignal(log, () => supervisor.stop());
+  const facts = await supervisor.start();
+  const ready = {
+    pid: process.pid,
+    sip: { ...(config.sip.tls_port === null ? {} : { tls: hostPort(config.bind_address, config.sip.tls_port) }) },
+    http: facts['http'],
+    api_key: facts['api_key'] ?? null,
+    org_id: facts['org_id'] ?? null,
+    phone_number: facts['phone_number'] ?? null,
+    agent_id: facts['agent_id'] ?? null,
+    ca_file: caFile,
+  };
+  writePrivateFile(join(directory, 'ready.json'), `${JSON.stringify(ready, null, 2)}\n`);
+  console.log(block(config, ready, directory));
+}
+
+function hostPort(address: string, port: number): string {
+  return address.includes(':') ? `[${address}]:${String(port)}` : `${address}:${String(port)}`;
+}
+
+function block(config: Config, ready: Readonly<Record<string, unknown>> & { readonly sip: { readonly tls?: string } }, directory: string): string {
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '-');
+  const number = text(ready['phone_number']);
+  const rows: [string, string][] = [
+    ['SIP trunk (TLS)', ready.sip.tls ?? 'off'],
+    ['Number', number === '-' ? 'none: attach one with POST /sip/attach' : `${number}  (answered by the test line)`],
+    ['Control API', text(ready['http'])],
+    ['API key', ready['api_key'] === null ? 'none: trunkline key create <org>' : text(ready['api_key'])],
+    ['API pages', `${text(ready['http'])}/docs`],
+    ['CA certificate', text(ready['ca_file'])],
+    ['Room', `${String(mediaRoom(config))} calls (rtpengine.port_min to port_max, 4 ports a call)`],
+    ['Logs', join(directory, 'logs')],
+    ['A test call', 'npm run call    (in a second terminal)'],
+  ];
+  return ['', 'Trunkline is ready.', '', ...rows.map(([name, value]) => `  ${name.padEnd(16)}  ${value}`), '', 'Ctrl-C stops it.', ''].join('\n');
+}

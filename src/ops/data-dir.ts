@@ -1,0 +1,39 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Config } from '../config/schema.js';
+import { newToken } from '../lib/ids.js';
+
+/** The directory that holds everything an instance keeps: mode 0700. */
+export function ensureDataDir(config: Config): string {
+  const directory = resolve(config.data_dir);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  chmodSync(directory, 0o700);
+  return directory;
+}
+
+/** The control port's secret: the setting, or the one made at the first start. */
+export function controlSecret(config: Config): string {
+  if (config.drachtio.secret !== null) return config.drachtio.secret;
+  const file = join(ensureDataDir(config), 'control-secret');
+  try {
+    const kept = readFileSync(file, 'utf8').trim();
+    if (kept !== '') return kept;
+  } catch {
+    // The first start.
+  }
+  const made = newToken(32);
+  try {
+    // `wx`: of two processes that start at once, one makes it and the other reads it.
+    writeFileSync(file, made, { mode: 0o600, flag: 'wx' });
+    return made;
+  } catch {
+    return readFileSync(file, 'utf8').trim();
+  }
+}
+
+/** Writes a file that appears whole or not at all, readable by its owner only. */
+export function writePrivateFile(file: string, text: string): void {
+  const temporary = `${file}.${String(process.pid)}.tmp`;
+  writeFileSync(temporary, text, { mode: 0o600 });
+  renameSync(temporary, file);
+}

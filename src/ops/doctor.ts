@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { PACKAGE_ROOT } from '../config/load.js';
+import type { Config } from '../config/schema.js';
+
+const run = promisify(execFile);
+
+/** One thing that was looked at. */
+export interface Finding {
+  readonly name: string;
+  readonly isFine: boolean;
+  /** A version when it is fine, else what is wrong. */
+  readonly detail: string;
+  /** What to do about it. */
+  readonly remedy: string | null;
+}
+
+const SETUP = 'run: npm run up (it installs what is missing)';
+
+/** Looks at everything that the gateway needs on this machine. Changes nothing. */
+export async function examine(config: Config): Promise<Finding[]> {
+  const findings: Finding[] = [nodeVersion(), nativeAddon(), openFiles(config)];
+  findings.push(await program('openssl', ['version'], 'openssl'));
+  findings.push(await program('espeak-ng', ['--version'], 'espeak-ng (speech of the test line)'));
+  if (config.redis.url === null) findings.push(await program('redis-server', ['--version'], 'redis-server'));
+  if (config.rtpengine.address === null) findings.push(await program('rtpengine', ['--version'], 'rtpengine'));
+  findings.push(await running(config));
+  return findings;
+}
+
+function fine(name: string, detail: string): Finding {
+  return { name, isFine: true, detail, remedy: null };
+}
+
+function wrong(name: string, detail: string, remedy: string): Finding {
+  return { name, isFine: false, detail, remedy };
+}
+
+function nodeVersion(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const isFine = major === 20 ? minor >= 20 : major > 20 && major < 25;
+  return isFine ? fine('Node.js', process.version) : wrong('Node.js', process.version, 'install Node.js 20.20 or newer, below 25');
+}
+
+function nativeAddon(): Finding {
+  const file = join(PACKAGE_ROOT, 'native/build/Release/srtp.node');
+  return existsSync(file) ? fine('native SRTP addon', 'built') : wrong('native SRTP addon', 'not built', 'run: npm run build');
+}
+
+/** rtpengine opens four sockets a call. */
+function openFiles(config: Config): Finding {
+  const calls = Math.floor((config.rtpengine.port_max - config.rtpengine.port_min + 1) / 4);
+  const hard = Number(/Max open files\s+\d+\s+(\d+)/.exec(readText('/proc/self/limits'))?.[1] ?? Number.NaN);
+  if (Number.isNaN(hard)) return fine('open files', 'unknown limit');
+  const wanted = calls * 4 + 200;
+  if (hard >= wanted) return fine('open files', `limit ${String(hard)}`);
+  return wrong(
+    'open files',
+    `limit ${String(hard)}, ${String(calls)} calls need ${String(wanted)}`,
+    'raise the limit (ulimit -Hn), or narrow rtpengine.port_min to port_max',
+  );
+}
+
+async function program(command: string, args: readonly string[], name: string): Promise<Finding> {
+  try {
+    const { stdout, stderr } = await run(command, args, { timeout: 10_000 });
+    return fine(name, (stdout || stderr).split('\n')[0]?.trim() ?? '');
+  } catch (error) {
+    const { code, message } = error as { code?: unknown; message: string };
+    return wrong(name, code === 'ENOENT' ? 'not installed' : message, SETUP);
+  }
+}
+
+async function running(config: Config): Promise<Finding> {
+  const host = config.bind_address.includes(':') ? `[${config.bind_address}]` : config.bind_address;
+  const url = `http://${host}:${String(config.http.port)}/readyz`;
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(3_000) });
+    if (response.ok) return fine('gateway', `ready at ${url}`);
+    return wrong('gateway', `runs, but is not ready: ${(await response.text()).slice(0, 300)}`, 'look at the part that is not ready, and at logs/ in data_dir');
+  } catch {
+    return wrong('gateway', 'is not running', 'start it: npm run up');
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}

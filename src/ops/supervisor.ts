@@ -1,0 +1,206 @@
+import { connect } from 'node:net';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PACKAGE_ROOT } from '../config/load.js';
+import { ConfigError } from '../config/layers.js';
+import type { Config } from '../config/schema.js';
+import type { Clock } from '../lib/clock.js';
+import { silentLog, type Log } from '../lib/log.js';
+import { RtpengineNode } from '../rtpengine/node.js';
+import { SupervisedChild, type ChildSpec } from './child.js';
+import { ensureDataDir } from './data-dir.js';
+import { systemClock } from './system-clock.js';
+import { takenPorts, type WantedPort } from './ports-free.js';
+
+/** What the gateway said of itself when it was ready. */
+export type GatewayFacts = Readonly<Record<string, unknown>>;
+
+export interface SupervisorOptions {
+  readonly config: Config;
+  /** Flags that the Node children get, so that they read the same configuration. */
+  readonly configFlags: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told of each child as it becomes ready. */
+  readonly onReady: (name: string, tookMs: number) => void;
+}
+
+/** Starts what is not external, in order; keeps it alive; stops it in the reverse order. */
+export class Supervisor {
+  readonly #children: SupervisedChild[] = [];
+  readonly #directory: string;
+
+  constructor(private readonly options: SupervisorOptions) {
+    this.#directory = ensureDataDir(options.config);
+  }
+
+  /** Rejects with a text for a person. What had started is stopped again. */
+  async start(): Promise<GatewayFacts> {
+    this.#lock();
+    const specs = childSpecs(this.options.config, this.#directory, this.options.configFlags);
+    const problems = await takenPorts(wantedPorts(this.options.config));
+    if (problems.length > 0) {
+      this.#unlock();
+      throw new ConfigError(problems.join('\n'));
+    }
+    let facts: GatewayFacts = {};
+    try {
+      for (const spec of specs) {
+        const startedMs = this.options.clock.nowMs();
+        const child = new SupervisedChild(spec, join(this.#directory, 'logs'), this.options.clock, this.options.log);
+        this.#children.push(child);
+        facts = await child.start();
+        this.options.onReady(spec.name, this.options.clock.nowMs() - startedMs);
+      }
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    return facts;
+  }
+
+  /** The gateway first (it drains), then what it stands on. */
+  async stop(): Promise<void> {
+    for (const child of this.#children.splice(0).reverse()) await child.stop();
+    rmSync(join(this.#directory, 'ready.json'), { force: true });
+    this.#unlock();
+  }
+
+  /** Two instances on one data directory would destroy each other's files. */
+  #lock(): void {
+    const file = this.#lockFile;
+    const pid = readPid(file);
+    if (pid !== undefined && pid !== process.pid && isTrunkline(pid)) {
+      throw new ConfigError(
+        `Trunkline is running already with data_dir ${this.#directory} (process ${pid}). Stop it, or set data_dir (TRUNKLINE_DATA_DIR) to another directory.`,
+      );
+    }
+    writeFileSync(file, String(process.pid), { mode: 0o600 });
+  }
+
+  #unlock(): void {
+    if (readPid(this.#lockFile) === process.pid) rmSync(this.#lockFile, { force: true });
+  }
+
+  get #lockFile(): string {
+    return join(this.#directory, 'supervisor.pid');
+  }
+}
+
+function readPid(file: string): number | undefined {
+  try {
+    const pid = Number(readFileSync(file, 'utf8'));
+    return Number.isInteger(pid) && pid > 0 ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the process lives and is one of ours: after a reboot the number may be anybody's. */
+function isTrunkline(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${String(pid)}/cmdline`, 'utf8').includes('\0up');
+  } catch {
+    return false;
+  }
+}
+
+function wantedPorts(config: Config): WantedPort[] {
+  const { bind_address: bind, sip, drachtio, http, redis, rtpengine } = config;
+  const wanted: WantedPort[] = [{ setting: 'http.port', protocol: 'tcp', address: bind, port: http.port }];
+  if (redis.url === null) wanted.push({ setting: 'redis.port', protocol: 'tcp', address: '127.0.0.1', port: redis.port });
+  if (rtpengine.address === null) wanted.push({ setting: 'rtpengine.ng_port', protocol: 'udp', address: '127.0.0.1', port: rtpengine.ng_port });
+  if (drachtio.url === null) {
+    wanted.push({ setting: 'drachtio.port', protocol: 'tcp', address: '127.0.0.1', port: drachtio.port });
+    if (sip.tls_port !== null) wanted.push({ setting: 'sip.tls_port', protocol: 'tcp', address: bind, port: sip.tls_port });
+    if (sip.tcp_port !== null) wanted.push({ setting: 'sip.tcp_port', protocol: 'tcp', address: bind, port: sip.tcp_port });
+    if (sip.udp_port !== null) wanted.push({ setting: 'sip.udp_port', protocol: 'udp', address: bind, port: sip.udp_port });
+  }
+  return wanted;
+}
+
+const CALL_PORTS = 4;
+
+function childSpecs(config: Config, directory: string, configFlags: readonly string[]): ChildSpec[] {
+  const specs: ChildSpec[] = [];
+  if (config.redis.url === null) specs.push(redisSpec(config, directory));
+  if (config.rtpengine.address === null) specs.push(rtpengineSpec(config));
+  const node = (name: string, stopTimeoutMs: number): ChildSpec => ({
+    name,
+    command: process.execPath,
+    args: ['--enable-source-maps', join(PACKAGE_ROOT, 'dist/cli/main.js'), name, ...configFlags],
+    isNode: true,
+    stopTimeoutMs,
+  });
+  if (config.drachtio.url === null) specs.push(node('sip-server', 5_000));
+  // A BYE may have to wait for an ACK: 64·T1.
+  specs.push(node('gateway', config.calls.drain_ms + 64 * config.sip.t1_ms + 10_000));
+  return specs;
+}
+
+function redisSpec(config: Config, directory: string): ChildSpec {
+  const redisDirectory = join(directory, 'redis');
+  mkdirSync(redisDirectory, { recursive: true, mode: 0o700 });
+  const { port } = config.redis;
+  return {
+    name: 'redis-server',
+    command: 'redis-server',
+    args: [
+      ...['--port', String(port), '--bind', '127.0.0.1', '--dir', redisDirectory, '--daemonize', 'no', '--protected-mode', 'yes'],
+      ...['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', ''],
+    ],
+    isNode: false,
+    isReady: () => redisAnswers(port),
+    stopTimeoutMs: 10_000,
+  };
+}
+
+/** Whether it has read its append-only file and serves. */
+function redisAnswers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port });
+    const done = (isReady: boolean): void => {
+      socket.destroy();
+      resolve(isReady);
+    };
+    socket.setTimeout(1_000, () => done(false));
+    socket.once('error', () => done(false));
+    socket.once('connect', () => socket.write('PING\r\n'));
+    socket.once('data', (data: Buffer) => done(data.toString().startsWith('+PONG')));
+  });
+}
+
+function rtpengineSpec(config: Config): ChildSpec {
+  const { ng_port: ngPort, port_min: portMin, port_max: portMax, threads } = config.rtpengine;
+  const outside = config.public_address === null ? config.bind_address : `${config.bind_address}!${config.public_address}`;
+  return {
+    name: 'rtpengine',
+    command: 'rtpengine',
+    args: [
+      ...['--config-file=none', '--foreground', '--log-stderr', '--log-level=5', '--table=-1', `--num-threads=${String(threads)}`],
+      ...['--interface=inside/127.0.0.1', `--interface=outside/${outside}`, `--listen-ng=127.0.0.1:${String(ngPort)}`],
+      ...[`--port-min=${String(portMin)}`, `--port-max=${String(portMax)}`, '--delete-delay=0', '--timeout=3600', '--silent-timeout=7200'],
+    ],
+    isNode: false,
+    isReady: () => rtpengineAnswers(ngPort),
+    stopTimeoutMs: 5_000,
+  };
+}
+
+/** How many calls rtpengine's port range carries. */
+export function mediaRoom(config: Config): number {
+  return Math.floor((config.rtpengine.port_max - config.rtpengine.port_min + 1) / CALL_PORTS);
+}
+
+async function rtpengineAnswers(port: number): Promise<boolean> {
+
+
+  const node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs: 300, clock: systemClock, log: silentLog });
+  try {
+    return (await node.command('ping'))['result'] === 'pong';
+  } catch {
+    return false;
+  } finally {
+    node.close();
+  }
+}
