@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { inviteClientStart, stepInviteClient, type InviteClientEvent } from '../../../src/sip/transaction/invite-client.js';
+import { nonInviteClientStart, stepNonInviteClient, type NonInviteClientEvent } from '../../../src/sip/transaction/non-invite-client.js';
+import { DEFAULT_TIMERS } from '../../../src/sip/transaction/timers.js';
+
+const UDP = { ...DEFAULT_TIMERS, reliable: false };
+const TLS = { ...DEFAULT_TIMERS, reliable: true };
+const START = { type: 'start' } as const;
+const response = (status: number) => ({ type: 'response', status, ack: '<ACK>' }) as const;
+const timer = <T extends string>(name: T) => ({ type: 'timer', timer: name }) as const;
+
+function invite(events: readonly InviteClientEvent[], context = UDP) {
+  let state = inviteClientStart('<INVITE>');
+  let effects: readonly unknown[] = [];
+  for (const event of events) ({ state, effects } = stepInviteClient(state, event, context));
+  return { name: state.name, effects };
+}
+
+function other(events: readonly NonInviteClientEvent[], context = UDP) {
+  let state = nonInviteClientStart('<BYE>');
+  let effects: readonly unknown[] = [];
+  for (const event of events) ({ state, effects } = stepNonInviteClient(state, event, context));
+  return { name: state.name, effects };
+}
+
+const delays = (effects: readonly unknown[]): unknown[] => (effects as { do: string; delayMs?: number }[]).filter((e) => e.do === 'start').map((e) => e.delayMs);
+
+describe('INVITE client transaction', () => {
+  it('[3261 §17.1.1.2] Calling: timer A doubles without bound, timer B ends it; no timer A on reliable transports', () => {
+    expect(invite([START]).effects).toEqual([
+      { do: 'send', text: '<INVITE>' },
+      { do: 'start', timer: 'B', delayMs: 32_000 },
+      { do: 'start', timer: 'A', delayMs: 500 },
+    ]);
+    expect(delays(invite([START, timer('A')]).effects)).toEqual([1_000]);
+    expect(delays(invite([START, timer('A'), timer('A'), timer('A'), timer('A'), timer('A')]).effects)).toEqual([16_000]);
+    expect(delays(invite([START], TLS).effects)).toEqual([32_000]);
+    expect(invite([START, timer('B')])).toEqual({ name: 'Terminated', effects: [{ do: 'stop', timer: 'A' }, { do: 'tell', user: 'timeout' }, { do: 'terminate' }] });
+  });
+
+  it('[3261 §17.1.1.2] Proceeding: stops retransmitting, passes every provisional answer', () => {
+    expect(invite([START, response(180)])).toMatchObject({ name: 'Proceeding' });
+    expect(invite([START, response(180), response(183)]).effects).toContainEqual({ do: 'tell', user: 'response' });
+    for (const name of ['A', 'B'] as const) expect(invite([START, response(180), timer(name)]).effects).toEqual([]);
+  });
+
+  it('[3261 §17.1.1.2] Completed: acknowledges each repetition of a final error for at least 32 s, without telling the user again', () => {
+    const first = invite([START, response(486)]);
+    expect(first.name).toBe('Completed');
+    expect(first.effects).toEqual([
+      { do: 'stop', timer: 'A' },
+      { do: 'stop', timer: 'B' },
+      { do: 'send', text: '<ACK>' },
+      { do: 'tell', user: 'response' },
+      { do: 'start', timer: 'D', delayMs: 32_000 },
+    ]);
+    expect(invite([START, response(486), response(486)]).effects).toEqual([{ do: 'send', text: '<ACK>' }]);
+    expect(invite([START, response(486), timer('D')])).toMatchObject({ name: 'Terminated' });
+    expect(invite([START, response(486)], TLS)).toMatchObject({ name: 'Terminated' });
+  });
+
+  it('[6026 §7.2] Accepted: passes every 2xx until timer M', () => {
+    expect(invite([START, response(200)])).toMatchObject({ name: 'Accepted' });
+    expect(invite([START, response(200), response(200)]).effects).toEqual([{ do: 'tell', user: 'response' }]);
+    expect(invite([START, response(200), response(486)]).effects).toEqual([]);
+    expect(invite([START, response(200), timer('M')])).toMatchObject({ name: 'Terminated' });
+  });
+
+  it('[3261 §17.1.4] tells the user of a transport error', () => {
+    expect(invite([START, { type: 'transport-error' }]).effects).toEqual([{ do: 'tell', user: 'transport-error' }, { do: 'terminate' }]);
+  });
+});
+
+describe('non-INVITE client transaction', () => {
+  it('[3261 §17.1.2.2] Trying: timer E doubles to T2; Proceeding: every T2; timer F ends both', () => {
+    expect(delays(other([START]).effects)).toEqual([32_000, 500]);
+    expect(delays(other([START, timer('E'), timer('E'), timer('E'), timer('E')]).effects)).toEqual([4_000]);
+    expect(delays(other([START, response(100), timer('E')]).effects)).toEqual([4_000]);
+    for (const before of [[START], [START, response(100)]]) {
+      expect(other([...before, timer('F')])).toEqual({ name: 'Terminated', effects: [{ do: 'stop', timer: 'E' }, { do: 'tell', user: 'timeout' }, { do: 'terminate' }] });
+    }
+    expect(delays(other([START], TLS).effects)).toEqual([32_000]);
+  });
+
+  it('[3261 §17.1.2.2] Completed: absorbs repetitions until timer K, which is zero on reliable transports', () => {
+    expect(other([START, response(200)])).toMatchObject({ name: 'Completed' });
+    expect(delays(other([START, response(200)]).effects)).toEqual([5_000]);
+    expect(other([START, response(200), response(200)]).effects).toEqual([]);
+    expect(other([START, response(200), timer('K')])).toMatchObject({ name: 'Terminated' });
+    expect(other([START, response(200)], TLS)).toMatchObject({ name: 'Terminated' });
+  });
+});

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import { INVITE_SERVER_START, stepInviteServer, type InviteServerEvent, type InviteServerState } from '../../../src/sip/transaction/invite-server.js';
+import {
+  NON_INVITE_SERVER_START,
+  stepNonInviteServer,
+  type NonInviteServerEvent,
+  type NonInviteServerState,
+} from '../../../src/sip/transaction/non-invite-server.js';
+import { DEFAULT_TIMERS } from '../../../src/sip/transaction/timers.js';
+
+const UDP = { ...DEFAULT_TIMERS, reliable: false };
+const TLS = { ...DEFAULT_TIMERS, reliable: true };
+const respond = (status: number, text = `<${String(status)}>`) => ({ type: 'respond', status, text }) as const;
+const timer = <T extends string>(name: T) => ({ type: 'timer', timer: name }) as const;
+
+function invite(events: readonly InviteServerEvent[], context = UDP) {
+  let state: InviteServerState = INVITE_SERVER_START;
+  let effects: readonly unknown[] = [];
+  for (const event of events) ({ state, effects } = stepInviteServer(state, event, context));
+  return { name: state.name, effects, state };
+}
+
+function other(events: readonly NonInviteServerEvent[], context = UDP) {
+  let state: NonInviteServerState = NON_INVITE_SERVER_START;
+  let effects: readonly unknown[] = [];
+  for (const event of events) ({ state, effects } = stepNonInviteServer(state, event, context));
+  return { name: state.name, effects };
+}
+
+describe('INVITE server transaction', () => {
+  it('[3261 §17.2.1] Proceeding: sends provisional answers and repeats the last one', () => {
+    expect(invite([respond(100)])).toMatchObject({ name: 'Proceeding', effects: [{ do: 'send', text: '<100>' }] });
+    expect(invite([respond(100), respond(180), { type: 'invite' }])).toMatchObject({ name: 'Proceeding', effects: [{ do: 'send', text: '<180>' }] });
+    expect(invite([{ type: 'invite' }])).toMatchObject({ effects: [] });
+  });
+
+  it('[6026 §7.1] Accepted: absorbs INVITEs, passes ACKs and further 2xx, ends on timer L', () => {
+    expect(invite([respond(200)])).toMatchObject({
+      name: 'Accepted',
+      effects: [
+        { do: 'send', text: '<200>' },
+        { do: 'start', timer: 'L', delayMs: 32_000 },
+      ],
+    });
+    expect(invite([respond(200), { type: 'invite' }])).toMatchObject({ name: 'Accepted', effects: [] });
+    expect(invite([respond(200), { type: 'ack' }])).toMatchObject({ name: 'Accepted', effects: [{ do: 'tell', user: 'ack' }] });
+    expect(invite([respond(200), respond(200)])).toMatchObject({ name: 'Accepted', effects: [{ do: 'send' }] });
+    expect(invite([respond(200), respond(486)])).toMatchObject({ name: 'Accepted', effects: [] });
+    expect(invite([respond(200), { type: 'transport-error' }])).toMatchObject({ name: 'Accepted', effects: [] });
+    expect(invite([respond(200), timer('L')])).toMatchObject({ name: 'Terminated', effects: [{ do: 'terminate' }] });
+  });
+
+  it('[3261 §17.2.1] Completed: retransmits 486 on timer G, doubling to T2, on unreliable transports', () => {
+    expect(invite([respond(486)])).toMatchObject({
+      name: 'Completed',
+      effects: [
+        { do: 'send', text: '<486>' },
+        { do: 'start', timer: 'H', delayMs: 32_000 },
+        { do: 'start', timer: 'G', delayMs: 500 },
+      ],
+    });
+    const intervals = [];
+    let { state } = invite([respond(486)]);
+    for (let round = 0; round < 5; round += 1) {
+      const step = stepInviteServer(state, timer('G'), UDP);
+      state = step.state;
+      expect(step.effects[0]).toEqual({ do: 'send', text: '<486>' });
+      intervals.push((step.effects[1] as { delayMs: number }).delayMs);
+    }
+    expect(intervals).toEqual([1_000, 2_000, 4_000, 4_000, 4_000]);
+  });
+
+  it('[3261 §17.2.1] Completed: no timer G on reliable transports, the answer again to a repeated INVITE', () => {
+    expect(invite([respond(486)], TLS).effects).toEqual([
+      { do: 'send', text: '<486>' },
+      { do: 'start', timer: 'H', delayMs: 32_000 },
+    ]);
+    expect(invite([respond(486), { type: 'invite' }], TLS).effects).toEqual([{ do: 'send', text: '<486>' }]);
+    expect(invite([respond(486), respond(200)])).toMatchObject({ name: 'Completed', effects: [] });
+  });
+
+  it('[3261 §17.2.1] Completed: ACK leads to Confirmed and timer I, at once to the end on reliable transports', () => {
+    expect(invite([respond(486), { type: 'ack' }])).toMatchObject({
+      name: 'Confirmed',
+      effects: [
+        { do: 'stop', timer: 'G' },
+        { do: 'stop', timer: 'H' },
+        { do: 'start', timer: 'I', delayMs: 5_000 },
+      ],
+    });
+    expect(invite([respond(486), { type: 'ack' }], TLS)).toMatchObject({ name: 'Terminated' });
+    for (const event of [{ type: 'invite' }, { type: 'ack' }, timer('G')] as const) {
+      expect(invite([respond(486), { type: 'ack' }, event])).toMatchObject({ name: 'Confirmed', effects: [] });
+    }
+    expect(invite([respond(486), { type: 'ack' }, timer('I')])).toMatchObject({ name: 'Terminated' });
+  });
+
+  it('[3261 §17.2.1] Completed: tells the user when timer H finds no ACK', () => {
+    expect(invite([respond(486), timer('H')])).toMatchObject({
+      name: 'Terminated',
+      effects: [{ do: 'stop', timer: 'G' }, { do: 'tell', user: 'ack-timeout' }, { do: 'terminate' }],
+    });
+  });
+
+  it('[3261 §17.2.4] tells the user of a transport error before and after an error answer', () => {
+    for (const before of [[], [respond(486)]]) {
+      expect(invite([...before, { type: 'transport-error' }])).toMatchObject({
+        name: 'Terminated',
+        effects: [{ do: 'tell', user: 'transport-error' }, { do: 'terminate' }],
+      });
+    }
+  });
+
+  it('does nothing more once terminated', () => {
+    const events = [respond(200), respond(486), { type: 'invite' }, { type: 'ack' }, timer('G'), timer('H'), timer('I'), timer('L'), { type: 'transport-error' }] as const;
+    for (const event of events) {
+      const { effects } = invite([respond(486), timer('H'), event]);
+      expect([event, effects]).toEqual([event, []]);
+    }
+  });
+});
+
+describe('non-INVITE server transaction', () => {
+  it('[3261 §17.2.2] Trying: absorbs repetitions until there is an answer', () => {
+    expect(other([{ type: 'request' }])).toEqual({ name: 'Trying', effects: [] });
+    expect(other([respond(182), { type: 'request' }])).toEqual({ name: 'Proceeding', effects: [{ do: 'send', text: '<182>' }] });
+  });
+
+  it('[3261 §17.2.2] Completed: repeats the final answer until timer J, which is zero on reliable transports', () => {
+    expect(other([respond(200)])).toEqual({
+      name: 'Completed',
+      effects: [
+        { do: 'send', text: '<200>' },
+        { do: 'start', timer: 'J', delayMs: 32_000 },
+      ],
+    });
+    expect(other([respond(200), { type: 'request' }]).effects).toEqual([{ do: 'send', text: '<200>' }]);
+    expect(other([respond(200), respond(500)])).toEqual({ name: 'Completed', effects: [] });
+    expect(other([respond(200), timer('J')])).toEqual({ name: 'Terminated', effects: [{ do: 'terminate' }] });
+    expect(other([respond(200)], TLS)).toEqual({ name: 'Terminated', effects: [{ do: 'send', text: '<200>' }, { do: 'terminate' }] });
+  });
+
+  it('[3261 §17.2.4] tells the user of a transport error, once', () => {
+    expect(other([{ type: 'transport-error' }])).toEqual({ name: 'Terminated', effects: [{ do: 'tell', user: 'transport-error' }, { do: 'terminate' }] });
+    expect(other([{ type: 'transport-error' }, { type: 'transport-error' }]).effects).toEqual([]);
+  });
+});
