@@ -44,6 +44,7 @@ export interface LegFigures {
   readonly jitterMs: number;
   /** From RTCP; `null`: no report came. */
   readonly roundTripMs: number | null;
+  /** The caller's first RTP packet; 0 when it came before `start`, `null` when none came. */
   readonly firstAudioMs: number | null;
   readonly digits: number;
 }
@@ -57,4 +58,6 @@ export type LegEvent =
   /** The agent ends the call. */
   | { readonly type: 'agent-hangup' }
   /** No packet from the caller for the configured time, not while held. */
-  | { readonly type: 'media-timeout' };
+  | { readonly type: 'media-timeout' }
+  /** The part of the endpoint that carried the leg died; the leg is gone. */
+  | { readonly type: 'media-lost' };
