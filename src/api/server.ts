@@ -9,6 +9,7 @@ import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { IncomingMessage } from 'node:http';
 import type { SipApiPolicy } from '../contracts/sip-api.js';
 import { newUuid } from '../lib/ids.js';
+import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import type { Stores } from '../store/stores.js';
 import { authenticate, requireSipEntitlement } from './auth.js';
@@ -20,6 +21,13 @@ import { healthRoutes, type Readiness } from './routes/health.js';
 import { sipRoutes } from './routes/sip.js';
 import { watchRoutes } from './unknown-routes.js';
 import { zodValidator } from './validation.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** On the injected clock. */
+    arrivedAtMs: number;
+  }
+}
 
 /** One answered request, for metrics. */
 export interface ServedRequest {
@@ -33,13 +41,14 @@ export interface ServedRequest {
 export interface ApiDeps {
   readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents'>;
   readonly readiness: Readiness;
+  readonly clock: Clock;
   readonly log: Log;
   readonly onServed?: (served: ServedRequest) => void;
 }
 
 export interface ApiOptions extends SipApiPolicy {
   /** Shown by /healthz and in the OpenAPI document. */
-  readonly version: string;
+  readonly version?: string;
   readonly rateLimits?: Partial<RateLimits>;
 }
 
@@ -57,6 +66,7 @@ export interface ApiServer {
   inject(request: InjectOptions): Promise<LightMyRequestResponse>;
 }
 
+const UNKNOWN_VERSION = '0.0.0';
 const BODY_LIMIT_BYTES = 256 * 1024;
 const HEADER_LIMIT_BYTES = 16 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -71,7 +81,9 @@ export async function createApiServer(deps: ApiDeps, options: ApiOptions): Promi
   const routes = watchRoutes(app);
   const limits = await rateLimitHooks(app, { ...DEFAULT_RATE_LIMITS, ...options.rateLimits });
   app.decorateRequest('identity', null);
+  app.decorateRequest('arrivedAtMs', 0);
   app.addHook('onRequest', async (request, reply) => {
+    request.arrivedAtMs = deps.clock.nowMs();
     reply.header('x-request-id', request.id);
     await limits.beforeAuth.call(app, request, reply);
   });
@@ -112,8 +124,9 @@ function newApp(log: Log): FastifyInstance {
 }
 
 async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
-  await collectOpenapi(app, options.version);
-  await app.register(healthRoutes, { readiness: deps.readiness, version: options.version });
+  const version = options.version ?? UNKNOWN_VERSION;
+  await collectOpenapi(app, version);
+  await app.register(healthRoutes, { readiness: deps.readiness, version });
   await app.register(async (scope) => {
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
     scope.addHook('onRequest', limits.perKey);
@@ -142,7 +155,7 @@ function send(log: Log, request: FastifyRequest, reply: FastifyReply, failure: A
 function report(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): void {
   // The route's pattern, never the URL: that may hold a phone number.
   const route = request.is404 ? null : (request.routeOptions.url ?? null);
-  const served = { method: request.method, route, status: reply.statusCode, durationMs: reply.elapsedTime };
+  const served = { method: request.method, route, status: reply.statusCode, durationMs: deps.clock.nowMs() - request.arrivedAtMs };
   deps.onServed?.(served);
   const { orgId = null, keyId = null } = request.identity ?? {};
   const fields = {

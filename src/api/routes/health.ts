@@ -3,25 +3,18 @@ import { z } from 'zod';
 import { errorEnvelope, errorEnvelopeSchema } from '../../contracts/api-error.js';
 import { successAnswer } from '../answers.js';
 
-/** How one part of the service is. */
-export interface PartStatus {
-  /** `redis`, `rtpengine`, `sip-server` and the like. */
-  readonly name: string;
-  readonly ready: boolean;
-  /** A sentence for a person; `null`: nothing to say. */
-  readonly detail: string | null;
-}
+/** For each part of the service (`redis`, `rtpengine`, `sip_server`), whether it is ready. */
+export type PartStates = Readonly<Record<string, boolean>>;
 
-/** How every part is now. Must come back within a second or so; what it rejects with counts as not ready. */
-export type Readiness = () => Promise<readonly PartStatus[]>;
+/** How every part is now. Should come back within a second or so; when it rejects, the service is not ready. */
+export type Readiness = () => Promise<PartStates>;
 
 export interface HealthRoutesOptions {
   readonly readiness: Readiness;
   readonly version: string;
 }
 
-const partSchema = z.object({ name: z.string(), ready: z.boolean(), detail: z.string().nullable() });
-const partsSchema = z.array(partSchema).readonly();
+const partsSchema = z.record(z.string(), z.boolean()).meta({ examples: [{ redis: true, rtpengine: true, sip_server: true }] });
 const tags = ['Health'];
 
 /** GET /healthz (the process runs) and GET /readyz (it can take calls). Without authentication. */
@@ -56,20 +49,20 @@ export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (a
     },
     handler: async (_request, reply) => {
       const parts = await partsOf(readiness);
-      const missing = parts.filter((part) => !part.ready);
+      const missing = Object.keys(parts).filter((name) => parts[name] !== true);
       if (missing.length === 0) return { status: 'success' as const, data: { parts }, errors: null };
-      const errors = missing.map(({ name, detail }) => ({ error: 'NOT_READY' as const, message: `${name}: ${detail ?? 'not ready'}` }));
-      const envelope = errorEnvelope('NOT_READY', `Not ready: ${missing.map(({ name }) => name).join(', ')}`, errors);
+      const errors = missing.map((name) => ({ error: 'NOT_READY' as const, message: `${name} is not ready` }));
+      const envelope = errorEnvelope('NOT_READY', `Not ready: ${missing.join(', ')}`, errors);
       return reply.code(503).send({ ...envelope, parts });
     },
   });
   return Promise.resolve();
 };
 
-async function partsOf(readiness: Readiness): Promise<readonly PartStatus[]> {
+async function partsOf(readiness: Readiness): Promise<Record<string, boolean>> {
   try {
-    return await readiness();
+    return { ...(await readiness()) };
   } catch {
-    return [{ name: 'readiness', ready: false, detail: 'the check itself failed' }];
+    return { readiness: false };
   }
 }

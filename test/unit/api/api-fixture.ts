@@ -59,9 +59,9 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
   const stores = { ...memory, ...options.replace?.(memory) };
   const lines: LogLine[] = [];
   const served: ServedRequest[] = [];
-  const readiness = options.readiness ?? (() => Promise.resolve([{ name: 'redis', ready: true, detail: null }]));
+  const readiness = options.readiness ?? (() => Promise.resolve({ redis: true }));
   const api = await createApiServer(
-    { stores, readiness, log: recordingLog(lines), onServed: (one) => served.push(one) },
+    { stores, readiness, clock, log: recordingLog(lines), onServed: (one) => served.push(one) },
     { allowPlain: options.allowPlain ?? false, version: '0.0.0-test', ...(options.rateLimits ? { rateLimits: options.rateLimits } : {}) },
   );
   const { org_id: orgId } = await memory.orgs.create({ name: 'acme', sip_enabled: true });

@@ -1,0 +1,166 @@
+import { Command } from 'commander';
+import type { OrgRecord } from '../contracts/records.js';
+import { StoreUnavailableError } from '../gateway/ports.js';
+import type { OrgChange, Stores } from '../store/stores.js';
+
+interface Flags {
+  readonly json?: boolean;
+  readonly sip?: boolean;
+}
+
+/** `trunkline org …`. @param print where lines go; standard output unless a test reads them */
+export function orgCommand(connect: Connect, print = printLine): Command {
+  const io = { connect, print };
+  const org = new Command('org').description('make and change organizations, the owners of numbers, agents and API keys');
+  addCreate(org, io);
+  addList(org, io);
+  addChange(org, io, 'enable-sip', 'let an organization use the /sip routes and take calls', { sip_enabled: true });
+  addChange(org, io, 'disable-sip', 'take that away: /sip is refused (403), new calls too; calls in progress go on', {
+    sip_enabled: false,
+  });
+  addChange(org, io, 'disable', 'refuse all API requests and new calls of an organization; nothing is deleted', { disabled: true });
+  addChange(org, io, 'enable', 'undo disable', { disabled: false });
+  org.addHelpText(
+    'after',
+    '\nA first organization that can attach numbers:\n  trunkline org create "My company" --sip\n  trunkline key create "My company"',
+  );
+  return org;
+}
+
+function addCreate(parent: Command, { connect, print }: CommandIo): void {
+  const command = parent
+    .command('create')
+    .description('make an organization')
+    .argument('<name>', 'what you call it, such as "My company"')
+    .option('--sip', 'enable SIP at once, as enable-sip does')
+    .option('--json', 'print JSON')
+    .action((name: string, flags: Flags) =>
+      withStores(command, connect, async (stores) => {
+        const wanted = checkName('an organization', name);
+        if ((await stores.orgs.list()).some((other) => other.name === wanted)) {
+          throw new CommandFailure(`there is an organization "${wanted}" already`);
+        }
+        const made = await stores.orgs.create({ name: wanted, sip_enabled: flags.sip === true });
+        if (flags.json === true) {
+          print(JSON.stringify(shown(made)));
+          return;
+        }
+        print(`Organization "${made.name}" made: ${made.org_id}`);
+        print(`Next: trunkline key create ${made.org_id}`);
+      }),
+    );
+}
+
+function addList(parent: Command, { connect, print }: CommandIo): void {
+  const command = parent
+    .command('list')
+    .description('show all organizations')
+    .option('--json', 'print JSON')
+    .action((flags: Flags) =>
+      withStores(command, connect, async (stores) => {
+        const orgs = await stores.orgs.list();
+        if (flags.json === true) {
+          print(JSON.stringify(orgs.map(shown)));
+          return;
+        }
+        if (orgs.length === 0) {
+          print('There is no organization yet. Make one: trunkline org create <name> --sip');
+          return;
+        }
+        const rows = orgs.map((org) => [org.org_id, org.name, org.sip_enabled ? 'yes' : 'no', org.disabled ? 'yes' : 'no', org.created_at]);
+        for (const line of table(['ID', 'NAME', 'SIP', 'DISABLED', 'CREATED'], rows)) print(line);
+      }),
+    );
+}
+
+function addChange(parent: Command, { connect, print }: CommandIo, name: string, description: string, change: OrgChange): void {
+  const command = parent
+    .command(name)
+    .description(description)
+    .argument('<org>', 'its id or its name')
+    .option('--json', 'print JSON')
+    .action((idOrName: string, flags: Flags) =>
+      withStores(command, connect, async (stores) => {
+        const org = await findOrg(stores, idOrName);
+        const changed = await stores.orgs.change(org.org_id, change);
+        if (changed === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
+        if (flags.json === true) {
+          print(JSON.stringify(shown(changed)));
+          return;
+        }
+        print(`"${changed.name}": SIP ${changed.sip_enabled ? 'enabled' : 'not enabled'}, ${changed.disabled ? 'disabled' : 'active'}`);
+      }),
+    );
+}
+
+/** Everything but the webhook secret. */
+function shown({ webhook_secret: _secret, ...rest }: OrgRecord): Omit<OrgRecord, 'webhook_secret'> {
+  return rest;
+}
+
+// What `org` and `key` share.
+
+/** Opens the stores for the time of one command. */
+export type Connect = () => Promise<Stores & { close(): Promise<void> }>;
+
+/** A fault of the person at the keyboard: shown as it is, exit code 1. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+}
+
+export interface CommandIo {
+  readonly connect: Connect;
+  readonly print: (line: string) => void;
+}
+
+/** Prints on standard output. */
+export const printLine = (line: string): void => console.log(line);
+
+/** Runs `work` with open stores and closes them; a failure is one line on standard error and exit code 1. */
+export async function withStores(command: Command, connect: Connect, work: (stores: Stores) => Promise<void>): Promise<void> {
+  try {
+    const stores = await connect();
+    try {
+      await work(stores);
+    } finally {
+      await stores.close();
+    }
+  } catch (error) {
+    if (error instanceof CommandFailure) command.error(`error: ${error.message}`, { exitCode: 1 });
+    if (error instanceof StoreUnavailableError) {
+      command.error(`error: ${error.message}. Is Trunkline running? Start it with: trunkline up`, { exitCode: 1 });
+    }
+    throw error;
+  }
+}
+
+/** The organization that a person named by its id, or by its name when only one has it. */
+export async function findOrg(stores: Pick<Stores, 'orgs'>, idOrName: string): Promise<OrgRecord> {
+  const byId = await stores.orgs.get(idOrName);
+  if (byId !== null) return byId;
+  const named = (await stores.orgs.list()).filter((org) => org.name === idOrName);
+  if (named.length > 1) throw new CommandFailure(`${named.length} organizations are called "${idOrName}": use the id (trunkline org list)`);
+  const [only] = named;
+  if (only === undefined) throw new CommandFailure(`there is no organization "${idOrName}" (trunkline org list shows all)`);
+  return only;
+}
+
+/** Columns as wide as their widest cell. */
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  return [header, ...rows].map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** A name as it may stand in a list: 1 to 100 printable characters. */
+export function checkName(what: string, name: string): string {
+  const trimmed = name.trim();
+  if (trimmed.length < 1 || trimmed.length > 100 || /\p{C}/u.test(trimmed)) {
+    throw new CommandFailure(`the name of ${what} must be 1 to 100 printable characters`);
+  }
+  return trimmed;
+}

@@ -1,0 +1,194 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CommanderError, type Command } from 'commander';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { keyCommand } from '../../../src/cli/key.js';
+import { orgCommand } from '../../../src/cli/org.js';
+import type { E164 } from '../../../src/contracts/e164.js';
+import { StoreUnavailableError } from '../../../src/gateway/ports.js';
+import { ensureDemo } from '../../../src/ops/demo.js';
+import { createMemoryStores } from '../../../src/store/memory.js';
+import type { ApiKeyRecord, Stores } from '../../../src/store/stores.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+const clock = new VirtualClock();
+
+describe('trunkline org and key', () => {
+  let stores: Stores;
+  let printed: string[];
+  let errors: string;
+  let closed: number;
+  beforeEach(() => {
+    stores = createMemoryStores({ clock });
+    printed = [];
+    errors = '';
+    closed = 0;
+  });
+
+  const print = (line: string): void => void printed.push(line);
+  const connect = () => Promise.resolve({ ...stores, close: () => Promise.resolve(void (closed += 1)) });
+
+  /** Runs one command; resolves with its exit code. */
+  async function run(...args: string[]): Promise<number> {
+    const build = args[0] === 'org' ? orgCommand : keyCommand;
+    const command = build(connect, print);
+    const quiet = (one: Command): void => {
+      one.exitOverride().configureOutput({ writeErr: (text) => (errors += text), writeOut: (text) => void printed.push(text) });
+      one.commands.forEach(quiet);
+    };
+    quiet(command);
+    try {
+      await command.parseAsync(args.slice(1), { from: 'user' });
+      return 0;
+    } catch (error) {
+      if (error instanceof CommanderError) return error.exitCode;
+      throw error;
+    }
+  }
+  const json = (): unknown => JSON.parse(printed.at(-1) ?? '');
+
+  it('makes an organization and a key, and shows both without secrets', async () => {
+    expect(await run('org', 'create', 'My company', '--sip')).toBe(0);
+    expect(await run('key', 'create', 'My company', '--name', 'ci')).toBe(0);
+    const key = printed.find((line) => line.startsWith('tl_'));
+    const org = (await stores.orgs.list())[0];
+    expect(await stores.keys.find(key ?? '')).toMatchObject({ name: 'ci', org_id: org?.org_id });
+    printed = [];
+    expect(await run('org', 'list')).toBe(0);
+    expect(await run('org', 'list', '--json')).toBe(0);
+    expect(await run('key', 'list', 'My company')).toBe(0);
+    const text = printed.join('\n');
+    expect(text).toContain('My company');
+    expect(text).toContain('ci');
+    expect(text).not.toContain(org?.webhook_secret);
+    expect(text).not.toContain(key);
+    expect(closed).toBe(5);
+  });
+
+  it('changes the entitlement and the state, by id and by name', async () => {
+    await run('org', 'create', 'a', '--json');
+    const { org_id } = json() as { org_id: string };
+    for (const [command, field, value] of [
+      ['enable-sip', 'sip_enabled', true],
+      ['disable-sip', 'sip_enabled', false],
+      ['disable', 'disabled', true],
+      ['enable', 'disabled', false],
+    ] as const) {
+      expect(await run('org', command, command.includes('sip') ? org_id : 'a', '--json')).toBe(0);
+      expect(json()).toMatchObject({ [field]: value });
+      expect((await stores.orgs.get(org_id))?.[field]).toBe(value);
+    }
+  });
+
+  it('revokes a key by its id', async () => {
+    await run('org', 'create', 'a');
+    await run('key', 'create', 'a', '--json');
+    const { key, key_id } = json() as { key: string } & ApiKeyRecord;
+    expect(await run('key', 'revoke', key_id)).toBe(0);
+    expect(await stores.keys.find(key)).toBeNull();
+  });
+
+  it.each([
+    [['org', 'enable-sip', 'nobody'], 'there is no organization "nobody"'],
+    [['key', 'create', 'nobody'], 'there is no organization "nobody"'],
+    [['key', 'revoke', 'tl_the-key-itself'], 'there is no key with this id'],
+    [['org', 'create', '  '], 'must be 1 to 100 printable characters'],
+    [['org', 'create'], "missing required argument 'name'"],
+  ])('%j ends with code 1 and says why', async (args, message) => {
+    expect(await run(...args)).toBe(1);
+    expect(errors).toContain(message);
+    expect(errors).not.toContain('tl_the-key-itself');
+  });
+
+  it('refuses a second organization of the same name, and says what to do when names are not unique', async () => {
+    await run('org', 'create', 'a');
+    expect(await run('org', 'create', 'a')).toBe(1);
+    await stores.orgs.create({ name: 'a', sip_enabled: false });
+    expect(await run('org', 'disable', 'a')).toBe(1);
+    expect(errors).toContain('2 organizations are called "a": use the id');
+  });
+
+  it('says how to start when Redis is away', async () => {
+    const command = orgCommand(() => Promise.reject(new StoreUnavailableError('Redis did not answer')), print).exitOverride();
+    for (const one of command.commands) one.exitOverride().configureOutput({ writeErr: (text) => (errors += text) });
+    await expect(command.parseAsync(['list'], { from: 'user' })).rejects.toMatchObject({ exitCode: 1 });
+    expect(errors).toContain('trunkline up');
+  });
+});
+
+describe('ensureDemo', () => {
+  let dataDir: string;
+  let stores: Stores;
+  const number = '+15550100100' as E164;
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'trunkline-demo-'));
+    stores = createMemoryStores({ clock });
+  });
+  afterEach(() => rm(dataDir, { recursive: true }));
+
+  const ensure = () => ensureDemo({ stores, dataDir, clock });
+
+  it('makes organization, key, agent and number', async () => {
+    const demo = await ensure();
+    expect(demo.phone_number).toBe(number);
+    expect(await stores.keys.find(demo.api_key)).toMatchObject({ org_id: demo.org_id });
+    const route = await stores.routes.lookup(number);
+    expect(route).toMatchObject({ org: { org_id: demo.org_id, sip_enabled: true }, agent: { agent_id: demo.agent_id } });
+    expect(route?.agent?.first_sentence?.length).toBeLessThan(200);
+    const path = join(dataDir, 'demo.json');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({ api_key: demo.api_key, org_id: demo.org_id, agent_id: demo.agent_id });
+  });
+
+  it('a second start changes nothing that was changed meanwhile', async () => {
+    const demo = await ensure();
+    await stores.numbers.detach(demo.org_id, number, ['inbound']);
+    await stores.orgs.change(demo.org_id, { sip_enabled: false });
+    await stores.keys.revoke((await stores.keys.list(demo.org_id))[0]!.key_id);
+    expect(await ensure()).toEqual(demo);
+    expect(await stores.numbers.get(demo.org_id, number)).toBeNull();
+    expect((await stores.orgs.get(demo.org_id))?.sip_enabled).toBe(false);
+    expect(await stores.keys.find(demo.api_key)).toBeNull();
+  });
+
+  it('a store that lost its data gets the same ids and key', async () => {
+    const demo = await ensure();
+    stores = createMemoryStores({ clock });
+    expect(await ensure()).toEqual(demo);
+    expect(await stores.keys.find(demo.api_key)).toMatchObject({ org_id: demo.org_id });
+    expect((await stores.routes.lookup(number))?.agent?.agent_id).toBe(demo.agent_id);
+  });
+
+  it('a start that was cut short is finished by the next one', async () => {
+    const failing = { ...stores, numbers: { ...stores.numbers, attach: () => Promise.reject(new Error('cut')) } as never };
+    await expect(ensureDemo({ stores: failing, dataDir, clock })).rejects.toThrow('cut');
+    const demo = await ensure();
+    expect((await stores.routes.lookup(number))?.org.org_id).toBe(demo.org_id);
+  });
+
+  it('leaves the number with another organization that has it', async () => {
+    const org = await stores.orgs.create({ name: 'other', sip_enabled: true });
+    const setting = { agent_id: null, options: { allowed_sources: [], max_concurrent_calls: null, max_calls_per_second: null } };
+    await stores.numbers.attach(org.org_id, number, {
+      inbound: { ...setting, options: { ...setting.options, media_encryption: 'required' } },
+    });
+    await ensure();
+    expect((await stores.routes.lookup(number))?.org.org_id).toBe(org.org_id);
+  });
+
+  it('without its file it takes the demo organization over with a new key', async () => {
+    const demo = await ensure();
+    await rm(join(dataDir, 'demo.json'));
+    const again = await ensure();
+    expect(again).toEqual({ ...demo, api_key: again.api_key });
+    expect(again.api_key).not.toBe(demo.api_key);
+    expect(await stores.keys.find(again.api_key)).toMatchObject({ org_id: demo.org_id });
+  });
+
+  it('a damaged file is an error that does not show it', async () => {
+    await writeFile(join(dataDir, 'demo.json'), '{"api_key":"tl_secret');
+    await expect(ensure()).rejects.toThrow(/demo\.json is damaged/);
+    await expect(ensure()).rejects.not.toThrow(/tl_secret/);
+  });
+});
