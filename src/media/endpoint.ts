@@ -1,0 +1,220 @@
+import { isIP, SocketAddress } from 'node:net';
+import type { LegDescription, LegEvent, LegFigures, MediaAddress, TestLineSettings } from '../contracts/media.js';
+import type { Clock } from '../lib/clock.js';
+import type { Log } from '../lib/log.js';
+import { MediaLeg } from './leg.js';
+import type { LegAgent } from './leg-agent.js';
+import { PeerTable } from './peer-table.js';
+import type { ReceiveOutcome } from './rtp-receiver.js';
+import { SlotClock } from './slot-clock.js';
+import { SocketPair } from './socket-pair.js';
+
+export const CALLS_PER_SOCKET_PAIR = 64;
+/** After a call, packets that are still under way must not reach the next call of the same peer on the same sockets. */
+const REST_MS = 2_000;
+
+export interface EndpointOptions {
+  /** An address of this machine, which legs are told to send to. */
+  readonly address: string;
+  /** Even ports, each for RTP, the next one for RTCP. */
+  readonly rtpPorts: readonly number[];
+  readonly mediaTimeoutMs: number;
+}
+
+export interface EndpointDependencies {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random32: () => number;
+  readonly newAgent: (settings: TestLineSettings, hangUp: () => void, log: Log) => LegAgent;
+}
+
+/** What did not become audio, and how late the pacing was. */
+export interface EndpointCounters {
+  readonly legs: number;
+  readonly strangerPackets: number;
+  readonly notAuthenticPackets: number;
+  readonly malformedPackets: number;
+  readonly sendErrors: number;
+  /** The latest wake-up since the counters were read last, in milliseconds. */
+  readonly maxLateMs: number;
+}
+
+/** No pair of sockets has room for the leg, or one of that id is open already. */
+export class EndpointFullError extends Error {
+  override readonly name = 'EndpointFullError';
+}
+
+interface OpenLeg {
+  readonly media: MediaLeg;
+  readonly place: Place;
+  readonly remote: MediaAddress;
+}
+
+/** A pair of sockets and who talks to it. */
+interface Place {
+  readonly pair: SocketPair;
+  readonly byRtp: PeerTable<MediaLeg>;
+  readonly byRtcp: PeerTable<MediaLeg>;
+  /** Peers that left lately, with the time until which they rest. */
+  readonly resting: { readonly address: string; readonly port: number; readonly untilMs: number }[];
+}
+
+/** The media endpoint's sockets with all legs on them. */
+export class RtpEndpoint {
+  readonly #options: EndpointOptions;
+  readonly #dependencies: EndpointDependencies;
+  readonly #places: Place[] = [];
+  readonly #legs = new Map<string, OpenLeg>();
+  readonly #slots: SlotClock;
+  #strangers = 0;
+  #notAuthentic = 0;
+  #malformed = 0;
+  #maxLateMs = 0;
+
+  private constructor(options: EndpointOptions, dependencies: EndpointDependencies) {
+    this.#options = options;
+    this.#dependencies = dependencies;
+    this.#slots = new SlotClock(dependencies.clock, (lateMs) => (this.#maxLateMs = Math.max(this.#maxLateMs, lateMs)));
+  }
+
+  /** Binds the sockets. A port that is taken is left out with a warning; rejects when none is left. */
+  static async open(options: EndpointOptions, dependencies: EndpointDependencies): Promise<RtpEndpoint> {
+    const endpoint = new RtpEndpoint(options, dependencies);
+    for (const rtpPort of options.rtpPorts) await endpoint.#openPlace(rtpPort);
+    if (endpoint.#places.length === 0) throw new EndpointFullError('no port of the media endpoint could be bound');
+    endpoint.#growReceiveBuffers();
+    return endpoint;
+  }
+
+  /** Calls that there are sockets for. */
+  get capacity(): number {
+    return this.#places.length * CALLS_PER_SOCKET_PAIR;
+  }
+
+  /**
+   * Opens a leg and returns the endpoint's own address for it.
+   * @throws EndpointFullError when there is no room; RangeError when the description is not usable
+   */
+  openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): MediaAddress {
+    const { callId } = description;
+    const remote = checkedAddress(description.remote);
+    if (this.#legs.has(callId)) throw new EndpointFullError('the call has a leg already');
+    const place = this.#choosePlace(remote);
+    const { pair } = place;
+    const log = this.#dependencies.log.child({ callId });
+    const media = new MediaLeg(description, {
+      clock: this.#dependencies.clock,
+      random32: this.#dependencies.random32,
+      transport: {
+        sendRtp: (buffer, lengthBytes) => pair.sendRtp(buffer, lengthBytes, remote.address, remote.rtpPort),
+        sendRtcp: (buffer, lengthBytes) => pair.sendRtcp(buffer, lengthBytes, remote.address, remote.rtcpPort),
+      },
+      mediaTimeoutMs: this.#options.mediaTimeoutMs,
+      onEvent,
+      newAgent: (hangUp) => this.#dependencies.newAgent(description.agent, hangUp, log),
+    });
+    place.byRtp.add(remote.address, remote.rtpPort, media);
+    place.byRtcp.add(remote.address, remote.rtcpPort, media);
+    this.#legs.set(callId, { media, place, remote });
+    this.#slots.add(media);
+    return { address: pair.address, rtpPort: pair.rtpPort, rtcpPort: pair.rtcpPort };
+  }
+
+  /** The leg of a call, while it is open. */
+  leg(callId: string): MediaLeg | undefined {
+    return this.#legs.get(callId)?.media;
+  }
+
+  /** Closes a leg; `null` when it is not open. */
+  closeLeg(callId: string): LegFigures | null {
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) return null;
+    const { media, place, remote } = leg;
+    this.#legs.delete(callId);
+    this.#slots.remove(media);
+    place.byRtp.remove(remote.address, remote.rtpPort);
+    place.byRtcp.remove(remote.address, remote.rtcpPort);
+    const untilMs = this.#dependencies.clock.nowMs() + REST_MS;
+    place.resting.push({ address: remote.address, port: remote.rtpPort, untilMs });
+    return media.close();
+  }
+
+  counters(): EndpointCounters {
+    const maxLateMs = this.#maxLateMs;
+    this.#maxLateMs = 0;
+    return {
+      legs: this.#legs.size,
+      strangerPackets: this.#strangers,
+      notAuthenticPackets: this.#notAuthentic,
+      malformedPackets: this.#malformed,
+      sendErrors: this.#places.reduce((sum, place) => sum + place.pair.sendErrors, 0),
+      maxLateMs,
+    };
+  }
+
+  /** Closes all legs and sockets. */
+  async close(): Promise<void> {
+    for (const callId of [...this.#legs.keys()]) this.closeLeg(callId);
+    await Promise.all(this.#places.map((place) => place.pair.close()));
+  }
+
+  async #openPlace(rtpPort: number): Promise<void> {
+    const { log } = this.#dependencies;
+    const byRtp = new PeerTable<MediaLeg>();
+    const byRtcp = new PeerTable<MediaLeg>();
+    try {
+      const pair = await SocketPair.open(
+        this.#options.address,
+        rtpPort,
+        (datagram, address, port) => this.#count(byRtp.find(address, port)?.receiveRtp(datagram)),
+        (datagram, address, port) => this.#count(byRtcp.find(address, port)?.receiveRtcp(datagram)),
+        log,
+      );
+      this.#places.push({ pair, byRtp, byRtcp, resting: [] });
+    } catch (error) {
+      log.warn({ address: this.#options.address, rtpPort, err: error }, 'media port not usable');
+    }
+  }
+
+  #growReceiveBuffers(): void {
+    const sizes = this.#places.map((place) => place.pair.growReceiveBuffers());
+    const askedBytes = Math.max(...sizes.map((size) => size.askedBytes));
+    const grantedBytes = Math.min(...sizes.map((size) => size.grantedBytes));
+    if (grantedBytes >= askedBytes) return;
+    this.#dependencies.log.warn({ askedBytes, grantedBytes }, 'media receive buffers are small: raise net.core.rmem_max');
+  }
+
+  #count(outcome: ReceiveOutcome | undefined): void {
+    if (outcome === undefined) this.#strangers += 1;
+    else if (outcome === 'not-authentic') this.#notAuthentic += 1;
+    else if (outcome === 'not-rtp') this.#malformed += 1;
+  }
+
+  /** The sockets with the fewest legs that the peer does not talk to; those that it left lately only when there are no others. */
+  #choosePlace(remote: MediaAddress): Place {
+    const nowMs = this.#dependencies.clock.nowMs();
+    let best: { readonly place: Place; readonly cost: number } | undefined;
+    for (const place of this.#places) {
+      while (place.resting[0] !== undefined && place.resting[0].untilMs <= nowMs) place.resting.shift();
+      if (place.byRtp.size >= CALLS_PER_SOCKET_PAIR) continue;
+      if (place.byRtp.find(remote.address, remote.rtpPort) !== undefined) continue;
+      if (place.byRtcp.find(remote.address, remote.rtcpPort) !== undefined) continue;
+      const isResting = place.resting.some((peer) => peer.address === remote.address && peer.port === remote.rtpPort);
+      const cost = place.byRtp.size + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
+      if (best === undefined || cost < best.cost) best = { place, cost };
+    }
+    if (best === undefined) throw new EndpointFullError('no pair of media sockets has room');
+    return best.place;
+  }
+}
+
+/** The address in the spelling in which datagrams name it. */
+function checkedAddress(remote: MediaAddress): MediaAddress {
+  const version = isIP(remote.address);
+  if (version === 0) throw new RangeError('the peer of a media leg needs a literal address');
+  for (const port of [remote.rtpPort, remote.rtcpPort]) {
+    if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new RangeError(`port ${port} of a media leg's peer`);
+  }
+  const { address } = new SocketAddress({ address: remote.address, family: version === 6 ? 'ipv6' : 'ipv4' });
+  return { ...remote, address };
+}

@@ -1,0 +1,195 @@
+import type { LegDescription, LegEvent, LegFigures } from '../contracts/media.js';
+import type { Clock } from '../lib/clock.js';
+import type { LegAgent } from './leg-agent.js';
+import type { KeyPress } from './dtmf/event-receiver.js';
+import { RtcpSchedule } from './rtp/rtcp-schedule.js';
+import { RtcpSession } from './rtp/rtcp-session.js';
+import { RtpReceiver, type ReceiveOutcome } from './rtp-receiver.js';
+import { FRAME_SAMPLES, RtpSender } from './rtp-sender.js';
+import { MAX_SRTP_PACKET_BYTES, SRTCP_TRAILER_BYTES, SrtpSession } from './srtp.js';
+
+/** Where a leg's packets go. A buffer may be written again 160 ms after it was given. */
+export interface LegTransport {
+  sendRtp(buffer: Uint8Array, lengthBytes: number): void;
+  sendRtcp(buffer: Uint8Array, lengthBytes: number): void;
+}
+
+export interface LegContext {
+  readonly clock: Clock;
+  /** Cryptographically random numbers from 0 to 2^32 - 1. */
+  readonly random32: () => number;
+  readonly transport: LegTransport;
+  readonly mediaTimeoutMs: number;
+  /** Without digits: what is pressed goes to the log only in redacted fields. */
+  readonly onEvent: (event: LegEvent) => void;
+  readonly newAgent: (hangUp: () => void) => LegAgent;
+}
+
+/** What a leg is made of; the part of `LegDescription` that packets need. */
+export type LegMedia = Pick<LegDescription, 'codec' | 'telephoneEventPayloadType' | 'srtp'>;
+
+/**
+ * One media leg without its sockets: packets in, packets out, one agent. Whoever owns it gives it every datagram of the peer and
+ * calls `tick` each 20 ms. The test carrier's side of a call is a leg too.
+ */
+export class MediaLeg {
+  readonly #context: LegContext;
+  readonly #sendSrtp: SrtpSession | null;
+  readonly #receiveSrtp: SrtpSession | null;
+  readonly #sender: RtpSender;
+  readonly #receiver: RtpReceiver;
+  readonly #rtcp: RtcpSession;
+  readonly #rtcpSchedule: RtcpSchedule;
+  readonly #agent: LegAgent;
+  readonly #heard = new Int16Array(FRAME_SAMPLES);
+  readonly #spoken = new Int16Array(FRAME_SAMPLES);
+  readonly #onPress = (press: KeyPress): void => this.#digit(press);
+  #startedMs: number | undefined;
+  #firstPacketMs: number | undefined;
+  #watchedFromMs: number | undefined;
+  #isHeld = false;
+  #isTimedOut = false;
+  #isClosed = false;
+  #digits = 0;
+
+  /** @throws RangeError when an SRTP key has the wrong length */
+  constructor(media: LegMedia, context: LegContext) {
+    this.#context = context;
+    this.#sendSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.send, 'send');
+    this.#receiveSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.receive, 'receive');
+    const { random32, transport } = context;
+    this.#sender = new RtpSender(
+      media.codec,
+      media.telephoneEventPayloadType,
+      this.#sendSrtp,
+      { ssrc: random32(), sequenceNumber: random32(), rtpTimestamp: random32() },
+      (buffer, lengthBytes) => transport.sendRtp(buffer, lengthBytes),
+    );
+    this.#receiver = new RtpReceiver(this.#receiveSrtp, media.telephoneEventPayloadType);
+    // RFC 7022 §4.2: a short-term name of at least 96 random bits.
+    this.#rtcp = new RtcpSession([random32(), random32(), random32()].map((word) => word.toString(16).padStart(8, '0')).join(''));
+    this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);
+    this.#agent = context.newAgent(() => this.#emit({ type: 'agent-hangup' }));
+  }
+
+  /** Audio and the agent start; a second call does nothing. */
+  start(): void {
+    if (this.#startedMs !== undefined || this.#isClosed) return;
+    this.#startedMs = this.#context.clock.nowMs();
+    this.#watchedFromMs = this.#startedMs;
+    this.#agent.start();
+  }
+
+  /** Held: nothing at all is sent, and the watchdog rests; it starts anew when the leg is taken back. */
+  setHeld(held: boolean): void {
+    if (held === this.#isHeld) return;
+    this.#isHeld = held;
+    this.#watchedFromMs = this.#context.clock.nowMs();
+  }
+
+  /** Presses a key; false when telephone-events were not negotiated, or too many wait. */
+  sendDigit(event: number, durationMs: number): boolean {
+    return this.#sender.press(event, durationMs);
+  }
+
+  /** Takes an RTP datagram of the peer, which is changed in place. */
+  receiveRtp(datagram: Uint8Array): ReceiveOutcome {
+    if (this.#isClosed || datagram.length > MAX_SRTP_PACKET_BYTES) return 'not-rtp';
+    const nowMs = this.#context.clock.nowMs();
+    const outcome = this.#receiver.receive(datagram, nowMs, this.#onPress);
+    if (outcome === 'taken' && this.#firstPacketMs === undefined) {
+      this.#firstPacketMs = nowMs;
+      this.#rtcpSchedule.start(nowMs);
+      this.#emit({ type: 'media-started' });
+    }
+    return outcome;
+  }
+
+  /** Takes an RTCP datagram of the peer, which is changed in place. */
+  receiveRtcp(datagram: Uint8Array): ReceiveOutcome {
+    if (this.#isClosed || datagram.length > MAX_SRTP_PACKET_BYTES) return 'not-rtp';
+    const srtp = this.#receiveSrtp;
+    const lengthBytes = srtp === null ? datagram.length : srtp.tryUnprotectRtcp(datagram, datagram.length);
+    if (lengthBytes < 0) return 'not-authentic';
+    const { clock } = this.#context;
+    return this.#rtcp.read(datagram.subarray(0, lengthBytes), this.#sender.ssrc, clock.nowMs(), clock.wallMs()) ? 'taken' : 'not-rtp';
+  }
+
+  /** The time of `skip` frames passed and those of `send` are due. */
+  tick(skip: number, send: number): void {
+    const nowMs = this.#context.clock.nowMs();
+    const press = this.#receiver.pollPress(nowMs);
+    if (press !== undefined) this.#digit(press);
+    if (this.#startedMs === undefined || this.#isClosed) return;
+    for (let i = 0; i < skip; i += 1) this.#receiver.pull(this.#heard);
+    this.#sender.skipFrames(skip);
+    for (let i = 0; i < send; i += 1) this.#frame();
+    if (this.#isHeld) return;
+    if (this.#rtcpSchedule.take(nowMs)) this.#sendReport(false);
+    this.#watch(nowMs);
+  }
+
+  /** Says BYE, frees keys and agent; a second call returns the same figures. */
+  close(): LegFigures {
+    if (!this.#isClosed) {
+      if (this.#sender.figures.packets > 0 && !this.#isHeld) this.#sendReport(true);
+      this.#isClosed = true;
+      this.#agent.close();
+      this.#sendSrtp?.close();
+      this.#receiveSrtp?.close();
+    }
+    return this.figures();
+  }
+
+  /** What the leg saw so far. */
+  figures(): LegFigures {
+    return {
+      packetsSent: this.#sender.figures.packets,
+      packetsReceived: this.#receiver.packetsReceived,
+      packetsLost: this.#receiver.packetsLost,
+      jitterMs: this.#receiver.jitterMs,
+      roundTripMs: this.#rtcp.roundTripMs,
+      firstAudioMs: this.#firstPacketMs === undefined ? null : Math.max(0, this.#firstPacketMs - (this.#startedMs ?? this.#firstPacketMs)),
+      digits: this.#digits,
+    };
+  }
+
+  #frame(): void {
+    this.#receiver.pull(this.#heard);
+    if (this.#isHeld) {
+      this.#sender.skipFrames(1);
+      return;
+    }
+    this.#agent.frame(this.#heard, this.#spoken);
+    // The agent may have ended the leg.
+    if (this.#isClosed) return;
+    this.#sender.sendFrame(this.#spoken);
+    this.#rtcpSchedule.start(this.#context.clock.nowMs());
+  }
+
+  #watch(nowMs: number): void {
+    const quietSinceMs = Math.max(this.#watchedFromMs ?? nowMs, this.#receiver.lastPacketMs ?? -Infinity);
+    if (this.#isTimedOut || nowMs - quietSinceMs < this.#context.mediaTimeoutMs) return;
+    this.#isTimedOut = true;
+    this.#emit({ type: 'media-timeout' });
+  }
+
+  #digit(press: KeyPress): void {
+    this.#digits += 1;
+    this.#emit({ type: 'digit', event: press.event, durationMs: press.durationMs });
+    this.#agent.digit(press.event);
+  }
+
+  #emit(event: LegEvent): void {
+    if (!this.#isClosed) this.#context.onEvent(event);
+  }
+
+  #sendReport(isBye: boolean): void {
+    const { clock, transport } = this.#context;
+    const buffer = Buffer.alloc(512 + SRTCP_TRAILER_BYTES);
+    const received = this.#receiver.takeReport();
+    const plainBytes = this.#rtcp.write(buffer, this.#sender.figures, received, clock.nowMs(), clock.wallMs(), isBye);
+    const lengthBytes = this.#sendSrtp === null ? plainBytes : this.#sendSrtp.tryProtectRtcp(buffer, plainBytes);
+    if (lengthBytes > 0) transport.sendRtcp(buffer, lengthBytes);
+  }
+}

@@ -1,0 +1,249 @@
+import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
+import { MediaUnavailableError, type MediaEndpoint } from '../gateway/ports.js';
+import type { Log } from '../lib/log.js';
+import type { EndpointCounters } from './endpoint.js';
+import { WorkerHandle } from './worker-handle.js';
+import type { WorkerSettings } from './worker-messages.js';
+
+export interface MediaServiceOptions {
+  /** A literal address of this machine, which legs are told to send to. */
+  readonly address: string;
+  /** Ports from here to there, both included: an even one and the next for each 64 calls, shared out among the workers. */
+  readonly portMin: number;
+  readonly portMax: number;
+  /** Worker threads. */
+  readonly workers: number;
+  /** No RTP packet of the caller for so long, not while held: `media-timeout`. */
+  readonly mediaTimeoutMs: number;
+  /** Path or name of the speech program; `espeak-ng` unless given. */
+  readonly speechCommand?: string;
+}
+
+/** Sums over all workers; `maxLateMs` is the worst. */
+export interface MediaCounters extends EndpointCounters {
+  readonly workerRestarts: number;
+}
+
+export interface MediaService extends MediaEndpoint {
+  /** Calls that there are sockets for. */
+  readonly capacity: number;
+  /** Legs that are open. */
+  readonly legs: number;
+  /** Sends key presses as telephone-events (RFC 4733), one after the other; nothing when they were not negotiated. */
+  sendDigits(callId: string, events: readonly number[], durationMs?: number): void;
+  counters(): Promise<MediaCounters>;
+  /** Closes all legs, sockets and threads. */
+  shutdown(): Promise<void>;
+}
+
+const SHUTDOWN_LIMIT_MS = 2_000;
+const DEFAULT_PRESS_MS = 160;
+/** A worker that dies at once each time is replaced after a pause that doubles up to this. */
+const MAX_RESTART_DELAY_MS = 10_000;
+const FIRST_RESTART_DELAY_MS = 100;
+/** Sockets in all: enough for 16,384 calls. */
+const MAX_SOCKET_PAIRS = 256;
+
+interface OpenLeg {
+  readonly slot: WorkerSlot;
+  readonly onEvent: (event: LegEvent) => void;
+}
+
+/** A worker's share of the ports, and the worker that has it now. */
+interface WorkerSlot {
+  readonly settings: WorkerSettings;
+  worker: WorkerHandle;
+  capacity: number;
+  legs: number;
+  restartDelayMs: number;
+  restartTimer: NodeJS.Timeout | undefined;
+}
+
+/** Starts the worker threads and binds their sockets. Rejects with `MediaUnavailableError` when a worker has no usable port. */
+export async function createMediaService(options: MediaServiceOptions, log: Log): Promise<MediaService> {
+  const shares = sharePorts(options);
+  const service = new ThreadedMediaService(
+    shares.map((rtpPorts) => ({
+      address: options.address,
+      rtpPorts,
+      mediaTimeoutMs: options.mediaTimeoutMs,
+      speechCommand: options.speechCommand ?? 'espeak-ng',
+    })),
+    log,
+  );
+  try {
+    await service.ready();
+  } catch (error) {
+    await service.shutdown();
+    throw error;
+  }
+  return service;
+}
+
+function sharePorts(options: MediaServiceOptions): number[][] {
+  const first = options.portMin + (options.portMin % 2);
+  const shares = Array.from({ length: Math.max(1, options.workers) }, (): number[] => []);
+  for (let port = first, pair = 0; port + 1 <= options.portMax && pair < MAX_SOCKET_PAIRS; port += 2, pair += 1) {
+    shares[pair % shares.length]?.push(port);
+  }
+  return shares.filter((share, index) => share.length > 0 || index === 0);
+}
+
+class ThreadedMediaService implements MediaService {
+  readonly #log: Log;
+  readonly #slots: readonly WorkerSlot[];
+  readonly #legs = new Map<string, OpenLeg>();
+  #workerRestarts = 0;
+  #isShuttingDown = false;
+
+  constructor(settings: readonly WorkerSettings[], log: Log) {
+    this.#log = log;
+    this.#slots = settings.map((share) => {
+      const slot: Omit<WorkerSlot, 'worker'> = {
+        settings: share,
+        capacity: 0,
+        legs: 0,
+        restartDelayMs: FIRST_RESTART_DELAY_MS,
+        restartTimer: undefined,
+      };
+      return Object.assign(slot, { worker: this.#startWorker(slot, share) });
+    });
+  }
+
+  get capacity(): number {
+    return this.#slots.reduce((sum, slot) => sum + slot.capacity, 0);
+  }
+
+  get legs(): number {
+    return this.#legs.size;
+  }
+
+  async ready(): Promise<void> {
+    for (const slot of this.#slots) slot.capacity = await slot.worker.ready;
+    this.#log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media endpoint ready');
+  }
+
+  async open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<MediaAddress> {
+    if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
+    if (this.#legs.has(leg.callId)) throw new MediaUnavailableError('the call has a media leg already');
+    const slot = this.#chooseSlot();
+    // Known before the reply: events may come first.
+    this.#legs.set(leg.callId, { slot, onEvent });
+    slot.legs += 1;
+    try {
+      const reply = await slot.worker.request((requestId) => ({ type: 'open', requestId, leg }));
+      if (reply.type === 'opened') return reply.address;
+      throw new MediaUnavailableError(reply.type === 'refused' ? reply.message : 'unexpected reply');
+    } catch (error) {
+      this.#forget(leg.callId);
+      throw error;
+    }
+  }
+
+  start(callId: string): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'start', callId });
+  }
+
+  setHeld(callId: string, held: boolean): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'hold', callId, isHeld: held });
+  }
+
+  sendDigits(callId: string, events: readonly number[], durationMs = DEFAULT_PRESS_MS): void {
+    for (const event of events) this.#legs.get(callId)?.slot.worker.send({ type: 'press', callId, event, durationMs });
+  }
+
+  async close(callId: string): Promise<LegFigures | null> {
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) return null;
+    this.#forget(callId);
+    try {
+      const reply = await leg.slot.worker.request((requestId) => ({ type: 'close', requestId, callId }));
+      return reply.type === 'closed' ? reply.figures : null;
+    } catch {
+      // The worker died, and the leg with it.
+      return null;
+    }
+  }
+
+  async counters(): Promise<MediaCounters> {
+    const sum = { legs: 0, strangerPackets: 0, notAuthenticPackets: 0, malformedPackets: 0, sendErrors: 0, maxLateMs: 0 };
+    const replies = await Promise.allSettled(
+      this.#slots.map((slot) => slot.worker.request((requestId) => ({ type: 'counters', requestId }))),
+    );
+    for (const reply of replies) {
+      if (reply.status === 'rejected' || reply.value.type !== 'counted') continue;
+      const { counters } = reply.value;
+      sum.legs += counters.legs;
+      sum.strangerPackets += counters.strangerPackets;
+      sum.notAuthenticPackets += counters.notAuthenticPackets;
+      sum.malformedPackets += counters.malformedPackets;
+      sum.sendErrors += counters.sendErrors;
+      sum.maxLateMs = Math.max(sum.maxLateMs, counters.maxLateMs);
+    }
+    return { ...sum, workerRestarts: this.#workerRestarts };
+  }
+
+  async shutdown(): Promise<void> {
+    this.#isShuttingDown = true;
+    for (const slot of this.#slots) clearTimeout(slot.restartTimer);
+    await Promise.all(this.#slots.filter((slot) => !slot.worker.hasExited).map((slot) => slot.worker.shutDown(SHUTDOWN_LIMIT_MS)));
+    this.#legs.clear();
+  }
+
+  #chooseSlot(): WorkerSlot {
+    let best: WorkerSlot | undefined;
+    for (const slot of this.#slots) {
+      if (slot.worker.hasExited || slot.legs >= slot.capacity) continue;
+      if (best === undefined || slot.legs < best.legs) best = slot;
+    }
+    if (best === undefined) throw new MediaUnavailableError('no media worker has room');
+    return best;
+  }
+
+  #forget(callId: string): void {
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) return;
+    this.#legs.delete(callId);
+    leg.slot.legs -= 1;
+  }
+
+  #startWorker(slot: Omit<WorkerSlot, 'worker'>, settings: WorkerSettings): WorkerHandle {
+    return new WorkerHandle(
+      settings,
+      {
+        onLegEvent: (callId, event) => this.#legs.get(callId)?.onEvent(event),
+        onExit: () => this.#onWorkerExit(slot as WorkerSlot),
+      },
+      this.#log,
+    );
+  }
+
+  #onWorkerExit(slot: WorkerSlot): void {
+    slot.capacity = 0;
+    if (this.#isShuttingDown) return;
+    const lost = [...this.#legs].filter(([, leg]) => leg.slot === slot);
+    this.#log.error({ legs: lost.length, restartDelayMs: slot.restartDelayMs }, 'media worker ended: its calls are lost');
+    for (const [callId, leg] of lost) {
+      this.#forget(callId);
+      leg.onEvent({ type: 'media-lost' });
+    }
+    slot.restartTimer = setTimeout(() => void this.#restart(slot), slot.restartDelayMs);
+    slot.restartDelayMs = Math.min(2 * slot.restartDelayMs, MAX_RESTART_DELAY_MS);
+  }
+
+  async #restart(slot: WorkerSlot): Promise<void> {
+    this.#workerRestarts += 1;
+    const worker = this.#startWorker(slot, slot.settings);
+    slot.worker = worker;
+    try {
+      const capacity = await worker.ready;
+      if (slot.worker !== worker || worker.hasExited) return;
+      slot.capacity = capacity;
+      slot.restartDelayMs = FIRST_RESTART_DELAY_MS;
+      this.#log.info({ capacity }, 'media worker replaced');
+    } catch (error) {
+      // Its exit comes too, and with it the next attempt.
+      this.#log.error({ err: error }, 'media worker could not be replaced');
+    }
+  }
+}

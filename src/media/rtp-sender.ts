@@ -1,0 +1,111 @@
+import type { AudioCodec } from '../contracts/media.js';
+import { encodeG711, payloadTypeOf } from './codec/g711.js';
+import { EventSender } from './dtmf/event-sender.js';
+import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from './dtmf/telephone-event.js';
+import { RTP_HEADER_BYTES, writeRtpHeader } from './rtp/rtp-packet.js';
+import type { SentFigures } from './rtp/rtcp-session.js';
+import { addTicks, nextSequence } from './rtp/sequence.js';
+import { SRTP_TRAILER_BYTES, type SrtpSession } from './srtp.js';
+
+/** 20 ms at 8 kHz. */
+export const FRAME_SAMPLES = 160;
+export const FRAME_MS = 20;
+
+/**
+ * Packets are built in turn in one of these: a buffer that the socket could not send at once is read later, and is not written
+ * again for 160 ms.
+ */
+const BUFFERS = 8;
+
+export interface RtpSenderStart {
+  /** Random (RFC 3550 §5.1): 32, 16 and 32 bits. */
+  readonly ssrc: number;
+  readonly sequenceNumber: number;
+  readonly rtpTimestamp: number;
+}
+
+/** The sending half of a leg: one packet a frame of 20 ms, audio or telephone-event. */
+export class RtpSender {
+  readonly #codec: AudioCodec;
+  readonly #telephoneEventPayloadType: number | null;
+  readonly #srtp: SrtpSession | null;
+  readonly #send: (buffer: Uint8Array, lengthBytes: number) => void;
+  readonly #events = new EventSender(FRAME_SAMPLES);
+  readonly #buffers = Array.from({ length: BUFFERS }, () => Buffer.alloc(RTP_HEADER_BYTES + FRAME_SAMPLES + SRTP_TRAILER_BYTES));
+  readonly #ssrc: number;
+  #sequenceNumber: number;
+  #rtpTimestamp: number;
+  #buffer = 0;
+  #isTalkspurtStart = true;
+  #packets = 0;
+  #octets = 0;
+
+  constructor(
+    codec: AudioCodec,
+    telephoneEventPayloadType: number | null,
+    srtp: SrtpSession | null,
+    start: RtpSenderStart,
+    send: (buffer: Uint8Array, lengthBytes: number) => void,
+  ) {
+    this.#codec = codec;
+    this.#telephoneEventPayloadType = telephoneEventPayloadType;
+    this.#srtp = srtp;
+    this.#send = send;
+    this.#ssrc = start.ssrc >>> 0;
+    this.#sequenceNumber = start.sequenceNumber & 0xffff;
+    this.#rtpTimestamp = start.rtpTimestamp >>> 0;
+  }
+
+  get ssrc(): number {
+    return this.#ssrc;
+  }
+
+  get figures(): SentFigures {
+    return { ssrc: this.#ssrc, packets: this.#packets, octets: this.#octets, rtpTimestampNow: this.#rtpTimestamp };
+  }
+
+  /** Queues a key press. False when telephone-events were not negotiated, or too many wait. */
+  press(event: number, durationMs: number): boolean {
+    return this.#telephoneEventPayloadType !== null && this.#events.press(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
+  }
+
+  /** Sends the frame, or in its place the packet of a key that is down. */
+  sendFrame(samples: Int16Array): void {
+    const event = this.#telephoneEventPayloadType === null ? undefined : this.#events.next(this.#rtpTimestamp);
+    const buffer = this.#nextBuffer();
+    if (event === undefined || this.#telephoneEventPayloadType === null) {
+      encodeG711(this.#codec, samples, buffer, RTP_HEADER_BYTES);
+      this.#sendPacket(buffer, payloadTypeOf(this.#codec), this.#isTalkspurtStart, this.#rtpTimestamp, FRAME_SAMPLES);
+      this.#isTalkspurtStart = false;
+    } else {
+      writeTelephoneEvent(buffer, RTP_HEADER_BYTES, event);
+      this.#sendPacket(buffer, this.#telephoneEventPayloadType, event.marker, event.rtpTimestamp, TELEPHONE_EVENT_BYTES);
+    }
+    this.#rtpTimestamp = addTicks(this.#rtpTimestamp, FRAME_SAMPLES);
+  }
+
+  /** Lets the time of frames pass without sending; the next packet is marked as the start of a talkspurt (RFC 3551 §4.1). */
+  skipFrames(frames: number): void {
+    if (frames === 0) return;
+    this.#rtpTimestamp = addTicks(this.#rtpTimestamp, frames * FRAME_SAMPLES);
+    this.#isTalkspurtStart = true;
+  }
+
+  #sendPacket(buffer: Buffer, payloadType: number, marker: boolean, rtpTimestamp: number, payloadBytes: number): void {
+    writeRtpHeader(buffer, { marker, payloadType, sequenceNumber: this.#sequenceNumber, rtpTimestamp, ssrc: this.#ssrc });
+    this.#sequenceNumber = nextSequence(this.#sequenceNumber);
+    const plainBytes = RTP_HEADER_BYTES + payloadBytes;
+    const lengthBytes = this.#srtp === null ? plainBytes : this.#srtp.tryProtectRtp(buffer, plainBytes);
+    if (lengthBytes < 0) return;
+    this.#packets += 1;
+    this.#octets += payloadBytes;
+    this.#send(buffer, lengthBytes);
+  }
+
+  #nextBuffer(): Buffer {
+    this.#buffer = (this.#buffer + 1) % BUFFERS;
+    const buffer = this.#buffers[this.#buffer];
+    if (buffer === undefined) throw new RangeError('no such buffer');
+    return buffer;
+  }
+}

@@ -1,0 +1,39 @@
+import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
+import type { EndpointCounters } from './endpoint.js';
+
+/** What a worker thread is started with. */
+export interface WorkerSettings {
+  readonly address: string;
+  readonly rtpPorts: readonly number[];
+  readonly mediaTimeoutMs: number;
+  /** Path or name of the speech program. */
+  readonly speechCommand: string;
+}
+
+/** To a worker. A request carries an id, which its one reply carries too. */
+export type WorkerCommand =
+  | { readonly type: 'open'; readonly requestId: number; readonly leg: LegDescription }
+  | { readonly type: 'start'; readonly callId: string }
+  | { readonly type: 'hold'; readonly callId: string; readonly isHeld: boolean }
+  | { readonly type: 'press'; readonly callId: string; readonly event: number; readonly durationMs: number }
+  | { readonly type: 'close'; readonly requestId: number; readonly callId: string }
+  | { readonly type: 'counters'; readonly requestId: number }
+  | { readonly type: 'shut-down' };
+
+export type WorkerReply =
+  | { readonly type: 'opened'; readonly address: MediaAddress }
+  | { readonly type: 'refused'; readonly message: string }
+  | { readonly type: 'closed'; readonly figures: LegFigures | null }
+  | { readonly type: 'counted'; readonly counters: EndpointCounters };
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** From a worker. */
+export type WorkerMessage =
+  /** The sockets are bound: room for so many calls. */
+  | { readonly type: 'ready'; readonly capacity: number }
+  /** No socket could be bound; the worker ends. */
+  | { readonly type: 'failed'; readonly message: string }
+  | { readonly type: 'reply'; readonly requestId: number; readonly reply: WorkerReply }
+  | { readonly type: 'leg-event'; readonly callId: string; readonly event: LegEvent }
+  | { readonly type: 'log'; readonly level: LogLevel; readonly fields: object; readonly event: string };

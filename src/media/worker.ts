@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { parentPort, workerData } from 'node:worker_threads';
+import { EspeakSpeech } from '../agents/speech.js';
+import { TestLine } from '../agents/test-line.js';
+import { assertNever } from '../lib/assert-never.js';
+import type { Log } from '../lib/log.js';
+import { systemClock } from '../ops/system-clock.js';
+import { RtpEndpoint } from './endpoint.js';
+import type { LogLevel, WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
+
+// A worker thread of the media service: it owns sockets, pacing and agents, apart from signalling.
+
+if (parentPort === null) throw new Error('this module runs as a worker thread of the media service');
+const port = parentPort;
+const settings = workerData as WorkerSettings;
+
+function post(message: WorkerMessage): void {
+  port.postMessage(message);
+}
+
+function workerLog(bindings: object): Log {
+  const at =
+    (level: LogLevel) =>
+    (fields: object, event: string): void =>
+      post({ type: 'log', level, fields: { ...bindings, ...fields }, event });
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => workerLog({ ...bindings, ...fields }),
+  };
+}
+
+function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
+  const reply = (requestId: number, answer: WorkerReply): void => post({ type: 'reply', requestId, reply: answer });
+  switch (command.type) {
+    case 'open':
+      reply(command.requestId, open(endpoint, command));
+      break;
+    case 'start':
+      endpoint.leg(command.callId)?.start();
+      break;
+    case 'hold':
+      endpoint.leg(command.callId)?.setHeld(command.isHeld);
+      break;
+    case 'press':
+      endpoint.leg(command.callId)?.sendDigit(command.event, command.durationMs);
+      break;
+    case 'close':
+      reply(command.requestId, { type: 'closed', figures: endpoint.closeLeg(command.callId) });
+      break;
+    case 'counters':
+      reply(command.requestId, { type: 'counted', counters: endpoint.counters() });
+      break;
+    case 'shut-down':
+      // Without sockets, timers and the port nothing keeps the thread.
+      void endpoint.close().then(() => port.close());
+      break;
+    default:
+      assertNever(command);
+  }
+}
+
+function open(endpoint: RtpEndpoint, command: Extract<WorkerCommand, { type: 'open' }>): WorkerReply {
+  const { leg } = command;
+  try {
+    const address = endpoint.openLeg(leg, (event) => post({ type: 'leg-event', callId: leg.callId, event }));
+    return { type: 'opened', address };
+  } catch (error) {
+    return { type: 'refused', message: error instanceof Error ? error.message : 'no leg' };
+  }
+}
+
+async function run(): Promise<void> {
+  const speech = new EspeakSpeech({ command: settings.speechCommand });
+  const endpoint = await RtpEndpoint.open(settings, {
+    clock: systemClock,
+    log: workerLog({}),
+    random32: () => randomBytes(4).readUInt32BE(),
+    newAgent: (agent, hangUp, log) => new TestLine(agent, speech, hangUp, log),
+  });
+  port.on('message', (command: WorkerCommand) => handle(endpoint, command));
+  post({ type: 'ready', capacity: endpoint.capacity });
+}
+
+run().catch((error: unknown) => {
+  post({ type: 'failed', message: error instanceof Error ? error.message : 'unknown' });
+  port.close();
+});
