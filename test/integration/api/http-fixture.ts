@@ -1,0 +1,55 @@
+import { createApiServer, type ApiServer } from '../../../src/api/server.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { answerOf, type Answer } from '../../unit/api/api-fixture.js';
+
+/** The API over real HTTP on a free port, over a real Redis. */
+export interface HttpApi {
+  readonly server: ApiServer;
+  readonly stores: RedisStores;
+  readonly port: number;
+  request(method: string, path: string, key: string, body?: unknown): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export async function openHttpApi(redisUrl: string): Promise<HttpApi> {
+  const stores = openRedisStores({ url: redisUrl, clock: systemClock, log: silentLog });
+  await stores.ready();
+  const readiness = async () => ({
+    redis: await stores.ping().then(
+      () => true,
+      () => false,
+    ),
+  });
+  const server = await createApiServer(
+    { stores, readiness, clock: systemClock, log: silentLog },
+    { allowPlain: false, version: '0.0.0-test' },
+  );
+  const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+  return {
+    server,
+    stores,
+    port,
+    request: async (method, path, key, body) => {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      return answerOf(answer.status, Object.fromEntries(answer.headers), await answer.text());
+    },
+    close: async () => {
+      await server.close();
+      await stores.close();
+    },
+  };
+}
+
+/** Asks again and again until the answer is as wanted; the test's own time limit ends it. */
+export async function eventually<T>(ask: () => Promise<T>, isWanted: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await ask();
+    if (isWanted(value)) return value;
+  }
+}

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { inboundIdKey, numberKey, orgNumbersKey } from '../../../src/store/keys.js';
+import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { startRedis, type TestRedis } from '../../support/redis.js';
+import { agentOf, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+
+let redis: TestRedis;
+let stores: RedisStores;
+let orgId: string;
+beforeAll(async () => {
+  redis = await startRedis();
+  stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, maxRouteHints: 2 });
+  await stores.ready();
+});
+beforeEach(async () => {
+  orgId = (await stores.orgs.create({ name: 'one', sip_enabled: true })).org_id;
+});
+afterAll(async () => {
+  await stores.close();
+  await redis.close();
+});
+
+describe('indexes that a crash left behind', () => {
+  const listed = async (take = 100, skip = 0) => (await stores.numbers.list(orgId, { take, skip })).map((record) => record.phone_number);
+
+  it('an entry that names nothing is dropped on read, and the page is full all the same', async () => {
+    const numbers = [freshNumber(), freshNumber(), freshNumber()];
+    for (const number of numbers) await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+    await redis.command(`DEL ${numberKey(numbers[0]!)}`);
+    expect(await listed(2)).toEqual(numbers.slice(1));
+    expect(await redis.command(`ZCARD ${orgNumbersKey(orgId)}`)).toBe(':2\r\n');
+  });
+
+  it('an entry that is missing comes back when the number is read', async () => {
+    const number = freshNumber();
+    await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+    await redis.command(`DEL ${orgNumbersKey(orgId)}`);
+    expect(await listed()).toEqual([]);
+    await stores.numbers.get(orgId, number);
+    expect(await listed()).toEqual([number]);
+  });
+
+  it('the sweep adds what is missing and removes what is stale', async () => {
+    const [missing, stale] = [freshNumber(), freshNumber()];
+    const attached = await stores.numbers.attach(orgId, missing, { inbound: inboundSetting() });
+    if (!attached.ok) throw new Error('not attached');
+    await redis.command(`DEL ${orgNumbersKey(orgId)}`);
+    await redis.command(`DEL ${inboundIdKey(attached.value.inbound_id)}`);
+    await redis.command(`ZADD ${orgNumbersKey(orgId)} 0 ${stale}`);
+    expect(await stores.numbers.getByInboundId(orgId, attached.value.inbound_id)).toBeNull();
+    expect(await stores.numbers.sweep()).toMatchObject({ added: 1, removed: 1 });
+    expect(await listed()).toEqual([missing]);
+    expect(await stores.numbers.getByInboundId(orgId, attached.value.inbound_id)).toEqual(attached.value);
+    expect(await stores.numbers.sweep()).toMatchObject({ added: 0, removed: 0 });
+  });
+});
+
+describe('look-up of a call', () => {
+  /** Commands that Redis has handled, and reads of its sockets that had something: a pipeline is one. */
+  async function readsOf(work: () => Promise<unknown>): Promise<{ commands: number; reads: number }> {
+    const stat = async (name: string) => Number(new RegExp(`${name}:(\\d+)`).exec(await redis.command('INFO stats'))?.[1]);
+    const before = { commands: await stat('total_commands_processed'), reads: await stat('total_reads_processed') };
+    await work();
+    const after = { commands: await stat('total_commands_processed'), reads: await stat('total_reads_processed') };
+    // Two INFO commands and their reads (and the ends of their connections) lie between.
+    const idle = { commands: await stat('total_commands_processed'), reads: await stat('total_reads_processed') };
+    return {
+      commands: after.commands - before.commands - (idle.commands - after.commands),
+      reads: after.reads - before.reads - (idle.reads - after.reads),
+    };
+  }
+
+  it('is one round trip of three reads once the number is known, two before', async () => {
+    const number = freshNumber();
+    const agent = agentOf(orgId);
+    await stores.agents.put(agent);
+    await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, agent.agent_id) });
+    expect(await readsOf(() => stores.routes.lookup(number))).toEqual({ commands: 3, reads: 2 });
+    expect(await readsOf(() => stores.routes.lookup(number))).toEqual({ commands: 3, reads: 1 });
+  });
+
+  it('forgets hints over its bound and is right all the same', async () => {
+    const numbers = [freshNumber(), freshNumber(), freshNumber()];
+    for (const number of numbers) await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+    for (const number of [...numbers, ...numbers]) expect((await stores.routes.lookup(number))?.number.phone_number).toBe(number);
+    expect(await readsOf(() => stores.routes.lookup(numbers[0]!))).toEqual({ commands: 2, reads: 2 });
+    expect(await readsOf(() => stores.routes.lookup(numbers[0]!))).toEqual({ commands: 2, reads: 1 });
+  });
+});
