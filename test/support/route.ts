@@ -1,0 +1,19 @@
+import type { E164 } from '../../src/contracts/e164.js';
+import { DEFAULT_INBOUND_OPTIONS, type Route } from '../../src/contracts/records.js';
+
+export const NUMBER = '+15550100100' as E164;
+
+/** An attached number of an organization that may use it, answered by the built-in test line. */
+export const ROUTE: Route = {
+  number: {
+    inbound_id: 'IN-1',
+    phone_number: NUMBER,
+    org_id: 'o',
+    inbound: { agent_id: null, options: DEFAULT_INBOUND_OPTIONS },
+    outbound: null,
+    created_at: '',
+    updated_at: '',
+  },
+  org: { org_id: 'o', name: '', sip_enabled: true, disabled: false, max_concurrent_calls: null, webhook_secret: '', created_at: '' },
+  agent: null,
+};

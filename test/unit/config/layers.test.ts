@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError, environmentLayer, flagLayer, mergeLayers, parseLayer, redactConfig } from '../../../src/config/layers.js';
+import { loadConfig } from '../../../src/config/load.js';
+
+const load = (environment: Record<string, string> = {}, set: string[] = []) => loadConfig({ environment, set });
+
+describe('configuration', () => {
+  it('has a valid default for every setting', () => {
+    expect(load()).toMatchObject({ sip: { tls_port: 5061 }, http: { port: 8080 }, media: { agent_leg: 'rtp' } });
+  });
+
+  it('lets the environment override the file, and a flag the environment', () => {
+    expect(load({ TRUNKLINE_SIP_TLS_PORT: '5071' }).sip.tls_port).toBe(5_071);
+    expect(load({ TRUNKLINE_SIP_TLS_PORT: '5071' }, ['sip.tls_port=5081']).sip.tls_port).toBe(5_081);
+    expect(load({ TRUNKLINE_SIP_TLS_PORT: 'null' }).sip.tls_port).toBeNull();
+    const layers = [parseLayer('config/default.yaml', 'http: {port: 1}'), parseLayer('mine.yaml', 'http: {port: 2}')];
+    expect(() => mergeLayers(layers)).toThrow(ConfigError);
+  });
+
+  it.each([
+    ['TRUNKLINE_SIP_HOST', 'sip.example.com', 'sip.host'],
+    ['TRUNKLINE_PUBLIC_ADDRESS', '203.0.113.7', 'public_address'],
+    ['TRUNKLINE_BIND_ADDRESS', '127.0.0.2', 'bind_address'],
+    ['TRUNKLINE_DATA_DIR', '/tmp/x', 'data_dir'],
+    ['TRUNKLINE_REDIS_URL', 'redis://:pw@host:6379/0', 'redis.url'],
+    ['TRUNKLINE_RTPENGINE', '127.0.0.1:2223', 'rtpengine.address'],
+    ['TRUNKLINE_DRACHTIO_URL', 'drachtio:9022', 'drachtio.url'],
+  ])('reads %s', (name, value, path) => {
+    const found = path.split('.').reduce<unknown>((tree, part) => (tree as Record<string, unknown>)[part], load({ [name]: value }));
+    expect(found).toBe(value);
+  });
+
+  it.each([
+    [{ TRUNKLINE_HTTP_PORT: '99999' }, /http\.port = 99999: .*65535.*\(from the environment\)/],
+    [{ TRUNKLINE_BIND_ADDRESS: 'nonsense' }, /bind_address = "nonsense": must be an IPv4 or IPv6 address/],
+    [{ TRUNKLINE_MEDIA_AGENT_LEG: 'dtls' }, /media\.agent_leg = "dtls": .*"rtp"\|"srtp"/],
+    [{ TRUNKLINE_HTP_PORT: '1' }, /TRUNKLINE_HTP_PORT is no setting.*TRUNKLINE_HTTP_PORT/],
+    [{ TRUNKLINE_RTPENGINE_PORT_MAX: '30001' }, /rtpengine\.port_max = 30001: must leave room/],
+  ])('names the setting, its value, what is allowed and where it came from: %j', (environment, message) => {
+    expect(() => load(environment)).toThrow(message);
+  });
+
+  it('names an unknown setting of a flag and of a file', () => {
+    expect(() => load({}, ['sip.tls_prot=1'])).toThrow(/sip\.tls_prot: there is no such setting \(from a flag\)/);
+    expect(() => load({}, ['nonsense'])).toThrow(/--set takes name=value/);
+    expect(() => parseLayer('mine.yaml', '- a')).toThrow(/mine\.yaml must be a mapping/);
+    expect(() => parseLayer('mine.yaml', 'a: [')).toThrow(/mine\.yaml is not YAML/);
+  });
+
+  it('never shows a secret, neither in a dump nor in an error', () => {
+    const config = load({ TRUNKLINE_DRACHTIO_SECRET: 'hush', TRUNKLINE_REDIS_URL: 'redis://:hush@h' });
+    expect(JSON.stringify(redactConfig(config))).not.toContain('hush');
+    expect(() => load({ TRUNKLINE_REDIS_URL: 'hush' })).toThrow(/redis\.url = \(hidden\)/);
+  });
+
+  it('does not let a path reach into prototypes', () => {
+    expect(() => mergeLayers([flagLayer(['__proto__.polluted=1'])])).toThrow(ConfigError);
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+    expect(environmentLayer({}, {}).settings).toEqual({});
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_INBOUND_OPTIONS } from '../../../src/contracts/records.js';
+import { sessionDescription } from '../../../src/gateway/policy/body.js';
+import { calledNumber } from '../../../src/gateway/policy/called-number.js';
+import { ownContact } from '../../../src/gateway/policy/contact.js';
+import { decide, isSourceAllowed } from '../../../src/gateway/policy/decide.js';
+import { admit } from '../../../src/gateway/policy/invite.js';
+import { REASONS, reasonHeaderOf, warningOf } from '../../../src/gateway/policy/reasons.js';
+import { NUMBER, ROUTE } from '../../support/route.js';
+import { offerSdp } from '../../support/sdp.js';
+
+describe('calledNumber', () => {
+  it.each([
+    'sip:+15550100100@host',
+    'sip:15550100100@host',
+    'sips:+1-555-010-0100@host:5061;user=phone',
+    'sip:%2B15550100100@host',
+    'sip:+15550100100;npdi;rn=+15550000000@host',
+    'sip:15550100100:password@host',
+    'tel:+1-555-010-0100',
+    'tel:010-0100;phone-context=+1555',
+    'sip:+1(555)0100100@[2001:db8::1]',
+  ])('[3966] reads %s', (uri) => {
+    expect(calledNumber(uri)).toEqual({ ok: true, value: NUMBER });
+  });
+
+  it.each([
+    ['sip:alice@host', 'INVALID_NUMBER'],
+    ['sip:host', 'INVALID_NUMBER'],
+    ['sip:911@host', 'NUMBER_TOO_SHORT'],
+    ['sip:+0123456789@host', 'INVALID_NUMBER'],
+    ['sip:1234567890123456@host', 'INVALID_NUMBER'],
+    ['sip:%ZZ@host', 'INVALID_NUMBER'],
+    ['tel:555;phone-context=example.com', 'NUMBER_TOO_SHORT'],
+    ['mailto:a@b', 'BAD_SCHEME'],
+  ])('refuses %s with %s', (uri, reason) => {
+    expect(calledNumber(uri)).toEqual({ ok: false, error: reason });
+  });
+});
+
+describe('admit', () => {
+  const head = { uri: 'sip:+15550100100@h', require: undefined, contentType: 'application/sdp', body: 'v=0', contactUri: 'sip:a@b' };
+
+  it('takes an INVITE that can be looked up', () => {
+    expect(admit(head)).toEqual({ ok: true, value: { called: NUMBER, sdp: 'v=0' } });
+    expect(admit({ ...head, require: 'timer, 100rel' })).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    [{ contactUri: undefined }, 'MALFORMED_REQUEST'],
+    [{ require: 'timer, precondition' }, 'BAD_EXTENSION'],
+    [{ contentType: 'text/plain' }, 'BAD_BODY'],
+    [{ uri: 'sip:bob@h' }, 'INVALID_NUMBER'],
+  ])('refuses %j with %s', (change, reason) => {
+    expect(admit({ ...head, ...change })).toEqual({ ok: false, error: reason });
+  });
+});
+
+describe('sessionDescription', () => {
+  it('takes the application/sdp part of a multipart body', () => {
+    const body = '--b1\r\nContent-Type: application/isup\r\n\r\nbinary\r\n--b1\r\nContent-Type: application/sdp\r\n\r\nv=0\r\ns=-\r\n--b1--\r\n';
+    expect(sessionDescription('multipart/mixed;boundary=b1', body)).toEqual({ ok: true, value: 'v=0\r\ns=-\r\n' });
+    expect(sessionDescription('multipart/mixed; boundary="b1"', body)).toMatchObject({ ok: true });
+    expect(sessionDescription('multipart/mixed;boundary=b2', body)).toEqual({ ok: false, error: 'BAD_BODY' });
+  });
+
+  it('knows an empty body from one that cannot be used', () => {
+    expect(sessionDescription(undefined, '')).toEqual({ ok: true, value: '' });
+    expect(sessionDescription('application/json', '{}')).toEqual({ ok: false, error: 'BAD_BODY' });
+  });
+});
+
+describe('decide', () => {
+  const input = { route: ROUTE, sourceAddress: '203.0.113.7', sdp: offerSdp() };
+
+  it('accepts a good offer on an attached number', () => {
+    expect(decide(input)).toMatchObject({ ok: true, value: { codec: { name: 'PCMU' } } });
+  });
+
+  it.each([
+    ['a number that nobody attached', { route: null }, 'NUMBER_NOT_ATTACHED'],
+    ['a number attached outbound only', { route: { ...ROUTE, number: { ...ROUTE.number, inbound: null } } }, 'NUMBER_NOT_ATTACHED'],
+    ['a disabled organization', { route: { ...ROUTE, org: { ...ROUTE.org, disabled: true } } }, 'ORG_DISABLED'],
+    ['an organization without the entitlement', { route: { ...ROUTE, org: { ...ROUTE.org, sip_enabled: false } } }, 'ORG_NOT_ENTITLED'],
+    ['an offer without SRTP', { sdp: offerSdp({ profile: 'RTP/AVP', crypto: [] }) }, 'SRTP_REQUIRED'],
+  ])('refuses %s', (_what, change, reason) => {
+    expect(decide({ ...input, ...change })).toEqual({ ok: false, error: reason });
+  });
+
+  it('refuses a source that the number does not list', () => {
+    const options = { ...DEFAULT_INBOUND_OPTIONS, allowed_sources: ['198.51.100.0/24'] };
+    const route = { ...ROUTE, number: { ...ROUTE.number, inbound: { agent_id: null, options } } };
+    expect(decide({ ...input, route })).toEqual({ ok: false, error: 'SOURCE_NOT_ALLOWED' });
+    expect(decide({ ...input, route, sourceAddress: '198.51.100.9' })).toMatchObject({ ok: true });
+  });
+
+  it('matches addresses and blocks of both families', () => {
+    expect(isSourceAllowed(['2001:db8::/32'], '2001:db8::5')).toBe(true);
+    expect(isSourceAllowed(['2001:db8::/32'], '203.0.113.7')).toBe(false);
+    expect(isSourceAllowed(['203.0.113.7'], '203.0.113.7')).toBe(true);
+    expect(isSourceAllowed(['203.0.113.7'], 'nonsense')).toBe(false);
+  });
+});
+
+describe('the reason table', () => {
+  it('[3261 §20.43] [3326] writes the code into Warning and Reason', () => {
+    expect(warningOf('NUMBER_NOT_ATTACHED', 'gw.example.com')).toBe(
+      '399 gw.example.com "NUMBER_NOT_ATTACHED: The called number is not attached for inbound calls."',
+    );
+    expect(reasonHeaderOf('NUMBER_NOT_ATTACHED')).toBe('Q.850;cause=1;text="NUMBER_NOT_ATTACHED"');
+  });
+
+  it('keeps 503 for states of the whole edge, and Retry-After for what a carrier may retry', () => {
+    for (const [code, facts] of Object.entries(REASONS)) {
+      if (facts.sipStatus === 503) expect([code, facts.fault]).toEqual([code, 'gateway']);
+      if (facts.retryAfter) expect([code, facts.retryable]).toEqual([code, true]);
+      expect(facts.explanation).toMatch(/^[A-Z].*\.$/);
+      expect(facts.explanation).not.toContain('"');
+    }
+  });
+});
+
+describe('ownContact', () => {
+  const own = { host: 'gw.example.com', port: 5061, transport: 'tls' };
+
+  it.each([
+    [{ requestUri: 'sip:x@h', topRecordRoute: undefined, contactUri: 'sip:a@b;transport=tls' }, '<sip:gw.example.com:5061;transport=tls>'],
+    [{ requestUri: 'sips:x@h', topRecordRoute: undefined, contactUri: 'sip:a@b' }, '<sips:gw.example.com:5061;transport=tls>'],
+    [{ requestUri: 'sip:x@h', topRecordRoute: undefined, contactUri: 'sips:a@b' }, '<sips:gw.example.com:5061;transport=tls>'],
+    [{ requestUri: 'sip:x@h', topRecordRoute: '<sip:p;lr>', contactUri: 'sips:a@b' }, '<sip:gw.example.com:5061;transport=tls>'],
+    [{ requestUri: 'sip:x@h', topRecordRoute: '<sips:p;lr>', contactUri: 'sip:a@b' }, '<sips:gw.example.com:5061;transport=tls>'],
+  ])('[3261 §12.1.1] %j → %s', (head, contact) => {
+    expect(ownContact(own, head)).toBe(contact);
+  });
+});
