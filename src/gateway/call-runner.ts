@@ -210,6 +210,8 @@ export class CallRunner {
         return;
       case 'agent-hangup':
         return this.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' });
+      case 'media-lost':
+        return this.dispatch({ type: 'hangup', reason: 'MEDIA_LOST' });
       case 'media-timeout':
         return this.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' });
       default:

@@ -25,6 +25,8 @@ export class Inbound {
   #isConnected = false;
   #isDraining = false;
   #onIdle: (() => void) | undefined;
+  #onConnected: (() => void) | undefined;
+  #lastError = 'it did not answer';
 
   constructor(
     services: InboundServices,
@@ -44,6 +46,7 @@ export class Inbound {
     srf.onError((error) => {
       if (this.#isConnected) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
       this.#isConnected = false;
+      this.#lastError = error.message;
     });
   }
 
@@ -53,6 +56,18 @@ export class Inbound {
 
   get callCount(): number {
     return this.#runners.size;
+  }
+
+  /** Resolves when the SIP server has taken us; rejects when it has not in time. */
+  whenConnected(withinMs: number): Promise<void> {
+    if (this.#isConnected) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const cancel = this.#services.clock.setTimer(withinMs, () => reject(new Error(`no SIP server within ${withinMs} ms: ${this.#lastError}`)));
+      this.#onConnected = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   /** Refuses new calls with 503; those in progress go on. */
@@ -77,12 +92,14 @@ export class Inbound {
   #onConnect(error: unknown, hostPorts: readonly string[]): void {
     if (error !== null && error !== undefined) {
       this.#isConnected = false;
-      this.log.error({ error: String(error) }, 'gateway.sip_server.refused');
+      this.#lastError = String(error);
+      this.log.error({ error: this.#lastError }, 'gateway.sip_server.refused');
       return;
     }
     this.#own = hostPorts.flatMap(parseHostPort);
     this.#isConnected = true;
     this.log.info({ hostPorts }, 'gateway.sip_server.connected');
+    this.#onConnected?.();
   }
 
   #onInvite(request: SrfRequest, response: SrfResponse): void {

@@ -94,11 +94,8 @@ export interface CallStep {
   readonly effects: readonly CallEffect[];
 }
 
-export const DEFAULT_AGENT: TestLineSettings = {
-  firstSentence: 'You have reached the Trunkline test line. Press any digit and I read it back. Press pound to hang up.',
-  language: 'ENG',
-  pronunciationGuide: [],
-};
+/** The built-in test line as it is without an agent of the owner's: an empty first sentence is its own greeting. */
+const DEFAULT_AGENT: TestLineSettings = { firstSentence: '', language: 'ENG', pronunciationGuide: [] };
 
 const NOTHING: readonly CallEffect[] = [];
 

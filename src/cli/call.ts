@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { formatReport } from '../carrier/call-report.js';
+import { placeTestCall } from '../carrier/test-call.js';
+import type { Config } from '../config/schema.js';
+import { systemClock } from '../ops/system-clock.js';
+
+interface CallFlags {
+  readonly digits: string;
+  readonly seconds: number;
+  readonly json?: true;
+  readonly target?: string;
+  readonly ca?: string;
+  readonly from: string;
+  readonly language: string;
+  readonly codec?: 'PCMU' | 'PCMA';
+}
+
+/** `trunkline call`: a test carrier calls the running gateway. Exit code 0 only if all that it looked for was there. */
+export function callCommand(config: () => Config): Command {
+  return new Command('call')
+    .description('call the running gateway as a carrier would (TLS, SRTP, digits) and report what was seen and heard')
+    .argument('[number]', 'number to call; without it the one that the running gateway was started with')
+    .option('--digits <keys>', 'keys to press; # makes the test line hang up', '123#')
+    .option('--seconds <n>', 'longest duration of the call', positive, 30)
+    .option('--json', 'print one JSON object')
+    .option('--target <host:port>', 'SIP address to call instead of the running gateway’s')
+    .option('--ca <file>', 'CA certificate that the gateway’s must be signed by')
+    .option('--from <number>', 'caller number', '+15550100999')
+    .option('--language <code>', 'language that the test line speaks', 'ENG')
+    .option('--codec <name>', 'offer only PCMU or only PCMA', codecName)
+    .action(async (number: string | undefined, flags: CallFlags) => {
+      const ready = flags.target === undefined || number === undefined ? await readReady(config()) : undefined;
+      const address = flags.target ?? ready?.sip.tls;
+      const called = number ?? ready?.phone_number;
+      if (address === undefined || called == null) throw new Error('no number or no SIP address to call: give both, [number] and --target');
+      const { host, port } = splitHostPort(address);
+      const caFile = flags.ca ?? (flags.target === undefined ? ready?.ca_file : undefined);
+      const report = await placeTestCall(
+        {
+          target: { host, port, ca: caFile == null ? null : await readFile(caFile, 'utf8') },
+          called,
+          caller: flags.from,
+          digits: flags.digits.toUpperCase(),
+          seconds: flags.seconds,
+          language: flags.language,
+          codecs: flags.codec === undefined ? ['PCMU', 'PCMA'] : [flags.codec],
+        },
+        systemClock,
+      );
+      console.log(flags.json === true ? JSON.stringify(report, null, 2) : formatReport(report));
+      if (!report.ok) process.exitCode = 1;
+    });
+}
+
+interface Ready {
+  readonly sip: { readonly tls?: string };
+  readonly phone_number: string | null;
+  readonly ca_file: string | null;
+}
+
+async function readReady(config: Config): Promise<Ready> {
+  const file = join(resolve(config.data_dir), 'ready.json');
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Ready;
+  } catch {
+    throw new Error(`no running gateway is known: ${file} is not there. Start it with: npm run up`);
+  }
+}
+
+function splitHostPort(text: string): { host: string; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text);
+  if (match === null) throw new Error(`${JSON.stringify(text)} is not host:port`);
+  return { host: match[1] ?? match[2] ?? '', port: Number(match[3]) };
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!(value >= 1 && value <= 3_600)) throw new InvalidArgumentError('must be a number from 1 to 3600');
+  return value;
+}
+
+function codecName(text: string): 'PCMU' | 'PCMA' {
+  const name = text.toUpperCase();
+  if (name !== 'PCMU' && name !== 'PCMA') throw new InvalidArgumentError('must be PCMU or PCMA');
+  return name;
+}
