@@ -6,7 +6,7 @@ import { MediaLeg } from './leg.js';
 import type { LegAgent } from './leg-agent.js';
 import { PeerTable } from './peer-table.js';
 import type { ReceiveOutcome } from './rtp-receiver.js';
-import { SlotClock } from './slot-clock.js';
+import { SlotClock, type Ticking } from './slot-clock.js';
 import { SocketPair } from './socket-pair.js';
 
 export const CALLS_PER_SOCKET_PAIR = 64;
@@ -45,16 +45,19 @@ export class EndpointFullError extends Error {
 }
 
 interface OpenLeg {
+  readonly callId: string;
   readonly media: MediaLeg;
   readonly place: Place;
   readonly remote: MediaAddress;
+  readonly ticking: Ticking;
+  readonly onEvent: (event: LegEvent) => void;
 }
 
 /** A pair of sockets and who talks to it. */
 interface Place {
   readonly pair: SocketPair;
-  readonly byRtp: PeerTable<MediaLeg>;
-  readonly byRtcp: PeerTable<MediaLeg>;
+  readonly byRtp: PeerTable<OpenLeg>;
+  readonly byRtcp: PeerTable<OpenLeg>;
   /** Peers that left lately, with the time until which they rest. */
   readonly resting: { readonly address: string; readonly port: number; readonly untilMs: number }[];
 }
@@ -113,25 +116,33 @@ export class RtpEndpoint {
       onEvent,
       newAgent: (hangUp) => this.#dependencies.newAgent(description.agent, hangUp, log),
     });
-    place.byRtp.add(remote.address, remote.rtpPort, media);
-    place.byRtcp.add(remote.address, remote.rtcpPort, media);
-    this.#legs.set(callId, { media, place, remote });
-    this.#slots.add(media);
+    const ticking = { tick: (skip: number, send: number) => this.with(callId, (leg) => leg.tick(skip, send)) };
+    const leg: OpenLeg = { callId, media, place, remote, ticking, onEvent };
+    place.byRtp.add(remote.address, remote.rtpPort, leg);
+    place.byRtcp.add(remote.address, remote.rtcpPort, leg);
+    this.#legs.set(callId, leg);
+    this.#slots.add(ticking);
     return { address: pair.address, rtpPort: pair.rtpPort, rtcpPort: pair.rtcpPort };
   }
 
-  /** The leg of a call, while it is open. */
-  leg(callId: string): MediaLeg | undefined {
-    return this.#legs.get(callId)?.media;
+  /** Does something with a call's leg, if it is open. A leg that throws is lost; the others live on. */
+  with(callId: string, action: (media: MediaLeg) => void): void {
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) return;
+    try {
+      action(leg.media);
+    } catch (error) {
+      this.#lose(leg, error);
+    }
   }
 
   /** Closes a leg; `null` when it is not open. */
   closeLeg(callId: string): LegFigures | null {
     const leg = this.#legs.get(callId);
     if (leg === undefined) return null;
-    const { media, place, remote } = leg;
+    const { media, place, remote, ticking } = leg;
     this.#legs.delete(callId);
-    this.#slots.remove(media);
+    this.#slots.remove(ticking);
     place.byRtp.remove(remote.address, remote.rtpPort);
     place.byRtcp.remove(remote.address, remote.rtcpPort);
     const untilMs = this.#dependencies.clock.nowMs() + REST_MS;
@@ -160,14 +171,14 @@ export class RtpEndpoint {
 
   async #openPlace(rtpPort: number): Promise<void> {
     const { log } = this.#dependencies;
-    const byRtp = new PeerTable<MediaLeg>();
-    const byRtcp = new PeerTable<MediaLeg>();
+    const byRtp = new PeerTable<OpenLeg>();
+    const byRtcp = new PeerTable<OpenLeg>();
     try {
       const pair = await SocketPair.open(
         this.#options.address,
         rtpPort,
-        (datagram, address, port) => this.#count(byRtp.find(address, port)?.receiveRtp(datagram)),
-        (datagram, address, port) => this.#count(byRtcp.find(address, port)?.receiveRtcp(datagram)),
+        (datagram, address, port) => this.#receive(byRtp.find(address, port), 'receiveRtp', datagram),
+        (datagram, address, port) => this.#receive(byRtcp.find(address, port), 'receiveRtcp', datagram),
         log,
       );
       this.#places.push({ pair, byRtp, byRtcp, resting: [] });
@@ -184,9 +195,26 @@ export class RtpEndpoint {
     this.#dependencies.log.warn({ askedBytes, grantedBytes }, 'media receive buffers are small: raise net.core.rmem_max');
   }
 
-  #count(outcome: ReceiveOutcome | undefined): void {
-    if (outcome === undefined) this.#strangers += 1;
-    else if (outcome === 'not-authentic') this.#notAuthentic += 1;
+  #receive(leg: OpenLeg | undefined, method: 'receiveRtp' | 'receiveRtcp', datagram: Buffer): void {
+    if (leg === undefined) {
+      this.#strangers += 1;
+      return;
+    }
+    try {
+      this.#count(leg.media[method](datagram));
+    } catch (error) {
+      this.#lose(leg, error);
+    }
+  }
+
+  #lose(leg: OpenLeg, error: unknown): void {
+    this.#dependencies.log.error({ callId: leg.callId, err: error }, 'media leg failed');
+    this.closeLeg(leg.callId);
+    leg.onEvent({ type: 'media-lost' });
+  }
+
+  #count(outcome: ReceiveOutcome): void {
+    if (outcome === 'not-authentic') this.#notAuthentic += 1;
     else if (outcome === 'not-rtp') this.#malformed += 1;
   }
 

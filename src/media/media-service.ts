@@ -47,6 +47,8 @@ const MAX_SOCKET_PAIRS = 256;
 interface OpenLeg {
   readonly slot: WorkerSlot;
   readonly onEvent: (event: LegEvent) => void;
+  /** False until `open` resolves: it tells of a failure itself. */
+  isOpen: boolean;
 }
 
 /** A worker's share of the ports, and the worker that has it now. */
@@ -128,11 +130,15 @@ class ThreadedMediaService implements MediaService {
     if (this.#legs.has(leg.callId)) throw new MediaUnavailableError('the call has a media leg already');
     const slot = this.#chooseSlot();
     // Known before the reply: events may come first.
-    this.#legs.set(leg.callId, { slot, onEvent });
+    const entry: OpenLeg = { slot, onEvent, isOpen: false };
+    this.#legs.set(leg.callId, entry);
     slot.legs += 1;
     try {
       const reply = await slot.worker.request((requestId) => ({ type: 'open', requestId, leg }));
-      if (reply.type === 'opened') return reply.address;
+      if (reply.type === 'opened') {
+        entry.isOpen = true;
+        return reply.address;
+      }
       throw new MediaUnavailableError(reply.type === 'refused' ? reply.message : 'unexpected reply');
     } catch (error) {
       this.#forget(leg.callId);
@@ -225,7 +231,7 @@ class ThreadedMediaService implements MediaService {
     this.#log.error({ legs: lost.length, restartDelayMs: slot.restartDelayMs }, 'media worker ended: its calls are lost');
     for (const [callId, leg] of lost) {
       this.#forget(callId);
-      leg.onEvent({ type: 'media-lost' });
+      if (leg.isOpen) leg.onEvent({ type: 'media-lost' });
     }
     slot.restartTimer = setTimeout(() => void this.#restart(slot), slot.restartDelayMs);
     slot.restartDelayMs = Math.min(2 * slot.restartDelayMs, MAX_RESTART_DELAY_MS);

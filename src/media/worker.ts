@@ -39,13 +39,13 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
       reply(command.requestId, open(endpoint, command));
       break;
     case 'start':
-      endpoint.leg(command.callId)?.start();
+      endpoint.with(command.callId, (leg) => leg.start());
       break;
     case 'hold':
-      endpoint.leg(command.callId)?.setHeld(command.isHeld);
+      endpoint.with(command.callId, (leg) => leg.setHeld(command.isHeld));
       break;
     case 'press':
-      endpoint.leg(command.callId)?.sendDigit(command.event, command.durationMs);
+      endpoint.with(command.callId, (leg) => leg.sendDigit(command.event, command.durationMs));
       break;
     case 'close':
       reply(command.requestId, { type: 'closed', figures: endpoint.closeLeg(command.callId) });
