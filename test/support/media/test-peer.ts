@@ -1,0 +1,231 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { randomBytes } from 'node:crypto';
+import { alaw, mulaw } from 'alawmulaw';
+import {
+  RtcpPacketConverter,
+  RtcpReceiverInfo,
+  RtcpRrPacket,
+  RtcpSenderInfo,
+  RtcpSrPacket,
+  RtpHeader,
+  RtpPacket,
+  SrtcpSession,
+  SrtpSession,
+} from 'werift-rtp';
+import type { AudioCodec, MediaAddress, SrtpKeys } from '../../../src/contracts/media.js';
+import { rtpPacket, telephoneEvent } from './packets.js';
+
+export interface PeerOptions {
+  readonly codec?: AudioCodec;
+  /** The keys as the endpoint sees them: the peer sends with `receive`. */
+  readonly srtp?: SrtpKeys | null;
+  readonly telephoneEventPayloadType?: number;
+  readonly ssrc?: number;
+}
+
+export interface ReceivedReport {
+  readonly arrivalWallMs: number;
+  readonly types: readonly number[];
+  readonly sr: RtcpSrPacket | undefined;
+  readonly blocks: readonly RtcpReceiverInfo[];
+}
+
+/**
+ * The far side of a media leg on loopback: RTP, RTCP and SRTP by werift-rtp and G.711 by alawmulaw, so that nothing of the product
+ * takes part.
+ */
+export class TestPeer {
+  readonly received: { readonly arrivalMs: number; readonly packet: RtpPacket }[] = [];
+  readonly reports: ReceivedReport[] = [];
+  readonly ssrc: number;
+  readonly #options: Required<PeerOptions>;
+  readonly #srtp: SrtpSession | undefined;
+  readonly #srtcp: SrtcpSession | undefined;
+  readonly #waiting = new Set<() => void>();
+  #target: MediaAddress | undefined;
+  #sequenceNumber = randomBytes(2).readUInt16BE();
+  #rtpTimestamp = randomBytes(4).readUInt32BE();
+  #packetsSent = 0;
+  #octetsSent = 0;
+
+  private constructor(
+    readonly rtpSocket: Socket,
+    readonly rtcpSocket: Socket,
+    options: PeerOptions,
+  ) {
+    this.#options = { codec: 'PCMU', srtp: null, telephoneEventPayloadType: 101, ssrc: randomBytes(4).readUInt32BE(), ...options };
+    this.ssrc = this.#options.ssrc;
+    const { srtp } = this.#options;
+    if (srtp !== null) {
+      const [local, remote] = [Buffer.from(srtp.receive), Buffer.from(srtp.send)];
+      const keys = {
+        localMasterKey: local.subarray(0, 16),
+        localMasterSalt: local.subarray(16),
+        remoteMasterKey: remote.subarray(0, 16),
+        remoteMasterSalt: remote.subarray(16),
+      };
+      this.#srtp = new SrtpSession({ keys, profile: 1 });
+      this.#srtcp = new SrtcpSession({ keys, profile: 1 });
+    }
+    rtpSocket.on('message', (datagram) => this.#onRtp(datagram));
+    rtcpSocket.on('message', (datagram) => this.#onRtcp(datagram));
+  }
+
+  static async open(options: PeerOptions = {}): Promise<TestPeer> {
+    const rtp = await bound();
+    return new TestPeer(rtp, await bound(), options);
+  }
+
+  get address(): MediaAddress {
+    return { address: '127.0.0.1', rtpPort: this.rtpSocket.address().port, rtcpPort: this.rtcpSocket.address().port };
+  }
+
+  /** Where to send: what `open` of the endpoint answered. */
+  connect(target: MediaAddress): void {
+    this.#target = target;
+  }
+
+  /** Everything heard, laid out by RTP timestamp: 16-bit linear at 8 kHz. */
+  get heard(): Int16Array {
+    const audio = this.received.filter(({ packet }) => packet.header.payloadType === this.#payloadType);
+    const first = audio[0]?.packet.header.timestamp;
+    if (first === undefined) return new Int16Array(0);
+    const end = Math.max(...audio.map(({ packet }) => ((packet.header.timestamp - first) | 0) + packet.payload.length));
+    const samples = new Int16Array(end);
+    for (const { packet } of audio) {
+      const offset = (packet.header.timestamp - first) | 0;
+      if (offset >= 0) samples.set(this.#law.decode(new Uint8Array(packet.payload)), offset);
+    }
+    return samples;
+  }
+
+  /** Sends samples in real time, one packet of 20 ms at a time. */
+  async speak(samples: Int16Array): Promise<void> {
+    const encoded = this.#law.encode(samples);
+    const started = performance.now();
+    for (let frame = 0; (frame + 1) * 160 <= encoded.length; frame += 1) {
+      await until(started + frame * 20);
+      this.sendPacket(encoded.subarray(frame * 160, (frame + 1) * 160));
+    }
+  }
+
+  /** Presses a key for 100 ms, as RFC 4733 asks for, in real time; the end comes three times. */
+  async press(event: number): Promise<void> {
+    const rtpTimestamp = this.#rtpTimestamp;
+    const started = performance.now();
+    for (let i = 1; i <= 7; i += 1) {
+      await until(started + i * 20);
+      const payload = telephoneEvent(event, Math.min(i, 5) * 160, i >= 5);
+      this.#send(payload, this.#options.telephoneEventPayloadType, rtpTimestamp);
+      this.#rtpTimestamp = (this.#rtpTimestamp + 160) >>> 0;
+    }
+  }
+
+  sendPacket(payload: Uint8Array): void {
+    this.#send(payload, this.#payloadType, this.#rtpTimestamp);
+    this.#rtpTimestamp = (this.#rtpTimestamp + payload.length) >>> 0;
+  }
+
+  /** A sender report, with a report block about the endpoint that answers its last report. */
+  sendReport(): void {
+    const wallMs = Date.now();
+    const seconds = BigInt(Math.floor(wallMs / 1_000) + 2_208_988_800);
+    const ntpTimestamp = (seconds << 32n) | BigInt(Math.floor(((wallMs % 1_000) / 1_000) * 2 ** 32));
+    const senderInfo = new RtcpSenderInfo({
+      ntpTimestamp,
+      rtpTimestamp: this.#rtpTimestamp,
+      packetCount: this.#packetsSent,
+      octetCount: this.#octetsSent,
+    });
+    const last = this.reports.findLast((report) => report.sr !== undefined);
+    const reports =
+      last?.sr === undefined
+        ? []
+        : [
+            new RtcpReceiverInfo({
+              ssrc: last.sr.ssrc,
+              lsr: Number((last.sr.senderInfo.ntpTimestamp >> 16n) & 0xffffffffn),
+              dlsr: Math.round(((wallMs - last.arrivalWallMs) * 65_536) / 1_000),
+            }),
+          ];
+    const packet = new RtcpSrPacket({ ssrc: this.ssrc, senderInfo, reports }).serialize();
+    const { address, rtcpPort } = this.#connected;
+    this.rtcpSocket.send(this.#srtcp === undefined ? packet : this.#srtcp.encrypt(packet), rtcpPort, address);
+  }
+
+  /** Resolves when the condition holds, looked at after each packet. */
+  until(condition: () => boolean, limitMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(look);
+        reject(new Error(`not within ${limitMs} ms`));
+      }, limitMs);
+      const look = (): void => {
+        if (!condition()) return;
+        clearTimeout(timer);
+        this.#waiting.delete(look);
+        resolve();
+      };
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.rtpSocket, this.rtcpSocket].map((socket) => new Promise<void>((resolve) => socket.close(() => resolve()))));
+  }
+
+  get #payloadType(): number {
+    return this.#options.codec === 'PCMU' ? 0 : 8;
+  }
+
+  get #law(): typeof mulaw {
+    return this.#options.codec === 'PCMU' ? mulaw : alaw;
+  }
+
+  get #connected(): MediaAddress {
+    if (this.#target === undefined) throw new Error('the peer is not connected');
+    return this.#target;
+  }
+
+  #send(payload: Uint8Array, payloadType: number, rtpTimestamp: number): void {
+    const plain = rtpPacket({ sequenceNumber: this.#sequenceNumber, rtpTimestamp, ssrc: this.ssrc, payloadType, payload });
+    this.#sequenceNumber = (this.#sequenceNumber + 1) & 0xffff;
+    this.#packetsSent += 1;
+    this.#octetsSent += payload.length;
+    const { address, rtpPort } = this.#connected;
+    const packet = this.#srtp === undefined ? plain : this.#srtp.encrypt(plain.subarray(12), RtpHeader.deSerialize(plain));
+    this.rtpSocket.send(packet, rtpPort, address);
+  }
+
+  #onRtp(datagram: Buffer): void {
+    const packet = RtpPacket.deSerialize(this.#srtp === undefined ? datagram : this.#srtp.decrypt(datagram));
+    this.received.push({ arrivalMs: performance.now(), packet });
+    for (const look of [...this.#waiting]) look();
+  }
+
+  #onRtcp(datagram: Buffer): void {
+    const plain = this.#srtcp === undefined ? datagram : this.#srtcp.decrypt(datagram);
+    const types: number[] = [];
+    for (let offset = 0; offset + 4 <= plain.length; offset += 4 * (plain.readUInt16BE(offset + 2) + 1)) types.push(plain[offset + 1]!);
+    const packets = RtcpPacketConverter.deSerialize(plain);
+    const sr = packets.find((packet) => packet instanceof RtcpSrPacket);
+    const rr = packets.find((packet) => packet instanceof RtcpRrPacket);
+    this.reports.push({ arrivalWallMs: Date.now(), types, sr, blocks: sr?.reports ?? rr?.reports ?? [] });
+    for (const look of [...this.#waiting]) look();
+  }
+}
+
+/** Resolves at a time of the monotonic clock: the rhythm of the packets sent, which is what is tested. */
+function until(deadlineMs: number): Promise<void> {
+  const delayMs = deadlineMs - performance.now();
+  return delayMs <= 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, delayMs));
+}
+
+function bound(): Promise<Socket> {
+  const socket = createSocket('udp4');
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject);
+    socket.bind(0, '127.0.0.1', () => resolve(socket));
+  });
+}
