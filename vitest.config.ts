@@ -9,6 +9,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/{unit,conformance,property,fuzz,scenario}/**/*.test.ts'],
           testTimeout: 10_000,
+          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -19,6 +20,7 @@ export default defineConfig({
           hookTimeout: 60_000,
           // Each file starts servers of its own: two cores carry two at a time.
           maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

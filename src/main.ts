@@ -8,6 +8,7 @@ import { createMediaService } from './media/media-service.js';
 import { generateSrtpKey } from './media/srtp.js';
 import { controlSecret, ensureDataDir } from './ops/data-dir.js';
 import { ensureDemo } from './ops/demo.js';
+import { packageVersion } from './ops/version.js';
 import { resolveHostPort } from './ops/resolve.js';
 import { sipHost } from './ops/tls-material.js';
 import { RtpengineNode } from './rtpengine/node.js';
@@ -29,7 +30,10 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   // Somebody else's Redis gets no demo organization.
   const demo = config.redis.url === null ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
 
-  const ng = config.rtpengine.address === null ? { address: '127.0.0.1', port: config.rtpengine.ng_port } : await resolveHostPort(config.rtpengine.address);
+  const ng =
+    config.rtpengine.address === null
+      ? { address: '127.0.0.1', port: config.rtpengine.ng_port }
+      : await resolveHostPort(config.rtpengine.address);
   const rtpengine = new RtpengineNode({ ...ng, timeoutMs: config.rtpengine.timeout_ms, clock, log });
   const isOwnRtpengine = config.rtpengine.address === null;
   const relay = new RtpengineRelay(rtpengine, isOwnRtpengine ? { outside: 'outside', inside: 'inside' } : null, clock, log);
@@ -66,7 +70,8 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
     },
     log,
   );
-  const control = config.drachtio.url === null ? { address: '127.0.0.1', port: config.drachtio.port } : await resolveHostPort(config.drachtio.url);
+  const control =
+    config.drachtio.url === null ? { address: '127.0.0.1', port: config.drachtio.port } : await resolveHostPort(config.drachtio.url);
   srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [] });
 
   const api = await openApi(config, clock, log, stores, relay, inbound);
@@ -112,7 +117,7 @@ async function openApi(
         sip_server: inbound.isConnected,
       }),
     },
-    { allowPlain: config.media.allow_plain },
+    { allowPlain: config.media.allow_plain, version: packageVersion() },
   );
   const { port } = await server.listen({ host: config.bind_address, port: config.http.port });
   return { server, port };

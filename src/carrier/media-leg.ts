@@ -217,7 +217,12 @@ export class CarrierMediaLeg {
     this.#remoteSsrc = ssrc;
     if (!this.#statistics.receive(sequenceNumber, rtpTimestamp, this.clock.nowMs(), isAudio)) return;
     this.#firstPacketMs ??= Math.round(this.clock.nowMs() - this.#startedMs);
-    if (isAudio) this.#record(data.subarray(this.#view.payloadOffset, this.#view.payloadOffset + this.#view.payloadBytes), rtpTimestamp, settings.codec);
+    if (isAudio)
+      this.#record(
+        data.subarray(this.#view.payloadOffset, this.#view.payloadOffset + this.#view.payloadBytes),
+        rtpTimestamp,
+        settings.codec,
+      );
   }
 
   /** Each packet goes where its timestamp says, so that reordering and loss shift nothing. */

@@ -67,7 +67,13 @@ export class CarrierClient {
   connect(): Promise<TlsFacts> {
     return new Promise((resolve, reject) => {
       const { host, port, ca } = this.target;
-      const socket = connect({ host, port, minVersion: 'TLSv1.2', ...(ca === null ? {} : { ca }), ...(isIP(host) === 0 ? { servername: host } : {}) });
+      const socket = connect({
+        host,
+        port,
+        minVersion: 'TLSv1.2',
+        ...(ca === null ? {} : { ca }),
+        ...(isIP(host) === 0 ? { servername: host } : {}),
+      });
       socket.once('error', reject);
       socket.once('secureConnect', () => {
         socket.off('error', reject);
@@ -200,4 +206,3 @@ function summaryOf(message: SipRequest | SipResponse): string {
   if (message.kind === 'request') return message.method;
   return `${String(message.status)} ${message.reason} (${(getHeader(message, 'cseq') ?? '').split(/\s+/)[1] ?? ''})`;
 }
-

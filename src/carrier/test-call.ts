@@ -91,11 +91,15 @@ class TestCall {
     const outcome = await this.#client.invite(this.options.called, this.options.caller, this.#offer(this.#leg.port));
     this.#outcome = outcome;
     this.#answerMs = Math.round(this.clock.nowMs() - this.#startedMs);
-    if (outcome.status >= 300) return this.fail(`refused with ${String(outcome.status)} ${outcome.reason}`);
+    if (outcome.status >= 300) {
+      this.fail(`refused with ${String(outcome.status)} ${outcome.reason}`);
+      return;
+    }
     this.#answer = readAnswer(outcome.sdp);
     if (this.#answer === undefined) {
       this.#client.hangUp();
-      return this.fail('the answer has no PCMU or PCMA audio with one usable key');
+      this.fail('the answer has no PCMU or PCMA audio with one usable key');
+      return;
     }
     await this.#talk(this.#leg, this.#answer, phrases);
   }
@@ -119,7 +123,7 @@ class TestCall {
       keys: { send: this.#sendKey, receive: answer.key },
     });
     await this.#until(() => voicedSegments(leg.recording()).length > 0);
-    const pressed = [...this.options.digits].filter((digit) => digit !== '#');
+    const pressed = this.#readBackDigits();
     const at = leg.recording().length;
     for (const digit of pressed) leg.press(eventOfDigit(digit) ?? 0);
     await this.#until(() => this.#scoreDigits(pressed, phrases, codec, leg.recording().subarray(at)));
@@ -145,6 +149,11 @@ class TestCall {
       return { digit, phrase, score: Math.round(score * 1_000) / 1_000, threshold: SCORE_THRESHOLD, heard: score >= SCORE_THRESHOLD };
     });
     return this.#digits.every(({ heard: isHeard }) => isHeard);
+  }
+
+  /** Every key but `#`, which the line answers by hanging up. */
+  #readBackDigits(): string[] {
+    return this.options.digits.replaceAll('#', '').match(/./g) ?? [];
   }
 
   async #listenForEcho(leg: CarrierMediaLeg): Promise<void> {
@@ -213,7 +222,7 @@ class TestCall {
       rtp_lossless: media !== null && media.packetsLost === 0 && (media.remoteLost ?? 0) <= 0 && media.packetsBad === 0,
       rtcp_received: (media?.rtcpReceived ?? 0) > 0,
       agent_audio_heard: first !== undefined,
-      digits_read_back: this.#digits.every(({ heard }) => heard) && this.#digits.length === [...this.options.digits].filter((digit) => digit !== '#').length,
+      digits_read_back: this.#digits.every(({ heard }) => heard) && this.#digits.length === this.#readBackDigits().length,
       echo_heard: this.#echoHeard === true,
       hung_up_as_expected: this.#hungUpBy === (wantsHangup ? 'gateway' : 'carrier'),
     };

@@ -8,7 +8,9 @@ import { onStopSignal, tellReady } from './process.js';
 export async function runGateway(config: Config): Promise<void> {
   const log = createLogger('gateway', config.log.level);
   // A bug in one call must not end the others; it is loud in the log.
-  process.on('unhandledRejection', (error) => log.error({ error: error instanceof Error ? error.stack : String(error) }, 'process.unhandled_rejection'));
+  process.on('unhandledRejection', (error) =>
+    log.error({ error: error instanceof Error ? error.stack : String(error) }, 'process.unhandled_rejection'),
+  );
   const gateway = await startGateway(config, systemClock, log);
   log.info({}, 'gateway.ready');
   tellReady(gateway.facts);

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Command } from 'commander';
-import { loadConfig, PACKAGE_ROOT } from '../config/load.js';
+import { loadConfig } from '../config/load.js';
 import type { Config } from '../config/schema.js';
+import { packageVersion } from '../ops/version.js';
 import { systemClock } from '../ops/system-clock.js';
 import { openRedisStores } from '../store/redis-stores.js';
 import { createLogger } from '../ops/logger.js';
@@ -20,15 +19,16 @@ interface ConfigFlags {
   readonly set: readonly string[];
 }
 
-function version(): string {
-  return (JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }).version;
-}
-
 const program = new Command('trunkline')
   .description('SIP inbound termination gateway for voice agents')
-  .version(version())
+  .version(packageVersion())
   .option('--config <file>', 'YAML file with settings (config/default.yaml lists them all)')
-  .option('--set <name=value>', 'one setting, for example --set sip.tls_port=5071; may be repeated', (value, all: string[]) => [...all, value], [])
+  .option(
+    '--set <name=value>',
+    'one setting, for example --set sip.tls_port=5071; may be repeated',
+    (value, all: string[]) => [...all, value],
+    [],
+  )
   .showHelpAfterError()
   .addHelpText('after', '\nSettings may also come from the environment: TRUNKLINE_SIP_TLS_PORT=5071 sets sip.tls_port.');
 

@@ -40,7 +40,11 @@ function hostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${String(port)}` : `${address}:${String(port)}`;
 }
 
-function block(config: Config, ready: Readonly<Record<string, unknown>> & { readonly sip: { readonly tls?: string } }, directory: string): string {
+function block(
+  config: Config,
+  ready: Readonly<Record<string, unknown>> & { readonly sip: { readonly tls?: string } },
+  directory: string,
+): string {
   const text = (value: unknown): string => (typeof value === 'string' ? value : '-');
   const number = text(ready['phone_number']);
   const rows: [string, string][] = [
@@ -54,5 +58,7 @@ function block(config: Config, ready: Readonly<Record<string, unknown>> & { read
     ['Logs', join(directory, 'logs')],
     ['A test call', 'npm run call    (in a second terminal)'],
   ];
-  return ['', 'Trunkline is ready.', '', ...rows.map(([name, value]) => `  ${name.padEnd(16)}  ${value}`), '', 'Ctrl-C stops it.', ''].join('\n');
+  return ['', 'Trunkline is ready.', '', ...rows.map(([name, value]) => `  ${name.padEnd(16)}  ${value}`), '', 'Ctrl-C stops it.', ''].join(
+    '\n',
+  );
 }

@@ -138,7 +138,7 @@ function setPath(settings: Settings, path: string, value: unknown): void {
   let tree = settings as Record<string, unknown>;
   for (const name of names) {
     const present = Object.hasOwn(tree, name) ? tree[name] : undefined;
-    if (isTree(present)) tree = present as Record<string, unknown>;
+    if (isTree(present)) tree = present;
     else {
       const next: Record<string, unknown> = {};
       Object.defineProperty(tree, name, { value: next, enumerable: true, writable: true, configurable: true });

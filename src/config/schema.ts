@@ -9,7 +9,7 @@ const host = z
   .string()
   .regex(/^[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/, 'must be a host name or an address')
   .max(253);
-const hostPort = z.string().regex(/^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, 'must be host:port');
+const hostPort = z.string().regex(/^([a-z]+:\/\/)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, 'must be host:port');
 
 /** Every setting of the product; config/default.yaml says what each means and holds its default. */
 export const configSchema = z.strictObject({
@@ -43,9 +43,24 @@ export const configSchema = z.strictObject({
     idle_timeout_ms: milliseconds,
     max_unsent_bytes: count,
   }),
-  drachtio: z.strictObject({ url: hostPort.nullable(), port, secret: z.string().min(1).max(200).regex(/^[^|\s]+$/, 'must have no space and no |').nullable() }),
+  drachtio: z.strictObject({
+    url: hostPort.nullable(),
+    port,
+    secret: z
+      .string()
+      .min(1)
+      .max(200)
+      .regex(/^[^|\s]+$/, 'must have no space and no |')
+      .nullable(),
+  }),
   http: z.strictObject({ port }),
-  redis: z.strictObject({ url: z.string().regex(/^rediss?:\/\/\S+$/, 'must be a redis:// or rediss:// URL').nullable(), port }),
+  redis: z.strictObject({
+    url: z
+      .string()
+      .regex(/^rediss?:\/\/\S+$/, 'must be a redis:// or rediss:// URL')
+      .nullable(),
+    port,
+  }),
   rtpengine: z
     .strictObject({
       address: hostPort.nullable(),
@@ -55,7 +70,10 @@ export const configSchema = z.strictObject({
       threads: z.int().min(1).max(64),
       timeout_ms: milliseconds,
     })
-    .refine((value) => value.port_max - value.port_min >= 4, { path: ['port_max'], message: 'must leave room for at least one call (4 ports)' }),
+    .refine((value) => value.port_max - value.port_min >= 4, {
+      path: ['port_max'],
+      message: 'must leave room for at least one call (4 ports)',
+    }),
   media: z
     .strictObject({
       agent_leg: z.enum(['rtp', 'srtp']),

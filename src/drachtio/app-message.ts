@@ -3,7 +3,13 @@ import { header, type Header } from '../sip/message/message.js';
 
 /** The SIP text of an application's frame. */
 export type AppMessage =
-  | { readonly kind: 'response'; readonly status: number; readonly reason: string; readonly headers: readonly Header[]; readonly body: string }
+  | {
+      readonly kind: 'response';
+      readonly status: number;
+      readonly reason: string;
+      readonly headers: readonly Header[];
+      readonly body: string;
+    }
   | { readonly kind: 'request'; readonly method: string; readonly uri: string; readonly headers: readonly Header[]; readonly body: string };
 
 /** Headers that are the server's business: dropped without a word. */
@@ -75,7 +81,8 @@ const NAMES_US = new Set(['from', 'to', 'contact', 'p-asserted-identity']);
 function named(item: Header, hostPort: string): Header {
   if (!NAMES_US.has(item.id)) return item;
   const value = item.value.replace(LOCALHOST, `@${hostPort}`);
-  if (item.id !== 'contact' || value.includes('<')) return value === item.value ? item : { ...item, value, line: `${item.line.split(':')[0] ?? ''}: ${value}` };
+  if (item.id !== 'contact' || value.includes('<'))
+    return value === item.value ? item : { ...item, value, line: `${item.line.split(':')[0] ?? ''}: ${value}` };
   // A Contact goes out in angle brackets: its URI's parameters would read as the header's otherwise.
   return header('Contact', `<${value}>`);
 }

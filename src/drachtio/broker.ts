@@ -159,11 +159,10 @@ export class Broker implements UserAgentListener {
       localTag: tagOf(getHeader(message, 'to') ?? ''),
     });
     if (text === undefined) return app.answer(id, 'NOK', 'Response not sent due to unknown transaction');
-    const dialogId = request.message.method === 'BYE' || (!request.transaction.isInvite && request.dialog === null) ? '' : dialogIdOf(request);
+    const dialogId =
+      request.message.method === 'BYE' || (!request.transaction.isInvite && request.dialog === null) ? '' : dialogIdOf(request);
     this.#afterResponse(pending, message.status);
-    app.payload(
-      formatResponseSent(newUuid(), id, { peer: peerOf(flow), time: this.#time(), transactionId, text }, dialogId),
-    );
+    app.payload(formatResponseSent(newUuid(), id, { peer: peerOf(flow), time: this.#time(), transactionId, text }, dialogId));
   }
 
   /** A response that cannot be this transaction's: the caller is not left waiting. */
@@ -206,7 +205,9 @@ export class Broker implements UserAgentListener {
     const extra: Header[] = message.headers.filter(({ id: name }) => name === 'reason');
     const sent = known === undefined ? undefined : this.userAgent.cancel(known.request, extra);
     if (sent === undefined) return app.answer(id, 'NOK', `unable to cancel unknown transaction id: ${transactionId}`);
-    app.payload(formatRequestSent(newUuid(), id, { peer: peerOf(sent.flow), time: this.#time(), transactionId: newUuid(), text: sent.text }));
+    app.payload(
+      formatRequestSent(newUuid(), id, { peer: peerOf(sent.flow), time: this.#time(), transactionId: newUuid(), text: sent.text }),
+    );
   }
 
   #onAppRequest(app: AppConnection, id: string, routeUrl: string, message: Extract<AppMessage, { kind: 'request' }>): void {

@@ -20,10 +20,12 @@ export class FrameDecoder {
     for (;;) {
       const hash = this.#pending.indexOf('#', at);
       const digits = this.#pending.slice(at, hash < 0 ? undefined : hash);
-      if (!/^\d{0,7}$/.test(digits) || (hash >= 0 && digits === '')) return this.#spoil(items, 'a frame must begin with its length in digits');
+      if (!/^\d{0,7}$/.test(digits) || (hash >= 0 && digits === ''))
+        return this.#spoil(items, 'a frame must begin with its length in digits');
       if (hash < 0) break;
       const length = Number(digits);
-      if (length > this.maxPayloadBytes) return this.#spoil(items, `a frame of ${length} bytes is over the limit of ${this.maxPayloadBytes}`);
+      if (length > this.maxPayloadBytes)
+        return this.#spoil(items, `a frame of ${length} bytes is over the limit of ${this.maxPayloadBytes}`);
       const end = hash + 1 + length;
       if (end > this.#pending.length) break;
       // Zero length is allowed and means nothing.

@@ -87,11 +87,22 @@ export class CallRunner {
     if (this.#isStepping) return;
     this.#isStepping = true;
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      const { state, effects } = stepCall(this.#state, next);
-      this.#state = state;
-      for (const effect of effects) this.#perform(effect);
+      this.#step(next);
     }
     this.#isStepping = false;
+  }
+
+  /** A bug of ours in one step ends this call as our fault, and no other. */
+  #step(event: CallEvent): void {
+    try {
+      const { state, effects } = stepCall(this.#state, event);
+      this.#state = state;
+      for (const effect of effects) this.#perform(effect);
+    } catch (error) {
+      this.#log.error({ event: event.type, error: error instanceof Error ? error.stack : describe(error) }, 'call.bug');
+      // That `failed` itself throws must not go round for ever.
+      if (event.type !== 'failed') this.#queue.push({ type: 'failed', reason: 'INTERNAL_ERROR' });
+    }
   }
 
   #perform(effect: CallEffect): void {
@@ -114,7 +125,7 @@ export class CallRunner {
         return this.#services.endpoint.start(this.callId);
       case 'bye':
         this.#dialog?.destroy({ headers: { Reason: reasonHeaderOf(effect.reason) } }, (error) => {
-          if (error !== null && error !== undefined) this.#log.warn({ error: String(error) }, 'call.bye.failed');
+          if (error !== null && error !== undefined) this.#log.warn({ error: describe(error) }, 'call.bye.failed');
         });
         return;
       case 'start-timer':
@@ -188,7 +199,8 @@ export class CallRunner {
   async #answerRelay(sdp: string): Promise<CallEvent> {
     const { sdp: outside } = await this.#relayed(this.#services.relay.answer({ ...this.#relayCall, toTag: 'agent' }, sdp));
     const { offer, facts } = this.#state;
-    if (offer !== null) this.#session = { offer, offerSdp: facts.sdp, insideAnswer: sdp, answerSdp: '', version: 1, sessionId: facts.sessionId };
+    if (offer !== null)
+      this.#session = { offer, offerSdp: facts.sdp, insideAnswer: sdp, answerSdp: '', version: 1, sessionId: facts.sessionId };
     return { type: 'relay-answered', sdp: outside };
   }
 
@@ -247,7 +259,9 @@ export class CallRunner {
     dialog.on('update', (request, response) => void this.#onReoffer(request, response));
     dialog.on('options', (_request, response) => response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS } }));
     dialog.on('info', (request, response) =>
-      request.body === '' ? response.send(200, 'OK', {}) : response.send(415, 'Unsupported Media Type', { headers: { Accept: 'application/sdp' } }),
+      request.body === ''
+        ? response.send(200, 'OK', {})
+        : response.send(415, 'Unsupported Media Type', { headers: { Accept: 'application/sdp' } }),
     );
     dialog.on('refer', (_request, response) => response.send(603, 'Decline', {}));
     for (const method of ['message', 'notify', 'publish'] as const) {
@@ -259,18 +273,33 @@ export class CallRunner {
   async #onReoffer(request: SrfRequest, response: SrfResponse): Promise<void> {
     const headers = { Contact: this.#context.contact, Allow: ALLOWED_METHODS, Supported: SUPPORTED_OPTIONS.join(', ') };
     const unsupported = unsupportedOptions(request.get('Require'));
-    if (unsupported.length > 0) return response.send(420, 'Bad Extension', { headers: { Unsupported: unsupported.join(', ') } });
+    if (unsupported.length > 0) {
+      response.send(420, 'Bad Extension', { headers: { Unsupported: unsupported.join(', ') } });
+      return;
+    }
     const description = sessionDescription(request.get('Content-Type'), request.body);
-    if (!description.ok) return response.send(415, 'Unsupported Media Type', { headers: { Accept: 'application/sdp' } });
-    if (this.#session === null || this.#state.name === 'Ended') return response.send(481, REASONS.NO_DIALOG.sipPhrase, {});
-    if (description.value === '' && request.method === 'UPDATE') return response.send(200, 'OK', { headers });
+    if (!description.ok) {
+      response.send(415, 'Unsupported Media Type', { headers: { Accept: 'application/sdp' } });
+      return;
+    }
+    if (this.#session === null || this.#state.name === 'Ended') {
+      response.send(481, REASONS.NO_DIALOG.sipPhrase, {});
+      return;
+    }
+    if (description.value === '' && request.method === 'UPDATE') {
+      response.send(200, 'OK', { headers });
+      return;
+    }
     try {
       const encryption = this.#state.route?.number.inbound?.options.media_encryption ?? 'required';
       const outcome = await answerReoffer(this.#session, description.value, encryption, {
         offer: (sdp) => this.#relayed(this.#services.relay.offer(this.#relayCall, sdp)),
         answer: (sdp) => this.#relayed(this.#services.relay.answer({ ...this.#relayCall, toTag: 'agent' }, sdp)),
       });
-      if (!outcome.ok) return response.send(488, 'Not Acceptable Here', { headers: this.#refusalHeaders(outcome.error) });
+      if (!outcome.ok) {
+        response.send(488, 'Not Acceptable Here', { headers: this.#refusalHeaders(outcome.error) });
+        return;
+      }
       this.#session = outcome.value;
       this.#services.endpoint.setHeld(this.callId, outcome.value.offer.isHeld);
       if (this.#dialog !== null) this.#dialog.local.sdp = outcome.value.answerSdp;
@@ -300,7 +329,8 @@ export class CallRunner {
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
     const endedAtMs = this.#services.clock.wallMs();
-    for (const { name, error } of await this.#scope.close()) this.#log.error({ resource: name, error: describe(error) }, 'call.close.failed');
+    for (const { name, error } of await this.#scope.close())
+      this.#log.error({ resource: name, error: describe(error) }, 'call.close.failed');
     const record = this.#record(reason, endedAtMs);
     this.#log.info(
       { reason, sipStatus: record.sip_status, from: record.from, to: record.to, source: record.source_ip, quality: record.quality },

@@ -62,7 +62,9 @@ export class Inbound {
   whenConnected(withinMs: number): Promise<void> {
     if (this.#isConnected) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      const cancel = this.#services.clock.setTimer(withinMs, () => reject(new Error(`no SIP server within ${withinMs} ms: ${this.#lastError}`)));
+      const cancel = this.#services.clock.setTimer(withinMs, () =>
+        reject(new Error(`no SIP server within ${withinMs} ms: ${this.#lastError}`)),
+      );
       this.#onConnected = () => {
         cancel();
         resolve();
@@ -92,7 +94,7 @@ export class Inbound {
   #onConnect(error: unknown, hostPorts: readonly string[]): void {
     if (error !== null && error !== undefined) {
       this.#isConnected = false;
-      this.#lastError = String(error);
+      this.#lastError = error instanceof Error ? error.message : 'the secret was not accepted';
       this.log.error({ error: this.#lastError }, 'gateway.sip_server.refused');
       return;
     }

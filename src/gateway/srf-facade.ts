@@ -96,9 +96,10 @@ export function createSrfApp(): SrfApp {
       srf.createUAS(request, response, { localSdp: options.localSdp, headers: { ...options.headers } }, callback);
     },
     onConnect: (listener) =>
-      srf.on('connect', ((error: unknown, hostPorts: string | undefined, version: string | undefined) =>
-        listener(error, (hostPorts ?? '').split(',').filter(Boolean), version ?? '')) as never),
-    onError: (listener) => srf.on('error', listener as never),
+      srf.on('connect', (error: unknown, hostPorts: string | undefined, version: string | undefined) =>
+        listener(error, (hostPorts ?? '').split(',').filter(Boolean), version ?? ''),
+      ),
+    onError: (listener) => srf.on('error', listener),
     connect: ({ host, port, secret, tags }) => srf.connect({ host, port, secret, tags: [...tags], enablePing: true }),
     disconnect: () => srf.disconnect(),
     withdraw: (methods) => {

@@ -37,7 +37,12 @@ export async function ensureCertificates(directory: string, hosts: readonly stri
     await rm(files.certFile, { force: true });
   }
   const current = await readCertificate(files.certFile);
-  if (current === undefined || !covers(current, hosts) || Date.parse(current.validTo) - nowMs < RENEW_BEFORE_MS || !(await exists(files.keyFile))) {
+  if (
+    current === undefined ||
+    !covers(current, hosts) ||
+    Date.parse(current.validTo) - nowMs < RENEW_BEFORE_MS ||
+    !(await exists(files.keyFile))
+  ) {
     await makeServer(files, caKeyFile, hosts, directory);
   }
   return files;
@@ -67,7 +72,14 @@ async function makeCa(caFile: string, caKeyFile: string): Promise<void> {
   await chmod(caKeyFile, 0o600);
   await openssl([
     ...['req', '-x509', '-new', '-sha256', '-key', caKeyFile, '-days', String(CA_DAYS), '-out', caFile],
-    ...['-subj', '/CN=Trunkline local CA', '-addext', 'basicConstraints=critical,CA:TRUE', '-addext', 'keyUsage=critical,keyCertSign,cRLSign'],
+    ...[
+      '-subj',
+      '/CN=Trunkline local CA',
+      '-addext',
+      'basicConstraints=critical,CA:TRUE',
+      '-addext',
+      'keyUsage=critical,keyCertSign,cRLSign',
+    ],
   ]);
 }
 

@@ -104,7 +104,9 @@ export class SupervisedChild {
         act();
       };
       let cancelPoll: CancelTimer | undefined;
-      const cancelLimit = this.clock.setTimer(READY_TIMEOUT_MS, () => settle(() => reject(new Error(`not ready within ${READY_TIMEOUT_MS} ms`))));
+      const cancelLimit = this.clock.setTimer(READY_TIMEOUT_MS, () =>
+        settle(() => reject(new Error(`not ready within ${READY_TIMEOUT_MS} ms`))),
+      );
       const onExit = (code: number | null, signal: string | null): void =>
         settle(() => reject(new Error(`it ended with ${signal ?? `exit code ${String(code)}`}`)));
       const onMessage = (message: unknown): void => {
@@ -127,7 +129,10 @@ export class SupervisedChild {
     child.once('exit', (code, signal) => {
       if (this.#isStopping) return;
       if (this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = FIRST_BACKOFF_MS;
-      this.log.error({ child: this.spec.name, code, signal, restartInMs: this.#backoffMs, logFile: this.#logFile }, 'supervisor.child.died');
+      this.log.error(
+        { child: this.spec.name, code, signal, restartInMs: this.#backoffMs, logFile: this.#logFile },
+        'supervisor.child.died',
+      );
       this.#restartLater();
     });
   }

@@ -79,7 +79,11 @@ async function running(config: Config): Promise<Finding> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(3_000) });
     if (response.ok) return fine('gateway', `ready at ${url}`);
-    return wrong('gateway', `runs, but is not ready: ${(await response.text()).slice(0, 300)}`, 'look at the part that is not ready, and at logs/ in data_dir');
+    return wrong(
+      'gateway',
+      `runs, but is not ready: ${(await response.text()).slice(0, 300)}`,
+      'look at the part that is not ready, and at logs/ in data_dir',
+    );
   } catch {
     return wrong('gateway', 'is not running', 'start it: npm run up');
   }

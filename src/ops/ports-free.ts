@@ -17,7 +17,9 @@ export async function takenPorts(wanted: readonly WantedPort[]): Promise<string[
       if (code === undefined) return [];
       const variable = `TRUNKLINE_${port.setting.replaceAll('.', '_').toUpperCase()}`;
       const why = code === 'EADDRINUSE' ? 'is taken by another program' : `cannot be opened (${code})`;
-      return [`${port.protocol.toUpperCase()} port ${port.port} on ${port.address} ${why}: set ${port.setting} (${variable}) to a free one`];
+      return [
+        `${port.protocol.toUpperCase()} port ${port.port} on ${port.address} ${why}: set ${port.setting} (${variable}) to a free one`,
+      ];
     }),
   );
   return problems.flat();

@@ -109,7 +109,8 @@ function wantedPorts(config: Config): WantedPort[] {
   const { bind_address: bind, sip, drachtio, http, redis, rtpengine } = config;
   const wanted: WantedPort[] = [{ setting: 'http.port', protocol: 'tcp', address: bind, port: http.port }];
   if (redis.url === null) wanted.push({ setting: 'redis.port', protocol: 'tcp', address: '127.0.0.1', port: redis.port });
-  if (rtpengine.address === null) wanted.push({ setting: 'rtpengine.ng_port', protocol: 'udp', address: '127.0.0.1', port: rtpengine.ng_port });
+  if (rtpengine.address === null)
+    wanted.push({ setting: 'rtpengine.ng_port', protocol: 'udp', address: '127.0.0.1', port: rtpengine.ng_port });
   if (drachtio.url === null) {
     wanted.push({ setting: 'drachtio.port', protocol: 'tcp', address: '127.0.0.1', port: drachtio.port });
     if (sip.tls_port !== null) wanted.push({ setting: 'sip.tls_port', protocol: 'tcp', address: bind, port: sip.tls_port });
@@ -193,8 +194,6 @@ export function mediaRoom(config: Config): number {
 }
 
 async function rtpengineAnswers(port: number): Promise<boolean> {
-
-
   const node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs: 300, clock: systemClock, log: silentLog });
   try {
     return (await node.command('ping'))['result'] === 'pong';

@@ -2,9 +2,6 @@
 
 export type NgCommand = 'ping' | 'offer' | 'answer' | 'delete' | 'query' | 'list';
 
-
-
-
 // `SDES: only-…` is silently ignored by 10.5: every other suite is named.
 const UNWANTED_SUITES = [
   'AEAD_AES_256_GCM',
@@ -65,5 +62,3 @@ export function answerCommand(args: OfferArguments & { readonly toTag: string })
 export function deleteCommand(callId: string): Record<string, unknown> {
   return { 'call-id': callId };
 }
-
-

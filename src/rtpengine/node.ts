@@ -43,7 +43,12 @@ class UdpClient extends Client {
     localAddress: string,
   ) {
     super({ localAddress, timeout: 0 });
-    const send = this.socket.send.bind(this.socket) as (message: Buffer, port: number, address: string, done: (error: Error | null) => void) => void;
+    const send = this.socket.send.bind(this.socket) as (
+      message: Buffer,
+      port: number,
+      address: string,
+      done: (error: Error | null) => void,
+    ) => void;
     // send_internal hands the encoded command straight to the socket.
     this.socket.send = ((message: Buffer, port: number, address: string, done: (error: Error | null) => void) => {
       this.#sent = message;
@@ -152,7 +157,8 @@ export class RtpengineNode {
       cancel = clock.setTimer(Math.max(0, Math.min(delayMs, leftMs)), () => {
         if (this.#isClosed || clock.nowMs() >= deadlineMs - 1 || datagram === undefined) {
           if (datagram !== undefined) this.#client.forget(datagram);
-          if (done()) reject(new RtpengineError('timeout', `rtpengine at ${address}:${port} did not answer ${name} within ${timeoutMs} ms`));
+          if (done())
+            reject(new RtpengineError('timeout', `rtpengine at ${address}:${port} did not answer ${name} within ${timeoutMs} ms`));
           return;
         }
         // The same cookie: rtpengine repeats its stored reply instead of doing the work twice.
@@ -160,7 +166,8 @@ export class RtpengineNode {
         wait(delayMs * 2);
       });
     };
-    if (!isDone) wait(FIRST_RETRANSMIT_MS);
+    // The package calls back in a later turn at the earliest.
+    wait(FIRST_RETRANSMIT_MS);
   }
 }
 

@@ -4,6 +4,7 @@ import { MediaUnavailableError, type MediaRelay, type RelayAnswer, type RelayCal
 import { answerCommand, deleteCommand, offerCommand, type NgCommand, type RelayLegs } from './flags.js';
 import { RtpengineError, type NgReply, type RtpengineNode } from './node.js';
 
+const MAX_LISTED = 20_000;
 const DELETE_RETRIES_MS = [200, 1_000, 5_000, 15_000];
 
 /** The media relay that the gateway sees, on one rtpengine. */
@@ -36,6 +37,14 @@ export class RtpengineRelay implements MediaRelay {
       }
     }
     throw new MediaUnavailableError('rtpengine did not confirm that the session is freed');
+  }
+
+  /** Frees every session that rtpengine has. */
+  async deleteAll(): Promise<void> {
+    const { calls } = await this.#ask('list', { limit: MAX_LISTED });
+    const relayIds = Array.isArray(calls) ? calls.filter((id): id is string => typeof id === 'string') : [];
+    await Promise.all(relayIds.map((relayId) => this.delete({ relayId })));
+    if (relayIds.length > 0) this.log.warn({ sessions: relayIds.length }, 'rtpengine.leftovers.freed');
   }
 
   async ping(): Promise<void> {

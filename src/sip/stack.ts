@@ -3,7 +3,16 @@ import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timer-queue.js';
 import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
-import { getHeader, getHeaders, header, splitList, type Header, type SipMessage, type SipRequest, type SipResponse } from './message/message.js';
+import {
+  getHeader,
+  getHeaders,
+  header,
+  splitList,
+  type Header,
+  type SipMessage,
+  type SipRequest,
+  type SipResponse,
+} from './message/message.js';
 import { tagOf } from './message/name-addr.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 import { serialize } from './message/serialize.js';
@@ -228,7 +237,8 @@ function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
   const stated = getHeader(message, 'content-length');
   if (stated === undefined) return ok(message);
   const length = Number(stated);
-  if (!/^\d{1,9}$/.test(stated) || length > message.body.length) return err({ status: 400, reason: 'Bad Content-Length', partial: message });
+  if (!/^\d{1,9}$/.test(stated) || length > message.body.length)
+    return err({ status: 400, reason: 'Bad Content-Length', partial: message });
   return ok(length === message.body.length ? message : { ...message, body: message.body.slice(0, length) });
 }
 

@@ -140,7 +140,7 @@ export class UserAgent implements TransactionUser {
     const cseq = randomInt(1, 2 ** 30);
     const message = this.#compose(flow, parts, {
       uri,
-      from: `${from};tag=${newTag()}`,
+      from: `${withoutTag(from)};tag=${newTag()}`,
       to: getHeader(parts, 'to') ?? `<${uri}>`,
       callId: getHeader(parts, 'call-id') ?? newUuid(),
       cseq,
@@ -332,7 +332,8 @@ export class UserAgent implements TransactionUser {
     const { method } = transaction.request;
     const establishes = (method === 'INVITE' || method === 'SUBSCRIBE') && parts.status > 100 && parts.status < 300;
     const needsContact =
-      !hasHeader(parts, 'contact') && ((establishes && parts.status >= 200) || (request.dialog?.isConfirmed === true && method === 'INVITE'));
+      !hasHeader(parts, 'contact') &&
+      ((establishes && parts.status >= 200) || (request.dialog?.isConfirmed === true && method === 'INVITE'));
     const extra: Header[] = [];
     if (establishes && request.dialog?.isConfirmed !== true) {
       for (const value of getHeaders(transaction.request, 'record-route')) extra.push(header('Record-Route', value));
@@ -491,7 +492,7 @@ function parseBranch(request: SipRequest): string {
 }
 
 /** The display name and URI of a From or To without its parameters. */
-export function withoutTag(value: string): string {
+function withoutTag(value: string): string {
   const parsed = parseNameAddr(value);
   return parsed === undefined ? value : `${parsed.displayName === '' ? '' : `${parsed.displayName} `}<${parsed.uri}>`;
 }

@@ -9,7 +9,7 @@ export interface WireMessage {
   header(name: string): string | undefined;
 }
 
-export function readWire(text: string): WireMessage {
+function readWire(text: string): WireMessage {
   const headEnd = text.indexOf('\r\n\r\n');
   const [startLine = '', ...lines] = text.slice(0, headEnd).split('\r\n');
   return {
@@ -104,7 +104,7 @@ export class SipPeer {
     this.#pending += text;
     for (;;) {
       if (this.#pending.startsWith('\r\n')) {
-        this.received.push(readWire('PONG\r\n\r\n'));
+        this.#deliver(readWire('PONG\r\n\r\n'));
         this.#pending = this.#pending.slice(2);
         continue;
       }

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/ops/system-clock.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
 import { testCertificates } from './certificates.js';
 
-export const SERVER_LIMITS: SipServerOptions['limits'] = {
+const SERVER_LIMITS: SipServerOptions['limits'] = {
   maxHeaders: 200,
   maxHeaderBytes: 16_384,
   maxHeadBytes: 65_536,

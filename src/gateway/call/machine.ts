@@ -54,7 +54,11 @@ export type CallEvent =
   | { readonly type: 'inadmissible'; readonly reason: Reason }
   | { readonly type: 'routed'; readonly route: Route | null }
   | { readonly type: 'relay-offered'; readonly sdp: string }
-  | { readonly type: 'leg-opened'; readonly local: MediaAddress; readonly insideKey: { readonly tag: string; readonly inline: string } | null }
+  | {
+      readonly type: 'leg-opened';
+      readonly local: MediaAddress;
+      readonly insideKey: { readonly tag: string; readonly inline: string } | null;
+    }
   | { readonly type: 'relay-answered'; readonly sdp: string }
   /** An effect failed; the reason says which. */
   | { readonly type: 'failed'; readonly reason: Extract<Reason, 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE' | 'INTERNAL_ERROR'> }

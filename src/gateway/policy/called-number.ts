@@ -20,7 +20,9 @@ export function calledNumber(requestUri: string): Result<E164, Extract<Reason, '
   const number = parseE164(`${globalPrefix(local, params)}${local}`);
   if (number !== undefined) return ok(number);
   // Digits only but too few invite more of them; a name never becomes a number.
-  return err(/^\+?[\d().-]*$/.test(local) && local.replace(/\D/g, '').length < 7 && /\d/.test(local) ? 'NUMBER_TOO_SHORT' : 'INVALID_NUMBER');
+  return err(
+    /^\+?[\d().-]*$/.test(local) && local.replace(/\D/g, '').length < 7 && /\d/.test(local) ? 'NUMBER_TOO_SHORT' : 'INVALID_NUMBER',
+  );
 }
 
 /** RFC 3966 §5.1.5: a phone-context that begins with a plus is a stated prefix. */

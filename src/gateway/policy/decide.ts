@@ -1,5 +1,5 @@
-import { BlockList, isIP } from 'node:net';
 import type { Route } from '../../contracts/records.js';
+import { isInBlocks } from '../../lib/ip-address.js';
 import { err, type Result } from '../../lib/result.js';
 import type { Reason } from './reasons.js';
 import { readOffer, type NegotiableOffer } from './sdp.js';
@@ -24,21 +24,12 @@ export function decide(input: DecisionInput): Decision {
   if (!route.org.sip_enabled) return err('ORG_NOT_ENTITLED');
   const { options } = route.number.inbound;
   if (!isSourceAllowed(options.allowed_sources, input.sourceAddress)) return err('SOURCE_NOT_ALLOWED');
+  // The agent that the owner named is gone: answering with anything else would surprise the owner.
+  if (route.number.inbound.agent_id !== null && route.agent === null) return err('AGENT_UNAVAILABLE');
   return readOffer(input.sdp, options.media_encryption);
 }
 
 /** Whether an address is in a list of addresses and CIDR blocks; an empty list allows any. */
 export function isSourceAllowed(allowed: readonly string[], address: string): boolean {
-  if (allowed.length === 0) return true;
-  const family = isIP(address);
-  if (family === 0) return false;
-  const list = new BlockList();
-  for (const entry of allowed) {
-    const [network = '', prefix] = entry.split('/');
-    const type = isIP(network) === 6 ? 'ipv6' : 'ipv4';
-    if (isIP(network) === 0) continue;
-    if (prefix === undefined) list.addAddress(network, type);
-    else list.addSubnet(network, Number(prefix), type);
-  }
-  return list.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  return allowed.length === 0 || isInBlocks(allowed, address);
 }

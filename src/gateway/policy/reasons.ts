@@ -23,7 +23,15 @@ const refuse = (
   fault: Fault,
   explanation: string,
   more: { retryable?: boolean; retryAfter?: boolean } = {},
-): ReasonFacts => ({ sipStatus, sipPhrase, q850, fault, explanation, retryable: more.retryable ?? false, retryAfter: more.retryAfter ?? false });
+): ReasonFacts => ({
+  sipStatus,
+  sipPhrase,
+  q850,
+  fault,
+  explanation,
+  retryable: more.retryable ?? false,
+  retryAfter: more.retryAfter ?? false,
+});
 
 const end = (q850: number, fault: Fault, explanation: string): ReasonFacts => refuse(200, 'OK', q850, fault, explanation);
 
@@ -49,8 +57,20 @@ export const REASONS = {
   NUMBER_RATE_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The number receives more calls a second than its limit.', RETRY_AFTER),
   ORG_CALL_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The organization has its highest number of calls in progress.', RETRY_AFTER),
   CALLER_CANCELLED: refuse(487, 'Request Terminated', 16, 'caller', 'The caller gave up before the call was answered.'),
-  SRTP_REQUIRED: refuse(488, 'Not Acceptable Here', 88, 'caller', 'The offer has no SRTP with keys in the SDP, and the number requires it.'),
-  SRTP_SUITE_UNSUPPORTED: refuse(488, 'Not Acceptable Here', 88, 'caller', 'The offer has SRTP, but no usable key for AES_CM_128_HMAC_SHA1_80.'),
+  SRTP_REQUIRED: refuse(
+    488,
+    'Not Acceptable Here',
+    88,
+    'caller',
+    'The offer has no SRTP with keys in the SDP, and the number requires it.',
+  ),
+  SRTP_SUITE_UNSUPPORTED: refuse(
+    488,
+    'Not Acceptable Here',
+    88,
+    'caller',
+    'The offer has SRTP, but no usable key for AES_CM_128_HMAC_SHA1_80.',
+  ),
   NO_COMMON_CODEC: refuse(488, 'Not Acceptable Here', 88, 'caller', 'The offer has neither PCMU nor PCMA.'),
   BAD_SDP: refuse(488, 'Not Acceptable Here', 88, 'caller', 'The session description has no audio that can be negotiated.'),
   REQUEST_PENDING: refuse(491, 'Request Pending', 41, 'nobody', 'Another change of the session is in progress.', RETRY),

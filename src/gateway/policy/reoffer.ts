@@ -26,7 +26,12 @@ export interface RelaySteps {
  * Answers an offer within a call. An unchanged offer (a session refresh), and one without SDP, get the last answer again, to the letter.
  * The codec and the payload type of telephone-event stay those of the call.
  */
-export async function answerReoffer(session: Session, sdp: string, encryption: MediaEncryption, relay: RelaySteps): Promise<Result<Session, Reason>> {
+export async function answerReoffer(
+  session: Session,
+  sdp: string,
+  encryption: MediaEncryption,
+  relay: RelaySteps,
+): Promise<Result<Session, Reason>> {
   if (sdp === '' || sdp === session.offerSdp) return ok(session);
   const read = readOffer(sdp, encryption, session.offer.codec.name);
   if (!read.ok) return read;

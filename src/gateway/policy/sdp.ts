@@ -1,7 +1,7 @@
-import { isIP } from 'node:net';
 import { parse as parseSdp } from 'sdp-transform';
 import type { AudioCodec } from '../../contracts/media.js';
 import type { MediaEncryption } from '../../contracts/records.js';
+import { ipFamily } from '../../lib/ip-address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { chooseCrypto, parseCrypto, SUITE, type CryptoLine } from './crypto-line.js';
 import type { Reason } from './reasons.js';
@@ -56,7 +56,7 @@ export function readOffer(sdp: string, encryption: MediaEncryption, preferred?: 
   if (best === undefined) return err(worstReason(verdicts.flatMap((verdict) => (verdict.ok ? [] : [verdict.error]))));
   return ok({
     ...best.line,
-    lines: media.map(({ type, protocol, payloads }) => ({ type, protocol, payloads: payloads ?? '' })),
+    lines: media.map((line) => ({ type: line.type, protocol: line.protocol, payloads: payloadsOf(line) })),
     chosen: best.index,
   });
 }
@@ -84,7 +84,7 @@ function readLine(
   const codec = chooseCodec(line, preferred);
   if (codec === undefined) return err('NO_COMMON_CODEC');
   const address = line.connection?.ip ?? session.connection?.ip ?? '';
-  if (isIP(address) === 0) return err('BAD_SDP');
+  if (ipFamily(address) === 0) return err('BAD_SDP');
   const direction = line.direction ?? sessionDirection(session) ?? 'sendrecv';
   return ok({
     codec,
@@ -131,10 +131,15 @@ function cryptoValues(sdp: string): string[][] {
     .map((section) => [...section.matchAll(/^a=crypto:([^\r\n]*)/gim)].map((match) => (match[1] ?? '').trim()));
 }
 
+/** sdp-transform reads a single payload type as a number, whatever its types say. */
+function payloadsOf(line: MediaLine): string {
+  return String(line.payloads as string | number | undefined);
+}
+
 /** PCMU or PCMA, the preferred one or whichever the offer lists first. Static payload types need no rtpmap (RFC 3551). */
 function chooseCodec(line: MediaLine, preferred: AudioCodec | undefined): NegotiableOffer['codec'] | undefined {
   const offered: NegotiableOffer['codec'][] = [];
-  for (const text of (line.payloads ?? '').toString().split(' ')) {
+  for (const text of payloadsOf(line).split(' ')) {
     const payloadType = Number(text);
     if (!Number.isInteger(payloadType)) continue;
     const mapped = line.rtp.find(({ payload }) => payload === payloadType);
@@ -209,7 +214,7 @@ export function readRelaySdp(sdp: string): RelaySide | undefined {
   if (session.media.length !== 1 || line === undefined || line.port === 0) return undefined;
   const values = cryptoValues(sdp)[0] ?? [];
   const address = line.connection?.ip ?? session.connection?.ip ?? '';
-  if (isIP(address) === 0 || values.length > 1) return undefined;
+  if (ipFamily(address) === 0 || values.length > 1) return undefined;
   const crypto = values[0] === undefined ? null : parseCrypto(values[0]);
   if (crypto === undefined) return undefined;
   return { address, rtpPort: line.port, rtcpPort: line.rtcp?.port ?? line.port + 1, crypto };

@@ -8,7 +8,8 @@ export interface AnsweredState {
 
 export type AnsweredTimer = 'retransmit' | 'give-up';
 
-export type AnsweredEvent = { readonly type: 'answered' } | { readonly type: 'ack' } | { readonly type: 'timer'; readonly timer: AnsweredTimer };
+export type AnsweredEvent =
+  { readonly type: 'answered' } | { readonly type: 'ack' } | { readonly type: 'timer'; readonly timer: AnsweredTimer };
 
 export type AnsweredEffect =
   | { readonly do: 'resend' }

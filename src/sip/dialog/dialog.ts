@@ -1,7 +1,7 @@
 import type { CoreHeaders } from '../message/core-headers.js';
 import { getHeader, getList, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { parseNameAddr, tagOf } from '../message/name-addr.js';
-import { parseSipUri, uriScheme } from '../message/uri.js';
+import { parseSipUri } from '../message/uri.js';
 
 /** The state of RFC 3261 §12 that both ends keep. Values are header values as on the wire. */
 export interface Dialog {
@@ -67,7 +67,7 @@ export function refreshTarget(dialog: Dialog, message: SipRequest | SipResponse)
   return target === undefined || target === dialog.remoteTarget ? dialog : { ...dialog, remoteTarget: target };
 }
 
-export function contactUri(message: SipRequest | SipResponse): string | undefined {
+function contactUri(message: SipRequest | SipResponse): string | undefined {
   const first = getList(message, 'contact')[0];
   return first === undefined ? undefined : parseNameAddr(first)?.uri;
 }
@@ -91,15 +91,4 @@ export function routingOf(dialog: Dialog): Routing {
   }
   const rest = [...dialog.routeSet.slice(1), `<${dialog.remoteTarget}>`];
   return { requestUri: firstUri, route: rest.map((value) => header('Route', value)), nextHop: firstUri };
-}
-
-/**
- * RFC 3261 §12.1.1: a sips Contact is due when the Request-URI or the top Record-Route is sips, or, without a Record-Route,
- * the Contact.
- */
-export function needsSips(request: SipRequest): boolean {
-  if (uriScheme(request.uri) === 'sips') return true;
-  const recordRoute = getList(request, 'record-route')[0];
-  const decisive = recordRoute === undefined ? contactUri(request) : parseNameAddr(recordRoute)?.uri;
-  return decisive !== undefined && uriScheme(decisive) === 'sips';
 }

@@ -57,7 +57,7 @@ function nonEmpty(text: string | undefined): string | undefined {
 }
 
 /** RFC 3261 §8.1.1.5: the number is below 2^31. */
-export function parseCSeq(text: string | undefined): { number: number; method: string } | undefined {
+function parseCSeq(text: string | undefined): { number: number; method: string } | undefined {
   const match = /^(\d{1,10})\s+([\w.!%*+`'~-]+)$/.exec(text ?? '');
   if (match === null) return undefined;
   const number = Number(match[1]);

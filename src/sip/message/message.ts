@@ -3,7 +3,6 @@ import { canonicalHeaderName, headerId } from './header-name.js';
 /**
  * SIP text is kept as "byte strings": each character is one byte of the wire (latin1), so that a message passes through
  * unchanged whatever its encoding, its length is its size in bytes, and V8 stores it in one byte a character.
- * Use `fromUtf8` / `toUtf8` where a person's text enters or leaves.
  */
 export interface Header {
   /** Long form in lower case. */
@@ -64,11 +63,6 @@ export function getList(message: WithHeaders, id: string): string[] {
   return values;
 }
 
-/** Whether a list of option tags (Supported, Require, …) holds one; case-insensitive. */
-export function hasOption(message: WithHeaders, id: string, option: string): boolean {
-  return getList(message, id).some((value) => value.toLowerCase() === option);
-}
-
 /** Splits at commas that stand outside quoted strings and angle brackets (RFC 3261 §7.3.1). */
 export function splitList(text: string): string[] {
   if (!text.includes(',')) return text === '' ? [] : [text];
@@ -91,14 +85,4 @@ export function splitList(text: string): string[] {
   }
   parts.push(text.slice(start).trim());
   return parts.filter((part) => part !== '');
-}
-
-/** A person's text as a byte string. */
-export function fromUtf8(text: string): string {
-  return Buffer.from(text, 'utf8').toString('latin1');
-}
-
-/** A byte string as a person's text. */
-export function toUtf8(bytes: string): string {
-  return Buffer.from(bytes, 'latin1').toString('utf8');
 }

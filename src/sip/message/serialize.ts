@@ -1,9 +1,7 @@
-import type { Header, SipMessage } from './message.js';
+import type { SipMessage } from './message.js';
 
-export function startLine(message: SipMessage): string {
-  return message.kind === 'request'
-    ? `${message.method} ${message.uri} SIP/2.0`
-    : `SIP/2.0 ${String(message.status)} ${message.reason}`;
+function startLine(message: SipMessage): string {
+  return message.kind === 'request' ? `${message.method} ${message.uri} SIP/2.0` : `SIP/2.0 ${String(message.status)} ${message.reason}`;
 }
 
 /** The message as a byte string. Content-Length is always the body's real size, in the place where the message has it, or last. */
@@ -21,11 +19,4 @@ export function serialize(message: SipMessage): string {
   }
   if (!counted) text += `Content-Length: ${message.body.length}\r\n`;
   return `${text}\r\n${message.body}`;
-}
-
-/** Header lines as text, each ended by CRLF. */
-export function headerLines(headers: readonly Header[]): string {
-  let text = '';
-  for (const line of headers) text += `${line.line}\r\n`;
-  return text;
 }

@@ -23,7 +23,6 @@ export interface Flow {
   readonly remote: Endpoint;
   /** The listening address the flow came in on, or the address it was opened from. */
   readonly local: Endpoint;
-  readonly tls: TlsFacts | null;
   readonly isOpen: boolean;
   /** Queues a message (a byte string); everything of one turn of the event loop goes out in one write. */
   send(text: string): void;

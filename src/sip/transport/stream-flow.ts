@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { StreamFramer, type StreamLimits } from '../message/stream-framer.js';
-import type { Endpoint, Flow, FlowListener, TlsFacts } from './flow.js';
+import type { Endpoint, Flow, FlowListener } from './flow.js';
 
 export interface StreamFlowLimits extends StreamLimits {
   /** From the first byte of a message to its last. */
@@ -22,7 +21,6 @@ export class StreamFlow implements Flow {
   #outbox: string[] = [];
   #cancelMessageTimer: CancelTimer | undefined;
   #isOpen = true;
-  #tls: TlsFacts | null = null;
 
   constructor(
     socket: Socket,
@@ -50,14 +48,6 @@ export class StreamFlow implements Flow {
 
   get isOpen(): boolean {
     return this.#isOpen;
-  }
-
-  get tls(): TlsFacts | null {
-    if (this.transport === 'TLS' && this.#tls === null) {
-      const socket = this.#socket as TLSSocket;
-      this.#tls = { version: socket.getProtocol() ?? '', cipher: socket.getCipher().name };
-    }
-    return this.#tls;
   }
 
   send(text: string): void {

@@ -41,7 +41,9 @@ export class Transports {
       this.#listeners.push(new StreamListener('TCP', { address: bindAddress, port: ports.tcp }, null, listener, limits, clock, log));
     }
     if (ports.udp !== null) {
-      this.#listeners.push(new UdpListener({ address: bindAddress, port: ports.udp }, listener, limits.maxHeadBytes + limits.maxBodyBytes, log));
+      this.#listeners.push(
+        new UdpListener({ address: bindAddress, port: ports.udp }, listener, limits.maxHeadBytes + limits.maxBodyBytes, log),
+      );
     }
   }
 

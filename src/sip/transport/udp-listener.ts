@@ -7,7 +7,6 @@ import { plainAddress } from './stream-listener.js';
 class UdpFlow implements Flow {
   readonly transport = 'UDP' as const;
   readonly reliable = false;
-  readonly tls = null;
 
   constructor(
     private readonly owner: UdpListener,

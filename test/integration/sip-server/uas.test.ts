@@ -13,9 +13,18 @@ function makeSrf() {
     on(event: string, listener: (...args: never[]) => void): void;
     invite(handler: (req: AnyRequest, res: AnyResponse) => void): void;
     options(handler: (req: AnyRequest, res: AnyResponse) => void): void;
-    createUAS(req: AnyRequest, res: AnyResponse, options: object, callback?: (error: unknown, dialog: AnyDialog) => void): Promise<AnyDialog>;
+    createUAS(
+      req: AnyRequest,
+      res: AnyResponse,
+      options: object,
+      callback?: (error: unknown, dialog: AnyDialog) => void,
+    ): Promise<AnyDialog>;
     createUAC(uri: string, options: object): Promise<AnyDialog>;
-    request(uri: string, options: object, callback: (error: unknown, request: { on(event: string, listener: (res: { status: number }) => void): void }) => void): void;
+    request(
+      uri: string,
+      options: object,
+      callback: (error: unknown, request: { on(event: string, listener: (res: { status: number }) => void): void }) => void,
+    ): void;
     disconnect(): void;
   };
 }
@@ -83,7 +92,7 @@ beforeAll(async () => {
   srf = makeSrf();
   srf.on('error', () => undefined);
   await new Promise<void>((resolve, reject) => {
-    srf.on('connect', (error: unknown) => (error === undefined || error === null ? resolve() : reject(error as Error)));
+    srf.on('connect', (error?: Error | null) => (error == null ? resolve() : reject(error)));
     srf.invite((req, res) => handlers[/sip:([a-z]+)@/.exec(req.uri)?.[1] ?? '']?.(req, res));
     srf.options((_req, res) => res.send(200));
     srf.connect({ host: '127.0.0.1', port: server.controlPort, secret: 'test-secret' });
@@ -100,7 +109,7 @@ const handlers: Record<string, (req: AnyRequest, res: AnyResponse) => void> = {
   answer: (req, res) => {
     void srf.createUAS(req, res, { localSdp: SDP }, (_error, dialog) => {
       dialog.on('destroy', () => destroyed.get(dialog.sip.callId)?.());
-      dialog.on('modify', ((_request: AnyRequest, response: AnyResponse) => response.send(200, { body: SDP })) as never);
+      dialog.on('modify', (_request: AnyRequest, response: AnyResponse) => response.send(200, { body: SDP }));
     });
   },
   hangup: (req, res) => {
@@ -156,7 +165,11 @@ describe('an unchanged drachtio-srf application as UAS', () => {
     const peer = await SipPeer.connect(server.portOf('TLS')!, ca);
     const { lines } = invite(peer, 'ring');
     const ringing = await peer.status(180);
-    peer.send(lines.filter((line) => !line.startsWith('Contact')).map((line) => line.replace(/^INVITE /, 'CANCEL ').replace('1 INVITE', '1 CANCEL')));
+    peer.send(
+      lines
+        .filter((line) => !line.startsWith('Contact'))
+        .map((line) => line.replace(/^INVITE /, 'CANCEL ').replace('1 INVITE', '1 CANCEL')),
+    );
     const cancelled = await peer.status(200);
     const terminated = await peer.status(487);
     const tag = /tag=(.*)$/.exec(ringing.header('To') ?? '')?.[1];

@@ -94,7 +94,11 @@ describe('what an application sends', () => {
   });
 
   it('knows a request, a response and neither', () => {
-    expect(parseAppMessage('BYE sip:placeholder SIP/2.0\r\n\r\n')).toMatchObject({ kind: 'request', method: 'BYE', uri: 'sip:placeholder' });
+    expect(parseAppMessage('BYE sip:placeholder SIP/2.0\r\n\r\n')).toMatchObject({
+      kind: 'request',
+      method: 'BYE',
+      uri: 'sip:placeholder',
+    });
     expect(parseAppMessage('SIP/2.0 180 Ringing\r\ncseq: 1 INVITE')).toMatchObject({ kind: 'response', status: 180, reason: 'Ringing' });
     expect(parseAppMessage('hello')).toBeUndefined();
   });

@@ -62,7 +62,10 @@ describe('the call machine', () => {
   });
 
   it('never answers with a key that was not offered', () => {
-    const wrong = { type: 'relay-answered', sdp: offerSdp({ port: 30_000, crypto: [`2 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] }) } as const;
+    const wrong = {
+      type: 'relay-answered',
+      sdp: offerSdp({ port: 30_000, crypto: [`2 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] }),
+    } as const;
     expect(after([...PATH.slice(0, 4), wrong]).state).toMatchObject({ name: 'Ended', reason: 'SRTP_SUITE_UNSUPPORTED' });
     const none = { type: 'relay-answered', sdp: offerSdp({ port: 30_000, crypto: [] }) } as const;
     expect(after([...PATH.slice(0, 4), none]).state.name).toBe('Ended');
@@ -94,7 +97,12 @@ describe('the call machine', () => {
     const waiting = after([...PATH.slice(0, 5), hangup]);
     expect(waiting.state.name).toBe('HangingUp');
     expect(kinds(waiting.effects)).toEqual([]);
-    expect(kinds(after([...PATH.slice(0, 5), hangup, { type: 'acknowledged' }]).effects)).toEqual(['stop-timer', 'stop-timer', 'bye', 'finish']);
+    expect(kinds(after([...PATH.slice(0, 5), hangup, { type: 'acknowledged' }]).effects)).toEqual([
+      'stop-timer',
+      'stop-timer',
+      'bye',
+      'finish',
+    ]);
     const given = after([...PATH.slice(0, 5), hangup, { type: 'bye', reason: 'ACK_TIMEOUT' }]);
     expect(given.state.reason).toBe('AGENT_HANGUP');
     expect(kinds(given.effects)).not.toContain('bye');

@@ -58,7 +58,8 @@ describe('admit', () => {
 
 describe('sessionDescription', () => {
   it('takes the application/sdp part of a multipart body', () => {
-    const body = '--b1\r\nContent-Type: application/isup\r\n\r\nbinary\r\n--b1\r\nContent-Type: application/sdp\r\n\r\nv=0\r\ns=-\r\n--b1--\r\n';
+    const body =
+      '--b1\r\nContent-Type: application/isup\r\n\r\nbinary\r\n--b1\r\nContent-Type: application/sdp\r\n\r\nv=0\r\ns=-\r\n--b1--\r\n';
     expect(sessionDescription('multipart/mixed;boundary=b1', body)).toEqual({ ok: true, value: 'v=0\r\ns=-\r\n' });
     expect(sessionDescription('multipart/mixed; boundary="b1"', body)).toMatchObject({ ok: true });
     expect(sessionDescription('multipart/mixed;boundary=b2', body)).toEqual({ ok: false, error: 'BAD_BODY' });
@@ -82,6 +83,11 @@ describe('decide', () => {
     ['a number attached outbound only', { route: { ...ROUTE, number: { ...ROUTE.number, inbound: null } } }, 'NUMBER_NOT_ATTACHED'],
     ['a disabled organization', { route: { ...ROUTE, org: { ...ROUTE.org, disabled: true } } }, 'ORG_DISABLED'],
     ['an organization without the entitlement', { route: { ...ROUTE, org: { ...ROUTE.org, sip_enabled: false } } }, 'ORG_NOT_ENTITLED'],
+    [
+      'a number whose agent was deleted',
+      { route: { ...ROUTE, number: { ...ROUTE.number, inbound: { agent_id: 'gone', options: DEFAULT_INBOUND_OPTIONS } } } },
+      'AGENT_UNAVAILABLE',
+    ],
     ['an offer without SRTP', { sdp: offerSdp({ profile: 'RTP/AVP', crypto: [] }) }, 'SRTP_REQUIRED'],
   ])('refuses %s', (_what, change, reason) => {
     expect(decide({ ...input, ...change })).toEqual({ ok: false, error: reason });

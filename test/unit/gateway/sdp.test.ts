@@ -12,11 +12,19 @@ function accepted(sdp: string): NegotiableOffer {
   return offer.value;
 }
 
-const RELAY = readRelaySdp(offerSdp({ payloads: '0 101', port: 30_000, crypto: [`1 ${SUITE} inline:${OTHER_KEY}`], extra: ['a=rtcp:30001'] }))!;
+const RELAY = readRelaySdp(
+  offerSdp({ payloads: '0 101', port: 30_000, crypto: [`1 ${SUITE} inline:${OTHER_KEY}`], extra: ['a=rtcp:30001'] }),
+)!;
 
 describe('readOffer', () => {
   it('[3264 §6] takes the first of PCMU and PCMA and telephone-event with its payload type', () => {
-    expect(accepted(offerSdp())).toMatchObject({ codec: { name: 'PCMU', payloadType: 0 }, telephoneEvent: 101, crypto: { tag: '1' }, port: 40_000, rtcpPort: 40_001 });
+    expect(accepted(offerSdp())).toMatchObject({
+      codec: { name: 'PCMU', payloadType: 0 },
+      telephoneEvent: 101,
+      crypto: { tag: '1' },
+      port: 40_000,
+      rtcpPort: 40_001,
+    });
     expect(accepted(offerSdp({ payloads: '9 8 0 96', rtpmap: ['9 G722/8000', '96 telephone-event/8000'] }))).toMatchObject({
       codec: { name: 'PCMA', payloadType: 8 },
       telephoneEvent: 96,
@@ -97,7 +105,12 @@ describe('chooseCrypto', () => {
 
 describe('what rtpengine and the carrier get', () => {
   it('hands rtpengine one line, one key, no more', () => {
-    const offer = accepted(offerSdp({ crypto: [`3 ${SUITE} inline:${KEY}|2^48`], extra: ['a=rtcp-mux', 'a=fingerprint:sha-256 AA', 'a=candidate:1 1 UDP 1 192.0.2.1 1 typ host'] }));
+    const offer = accepted(
+      offerSdp({
+        crypto: [`3 ${SUITE} inline:${KEY}|2^48`],
+        extra: ['a=rtcp-mux', 'a=fingerprint:sha-256 AA', 'a=candidate:1 1 UDP 1 192.0.2.1 1 typ host'],
+      }),
+    );
     expect(canonicalOffer(offer).split('\r\n')).toEqual([
       'v=0',
       'o=- 1 1 IN IP4 127.0.0.1',
@@ -167,7 +180,13 @@ describe('answerReoffer', () => {
   });
 
   it('keeps the codec of the call, and refuses to leave it', async () => {
-    expect(await answerReoffer(session, offerSdp({ payloads: '8 0 101' }), 'required', relay)).toMatchObject({ ok: true, value: { offer: { codec: { name: 'PCMU' } } } });
-    expect(await answerReoffer(session, offerSdp({ payloads: '8 101' }), 'required', relay)).toEqual({ ok: false, error: 'NO_COMMON_CODEC' });
+    expect(await answerReoffer(session, offerSdp({ payloads: '8 0 101' }), 'required', relay)).toMatchObject({
+      ok: true,
+      value: { offer: { codec: { name: 'PCMU' } } },
+    });
+    expect(await answerReoffer(session, offerSdp({ payloads: '8 101' }), 'required', relay)).toEqual({
+      ok: false,
+      error: 'NO_COMMON_CODEC',
+    });
   });
 });

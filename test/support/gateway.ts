@@ -1,0 +1,131 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readFile, rm } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { freePorts } from './ports.js';
+
+/** What `trunkline up` writes when everything answers. */
+export interface Ready {
+  readonly pid: number;
+  readonly sip: { readonly tls: string };
+  readonly http: string;
+  readonly api_key: string;
+  readonly org_id: string;
+  readonly phone_number: string;
+  readonly agent_id: string;
+  readonly ca_file: string;
+}
+
+const MAIN = resolve('dist/cli/main.js');
+// Each instance of one test run gets media ports of its own, below the range that the kernel hands out by itself.
+const MEDIA_BASE = 10_000 + 4_400 * (Number(process.env['VITEST_POOL_ID'] ?? '1') % 4);
+let mediaSlot = 0;
+
+/** The whole product as its user starts it: `trunkline up` from dist/, on free ports, in a directory of its own. */
+export class RunningGateway {
+  #child: ChildProcess | undefined;
+  #output = '';
+  ready!: Ready;
+  ca = '';
+
+  private constructor(
+    readonly directory: string,
+    readonly environment: Readonly<Record<string, string>>,
+  ) {}
+
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<RunningGateway> {
+    const directory = mkdtempSync(join(tmpdir(), 'trunkline-test-'));
+    const [sip, http, redis, control, ng] = await freePorts(5);
+    const media = MEDIA_BASE + 1_100 * (mediaSlot++ % 4);
+    const gateway = new RunningGateway(directory, {
+      TRUNKLINE_DATA_DIR: join(directory, 'data'),
+      TRUNKLINE_SIP_TLS_PORT: String(sip),
+      TRUNKLINE_HTTP_PORT: String(http),
+      TRUNKLINE_REDIS_PORT: String(redis),
+      TRUNKLINE_DRACHTIO_PORT: String(control),
+      TRUNKLINE_RTPENGINE_NG_PORT: String(ng),
+      TRUNKLINE_RTPENGINE_PORT_MIN: String(media),
+      TRUNKLINE_RTPENGINE_PORT_MAX: String(media + 999),
+      TRUNKLINE_MEDIA_PORT_MIN: String(media + 1_000),
+      TRUNKLINE_MEDIA_PORT_MAX: String(media + 1_099),
+      ...settings,
+    });
+    await gateway.up();
+    return gateway;
+  }
+
+  get dataDir(): string {
+    return join(this.directory, 'data');
+  }
+
+  get sipPort(): number {
+    return Number(this.ready.sip.tls.split(':')[1]);
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+
+  /** Starts (again) with everything it had. */
+  async up(): Promise<void> {
+    this.#output = '';
+    const child = spawn(process.execPath, [MAIN, 'up'], {
+      env: { ...process.env, ...this.environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    await new Promise<void>((resolve_, reject) => {
+      const read = (chunk: Buffer): void => {
+        this.#output += chunk.toString();
+        if (this.#output.includes('Trunkline is ready.')) resolve_();
+      };
+      child.stdout.on('data', read);
+      child.stderr.on('data', read);
+      child.once('exit', (code) => reject(new Error(`trunkline up ended with ${String(code)}:\n${this.#output}`)));
+    });
+    this.ready = JSON.parse(await readFile(join(this.dataDir, 'ready.json'), 'utf8')) as Ready;
+    this.ca = await readFile(this.ready.ca_file, 'utf8');
+  }
+
+  /** SIGTERM; resolves with the exit code. */
+  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null) return Promise.resolve(child?.exitCode ?? null);
+    return new Promise((resolve_) => {
+      child.once('exit', (code) => resolve_(code));
+      child.kill(signal);
+    });
+  }
+
+  /** Stops it and removes its directory. */
+  async destroy(): Promise<void> {
+    await this.stop();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  /** A command of the CLI with this instance's settings. */
+  async cli(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+    const child = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...this.environment } });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    const code = await new Promise<number | null>((resolve_) => child.once('close', resolve_));
+    return { code, stdout, stderr };
+  }
+
+  /** A request to the control API with the demo key. */
+  async api(method: 'GET' | 'POST', path: string, body?: object): Promise<{ status: number; json: Record<string, unknown> }> {
+    const response = await fetch(`${this.ready.http}${path}`, {
+      method,
+      headers: { authorization: this.ready.api_key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, json: (await response.json()) as Record<string, unknown> };
+  }
+
+  async log(name: string): Promise<string> {
+    return readFile(join(this.dataDir, 'logs', `${name}.log`), 'utf8');
+  }
+}

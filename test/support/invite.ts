@@ -1,0 +1,93 @@
+import type { SipPeer, WireMessage } from './sip-peer.js';
+
+let serial = 0;
+
+/** One call's worth of hand-made SIP on a peer's connection. */
+export class HandMadeCall {
+  readonly callId: string;
+  readonly #tag: string;
+  readonly #branch: string;
+  readonly #number: string;
+  #cseq = 1;
+
+  constructor(
+    private readonly peer: SipPeer,
+    number: string,
+  ) {
+    serial += 1;
+    this.callId = `hand-${String(process.pid)}-${String(serial)}@carrier`;
+    this.#tag = `t${String(serial)}`;
+    this.#branch = `z9hG4bKhand${String(process.pid)}x${String(serial)}`;
+    this.#number = number;
+  }
+
+  #lines(method: string, cseqMethod: string, cseq: number, branch: string, to: string): string[] {
+    return [
+      `${method} ${this.#uri} SIP/2.0`,
+      `Via: SIP/2.0/TLS 127.0.0.1:${String(this.peer.localPort)};branch=${branch};rport`,
+      'Max-Forwards: 70',
+      `From: "Carrier" <sip:+15550100999@carrier>;tag=${this.#tag}`,
+      `To: ${to}`,
+      `Call-ID: ${this.callId}`,
+      `CSeq: ${String(cseq)} ${cseqMethod}`,
+    ];
+  }
+
+  get #uri(): string {
+    return this.#number.includes(':') ? this.#number : `sip:${this.#number}@127.0.0.1`;
+  }
+
+  get #to(): string {
+    return `<${this.#uri}>`;
+  }
+
+  get #contact(): string {
+    return `Contact: <sip:carrier@127.0.0.1:${String(this.peer.localPort)};transport=tls>`;
+  }
+
+  invite(sdp: string, extra: readonly string[] = [], contact: string | null = this.#contact): void {
+    const type = sdp === '' || extra.some((line) => /^content-type/i.test(line)) ? [] : ['Content-Type: application/sdp'];
+    this.peer.send(
+      [...this.#lines('INVITE', 'INVITE', 1, this.#branch, this.#to), ...(contact === null ? [] : [contact]), ...type, ...extra],
+      sdp,
+    );
+  }
+
+  cancel(): void {
+    this.peer.send(this.#lines('CANCEL', 'CANCEL', 1, this.#branch, this.#to));
+  }
+
+  /** The final answer to the INVITE; a refusal is acknowledged. */
+  async final(withinMs?: number): Promise<WireMessage> {
+    const answer = await this.peer.next(
+      `final answer of ${this.callId}`,
+      (message) => message.status >= 200 && message.header('Call-ID') === this.callId && message.header('CSeq') === '1 INVITE',
+      withinMs,
+    );
+    if (answer.status >= 300) this.peer.send(this.#lines('ACK', 'ACK', 1, this.#branch, answer.header('To') ?? ''));
+    return answer;
+  }
+
+  ack(answer: WireMessage): void {
+    const number = Number((answer.header('CSeq') ?? '1').split(' ')[0]);
+    this.peer.send(this.#lines('ACK', 'ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? ''));
+  }
+
+  /** Sends a request in the dialog and resolves with its final answer. */
+  async request(method: string, answer: WireMessage, body = '', extra: readonly string[] = []): Promise<WireMessage> {
+    this.#cseq += 1;
+    const cseq = this.#cseq;
+    const lines = this.#lines(method, method, cseq, `${this.#branch}r${String(cseq)}`, answer.header('To') ?? '');
+    this.peer.send([...lines, this.#contact, ...(body === '' ? [] : ['Content-Type: application/sdp']), ...extra], body);
+    return this.peer.next(
+      `answer to ${method}`,
+      (message) =>
+        message.status >= 200 && message.header('Call-ID') === this.callId && message.header('CSeq') === `${String(cseq)} ${method}`,
+    );
+  }
+}
+
+/** Answers a request that came from the gateway with 200. */
+export function answerOk(peer: SipPeer, request: WireMessage): void {
+  peer.send(['SIP/2.0 200 OK', ...['Via', 'From', 'To', 'Call-ID', 'CSeq'].map((name) => `${name}: ${request.header(name) ?? ''}`)]);
+}
