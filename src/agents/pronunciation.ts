@@ -5,7 +5,7 @@ export type PronunciationRule = Pick<PronunciationEntry, 'word' | 'pronunciation
   Partial<Pick<PronunciationEntry, 'case_sensitive' | 'spaced'>>;
 
 const MAX_RULES = 500;
-const REGEXP_SYNTAX = /[\\^$.*+?()[\]{}|/-]/g;
+const REGEXP_SYNTAX = /[\\^$.*+?()[\]{}|/]/g;
 
 /**
  * The text with every word of the guide replaced by its pronunciation. `spaced`: only where the word stands alone, with no letter or
