@@ -133,7 +133,7 @@ function cryptoValues(sdp: string): string[][] {
 
 /** sdp-transform reads a single payload type as a number, whatever its types say. */
 function payloadsOf(line: MediaLine): string {
-  return String(line.payloads as string | number | undefined);
+  return String(line.payloads);
 }
 
 /** PCMU or PCMA, the preferred one or whichever the offer lists first. Static payload types need no rtpmap (RFC 3551). */
