@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { encodeFrame, FrameDecoder } from './frame.js';
@@ -15,6 +16,9 @@ export interface AppConnectionListener {
   onGone(connection: AppConnection): void;
 }
 
+/** What is used of the socket. */
+export type ControlSocket = Duplex & Pick<Socket, 'setNoDelay' | 'setKeepAlive' | 'destroySoon' | 'remoteAddress' | 'remotePort'>;
+
 /** One application on the control port. */
 export class AppConnection {
   isAuthenticated = false;
@@ -24,7 +28,7 @@ export class AppConnection {
   #isOpen = true;
 
   constructor(
-    private readonly socket: Socket,
+    private readonly socket: ControlSocket,
     private readonly limits: AppLimits,
     private readonly listener: AppConnectionListener,
     private readonly log: Log,

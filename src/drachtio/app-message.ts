@@ -65,24 +65,29 @@ function readLine(line: string): Header[] {
 export function arrangeHeaders(headers: readonly Header[], body: string, hostPort: string, drop: ReadonlySet<string>): Header[] {
   const known: Header[] = [];
   const custom: Header[] = [];
+  const identity: Header[] = [];
   let contentType: Header | undefined = body.startsWith('v=0') ? header('Content-Type', 'application/sdp') : undefined;
   for (const item of headers) {
     if (drop.has(item.id)) continue;
     if (item.id === 'content-type') contentType = item;
     else if (WELL_KNOWN.has(item.id)) known.push(named(item, hostPort));
+    else if (item.id === IDENTITY) identity.push(named(item, hostPort));
     else custom.push(named(item, hostPort));
   }
   if (body !== '' && contentType !== undefined) known.push(contentType);
-  return [...known, header('Content-Length', String(body.length)), ...custom];
+  return [...known, header('Content-Length', String(body.length)), ...custom, ...identity];
 }
 
-const NAMES_US = new Set(['from', 'to', 'contact', 'p-asserted-identity']);
+/** Stands last, as drachtio-server writes it. */
+const IDENTITY = 'p-asserted-identity';
+const NAMES_US = new Set(['from', 'to', 'contact', IDENTITY]);
 
 function named(item: Header, hostPort: string): Header {
   if (!NAMES_US.has(item.id)) return item;
   const value = item.value.replace(LOCALHOST, `@${hostPort}`);
   if (item.id !== 'contact' || value.includes('<'))
     return value === item.value ? item : { ...item, value, line: `${item.line.split(':')[0] ?? ''}: ${value}` };
-  // A Contact goes out in angle brackets: its URI's parameters would read as the header's otherwise.
-  return header('Contact', `<${value}>`);
+  // RFC 3261 §20.10: without angle brackets every parameter is the header's.
+  const semicolon = value.indexOf(';');
+  return header('Contact', semicolon < 0 ? `<${value}>` : `<${value.slice(0, semicolon)}>${value.slice(semicolon)}`);
 }

@@ -206,7 +206,7 @@ export class Broker implements UserAgentListener {
     const sent = known === undefined ? undefined : this.userAgent.cancel(known.request, extra);
     if (sent === undefined) return app.answer(id, 'NOK', `unable to cancel unknown transaction id: ${transactionId}`);
     app.payload(
-      formatRequestSent(newUuid(), id, { peer: peerOf(sent.flow), time: this.#time(), transactionId: newUuid(), text: sent.text }),
+      formatRequestSent(newUuid(), id, { peer: sentTo(sent.flow), time: this.#time(), transactionId: newUuid(), text: sent.text }),
     );
   }
 
@@ -237,7 +237,7 @@ export class Broker implements UserAgentListener {
       this.#outgoing.set(transactionId, { request: sent, app });
       this.#byOutgoing.set(sent, { transactionId, app });
     }
-    app.payload(formatRequestSent(newUuid(), id, { peer: peerOf(sent.flow), time: this.#time(), transactionId, text: sent.text }));
+    app.payload(formatRequestSent(newUuid(), id, { peer: sentTo(sent.flow), time: this.#time(), transactionId, text: sent.text }));
   }
 
   // ---- from the user agent
@@ -417,6 +417,11 @@ export class Broker implements UserAgentListener {
 
 function peerOf(flow: Flow): FramePeer {
   return { protocol: flow.transport.toLowerCase(), address: flow.remote.address, port: flow.remote.port };
+}
+
+/** What the echo of a request of ours names: the remote end of a connection, the local one of UDP. */
+function sentTo(flow: Flow): FramePeer {
+  return flow.reliable ? peerOf(flow) : { protocol: flow.transport.toLowerCase(), ...flow.local };
 }
 
 /** The dialog id of the protocol: Call-ID and the From tag of the INVITE, whoever sent it. */
