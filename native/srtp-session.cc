@@ -85,6 +85,16 @@ bool IsRtp(const uint8_t* packet, int size) {
   return header <= size;
 }
 
+// The memory and the number of elements of a typed array of this very type; false for anything else.
+template <typename Element>
+bool GetTypedArray(napi_env env, napi_value value, napi_typedarray_type type, Element** data, size_t* length) {
+  napi_typedarray_type actual;
+  void* memory = nullptr;
+  if (napi_get_typedarray_info(env, value, &actual, length, &memory, nullptr, nullptr) != napi_ok || actual != type) return false;
+  *data = static_cast<Element*>(memory);
+  return true;
+}
+
 class SrtpSession : public Napi::ObjectWrap<SrtpSession> {
  public:
   static void Register(Napi::Env env, Napi::Object exports) {
@@ -129,13 +139,18 @@ class SrtpSession : public Napi::ObjectWrap<SrtpSession> {
   // transform(operation: number, buffer: Uint8Array, table: Int32Array): number of packets that failed
   Napi::Value Transform(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
-    if (info.Length() < 3 || !info[0].IsNumber() || !info[1].IsTypedArray() || !info[2].IsTypedArray() ||
-        info[1].As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array ||
-        info[2].As<Napi::TypedArray>().TypedArrayType() != napi_int32_array) {
+    // The plain C interface: each question to a Napi::TypedArray would be a call into the engine of its own.
+    uint32_t operation = 0;
+    uint8_t* bytes = nullptr;
+    int32_t* entries = nullptr;
+    size_t size = 0;
+    size_t entry_count = 0;
+    if (info.Length() < 3 || napi_get_value_uint32(env, info[0], &operation) != napi_ok ||
+        !GetTypedArray(env, info[1], napi_uint8_array, &bytes, &size) ||
+        !GetTypedArray(env, info[2], napi_int32_array, &entries, &entry_count)) {
       Napi::TypeError::New(env, "expected an operation, a Uint8Array and an Int32Array").ThrowAsJavaScriptException();
       return env.Undefined();
     }
-    const uint32_t operation = info[0].As<Napi::Number>().Uint32Value();
     if (operation > static_cast<uint32_t>(Operation::kUnprotectRtcp)) {
       Napi::RangeError::New(env, "no such operation").ThrowAsJavaScriptException();
       return env.Undefined();
@@ -144,17 +159,12 @@ class SrtpSession : public Napi::ObjectWrap<SrtpSession> {
       Napi::Error::New(env, "the session is closed").ThrowAsJavaScriptException();
       return env.Undefined();
     }
-    Napi::Uint8Array buffer = info[1].As<Napi::Uint8Array>();
-    Napi::Int32Array table = info[2].As<Napi::Int32Array>();
-    uint8_t* const bytes = buffer.Data();
-    int32_t* const entries = table.Data();
-    const int64_t size = static_cast<int64_t>(buffer.ByteLength());
-    const size_t packets = table.ElementLength() / 3;
+    const size_t packets = entry_count / 3;
 
     int32_t failures = 0;
     for (size_t i = 0; i < packets; i += 1) {
       int32_t* const entry = entries + 3 * i;
-      entry[1] = TransformOne(static_cast<Operation>(operation), bytes, size, entry[0], entry[1], entry[2]);
+      entry[1] = TransformOne(static_cast<Operation>(operation), bytes, static_cast<int64_t>(size), entry[0], entry[1], entry[2]);
       if (entry[1] < 0) failures += 1;
     }
     return Napi::Number::New(env, failures);
