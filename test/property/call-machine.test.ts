@@ -30,9 +30,15 @@ const EVENTS: readonly CallEvent[] = [
 ];
 
 // The usual way is drawn more often, so that schedules get beyond the look-up.
-const schedule = fc.array(fc.oneof({ weight: 1, arbitrary: fc.constantFrom(...EVENTS) }, { weight: 2, arbitrary: fc.constantFrom(...EVENTS.slice(0, 6), EVENTS[12]!) }), {
-  maxLength: 25,
-});
+const schedule = fc.array(
+  fc.oneof(
+    { weight: 1, arbitrary: fc.constantFrom(...EVENTS) },
+    { weight: 2, arbitrary: fc.constantFrom(...EVENTS.slice(0, 6), EVENTS[12]!) },
+  ),
+  {
+    maxLength: 25,
+  },
+);
 
 describe('the call machine under any order of events', () => {
   it('finishes once, answers the INVITE at most once, sends BYE only after the ACK', () => {
@@ -55,7 +61,8 @@ describe('the call machine under any order of events', () => {
         expect(effects.at(-1)?.do).toBe('finish');
         expect(count('answer') + count('refuse')).toBeLessThanOrEqual(1);
         expect(count('bye')).toBeLessThanOrEqual(1);
-        if (count('ring') > 0) expect(effects.findIndex((e) => e.do === 'ring')).toBeGreaterThan(effects.findIndex((e) => e.do === 'offer-relay'));
+        if (count('ring') > 0)
+          expect(effects.findIndex((e) => e.do === 'ring')).toBeGreaterThan(effects.findIndex((e) => e.do === 'offer-relay'));
       }),
       { numRuns: 5_000 },
     );

@@ -23,7 +23,8 @@ function other(events: readonly NonInviteClientEvent[], context = UDP) {
   return { name: state.name, effects };
 }
 
-const delays = (effects: readonly unknown[]): unknown[] => (effects as { do: string; delayMs?: number }[]).filter((e) => e.do === 'start').map((e) => e.delayMs);
+const delays = (effects: readonly unknown[]): unknown[] =>
+  (effects as { do: string; delayMs?: number }[]).filter((e) => e.do === 'start').map((e) => e.delayMs);
 
 describe('INVITE client transaction', () => {
   it('[3261 §17.1.1.2] Calling: timer A doubles without bound, timer B ends it; no timer A on reliable transports', () => {
@@ -35,7 +36,10 @@ describe('INVITE client transaction', () => {
     expect(delays(invite([START, timer('A')]).effects)).toEqual([1_000]);
     expect(delays(invite([START, timer('A'), timer('A'), timer('A'), timer('A'), timer('A')]).effects)).toEqual([16_000]);
     expect(delays(invite([START], TLS).effects)).toEqual([32_000]);
-    expect(invite([START, timer('B')])).toEqual({ name: 'Terminated', effects: [{ do: 'stop', timer: 'A' }, { do: 'tell', user: 'timeout' }, { do: 'terminate' }] });
+    expect(invite([START, timer('B')])).toEqual({
+      name: 'Terminated',
+      effects: [{ do: 'stop', timer: 'A' }, { do: 'tell', user: 'timeout' }, { do: 'terminate' }],
+    });
   });
 
   it('[3261 §17.1.1.2] Proceeding: stops retransmitting, passes every provisional answer', () => {
@@ -77,7 +81,10 @@ describe('non-INVITE client transaction', () => {
     expect(delays(other([START, timer('E'), timer('E'), timer('E'), timer('E')]).effects)).toEqual([4_000]);
     expect(delays(other([START, response(100), timer('E')]).effects)).toEqual([4_000]);
     for (const before of [[START], [START, response(100)]]) {
-      expect(other([...before, timer('F')])).toEqual({ name: 'Terminated', effects: [{ do: 'stop', timer: 'E' }, { do: 'tell', user: 'timeout' }, { do: 'terminate' }] });
+      expect(other([...before, timer('F')])).toEqual({
+        name: 'Terminated',
+        effects: [{ do: 'stop', timer: 'E' }, { do: 'tell', user: 'timeout' }, { do: 'terminate' }],
+      });
     }
     expect(delays(other([START], TLS).effects)).toEqual([32_000]);
   });

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { INVITE_SERVER_START, stepInviteServer, type InviteServerEvent, type InviteServerState } from '../../../src/sip/transaction/invite-server.js';
+import {
+  INVITE_SERVER_START,
+  stepInviteServer,
+  type InviteServerEvent,
+  type InviteServerState,
+} from '../../../src/sip/transaction/invite-server.js';
 import {
   NON_INVITE_SERVER_START,
   stepNonInviteServer,
@@ -30,7 +35,10 @@ function other(events: readonly NonInviteServerEvent[], context = UDP) {
 describe('INVITE server transaction', () => {
   it('[3261 §17.2.1] Proceeding: sends provisional answers and repeats the last one', () => {
     expect(invite([respond(100)])).toMatchObject({ name: 'Proceeding', effects: [{ do: 'send', text: '<100>' }] });
-    expect(invite([respond(100), respond(180), { type: 'invite' }])).toMatchObject({ name: 'Proceeding', effects: [{ do: 'send', text: '<180>' }] });
+    expect(invite([respond(100), respond(180), { type: 'invite' }])).toMatchObject({
+      name: 'Proceeding',
+      effects: [{ do: 'send', text: '<180>' }],
+    });
     expect(invite([{ type: 'invite' }])).toMatchObject({ effects: [] });
   });
 
@@ -112,7 +120,17 @@ describe('INVITE server transaction', () => {
   });
 
   it('does nothing more once terminated', () => {
-    const events = [respond(200), respond(486), { type: 'invite' }, { type: 'ack' }, timer('G'), timer('H'), timer('I'), timer('L'), { type: 'transport-error' }] as const;
+    const events = [
+      respond(200),
+      respond(486),
+      { type: 'invite' },
+      { type: 'ack' },
+      timer('G'),
+      timer('H'),
+      timer('I'),
+      timer('L'),
+      { type: 'transport-error' },
+    ] as const;
     for (const event of events) {
       const { effects } = invite([respond(486), timer('H'), event]);
       expect([event, effects]).toEqual([event, []]);
@@ -141,7 +159,10 @@ describe('non-INVITE server transaction', () => {
   });
 
   it('[3261 §17.2.4] tells the user of a transport error, once', () => {
-    expect(other([{ type: 'transport-error' }])).toEqual({ name: 'Terminated', effects: [{ do: 'tell', user: 'transport-error' }, { do: 'terminate' }] });
+    expect(other([{ type: 'transport-error' }])).toEqual({
+      name: 'Terminated',
+      effects: [{ do: 'tell', user: 'transport-error' }, { do: 'terminate' }],
+    });
     expect(other([{ type: 'transport-error' }, { type: 'transport-error' }]).effects).toEqual([]);
   });
 });

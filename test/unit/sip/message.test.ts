@@ -41,7 +41,12 @@ describe('messages', () => {
     const core = readCoreHeaders(message);
     expect(core).toMatchObject({
       ok: true,
-      value: { callId: '3848276298220188511@atlanta.example.com', fromTag: '9fxced76sl', toTag: undefined, cseq: { number: 1, method: 'INVITE' } },
+      value: {
+        callId: '3848276298220188511@atlanta.example.com',
+        fromTag: '9fxced76sl',
+        toTag: undefined,
+        cseq: { number: 1, method: 'INVITE' },
+      },
     });
   });
 
@@ -110,22 +115,30 @@ describe('header values', () => {
 
   it.each([
     ['sip:alice@atlanta.com', { user: 'alice', host: 'atlanta.com', port: null }],
-    ['sips:+1-212;phone-context=x@[2001:DB8::1]:5061;transport=tls?a=b', { user: '+1-212;phone-context=x', host: '2001:db8::1', port: 5061, headers: 'a=b' }],
+    [
+      'sips:+1-212;phone-context=x@[2001:DB8::1]:5061;transport=tls?a=b',
+      { user: '+1-212;phone-context=x', host: '2001:db8::1', port: 5061, headers: 'a=b' },
+    ],
     ['sip:atlanta.com', { user: null, host: 'atlanta.com' }],
     ['sip:a:secret@h', { user: 'a', password: 'secret', host: 'h' }],
   ])('[3261 §19.1] reads %s', (text, expected) => {
     expect(parseSipUri(text)).toMatchObject(expected);
   });
 
-  it.each(['sip:', 'sip:@h', 'sip:a@', 'sip:a@h:0', 'sip:a@h:99999', 'sip:a b@h', 'http://h', 'sip:a@[::1', 'sip:a@h:x'])('refuses the URI %j', (text) => {
-    expect(parseSipUri(text)).toBeUndefined();
-  });
+  it.each(['sip:', 'sip:@h', 'sip:a@', 'sip:a@h:0', 'sip:a@h:99999', 'sip:a b@h', 'http://h', 'sip:a@[::1', 'sip:a@h:x'])(
+    'refuses the URI %j',
+    (text) => {
+      expect(parseSipUri(text)).toBeUndefined();
+    },
+  );
 
   it('[3261 §18.2.1] [3581 §4] notes received and rport, only where they are due', () => {
     const stamp = (text: string): string => stampVia(text, parseVia(text)!, { address: '192.0.2.9', port: 4_000 });
     expect(stamp('SIP/2.0/TLS 192.0.2.9;branch=z9hG4bK1')).toBe('SIP/2.0/TLS 192.0.2.9;branch=z9hG4bK1');
     expect(stamp('SIP/2.0/TLS host;branch=z9hG4bK1')).toBe('SIP/2.0/TLS host;branch=z9hG4bK1;received=192.0.2.9');
-    expect(stamp('SIP/2.0/UDP 192.0.2.9;rport;branch=z9hG4bK1')).toBe('SIP/2.0/UDP 192.0.2.9;rport=4000;branch=z9hG4bK1;received=192.0.2.9');
+    expect(stamp('SIP/2.0/UDP 192.0.2.9;rport;branch=z9hG4bK1')).toBe(
+      'SIP/2.0/UDP 192.0.2.9;rport=4000;branch=z9hG4bK1;received=192.0.2.9',
+    );
     expect(stamp('SIP/2.0/UDP 192.0.2.9;rport=1;branch=z9hG4bK1')).toBe('SIP/2.0/UDP 192.0.2.9;rport=1;branch=z9hG4bK1');
   });
 });
