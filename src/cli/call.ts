@@ -49,7 +49,9 @@ export function callCommand(config: () => Config): Command {
         },
         systemClock,
       );
-      console.log(flags.json === true ? JSON.stringify(report, null, 2) : formatReport(report));
+      // `npm run call --json`, without `--` before it, ends up in npm's own environment.
+      const isJson = flags.json === true || process.env['npm_config_json'] === 'true';
+      console.log(isJson ? JSON.stringify(report, null, 2) : formatReport(report));
       if (!report.ok) process.exitCode = 1;
     });
 }

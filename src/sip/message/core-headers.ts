@@ -24,7 +24,7 @@ export function readCoreHeaders(message: SipMessage): Result<CoreHeaders, string
   if (topVia === undefined) return err('Bad Via Header');
   const callId = getHeader(message, 'call-id');
   if (callId === undefined || callId === '') return err('Missing Call-ID Header');
-  if (/\s/.test(callId)) return err('Bad Call-ID Header');
+  if (!CALL_ID.test(callId)) return err('Bad Call-ID Header');
   const cseq = parseCSeq(getHeader(message, 'cseq'));
   if (cseq === undefined) return err('Bad CSeq Header');
   if (message.kind === 'request' && cseq.method !== message.method) return err('CSeq Method Mismatch');
@@ -32,12 +32,16 @@ export function readCoreHeaders(message: SipMessage): Result<CoreHeaders, string
   const to = getHeader(message, 'to');
   if (from === undefined) return err('Missing From Header');
   if (to === undefined) return err('Missing To Header');
-  const fromAddr = parseNameAddr(from);
-  const toAddr = parseNameAddr(to);
-  if (fromAddr === undefined) return err('Bad From Header');
-  if (toAddr === undefined) return err('Bad To Header');
-  return ok({ topVia, callId, cseq, from, fromTag: nonEmpty(fromAddr.params.get('tag')), to, toTag: nonEmpty(toAddr.params.get('tag')) });
+  const fromTag = readTag(from);
+  const toTag = readTag(to);
+  if (!fromTag.ok) return err('Bad From Header');
+  if (!toTag.ok) return err('Bad To Header');
+  return ok({ topVia, callId, cseq, from, fromTag: fromTag.value, to, toTag: toTag.value });
 }
+
+// RFC 3261 §25.1: word [ "@" word ]. What is outside of it (`|` above all) would break the lines that carry it on.
+const CALL_ID = /^[\w.!%*+`'~()<>:\\"/[\]?{}@-]+$/;
+const TAG = /^[\w.!%*+`'~-]+$/;
 
 const SINGLE = new Set(['call-id', 'cseq', 'from', 'to', 'max-forwards', 'content-length']);
 
@@ -52,8 +56,12 @@ function countOnce(message: SipMessage): string | null {
   return null;
 }
 
-function nonEmpty(text: string | undefined): string | undefined {
-  return text === '' ? undefined : text;
+/** The tag of a From or To; `undefined` when it has none. */
+function readTag(value: string): Result<string | undefined, 'unreadable'> {
+  const address = parseNameAddr(value);
+  const tag = address?.params.get('tag') ?? '';
+  if (address === undefined || (tag !== '' && !TAG.test(tag))) return err('unreadable');
+  return ok(tag === '' ? undefined : tag);
 }
 
 /** RFC 3261 §8.1.1.5: the number is below 2^31. */

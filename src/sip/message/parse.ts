@@ -33,27 +33,31 @@ export function parseMessage(text: string, limits: MessageLimits): Result<SipMes
   const start = parseStartLine(text.slice(0, lineEnd));
   if (!start.ok) return start;
   const headers: Header[] = [];
+  const { isSupportedVersion } = start.value;
   const problem = lineEnd === headEnd ? null : readHeaders(text, lineEnd + 2, headEnd, limits, headers);
-  const message: SipMessage = { ...start.value, headers, body };
+  const message: SipMessage = { ...start.value.line, headers, body };
+  if (!isSupportedVersion) return err({ status: 505, reason: 'Version Not Supported', partial: message });
   if (problem !== null) return err({ ...problem, partial: message });
   if (body.length > limits.maxBodyBytes) return err({ status: 413, reason: 'Request Entity Too Large', partial: message });
   return ok(message);
 }
 
-type Start = { kind: 'request'; method: string; uri: string } | { kind: 'response'; status: number; reason: string };
+interface Start {
+  readonly line: { kind: 'request'; method: string; uri: string } | { kind: 'response'; status: number; reason: string };
+  /** A request of another version is answered 505, with the headers that an answer copies. */
+  readonly isSupportedVersion: boolean;
+}
 
 function parseStartLine(line: string): Result<Start, ParseError> {
   const status = STATUS_LINE.exec(line);
-  if (status !== null) return ok({ kind: 'response', status: Number(status[1]), reason: status[2] ?? '' });
+  if (status !== null)
+    return ok({ line: { kind: 'response', status: Number(status[1]), reason: status[2] ?? '' }, isSupportedVersion: true });
   const request = REQUEST_LINE.exec(line);
   if (request === null) {
     return err({ status: 400, reason: 'Bad Request-Line', partial: null });
   }
   const [, method = '', uri = '', , major, minor] = request;
-  if (major !== '2' || minor !== '0') {
-    return err({ status: 505, reason: 'Version Not Supported', partial: { kind: 'request', method, uri, headers: [], body: '' } });
-  }
-  return ok({ kind: 'request', method, uri });
+  return ok({ line: { kind: 'request', method, uri }, isSupportedVersion: major === '2' && minor === '0' });
 }
 
 type HeaderProblem = Pick<ParseError, 'status' | 'reason'>;

@@ -68,6 +68,12 @@ describe('messages', () => {
     expect(parseMessage(text, LIMITS)).toMatchObject({ ok: false, error: { status } });
   });
 
+  it('keeps the headers of a request of another version, so that it can be answered', () => {
+    expect(parseMessage('INVITE sip:a@b SIP/7.0\r\nVia: x\r\n\r\n', LIMITS)).toMatchObject({
+      error: { partial: { headers: [{ id: 'via' }] } },
+    });
+  });
+
   it.each([
     ['Via', 'Missing Via Header'],
     ['From', 'Missing From Header'],
@@ -89,6 +95,19 @@ describe('messages', () => {
       `OPTIONS sip:c@d SIP/2.0\r\nVia: SIP/2.0/TLS a;branch=z9hG4bK1\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: x\r\n${cseq}\r\n\r\n`,
     );
     expect(readCoreHeaders(message)).toEqual({ ok: false, error: reason });
+  });
+});
+
+describe('what would break the lines that carry it on', () => {
+  it.each([
+    ['Call-ID: a|b', 'Bad Call-ID Header'],
+    ['From: <sip:a@b>;tag=a|b', 'Bad From Header'],
+    ['To: <sip:a@b>;tag=a|b', 'Bad To Header'],
+  ])('[3261 §25.1] refuses %j', (line, error) => {
+    const name = line.split(':')[0] ?? '';
+    const headers = ['Via: SIP/2.0/TLS a;branch=z9hG4bK1', 'From: <sip:a@b>;tag=1', 'To: <sip:c@d>', 'Call-ID: x@y', 'CSeq: 1 OPTIONS'];
+    const lines = headers.map((header) => (header.startsWith(name) ? line : header));
+    expect(readCoreHeaders(parsed(`OPTIONS sip:c@d SIP/2.0\r\n${lines.join('\r\n')}\r\n\r\n`))).toEqual({ ok: false, error });
   });
 });
 
