@@ -43,11 +43,11 @@ export function readReceived(name: string): string[] {
 export class Bench {
   readonly toApp: string[] = [];
   readonly toCaller: string[] = [];
-  readonly #clock = new VirtualClock();
+  readonly clock = new VirtualClock();
   readonly #stack: SipStack;
   readonly #broker: Broker;
   readonly #socket: Duplex;
-  readonly #flow: Flow;
+  readonly #flow: Flow & { isOpen: boolean };
 
   constructor(transport: TransportName, remotePort: number) {
     const own = (name: TransportName): Endpoint => ({ address: '127.0.0.1', port: name === 'TLS' ? 25_061 : 25_060 });
@@ -61,10 +61,10 @@ export class Bench {
       close: () => undefined,
     };
     const limits = { maxHeaders: 100, maxHeaderBytes: 8_000, maxBodyBytes: 65_536, maxTransactions: 100 };
-    this.#stack = new SipStack({ clock: this.#clock, timers: DEFAULT_TIMERS, limits, log: silentLog });
+    this.#stack = new SipStack({ clock: this.clock, timers: DEFAULT_TIMERS, limits, log: silentLog });
     const userAgent = new UserAgent(this.#stack, { open: () => this.#flow, advertised: own });
     this.#broker = new Broker(userAgent, {
-      clock: this.#clock,
+      clock: this.clock,
       log: silentLog,
       timers: this.#stack.timers,
       advertised: own,
@@ -82,6 +82,28 @@ export class Bench {
   /** A message from the caller. */
   fromCaller(text: string): void {
     this.#stack.onMessage(this.#flow, text);
+  }
+
+  /** The caller's connection is gone. */
+  dropCaller(): void {
+    this.#flow.isOpen = false;
+    this.#stack.onClose(this.#flow);
+  }
+
+  /** The application is gone. */
+  dropApp(): void {
+    this.#socket.destroy();
+  }
+
+  /** Everything that could be left behind. */
+  get left(): { pending: number; calls: number; outgoing: number; transactions: number; timers: number } {
+    return { ...this.#broker.counts, transactions: this.#stack.transactionCount, timers: this.#stack.timers.size };
+  }
+
+  /** Time passes; everything that falls due happens. */
+  async pass(ms: number): Promise<void> {
+    this.clock.advance(ms);
+    await this.settle();
   }
 
   /** Lets everything of this turn of the event loop happen. */
