@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { MinHeap } from '../../../src/lib/min-heap.js';
+import { TimerQueue } from '../../../src/lib/timer-queue.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+describe('MinHeap', () => {
+  it('gives back what was not removed, in order of keys', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.integer(), fc.boolean())), (items) => {
+        const heap = new MinHeap<number>();
+        const entries = items.map(([key]) => heap.push(key, key));
+        items.forEach(([, isRemoved], index) => {
+          if (isRemoved) heap.remove(entries[index]!);
+        });
+        // Removing twice does nothing.
+        items.forEach(([, isRemoved], index) => {
+          if (isRemoved) heap.remove(entries[index]!);
+        });
+        const out: number[] = [];
+        for (let entry = heap.pop(); entry !== undefined; entry = heap.pop()) out.push(entry.value);
+        expect(out).toEqual(items.flatMap(([key, isRemoved]) => (isRemoved ? [] : [key])).sort((a, b) => a - b));
+      }),
+    );
+  });
+});
+
+describe('TimerQueue', () => {
+  it('fires each timer at its time, whatever the order in which they were started', () => {
+    const clock = new VirtualClock();
+    const queue = new TimerQueue(clock);
+    const fired: [number, number][] = [];
+    for (const delay of [50, 10, 30, 10]) queue.start(delay, () => fired.push([delay, clock.nowMs()]));
+    clock.advance(100);
+    expect(fired.map(([delay]) => delay)).toEqual([10, 10, 30, 50]);
+    for (const [delay, at] of fired) expect(Math.abs(at - delay)).toBeLessThanOrEqual(1);
+  });
+
+  it('does not fire what was stopped, and leaves no real timer when nothing is left', () => {
+    const clock = new VirtualClock();
+    const queue = new TimerQueue(clock);
+    const timer = queue.start(10, () => expect.unreachable());
+    queue.stop(timer);
+    queue.stop(timer);
+    expect([queue.size, clock.pendingTimers]).toEqual([0, 0]);
+    clock.advance(20);
+  });
+
+  it('takes timers that are started and stopped by a timer that fires', () => {
+    const clock = new VirtualClock();
+    const queue = new TimerQueue(clock);
+    const fired: string[] = [];
+    const other = queue.start(10, () => fired.push('stopped'));
+    queue.start(5, () => {
+      queue.stop(other);
+      queue.start(5, () => fired.push('second'));
+    });
+    clock.advance(20);
+    expect(fired).toEqual(['second']);
+  });
+});
