@@ -11,9 +11,13 @@ export function ensureDataDir(config: Config): string {
   return directory;
 }
 
-/** The control port's secret: the setting, or the one made at the first start. */
+/** What a drachtio-server takes when nobody configured it. */
+const DRACHTIO_DEFAULT_SECRET = 'cymru';
+
+/** The control port's secret: the setting; of an external SIP server its default; of the embedded one that made at the first start. */
 export function controlSecret(config: Config): string {
   if (config.drachtio.secret !== null) return config.drachtio.secret;
+  if (config.drachtio.url !== null) return DRACHTIO_DEFAULT_SECRET;
   const file = join(ensureDataDir(config), 'control-secret');
   try {
     const kept = readFileSync(file, 'utf8').trim();
