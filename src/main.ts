@@ -77,7 +77,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   const api = await openApi(config, clock, log, stores, relay, inbound);
   await inbound.whenConnected(10_000);
   return {
-    facts: { http: `http://${hostInUrl(config.bind_address)}:${String(api.port)}`, ...demo },
+    facts: { http: `http://${hostInUrl(config.bind_address)}:${String(api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
     shutdown: async () => {
       inbound.drain();
       srf.withdraw(['invite', 'options']);

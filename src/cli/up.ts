@@ -12,7 +12,8 @@ import { onStopSignal } from './process.js';
 export async function runUp(config: Config, configFlags: readonly string[]): Promise<void> {
   const log: Log = createLogger('supervisor', config.log.level);
   const directory = ensureDataDir(config);
-  const { caFile } = config.sip.tls_port === null ? { caFile: null } : await serverTls(config);
+  const isOwnSipServer = config.drachtio.url === null;
+  const { caFile } = isOwnSipServer && config.sip.tls_port !== null ? await serverTls(config) : { caFile: null };
   const supervisor = new Supervisor({
     config,
     configFlags,
@@ -24,7 +25,7 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
   const facts = await supervisor.start();
   const ready = {
     pid: process.pid,
-    sip: { ...(config.sip.tls_port === null ? {} : { tls: hostPort(config.bind_address, config.sip.tls_port) }) },
+    sip: sipAddress(config, facts['sip_tls']),
     http: facts['http'],
     api_key: facts['api_key'] ?? null,
     org_id: facts['org_id'] ?? null,
@@ -34,6 +35,12 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
   };
   writePrivateFile(join(directory, 'ready.json'), `${JSON.stringify(ready, null, 2)}\n`);
   console.log(block(config, ready, directory));
+}
+
+/** Where the embedded SIP server listens, or what an external one states. */
+function sipAddress(config: Config, stated: unknown): { readonly tls?: string } {
+  if (config.drachtio.url !== null) return typeof stated === 'string' ? { tls: stated } : {};
+  return config.sip.tls_port === null ? {} : { tls: hostPort(config.bind_address, config.sip.tls_port) };
 }
 
 function hostPort(address: string, port: number): string {

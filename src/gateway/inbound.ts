@@ -72,6 +72,12 @@ export class Inbound {
     });
   }
 
+  /** `host:port` that the SIP server states for a transport; `null`: it does not listen on it. */
+  listensOn(transport: string): string | null {
+    const stated = this.#own.find((candidate) => candidate.transport === transport);
+    return stated === undefined ? null : `${stated.host.includes(':') ? `[${stated.host}]` : stated.host}:${String(stated.port)}`;
+  }
+
   /** Refuses new calls with 503; those in progress go on. */
   drain(): void {
     this.#isDraining = true;
