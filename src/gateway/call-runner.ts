@@ -3,13 +3,14 @@ import type { E164 } from '../contracts/e164.js';
 import type { LegEvent, LegFigures, SrtpKeys } from '../contracts/media.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
+import { ok, type Result } from '../lib/result.js';
 import { Scope } from '../lib/scope.js';
 import { assertNever } from '../lib/assert-never.js';
 import { startCall, stepCall, type CallEffect, type CallEvent, type CallFacts, type CallState, type CallTimer } from './call/machine.js';
-import { answerReoffer, type Session } from './policy/reoffer.js';
+import { answerReoffer, readReoffer, type Session } from './policy/reoffer.js';
+import { MIN_SESSION_SECONDS } from './policy/session-timer.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS, unsupportedOptions } from './policy/invite.js';
 import { REASONS, reasonHeaderOf, warningOf, type Reason } from './policy/reasons.js';
-import { sessionDescription } from './policy/body.js';
 import { canonicalOffer, type RelaySide } from './policy/sdp.js';
 import { MediaUnavailableError, StoreUnavailableError } from './ports.js';
 import type { CallStore, MediaEndpoint, MediaRelay, RelayCall, RouteStore } from './ports.js';
@@ -39,6 +40,8 @@ export interface InviteContext {
   /** `null`: not a number. */
   readonly called: E164 | null;
   readonly facts: CallFacts;
+  /** Headers of the 200 that settle the session timer. */
+  readonly sessionTimer: SrfHeaders;
   /** Our Contact for this call. */
   readonly contact: string;
   readonly warningHost: string;
@@ -120,7 +123,7 @@ export class CallRunner {
       case 'answer':
         return this.#answer(effect.sdp);
       case 'refuse':
-        return this.#refuse(effect.reason);
+        return this.#refuse(this.#context.request, this.#context.response, effect.reason);
       case 'start-leg':
         return this.#services.endpoint.start(this.callId);
       case 'bye':
@@ -232,9 +235,9 @@ export class CallRunner {
   }
 
   #answer(sdp: string): void {
-    const { request, response, contact } = this.#context;
+    const { request, response, sessionTimer } = this.#context;
     if (this.#session !== null) this.#session = { ...this.#session, answerSdp: sdp };
-    const headers = { Contact: contact, Allow: ALLOWED_METHODS, Supported: SUPPORTED_OPTIONS.join(', ') };
+    const headers = { ...this.#answerHeaders(), ...sessionTimer };
     // The callback form: listeners are attached before an ACK and BYE that came in the same read are looked at.
     this.#services.srf.createUAS(request, response, { localSdp: sdp, headers }, (error, dialog) => {
       if (this.#dialog !== null) return;
@@ -251,9 +254,7 @@ export class CallRunner {
 
   #listen(dialog: SrfDialog): void {
     dialog.on('ack', () => this.dispatch({ type: 'acknowledged' }));
-    dialog.on('destroy', (_request, reason) =>
-      this.dispatch({ type: 'bye', reason: /ack timeout/i.test(reason) ? 'ACK_TIMEOUT' : 'CALLER_HANGUP' }),
-    );
+    dialog.on('destroy', (_request, reason) => this.dispatch({ type: 'bye', reason: byeReason(reason) }));
     // Only `modify`: with hold or refresh listeners drachtio-srf answers by itself, with an old SDP.
     dialog.on('modify', (request, response) => void this.#onReoffer(request, response));
     dialog.on('update', (request, response) => void this.#onReoffer(request, response));
@@ -271,58 +272,63 @@ export class CallRunner {
 
   /** A re-INVITE or UPDATE: the session is negotiated anew with rtpengine, or the same answer is given again. The call lives either way. */
   async #onReoffer(request: SrfRequest, response: SrfResponse): Promise<void> {
-    const headers = { Contact: this.#context.contact, Allow: ALLOWED_METHODS, Supported: SUPPORTED_OPTIONS.join(', ') };
-    const unsupported = unsupportedOptions(request.get('Require'));
-    if (unsupported.length > 0) {
-      response.send(420, 'Bad Extension', { headers: { Unsupported: unsupported.join(', ') } });
-      return;
-    }
-    const description = sessionDescription(request.get('Content-Type'), request.body);
-    if (!description.ok) {
-      response.send(415, 'Unsupported Media Type', { headers: { Accept: 'application/sdp' } });
+    const reoffer = readReoffer({
+      require: request.get('Require'),
+      supported: request.get('Supported'),
+      sessionExpires: request.get('Session-Expires'),
+      contentType: request.get('Content-Type'),
+      body: request.body,
+    });
+    if (!reoffer.ok) {
+      this.#refuse(request, response, reoffer.error);
       return;
     }
     if (this.#session === null || this.#state.name === 'Ended') {
-      response.send(481, REASONS.NO_DIALOG.sipPhrase, {});
+      this.#refuse(request, response, 'NO_DIALOG');
       return;
     }
-    if (description.value === '' && request.method === 'UPDATE') {
+    const headers = { ...this.#answerHeaders(), ...reoffer.value.sessionTimer };
+    if (reoffer.value.sdp === '' && request.method === 'UPDATE') {
       response.send(200, 'OK', { headers });
       return;
     }
     try {
-      const encryption = this.#state.route?.number.inbound?.options.media_encryption ?? 'required';
-      const outcome = await answerReoffer(this.#session, description.value, encryption, {
-        offer: (sdp) => this.#relayed(this.#services.relay.offer(this.#relayCall, sdp)),
-        answer: (sdp) => this.#relayed(this.#services.relay.answer({ ...this.#relayCall, toTag: 'agent' }, sdp)),
-      });
-      if (!outcome.ok) {
-        response.send(488, 'Not Acceptable Here', { headers: this.#refusalHeaders(outcome.error) });
-        return;
-      }
-      this.#session = outcome.value;
-      this.#services.endpoint.setHeld(this.callId, outcome.value.offer.isHeld);
-      if (this.#dialog !== null) this.#dialog.local.sdp = outcome.value.answerSdp;
-      response.send(200, 'OK', { headers, body: outcome.value.answerSdp });
+      const answer = await this.#renegotiate(this.#session, reoffer.value.sdp);
+      if (answer.ok) response.send(200, 'OK', { headers, body: answer.value });
+      else this.#refuse(request, response, answer.error);
     } catch (error) {
       this.#log.error({ error: describe(error) }, 'call.reoffer.failed');
-      response.send(500, 'Server Internal Error', { headers: this.#refusalHeaders('INTERNAL_ERROR') });
+      this.#refuse(request, response, 'INTERNAL_ERROR');
     }
   }
 
-  #refuse(reason: Reason): void {
-    const { sipStatus, sipPhrase } = REASONS[reason];
-    this.#context.response.send(sipStatus, sipPhrase, { headers: this.#refusalHeaders(reason) });
+  /** The answer to a new offer, agreed with rtpengine; the session is left as it was when there is none. */
+  async #renegotiate(session: Session, sdp: string): Promise<Result<string, Reason>> {
+    const encryption = this.#state.route?.number.inbound?.options.media_encryption ?? 'required';
+    const outcome = await answerReoffer(session, sdp, encryption, {
+      offer: (offer) => this.#relayed(this.#services.relay.offer(this.#relayCall, offer)),
+      answer: (answer) => this.#relayed(this.#services.relay.answer({ ...this.#relayCall, toTag: 'agent' }, answer)),
+    });
+    if (!outcome.ok) return outcome;
+    this.#session = outcome.value;
+    this.#services.endpoint.setHeld(this.callId, outcome.value.offer.isHeld);
+    if (this.#dialog !== null) this.#dialog.local.sdp = outcome.value.answerSdp;
+    return ok(outcome.value.answerSdp);
   }
 
-  #refusalHeaders(reason: Reason): SrfHeaders {
-    const { request, warningHost } = this.#context;
+  #answerHeaders(): SrfHeaders {
+    return { Contact: this.#context.contact, Allow: ALLOWED_METHODS, Supported: SUPPORTED_OPTIONS.join(', ') };
+  }
+
+  #refuse(request: SrfRequest, response: SrfResponse, reason: Reason): void {
+    const { sipStatus, sipPhrase, retryAfter } = REASONS[reason];
     const extra: Record<string, string> = {};
-    if (REASONS[reason].retryAfter) extra['Retry-After'] = String(this.#services.retryAfterSeconds());
+    if (retryAfter) extra['Retry-After'] = String(this.#services.retryAfterSeconds());
     if (reason === 'BAD_EXTENSION') extra['Unsupported'] = unsupportedOptions(request.get('Require')).join(', ');
     if (reason === 'BAD_BODY') extra['Accept'] = 'application/sdp';
-    if (reason === 'METHOD_NOT_ALLOWED') extra['Allow'] = ALLOWED_METHODS;
-    return { Warning: warningOf(reason, warningHost), Reason: reasonHeaderOf(reason), ...extra };
+    if (reason === 'SESSION_INTERVAL_TOO_SMALL') extra['Min-SE'] = String(MIN_SESSION_SECONDS);
+    const headers = { Warning: warningOf(reason, this.#context.warningHost), Reason: reasonHeaderOf(reason), ...extra };
+    response.send(sipStatus, sipPhrase, { headers });
   }
 
   async #finish(reason: Reason): Promise<void> {
@@ -364,6 +370,12 @@ export class CallRunner {
       quality: this.#figures,
     };
   }
+}
+
+/** drachtio-srf gives the text of the Reason header of a BYE that the SIP server sent by itself. */
+function byeReason(text: string): 'ACK_TIMEOUT' | 'SESSION_EXPIRED' | 'CALLER_HANGUP' {
+  if (/ack timeout/i.test(text)) return 'ACK_TIMEOUT';
+  return /session timer expired/i.test(text) ? 'SESSION_EXPIRED' : 'CALLER_HANGUP';
 }
 
 function base64(bytes: Uint8Array): string {

@@ -1,10 +1,9 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import type { E164 } from '../contracts/e164.js';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { CallRunner, type CallServices } from './call-runner.js';
 import { ownContact, type OwnAddress } from './policy/contact.js';
-import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS } from './policy/invite.js';
+import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from './policy/invite.js';
 import { REASONS, warningOf, type Reason } from './policy/reasons.js';
 import type { SrfRequest, SrfResponse } from './srf-facade.js';
 
@@ -120,6 +119,8 @@ export class Inbound {
       contentType: request.get('Content-Type'),
       body: request.body,
       contactUri,
+      supported: request.get('Supported'),
+      sessionExpires: request.get('Session-Expires'),
     });
     const runner = this.#newRunner(request, response, contactUri, admission.ok ? admission.value : null);
     this.#runners.set(runner.callId, runner);
@@ -129,12 +130,7 @@ export class Inbound {
     runner.dispatch(refusal === null ? { type: 'invited' } : { type: 'inadmissible', reason: refusal });
   }
 
-  #newRunner(
-    request: SrfRequest,
-    response: SrfResponse,
-    contactUri: string | undefined,
-    invite: { readonly called: E164; readonly sdp: string } | null,
-  ): CallRunner {
+  #newRunner(request: SrfRequest, response: SrfResponse, contactUri: string | undefined, invite: AdmissibleInvite | null): CallRunner {
     const own = this.#ownAddress(request.protocol);
     return new CallRunner(
       this.#services,
@@ -143,6 +139,7 @@ export class Inbound {
         request,
         response,
         called: invite?.called ?? null,
+        sessionTimer: invite?.sessionTimer ?? {},
         facts: {
           sourceAddress: request.source_address,
           sdp: invite?.sdp ?? '',

@@ -1,6 +1,7 @@
 import type { QueuedTimer, TimerQueue } from '../lib/timer-queue.js';
 import { ANSWERED_START, stepAnswered, type AnsweredEvent, type AnsweredState, type AnsweredTimer } from './dialog/answered.js';
 import { dialogKey, type Dialog } from './dialog/dialog.js';
+import type { SessionTimer } from './dialog/session-timer.js';
 import type { TimerSettings } from './transaction/timers.js';
 import type { Flow } from './transport/flow.js';
 
@@ -21,6 +22,12 @@ export class DialogEntry {
   hasOwnInvite = false;
   hasPendingUpdate = false;
   isEnded = false;
+  /** `null`: no session timer was settled. */
+  sessionTimer: SessionTimer | null = null;
+  sessionTimerHandle: QueuedTimer | undefined;
+  /** What our refreshes repeat: the last SDP and Contact of ours. */
+  lastSdp = '';
+  lastContact: string | undefined;
   /** UAC: the ACK by CSeq number, to be repeated when the 2xx is. */
   readonly acks = new Map<number, string>();
   readonly #answered = new Map<number, Answered>();
@@ -61,6 +68,7 @@ export class DialogEntry {
 
   end(): void {
     this.isEnded = true;
+    if (this.sessionTimerHandle !== undefined) this.timers.stop(this.sessionTimerHandle);
     for (const answered of this.#answered.values()) for (const timer of answered.timers.values()) this.timers.stop(timer);
     this.#answered.clear();
   }

@@ -3,13 +3,23 @@ import { newUuid } from '../lib/ids.js';
 import { DialogEntry } from './dialog-entry.js';
 import { dialogKey, refreshTarget, routingOf, uacDialog, uasDialog } from './dialog/dialog.js';
 import type { CoreHeaders } from './message/core-headers.js';
-import { getHeader, getHeaders, hasHeader, header, type Header, type SipRequest, type SipResponse } from './message/message.js';
+import {
+  getHeader,
+  getHeaders,
+  hasHeader,
+  header,
+  type Header,
+  type RequestParts,
+  type SipRequest,
+  type SipResponse,
+} from './message/message.js';
 import { parseNameAddr } from './message/name-addr.js';
 import { serialize } from './message/serialize.js';
 import { uriScheme } from './message/uri.js';
 import { formatHostPort } from './message/via.js';
 import { resolveTarget } from './next-hop.js';
 import { makeResponse, type SipStack, type TransactionUser } from './stack.js';
+import { SessionRefresher } from './session-refresher.js';
 import { newBranch, newTag } from './tags.js';
 import type { ClientTransaction, ServerTransaction } from './transaction-runner.js';
 import { mergeKey } from './transaction/matching.js';
@@ -42,6 +52,8 @@ export class IncomingRequest {
 /** A request of ours, from the moment it was sent. */
 export class OutgoingRequest {
   transaction: ClientTransaction | null = null;
+  /** A refresh of the session timer: its answers are no business of the user's. */
+  isRefresh = false;
   /** CANCEL was asked for before a provisional response had come. */
   wantsCancel = false;
 
@@ -75,12 +87,6 @@ export interface ResponseParts {
   readonly localTag?: string | undefined;
 }
 
-export interface RequestParts {
-  readonly method: string;
-  readonly headers: readonly Header[];
-  readonly body: string;
-}
-
 /** The ways out: which flows there are and which addresses our own URIs state. */
 export interface FlowSource {
   open(target: Target): Flow | undefined;
@@ -96,6 +102,7 @@ export class UserAgent implements TransactionUser {
   readonly #merged = new Map<string, ServerTransaction | DialogEntry>();
   readonly #incoming = new Map<ServerTransaction, IncomingRequest>();
   readonly #outgoing = new Map<ClientTransaction, OutgoingRequest>();
+  readonly #sessions: SessionRefresher;
   #listener: UserAgentListener | undefined;
 
   constructor(
@@ -103,6 +110,15 @@ export class UserAgent implements TransactionUser {
     private readonly flows: FlowSource,
   ) {
     stack.attach(this);
+    this.#sessions = new SessionRefresher(stack.timers, {
+      refresh: (dialog, parts) => {
+        const sent = this.sendInDialog(dialog, parts);
+        if (typeof sent === 'object') sent.isRefresh = true;
+        return typeof sent === 'object';
+      },
+      acknowledge: (dialog) => void this.sendInDialog(dialog, { method: 'ACK', headers: [], body: '' }),
+      expire: (dialog) => this.#endByOurselves(dialog, 'SIP;cause=200;text="Session timer expired"'),
+    });
   }
 
   attach(listener: UserAgentListener): void {
@@ -126,6 +142,8 @@ export class UserAgent implements TransactionUser {
     if (isInvite && parts.status > 100 && parts.status < 300) this.#establish(request);
     const text = this.stack.respond(transaction, response);
     if (parts.status >= 200) this.#finished(request, parts.status, text);
+    if (request.dialog !== null && setsSession(transaction.request.method, parts.status))
+      this.#sessions.settled(request.dialog, response, false);
     return text;
   }
 
@@ -388,6 +406,8 @@ export class UserAgent implements TransactionUser {
     const { dialog, message } = request;
     // RFC 3261 §15.1.1; 401 and 407 to our BYE are for the user to answer.
     if (isFinal && message.method === 'BYE' && dialog !== null && response.status !== 401 && response.status !== 407) this.#forget(dialog);
+    if (dialog !== null && request.isRefresh) return this.#sessions.onRefreshAnswer(dialog, response);
+    if (dialog !== null && setsSession(message.method, response.status)) this.#sessions.settled(dialog, response, true);
     this.#listener?.onResponse(request, response, synthesized);
     if (isFinal && dialog !== null && !dialog.isConfirmed) this.#forget(dialog);
   }
@@ -409,12 +429,17 @@ export class UserAgent implements TransactionUser {
   // ---- common
 
   #addDialog(state: ReturnType<typeof uasDialog>, flow: Flow, merge: string | null): DialogEntry {
-    const entry = new DialogEntry(state, flow, merge, this.stack.timers, this.stack.timerSettings, (late) => {
-      const bye = this.hangUp(late, 'SIP;cause=200;text="ACK timeout"');
-      if (bye !== undefined) this.#listener?.onDialogEnded(late, bye);
-    });
+    const entry = new DialogEntry(state, flow, merge, this.stack.timers, this.stack.timerSettings, (late) =>
+      this.#endByOurselves(late, 'SIP;cause=200;text="ACK timeout"'),
+    );
     this.#dialogs.set(entry.key, entry);
     return entry;
+  }
+
+  /** The user hears of it by the BYE that went out. */
+  #endByOurselves(dialog: DialogEntry, reason: string): void {
+    const bye = this.hangUp(dialog, reason);
+    if (bye !== undefined) this.#listener?.onDialogEnded(dialog, bye);
   }
 
   #forget(dialog: DialogEntry): void {
@@ -483,6 +508,11 @@ export class UserAgent implements TransactionUser {
     if (flow.transport === 'UDP') return `<sip:${hostPort}>`;
     return `<${secure && flow.transport === 'TLS' ? 'sips' : 'sip'}:${hostPort};transport=${flow.transport.toLowerCase()}>`;
   }
+}
+
+/** RFC 4028: a 2xx to INVITE or UPDATE settles the session timer. */
+function setsSession(method: string, status: number): boolean {
+  return (method === 'INVITE' || method === 'UPDATE') && status >= 200 && status < 300;
 }
 
 const COMPOSED = new Set(['via', 'route', 'from', 'to', 'call-id', 'cseq', 'content-length']);

@@ -245,6 +245,82 @@ describe('in a dialog', () => {
   });
 });
 
+describe('session timers', () => {
+  const settled = async (value: string): Promise<string> => {
+    const id = await offered();
+    await respond(id, '200 OK', `Session-Expires: ${value}\r\nContact: <sip:us@server;transport=tls>\r\n`, SDP);
+    const to = headerOf(bench.toCaller.at(-1) ?? '', 'To');
+    bench.fromCaller(request('ACK', { to }));
+    await bench.settle();
+    bench.toCaller.length = 0;
+    return to;
+  };
+  /** The caller's answer to the newest request of ours. */
+  const answerLast = async (status: string, extra = ''): Promise<void> => {
+    const sent = bench.toCaller.at(-1) ?? '';
+    const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].map((name) => `${name}: ${headerOf(sent, name)}\r\n`).join('');
+    bench.fromCaller(`SIP/2.0 ${status}\r\n${copied}${extra}Contact: <sip:a@caller:6000;transport=tls>\r\nContent-Length: 0\r\n\r\n`);
+    await bench.settle();
+  };
+
+  it('[4028 §10] refreshes at half the interval with the last SDP and Contact, acknowledges, and goes on', async () => {
+    await settled('1800;refresher=uas');
+    const frames = bench.toApp.length;
+    await bench.pass(899_000);
+    expect(bench.toCaller).toEqual([]);
+    await bench.pass(1_001);
+    const refresh = bench.toCaller.at(-1) ?? '';
+    expect(refresh).toMatch(/^INVITE /);
+    expect(headerOf(refresh, 'Session-Expires')).toBe('1800;refresher=uac');
+    expect(headerOf(refresh, 'Contact')).toBe('<sip:us@server;transport=tls>');
+    expect(refresh.endsWith(SDP)).toBe(true);
+    await answerLast('200 OK', 'Session-Expires: 1800;refresher=uac\r\n');
+    expect(statuses().at(-1)).toMatch(/^ACK /);
+    await bench.pass(900_001);
+    expect(statuses().at(-1)).toMatch(/^INVITE /);
+    // The application knows nothing of it.
+    expect(bench.toApp).toHaveLength(frames);
+  });
+
+  it('[4028 §10] ends the call when the peer does not refresh, a little before the interval is over', async () => {
+    await settled('90;refresher=uac');
+    await bench.pass(59_000);
+    expect(bench.toCaller).toEqual([]);
+    await bench.pass(1_001);
+    expect(headerOf(bench.toCaller.at(-1) ?? '', 'Reason')).toBe('SIP;cause=200;text="Session timer expired"');
+    expect(bench.toApp.at(-1)).toContain('|unsolicited|');
+    expect(bench.left.calls).toBe(0);
+  });
+
+  it('[4028 §10] starts anew at each refresh of the peer', async () => {
+    const to = await settled('90;refresher=uac');
+    await bench.pass(50_000);
+    await fromCaller('UPDATE', { to, cseq: 2 });
+    await respond(transactionId(), '200 OK', 'Session-Expires: 90;refresher=uac\r\n');
+    await bench.pass(50_000);
+    expect(bench.left.calls).toBe(1);
+    await bench.pass(10_001);
+    expect(bench.left.calls).toBe(0);
+  });
+
+  it('[4028 §10] ends the call when the peer does not know it any more, and tries again after glare', async () => {
+    await settled('90;refresher=uas');
+    await bench.pass(45_001);
+    await answerLast('491 Request Pending');
+    await bench.pass(2_001);
+    expect(statuses().filter((line) => line.startsWith('INVITE '))).toHaveLength(2);
+    await answerLast('481 Call/Transaction Does Not Exist');
+    expect(statuses().at(-1)).toMatch(/^BYE /);
+    expect(bench.left.calls).toBe(0);
+  });
+
+  it('[4028 §9] holds nobody to a refresh that nobody has promised', async () => {
+    await settled('90');
+    await bench.pass(200_000);
+    expect(bench.left.calls).toBe(1);
+  });
+});
+
 describe('applications that fail', () => {
   it('answers 500 for one that stays silent, before the caller gives up', async () => {
     await offered();

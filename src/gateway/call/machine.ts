@@ -68,7 +68,7 @@ export type CallEvent =
   | { readonly type: 'cancelled' }
   | { readonly type: 'acknowledged' }
   /** The caller's BYE, or the SIP server gave the call up. */
-  | { readonly type: 'bye'; readonly reason: Extract<Reason, 'CALLER_HANGUP' | 'ACK_TIMEOUT'> }
+  | { readonly type: 'bye'; readonly reason: Extract<Reason, 'CALLER_HANGUP' | 'ACK_TIMEOUT' | 'SESSION_EXPIRED'> }
   /** Our side wants the call ended. */
   | {
       readonly type: 'hangup';

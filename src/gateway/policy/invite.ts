@@ -3,6 +3,7 @@ import { err, ok, type Result } from '../../lib/result.js';
 import { sessionDescription } from './body.js';
 import { calledNumber } from './called-number.js';
 import type { Reason } from './reasons.js';
+import { sessionTimerHeaders } from './session-timer.js';
 
 /** The headers of an INVITE that decide whether it can be served at all. */
 export interface InviteHead {
@@ -12,11 +13,15 @@ export interface InviteHead {
   readonly body: string;
   /** The Contact URI; `undefined`: missing or not readable. */
   readonly contactUri: string | undefined;
+  readonly supported: string | undefined;
+  readonly sessionExpires: string | undefined;
 }
 
 export interface AdmissibleInvite {
   readonly called: E164;
   readonly sdp: string;
+  /** Headers of the 200 that settle the session timer. */
+  readonly sessionTimer: Readonly<Record<string, string>>;
 }
 
 /** Option tags of RFC 4028 and RFC 3262; 100rel needs nothing as long as no 18x is sent reliably. */
@@ -33,7 +38,9 @@ export function admit(head: InviteHead): Result<AdmissibleInvite, Reason> {
   if (!called.ok) return called;
   const sdp = sessionDescription(head.contentType, head.body);
   if (!sdp.ok) return sdp;
-  return ok({ called: called.value, sdp: sdp.value });
+  const sessionTimer = sessionTimerHeaders(head);
+  if (!sessionTimer.ok) return sessionTimer;
+  return ok({ called: called.value, sdp: sdp.value, sessionTimer: sessionTimer.value });
 }
 
 /** What a Require header asks for that we do not support (RFC 3261 §8.2.2.3). */

@@ -56,6 +56,13 @@ export const REASONS = {
   NUMBER_CALL_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The number has its highest number of calls in progress.', RETRY_AFTER),
   NUMBER_RATE_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The number receives more calls a second than its limit.', RETRY_AFTER),
   ORG_CALL_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The organization has its highest number of calls in progress.', RETRY_AFTER),
+  SESSION_INTERVAL_TOO_SMALL: refuse(
+    422,
+    'Session Interval Too Small',
+    79,
+    'caller',
+    'The session timer that the caller asks for is shorter than 90 s.',
+  ),
   CALLER_CANCELLED: refuse(487, 'Request Terminated', 16, 'caller', 'The caller gave up before the call was answered.'),
   SRTP_REQUIRED: refuse(
     488,
@@ -86,6 +93,7 @@ export const REASONS = {
   AGENT_HANGUP: end(16, 'nobody', 'The agent hung up.'),
   MAX_DURATION: end(16, 'nobody', 'The call reached its longest duration.'),
   MEDIA_TIMEOUT: end(41, 'caller', 'No audio came from the caller for too long.'),
+  SESSION_EXPIRED: end(102, 'caller', 'The caller did not refresh the session in time.'),
   ACK_TIMEOUT: end(102, 'caller', 'The caller never acknowledged the answer.'),
   MEDIA_LOST: end(41, 'gateway', 'The media relay or endpoint of the call was lost.'),
   API_STOPPED: end(16, 'nobody', 'The call was stopped through the API.'),

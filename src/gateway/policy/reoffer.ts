@@ -1,6 +1,9 @@
 import type { MediaEncryption } from '../../contracts/records.js';
 import { err, ok, type Result } from '../../lib/result.js';
+import { sessionDescription } from './body.js';
+import { unsupportedOptions } from './invite.js';
 import type { Reason } from './reasons.js';
+import { sessionTimerHeaders, type SessionTimerHead } from './session-timer.js';
 import { canonicalOffer, carrierAnswer, readOffer, readRelaySdp, type NegotiableOffer } from './sdp.js';
 
 /** What was last agreed with the carrier. */
@@ -15,6 +18,24 @@ export interface Session {
   /** Of our o= line; one more with each answer that differs (RFC 3264 §8). */
   readonly version: number;
   readonly sessionId: string;
+}
+
+/** The headers and body of a re-INVITE or UPDATE that decide what it is answered. */
+export interface ReofferHead extends SessionTimerHead {
+  readonly contentType: string | undefined;
+  readonly body: string;
+}
+
+/** What a re-INVITE or UPDATE asks for: an SDP ('' for none) and the session timer's headers of the answer. */
+export function readReoffer(
+  head: ReofferHead,
+): Result<{ readonly sdp: string; readonly sessionTimer: Readonly<Record<string, string>> }, Reason> {
+  if (unsupportedOptions(head.require).length > 0) return err('BAD_EXTENSION');
+  const sdp = sessionDescription(head.contentType, head.body);
+  if (!sdp.ok) return sdp;
+  const sessionTimer = sessionTimerHeaders(head);
+  if (!sessionTimer.ok) return sessionTimer;
+  return ok({ sdp: sdp.value, sessionTimer: sessionTimer.value });
 }
 
 export interface RelaySteps {

@@ -31,6 +31,9 @@ export interface SipResponse {
 
 export type SipMessage = SipRequest | SipResponse;
 
+/** A request of ours before From, To, Call-ID, CSeq, Via and the routes are added. */
+export type RequestParts = Pick<SipRequest, 'method' | 'headers' | 'body'>;
+
 type WithHeaders = Pick<SipMessage, 'headers'>;
 
 /** Makes a header under its usual spelling. */

@@ -6,6 +6,7 @@ import { ownContact } from '../../../src/gateway/policy/contact.js';
 import { decide, isSourceAllowed } from '../../../src/gateway/policy/decide.js';
 import { admit } from '../../../src/gateway/policy/invite.js';
 import { REASONS, reasonHeaderOf, warningOf } from '../../../src/gateway/policy/reasons.js';
+import { sessionTimerHeaders } from '../../../src/gateway/policy/session-timer.js';
 import { NUMBER, ROUTE } from '../../support/route.js';
 import { offerSdp } from '../../support/sdp.js';
 
@@ -39,10 +40,18 @@ describe('calledNumber', () => {
 });
 
 describe('admit', () => {
-  const head = { uri: 'sip:+15550100100@h', require: undefined, contentType: 'application/sdp', body: 'v=0', contactUri: 'sip:a@b' };
+  const head = {
+    uri: 'sip:+15550100100@h',
+    require: undefined,
+    contentType: 'application/sdp',
+    body: 'v=0',
+    contactUri: 'sip:a@b',
+    supported: undefined,
+    sessionExpires: undefined,
+  };
 
   it('takes an INVITE that can be looked up', () => {
-    expect(admit(head)).toEqual({ ok: true, value: { called: NUMBER, sdp: 'v=0' } });
+    expect(admit(head)).toEqual({ ok: true, value: { called: NUMBER, sdp: 'v=0', sessionTimer: {} } });
     expect(admit({ ...head, require: 'timer, 100rel' })).toMatchObject({ ok: true });
   });
 
@@ -51,8 +60,29 @@ describe('admit', () => {
     [{ require: 'timer, precondition' }, 'BAD_EXTENSION'],
     [{ contentType: 'text/plain' }, 'BAD_BODY'],
     [{ uri: 'sip:bob@h' }, 'INVALID_NUMBER'],
+    [{ supported: 'timer', sessionExpires: '60' }, 'SESSION_INTERVAL_TOO_SMALL'],
   ])('refuses %j with %s', (change, reason) => {
     expect(admit({ ...head, ...change })).toEqual({ ok: false, error: reason });
+  });
+});
+
+describe('sessionTimerHeaders', () => {
+  it.each([
+    ['a caller that names no refresher refreshes itself', '1800', 'timer', { 'Session-Expires': '1800;refresher=uac', Require: 'timer' }],
+    ['a caller that wants us to refresh', '90;refresher=uas', '100rel, timer', { 'Session-Expires': '90;refresher=uas', Require: 'timer' }],
+    ['a proxy that asks for a caller without timers', '1800', undefined, { 'Session-Expires': '1800;refresher=uas' }],
+    ['a proxy that asks for too little', '30', undefined, { 'Session-Expires': '90;refresher=uas' }],
+    ['no session timer', undefined, 'timer', {}],
+    ['a header that is none', 'soon', 'timer', {}],
+  ])('[4028 §9] %s', (_what, sessionExpires, supported, headers) => {
+    expect(sessionTimerHeaders({ sessionExpires, supported, require: undefined })).toEqual({ ok: true, value: headers });
+  });
+
+  it('[4028 §9] refuses less than 90 s to a caller that understands 422', () => {
+    expect(sessionTimerHeaders({ sessionExpires: '89', supported: undefined, require: 'timer' })).toEqual({
+      ok: false,
+      error: 'SESSION_INTERVAL_TOO_SMALL',
+    });
   });
 });
 
