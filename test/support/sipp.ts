@@ -1,0 +1,89 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { freePorts } from './ports.js';
+
+export interface SippOutcome {
+  readonly code: number | null;
+  readonly successful: number;
+  readonly failed: number;
+  readonly output: string;
+}
+
+/** Debian's SIPp speaks neither TLS nor SRTP: stunnel speaks TLS for it, with the gateway's certificate checked. */
+export class Tunnel {
+  private constructor(
+    readonly port: number,
+    private readonly child: ChildProcess,
+    private readonly directory: string,
+  ) {}
+
+  static async open(gatewayPort: number, caFile: string): Promise<Tunnel> {
+    const directory = await mkdtemp(join(tmpdir(), 'trunkline-tunnel-'));
+    const [port = 0] = await freePorts(1);
+    const file = join(directory, 'stunnel.conf');
+    await writeFile(
+      file,
+      [
+        'foreground = yes',
+        'pid =',
+        'debug = warning',
+        '[sip]',
+        'client = yes',
+        `accept = 127.0.0.1:${String(port)}`,
+        `connect = 127.0.0.1:${String(gatewayPort)}`,
+        `CAfile = ${caFile}`,
+        'verifyChain = yes',
+        'checkIP = 127.0.0.1',
+        'sslVersionMin = TLSv1.2',
+        '',
+      ].join('\n'),
+    );
+    const child = spawn('stunnel4', [file], { stdio: 'ignore' });
+    await untilOpen(port, child);
+    return new Tunnel(port, child, directory);
+  }
+
+  async close(): Promise<void> {
+    const gone = new Promise((resolve_) => this.child.once('exit', resolve_));
+    this.child.kill('SIGTERM');
+    await gone;
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Runs a scenario of test/sipp through a tunnel: `calls` calls at `rate` a second. */
+export async function runSipp(tunnel: Tunnel, scenario: string, called: string, calls: number, rate: number): Promise<SippOutcome> {
+  const directory = await mkdtemp(join(tmpdir(), 'trunkline-sipp-'));
+  const args = [
+    ...[`127.0.0.1:${String(tunnel.port)}`, '-t', 't1', '-i', '127.0.0.1', '-sf', resolve(`test/sipp/${scenario}.xml`), '-s', called],
+    ...['-m', String(calls), '-r', String(rate), '-l', String(calls), '-timeout', '60', '-timeout_error', '-nostdin'],
+  ];
+  const child = spawn('sipp', args, { cwd: directory, env: { ...process.env, TERM: 'dumb' } });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const code = await new Promise<number | null>((resolve_) => child.once('close', resolve_));
+  await rm(directory, { recursive: true, force: true });
+  const last = (name: string): number =>
+    Number([...output.matchAll(new RegExp(`${name}\\s*\\|\\s*\\d+\\s*\\|\\s*(\\d+)`, 'g'))].at(-1)?.[1] ?? Number.NaN);
+  return { code, successful: last('Successful call'), failed: last('Failed call'), output };
+}
+
+/** Tries until the port takes a connection; rejects when the program has ended. */
+function untilOpen(port: number, child: ChildProcess): Promise<void> {
+  return new Promise((resolve_, reject) => {
+    child.once('exit', (code) => reject(new Error(`stunnel ended with ${String(code)}`)));
+    const attempt = (): void => {
+      const socket = connect({ host: '127.0.0.1', port });
+      socket.once('connect', () => {
+        socket.destroy();
+        resolve_();
+      });
+      socket.once('error', () => setTimeout(attempt, 20));
+    };
+    attempt();
+  });
+}
