@@ -1,0 +1,61 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { conformanceTable } from './conformance.js';
+import { reasonTable } from './errors.js';
+import { stateDiagram, transitionTable } from './lifecycle.js';
+import { settingsTable } from './settings.js';
+
+// `npm run docs` writes the generated sections into the documents; test/unit/docs fails when one is stale.
+
+/** A part of a document that is made from code: what stands between its two marks. */
+export interface Section {
+  readonly file: string;
+  readonly name: string;
+  readonly render: () => string;
+}
+
+export const SECTIONS: readonly Section[] = [
+  { file: 'README.md', name: 'settings', render: settingsTable },
+  { file: 'docs/call-lifecycle.md', name: 'states', render: stateDiagram },
+  { file: 'docs/call-lifecycle.md', name: 'transitions', render: transitionTable },
+  { file: 'docs/errors.md', name: 'reasons', render: reasonTable },
+  { file: 'docs/conformance.md', name: 'tests', render: conformanceTable },
+];
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** What stands in the document now. Throws when the marks are not there. */
+export function currentText(section: Section): string {
+  const { from, to, text } = locate(section);
+  return text.slice(from, to);
+}
+
+/** Writes the section; false when it was up to date. */
+function writeSection(section: Section): boolean {
+  const { from, to, text } = locate(section);
+  const next = expectedText(section);
+  if (text.slice(from, to) === next) return false;
+  writeFileSync(`${ROOT}${section.file}`, text.slice(0, from) + next + text.slice(to));
+  return true;
+}
+
+export function expectedText(section: Section): string {
+  return `\n\n${section.render().trim()}\n\n`;
+}
+
+function locate({ file, name }: Section): { from: number; to: number; text: string } {
+  const text = readFileSync(`${ROOT}${file}`, 'utf8');
+  const begin = `<!-- ${name}: made by npm run docs -->`;
+  const end = `<!-- ${name}: end -->`;
+  const from = text.indexOf(begin);
+  const to = text.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`${file} lacks the marks of the section ${name}`);
+  return { from: from + begin.length, to, text };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const section of SECTIONS) {
+    const isNew = writeSection(section);
+    process.stdout.write(`  ${isNew ? 'written  ' : 'unchanged'}  ${section.file} (${section.name})\n`);
+  }
+}
