@@ -1,0 +1,155 @@
+import { createSocket } from 'node:dgram';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { canonicalOffer, carrierAnswer, endpointAnswer, readOffer, readRelaySdp } from '../../../src/gateway/policy/sdp.js';
+import { MediaUnavailableError } from '../../../src/gateway/ports.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { RtpengineRelay } from '../../../src/rtpengine/relay.js';
+import type { RtpengineNode } from '../../../src/rtpengine/node.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
+import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
+
+const INTERFACES = { outside: 'outside', inside: 'inside' };
+const LOCAL = { address: '127.0.0.1', rtpPort: 45_000, rtcpPort: 45_001 };
+
+let rtpengine: RunningRtpengine;
+let node: RtpengineNode;
+let relay: RtpengineRelay;
+let serial = 0;
+
+beforeAll(async () => {
+  rtpengine = await RunningRtpengine.start(28_000, 28_399);
+  node = rtpengine.node();
+  relay = new RtpengineRelay(node, INTERFACES, systemClock, silentLog);
+});
+
+afterAll(async () => {
+  node.close();
+  await rtpengine.stop();
+});
+
+const newCall = (insideSrtp = false) => ({ relayId: `relay-${String((serial += 1))}`, fromTag: 'carrier', insideSrtp });
+
+/** Offer and answer as the call machine does them. */
+async function negotiate(sdp: string, insideSrtp = false) {
+  const offer = readOffer(sdp, 'required');
+  if (!offer.ok) throw new Error(offer.error);
+  const call = newCall(insideSrtp);
+  const inside = readRelaySdp((await relay.offer(call, canonicalOffer(offer.value))).sdp);
+  const insideKey = insideSrtp ? { tag: offer.value.crypto?.tag ?? '', inline: OTHER_KEY } : null;
+  const answer = await relay.answer({ ...call, toTag: 'agent' }, endpointAnswer(offer.value, LOCAL, insideKey));
+  return { call, offer: offer.value, inside, outside: readRelaySdp(answer.sdp), answerSdp: answer.sdp };
+}
+
+describe('a real rtpengine', () => {
+  it('[4568 §5] takes the canonical offer: plain RTP inside, one new key of the offered tag outside, RTCP on RTP+1 of an even port', async () => {
+    const { call, offer, inside, outside, answerSdp } = await negotiate(offerSdp({ crypto: [`7 AES_CM_128_HMAC_SHA1_80 inline:${KEY}`] }));
+    expect(inside?.crypto).toBeNull();
+    expect(outside?.crypto?.tag).toBe('7');
+    expect(outside?.crypto?.inline).not.toBe(KEY);
+    expect(answerSdp.match(/^a=crypto/gm)).toHaveLength(1);
+    expect(answerSdp).not.toContain('rtcp-mux');
+    expect([outside!.rtpPort % 2, outside!.rtcpPort - outside!.rtpPort]).toEqual([0, 1]);
+    expect(carrierAnswer(offer, outside!, { sessionId: '1', version: 1 })).toContain('m=audio');
+    expect(await relay.delete(call)).toEqual({ packets: 0, bytes: 0, errors: 0 });
+  });
+
+  it('passes keys through when both legs are SRTP: the carrier gets the endpoint’s, the endpoint the carrier’s', async () => {
+    const { call, inside, outside } = await negotiate(offerSdp(), true);
+    expect(inside?.crypto?.inline).toBe(KEY);
+    expect(outside?.crypto?.inline).toBe(OTHER_KEY);
+    await relay.delete(call);
+  });
+
+  it('frees every session of a gateway that was killed', async () => {
+    await Promise.all([negotiate(offerSdp()), negotiate(offerSdp()), negotiate(offerSdp())]);
+    expect((await node.command('list', { limit: 100 }))['calls']).toHaveLength(3);
+    await relay.deleteAll();
+    expect((await node.command('list', { limit: 100 }))['calls']).toEqual([]);
+  });
+
+  it('has 100 calls in 400 ports; the next is refused as MEDIA_UNAVAILABLE, and fits when one has ended', async () => {
+    const calls = [];
+    let refusal: unknown;
+    while (refusal === undefined) {
+      try {
+        calls.push(await negotiate(offerSdp()));
+      } catch (error) {
+        refusal = error;
+      }
+    }
+    expect(refusal).toBeInstanceOf(MediaUnavailableError);
+    expect(calls.length).toBeGreaterThanOrEqual(95);
+    expect(calls.length).toBeLessThanOrEqual(100);
+    await relay.delete(calls[0]!.call);
+    await negotiate(offerSdp());
+    await relay.deleteAll();
+  });
+
+  it('names rtpengine’s own reason when it refuses a command', async () => {
+    await expect(node.command('query', { 'call-id': 'nobody' })).rejects.toMatchObject({ kind: 'refused', message: 'Unknown call-id' });
+  });
+
+  it('answers 500 commands at once, at most 64 of them outstanding', async () => {
+    const replies = await Promise.all(Array.from({ length: 500 }, () => node.command('ping')));
+    expect(replies.every((reply) => reply['result'] === 'pong')).toBe(true);
+    expect(node.outstanding).toBe(0);
+  });
+});
+
+/** A UDP proxy in front of rtpengine that drops the first datagrams of one direction. */
+async function lossyProxy(drop: { requests: number; replies: number }) {
+  const proxy = createSocket('udp4');
+  const upstream = createSocket('udp4');
+  const requests: string[] = [];
+  let client: { port: number; address: string } | undefined;
+  const left = { ...drop };
+  proxy.on('message', (data, from) => {
+    client = from;
+    requests.push(data.toString('latin1', 0, 36));
+    if (left.requests > 0) left.requests -= 1;
+    else upstream.send(data, rtpengine.port, '127.0.0.1');
+  });
+  upstream.on('message', (data) => {
+    if (left.replies > 0) left.replies -= 1;
+    else if (client !== undefined) proxy.send(data, client.port, client.address);
+  });
+  await new Promise<void>((resolve) => proxy.bind(0, '127.0.0.1', () => resolve()));
+  const behind = rtpengine.node(2_000, proxy.address().port);
+  return {
+    node: behind,
+    requests,
+    close: () => {
+      behind.close();
+      proxy.close();
+      upstream.close();
+    },
+  };
+}
+
+describe('over a network that loses datagrams', () => {
+  it.each([
+    ['requests', { requests: 2, replies: 0 }],
+    ['replies', { requests: 0, replies: 2 }],
+  ])('asks again with the same cookie when %s are lost, and the work is done once', async (_what, drop) => {
+    const proxy = await lossyProxy(drop);
+    const lossy = new RtpengineRelay(proxy.node, INTERFACES, systemClock, silentLog);
+    const offer = readOffer(offerSdp(), 'required');
+    if (!offer.ok) throw new Error(offer.error);
+    const call = newCall();
+    expect(readRelaySdp((await lossy.offer(call, canonicalOffer(offer.value))).sdp)).toBeDefined();
+    expect(proxy.requests.length).toBe(3);
+    expect(new Set(proxy.requests).size).toBe(1);
+    expect((await node.command('list', { limit: 100 }))['calls']).toEqual([call.relayId]);
+    await lossy.delete(call);
+    proxy.close();
+  });
+
+  it('gives up in time with a typed error, and a late reply does no harm', async () => {
+    const proxy = await lossyProxy({ requests: 0, replies: 1_000 });
+    await expect(proxy.node.command('ping')).rejects.toMatchObject({ kind: 'timeout' });
+    expect(proxy.node.outstanding).toBe(0);
+    proxy.close();
+    await expect(proxy.node.command('ping')).rejects.toMatchObject({ kind: 'closed' });
+  });
+});
