@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** The names of `trunkline up`'s children. */
+export const CHILDREN = ['redis-server', 'rtpengine', 'sip-server', 'gateway'] as const;
+export type ChildName = (typeof CHILDREN)[number];
+
+/** The process ids of a supervisor's children, by name; a child that is away at the moment is missing. */
+export function childrenOf(supervisorPid: number): ReadonlyMap<ChildName, number> {
+  const children = new Map<ChildName, number>();
+  for (const pid of readdirSync('/proc').map(Number)) {
+    if (!Number.isInteger(pid) || parentOf(pid) !== supervisorPid) continue;
+    const name = CHILDREN.find((child) => isCalled(pid, child));
+    if (name !== undefined) children.set(name, pid);
+  }
+  return children;
+}
+
+export function childPid(supervisorPid: number, name: ChildName): number {
+  const pid = childrenOf(supervisorPid).get(name);
+  if (pid === undefined) throw new Error(`${name} is not running below ${String(supervisorPid)}`);
+  return pid;
+}
+
+/** Whether the process is there and is no zombie. */
+export function isAlive(pid: number): boolean {
+  return !/^State:\s+[ZX]/m.test(text(`/proc/${String(pid)}/status`) || 'State: X');
+}
+
+export function openFiles(pid: number): number {
+  return readdirSync(`/proc/${String(pid)}/fd`).length;
+}
+
+/** Resident memory in kB. */
+export function memoryKb(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(text(`/proc/${String(pid)}/status`))?.[1] ?? 0);
+}
+
+function parentOf(pid: number): number {
+  return Number(/^PPid:\s+(\d+)/m.exec(text(`/proc/${String(pid)}/status`))?.[1] ?? 0);
+}
+
+/** redis-server and rtpengine by their program, the others by their argument. */
+function isCalled(pid: number, name: ChildName): boolean {
+  const [program = '', ...args] = text(`/proc/${String(pid)}/cmdline`).split('\0');
+  // Until setpriv has become the child, its own arguments hold the child's.
+  if (program.endsWith('setpriv')) return false;
+  return program.split(/[/ ]/).includes(name) || args.includes(name);
+}
+
+function text(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
