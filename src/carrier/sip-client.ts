@@ -8,7 +8,8 @@ import { SipStack } from '../sip/stack.js';
 import { DEFAULT_TIMERS } from '../sip/transaction/timers.js';
 import type { FlowListener, TlsFacts } from '../sip/transport/flow.js';
 import { StreamFlow } from '../sip/transport/stream-flow.js';
-import { UserAgent, type IncomingRequest, type OutgoingRequest, type UserAgentListener } from '../sip/user-agent.js';
+import type { IncomingRequest, OutgoingRequest } from '../sip/exchanges.js';
+import { UserAgent, type UserAgentListener } from '../sip/user-agent.js';
 import type { DialogEntry } from '../sip/dialog-entry.js';
 
 /** One SIP message that went by. */

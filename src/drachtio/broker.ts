@@ -9,10 +9,12 @@ import { serialize } from '../sip/message/serialize.js';
 import { parseSipUri } from '../sip/message/uri.js';
 import { formatHostPort } from '../sip/message/via.js';
 import type { Endpoint, Flow, TransportName } from '../sip/transport/flow.js';
-import type { IncomingRequest, OutgoingRequest, SendProblem, UserAgent, UserAgentListener } from '../sip/user-agent.js';
+import type { IncomingRequest, OutgoingRequest } from '../sip/exchanges.js';
+import type { SendProblem, UserAgent, UserAgentListener } from '../sip/user-agent.js';
 import type { AppConnection } from './app-connection.js';
 import { arrangeHeaders, parseAppMessage, type AppMessage } from './app-message.js';
-import { formatRequestSent, formatResponseSent, frameTime, type AppCommand, type FramePeer } from './meta-line.js';
+import { formatRequestSent, formatResponseSent, frameTime, type AppCommand } from './meta-line.js';
+import { dialogIdOf, dialogIdOfEntry, outgoingDialogId, peerOf, sentTo, syntheticCancel } from './naming.js';
 import { Router } from './router.js';
 
 export interface BrokerOptions {
@@ -413,34 +415,4 @@ export class Broker implements UserAgentListener {
   #time(): string {
     return frameTime(this.options.clock.wallMs());
   }
-}
-
-function peerOf(flow: Flow): FramePeer {
-  return { protocol: flow.transport.toLowerCase(), address: flow.remote.address, port: flow.remote.port };
-}
-
-/** What the echo of a request of ours names: the remote end of a connection, the local one of UDP. */
-function sentTo(flow: Flow): FramePeer {
-  return flow.reliable ? peerOf(flow) : { protocol: flow.transport.toLowerCase(), ...flow.local };
-}
-
-/** The dialog id of the protocol: Call-ID and the From tag of the INVITE, whoever sent it. */
-function dialogIdOfEntry(dialog: DialogEntry): string {
-  const { role, callId, localTag, remoteTag } = dialog.state;
-  return `${callId};from-tag=${role === 'uas' ? remoteTag : localTag}`;
-}
-
-function dialogIdOf(request: IncomingRequest): string {
-  return request.dialog === null ? `${request.core.callId};from-tag=${request.core.fromTag ?? ''}` : dialogIdOfEntry(request.dialog);
-}
-
-function outgoingDialogId(message: SipRequest): string {
-  return `${getHeader(message, 'call-id') ?? ''};from-tag=${tagOf(getHeader(message, 'from') ?? '') ?? ''}`;
-}
-
-/** What an application is told when the caller is gone without a CANCEL: it knows no other way to hear of it. */
-function syntheticCancel(invite: SipRequest): SipRequest {
-  const kept = invite.headers.filter(({ id }) => ['via', 'from', 'to', 'call-id', 'max-forwards'].includes(id));
-  const number = (getHeader(invite, 'cseq') ?? '1').split(/\s/)[0] ?? '1';
-  return { kind: 'request', method: 'CANCEL', uri: invite.uri, headers: [...kept, header('CSeq', `${number} CANCEL`)], body: '' };
 }

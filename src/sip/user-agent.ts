@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { newUuid } from '../lib/ids.js';
+import { branchOf, cancelOf, composeRequest, contactOf, withoutTag, type OwnTransport } from './compose.js';
 import { DialogEntry } from './dialog-entry.js';
 import { dialogKey, refreshTarget, routingOf, uacDialog, uasDialog } from './dialog/dialog.js';
 import type { CoreHeaders } from './message/core-headers.js';
@@ -13,57 +14,16 @@ import {
   type SipRequest,
   type SipResponse,
 } from './message/message.js';
-import { parseNameAddr } from './message/name-addr.js';
 import { serialize } from './message/serialize.js';
 import { uriScheme } from './message/uri.js';
-import { formatHostPort } from './message/via.js';
 import { resolveTarget } from './next-hop.js';
+import { IncomingRequest, OutgoingRequest } from './exchanges.js';
 import { makeResponse, type SipStack, type TransactionUser } from './stack.js';
 import { SessionRefresher } from './session-refresher.js';
-import { newBranch, newTag } from './tags.js';
+import { newTag } from './tags.js';
 import type { ClientTransaction, ServerTransaction } from './transaction-runner.js';
 import { mergeKey } from './transaction/matching.js';
 import type { Endpoint, Flow, Target, TransportName } from './transport/flow.js';
-
-/** A request from a peer that the user has to answer. */
-export class IncomingRequest {
-  /** A provisional response with a tag, or a final one, has gone out: the tag is settled. */
-  isTagged = false;
-
-  constructor(
-    readonly transaction: ServerTransaction,
-    /** `null`: outside of any dialog. */
-    public dialog: DialogEntry | null,
-  ) {}
-
-  get message(): SipRequest {
-    return this.transaction.request;
-  }
-
-  get core(): CoreHeaders {
-    return this.transaction.core;
-  }
-
-  get flow(): Flow {
-    return this.transaction.flow;
-  }
-}
-
-/** A request of ours, from the moment it was sent. */
-export class OutgoingRequest {
-  transaction: ClientTransaction | null = null;
-  /** A refresh of the session timer: its answers are no business of the user's. */
-  isRefresh = false;
-  /** CANCEL was asked for before a provisional response had come. */
-  wantsCancel = false;
-
-  constructor(
-    readonly message: SipRequest,
-    readonly text: string,
-    public dialog: DialogEntry | null,
-    readonly flow: Flow,
-  ) {}
-}
 
 /** What the user agent tells its user. */
 export interface UserAgentListener {
@@ -153,10 +113,10 @@ export class UserAgent implements TransactionUser {
     if (target === undefined) return 'bad-uri';
     const flow = this.flows.open(target);
     if (flow === undefined) return 'no-transport';
-    const own = this.#contact(flow, uriScheme(uri) === 'sips');
+    const own = contactOf(this.#own(flow), uriScheme(uri) === 'sips');
     const from = getHeader(parts, 'from') ?? own;
     const cseq = randomInt(1, 2 ** 30);
-    const message = this.#compose(flow, parts, {
+    const message = composeRequest(this.#own(flow), parts, {
       uri,
       from: `${withoutTag(from)};tag=${newTag()}`,
       to: getHeader(parts, 'to') ?? `<${uri}>`,
@@ -176,13 +136,13 @@ export class UserAgent implements TransactionUser {
     if (typeof flow === 'string') return flow;
     if (!isAck) dialog.state = { ...dialog.state, localSeq: dialog.state.localSeq + 1 };
     const wantsContact = ['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE'].includes(parts.method);
-    const message = this.#compose(flow, parts, {
+    const message = composeRequest(this.#own(flow), parts, {
       uri: routing.requestUri,
       from: dialog.state.local,
       to: dialog.state.remote,
       callId: dialog.state.callId,
       cseq: dialog.state.localSeq,
-      contact: wantsContact ? this.#contact(flow, uriScheme(dialog.state.remoteTarget) === 'sips') : null,
+      contact: wantsContact ? contactOf(this.#own(flow), uriScheme(dialog.state.remoteTarget) === 'sips') : null,
       route: routing.route,
     });
     if (isAck) {
@@ -199,21 +159,7 @@ export class UserAgent implements TransactionUser {
   cancel(request: OutgoingRequest, extra: readonly Header[] = []): OutgoingRequest | undefined {
     const transaction = request.transaction;
     if (transaction?.isInvite !== true || !transaction.isUnanswered) return undefined;
-    const invite = request.message;
-    const cancel: SipRequest = {
-      kind: 'request',
-      method: 'CANCEL',
-      uri: invite.uri,
-      headers: [
-        header('Via', getHeader(invite, 'via') ?? ''),
-        header('Max-Forwards', '70'),
-        ...['from', 'to', 'call-id'].map((id) => header(id, getHeader(invite, id) ?? '')),
-        header('CSeq', `${(getHeader(invite, 'cseq') ?? '').split(' ')[0] ?? ''} CANCEL`),
-        ...getHeaders(invite, 'route').map((value) => header('Route', value)),
-        ...extra,
-      ],
-      body: '',
-    };
+    const cancel = cancelOf(request.message, extra);
     const sent = new OutgoingRequest(cancel, serialize(cancel), null, request.flow);
     if (transaction.isProceeding) this.#launch(sent);
     else request.wantsCancel = true;
@@ -356,7 +302,7 @@ export class UserAgent implements TransactionUser {
     if (establishes && request.dialog?.isConfirmed !== true) {
       for (const value of getHeaders(transaction.request, 'record-route')) extra.push(header('Record-Route', value));
     }
-    if (needsContact) extra.push(header('Contact', this.#contact(transaction.flow, transaction.flow.transport === 'TLS')));
+    if (needsContact) extra.push(header('Contact', contactOf(this.#own(transaction.flow), transaction.flow.transport === 'TLS')));
     return makeResponse(transaction.request, parts.status, parts.reason, transaction.localTag, [...extra, ...parts.headers], parts.body);
   }
 
@@ -459,25 +405,8 @@ export class UserAgent implements TransactionUser {
     return flow;
   }
 
-  #compose(
-    flow: Flow,
-    parts: RequestParts,
-    fixed: { uri: string; from: string; to: string; callId: string; cseq: number; contact: string | null; route: readonly Header[] },
-  ): SipRequest {
-    const via = this.flows.advertised(flow.transport);
-    const rport = flow.transport === 'TLS' ? '' : ';rport';
-    const headers: Header[] = [
-      header('Via', `SIP/2.0/${flow.transport} ${formatHostPort(via.address, via.port)}${rport};branch=${newBranch()}`),
-      ...fixed.route,
-      ...(hasHeader(parts, 'max-forwards') ? [] : [header('Max-Forwards', '70')]),
-      header('From', fixed.from),
-      header('To', fixed.to),
-      header('Call-ID', fixed.callId),
-      header('CSeq', `${String(fixed.cseq)} ${parts.method}`),
-      ...(fixed.contact === null || hasHeader(parts, 'contact') ? [] : [header('Contact', fixed.contact)]),
-      ...parts.headers.filter(({ id }) => !COMPOSED.has(id)),
-    ];
-    return { kind: 'request', method: parts.method, uri: fixed.uri, headers, body: parts.body };
+  #own(flow: Flow): OwnTransport {
+    return { transport: flow.transport, ...this.flows.advertised(flow.transport) };
   }
 
   #start(message: SipRequest, flow: Flow, dialog: DialogEntry | null): OutgoingRequest {
@@ -485,7 +414,7 @@ export class UserAgent implements TransactionUser {
   }
 
   #launch(request: OutgoingRequest): OutgoingRequest {
-    const branch = parseBranch(request.message);
+    const branch = branchOf(request.message);
     // In the next turn, so that the user knows the request before anything comes of it.
     process.nextTick(() => {
       const transaction = this.stack.sendRequest(request.message, branch, request.flow, (created) => {
@@ -501,28 +430,9 @@ export class UserAgent implements TransactionUser {
   onClientEnded(transaction: ClientTransaction): void {
     this.#outgoing.delete(transaction);
   }
-
-  #contact(flow: Flow, secure: boolean): string {
-    const own = this.flows.advertised(flow.transport);
-    const hostPort = formatHostPort(own.address, own.port);
-    if (flow.transport === 'UDP') return `<sip:${hostPort}>`;
-    return `<${secure && flow.transport === 'TLS' ? 'sips' : 'sip'}:${hostPort};transport=${flow.transport.toLowerCase()}>`;
-  }
 }
 
 /** RFC 4028: a 2xx to INVITE or UPDATE settles the session timer. */
 function setsSession(method: string, status: number): boolean {
   return (method === 'INVITE' || method === 'UPDATE') && status >= 200 && status < 300;
-}
-
-const COMPOSED = new Set(['via', 'route', 'from', 'to', 'call-id', 'cseq', 'content-length']);
-
-function parseBranch(request: SipRequest): string {
-  return /;branch=([^;,\s]+)/.exec(getHeader(request, 'via') ?? '')?.[1] ?? '';
-}
-
-/** The display name and URI of a From or To without its parameters. */
-function withoutTag(value: string): string {
-  const parsed = parseNameAddr(value);
-  return parsed === undefined ? value : `${parsed.displayName === '' ? '' : `${parsed.displayName} `}<${parsed.uri}>`;
 }

@@ -155,48 +155,48 @@ function chooseCodec(line: MediaLine, preferred: AudioCodec | undefined): Negoti
  * so that rtpengine can choose nothing of its own.
  */
 export function canonicalOffer(offer: NegotiableOffer): string {
-  const { codec, telephoneEvent, crypto, direction } = offer;
-  const payloads = [codec.payloadType, ...(telephoneEvent === null ? [] : [telephoneEvent])].join(' ');
-  const family = offer.address.includes(':') ? 'IP6' : 'IP4';
-  return lines([
-    'v=0',
-    `o=- 1 1 IN ${family} ${offer.address}`,
-    's=-',
-    `c=IN ${family} ${offer.address}`,
-    't=0 0',
-    `m=audio ${offer.port} ${crypto === null ? 'RTP/AVP' : 'RTP/SAVP'} ${payloads}`,
-    `a=rtpmap:${codec.payloadType} ${codec.name}/8000`,
-    ...telephoneEventLines(telephoneEvent),
-    ...(crypto === null ? [] : [`a=crypto:${crypto.tag} ${SUITE} inline:${crypto.inline}`]),
-    `a=rtcp:${offer.rtcpPort}`,
-    'a=ptime:20',
-    `a=${direction}`,
-  ]);
+  return insideSdp(offer, { ...offer, rtpPort: offer.port }, offer.crypto, offer.direction);
 }
 
 /** What the endpoint answers rtpengine: its own address, the chosen codec. */
-export function endpointAnswer(
-  offer: NegotiableOffer,
-  endpoint: { readonly address: string; readonly rtpPort: number; readonly rtcpPort: number },
-  insideKey: { readonly tag: string; readonly inline: string } | null,
-): string {
-  const { codec, telephoneEvent } = offer;
-  const payloads = [codec.payloadType, ...(telephoneEvent === null ? [] : [telephoneEvent])].join(' ');
-  const family = endpoint.address.includes(':') ? 'IP6' : 'IP4';
+export function endpointAnswer(offer: NegotiableOffer, endpoint: SdpAddress, key: SdpKey | null): string {
+  return insideSdp(offer, endpoint, key, 'sendrecv');
+}
+
+interface SdpAddress {
+  readonly address: string;
+  readonly rtpPort: number;
+  readonly rtcpPort: number;
+}
+
+type SdpKey = Pick<CryptoLine, 'tag' | 'inline'>;
+
+/** The SDPs that rtpengine gets: one audio line, what was chosen of the offer, at most one key. */
+function insideSdp(offer: NegotiableOffer, at: SdpAddress, key: SdpKey | null, direction: Direction): string {
+  const family = at.address.includes(':') ? 'IP6' : 'IP4';
   return lines([
     'v=0',
-    `o=- 1 1 IN ${family} ${endpoint.address}`,
+    `o=- 1 1 IN ${family} ${at.address}`,
     's=-',
-    `c=IN ${family} ${endpoint.address}`,
+    `c=IN ${family} ${at.address}`,
     't=0 0',
-    `m=audio ${endpoint.rtpPort} ${insideKey === null ? 'RTP/AVP' : 'RTP/SAVP'} ${payloads}`,
-    `a=rtpmap:${codec.payloadType} ${codec.name}/8000`,
-    ...telephoneEventLines(telephoneEvent),
-    ...(insideKey === null ? [] : [`a=crypto:${insideKey.tag} ${SUITE} inline:${insideKey.inline}`]),
-    `a=rtcp:${endpoint.rtcpPort}`,
-    'a=ptime:20',
-    'a=sendrecv',
+    ...audioLines(offer, key === null ? 'RTP/AVP' : 'RTP/SAVP', at, key, direction),
   ]);
+}
+
+/** The one audio line of every SDP that we write. */
+function audioLines(offer: NegotiableOffer, profile: string, at: SdpAddress, key: SdpKey | null, direction: Direction): string[] {
+  const { codec, telephoneEvent } = offer;
+  const payloads = [codec.payloadType, ...(telephoneEvent === null ? [] : [telephoneEvent])].join(' ');
+  return [
+    `m=audio ${at.rtpPort} ${profile} ${payloads}`,
+    `a=rtpmap:${codec.payloadType} ${codec.name}/8000`,
+    ...(telephoneEvent === null ? [] : [`a=rtpmap:${telephoneEvent} telephone-event/8000`, `a=fmtp:${telephoneEvent} 0-15`]),
+    ...(key === null ? [] : [`a=crypto:${key.tag} ${SUITE} inline:${key.inline}`]),
+    `a=rtcp:${at.rtcpPort}`,
+    'a=ptime:20',
+    `a=${direction}`,
+  ];
 }
 
 /** What rtpengine tells of one of its sides: where it receives, and its key. */
@@ -232,20 +232,13 @@ export function carrierAnswer(
   if ((offer.crypto === null) !== (relay.crypto === null)) return undefined;
   if (offer.crypto !== null && (Number(relay.crypto?.tag) !== Number(offer.crypto.tag) || relay.crypto?.hasMki === true)) return undefined;
   const family = relay.address.includes(':') ? 'IP6' : 'IP4';
-  const { codec, telephoneEvent, crypto } = offer;
-  const payloads = [codec.payloadType, ...(telephoneEvent === null ? [] : [telephoneEvent])].join(' ');
-  const media = offer.lines.flatMap((line, index) => {
-    if (index !== offer.chosen) return [`m=${line.type} 0 ${line.protocol} ${line.payloads}`];
-    return [
-      `m=audio ${relay.rtpPort} ${line.protocol} ${payloads}`,
-      `a=rtpmap:${codec.payloadType} ${codec.name}/8000`,
-      ...telephoneEventLines(telephoneEvent),
-      ...(crypto === null || relay.crypto === null ? [] : [`a=crypto:${crypto.tag} ${SUITE} inline:${relay.crypto.inline}`]),
-      `a=rtcp:${relay.rtcpPort}`,
-      'a=ptime:20',
-      `a=${answerDirection(offer)}`,
-    ];
-  });
+  // The key is rtpengine's, the tag the carrier's own spelling of it.
+  const key = offer.crypto === null || relay.crypto === null ? null : { tag: offer.crypto.tag, inline: relay.crypto.inline };
+  const media = offer.lines.flatMap((line, index) =>
+    index === offer.chosen
+      ? audioLines(offer, line.protocol, relay, key, answerDirection(offer))
+      : [`m=${line.type} 0 ${line.protocol} ${line.payloads}`],
+  );
   return lines([
     'v=0',
     `o=trunkline ${origin.sessionId} ${origin.version} IN ${family} ${relay.address}`,
@@ -268,10 +261,6 @@ function answerDirection(offer: NegotiableOffer): Direction {
     case 'sendrecv':
       return 'sendrecv';
   }
-}
-
-function telephoneEventLines(payloadType: number | null): string[] {
-  return payloadType === null ? [] : [`a=rtpmap:${payloadType} telephone-event/8000`, `a=fmtp:${payloadType} 0-15`];
 }
 
 function lines(all: readonly string[]): string {
