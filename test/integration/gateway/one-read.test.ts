@@ -1,0 +1,147 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { CallRecord } from '../../../src/contracts/call-record.js';
+import { encodeFrame, FrameDecoder } from '../../../src/drachtio/frame.js';
+import { Inbound } from '../../../src/gateway/inbound.js';
+import { createSrfApp, type SrfApp } from '../../../src/gateway/srf-facade.js';
+import { newUuid } from '../../../src/lib/ids.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { ROUTE } from '../../support/route.js';
+import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
+
+// No server can be made to put the echo of a 200, its ACK and a BYE into one read at will: this one, written by hand, does nothing else.
+
+const INSIDE = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 31_000, payloads: '0 101' });
+const OUTSIDE = offerSdp({ port: 30_000, payloads: '0 101', crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] });
+
+let server: Server;
+let srf: SrfApp;
+let application: Socket;
+let inbound: Inbound;
+let records: CallRecord[];
+let openLegs: Set<string>;
+let relaySessions: Set<string>;
+let onAppFrame: (payload: string) => void;
+
+beforeEach(async () => {
+  records = [];
+  openLegs = new Set();
+  relaySessions = new Set();
+  onAppFrame = () => undefined;
+  server = createServer((socket) => {
+    application = socket;
+    const decoder = new FrameDecoder(1 << 20);
+    socket.on('data', (chunk) => {
+      for (const item of decoder.push(chunk.toString('latin1'))) if (item.type === 'frame') onFrame(item.payload);
+    });
+    socket.on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const address = server.address();
+  srf = createSrfApp();
+  inbound = new Inbound(
+    {
+      routes: { lookup: () => Promise.resolve(ROUTE) },
+      calls: { write: (record) => Promise.resolve(void records.push(record)) },
+      relay: {
+        offer: (call) => {
+          relaySessions.add(call.relayId);
+          return Promise.resolve({ sdp: INSIDE });
+        },
+        answer: () => Promise.resolve({ sdp: OUTSIDE }),
+        delete: (call) => {
+          relaySessions.delete(call.relayId);
+          return Promise.resolve({ packets: 0, bytes: 0, errors: 0 });
+        },
+      },
+      endpoint: {
+        open: (leg) => {
+          openLegs.add(leg.callId);
+          return Promise.resolve({ address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 });
+        },
+        start: () => undefined,
+        setHeld: () => undefined,
+        close: (callId) => {
+          openLegs.delete(callId);
+          return Promise.resolve(null);
+        },
+      },
+      srf,
+      clock: systemClock,
+      log: silentLog,
+      newKey: () => new Uint8Array(30),
+      insideSrtp: false,
+    },
+    { sipHost: null, ringingAfterMs: 500, maxDurationMs: 60_000 },
+    silentLog,
+  );
+  srf.connect({ host: '127.0.0.1', port: typeof address === 'object' && address !== null ? address.port : 0, secret: 'x', tags: [] });
+  await inbound.whenConnected(5_000);
+});
+
+afterEach(async () => {
+  srf.disconnect();
+  application.destroy();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+function onFrame(payload: string): void {
+  const [id = '', verb] = payload.split('|');
+  if (verb === 'authenticate') write(`${newUuid()}|response|${id}|OK|tls/127.0.0.1:5061|v0.9.10|tls/127.0.0.1:5061`);
+  else if (verb === 'sip') onAppFrame(payload);
+  else write(`${newUuid()}|response|${id}|OK`);
+}
+
+function write(...payloads: readonly string[]): void {
+  application.write(payloads.map(encodeFrame).join(''), 'latin1');
+}
+
+const META = '300|tls|203.0.113.7|5061|09:00:00.000000';
+const message = (callId: string, start: string, cseq: string, to: string, body = ''): string =>
+  [
+    start,
+    `Via: SIP/2.0/TLS carrier;branch=z9hG4bK${callId}${cseq.replace(' ', '')}`,
+    'From: <sip:a@carrier>;tag=f1',
+    `To: ${to}`,
+    `Call-ID: ${callId}`,
+    `CSeq: ${cseq}`,
+    'Contact: <sip:a@carrier;transport=tls>',
+    ...(body === '' ? [] : ['Content-Type: application/sdp']),
+    `Content-Length: ${String(body.length)}`,
+    '',
+    body,
+  ].join('\r\n');
+
+/** One call whose 200, ACK and BYE all come in one read; resolves with the status of the answer to the BYE. */
+function zeroLengthCall(callId: string): Promise<string> {
+  const dialogId = `${callId};from-tag=f1`;
+  const tagged = '<sip:b@gw>;tag=ours';
+  const [invite, bye] = [newUuid(), newUuid()];
+  return new Promise((resolve) => {
+    onAppFrame = (payload) => {
+      const [id = '', , transaction] = payload.split('|');
+      const start = payload.slice(payload.indexOf('\r\n') + 2).split('\r\n', 1)[0] ?? '';
+      if (transaction === bye) return resolve(start);
+      const body = payload.slice(payload.indexOf('\r\n\r\n') + 4);
+      write(
+        `${newUuid()}|response|${id}|OK|application|${META}|${invite}|${dialogId}||Msg sent:|\r\n${message(callId, start, '1 INVITE', tagged, body)}`,
+        `${newUuid()}|sip|network|${META}|${invite}|${dialogId}|\r\n${message(callId, 'ACK sip:b@gw SIP/2.0', '1 ACK', tagged)}`,
+        `${newUuid()}|sip|network|${META}|${bye}|${dialogId}|\r\n${message(callId, 'BYE sip:b@gw SIP/2.0', '2 BYE', tagged)}`,
+      );
+    };
+    write(
+      `${newUuid()}|sip|network|${META}|${invite}||127.0.0.1|5061|\r\n${message(callId, 'INVITE sip:+15550100100@gw SIP/2.0', '1 INVITE', '<sip:b@gw>', offerSdp())}`,
+    );
+  });
+}
+
+describe('drachtio-srf and very short calls', () => {
+  it('sees the BYE of each of 200 calls whose echo, ACK and BYE came in one read, and leaves nothing open', async () => {
+    for (let index = 0; index < 200; index += 1) expect(await zeroLengthCall(`short${String(index)}`)).toBe('SIP/2.0 200 OK');
+    await inbound.whenIdle();
+    expect(records).toHaveLength(200);
+    expect(new Set(records.map(({ reason }) => reason))).toEqual(new Set(['CALLER_HANGUP']));
+    expect([openLegs.size, relaySessions.size, inbound.callCount]).toEqual([0, 0, 0]);
+  });
+});
