@@ -12,8 +12,6 @@ import { onStopSignal } from './process.js';
 export async function runUp(config: Config, configFlags: readonly string[]): Promise<void> {
   const log: Log = createLogger('supervisor', config.log.level);
   const directory = ensureDataDir(config);
-  const isOwnSipServer = config.drachtio.url === null;
-  const { caFile } = isOwnSipServer && config.sip.tls_port !== null ? await serverTls(config) : { caFile: null };
   const supervisor = new Supervisor({
     config,
     configFlags,
@@ -21,8 +19,14 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
     log,
     onReady: (name, tookMs) => console.log(`  ok    ${`${name} started`.padEnd(44)} ${String(Math.round(tookMs)).padStart(6)} ms`),
   });
+  // Before anything in the directory is written: it may be another instance's.
+  supervisor.claim();
   onStopSignal(log, () => supervisor.stop());
+  const isOwnSipServer = config.drachtio.url === null;
+  const { caFile } = isOwnSipServer && config.sip.tls_port !== null ? await serverTls(config) : { caFile: null };
   const facts = await supervisor.start();
+  // Stopped meanwhile: the signal's handler ends the process.
+  if (facts === null) return;
   const ready = {
     pid: process.pid,
     sip: sipAddress(config, facts['sip_tls']),

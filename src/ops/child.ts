@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, closeSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CancelTimer, Clock } from '../lib/clock.js';
@@ -87,7 +87,10 @@ export class SupervisedChild {
     const guarded = existsSync(SETPRIV);
     const command = guarded ? SETPRIV : this.spec.command;
     const args = guarded ? ['--pdeathsig', 'TERM', '--', this.spec.command, ...this.spec.args] : this.spec.args;
-    const child = spawn(command, args, { stdio: ['ignore', log, log, ...(this.spec.isNode ? (['ipc'] as const) : [])] });
+    // In a group of its own: at Ctrl-C a terminal signals the whole group of the foreground, and rtpengine and Redis would end
+    // before the calls that stand on them.
+    const stdio = ['ignore', log, log, ...(this.spec.isNode ? (['ipc'] as const) : [])] satisfies StdioOptions;
+    const child = spawn(command, args, { stdio, detached: true });
     closeSync(log);
     child.on('error', (error) => this.log.error({ child: this.spec.name, error: error.message }, 'supervisor.child.spawn_failed'));
     this.#process = child;
@@ -100,6 +103,7 @@ export class SupervisedChild {
         cancelLimit();
         cancelPoll?.();
         child.off('exit', onExit);
+        child.off('error', onError);
         child.off('message', onMessage);
         act();
       };
@@ -109,10 +113,13 @@ export class SupervisedChild {
       );
       const onExit = (code: number | null, signal: string | null): void =>
         settle(() => reject(new Error(`it ended with ${signal ?? `exit code ${String(code)}`}`)));
+      // A program that is not there never exits.
+      const onError = (error: Error): void => settle(() => reject(error));
       const onMessage = (message: unknown): void => {
         if (isReadyMessage(message)) settle(() => resolve(message.facts));
       };
       child.once('exit', onExit);
+      child.once('error', onError);
       child.on('message', onMessage);
       const poll = (): void => {
         void this.spec.isReady?.().then((isReady) => {

@@ -29,14 +29,15 @@ export interface SupervisorOptions {
 export class Supervisor {
   readonly #children: SupervisedChild[] = [];
   readonly #directory: string;
+  #isStopping = false;
 
   constructor(private readonly options: SupervisorOptions) {
     this.#directory = ensureDataDir(options.config);
   }
 
-  /** Rejects with a text for a person. What had started is stopped again. */
-  async start(): Promise<GatewayFacts> {
-    this.#lock();
+  /** Resolves with `null` when it was stopped meanwhile. Rejects with a text for a person; what had started is stopped again. */
+  async start(): Promise<GatewayFacts | null> {
+    this.claim();
     const specs = childSpecs(this.options.config, this.#directory, this.options.configFlags);
     const problems = await takenPorts(wantedPorts(this.options.config));
     if (problems.length > 0) {
@@ -46,6 +47,7 @@ export class Supervisor {
     let facts: GatewayFacts = {};
     try {
       for (const spec of specs) {
+        if (this.#isStopping) return null;
         const startedMs = this.options.clock.nowMs();
         const child = new SupervisedChild(spec, join(this.#directory, 'logs'), this.options.clock, this.options.log);
         this.#children.push(child);
@@ -53,21 +55,23 @@ export class Supervisor {
         this.options.onReady(spec.name, this.options.clock.nowMs() - startedMs);
       }
     } catch (error) {
+      if (this.#isStopping) return null;
       await this.stop();
       throw error;
     }
-    return facts;
+    return this.#isStopping ? null : facts;
   }
 
   /** The gateway first (it drains), then what it stands on. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     for (const child of this.#children.splice(0).reverse()) await child.stop();
     rmSync(join(this.#directory, 'ready.json'), { force: true });
     this.#unlock();
   }
 
-  /** Two instances on one data directory would destroy each other's files. */
-  #lock(): void {
+  /** Takes the data directory: two instances on one would destroy each other's files. Throws when another one has it. */
+  claim(): void {
     const file = this.#lockFile;
     const pid = readPid(file);
     if (pid !== undefined && pid !== process.pid && isTrunkline(pid)) {
@@ -99,7 +103,9 @@ function readPid(file: string): number | undefined {
 /** Whether the process lives and is one of ours: after a reboot the number may be anybody's. */
 function isTrunkline(pid: number): boolean {
   try {
-    return readFileSync(`/proc/${String(pid)}/cmdline`, 'utf8').includes('\0up');
+    return readFileSync(`/proc/${String(pid)}/cmdline`, 'utf8')
+      .split('\0')
+      .includes('up');
   } catch {
     return false;
   }

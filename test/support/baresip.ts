@@ -136,7 +136,7 @@ function configuration(directory: string, controlPort: number, { caFile }: Bares
     'sip_listen 127.0.0.1:0',
     `sip_cafile ${caFile}`,
     `net_interface 127.0.0.1`,
-    'rtp_ports 28000-29999',
+    'rtp_ports 29000-29999',
     'rtcp_mux no',
     'jitter_buffer_delay 5-10',
     'call_max_calls 4',

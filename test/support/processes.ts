@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** The names of `trunkline up`'s children. */
 export const CHILDREN = ['redis-server', 'rtpengine', 'sip-server', 'gateway'] as const;
@@ -47,10 +47,28 @@ function isCalled(pid: number, name: ChildName): boolean {
   return program.split(/[/ ]/).includes(name) || args.includes(name);
 }
 
+function directoryOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${String(pid)}/cwd`);
+  } catch {
+    return '';
+  }
+}
+
 function text(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
     return '';
   }
+}
+
+/** Every living process of an instance: its data directory is in the environment, or where the process works (redis-server overwrites the former). */
+export function processesOf(dataDir: string): { readonly pid: number; readonly command: string }[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter(
+      (pid) => Number.isInteger(pid) && `${text(`/proc/${String(pid)}/environ`)} ${directoryOf(pid)}`.includes(dataDir) && isAlive(pid),
+    )
+    .map((pid) => ({ pid, command: text(`/proc/${String(pid)}/cmdline`).replaceAll('\0', ' ') }));
 }
