@@ -62,6 +62,7 @@ const EVENTS: readonly NamedEvent[] = [
   { name: '`relay-answered`, unusable', event: { type: 'relay-answered', sdp: 'garbage' } },
   ...FAILED.map((reason) => ({ name: `\`failed\` ${reason}`, event: { type: 'failed', reason } as const })),
   ...ANSWER_FAILED.map((reason) => ({ name: `\`answer-failed\` ${reason}`, event: { type: 'answer-failed', reason } as const })),
+  { name: '`server-lost`', event: { type: 'server-lost' } },
   { name: '`cancelled`', event: { type: 'cancelled' } },
   { name: '`acknowledged`', event: { type: 'acknowledged' } },
   ...BYE.map((reason) => ({ name: `\`bye\` ${reason}`, event: { type: 'bye', reason } as const })),
@@ -70,7 +71,8 @@ const EVENTS: readonly NamedEvent[] = [
 ];
 
 /** The events above by type: does not compile when the machine gets another one. */
-type Named = 'invited' | 'inadmissible' | 'routed' | 'relay-offered' | 'leg-opened' | 'relay-answered' | 'cancelled' | 'acknowledged';
+type Named =
+  'invited' | 'inadmissible' | 'routed' | 'relay-offered' | 'leg-opened' | 'relay-answered' | 'server-lost' | 'cancelled' | 'acknowledged';
 type Missing = Exclude<CallEvent['type'], Named | 'failed' | 'answer-failed' | 'bye' | 'hangup' | 'timer'>;
 const _NONE_IS_MISSING: [Missing] extends [never] ? true : Missing = true;
 

@@ -128,11 +128,12 @@ export class CarrierClient {
     return this.#isEnded;
   }
 
-  /** Ends the call from our side. */
-  hangUp(): void {
-    if (this.#dialog === null || this.#isEnded) return;
+  /** Ends the call from our side; resolves when the BYE is answered, or the connection gone. */
+  hangUp(): Promise<void> {
+    if (this.#dialog === null || this.#isEnded) return Promise.resolve();
+    const ended = this.whenEnded();
     this.#userAgent.sendInDialog(this.#dialog, { method: 'BYE', headers: [], body: '' });
-    this.#isEnded = true;
+    return ended;
   }
 
   close(): void {
@@ -180,7 +181,9 @@ export class CarrierClient {
   }
 
   #onResponse(request: OutgoingRequest, response: SipResponse): void {
-    if (request.message.method !== 'INVITE' || response.status < 200) return;
+    if (response.status < 200) return;
+    if (request.message.method === 'BYE') return this.#ended();
+    if (request.message.method !== 'INVITE') return;
     if (response.status < 300 && request.dialog !== null) {
       this.#dialog = request.dialog;
       this.#userAgent.sendInDialog(request.dialog, { method: 'ACK', headers: [], body: '' });

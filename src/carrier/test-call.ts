@@ -33,6 +33,7 @@ const SCORE_THRESHOLD = 0.85;
 const TONE_HZ = 1_004;
 const TONE_SAMPLES = RATE_HZ / 2;
 const POLL_MS = 100;
+const BYE_LIMIT_MS = 3_000;
 
 /** Calls the gateway as a carrier would, with real SRTP audio, and reports what it saw. Never rejects: what went wrong is in the report. */
 export async function placeTestCall(options: TestCallOptions, clock: Clock): Promise<CallReport> {
@@ -97,7 +98,7 @@ class TestCall {
     }
     this.#answer = readAnswer(outcome.sdp);
     if (this.#answer === undefined) {
-      this.#client.hangUp();
+      await this.#hangUp();
       this.fail('the answer has no PCMU or PCMA audio with one usable key');
       return;
     }
@@ -135,9 +136,7 @@ class TestCall {
     // One report each way at least.
     await this.#until(() => leg.figures().rtcpReceived > 0 && leg.figures().rtcpSent > 0);
     this.#hungUpBy = this.#client.isEnded ? 'gateway' : 'carrier';
-    const messages = this.#client.events.length;
-    this.#client.hangUp();
-    if (this.#hungUpBy === 'carrier') await this.#until(() => this.#client.events.length >= messages + 2);
+    await this.#hangUp();
   }
 
   /** Scores every digit's phrase in what was heard since the keys were pressed; true when all were read back. */
@@ -149,6 +148,12 @@ class TestCall {
       return { digit, phrase, score: Math.round(score * 1_000) / 1_000, threshold: SCORE_THRESHOLD, heard: score >= SCORE_THRESHOLD };
     });
     return this.#digits.every(({ heard: isHeard }) => isHeard);
+  }
+
+  /** The gateway has a few seconds to answer the BYE. */
+  async #hangUp(): Promise<void> {
+    const limit = new Promise<void>((resolve) => void this.clock.setTimer(BYE_LIMIT_MS, resolve));
+    await Promise.race([this.#client.hangUp(), limit]);
   }
 
   /** Every key but `#`, which the line answers by hanging up. */
@@ -224,6 +229,7 @@ class TestCall {
       agent_audio_heard: first !== undefined,
       digits_read_back: this.#digits.every(({ heard }) => heard) && this.#digits.length === this.#readBackDigits().length,
       echo_heard: this.#echoHeard === true,
+      bye_answered: this.#client.isEnded,
       hung_up_as_expected: this.#hungUpBy === (wantsHangup ? 'gateway' : 'carrier'),
     };
     const ok = this.#failure === undefined && Object.values(checks).every(Boolean);

@@ -11,9 +11,11 @@ const host = z
   .max(253);
 const hostPort = z.string().regex(/^([a-z]+:\/\/)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, 'must be host:port');
 
-const settings = z.strictObject({
+/** Every setting of the product; config/default.yaml says what each means and holds its default. */
+export const configSchema = z.strictObject({
   data_dir: z.string().min(1),
-  bind_address: address,
+  // rtpengine and Contact need an address that can be reached, so "all of them" is none.
+  bind_address: address.refine((text) => text !== '0.0.0.0' && text !== '::', 'must be one address of this machine'),
   public_address: address.nullable(),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error']) }),
   sip: z.strictObject({
@@ -88,14 +90,6 @@ const settings = z.strictObject({
     drain_ms: z.int().min(0).max(3_600_000),
     retention_days: z.int().min(1).max(3_650),
   }),
-});
-
-const UNSPECIFIED: readonly string[] = ['0.0.0.0', '::'];
-
-/** Every setting of the product; config/default.yaml says what each means and holds its default. */
-export const configSchema = settings.refine((value) => !UNSPECIFIED.includes(value.bind_address) || value.public_address !== null, {
-  path: ['public_address'],
-  message: 'must be the address that carriers reach, because bind_address names none',
 });
 
 export type Config = z.infer<typeof configSchema>;

@@ -46,7 +46,7 @@ export interface LegFigures {
   readonly roundTripMs: number | null;
   /** The caller's first RTP packet; 0 when it came before `start`, `null` when none came. */
   readonly firstAudioMs: number | null;
-  readonly digits: number;
+  readonly digitsReceived: number;
 }
 
 /** What a leg tells the call that owns it. */

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { newUuid } from '../lib/ids.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
@@ -115,7 +116,8 @@ export class Broker implements UserAgentListener {
     }
     for (const call of [...this.#calls.values()]) {
       if (call.app !== app) continue;
-      this.userAgent.hangUp(call.entry, 'SIP;cause=503;text="application gone"');
+      // A BYE of the application's that is under way ends the call as well.
+      if (!call.entry.isEnding) this.userAgent.hangUp(call.entry, 'SIP;cause=503;text="application gone"');
       this.#dropCall(call);
     }
   }
@@ -363,8 +365,10 @@ export class Broker implements UserAgentListener {
     if (app !== undefined) return app;
     const routed = this.#router.methods();
     if (!ROUTABLE.has(method)) this.#refuse(request, 501, 'Not Implemented');
-    else if (routed.length === 0) this.#refuse(request, 503, 'Service Unavailable');
-    else {
+    else if (routed.length === 0 || this.#router.isServed(method.toLowerCase())) {
+      // Nobody is connected, or all that served it have withdrawn: another server, or a later attempt, may do.
+      this.#refuse(request, 503, 'Service Unavailable', [header('Retry-After', String(randomInt(1, 11)))]);
+    } else {
       const allow = [...routed.map((name) => name.toUpperCase()), 'ACK', 'BYE', 'CANCEL'].join(', ');
       this.#refuse(request, 405, 'Method Not Allowed', [header('Allow', allow)]);
     }

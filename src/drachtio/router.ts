@@ -2,9 +2,11 @@
 export class Router<T> {
   readonly #slots = new Map<string, T[]>();
   readonly #offsets = new Map<string, number>();
+  readonly #everRouted = new Set<string>();
 
   /** A method routed twice has two slots, as applications expect. */
   add(method: string, application: T): void {
+    this.#everRouted.add(method);
     const slots = this.#slots.get(method);
     if (slots === undefined) this.#slots.set(method, [application]);
     else slots.push(application);
@@ -29,6 +31,11 @@ export class Router<T> {
     const offset = (this.#offsets.get(method) ?? 0) % slots.length;
     this.#offsets.set(method, offset + 1);
     return slots[offset];
+  }
+
+  /** Whether an application has asked for it, now or before: then it is served here, and only nobody is there at the moment. */
+  isServed(method: string): boolean {
+    return this.#everRouted.has(method);
   }
 
   /** Every method that somebody asked for, in lower case. */

@@ -47,6 +47,9 @@ export interface InviteContext {
   readonly warningHost: string;
 }
 
+/** Longest wait for the answer to a BYE before the call counts as gone. */
+const BYE_LIMIT_MS = 4_000;
+
 /** Carries out what the call machine says, through the ports; owns everything the call opened. Decides nothing. */
 export class CallRunner {
   readonly #services: CallServices;
@@ -63,6 +66,7 @@ export class CallRunner {
   #figures: LegFigures | null = null;
   /** The relay command under way: `delete` must not overtake it. */
   #relayWork: Promise<unknown> = Promise.resolve();
+  #byeAnswered: Promise<void> = Promise.resolve();
   readonly #queue: CallEvent[] = [];
   #isStepping = false;
 
@@ -127,10 +131,7 @@ export class CallRunner {
       case 'start-leg':
         return this.#services.endpoint.start(this.callId);
       case 'bye':
-        this.#dialog?.destroy({ headers: { Reason: reasonHeaderOf(effect.reason) } }, (error) => {
-          if (error !== null && error !== undefined) this.#log.warn({ error: describe(error) }, 'call.bye.failed');
-        });
-        return;
+        return this.#bye(effect.reason);
       case 'start-timer':
         this.#timers.set(
           effect.timer,
@@ -147,6 +148,25 @@ export class CallRunner {
       default:
         assertNever(effect);
     }
+  }
+
+  #bye(reason: Reason): void {
+    const dialog = this.#dialog;
+    if (dialog === null) return;
+    this.#byeAnswered = new Promise((resolve) => {
+      dialog.destroy({ headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
+        if (error !== null && error !== undefined) this.#log.warn({ error: describe(error) }, 'call.bye.failed');
+        resolve();
+      });
+    });
+  }
+
+  /** The SIP server was lost and is back: it may still know the dialog (drachtio-server does), and the caller must not be left in it. */
+  serverLost(): void {
+    if (this.#dialog !== null && this.#state.name !== 'Ended') {
+      this.#services.srf.byeByDialogId(this.#dialog.id, { Reason: reasonHeaderOf('INTERNAL_ERROR') });
+    }
+    this.dispatch({ type: 'server-lost' });
   }
 
   /** An effect that fails comes back as an event: the expected failure by its reason, anything else as our own fault. */
@@ -347,7 +367,18 @@ export class CallRunner {
     } catch (error) {
       this.#log.error({ error: describe(error) }, 'call.record.not_written');
     }
+    // Whoever shuts down after us must not take the connection away before the BYE is through.
+    await this.#byeIsThrough();
     this.#onEnded(this);
+  }
+
+  async #byeIsThrough(): Promise<void> {
+    let cancel: CancelTimer | undefined;
+    const limit = new Promise<void>((resolve) => {
+      cancel = this.#services.clock.setTimer(BYE_LIMIT_MS, resolve);
+    });
+    await Promise.race([this.#byeAnswered, limit]);
+    cancel?.();
   }
 
   #record(reason: Reason, endedAtMs: number): CallRecord {

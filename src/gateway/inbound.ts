@@ -42,7 +42,7 @@ export class Inbound {
     }
     srf.use((request, response) => this.#onOther(request, response));
     srf.onConnect((error, hostPorts) => this.#onConnect(error, hostPorts));
-    srf.onError((error) => {
+    srf.onLost((error) => {
       if (this.#isConnected) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
       this.#isConnected = false;
       this.#lastError = error.message;
@@ -105,6 +105,8 @@ export class Inbound {
     }
     this.#own = hostPorts.flatMap(parseHostPort);
     this.#isConnected = true;
+    // A new connection: the SIP server keeps nothing of the old one's calls, or nothing that this connection is asked about.
+    for (const runner of [...this.#runners.values()]) runner.serverLost();
     this.log.info({ hostPorts }, 'gateway.sip_server.connected');
     this.#onConnected?.();
   }
@@ -145,7 +147,7 @@ export class Inbound {
           sdp: invite?.sdp ?? '',
           sessionId: String(randomBytes(6).readUIntBE(0, 6)),
           maxDurationMs: this.options.maxDurationMs,
-          ringingAfterMs: this.options.ringingAfterMs,
+          ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
         },
         contact: ownContact(own, { requestUri: request.uri, topRecordRoute: request.get('Record-Route'), contactUri }),
         warningHost: own.host,

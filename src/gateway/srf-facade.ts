@@ -34,6 +34,8 @@ export type SrfHeaders = Readonly<Record<string, string>>;
 
 /** An answered call as drachtio-srf keeps it. */
 export interface SrfDialog {
+  /** The SIP server's id of the dialog. */
+  readonly id: string;
   readonly sip: { readonly callId: string; readonly localTag: string; readonly remoteTag: string };
   readonly local: { sdp: string };
   on(event: 'ack', listener: (request: SrfRequest) => void): void;
@@ -68,7 +70,10 @@ export interface SrfApp {
   ): void;
   /** `hostPorts`: what the SIP server listens on, `proto/host:port` each. Runs at every (re)connection. */
   onConnect(listener: (error: unknown, hostPorts: readonly string[], version: string) => void): void;
-  onError(listener: (error: Error) => void): void;
+  /** The connection is gone; it is dialled again without end. Runs for each failed attempt too. */
+  onLost(listener: (error: Error) => void): void;
+  /** BYE in a dialog that drachtio-srf cannot reach any more, by its id. */
+  byeByDialogId(dialogId: string, headers: SrfHeaders): void;
   connect(options: SrfOptions): void;
   disconnect(): void;
   /** Withdraws methods, so that no new request comes here: the first step of a drain. */
@@ -84,6 +89,7 @@ interface RawSrf {
   connect(options: object): void;
   disconnect(): void;
   unregisterForMessages(method: string): void;
+  request(uri: string, options: object, callback: (error: unknown) => void): void;
 }
 
 export function createSrfApp(): SrfApp {
@@ -99,7 +105,14 @@ export function createSrfApp(): SrfApp {
       srf.on('connect', (error: unknown, hostPorts: string | undefined, version: string | undefined) =>
         listener(error, (hostPorts ?? '').split(',').filter(Boolean), version ?? ''),
       ),
-    onError: (listener) => srf.on('error', listener),
+    onLost: (listener) => {
+      srf.on('error', listener);
+      srf.on('close', () => listener(new Error('the connection was closed')));
+    },
+    byeByDialogId: (dialogId, headers) => {
+      // The object-only form of `request` throws; the URI is replaced by the dialog's target.
+      srf.request('sip:placeholder', { method: 'BYE', stackDialogId: dialogId, headers: { ...headers } }, () => undefined);
+    },
     connect: ({ host, port, secret, tags }) => srf.connect({ host, port, secret, tags: [...tags], enablePing: true }),
     disconnect: () => srf.disconnect(),
     withdraw: (methods) => {

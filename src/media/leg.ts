@@ -150,7 +150,7 @@ export class MediaLeg {
       jitterMs: this.#receiver.jitterMs,
       roundTripMs: this.#rtcp.roundTripMs,
       firstAudioMs: this.#firstPacketMs === undefined ? null : Math.max(0, this.#firstPacketMs - (this.#startedMs ?? this.#firstPacketMs)),
-      digits: this.#digits,
+      digitsReceived: this.#digits,
     };
   }
 

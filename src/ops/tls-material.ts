@@ -26,7 +26,7 @@ export async function serverTls(config: Config): Promise<ServerTls> {
     return { material: { cert, key, minVersion }, caFile: null };
   }
   const hosts = [...new Set(['localhost', '127.0.0.1', sipHost(config), config.public_address, config.bind_address])];
-  const usable = hosts.filter((host): host is string => host !== null && host !== '0.0.0.0' && host !== '::');
+  const usable = hosts.filter((host) => host !== null);
   const files = await ensureCertificates(join(ensureDataDir(config), 'tls'), usable, Date.now());
   const [cert, key] = await Promise.all([readFile(files.certFile, 'utf8'), readFile(files.keyFile, 'utf8')]);
   return { material: { cert, key, minVersion }, caFile: files.caFile };

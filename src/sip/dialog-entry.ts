@@ -22,6 +22,8 @@ export class DialogEntry {
   hasOwnInvite = false;
   hasPendingUpdate = false;
   isEnded = false;
+  /** A BYE of ours is under way. */
+  isEnding = false;
   /** `null`: no session timer was settled. */
   sessionTimer: SessionTimer | null = null;
   sessionTimerHandle: QueuedTimer | undefined;

@@ -152,6 +152,7 @@ export class UserAgent implements TransactionUser {
       return sent;
     }
     if (parts.method === 'INVITE') dialog.hasOwnInvite = true;
+    if (parts.method === 'BYE') dialog.isEnding = true;
     return this.#start(message, flow, dialog);
   }
 
@@ -397,7 +398,8 @@ export class UserAgent implements TransactionUser {
   #flowOf(dialog: DialogEntry, nextHop: string): Flow | SendProblem {
     // RFC 5923: the connection that the peer opened, as long as it lives.
     if (dialog.flow.isOpen && dialog.flow.reliable) return dialog.flow;
-    const target = resolveTarget(nextHop);
+    // A Contact that names no transport means the one that the dialog came by: falling back to UDP would send it in clear.
+    const target = resolveTarget(nextHop, dialog.flow.transport);
     if (target === undefined) return 'bad-uri';
     const flow = this.flows.open(target);
     if (flow === undefined) return 'no-transport';

@@ -346,6 +346,25 @@ describe('applications that fail', () => {
     expect(bench.left).toMatchObject({ pending: 0, calls: 0 });
   });
 
+  it('answers 503 with Retry-After to INVITEs that all have withdrawn from, whatever else they still serve', async () => {
+    bench.fromApp('o|route|register');
+    bench.fromApp('w|remove_route|invite');
+    await bench.settle();
+    bench.fromCaller(invite());
+    await bench.settle();
+    expect(statuses().at(-1)).toBe('SIP/2.0 503 Service Unavailable');
+    expect(Number(headerOf(bench.toCaller.at(-1) ?? '', 'Retry-After'))).toBeGreaterThan(0);
+  });
+
+  it('sends no second BYE for an application that goes while its own is under way', async () => {
+    await connected();
+    bench.fromApp(`b|sip||${dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`);
+    await bench.settle();
+    bench.dropApp();
+    await bench.settle();
+    expect(statuses().filter((line) => line.startsWith('BYE '))).toHaveLength(1);
+  });
+
   it('answers 503 when nobody has asked for INVITE', async () => {
     bench = new Bench('TLS', 6_000);
     bench.fromCaller(invite());

@@ -125,6 +125,25 @@ export class RunningGateway {
     return { status: response.status, json: (await response.json()) as Record<string, unknown> };
   }
 
+  /** Resolves when the text stands in the log of a process. */
+  async logged(name: string, text: string, withinMs = 20_000): Promise<void> {
+    const deadline = Date.now() + withinMs;
+    while (!(await this.log(name)).includes(text)) {
+      if (Date.now() > deadline) throw new Error(`${text} does not stand in the log of ${name}`);
+      await new Promise((resolve_) => setTimeout(resolve_, 20));
+    }
+  }
+
+  /** The process id of a child of the supervisor's. */
+  async pidOf(name: string): Promise<number> {
+    const children = (await readFile(`/proc/${String(this.ready.pid)}/task/${String(this.ready.pid)}/children`, 'utf8'))
+      .trim()
+      .split(' ')
+      .map(Number);
+    for (const pid of children) if ((await readFile(`/proc/${String(pid)}/cmdline`, 'utf8')).split('\0').includes(name)) return pid;
+    throw new Error(`${name} does not run`);
+  }
+
   async log(name: string): Promise<string> {
     return readFile(join(this.dataDir, 'logs', `${name}.log`), 'utf8');
   }

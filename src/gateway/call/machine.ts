@@ -43,7 +43,8 @@ export interface CallFacts {
   readonly sessionId: string;
   /** This process's longest call; the agent's own limit may be shorter. */
   readonly maxDurationMs: number;
-  readonly ringingAfterMs: number;
+  /** `null`: never; a caller that requires reliable provisional answers (RFC 3262 §3) gets none. */
+  readonly ringingAfterMs: number | null;
 }
 
 export type CallTimer = 'ringing' | 'max-duration';
@@ -64,6 +65,8 @@ export type CallEvent =
   | { readonly type: 'failed'; readonly reason: Extract<Reason, 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE' | 'INTERNAL_ERROR'> }
   /** The 200 could not be sent: a CANCEL crossed it, or the SIP server refused it. */
   | { readonly type: 'answer-failed'; readonly reason: Extract<Reason, 'CALLER_CANCELLED' | 'INTERNAL_ERROR'> }
+  /** The SIP server has forgotten the call: nothing can be said to the caller any more. */
+  | { readonly type: 'server-lost' }
   /** CANCEL, or the caller's connection is gone before the answer. */
   | { readonly type: 'cancelled' }
   | { readonly type: 'acknowledged' }
@@ -112,9 +115,9 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
   if (state.name === 'Ended') return { state, effects: NOTHING };
   switch (event.type) {
     case 'invited':
-      return { state, effects: [{ do: 'start-timer', timer: 'ringing', delayMs: state.facts.ringingAfterMs }, { do: 'route' }] };
+      return state.name === 'Routing' ? { state, effects: [...ringingTimer(state), { do: 'route' }] } : { state, effects: NOTHING };
     case 'inadmissible':
-      return refuse(state, event.reason);
+      return state.name === 'Routing' ? refuse(state, event.reason) : { state, effects: NOTHING };
     case 'routed':
       return state.name === 'Routing' ? onRouted(state, event.route) : { state, effects: NOTHING };
     case 'relay-offered':
@@ -125,6 +128,8 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return state.name === 'Answering' ? onRelayAnswered(state, event.sdp) : { state, effects: NOTHING };
     case 'failed':
       return isAnswered(state) ? hangUp(state, 'MEDIA_LOST') : refuse(state, event.reason);
+    case 'server-lost':
+      return finish(state, 'INTERNAL_ERROR', []);
     case 'answer-failed':
       return isAnswered(state) ? finish(state, event.reason, []) : { state, effects: NOTHING };
     case 'cancelled':
@@ -145,6 +150,11 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
 
 function isAnswered(state: CallState): boolean {
   return state.name === 'AwaitingAck' || state.name === 'Talking' || state.name === 'HangingUp';
+}
+
+function ringingTimer(state: CallState): CallEffect[] {
+  const { ringingAfterMs } = state.facts;
+  return ringingAfterMs === null ? [] : [{ do: 'start-timer', timer: 'ringing', delayMs: ringingAfterMs }];
 }
 
 function onRouted(state: CallState, route: Route | null): CallStep {

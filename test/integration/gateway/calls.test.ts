@@ -260,6 +260,20 @@ describe('what hostile or broken peers send', () => {
   });
 });
 
+describe('a SIP server that dies', () => {
+  it('ends the calls that it has forgotten, and takes new ones when it is back', async () => {
+    const other = await SipPeer.connect(gateway.sipPort, gateway.ca);
+    const call = new HandMadeCall(other, '+15550100100');
+    call.invite(offerSdp());
+    call.ack(await call.final());
+    process.kill(await gateway.pidOf('sip-server'), 'SIGKILL');
+    await gateway.logged('gateway', '"reason":"INTERNAL_ERROR"');
+    peer.close();
+    peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+    expect((await refused('+15550199999', offerSdp())).status).toBe(404);
+  });
+});
+
 // The last one: it ends the gateway's calls.
 describe('shutdown', () => {
   it('refuses new calls with 503 and Retry-After, ends calls in progress with BYE, exits 0', async () => {
@@ -268,6 +282,11 @@ describe('shutdown', () => {
     const ok = await call.final();
     call.ack(ok);
     const stopped = gateway.stop();
+    await gateway.logged('gateway', 'process.stopping');
+    const late = new HandMadeCall(peer, '+15550100100');
+    late.invite(offerSdp());
+    const refusal = await late.final();
+    expect([refusal.status, Number(refusal.header('Retry-After')) > 0]).toEqual([503, true]);
     const bye = await peer.next(
       'BYE',
       (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId,
@@ -276,5 +295,8 @@ describe('shutdown', () => {
     expect(bye.header('Reason')).toContain('SHUTDOWN');
     answerOk(peer, bye);
     expect(await stopped).toBe(0);
+    expect(
+      peer.received.filter((message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId),
+    ).toHaveLength(1);
   });
 });

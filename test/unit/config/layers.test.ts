@@ -35,7 +35,7 @@ describe('configuration', () => {
     [{ TRUNKLINE_BIND_ADDRESS: 'nonsense' }, /bind_address = "nonsense": must be an IPv4 or IPv6 address/],
     [{ TRUNKLINE_MEDIA_AGENT_LEG: 'dtls' }, /media\.agent_leg = "dtls": .*"rtp"\|"srtp"/],
     [{ TRUNKLINE_HTP_PORT: '1' }, /TRUNKLINE_HTP_PORT is no setting.*TRUNKLINE_HTTP_PORT/],
-    [{ TRUNKLINE_BIND_ADDRESS: '0.0.0.0' }, /public_address = null: must be the address that carriers reach/],
+    [{ TRUNKLINE_BIND_ADDRESS: '0.0.0.0' }, /bind_address = "0\.0\.0\.0": must be one address of this machine/],
     [{ TRUNKLINE_RTPENGINE_PORT_MAX: '30001' }, /rtpengine\.port_max = 30001: must leave room/],
   ])('names the setting, its value, what is allowed and where it came from: %j', (environment, message) => {
     expect(() => load(environment)).toThrow(message);

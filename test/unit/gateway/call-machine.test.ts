@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { startCall, stepCall, type CallEffect, type CallEvent, type CallState } from '../../../src/gateway/call/machine.js';
+import { startCall, stepCall, type CallEffect, type CallEvent, type CallFacts, type CallState } from '../../../src/gateway/call/machine.js';
 import { ROUTE } from '../../support/route.js';
 import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
 
-const FACTS = { sourceAddress: '203.0.113.7', sdp: offerSdp(), sessionId: '7', maxDurationMs: 600_000, ringingAfterMs: 500 };
+const FACTS: CallFacts = { sourceAddress: '203.0.113.7', sdp: offerSdp(), sessionId: '7', maxDurationMs: 600_000, ringingAfterMs: 500 };
 const LOCAL = { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 };
 
 const PATH: readonly CallEvent[] = [
@@ -77,6 +77,24 @@ describe('the call machine', () => {
     expect(kinds(after([...PATH.slice(0, 2), due, PATH[2]!]).effects)).toEqual(['ring', 'open-leg']);
     expect(kinds(after([...PATH.slice(0, 3), due]).effects)).toEqual(['ring']);
     expect(kinds(after([...PATH.slice(0, 5), due]).effects)).toEqual([]);
+  });
+
+  it('[3262 §3] never rings for a caller that requires reliable provisional answers', () => {
+    expect(kinds(after([PATH[0]!], { ...FACTS, ringingAfterMs: null }).effects)).toEqual(['route']);
+  });
+
+  it('ends without a word to anybody when the SIP server has forgotten the call', () => {
+    for (let length = 1; length <= PATH.length; length += 1) {
+      const { state, effects } = after([...PATH.slice(0, length), { type: 'server-lost' }]);
+      expect(state).toMatchObject({ name: 'Ended', reason: 'INTERNAL_ERROR' });
+      expect(kinds(effects)).toEqual(['stop-timer', 'stop-timer', 'finish']);
+    }
+  });
+
+  it('takes an INVITE once', () => {
+    for (const event of [{ type: 'invited' }, { type: 'inadmissible', reason: 'BAD_BODY' }] as const) {
+      expect(kinds(after([...PATH, event]).effects)).toEqual([]);
+    }
   });
 
   it('ends as CALLER_CANCELLED at every state before the answer, without a second answer', () => {

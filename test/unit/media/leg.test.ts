@@ -103,7 +103,7 @@ describe('media leg in virtual time', () => {
     clock.advance(300);
     expect(digits).toEqual([8]);
     expect(events.at(-1)).toEqual({ type: 'digit', event: 8, durationMs: 20 });
-    expect(leg.figures().digits).toBe(1);
+    expect(leg.figures().digitsReceived).toBe(1);
   });
 
   it('[3550 §8.2] goes on hearing when the SSRC changes in mid-call, and the figures cover both sources', () => {

@@ -109,7 +109,7 @@ describe('media service over loopback', () => {
       const press = events.find((event) => event.type === 'digit')!;
       expect(press.durationMs).toBe(100);
       const figures = await service.close(name);
-      expect(figures).toMatchObject({ packetsReceived: 50 + 3 * 7, packetsLost: 0, digits: 3 });
+      expect(figures).toMatchObject({ packetsReceived: 50 + 3 * 7, packetsLost: 0, digitsReceived: 3 });
       expect(figures!.packetsSent).toBe(peer.received.length);
       await peer.close();
     },
@@ -169,7 +169,7 @@ describe('media service over loopback', () => {
     expect((await service.counters()).legs).toBe(2);
     expect((await service.close('a'))!.packetsReceived).toBe(47);
     expect(await service.close('a')).toBeNull();
-    expect((await service.close('b'))!.digits).toBe(1);
+    expect((await service.close('b'))!.digitsReceived).toBe(1);
     await Promise.all([a.peer.close(), b.peer.close(), stranger.close()]);
   }, 20_000);
 
