@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { RtpengineNode } from '../../../src/rtpengine/node.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { childPid, type ChildName } from '../../support/processes.js';
+import { offerSdp } from '../../support/sdp.js';
+import { SipPeer } from '../../support/sip-peer.js';
+
+const MEDIA_TIMEOUT_MS = 3_000;
+
+let gateway: RunningGateway;
+let rtpengine: RtpengineNode;
+
+beforeAll(async () => {
+  gateway = await RunningGateway.start({ TRUNKLINE_MEDIA_TIMEOUT_MS: String(MEDIA_TIMEOUT_MS), TRUNKLINE_SIP_T1_MS: '50' });
+  rtpengine = new RtpengineNode({
+    address: '127.0.0.1',
+    port: Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']),
+    timeoutMs: 1_000,
+    clock: systemClock,
+    log: silentLog,
+  });
+});
+
+afterAll(async () => {
+  rtpengine.close();
+  await gateway.destroy();
+});
+
+const sessions = async (): Promise<unknown> => (await rtpengine.command('list').catch(() => ({ calls: 'away' })))['calls'];
+const isReady = async (): Promise<boolean> => (await fetch(`${gateway.ready.http}/readyz`).catch(() => undefined))?.status === 200;
+
+async function answered(): Promise<{ peer: SipPeer; call: HandMadeCall }> {
+  const peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+  const call = new HandMadeCall(peer, gateway.ready.phone_number);
+  call.invite(offerSdp());
+  const answer = await call.final();
+  expect(answer.status).toBe(200);
+  call.ack(answer);
+  return { peer, call };
+}
+
+/** Ends the process; resolves when it is back and everything is ready. */
+async function kill(name: ChildName): Promise<void> {
+  const restarts = (): number => gateway.output.split('supervisor.child.restarted').length;
+  const before = restarts();
+  process.kill(childPid(gateway.ready.pid, name), 'SIGKILL');
+  await expect.poll(restarts, { timeout: 15_000 }).toBe(before + 1);
+  await expect.poll(isReady, { timeout: 15_000 }).toBe(true);
+}
+
+describe('a call in progress when a part dies', () => {
+  it.each(['redis-server', 'rtpengine'] as const)('%s: the call goes on until its own end, and nothing of it is left', async (name) => {
+    const { peer, call } = await answered();
+    await kill(name);
+    // No audio comes from this carrier: the gateway ends the call when the media timeout is over.
+    const bye = await peer.next(
+      'BYE',
+      (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId,
+      10_000,
+    );
+    expect(bye.header('Reason')).toContain('MEDIA_TIMEOUT');
+    answerOk(peer, bye);
+    await expect.poll(sessions, { timeout: 5_000 }).toEqual([]);
+    peer.close();
+  });
+
+  it('sip-server: the call cannot go on, and its session is freed', async () => {
+    const { peer } = await answered();
+    await kill('sip-server');
+    await peer.whenClosed();
+    // Long before the media timeout: a carrier that goes on sending would keep it for ever.
+    await expect.poll(sessions, { timeout: MEDIA_TIMEOUT_MS / 2 }).toEqual([]);
+  });
+
+  it('gateway: the carrier gets BYE, and the session is freed', async () => {
+    const { peer } = await answered();
+    await kill('gateway');
+    const bye = await peer.request('BYE', 10_000);
+    answerOk(peer, bye);
+    await expect.poll(sessions, { timeout: 5_000 }).toEqual([]);
+    peer.close();
+  });
+});
+
+// The last one: it stops the instance.
+it('leaves no call in the gateway: it stops long before the drain time', async () => {
+  const startedMs = performance.now();
+  expect(await gateway.stop()).toBe(0);
+  expect(performance.now() - startedMs).toBeLessThan(3_000);
+});
