@@ -84,9 +84,10 @@ describe('refusals name their reason', () => {
   });
 
   it('writes reason, source and number into the log, without the number itself', async () => {
-    await refused('+15550198765', offerSdp());
+    const answer = await refused('+15550198765', offerSdp());
+    await gateway.logged('gateway', answer.header('Call-ID') ?? '');
     const log = await gateway.log('gateway');
-    expect(log).toContain('"reason":"NUMBER_NOT_ATTACHED"');
+    expect(log.split('\n').find((line) => line.includes(answer.header('Call-ID') ?? ''))).toContain('"reason":"NUMBER_NOT_ATTACHED"');
     expect(log).not.toContain('15550198765');
   });
 });
