@@ -1,12 +1,19 @@
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { RtpengineNode } from '../../../src/rtpengine/node.js';
+import { testCertificates } from '../../support/certificates.js';
 import { RunningGateway } from '../../support/gateway.js';
+import { childPid } from '../../support/processes.js';
 import { runSipp, Tunnel } from '../../support/sipp.js';
 
 let gateway: RunningGateway;
 let tunnel: Tunnel;
 
 beforeAll(async () => {
-  gateway = await RunningGateway.start();
+  // A frozen rtpengine keeps calls unanswered for as long as a CANCEL needs.
+  gateway = await RunningGateway.start({ TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000' });
   tunnel = await Tunnel.open(gateway.sipPort, gateway.ready.ca_file);
 });
 
@@ -15,16 +22,54 @@ afterAll(async () => {
   await gateway.destroy();
 });
 
+async function sessions(): Promise<unknown> {
+  const port = Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']);
+  const node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs: 1_000, clock: systemClock, log: silentLog });
+  const { calls } = await node.command('list').finally(() => node.close());
+  return calls;
+}
+
 describe('SIPp over a TLS tunnel', () => {
   it.each([
     ['answered', '+15550100100', 50],
     ['answered', '15550100100', 10],
     ['rejected', '+15550199999', 50],
-    ['hold-resume', '+15550100100', 20],
+    ['hold-resume', '+15550100100', 50],
     ['options', '+15550100100', 20],
   ])('%s (%s): %i calls without a failure', async (scenario, called, calls) => {
     const outcome = await runSipp(tunnel, scenario, called, calls, 20);
     expect(outcome.code, outcome.output.slice(-3_000)).toBe(0);
     expect([outcome.successful, outcome.failed]).toEqual([calls, 0]);
+  });
+
+  it('cancelled: 50 calls that wait for rtpengine get 487 at once, and what rtpengine had been asked for is freed', async () => {
+    const pid = childPid(gateway.ready.pid, 'rtpengine');
+    process.kill(pid, 'SIGSTOP');
+    try {
+      const outcome = await runSipp(tunnel, 'cancelled', '+15550100100', 50, 20);
+      expect(outcome.code, outcome.output.slice(-3_000)).toBe(0);
+      expect([outcome.successful, outcome.failed]).toEqual([50, 0]);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    await expect.poll(sessions, { timeout: 10_000 }).toEqual([]);
+    expect((await gateway.log('gateway')).match(/"reason":"CALLER_CANCELLED"/g)).toHaveLength(50);
+  });
+
+  it('a tunnel that trusts another CA carries nothing', async () => {
+    const wary = await Tunnel.open(gateway.sipPort, (await testCertificates()).caFile);
+    try {
+      const received = await new Promise<string>((resolve) => {
+        let text = '';
+        const socket = connect(wary.port, '127.0.0.1', () => socket.write('\r\n\r\n'));
+        socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+        // A reset is what is wanted.
+        socket.on('error', () => undefined);
+        socket.on('close', () => resolve(text));
+      });
+      expect(received).toBe('');
+    } finally {
+      await wary.close();
+    }
   });
 });

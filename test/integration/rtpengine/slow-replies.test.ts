@@ -1,0 +1,107 @@
+import { createSocket, type RemoteInfo } from 'node:dgram';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { RtpengineNode } from '../../../src/rtpengine/node.js';
+
+const COOKIE_CHARACTERS = 36;
+const MOST_OUTSTANDING = 64;
+
+/** An rtpengine that answers when it is told to. */
+class HeldReplies {
+  readonly #socket = createSocket('udp4');
+  readonly #held: { readonly reply: Buffer; readonly to: RemoteInfo }[] = [];
+  readonly asked = new Map<string, number>();
+  isHolding = true;
+
+  async open(): Promise<number> {
+    this.#socket.on('message', (data, from) => {
+      const cookie = data.toString('latin1', 0, COOKIE_CHARACTERS);
+      this.asked.set(cookie, (this.asked.get(cookie) ?? 0) + 1);
+      this.#held.push({ reply: Buffer.from(`${cookie} d6:result4:ponge`), to: from });
+      if (!this.isHolding) this.release();
+    });
+    await new Promise<void>((resolve) => this.#socket.bind(0, '127.0.0.1', () => resolve()));
+    return this.#socket.address().port;
+  }
+
+  release(): void {
+    for (const { reply, to } of this.#held.splice(0)) this.#socket.send(reply, to.port, to.address);
+  }
+
+  garbage(): void {
+    for (const { to } of this.#held) this.#socket.send('no bencode at all', to.port, to.address);
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+}
+
+let server: HeldReplies;
+let port: number;
+const nodes: RtpengineNode[] = [];
+
+beforeEach(async () => {
+  server = new HeldReplies();
+  port = await server.open();
+});
+
+afterEach(() => {
+  for (const node of nodes.splice(0)) node.close();
+  server.close();
+});
+
+function newNode(timeoutMs: number): RtpengineNode {
+  const node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs, clock: systemClock, log: silentLog });
+  nodes.push(node);
+  return node;
+}
+
+it('drops a reply that comes after its command was given up, and serves the next', async () => {
+  const node = newNode(250);
+  await expect(node.command('ping')).rejects.toMatchObject({ name: 'RtpengineError', kind: 'timeout' });
+  // At 0, 100 and perhaps 200 ms more: all with one cookie.
+  expect(server.asked.size).toBe(1);
+  expect([...server.asked.values()][0]).toBeGreaterThan(1);
+  server.garbage();
+  server.release();
+  server.isHolding = false;
+  // The late replies are in the socket before this one's.
+  expect(await node.command('ping')).toEqual({ result: 'pong' });
+  expect(node.outstanding).toBe(0);
+});
+
+it('resolves a command once when every retransmission is answered', async () => {
+  const node = newNode(5_000);
+  const reply = node.command('ping');
+  await expect.poll(() => [...server.asked.values()][0]).toBe(3);
+  server.isHolding = false;
+  server.release();
+  expect(await reply).toEqual({ result: 'pong' });
+  expect(await node.command('ping')).toEqual({ result: 'pong' });
+});
+
+it(`asks ${String(MOST_OUTSTANDING)} things at a time and keeps the others waiting`, async () => {
+  const node = newNode(5_000);
+  const replies = Promise.all(Array.from({ length: 200 }, () => node.command('ping')));
+  // Every one that was asked has been asked again: whatever would be sent at once has been sent.
+  await expect.poll(() => server.asked.size > 0 && [...server.asked.values()].every((times) => times > 1)).toBe(true);
+  expect(server.asked.size).toBe(MOST_OUTSTANDING);
+  expect(node.outstanding).toBe(200);
+  server.isHolding = false;
+  server.release();
+  expect(await replies).toHaveLength(200);
+  expect(server.asked.size).toBe(200);
+});
+
+it('rejects what waits when it is closed', async () => {
+  const node = newNode(250);
+  const all = Promise.allSettled(Array.from({ length: 100 }, () => node.command('ping')));
+  node.close();
+  const outcomes = await all;
+  expect(outcomes.map((outcome) => (outcome.status === 'rejected' ? (outcome.reason as { kind: string }).kind : 'answered'))).not.toContain(
+    'answered',
+  );
+  await expect(node.command('ping')).rejects.toMatchObject({ kind: 'closed' });
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { placeTestCall } from '../../../src/carrier/test-call.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { HandMadeCall } from '../../support/invite.js';
+import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
+import { SipPeer } from '../../support/sip-peer.js';
+
+let gateway: RunningGateway;
+
+beforeAll(async () => {
+  gateway = await RunningGateway.start({ TRUNKLINE_MEDIA_AGENT_LEG: 'srtp' });
+});
+
+afterAll(() => gateway.destroy());
+
+const inlineKey = (sdp: string): string => /^a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:(\S+)/m.exec(sdp)?.[1] ?? '';
+
+it('carries a whole call end to end encrypted: keys are read back, the echo is heard, # hangs up', async () => {
+  const report = await placeTestCall(
+    {
+      target: { host: '127.0.0.1', port: gateway.sipPort, ca: gateway.ca },
+      called: gateway.ready.phone_number,
+      caller: '+15550100999',
+      digits: '19#',
+      seconds: 25,
+      language: 'ENG',
+      codecs: ['PCMU'],
+    },
+    systemClock,
+  );
+  expect(report.outcome).toBe('answered, heard, and ended as expected');
+  expect(report.media).toMatchObject({ packetsBad: 0, packetsLost: 0 });
+});
+
+it('[3264 §8] answers a re-INVITE with a key of its own, whether the carrier keeps or changes its', async () => {
+  const peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+  const call = new HandMadeCall(peer, gateway.ready.phone_number);
+  call.invite(offerSdp());
+  const ok = await call.final();
+  expect(inlineKey(ok.body)).toHaveLength(40);
+  call.ack(ok);
+  const held = await call.request('INVITE', ok, offerSdp({ direction: 'sendonly' }));
+  expect([held.status, inlineKey(held.body)]).toEqual([200, inlineKey(ok.body)]);
+  call.ack(held);
+  const rekeyed = await call.request('INVITE', ok, offerSdp({ crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] }));
+  expect(rekeyed.status).toBe(200);
+  expect(inlineKey(rekeyed.body)).toHaveLength(40);
+  call.ack(rekeyed);
+  expect((await call.request('BYE', ok)).status).toBe(200);
+  peer.close();
+});
