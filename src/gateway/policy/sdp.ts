@@ -28,7 +28,6 @@ export interface NegotiableOffer {
   readonly address: string;
   readonly port: number;
   readonly rtcpPort: number;
-  readonly rtcpAddress: string;
   readonly direction: Direction;
   /** The caller does not want to hear us: `sendonly`, `inactive` or `c=0.0.0.0`. */
   readonly isHeld: boolean;
@@ -44,7 +43,7 @@ const MAX_LINES = 16;
  * @param preferred the codec of the call so far; without it the first that the offer lists
  */
 export function readOffer(sdp: string, encryption: MediaEncryption, preferred?: AudioCodec): Result<NegotiableOffer, SdpReason> {
-  if (!/^v=0\s*$/m.test(sdp) || sdp.length > MAX_SDP_BYTES) return err('BAD_SDP');
+  if (!isWellFormed(sdp)) return err('BAD_SDP');
   const session = parseSdp(sdp);
   const { media } = session;
   if (media.length === 0 || media.length > MAX_LINES) return err('BAD_SDP');
@@ -59,6 +58,19 @@ export function readOffer(sdp: string, encryption: MediaEncryption, preferred?: 
     lines: media.map((line) => ({ type: line.type, protocol: line.protocol, payloads: payloadsOf(line) })),
     chosen: best.index,
   });
+}
+
+/** sdp-transform takes almost anything and leaves out what it cannot read: the lines that are counted on are checked first. */
+function isWellFormed(sdp: string): boolean {
+  if (!sdp.startsWith('v=0') || sdp.length > MAX_SDP_BYTES || /[^\x20-\x7e\x80-\uffff\r\n\t]/.test(sdp)) return false;
+  return (sdp.match(/^m=.*$/gm) ?? []).every((line) => {
+    const match = /^m=[a-z]+ (\d{1,5})(?:\/\d{1,5})? [A-Za-z0-9/]+ [\x21-\x7e]+(?: [\x21-\x7e]+)*\s*$/.exec(line);
+    return match !== null && isPort(Number(match[1]));
+  });
+}
+
+function isPort(port: number): boolean {
+  return Number.isInteger(port) && port >= 0 && port <= 65_535;
 }
 
 type Session = ReturnType<typeof parseSdp>;
@@ -88,12 +100,12 @@ function readLine(
   const direction = line.direction ?? sessionDirection(session) ?? 'sendrecv';
   return ok({
     codec,
-    telephoneEvent: line.rtp.find(({ codec: name, rate }) => name.toLowerCase() === 'telephone-event' && rate === 8_000)?.payload ?? null,
+    telephoneEvent:
+      mappingsOf(line).find(({ codec: name, rate }) => name.toLowerCase() === 'telephone-event' && rate === 8_000)?.payload ?? null,
     crypto: security.value,
     address,
     port: line.port,
-    rtcpPort: line.rtcp?.port ?? line.port + 1,
-    rtcpAddress: line.rtcp?.address ?? address,
+    rtcpPort: isPort(line.rtcp?.port ?? -1) ? (line.rtcp?.port ?? 0) : line.port + 1,
     direction,
     // RFC 3264 §8.4: the old spelling of hold.
     isHeld: direction === 'sendonly' || direction === 'inactive' || address === '0.0.0.0' || address === '::',
@@ -131,6 +143,11 @@ function cryptoValues(sdp: string): string[][] {
     .map((section) => [...section.matchAll(/^a=crypto:([^\r\n]*)/gim)].map((match) => (match[1] ?? '').trim()));
 }
 
+/** The rtpmap lines that could be read: sdp-transform yields entries without a name, or with a number for one, for the others, whatever its types say. */
+function mappingsOf(line: MediaLine): MediaLine['rtp'] {
+  return line.rtp.filter(({ codec }: { codec?: unknown }) => typeof codec === 'string');
+}
+
 /** sdp-transform reads a single payload type as a number, whatever its types say. */
 function payloadsOf(line: MediaLine): string {
   return String(line.payloads);
@@ -142,7 +159,7 @@ function chooseCodec(line: MediaLine, preferred: AudioCodec | undefined): Negoti
   for (const text of payloadsOf(line).split(' ')) {
     const payloadType = Number(text);
     if (!Number.isInteger(payloadType)) continue;
-    const mapped = line.rtp.find(({ payload }) => payload === payloadType);
+    const mapped = mappingsOf(line).find(({ payload }) => payload === payloadType);
     const name = mapped?.codec.toUpperCase() ?? (payloadType === 0 ? 'PCMU' : payloadType === 8 ? 'PCMA' : '');
     const isTelephone = mapped === undefined || (mapped.rate === 8_000 && (mapped.encoding ?? 1) === 1);
     if ((name === 'PCMU' || name === 'PCMA') && isTelephone) offered.push({ name, payloadType });
