@@ -111,7 +111,7 @@ class PeerPool {
       return await place(await pooled.peer);
     } finally {
       pooled.inUse -= 1;
-      if (pooled.inUse === 0 && !this.#peers.includes(pooled)) (await pooled.peer).close();
+      if (!this.#peers.includes(pooled)) retire(pooled);
     }
   }
 
@@ -123,8 +123,15 @@ class PeerPool {
     this.#turn = (this.#turn + 1) % this.options.connections;
     const current = this.#peers[this.#turn];
     if (current !== undefined && current.taken < (this.options.callsAConnection ?? Number.POSITIVE_INFINITY)) return current;
+    // Its last call may have ended already.
+    if (current !== undefined) retire(current);
     const fresh: PooledPeer = { peer: SipPeer.connect(this.options.port, this.options.ca), taken: 0, inUse: 0 };
     this.#peers[this.#turn] = fresh;
     return fresh;
   }
+}
+
+/** Closes a connection that gets no more calls, once none is on it. */
+function retire({ peer, inUse }: PooledPeer): void {
+  if (inUse === 0) void peer.then((connected) => connected.close());
 }
