@@ -7,6 +7,7 @@ import {
   type CallStateName,
   type CallTimer,
 } from '../../src/gateway/call/machine.js';
+import { NO_LOAD } from '../../src/gateway/policy/admission.js';
 import { ROUTE } from '../../test/support/route.js';
 import { offerSdp, OTHER_KEY } from '../../test/support/sdp.js';
 import { table } from './table.js';
@@ -19,7 +20,7 @@ const PLAIN = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 31_000, payloads:
 
 const CALL: readonly CallEvent[] = [
   { type: 'invited' },
-  { type: 'routed', route: ROUTE },
+  { type: 'routed', route: ROUTE, load: NO_LOAD },
   { type: 'relay-offered', sdp: PLAIN },
   { type: 'leg-opened', local: { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 }, insideKey: null },
   { type: 'relay-answered', sdp: KEYED },
@@ -52,8 +53,8 @@ interface NamedEvent {
 const EVENTS: readonly NamedEvent[] = [
   { name: '`invited`', event: { type: 'invited' } },
   { name: '`inadmissible`', event: { type: 'inadmissible', reason: 'BAD_EXTENSION' } },
-  { name: '`routed`, acceptable', event: { type: 'routed', route: ROUTE } },
-  { name: '`routed`, not attached', event: { type: 'routed', route: null } },
+  { name: '`routed`, acceptable', event: { type: 'routed', route: ROUTE, load: NO_LOAD } },
+  { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_LOAD } },
   { name: '`relay-offered`', event: { type: 'relay-offered', sdp: PLAIN } },
   { name: '`relay-offered`, unusable', event: { type: 'relay-offered', sdp: 'garbage' } },
   { name: '`leg-opened`', event: CALL[3] ?? { type: 'invited' } },

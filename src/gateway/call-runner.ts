@@ -1,4 +1,5 @@
 import type { CallRecord } from '../contracts/call-record.js';
+import type { Route } from '../contracts/records.js';
 import type { E164 } from '../contracts/e164.js';
 import type { LegEvent, LegFigures, SrtpKeys } from '../contracts/media.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
@@ -6,6 +7,7 @@ import type { Log } from '../lib/log.js';
 import { ok, type Result } from '../lib/result.js';
 import { Scope } from '../lib/scope.js';
 import { assertNever } from '../lib/assert-never.js';
+import type { CallCounters } from './call-counters.js';
 import { startCall, stepCall, type CallEffect, type CallEvent, type CallFacts, type CallState, type CallTimer } from './call/machine.js';
 import { answerReoffer, readReoffer, type Session } from './policy/reoffer.js';
 import { MIN_SESSION_SECONDS } from './policy/session-timer.js';
@@ -23,6 +25,7 @@ export interface CallServices {
   readonly relay: MediaRelay;
   readonly endpoint: MediaEndpoint;
   readonly srf: SrfApp;
+  readonly counters: CallCounters;
   readonly clock: Clock;
   readonly log: Log;
   /** New keys for an inside leg with SRTP: 30 random bytes. */
@@ -115,13 +118,20 @@ export class CallRunner {
   #perform(effect: CallEffect): void {
     switch (effect.do) {
       case 'route':
-        return this.#async('STORE_UNAVAILABLE', this.#route());
+        return this.#async('STORE_UNAVAILABLE', this.#route(), (route) => ({
+          type: 'routed',
+          route,
+          load: this.#services.counters.load(route),
+        }));
+      case 'count':
+        this.#scope.defer('call count', this.#services.counters.admit(effect.route));
+        return;
       case 'offer-relay':
-        return this.#async('MEDIA_UNAVAILABLE', this.#offerRelay(effect));
+        return this.#async('MEDIA_UNAVAILABLE', this.#offerRelay(effect), asIs);
       case 'open-leg':
-        return this.#async('MEDIA_UNAVAILABLE', this.#openLeg(effect));
+        return this.#async('MEDIA_UNAVAILABLE', this.#openLeg(effect), asIs);
       case 'answer-relay':
-        return this.#async('MEDIA_UNAVAILABLE', this.#answerRelay(effect.sdp));
+        return this.#async('MEDIA_UNAVAILABLE', this.#answerRelay(effect.sdp), asIs);
       case 'ring':
         return this.#context.response.send(180, 'Ringing', { headers: { Contact: this.#context.contact } });
       case 'answer':
@@ -170,9 +180,9 @@ export class CallRunner {
   }
 
   /** An effect that fails comes back as an event: the expected failure by its reason, anything else as our own fault. */
-  #async(reason: 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE', work: Promise<CallEvent>): void {
+  #async<T>(reason: 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE', work: Promise<T>, toEvent: (value: T) => CallEvent): void {
     work.then(
-      (event) => this.dispatch(event),
+      (value) => this.dispatch(toEvent(value)),
       (error: unknown) => {
         const isExpected = error instanceof StoreUnavailableError || error instanceof MediaUnavailableError;
         this.#log.error({ reason: isExpected ? reason : 'INTERNAL_ERROR', error: describe(error) }, 'call.step.failed');
@@ -181,9 +191,9 @@ export class CallRunner {
     );
   }
 
-  async #route(): Promise<CallEvent> {
+  async #route(): Promise<Route | null> {
     const { called } = this.#context;
-    return { type: 'routed', route: called === null ? null : await this.#services.routes.lookup(called) };
+    return called === null ? null : this.#services.routes.lookup(called);
   }
 
   get #relayCall(): RelayCall {
@@ -401,6 +411,10 @@ export class CallRunner {
       quality: this.#figures,
     };
   }
+}
+
+function asIs(event: CallEvent): CallEvent {
+  return event;
 }
 
 /** drachtio-srf gives the text of the Reason header of a BYE that the SIP server sent by itself. */

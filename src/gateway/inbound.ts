@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
+import { CallCounters } from './call-counters.js';
 import { CallRunner, type CallServices } from './call-runner.js';
 import { ownContact, type OwnAddress } from './policy/contact.js';
 import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from './policy/invite.js';
@@ -14,7 +15,7 @@ export interface InboundOptions {
   readonly maxDurationMs: number;
 }
 
-export type InboundServices = Omit<CallServices, 'retryAfterSeconds'>;
+export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'counters'>;
 
 /** drachtio-srf's handlers → call events, and the list of calls in progress. */
 export class Inbound {
@@ -32,7 +33,7 @@ export class Inbound {
     private readonly options: InboundOptions,
     private readonly log: Log,
   ) {
-    this.#services = { ...services, retryAfterSeconds: () => randomInt(1, 11) };
+    this.#services = { ...services, counters: new CallCounters(services.clock), retryAfterSeconds: () => randomInt(1, 11) };
     const { srf } = services;
     srf.invite((request, response) => this.#onInvite(request, response));
     srf.handle('options', (_request, response) => this.#onOptions(response));

@@ -1,14 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { startCall, stepCall, type CallEffect, type CallEvent } from '../../src/gateway/call/machine.js';
+import { NO_LOAD } from '../../src/gateway/policy/admission.js';
 import { ROUTE } from '../support/route.js';
 import { offerSdp, OTHER_KEY } from '../support/sdp.js';
 
 const FACTS = { sourceAddress: '203.0.113.7', sdp: offerSdp(), sessionId: '7', maxDurationMs: 600_000, ringingAfterMs: 500 };
 
 const EVENTS: readonly CallEvent[] = [
-  { type: 'routed', route: ROUTE },
-  { type: 'routed', route: null },
+  { type: 'routed', route: ROUTE, load: NO_LOAD },
+  { type: 'routed', route: null, load: NO_LOAD },
   { type: 'relay-offered', sdp: offerSdp({ profile: 'RTP/AVP', crypto: [], port: 31_000, payloads: '0 101' }) },
   { type: 'relay-offered', sdp: 'garbage' },
   { type: 'leg-opened', local: { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 }, insideKey: null },

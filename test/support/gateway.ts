@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { mkdtempSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePorts } from './ports.js';
@@ -18,9 +19,24 @@ export interface Ready {
 }
 
 const MAIN = resolve('dist/cli/main.js');
-// Each instance of one test run gets media ports of its own, below the range that the kernel hands out by itself.
-const MEDIA_BASE = 10_000 + 4_400 * (Number(process.env['VITEST_POOL_ID'] ?? '1') % 4);
-let mediaSlot = 0;
+const SLOTS = 16;
+const SLOT_PORTS = 1_100;
+const FIRST_MEDIA_PORT = 10_000;
+const FIRST_LOCK_PORT = 9_900;
+
+/** A range of media ports that no other instance of any test run has: the lock is a listening socket, gone with its process. */
+async function reserveMediaPorts(): Promise<{ readonly first: number; readonly lock: Server }> {
+  for (let slot = 0; slot < SLOTS; slot += 1) {
+    const lock = createServer();
+    const isMine = await new Promise<boolean>((resolve_) => {
+      lock.once('error', () => resolve_(false));
+      lock.listen({ host: '127.0.0.1', port: FIRST_LOCK_PORT + slot, exclusive: true }, () => resolve_(true));
+    });
+    lock.unref();
+    if (isMine) return { first: FIRST_MEDIA_PORT + slot * SLOT_PORTS, lock };
+  }
+  throw new Error(`all ${String(SLOTS)} ranges of media ports are in use`);
+}
 
 /** The whole product as its user starts it: `trunkline up` from dist/, on free ports, in a directory of its own. */
 export class RunningGateway {
@@ -31,14 +47,15 @@ export class RunningGateway {
 
   private constructor(
     readonly directory: string,
+    private readonly lock: Server,
     readonly environment: Readonly<Record<string, string>>,
   ) {}
 
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<RunningGateway> {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-test-'));
     const [sip, http, redis, control, ng] = await freePorts(5);
-    const media = MEDIA_BASE + 1_100 * (mediaSlot++ % 4);
-    const gateway = new RunningGateway(directory, {
+    const { first: media, lock } = await reserveMediaPorts();
+    const gateway = new RunningGateway(directory, lock, {
       TRUNKLINE_DATA_DIR: join(directory, 'data'),
       TRUNKLINE_SIP_TLS_PORT: String(sip),
       TRUNKLINE_HTTP_PORT: String(http),
@@ -101,6 +118,7 @@ export class RunningGateway {
   /** Stops it and removes its directory. */
   async destroy(): Promise<void> {
     await this.stop();
+    await new Promise((resolve_) => this.lock.close(resolve_));
     await rm(this.directory, { recursive: true, force: true });
   }
 

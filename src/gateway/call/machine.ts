@@ -1,6 +1,7 @@
 import type { TestLineSettings, MediaAddress } from '../../contracts/media.js';
 import type { Route } from '../../contracts/records.js';
 import { assertNever } from '../../lib/assert-never.js';
+import type { Load } from '../policy/admission.js';
 import { decide } from '../policy/decide.js';
 import type { Reason } from '../policy/reasons.js';
 import { carrierAnswer, endpointAnswer, readRelaySdp, type NegotiableOffer, type RelaySide } from '../policy/sdp.js';
@@ -53,7 +54,8 @@ export type CallEvent =
   | { readonly type: 'invited' }
   /** The INVITE itself breaks a rule, or the gateway takes no calls: refused before anything is looked up. */
   | { readonly type: 'inadmissible'; readonly reason: Reason }
-  | { readonly type: 'routed'; readonly route: Route | null }
+  /** `load`: of the moment of this event, so that two calls at once cannot both take the last place. */
+  | { readonly type: 'routed'; readonly route: Route | null; readonly load: Load }
   | { readonly type: 'relay-offered'; readonly sdp: string }
   | {
       readonly type: 'leg-opened';
@@ -81,6 +83,8 @@ export type CallEvent =
 
 export type CallEffect =
   | { readonly do: 'route' }
+  /** The call is admitted: it counts towards the limits from now on. */
+  | { readonly do: 'count'; readonly route: Route }
   | { readonly do: 'offer-relay'; readonly offer: NegotiableOffer }
   | { readonly do: 'open-leg'; readonly offer: NegotiableOffer; readonly inside: RelaySide; readonly agent: TestLineSettings }
   | { readonly do: 'answer-relay'; readonly sdp: string }
@@ -119,7 +123,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'inadmissible':
       return state.name === 'Routing' ? refuse(state, event.reason) : { state, effects: NOTHING };
     case 'routed':
-      return state.name === 'Routing' ? onRouted(state, event.route) : { state, effects: NOTHING };
+      return state.name === 'Routing' ? onRouted(state, event.route, event.load) : { state, effects: NOTHING };
     case 'relay-offered':
       return state.name === 'Offering' ? onRelayOffered(state, event.sdp) : { state, effects: NOTHING };
     case 'leg-opened':
@@ -157,12 +161,19 @@ function ringingTimer(state: CallState): CallEffect[] {
   return ringingAfterMs === null ? [] : [{ do: 'start-timer', timer: 'ringing', delayMs: ringingAfterMs }];
 }
 
-function onRouted(state: CallState, route: Route | null): CallStep {
-  const decision = decide({ route, sourceAddress: state.facts.sourceAddress, sdp: state.facts.sdp });
+function onRouted(state: CallState, route: Route | null, load: Load): CallStep {
+  const decision = decide({ route, sourceAddress: state.facts.sourceAddress, sdp: state.facts.sdp, load });
   const routed = { ...state, route };
   if (!decision.ok) return refuse(routed, decision.error);
+  if (route === null) return refuse(routed, 'NUMBER_NOT_ATTACHED');
   const offer = decision.value;
-  return { state: { ...routed, name: 'Offering', offer }, effects: [{ do: 'offer-relay', offer }] };
+  return {
+    state: { ...routed, name: 'Offering', offer },
+    effects: [
+      { do: 'count', route },
+      { do: 'offer-relay', offer },
+    ],
+  };
 }
 
 function onRelayOffered(state: CallState, sdp: string): CallStep {

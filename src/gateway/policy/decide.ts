@@ -1,6 +1,7 @@
 import type { Route } from '../../contracts/records.js';
 import { isInBlocks } from '../../lib/ip-address.js';
 import { err, type Result } from '../../lib/result.js';
+import { brokenLimit, type Load } from './admission.js';
 import type { Reason } from './reasons.js';
 import { readOffer, type NegotiableOffer } from './sdp.js';
 
@@ -11,6 +12,7 @@ export interface DecisionInput {
   /** Address of the connection that the INVITE came by; never a header's claim. */
   readonly sourceAddress: string;
   readonly sdp: string;
+  readonly load: Load;
 }
 
 /** Accept with what was chosen of the offer, or refuse with a reason of the one table. */
@@ -26,6 +28,8 @@ export function decide(input: DecisionInput): Decision {
   if (!isSourceAllowed(options.allowed_sources, input.sourceAddress)) return err('SOURCE_NOT_ALLOWED');
   // The agent that the owner named is gone: answering with anything else would surprise the owner.
   if (route.number.inbound.agent_id !== null && route.agent === null) return err('AGENT_UNAVAILABLE');
+  const limit = brokenLimit(route, input.load);
+  if (limit !== null) return err(limit);
   return readOffer(input.sdp, options.media_encryption);
 }
 

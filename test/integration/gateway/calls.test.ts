@@ -214,6 +214,30 @@ describe('the API decides who is answered', () => {
     expect([answer.status, answer.header('Warning')]).toEqual([403, expect.stringContaining('SOURCE_NOT_ALLOWED')]);
   });
 
+  it('refuses the call above the limit of a number with 486 and Retry-After, and takes one when another has ended', async () => {
+    const number = '+15550100779';
+    const body = { phone_number: number, directions: ['inbound'], service: 'sip', options: { max_concurrent_calls: 1 } };
+    expect((await gateway.api('POST', '/sip/attach', body)).status).toBe(200);
+    const first = new HandMadeCall(peer, number);
+    first.invite(offerSdp());
+    const ok = await first.final();
+    first.ack(ok);
+    const busy = await refused(number, offerSdp());
+    expect([busy.status, busy.header('Warning'), Number(busy.header('Retry-After')) > 0]).toEqual([
+      486,
+      expect.stringContaining('NUMBER_CALL_LIMIT'),
+      true,
+    ]);
+    expect((await first.request('BYE', ok)).status).toBe(200);
+    await gateway.logged('gateway', first.callId);
+    const second = new HandMadeCall(peer, number);
+    second.invite(offerSdp());
+    const again = await second.final();
+    expect(again.status).toBe(200);
+    second.ack(again);
+    expect((await second.request('BYE', again)).status).toBe(200);
+  });
+
   it('refuses calls and requests of an organization without the entitlement', async () => {
     expect((await gateway.cli('org', 'disable-sip', gateway.ready.org_id)).code).toBe(0);
     expect((await refused('+15550100100', offerSdp())).header('Warning')).toContain('ORG_NOT_ENTITLED');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startCall, stepCall, type CallEffect, type CallEvent, type CallFacts, type CallState } from '../../../src/gateway/call/machine.js';
+import { NO_LOAD } from '../../../src/gateway/policy/admission.js';
 import { ROUTE } from '../../support/route.js';
 import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
 
@@ -8,7 +9,7 @@ const LOCAL = { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 };
 
 const PATH: readonly CallEvent[] = [
   { type: 'invited' },
-  { type: 'routed', route: ROUTE },
+  { type: 'routed', route: ROUTE, load: NO_LOAD },
   { type: 'relay-offered', sdp: offerSdp({ profile: 'RTP/AVP', crypto: [], port: 31_000, payloads: '0 101' }) },
   { type: 'leg-opened', local: LOCAL, insideKey: null },
   { type: 'relay-answered', sdp: offerSdp({ port: 30_000, payloads: '0 101', crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] }) },
@@ -35,6 +36,7 @@ describe('the call machine', () => {
     expect(kinds(after(PATH).all)).toEqual([
       'start-timer',
       'route',
+      'count',
       'offer-relay',
       'open-leg',
       'answer-relay',
@@ -53,7 +55,7 @@ describe('the call machine', () => {
   });
 
   it.each([
-    ['an unknown number', { type: 'routed', route: null }, 'NUMBER_NOT_ATTACHED'],
+    ['an unknown number', { type: 'routed', route: null, load: NO_LOAD }, 'NUMBER_NOT_ATTACHED'],
     ['a store that is away', { type: 'failed', reason: 'STORE_UNAVAILABLE' }, 'STORE_UNAVAILABLE'],
   ] as const)('refuses %s before anything is allocated', (_what, event, reason) => {
     const { state, effects } = after([PATH[0]!, event]);
@@ -150,7 +152,7 @@ describe('the call machine', () => {
       created_at: '',
       updated_at: '',
     };
-    const routed = { type: 'routed', route: { ...ROUTE, agent } } as const;
+    const routed = { type: 'routed', route: { ...ROUTE, agent }, load: NO_LOAD } as const;
     const { effects } = after([PATH[0]!, routed, ...PATH.slice(2, 5)]);
     expect(effects).toContainEqual({ do: 'start-timer', timer: 'max-duration', delayMs: 120_000 });
   });

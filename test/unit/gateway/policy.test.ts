@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../src/contracts/records.js';
+import { NO_LOAD } from '../../../src/gateway/policy/admission.js';
 import { sessionDescription } from '../../../src/gateway/policy/body.js';
 import { calledNumber } from '../../../src/gateway/policy/called-number.js';
 import { ownContact } from '../../../src/gateway/policy/contact.js';
@@ -102,7 +103,7 @@ describe('sessionDescription', () => {
 });
 
 describe('decide', () => {
-  const input = { route: ROUTE, sourceAddress: '203.0.113.7', sdp: offerSdp() };
+  const input = { route: ROUTE, sourceAddress: '203.0.113.7', sdp: offerSdp(), load: NO_LOAD };
 
   it('accepts a good offer on an attached number', () => {
     expect(decide(input)).toMatchObject({ ok: true, value: { codec: { name: 'PCMU' } } });
@@ -128,6 +129,18 @@ describe('decide', () => {
     const route = { ...ROUTE, number: { ...ROUTE.number, inbound: { agent_id: null, options } } };
     expect(decide({ ...input, route })).toEqual({ ok: false, error: 'SOURCE_NOT_ALLOWED' });
     expect(decide({ ...input, route, sourceAddress: '198.51.100.9' })).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    ['NUMBER_CALL_LIMIT', { max_concurrent_calls: 2 }, null, { numberCalls: 2 }],
+    ['NUMBER_RATE_LIMIT', { max_calls_per_second: 3 }, null, { numberCallsLastSecond: 3 }],
+    ['ORG_CALL_LIMIT', {}, 4, { orgCalls: 4 }],
+  ])('refuses one call more than the limit: %s', (reason, options, orgLimit, load) => {
+    const inbound = { agent_id: null, options: { ...DEFAULT_INBOUND_OPTIONS, ...options } };
+    const route = { ...ROUTE, number: { ...ROUTE.number, inbound }, org: { ...ROUTE.org, max_concurrent_calls: orgLimit } };
+    const [[name, value]] = Object.entries(load) as [[string, number]];
+    expect(decide({ ...input, route, load: { ...NO_LOAD, [name]: value } })).toEqual({ ok: false, error: reason });
+    expect(decide({ ...input, route, load: { ...NO_LOAD, [name]: value - 1 } })).toMatchObject({ ok: true });
   });
 
   it('matches addresses and blocks of both families', () => {

@@ -1,0 +1,24 @@
+import type { Route } from '../../contracts/records.js';
+import type { Reason } from './reasons.js';
+
+/** How busy a number and its organization are at the moment of a decision. */
+export interface Load {
+  readonly numberCalls: number;
+  /** Calls admitted in the last second. */
+  readonly numberCallsLastSecond: number;
+  readonly orgCalls: number;
+}
+
+export const NO_LOAD: Load = { numberCalls: 0, numberCallsLastSecond: 0, orgCalls: 0 };
+
+/** The limit that one more call would break; `null`: none. */
+export function brokenLimit(
+  route: Route,
+  load: Load,
+): Extract<Reason, 'NUMBER_CALL_LIMIT' | 'NUMBER_RATE_LIMIT' | 'ORG_CALL_LIMIT'> | null {
+  const { max_concurrent_calls: calls = null, max_calls_per_second: rate = null } = route.number.inbound?.options ?? {};
+  if (calls !== null && load.numberCalls >= calls) return 'NUMBER_CALL_LIMIT';
+  if (rate !== null && load.numberCallsLastSecond >= rate) return 'NUMBER_RATE_LIMIT';
+  const orgCalls = route.org.max_concurrent_calls;
+  return orgCalls !== null && load.orgCalls >= orgCalls ? 'ORG_CALL_LIMIT' : null;
+}
