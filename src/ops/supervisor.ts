@@ -79,7 +79,13 @@ export class Supervisor {
         `Trunkline is running already with data_dir ${this.#directory} (process ${pid}). Stop it, or set data_dir (TRUNKLINE_DATA_DIR) to another directory.`,
       );
     }
-    writeFileSync(file, String(process.pid), { mode: 0o600 });
+    // A left-over of a dead process goes first; of two starts at once only one creates the file.
+    if (pid !== process.pid) rmSync(file, { force: true });
+    try {
+      writeFileSync(file, String(process.pid), { mode: 0o600, flag: pid === process.pid ? 'w' : 'wx' });
+    } catch {
+      throw new ConfigError(`Trunkline is being started with data_dir ${this.#directory} by another process at this moment.`);
+    }
   }
 
   #unlock(): void {

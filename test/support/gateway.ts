@@ -68,7 +68,12 @@ export class RunningGateway {
       TRUNKLINE_MEDIA_PORT_MAX: String(media + 1_099),
       ...settings,
     });
-    await gateway.up();
+    try {
+      await gateway.up();
+    } catch (error) {
+      await gateway.destroy();
+      throw error;
+    }
     return gateway;
   }
 
