@@ -10,9 +10,9 @@ import { assertNever } from '../lib/assert-never.js';
 import type { CallCounters } from './call-counters.js';
 import { startCall, stepCall, type CallEffect, type CallEvent, type CallFacts, type CallState, type CallTimer } from './call/machine.js';
 import { answerReoffer, readReoffer, type Session } from './policy/reoffer.js';
-import { MIN_SESSION_SECONDS } from './policy/session-timer.js';
-import { ALLOWED_METHODS, SUPPORTED_OPTIONS, unsupportedOptions } from './policy/invite.js';
-import { REASONS, reasonHeaderOf, warningOf, type Reason } from './policy/reasons.js';
+import { ALLOWED_METHODS, SUPPORTED_OPTIONS } from './policy/invite.js';
+import { REASONS, reasonHeaderOf, type Reason } from './policy/reasons.js';
+import { refusalHeaders } from './policy/refusal.js';
 import { canonicalOffer, type RelaySide } from './policy/sdp.js';
 import { MediaUnavailableError, StoreUnavailableError } from './ports.js';
 import type { CallStore, MediaEndpoint, MediaRelay, RelayCall, RouteStore } from './ports.js';
@@ -351,13 +351,12 @@ export class CallRunner {
   }
 
   #refuse(request: SrfRequest, response: SrfResponse, reason: Reason): void {
-    const { sipStatus, sipPhrase, retryAfter } = REASONS[reason];
-    const extra: Record<string, string> = {};
-    if (retryAfter) extra['Retry-After'] = String(this.#services.retryAfterSeconds());
-    if (reason === 'BAD_EXTENSION') extra['Unsupported'] = unsupportedOptions(request.get('Require')).join(', ');
-    if (reason === 'BAD_BODY') extra['Accept'] = 'application/sdp';
-    if (reason === 'SESSION_INTERVAL_TOO_SMALL') extra['Min-SE'] = String(MIN_SESSION_SECONDS);
-    const headers = { Warning: warningOf(reason, this.#context.warningHost), Reason: reasonHeaderOf(reason), ...extra };
+    const { sipStatus, sipPhrase } = REASONS[reason];
+    const headers = refusalHeaders(reason, {
+      host: this.#context.warningHost,
+      require: request.get('Require'),
+      retryAfterSeconds: this.#services.retryAfterSeconds,
+    });
     response.send(sipStatus, sipPhrase, { headers });
   }
 

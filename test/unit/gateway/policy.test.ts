@@ -7,6 +7,7 @@ import { ownContact } from '../../../src/gateway/policy/contact.js';
 import { decide, isSourceAllowed } from '../../../src/gateway/policy/decide.js';
 import { admit } from '../../../src/gateway/policy/invite.js';
 import { REASONS, reasonHeaderOf, warningOf } from '../../../src/gateway/policy/reasons.js';
+import { refusalHeaders } from '../../../src/gateway/policy/refusal.js';
 import { sessionTimerHeaders } from '../../../src/gateway/policy/session-timer.js';
 import { NUMBER, ROUTE } from '../../support/route.js';
 import { offerSdp } from '../../support/sdp.js';
@@ -166,6 +167,20 @@ describe('the reason table', () => {
       expect(facts.explanation).toMatch(/^[A-Z].*\.$/);
       expect(facts.explanation).not.toContain('"');
     }
+  });
+});
+
+describe('refusalHeaders', () => {
+  const context = { host: 'gw', require: 'timer, precondition, foo', retryAfterSeconds: () => 7 };
+
+  it.each([
+    ['BAD_EXTENSION', { Unsupported: 'precondition, foo' }],
+    ['BAD_BODY', { Accept: 'application/sdp' }],
+    ['SESSION_INTERVAL_TOO_SMALL', { 'Min-SE': '90' }],
+    ['DRAINING', { 'Retry-After': '7' }],
+    ['NUMBER_NOT_ATTACHED', {}],
+  ] as const)('[3261 §8.2.2] %s carries what its status demands', (reason, more) => {
+    expect(refusalHeaders(reason, context)).toEqual({ Warning: warningOf(reason, 'gw'), Reason: reasonHeaderOf(reason), ...more });
   });
 });
 

@@ -1,0 +1,37 @@
+import { unsupportedOptions } from './invite.js';
+import { REASONS, reasonHeaderOf, warningOf, type Reason } from './reasons.js';
+import { MIN_SESSION_SECONDS } from './session-timer.js';
+
+export interface RefusalContext {
+  /** Named in the Warning. */
+  readonly host: string;
+  /** The request's Require header. */
+  readonly require: string | undefined;
+  readonly retryAfterSeconds: () => number;
+}
+
+/** The headers of a refusal: why (Warning, Reason), when to try again, and what the status demands by its RFC. */
+export function refusalHeaders(reason: Reason, context: RefusalContext): Readonly<Record<string, string>> {
+  return {
+    Warning: warningOf(reason, context.host),
+    Reason: reasonHeaderOf(reason),
+    ...(REASONS[reason].retryAfter ? { 'Retry-After': String(context.retryAfterSeconds()) } : {}),
+    ...demanded(reason, context.require),
+  };
+}
+
+function demanded(reason: Reason, require: string | undefined): Readonly<Record<string, string>> {
+  switch (reason) {
+    // RFC 3261 §8.2.2.3
+    case 'BAD_EXTENSION':
+      return { Unsupported: unsupportedOptions(require).join(', ') };
+    // RFC 3261 §8.2.3
+    case 'BAD_BODY':
+      return { Accept: 'application/sdp' };
+    // RFC 4028 §6
+    case 'SESSION_INTERVAL_TOO_SMALL':
+      return { 'Min-SE': String(MIN_SESSION_SECONDS) };
+    default:
+      return {};
+  }
+}
