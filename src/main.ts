@@ -3,6 +3,7 @@ import type { Config } from './config/schema.js';
 import { Inbound } from './gateway/inbound.js';
 import { createSrfApp } from './gateway/srf-facade.js';
 import type { Clock } from './lib/clock.js';
+import { formatHostPort } from './lib/host-port.js';
 import type { Log } from './lib/log.js';
 import { createMediaService } from './media/media-service.js';
 import { generateSrtpKey } from './media/srtp.js';
@@ -77,7 +78,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   const api = await openApi(config, clock, log, stores, relay, inbound);
   await inbound.whenConnected(10_000);
   return {
-    facts: { http: `http://${hostInUrl(config.bind_address)}:${String(api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
+    facts: { http: `http://${formatHostPort(config.bind_address, api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
     shutdown: async () => {
       inbound.drain();
       srf.withdraw(['invite', 'options']);
@@ -132,8 +133,4 @@ function isFine(work: Promise<unknown>): Promise<boolean> {
 
 function delay(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => void clock.setTimer(delayMs, resolve));
-}
-
-function hostInUrl(address: string): string {
-  return address.includes(':') ? `[${address}]` : address;
 }

@@ -1,6 +1,7 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { isIP } from 'node:net';
 import type { Clock } from '../lib/clock.js';
+import { formatHostPort } from '../lib/host-port.js';
 import { silentLog } from '../lib/log.js';
 import { getHeader, header, type Header, type SipRequest, type SipResponse } from '../sip/message/message.js';
 import { parseMessage } from '../sip/message/parse.js';
@@ -94,7 +95,7 @@ export class CarrierClient {
     return new Promise((resolve, reject) => {
       this.#onFinal = resolve;
       const { host, port } = this.target;
-      const uri = `sip:${called}@${host.includes(':') ? `[${host}]` : host}:${String(port)};transport=tls`;
+      const uri = `sip:${called}@${formatHostPort(host, port)};transport=tls`;
       const sent = this.#userAgent.send(
         uri,
         {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Config } from '../config/schema.js';
+import { formatHostPort } from '../lib/host-port.js';
 import type { Log } from '../lib/log.js';
 import { ensureDataDir, writePrivateFile } from '../ops/data-dir.js';
 import { createLogger } from '../ops/logger.js';
@@ -44,11 +45,7 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
 /** Where the embedded SIP server listens, or what an external one states. */
 function sipAddress(config: Config, stated: unknown): { readonly tls?: string } {
   if (config.drachtio.url !== null) return typeof stated === 'string' ? { tls: stated } : {};
-  return config.sip.tls_port === null ? {} : { tls: hostPort(config.bind_address, config.sip.tls_port) };
-}
-
-function hostPort(address: string, port: number): string {
-  return address.includes(':') ? `[${address}]:${String(port)}` : `${address}:${String(port)}`;
+  return config.sip.tls_port === null ? {} : { tls: formatHostPort(config.bind_address, config.sip.tls_port) };
 }
 
 function block(

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
@@ -8,7 +9,6 @@ import { getHeader, hasHeader, header, type Header, type SipRequest, type SipRes
 import { tagOf } from '../sip/message/name-addr.js';
 import { serialize } from '../sip/message/serialize.js';
 import { parseSipUri } from '../sip/message/uri.js';
-import { formatHostPort } from '../sip/message/via.js';
 import type { Endpoint, Flow, TransportName } from '../sip/transport/flow.js';
 import type { IncomingRequest, OutgoingRequest } from '../sip/exchanges.js';
 import type { SendProblem, UserAgent, UserAgentListener } from '../sip/user-agent.js';

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Clock } from '../lib/clock.js';
+import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { SipStack, type StackLimits } from '../sip/stack.js';
@@ -137,7 +138,7 @@ export class SipServer {
     return this.#transports.bound
       .map(({ transport, local }) => {
         const host = external ? this.#advertised(transport).address : local.address;
-        return `${transport.toLowerCase()}/${host.includes(':') ? `[${host}]` : host}:${String(local.port)}`;
+        return `${transport.toLowerCase()}/${formatHostPort(host, local.port)}`;
       })
       .join(',');
   }

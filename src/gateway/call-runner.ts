@@ -3,6 +3,7 @@ import type { Route } from '../contracts/records.js';
 import type { E164 } from '../contracts/e164.js';
 import type { LegEvent, LegFigures, SrtpKeys } from '../contracts/media.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
+import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
 import { ok, type Result } from '../lib/result.js';
 import { Scope } from '../lib/scope.js';
@@ -109,7 +110,7 @@ export class CallRunner {
       this.#state = state;
       for (const effect of effects) this.#perform(effect);
     } catch (error) {
-      this.#log.error({ event: event.type, error: error instanceof Error ? error.stack : describe(error) }, 'call.bug');
+      this.#log.error({ event: event.type, error: error instanceof Error ? error.stack : errorText(error) }, 'call.bug');
       // That `failed` itself throws must not go round for ever.
       if (event.type !== 'failed') this.#queue.push({ type: 'failed', reason: 'INTERNAL_ERROR' });
     }
@@ -165,7 +166,7 @@ export class CallRunner {
     if (dialog === null) return;
     this.#byeAnswered = new Promise((resolve) => {
       dialog.destroy({ headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
-        if (error !== null && error !== undefined) this.#log.warn({ error: describe(error) }, 'call.bye.failed');
+        if (error !== null && error !== undefined) this.#log.warn({ error: errorText(error) }, 'call.bye.failed');
         resolve();
       });
     });
@@ -185,7 +186,7 @@ export class CallRunner {
       (value) => this.dispatch(toEvent(value)),
       (error: unknown) => {
         const isExpected = error instanceof StoreUnavailableError || error instanceof MediaUnavailableError;
-        this.#log.error({ reason: isExpected ? reason : 'INTERNAL_ERROR', error: describe(error) }, 'call.step.failed');
+        this.#log.error({ reason: isExpected ? reason : 'INTERNAL_ERROR', error: errorText(error) }, 'call.step.failed');
         this.dispatch({ type: 'failed', reason: isExpected ? reason : 'INTERNAL_ERROR' });
       },
     );
@@ -272,8 +273,8 @@ export class CallRunner {
     this.#services.srf.createUAS(request, response, { localSdp: sdp, headers }, (error, dialog) => {
       if (this.#dialog !== null) return;
       if (dialog === undefined) {
-        const isCrossing = /unknown transaction|request terminated/i.test(describe(error));
-        if (!isCrossing) this.#log.error({ error: describe(error) }, 'call.answer.failed');
+        const isCrossing = /unknown transaction|request terminated/i.test(errorText(error));
+        if (!isCrossing) this.#log.error({ error: errorText(error) }, 'call.answer.failed');
         return this.dispatch({ type: 'answer-failed', reason: isCrossing ? 'CALLER_CANCELLED' : 'INTERNAL_ERROR' });
       }
       this.#answeredAtMs = this.#services.clock.wallMs();
@@ -327,7 +328,7 @@ export class CallRunner {
       if (answer.ok) response.send(200, 'OK', { headers, body: answer.value });
       else this.#refuse(request, response, answer.error);
     } catch (error) {
-      this.#log.error({ error: describe(error) }, 'call.reoffer.failed');
+      this.#log.error({ error: errorText(error) }, 'call.reoffer.failed');
       this.#refuse(request, response, 'INTERNAL_ERROR');
     }
   }
@@ -365,7 +366,7 @@ export class CallRunner {
     this.#timers.clear();
     const endedAtMs = this.#services.clock.wallMs();
     for (const { name, error } of await this.#scope.close())
-      this.#log.error({ resource: name, error: describe(error) }, 'call.close.failed');
+      this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
     const record = this.#record(reason, endedAtMs);
     this.#log.info(
       { reason, sipStatus: record.sip_status, from: record.from, to: record.to, source: record.source_ip, quality: record.quality },
@@ -374,7 +375,7 @@ export class CallRunner {
     try {
       await this.#services.calls.write(record);
     } catch (error) {
-      this.#log.error({ error: describe(error) }, 'call.record.not_written');
+      this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }
     // Whoever shuts down after us must not take the connection away before the BYE is through.
     await this.#byeIsThrough();
@@ -424,8 +425,4 @@ function byeReason(text: string): 'ACK_TIMEOUT' | 'SESSION_EXPIRED' | 'CALLER_HA
 
 function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64');
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

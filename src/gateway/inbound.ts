@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { CallCounters } from './call-counters.js';
@@ -75,7 +76,7 @@ export class Inbound {
   /** `host:port` that the SIP server states for a transport; `null`: it does not listen on it. */
   listensOn(transport: string): string | null {
     const stated = this.#own.find((candidate) => candidate.transport === transport);
-    return stated === undefined ? null : `${stated.host.includes(':') ? `[${stated.host}]` : stated.host}:${String(stated.port)}`;
+    return stated === undefined ? null : formatHostPort(stated.host, stated.port);
   }
 
   /** Refuses new calls with 503; those in progress go on. */

@@ -35,9 +35,9 @@ export function controlSecret(config: Config): string {
   }
 }
 
-/** Writes a file that appears whole or not at all, readable by its owner only. */
+/** Writes a file that appears whole or not at all, readable by its owner only; on disk when this returns. */
 export function writePrivateFile(file: string, text: string): void {
-  const temporary = `${file}.${String(process.pid)}.tmp`;
-  writeFileSync(temporary, text, { mode: 0o600 });
+  const temporary = `${file}.${newToken(8)}.tmp`;
+  writeFileSync(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
   renameSync(temporary, file);
 }

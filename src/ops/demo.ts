@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseE164, type E164 } from '../contracts/e164.js';
@@ -6,6 +6,7 @@ import { DEFAULT_INBOUND_OPTIONS, type AgentRecord } from '../contracts/records.
 import { isoNow, type Clock } from '../lib/clock.js';
 import { newToken, newUuid } from '../lib/ids.js';
 import type { Stores } from '../store/stores.js';
+import { writePrivateFile } from './data-dir.js';
 
 /** What a newcomer needs to place a first call and to try the API. */
 export interface Demo {
@@ -44,7 +45,7 @@ export async function ensureDemo(options: DemoOptions): Promise<Demo> {
     // The file first: a start that is cut short here goes on with the same ids at the next one.
     file = (await adoptDemo(options)) ?? { api_key: `tl_${newToken(32)}`, org_id: newUuid(), agent_id: newUuid() };
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    await writePrivately(path, `${JSON.stringify(file, null, 2)}\n`);
+    writePrivateFile(path, `${JSON.stringify(file, null, 2)}\n`);
   }
   // The organization is made last, so that one that is there says that everything was made.
   if ((await stores.orgs.get(file.org_id)) === null) await makeDemo(options, file);
@@ -107,17 +108,4 @@ async function readDemoFile(path: string): Promise<DemoFile | null> {
     // Without the cause, which may quote the key.
     throw new Error(`${path} is damaged: restore it, or delete it to get a new demo key`);
   }
-}
-
-/** The file appears whole or not at all, and nobody else can read it at any moment. */
-async function writePrivately(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${newToken(8)}.tmp`;
-  const file = await open(temporary, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
 }

@@ -1,5 +1,6 @@
 import { Client, type NgMessage } from 'rtpengine-client';
 import type { CancelTimer, Clock } from '../lib/clock.js';
+import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
 import type { NgCommand } from './flags.js';
 
@@ -148,8 +149,8 @@ export class RtpengineNode {
     };
     const datagram = this.#client.command(name, args, (error, data) => {
       if (!done()) return;
-      if (error !== null && error !== undefined) reject(new RtpengineError('closed', `rtpengine cannot be reached: ${describe(error)}`));
-      else if (data?.['result'] === 'error') reject(new RtpengineError('refused', describe(data['error-reason'])));
+      if (error !== null && error !== undefined) reject(new RtpengineError('closed', `rtpengine cannot be reached: ${errorText(error)}`));
+      else if (data?.['result'] === 'error') reject(new RtpengineError('refused', errorText(data['error-reason'])));
       else resolve(data ?? {});
     });
     const wait = (delayMs: number): void => {
@@ -169,8 +170,4 @@ export class RtpengineNode {
     // The package calls back in a later turn at the earliest.
     wait(FIRST_RETRANSMIT_MS);
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,6 @@
+import { formatHostPort } from '../lib/host-port.js';
 import { getHeader, getHeaders, hasHeader, header, type Header, type RequestParts, type SipRequest } from './message/message.js';
 import { parseNameAddr } from './message/name-addr.js';
-import { formatHostPort } from './message/via.js';
 import { newBranch } from './tags.js';
 import type { Endpoint, TransportName } from './transport/flow.js';
 

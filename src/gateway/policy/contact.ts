@@ -1,3 +1,5 @@
+import { formatHostPort } from '../../lib/host-port.js';
+
 /** What our own URIs are made of. */
 export interface OwnAddress {
   /** The name in the certificate, or an address. */
@@ -21,6 +23,5 @@ export interface SecurityHead {
 export function ownContact(own: OwnAddress, head: SecurityHead): string {
   const decisive = head.topRecordRoute ?? head.contactUri ?? '';
   const isSips = own.transport === 'tls' && (/^sips:/i.test(head.requestUri) || /^[^<]*<?\s*sips:/i.test(decisive));
-  const host = own.host.includes(':') ? `[${own.host}]` : own.host;
-  return `<${isSips ? 'sips' : 'sip'}:${host}:${own.port};transport=${own.transport}>`;
+  return `<${isSips ? 'sips' : 'sip'}:${formatHostPort(own.host, own.port)};transport=${own.transport}>`;
 }

@@ -75,8 +75,3 @@ export function parseParams(text: string): Map<string, string> {
   }
   return params;
 }
-
-/** A host as it stands in a URI or Via: IPv6 in brackets. */
-export function formatHost(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
-}

@@ -1,4 +1,4 @@
-import { formatHost, parseHostPort, parseParams } from './uri.js';
+import { parseHostPort, parseParams } from './uri.js';
 
 /** One Via value (RFC 3261 §20.42). */
 export interface Via {
@@ -31,9 +31,4 @@ export function stampVia(text: string, via: Via, source: { readonly address: str
   if (asked) stamped = stamped.replace(/;\s*rport(?=\s*(;|$))/i, `;rport=${String(source.port)}`);
   if ((asked || via.host !== source.address) && !via.params.has('received')) stamped += `;received=${source.address}`;
   return stamped;
-}
-
-/** `host:port` as the sent-by of our own Via or URI. */
-export function formatHostPort(host: string, port: number): string {
-  return `${formatHost(host)}:${String(port)}`;
 }
