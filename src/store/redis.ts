@@ -119,10 +119,11 @@ export class RedisConnection {
 
   /** Ends the connection; what is under way fails. */
   async close(): Promise<void> {
-    if (this.client.status === 'end') return;
+    // Between two attempts to connect there is nothing that could end: ioredis says no 'end' then.
+    const isConnected = this.client.status !== 'end' && this.client.status !== 'reconnecting';
     const ended = new Promise<void>((resolve) => this.client.once('end', resolve));
     this.client.disconnect();
-    await ended;
+    if (isConnected) await ended;
   }
 
   #reportDown(error: Error): void {
