@@ -10,7 +10,8 @@ import { DEFAULT_TIMERS } from '../sip/transaction/timers.js';
 import type { FlowListener, TlsFacts } from '../sip/transport/flow.js';
 import { StreamFlow } from '../sip/transport/stream-flow.js';
 import type { IncomingRequest, OutgoingRequest } from '../sip/exchanges.js';
-import { UserAgent, type UserAgentListener } from '../sip/user-agent.js';
+import { UserAgent } from '../sip/user-agent.js';
+import type { UserAgentListener } from '../sip/user-agent-listener.js';
 import type { DialogEntry } from '../sip/dialog-entry.js';
 
 /** One SIP message that went by. */

@@ -37,6 +37,7 @@ export async function runSipServer(config: Config): Promise<void> {
       maxApplications: 64,
     },
     silenceTimeoutMs: sip.silence_timeout_ms,
+    graceMs: drachtio.grace_ms,
     clock: systemClock,
     log,
   });

@@ -47,6 +47,7 @@ export const configSchema = z.strictObject({
   drachtio: z.strictObject({
     url: hostPort.nullable(),
     port,
+    grace_ms: z.int().min(0).max(600_000),
     secret: z
       .string()
       .min(1)

@@ -49,6 +49,11 @@ export class AppConnection {
     return this.#isOpen;
   }
 
+  /** Who the application is across its connections (tag `gw:<instance>`), or `null`: it did not say. */
+  get instance(): string | null {
+    return this.tags.find((tag) => tag.startsWith('gw:')) ?? null;
+  }
+
   get peer(): string {
     return `${this.socket.remoteAddress ?? ''}:${String(this.socket.remotePort ?? 0)}`;
   }

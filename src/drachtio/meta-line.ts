@@ -11,9 +11,46 @@ export type AppCommand =
       readonly routeUrl: string;
       readonly text: string;
     }
-  | { readonly verb: 'proxy'; readonly id: string; readonly transactionId: string }
+  | ProxyCommand
   /** No verb at all, or one that nobody knows: answered NO, and the connection is closed. */
   | { readonly verb: 'invalid'; readonly id: string; readonly reason: 'Invalid message format' | 'Unknown message type' };
+
+export interface ProxyCommand {
+  readonly verb: 'proxy';
+  readonly id: string;
+  readonly transactionId: string;
+  readonly remainInDialog: boolean;
+  /** Every final response is wanted, not just that it is over. */
+  readonly fullResponse: boolean;
+  readonly followRedirects: boolean;
+  readonly isSerial: boolean;
+  readonly provisionalTimeoutMs: number | null;
+  readonly finalTimeoutMs: number | null;
+  readonly targets: readonly string[];
+  readonly text: string;
+}
+
+function parseProxy(id: string, fields: readonly string[], text: string): ProxyCommand {
+  return {
+    verb: 'proxy',
+    id,
+    transactionId: fields[0] ?? '',
+    remainInDialog: fields[1] !== undefined && fields[1] !== '',
+    fullResponse: fields[2] !== undefined && fields[2] !== '',
+    followRedirects: fields[3] !== undefined && fields[3] !== '',
+    isSerial: fields[4] !== 'simultaneous',
+    provisionalTimeoutMs: parseDuration(fields[5] ?? ''),
+    finalTimeoutMs: parseDuration(fields[6] ?? ''),
+    targets: fields.slice(7).filter((target) => target !== ''),
+    text,
+  };
+}
+
+/** `2s`, `1500ms`; anything else is no limit. */
+function parseDuration(text: string): number | null {
+  const match = /^(\d{1,6})(ms|s)$/.exec(text);
+  return match === null ? null : Number(match[1]) * (match[2] === 's' ? 1_000 : 1);
+}
 
 export function parseCommand(payload: string): AppCommand {
   const lineEnd = payload.indexOf('\r\n');
@@ -39,7 +76,7 @@ export function parseCommand(payload: string): AppCommand {
         text: lineEnd < 0 ? '' : payload.slice(lineEnd + 2),
       };
     case 'proxy':
-      return { verb, id, transactionId: fields[0] ?? '' };
+      return parseProxy(id, fields, lineEnd < 0 ? '' : payload.slice(lineEnd + 2));
     default:
       return { verb: 'invalid', id, reason: 'Unknown message type' };
   }
@@ -90,6 +127,24 @@ export function formatResponseSent(id: string, answered: string, echo: SentEcho,
 export function formatRequestSent(id: string, answered: string, echo: SentEcho): string {
   const { peer } = echo;
   return `${id}|response|${answered}|OK|application|${echo.text.length}|${peer.protocol}|${peer.address}|${peer.port}|${echo.time}|${echo.transactionId}|Msg sent:|\r\n${echo.text}`;
+}
+
+/** A final response of a target of `proxy`; more may follow. */
+export function formatProxied(id: string, answered: string, echo: Omit<SentEcho, 'transactionId'>): string {
+  const { peer } = echo;
+  return `${id}|response|${answered}|OK|network|${echo.text.length}|${peer.protocol}|${peer.address}|${peer.port}|${echo.time}|||continue\r\n${echo.text}`;
+}
+
+/** `<id>|cdr:<event>|…`: `detail` is the role of `start` and the reason of `stop`. */
+export function formatCdr(
+  id: string,
+  event: 'attempt' | 'start' | 'stop',
+  source: 'network' | 'application',
+  time: string,
+  detail: string,
+  text: string,
+): string {
+  return `${id}|cdr:${event}|${source}|${time}${event === 'attempt' ? '' : `|${detail}`}\r\n${text}`;
 }
 
 /** `OK` and what follows it, `NO` (the connection is then closed) or `NOK`. */

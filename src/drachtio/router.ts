@@ -38,9 +38,9 @@ export class Router<T> {
     return this.#everRouted.has(method);
   }
 
-  /** Every method that somebody asked for, in lower case. */
+  /** Every SIP method that somebody asked for, in lower case; `cdr:` events are none. */
   methods(): string[] {
-    return [...this.#slots.keys()];
+    return [...this.#slots.keys()].filter((name) => !name.includes(':'));
   }
 
   #set(method: string, slots: T[]): void {

@@ -12,7 +12,7 @@ import { Transports } from '../sip/transport/transports.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
 import { Broker } from './broker.js';
-import { formatAnswer, type AppCommand } from './meta-line.js';
+import { formatAnswer, frameTime, type AppCommand } from './meta-line.js';
 
 export interface SipServerOptions {
   readonly bindAddress: string;
@@ -25,12 +25,14 @@ export interface SipServerOptions {
   readonly timers: TimerSettings;
   readonly limits: ListenerLimits & StackLimits & AppLimits & { readonly maxApplications: number };
   readonly silenceTimeoutMs: number;
+  /** How long the calls of a lost application wait for it to come back. */
+  readonly graceMs: number;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** What drachtio-srf looks at to know which features it may use. */
-const VERSION = 'v0.9.10-trunkline';
+/** What drachtio-srf looks at to know which features it may use. `-resume`: a lost application's calls wait for it (docs/control-protocol.md). */
+const VERSION = 'v0.9.10-trunkline-resume';
 
 /** The embedded SIP server: SIP on one side, the control protocol of drachtio-server on the other. */
 export class SipServer {
@@ -47,17 +49,23 @@ export class SipServer {
     this.#secretHash = sha256(options.control.secret);
     this.#stack = new SipStack({ clock, timers, limits, log });
     this.#transports = new Transports(options, this.#stack);
-    const userAgent = new UserAgent(this.#stack, {
-      open: (target) => this.#transports.open(target),
-      advertised: (transport) => this.#advertised(transport),
-    });
+    const userAgent = new UserAgent(
+      this.#stack,
+      {
+        open: (target) => this.#transports.open(target),
+        advertised: (transport) => this.#advertised(transport),
+      },
+      sha256(`proxy|${options.control.secret}`).toString('hex'),
+    );
     this.#broker = new Broker(userAgent, {
-      clock,
       log,
       timers: this.#stack.timers,
+      time: () => frameTime(clock.wallMs()),
       advertised: (transport) => this.#advertised(transport),
       isSelf: (host, port) => this.#isSelf(host, port),
       silenceTimeoutMs: options.silenceTimeoutMs,
+      tryingAfterMs: timers.t2Ms - timers.t1Ms,
+      graceMs: options.graceMs,
     });
     this.#control = createServer((socket) => this.#onApplication(socket));
   }
@@ -132,6 +140,7 @@ export class SipServer {
     app.tags = command.tags;
     this.options.log.info({ application: app.peer, tags: command.tags }, 'drachtio.application.connected');
     app.payload(formatAnswer(newUuid(), command.id, 'OK', this.#hostPorts(true), VERSION, this.#hostPorts(false)));
+    this.#broker.onAppHere(app);
   }
 
   #hostPorts(external: boolean): string {

@@ -1,6 +1,7 @@
 import type { QueuedTimer, TimerQueue } from '../lib/timer-queue.js';
 import { ANSWERED_START, stepAnswered, type AnsweredEvent, type AnsweredState, type AnsweredTimer } from './dialog/answered.js';
 import { dialogKey, type Dialog } from './dialog/dialog.js';
+import type { ReliableProvisionals } from './reliable-provisionals.js';
 import type { SessionTimer } from './dialog/session-timer.js';
 import type { TimerSettings } from './transaction/timers.js';
 import type { Flow } from './transport/flow.js';
@@ -12,6 +13,24 @@ interface Answered {
   readonly timers: Map<AnsweredTimer, QueuedTimer>;
 }
 
+/** What happens when a dialog ends by its own clock. */
+export interface DialogEnds {
+  /** No ACK to a 2xx within 64·T1. */
+  onAckTimeout(dialog: DialogEntry): void;
+  /** Nobody refreshed the subscription. */
+  onSubscriptionExpired(dialog: DialogEntry): void;
+}
+
+/** The INVITE of an early dialog. */
+export interface EarlyInvite {
+  readonly reliable: ReliableProvisionals | undefined;
+  /** The caller ended the dialog before the answer (RFC 3261 §15.1.2). */
+  onBye(): void;
+}
+
+/** What the dialog is for: its usage in the sense of RFC 5057. */
+export type DialogUsage = 'invite' | 'subscribe';
+
 /** A dialog as it lives: its state, the flow it came by, and the 2xx of ours that wait for their ACK. */
 export class DialogEntry {
   /** A 2xx was sent or received; before that the dialog is early (RFC 3261 §12.1). */
@@ -21,6 +40,8 @@ export class DialogEntry {
   /** A re-INVITE of ours that the peer has not answered. */
   hasOwnInvite = false;
   hasPendingUpdate = false;
+  /** The ACK to our first 2xx has come. */
+  wasAcknowledged = false;
   isEnded = false;
   /** A BYE of ours is under way. */
   isEnding = false;
@@ -30,22 +51,39 @@ export class DialogEntry {
   /** What our refreshes repeat: the last SDP and Contact of ours. */
   lastSdp = '';
   lastContact: string | undefined;
+  /** The INVITE that waits for its final answer, as long as the dialog is early. */
+  invite: EarlyInvite | null = null;
+  /** CSeq number of our last INVITE: what its ACK carries. */
+  ownInviteSeq = 0;
+  /** RSeq of the last reliable provisional response of the peer (RFC 3262 §4). */
+  remoteRSeq: number | null = null;
+  /** Our INVITE was cancelled, but the peer had answered: BYE follows our ACK. */
+  isCancelled = false;
   /** UAC: the ACK by CSeq number, to be repeated when the 2xx is. */
   readonly acks = new Map<number, string>();
   readonly #answered = new Map<number, Answered>();
+  #subscriptionTimer: QueuedTimer | undefined;
 
   constructor(
     public state: Dialog,
     public flow: Flow,
+    readonly usage: DialogUsage,
     /** The key under which copies of the initial INVITE are recognised as merged. */
     readonly mergeKey: string | null,
     private readonly timers: TimerQueue,
     private readonly timerSettings: TimerSettings,
-    private readonly onAckTimeout: (entry: DialogEntry) => void,
+    private readonly ends: DialogEnds,
   ) {}
 
   get key(): string {
     return dialogKey(this.state.callId, this.state.localTag, this.state.remoteTag);
+  }
+
+  /** The subscription ends this long from now unless it is refreshed; the peer has 64·T1 of grace. */
+  subscribedFor(seconds: number): void {
+    if (this.#subscriptionTimer !== undefined) this.timers.stop(this.#subscriptionTimer);
+    const graceMs = 64 * this.timerSettings.t1Ms;
+    this.#subscriptionTimer = this.timers.start(seconds * 1_000 + graceMs, () => this.ends.onSubscriptionExpired(this));
   }
 
   /** A 2xx of ours waits for its ACK. */
@@ -71,6 +109,7 @@ export class DialogEntry {
   end(): void {
     this.isEnded = true;
     if (this.sessionTimerHandle !== undefined) this.timers.stop(this.sessionTimerHandle);
+    if (this.#subscriptionTimer !== undefined) this.timers.stop(this.#subscriptionTimer);
     for (const answered of this.#answered.values()) for (const timer of answered.timers.values()) this.timers.stop(timer);
     this.#answered.clear();
   }
@@ -99,7 +138,7 @@ export class DialogEntry {
           break;
         case 'gave-up':
           this.#answered.delete(cseq);
-          this.onAckTimeout(this);
+          this.ends.onAckTimeout(this);
           break;
       }
     }

@@ -18,7 +18,7 @@ import { parseMessage, type MessageLimits, type ParseError } from './message/par
 import { serialize } from './message/serialize.js';
 import { stampVia } from './message/via.js';
 import { newTag } from './tags.js';
-import { ClientTransaction, ServerTransaction, type TransactionHost } from './transaction-runner.js';
+import { ClientTransaction, ServerTransaction, type ClientTransactionOwner, type TransactionHost } from './transaction-runner.js';
 import { clientTransactionKey, serverTransactionKey } from './transaction/matching.js';
 import type { TimerSettings } from './transaction/timers.js';
 import type { Flow, FlowListener } from './transport/flow.js';
@@ -30,18 +30,10 @@ export interface StackLimits extends MessageLimits {
 
 /** What the stack hands upwards: the transaction user of RFC 3261 §5. */
 export interface TransactionUser {
-  /** A new request, CANCEL and ACK excepted. */
+  /** A new request, CANCEL and ACK excepted. Who takes it makes itself the transaction's owner. */
   onRequest(transaction: ServerTransaction): void;
-  /** A CANCEL that matches an INVITE transaction; it has its 200 already. */
-  onCancel(invite: ServerTransaction, cancel: SipRequest): void;
   /** The ACK to a 2xx. */
   onAck(ack: SipRequest, core: CoreHeaders, flow: Flow): void;
-  /** No ACK to a final error, or no way to send the response. */
-  onServerFailure(transaction: ServerTransaction, why: 'ack-timeout' | 'transport-error'): void;
-  onResponse(transaction: ClientTransaction, response: SipResponse): void;
-  onClientFailure(transaction: ClientTransaction, why: 'timeout' | 'transport-error'): void;
-  /** Nothing more will come of this client transaction. */
-  onClientEnded(transaction: ClientTransaction): void;
   /** A 2xx to an INVITE whose transaction is gone: the ACK was lost (RFC 3261 §13.2.2.4). */
   onStrayResponse(response: SipResponse, core: CoreHeaders): void;
 }
@@ -122,14 +114,12 @@ export class SipStack implements FlowListener, TransactionHost {
     for (const transaction of [...transactions]) transaction.onFlowClosed();
   }
 
-  /** Starts a client transaction. `branch` is that of the request's top Via; `created` runs before the first byte goes out. */
-  sendRequest(request: SipRequest, branch: string, flow: Flow, created: (transaction: ClientTransaction) => void): ClientTransaction {
+  /** Starts a client transaction. `branch` is that of the request's top Via. */
+  sendRequest(request: SipRequest, branch: string, flow: Flow, owner: ClientTransactionOwner): ClientTransaction {
     const key = `${branch}|${request.method}`;
-    const transaction = new ClientTransaction(this, key, request, flow);
+    const transaction = new ClientTransaction(this, key, request, flow, owner);
     this.#client.set(key, transaction);
     this.#track(flow, transaction);
-    created(transaction);
-    transaction.start();
     return transaction;
   }
 
@@ -140,27 +130,11 @@ export class SipStack implements FlowListener, TransactionHost {
     return text;
   }
 
-  // TransactionHost: what the runners report back.
-
+  /** TransactionHost: the runner is done. */
   ended(transaction: ServerTransaction | ClientTransaction): void {
     if (transaction instanceof ServerTransaction) this.#server.delete(transaction.key);
-    else {
-      this.#client.delete(transaction.key);
-      this.#user?.onClientEnded(transaction);
-    }
+    else this.#client.delete(transaction.key);
     this.#untrack(transaction.flow, transaction);
-  }
-
-  serverFailure(transaction: ServerTransaction, why: 'ack-timeout' | 'transport-error'): void {
-    this.#user?.onServerFailure(transaction, why);
-  }
-
-  clientResponse(transaction: ClientTransaction, response: SipResponse): void {
-    this.#user?.onResponse(transaction, response);
-  }
-
-  clientFailure(transaction: ClientTransaction, why: 'timeout' | 'transport-error'): void {
-    this.#user?.onClientFailure(transaction, why);
   }
 
   #onRequest(flow: Flow, request: SipRequest, core: CoreHeaders): void {
@@ -195,7 +169,7 @@ export class SipStack implements FlowListener, TransactionHost {
         ? makeResponse(cancel.request, 481, 'Call/Transaction Does Not Exist', tag)
         : makeResponse(cancel.request, 200, 'OK', tag),
     );
-    if (invite?.isUnanswered === true) this.#user?.onCancel(invite, cancel.request);
+    if (invite?.isUnanswered === true) invite.owner?.onCancel(cancel.request);
   }
 
   #onResponse(response: SipResponse, core: CoreHeaders): void {

@@ -24,9 +24,22 @@ export interface TransactionHost {
   readonly timers: TimerQueue;
   readonly timerSettings: TimerSettings;
   ended(transaction: ServerTransaction | ClientTransaction): void;
-  serverFailure(transaction: ServerTransaction, why: 'ack-timeout' | 'transport-error'): void;
-  clientResponse(transaction: ClientTransaction, response: SipResponse): void;
-  clientFailure(transaction: ClientTransaction, why: 'timeout' | 'transport-error'): void;
+}
+
+/** Who answers a request: a user agent or a proxy. */
+export interface ServerTransactionOwner {
+  /** A CANCEL for the unanswered INVITE; the CANCEL has its 200 already. */
+  onCancel(cancel: SipRequest): void;
+  /** No ACK to a final error, or no way to send the response. */
+  onFailure(why: 'ack-timeout' | 'transport-error'): void;
+}
+
+/** Who sent a request. */
+export interface ClientTransactionOwner {
+  onResponse(response: SipResponse): void;
+  onFailure(why: 'timeout' | 'transport-error'): void;
+  /** Nothing more will come of the transaction. */
+  onEnded(): void;
 }
 
 type AnyTimer = string;
@@ -109,6 +122,8 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
   /** The To-tag of our answers. The user may set its own before the first answer that carries one. */
   localTag: string;
   readonly isInvite: boolean;
+  /** `null`: the stack itself answers it. */
+  owner: ServerTransactionOwner | null = null;
 
   constructor(
     host: TransactionHost,
@@ -146,6 +161,11 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
     this.dispatch({ type: 'respond', status, text });
   }
 
+  /** Ends a request that gets no answer (RFC 4320 §4.2). */
+  abandon(): void {
+    if (!this.isInvite) this.dispatch({ type: 'abandon' });
+  }
+
   onFlowClosed(): void {
     this.dispatch({ type: 'transport-error' });
   }
@@ -163,7 +183,7 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
 
   protected override tell(user: ServerUser): void {
     // The ACK to a 2xx goes to the dialog by its tags, not through the transaction.
-    if (user !== 'ack') this.host.serverFailure(this, user);
+    if (user !== 'ack') this.owner?.onFailure(user);
   }
 
   protected override onTerminated(): void {
@@ -185,6 +205,7 @@ export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUs
     key: string,
     readonly request: SipRequest,
     flow: Flow,
+    private readonly owner: ClientTransactionOwner,
   ) {
     const isInvite = request.method === 'INVITE';
     const text = serialize(request);
@@ -202,8 +223,15 @@ export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUs
   }
 
   start(): void {
+    // It may have failed before its turn came.
+    if (!this.isUnanswered) return;
     // A flow that closed before the first byte fails like one that closes later.
     this.dispatch(this.flow.isOpen ? { type: 'start' } : { type: 'transport-error' });
+  }
+
+  /** The CANCEL went out. */
+  cancelled(): void {
+    if (this.isInvite) this.dispatch({ type: 'cancelled' });
   }
 
   received(response: SipResponse): void {
@@ -227,12 +255,13 @@ export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUs
   }
 
   protected override tell(user: ClientUser): void {
-    if (user !== 'response') this.host.clientFailure(this, user);
-    else if (this.#response !== undefined) this.host.clientResponse(this, this.#response);
+    if (user !== 'response') this.owner.onFailure(user);
+    else if (this.#response !== undefined) this.owner.onResponse(this.#response);
   }
 
   protected override onTerminated(): void {
     this.host.ended(this);
+    this.owner.onEnded();
   }
 }
 

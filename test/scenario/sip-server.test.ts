@@ -147,7 +147,7 @@ describe('an answered INVITE', () => {
     await fromCaller('BYE', { to, cseq: 2 });
     await respond(transactionId(), '200 OK');
     await bench.pass(32_001);
-    expect(bench.left).toEqual({ pending: 0, calls: 0, outgoing: 0, transactions: 0, timers: 0 });
+    expect(bench.left).toEqual({ pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0 });
   });
 });
 

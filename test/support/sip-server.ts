@@ -33,6 +33,7 @@ export async function startSipServer(overrides: Partial<SipServerOptions> = {}):
     timers: DEFAULT_TIMERS,
     limits: SERVER_LIMITS,
     silenceTimeoutMs: 20_000,
+    graceMs: 10_000,
     clock: systemClock,
     log: silentLog,
     ...overrides,

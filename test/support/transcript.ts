@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream';
 import { AppConnection, type ControlSocket } from '../../src/drachtio/app-connection.js';
 import { Broker } from '../../src/drachtio/broker.js';
 import { encodeFrame, FrameDecoder } from '../../src/drachtio/frame.js';
+import { frameTime } from '../../src/drachtio/meta-line.js';
 import { silentLog } from '../../src/lib/log.js';
 import { SipStack } from '../../src/sip/stack.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
@@ -62,14 +63,16 @@ export class Bench {
     };
     const limits = { maxHeaders: 100, maxHeaderBytes: 8_000, maxBodyBytes: 65_536, maxTransactions: 100 };
     this.#stack = new SipStack({ clock: this.clock, timers: DEFAULT_TIMERS, limits, log: silentLog });
-    const userAgent = new UserAgent(this.#stack, { open: () => this.#flow, advertised: own });
+    const userAgent = new UserAgent(this.#stack, { open: () => this.#flow, advertised: own }, 'key');
     this.#broker = new Broker(userAgent, {
-      clock: this.clock,
       log: silentLog,
       timers: this.#stack.timers,
+      time: () => frameTime(this.clock.wallMs()),
       advertised: own,
       isSelf: (host, port) => host === '127.0.0.1' && (port === 25_060 || port === 25_061),
       silenceTimeoutMs: 20_000,
+      tryingAfterMs: 3_500,
+      graceMs: 10_000,
     });
     this.#socket = this.#connect();
   }
@@ -96,7 +99,7 @@ export class Bench {
   }
 
   /** Everything that could be left behind. */
-  get left(): { pending: number; calls: number; outgoing: number; transactions: number; timers: number } {
+  get left(): Readonly<Record<string, number>> {
     return { ...this.#broker.counts, transactions: this.#stack.transactionCount, timers: this.#stack.timers.size };
   }
 

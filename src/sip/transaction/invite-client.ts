@@ -11,10 +11,13 @@ export interface InviteClientState {
   readonly intervalMs: number;
 }
 
-export type InviteClientTimer = 'A' | 'B' | 'D' | 'M';
+/** `cancel`: the wait for a final answer after a CANCEL (§9.1). */
+export type InviteClientTimer = 'A' | 'B' | 'D' | 'M' | 'cancel';
 
 export type InviteClientEvent =
   | { readonly type: 'start' }
+  /** Its CANCEL went out. */
+  | { readonly type: 'cancelled' }
   /** `ack`: the ACK to send when the status is 300 or more (RFC 3261 §17.1.1.3). */
   | { readonly type: 'response'; readonly status: number; readonly ack: string }
   | { readonly type: 'timer'; readonly timer: InviteClientTimer }
@@ -43,6 +46,11 @@ export function stepInviteClient(state: InviteClientState, event: InviteClientEv
       if (!context.reliable) effects.push({ do: 'start', timer: 'A', delayMs: context.t1Ms });
       return { state: { ...state, intervalMs: context.t1Ms }, effects };
     }
+    case 'cancelled':
+      return {
+        state,
+        effects: state.name === 'Proceeding' ? [{ do: 'start', timer: 'cancel', delayMs: 64 * context.t1Ms }] : NOTHING,
+      };
     case 'response':
       return onResponse(state, event.status, event.ack, context);
     case 'timer':
@@ -110,6 +118,9 @@ function onTimer(state: InviteClientState, timer: InviteClientTimer): InviteClie
         { do: 'stop', timer: 'A' },
         { do: 'tell', user: 'timeout' },
       ]);
+    case 'cancel':
+      // §9.1: a peer that does not answer a cancelled INVITE within 64·T1 (RFC 2543 allowed it) has none to send.
+      return state.name === 'Proceeding' ? terminated(state, [{ do: 'tell', user: 'timeout' }]) : { state, effects: NOTHING };
     case 'D':
       return state.name === 'Completed' ? terminated(state) : { state, effects: NOTHING };
     case 'M':

@@ -12,6 +12,8 @@ export type NonInviteServerTimer = 'J';
 export type NonInviteServerEvent =
   | { readonly type: 'request' }
   | { readonly type: 'respond'; readonly status: number; readonly text: string }
+  /** RFC 4320 §4.2: nothing is answered. */
+  | { readonly type: 'abandon' }
   | { readonly type: 'timer'; readonly timer: NonInviteServerTimer }
   | { readonly type: 'transport-error' };
 
@@ -35,6 +37,8 @@ export function stepNonInviteServer(
       };
     case 'respond':
       return onRespond(state, event.status, event.text, context);
+    case 'abandon':
+      return state.name === 'Trying' || state.name === 'Proceeding' ? terminated(state) : { state, effects: NOTHING };
     case 'timer':
       return state.name === 'Completed' ? terminated(state) : { state, effects: NOTHING };
     case 'transport-error':

@@ -1,0 +1,88 @@
+import { formatHostPort } from '../../lib/host-port.js';
+import { err, ok, type Result } from '../../lib/result.js';
+import type { OwnTransport } from '../compose.js';
+import { getHeader, getList, hasHeader, header, splitList, type Header, type SipRequest, type SipResponse } from '../message/message.js';
+import { parseNameAddr } from '../message/name-addr.js';
+import { parseSipUri } from '../message/uri.js';
+
+/** The parameter of our Record-Route that proves it was ours: nobody else can make us forward. */
+const TOKEN_PARAM = 'tk';
+
+/** Whether a closer look is worth its cost: most requests have no Route at all. */
+export function namesRoute(request: SipRequest): boolean {
+  return hasHeader(request, 'route') || request.uri.includes(`;${TOKEN_PARAM}=`);
+}
+
+/** A request without the routes that name us (RFC 3261 §16.4), when one does and its token is right. */
+export function takeOwnRoutes(request: SipRequest, token: string): SipRequest | undefined {
+  const routes = getList(request, 'route');
+  // A strict router before us has put our own URI into the Request-URI, and the target last.
+  if (isOurs(request.uri, token)) {
+    const target = parseNameAddr(routes.at(-1) ?? '')?.uri;
+    return target === undefined ? undefined : withRoutes({ ...request, uri: target }, routes.slice(0, -1));
+  }
+  let own = 0;
+  while (own < routes.length && isOurs(parseNameAddr(routes[own] ?? '')?.uri ?? '', token)) own += 1;
+  return own === 0 ? undefined : withRoutes(request, routes.slice(own));
+}
+
+function isOurs(uri: string, token: string): boolean {
+  return uri.includes(token) && parseSipUri(uri)?.params.get(TOKEN_PARAM) === token;
+}
+
+function withRoutes(request: SipRequest, routes: readonly string[]): SipRequest {
+  const others = request.headers.filter(({ id }) => id !== 'route');
+  return { ...request, headers: [...routes.map((value) => header('Route', value)), ...others] };
+}
+
+/** What we add in order to stay in the way of a dialog: one value a transport (RFC 5658), that of the next hop on top. */
+export function recordRoutes(next: OwnTransport, previous: OwnTransport, isSecure: boolean, token: string): Header[] {
+  const ways = next.transport === previous.transport ? [next] : [next, previous];
+  return ways.map((own) => {
+    const transport = own.transport === 'UDP' ? '' : `;transport=${own.transport.toLowerCase()}`;
+    const hostPort = formatHostPort(own.address, own.port);
+    return header('Record-Route', `<${isSecure ? 'sips' : 'sip'}:${hostPort}${transport};lr;${TOKEN_PARAM}=${token}>`);
+  });
+}
+
+/** Where a request goes next and what it says then, but for our Via. */
+export interface Forward {
+  readonly request: SipRequest;
+  readonly nextHop: string;
+}
+
+/** RFC 3261 §16.6 steps 1 to 7. `added` come on top. The error: Max-Forwards has run out. */
+export function forwardRequest(request: SipRequest, target: string, added: readonly Header[]): Result<Forward, 'too-many-hops'> {
+  const maxForwards = Number(getHeader(request, 'max-forwards') ?? 70);
+  if (maxForwards === 0) return err('too-many-hops');
+  const hops = header('Max-Forwards', String((Number.isInteger(maxForwards) ? Math.min(maxForwards, 255) : 70) - 1));
+  const rest = request.headers.filter(({ id }) => id !== 'max-forwards');
+  const moved: SipRequest = { ...request, uri: target, headers: [...added, hops, ...rest] };
+  const first = parseNameAddr(getList(request, 'route')[0] ?? '')?.uri;
+  if (first === undefined) return ok({ request: moved, nextHop: target });
+  if (parseSipUri(first)?.params.has('lr') === true) return ok({ request: moved, nextHop: first });
+  // The next hop is a strict router: it wants its URI in the Request-URI, and the target as the last route.
+  const routes = [...getList(request, 'route').slice(1), `<${target}>`];
+  return ok({ request: { ...withRoutes(moved, routes), uri: first }, nextHop: first });
+}
+
+/** RFC 3261 §16.7 step 3: without our Via. `undefined`: there is no other, so nobody is left to get it. */
+export function forwardResponse(response: SipResponse): SipResponse | undefined {
+  const index = response.headers.findIndex(({ id }) => id === 'via');
+  const line = response.headers[index];
+  if (line === undefined) return undefined;
+  const rest = splitList(line.value).slice(1);
+  const headers = [...response.headers];
+  headers.splice(index, 1, ...(rest.length === 0 ? [] : [header('Via', rest.join(', '))]));
+  return headers.some(({ id }) => id === 'via') ? { ...response, headers } : undefined;
+}
+
+/** The URIs of a 3xx, best first (RFC 3261 §8.1.3.4). */
+export function redirectTargets(response: SipResponse): string[] {
+  return getList(response, 'contact')
+    .flatMap((value) => parseNameAddr(value) ?? [])
+    .map(({ uri, params }) => ({ uri, q: Number(params.get('q') ?? 1) }))
+    .filter(({ uri }) => parseSipUri(uri) !== undefined)
+    .sort((one, other) => other.q - one.q)
+    .map(({ uri }) => uri);
+}
