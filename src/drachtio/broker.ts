@@ -111,7 +111,11 @@ export class Broker implements UserAgentListener {
       return;
     }
     const call = this.#calls.of(dialog);
-    if (call === undefined) return this.#incoming.refuse(request, 481, 'Call/Transaction Does Not Exist');
+    if (call === undefined) {
+      // An early dialog: the application knows the INVITE only, and has heard of its end (RFC 3261 §15.1.2).
+      if (message.method === 'BYE') return this.#incoming.refuse(request, 200, 'OK');
+      return this.#incoming.refuse(request, 481, 'Call/Transaction Does Not Exist');
+    }
     if (message.method === 'BYE') {
       this.#calls.drop(call);
       this.#cdr.stop('network', 'normal-release', message);

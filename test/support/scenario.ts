@@ -76,7 +76,11 @@ export class Scenario {
   }
 
   /** A response of the peer to a request that went out. */
-  async answer(request: string, status: string, parts: { readonly tag?: string; readonly extra?: readonly string[]; readonly body?: string } = {}): Promise<void> {
+  async answer(
+    request: string,
+    status: string,
+    parts: { readonly tag?: string; readonly extra?: readonly string[]; readonly body?: string } = {},
+  ): Promise<void> {
     const { tag, extra = [], body = '' } = parts;
     const to = headerOf(request, 'To');
     const vias = request.split('\r\n').filter((line) => line.startsWith('Via: '));
@@ -112,7 +116,11 @@ export class Scenario {
     const id = payload.split('|', 1)[0] ?? '';
     this.bench.fromApp(payload);
     await this.bench.settle();
-    const answer = this.bench.toApp.find((frame) => frame.split('|')[2] === id)?.split('\r\n', 1)[0]?.split('|') ?? [];
+    const answer =
+      this.bench.toApp
+        .findLast((frame) => frame.split('|')[2] === id)
+        ?.split('\r\n', 1)[0]
+        ?.split('|') ?? [];
     return answer[3] === 'OK' ? 'OK' : answer.slice(3).join('|');
   }
 

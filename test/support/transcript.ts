@@ -47,8 +47,11 @@ export class Bench {
   readonly clock = new VirtualClock();
   readonly #stack: SipStack;
   readonly #broker: Broker;
-  readonly #socket: Duplex;
+  #socket: Duplex;
+  #connection: AppConnection | undefined;
   readonly #flow: Flow & { isOpen: boolean };
+  readonly #userAgent: UserAgent;
+  #opens = true;
 
   constructor(transport: TransportName, remotePort: number) {
     const own = (name: TransportName): Endpoint => ({ address: '127.0.0.1', port: name === 'TLS' ? 25_061 : 25_060 });
@@ -63,7 +66,8 @@ export class Bench {
     };
     const limits = { maxHeaders: 100, maxHeaderBytes: 8_000, maxBodyBytes: 65_536, maxTransactions: 100 };
     this.#stack = new SipStack({ clock: this.clock, timers: DEFAULT_TIMERS, limits, log: silentLog });
-    const userAgent = new UserAgent(this.#stack, { open: () => this.#flow, advertised: own }, 'key');
+    const userAgent = new UserAgent(this.#stack, { open: () => (this.#opens ? this.#flow : undefined), advertised: own }, 'key');
+    this.#userAgent = userAgent;
     this.#broker = new Broker(userAgent, {
       log: silentLog,
       timers: this.#stack.timers,
@@ -93,9 +97,31 @@ export class Bench {
     this.#stack.onClose(this.#flow);
   }
 
+  /** No other connection can be opened from now on. */
+  refuseToOpen(): void {
+    this.#opens = false;
+  }
+
   /** The application is gone. */
   dropApp(): void {
     this.#socket.destroy();
+  }
+
+  /** Tags as the application states them when it authenticates. */
+  identify(tags: readonly string[]): void {
+    if (this.#connection !== undefined) this.#connection.tags = tags;
+  }
+
+  /** An application is there again. */
+  async connectAgain(tags: readonly string[]): Promise<void> {
+    this.#socket = this.#connect();
+    this.identify(tags);
+    if (this.#connection !== undefined) this.#broker.onAppHere(this.#connection);
+    await this.settle();
+  }
+
+  get dialogs(): number {
+    return this.#userAgent.dialogCount;
   }
 
   /** Everything that could be left behind. */
@@ -140,6 +166,7 @@ export class Bench {
       silentLog,
     );
     connection.isAuthenticated = true;
+    this.#connection = connection;
     return socket;
   }
 }

@@ -62,7 +62,8 @@ export function forkingStart(options: {
 }
 
 export function stepForking(state: ForkingState, event: ForkingEvent): ForkingStep {
-  if (state.isDone) return { state, effects: [] };
+  // A 2xx may be repeated, or come from a fork beyond the target, when all is over.
+  if (state.isDone && event.type !== 'response') return { state, effects: [] };
   switch (event.type) {
     case 'start':
       return proceed(state, []);

@@ -1,0 +1,181 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { headerOf, Scenario, SDP } from '../support/scenario.js';
+
+let call: Scenario;
+const NOTHING_LEFT = { pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0 };
+const CONTACT = { extra: ['Contact: <sip:peer@10.0.0.9>'] };
+
+beforeEach(async () => {
+  call = await Scenario.start([]);
+});
+
+async function invited(): Promise<string> {
+  expect(await call.send('INVITE sip:peer@10.0.0.9:5060', '', '', SDP)).toBe('OK');
+  return call.lastSent('INVITE ');
+}
+
+const transactionOf = (): string =>
+  call.bench.toApp
+    .findLast((frame) => frame.includes('|Msg sent:|\r\nINVITE '))
+    ?.split('|')
+    .at(10) ?? '';
+const dialogOf = (invite: string): string =>
+  `${headerOf(invite, 'Call-ID')};from-tag=${/tag=(.*)$/.exec(headerOf(invite, 'From'))?.[1] ?? ''}`;
+
+describe('an INVITE of the application', () => {
+  it('[3261 §13.2.2.4] a repeated 2xx is acknowledged again and not shown again', async () => {
+    const invite = await invited();
+    await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
+    await call.send('ACK sip:placeholder', dialogOf(invite));
+    call.forget();
+    await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
+    expect(call.sent).toEqual(['ACK sip:peer@10.0.0.9 SIP/2.0']);
+    expect(call.shown).toEqual([]);
+  });
+
+  it('[3261 §13.2.2.4] the 2xx of another fork gets ACK and BYE, and the call goes on', async () => {
+    const invite = await invited();
+    await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
+    await call.send('ACK sip:placeholder', dialogOf(invite));
+    call.forget();
+    await call.answer(invite, '200 OK', { tag: 'two', extra: ['Contact: <sip:other@10.0.0.8>'] });
+    expect(call.sent).toEqual(['ACK sip:other@10.0.0.8 SIP/2.0', 'BYE sip:other@10.0.0.8 SIP/2.0']);
+    expect(headerOf(call.lastSent('BYE '), 'To')).toContain('tag=two');
+    expect(await call.send('INFO sip:placeholder', dialogOf(invite))).toBe('OK');
+  });
+
+  it('[3261 §12.1.2] early dialogs of forks that did not win are gone with the transaction', async () => {
+    const invite = await invited();
+    await call.answer(invite, '180 Ringing', { tag: 'one', ...CONTACT });
+    await call.answer(invite, '180 Ringing', { tag: 'two', ...CONTACT });
+    await call.answer(invite, '200 OK', { tag: 'two', ...CONTACT });
+    await call.send('ACK sip:placeholder', dialogOf(invite));
+    await call.bench.pass(32_000);
+    expect(call.bench.dialogs).toBe(1);
+  });
+
+  it('[3261 §9.1] the CANCEL waits for a provisional response', async () => {
+    const invite = await invited();
+    expect(await call.command(`c|sip|${transactionOf()}|\r\nCANCEL sip:peer@10.0.0.9 SIP/2.0\r\n\r\n`)).toBe('OK');
+    expect(call.sent).not.toContain('CANCEL sip:peer@10.0.0.9:5060 SIP/2.0');
+    await call.answer(invite, '100 Trying');
+    expect(call.sent.at(-1)).toBe('CANCEL sip:peer@10.0.0.9:5060 SIP/2.0');
+    await call.answer(invite, '487 Request Terminated', { tag: 'one' });
+    expect(call.shown.at(-1)).toBe('SIP/2.0 487 Request Terminated');
+  });
+
+  it('a 200 that crosses the CANCEL: the ACK of the application is followed by BYE, and it is told', async () => {
+    const invite = await invited();
+    await call.answer(invite, '180 Ringing', { tag: 'one', ...CONTACT });
+    await call.command(`c|sip|${transactionOf()}|\r\nCANCEL sip:peer@10.0.0.9 SIP/2.0\r\n\r\n`);
+    await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
+    await call.send('ACK sip:placeholder', dialogOf(invite));
+    expect(headerOf(call.lastSent('BYE '), 'Reason')).toBe('SIP;cause=200;text="ACK-BYE due to cancel race condition"');
+    expect(call.sipFrames.at(-1)).toContain('|unsolicited|');
+    await call.answer(call.lastSent('CANCEL '), '200 OK');
+    await call.answer(call.lastSent('BYE '), '200 OK');
+    await call.bench.pass(32_000);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('[3261 §9.1] a cancelled INVITE that never gets its final answer is given up after 64·T1', async () => {
+    const invite = await invited();
+    await call.answer(invite, '180 Ringing', { tag: 'one', ...CONTACT });
+    await call.command(`c|sip|${transactionOf()}|\r\nCANCEL sip:peer@10.0.0.9 SIP/2.0\r\n\r\n`);
+    await call.answer(call.lastSent('CANCEL '), '200 OK');
+    await call.bench.pass(31_999);
+    expect(call.shown.at(-1)).toBe('SIP/2.0 180 Ringing');
+    await call.bench.pass(1);
+    expect(call.shown.at(-1)).toBe('SIP/2.0 408 Request Timeout');
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('a connection that is lost before the answer: 503, once', async () => {
+    await invited();
+    call.bench.dropCaller();
+    await call.bench.settle();
+    expect(call.shown).toEqual(['SIP/2.0 503 Service Unavailable']);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('has nobody to tell when its application is gone: it is cancelled', async () => {
+    const invite = await invited();
+    await call.answer(invite, '180 Ringing', { tag: 'one', ...CONTACT });
+    call.bench.dropApp();
+    await call.bench.settle();
+    expect(call.sent.at(-1)).toBe('CANCEL sip:peer@10.0.0.9:5060 SIP/2.0');
+    await call.answer(call.lastSent('CANCEL '), '200 OK');
+    await call.answer(invite, '487 Request Terminated', { tag: 'one' });
+    await call.bench.pass(32_000);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+});
+
+describe('non-INVITE requests', () => {
+  it.each(['OPTIONS', 'MESSAGE', 'REGISTER', 'PUBLISH'])('%s out of a dialog gets its answer', async (method) => {
+    expect(await call.send(`${method} sip:peer@10.0.0.9`)).toBe('OK');
+    await call.answer(call.lastSent(`${method} `), '200 OK', { tag: 'x' });
+    expect(call.shown).toEqual(['SIP/2.0 200 OK']);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('[3261 §17.1.2.2] nobody answers: 408 made here after 64·T1', async () => {
+    await call.send('OPTIONS sip:peer@10.0.0.9');
+    await call.bench.pass(32_000);
+    expect(call.shown).toEqual(['SIP/2.0 408 Request Timeout']);
+    expect(call.sipFrames[0]?.split('|')[3]).toBe('0');
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('[4320 §4.1] an incoming one that the application leaves waiting gets 100 when timer E has reached T2, and no other provisional', async () => {
+    call = await Scenario.start(['message']);
+    await call.receive(call.request('MESSAGE'));
+    const id = call.transactionId;
+    expect(await call.respond(id, '180 Ringing')).toMatch(/^NOK\|/);
+    await call.bench.pass(3_499);
+    expect(call.sent).toEqual([]);
+    await call.bench.pass(1);
+    expect(call.sent).toEqual(['SIP/2.0 100 Trying']);
+    expect(await call.respond(id, '200 OK')).toBe('OK');
+  });
+
+  it('[4320 §4.2] no 408 goes to a non-INVITE request', async () => {
+    call = await Scenario.start(['message']);
+    await call.receive(call.request('MESSAGE'));
+    expect(await call.respond(call.transactionId, '408 Request Timeout')).toMatch(/^NOK\|/);
+    expect(call.sent).toEqual([]);
+  });
+});
+
+describe('requests to a client that registered over its connection', () => {
+  const register = (expires: number): string =>
+    call.request('REGISTER', { to: '<sip:phone@server>', extra: [`Expires: ${String(expires)}`], cseq: 1 + expires });
+
+  async function registered(expires: number): Promise<void> {
+    await call.receive(register(expires));
+    await call.respond(call.transactionId, '200 OK');
+    call.forget();
+  }
+
+  beforeEach(async () => {
+    call = await Scenario.start(['register']);
+    call.bench.refuseToOpen();
+  });
+
+  it('[5626] go back over it, as long as was granted', async () => {
+    await registered(60);
+    expect(await call.send('OPTIONS sip:a@caller:6000')).toBe('OK');
+    expect(call.sent).toEqual(['OPTIONS sip:a@caller:6000 SIP/2.0']);
+    await call.bench.pass(60_000);
+    expect(await call.send('OPTIONS sip:a@caller:6000')).toBe('NOK|requested protocol/transport not available');
+  });
+
+  it('not after Expires: 0, nor when the connection is gone', async () => {
+    await registered(60);
+    await registered(0);
+    expect(await call.send('OPTIONS sip:a@caller:6000')).toMatch(/^NOK/);
+    await registered(50);
+    call.bench.dropCaller();
+    expect(await call.send('OPTIONS sip:a@caller:6000')).toMatch(/^NOK/);
+  });
+});

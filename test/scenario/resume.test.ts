@@ -1,0 +1,83 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { headerOf, Scenario } from '../support/scenario.js';
+
+let call: Scenario;
+let to: string;
+const NOTHING_LEFT = { pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0 };
+
+/** Drops the application, and lets what it leaves behind happen. */
+async function applicationGone(): Promise<void> {
+  call.bench.dropApp();
+  await call.bench.settle();
+  call.forget();
+}
+
+beforeEach(async () => {
+  call = await Scenario.start();
+  call.bench.identify(['gw:a']);
+  to = await call.connected();
+});
+
+describe('the calls of an application that is gone and said who it is', () => {
+  it('wait for it, and are its own again: its BYE reaches the caller', async () => {
+    await applicationGone();
+    await call.bench.pass(9_999);
+    expect(call.sent).toEqual([]);
+    await call.bench.connectAgain(['gw:a']);
+    expect(await call.send('BYE sip:placeholder', call.dialogId)).toBe('OK');
+    await call.answer(call.lastSent('BYE sip:a@caller:6000'), '200 OK');
+    await call.bench.pass(32_000);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('show it what the caller does next', async () => {
+    await applicationGone();
+    await call.bench.connectAgain(['gw:a']);
+    await call.receive(call.request('INFO', { to, cseq: 2 }));
+    expect(call.shown).toEqual(['INFO sip:b@server SIP/2.0']);
+  });
+
+  it('end when the grace is over', async () => {
+    await applicationGone();
+    await call.bench.pass(10_000);
+    expect(call.sent).toEqual(['BYE sip:a@caller:6000;transport=tls SIP/2.0']);
+    expect(headerOf(call.lastSent('BYE '), 'Reason')).toContain('application gone');
+    await call.answer(call.lastSent('BYE '), '200 OK');
+    await call.bench.pass(32_000);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('are not given to another one', async () => {
+    await applicationGone();
+    await call.bench.connectAgain(['gw:b']);
+    await call.receive(call.request('INFO', { to, cseq: 2 }));
+    expect([call.shown, call.sent]).toEqual([[], ['SIP/2.0 500 Server Internal Error']]);
+    call.forget();
+    await call.bench.pass(10_000);
+    expect(call.sent).toEqual(['BYE sip:a@caller:6000;transport=tls SIP/2.0']);
+  });
+
+  it('end by the caller meanwhile; anything else is to be tried again', async () => {
+    await applicationGone();
+    expect(await call.receive(call.request('INFO', { to, cseq: 2 }))).toBe('SIP/2.0 500 Server Internal Error');
+    expect(headerOf(call.bench.toCaller.at(-1) ?? '', 'Retry-After')).toMatch(/^\d+$/);
+    expect(await call.receive(call.request('BYE', { to, cseq: 3 }))).toBe('SIP/2.0 200 OK');
+    await call.bench.pass(32_000);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('an INVITE that it had not answered gets 503 at once: another application may take it', async () => {
+    await call.offered({ callId: 'call2', branch: 'z9hG4bKother' });
+    call.bench.dropApp();
+    await call.bench.settle();
+    expect(call.sent.at(-1)).toBe('SIP/2.0 503 Service Unavailable');
+  });
+
+  it('one that did not say who it is loses its calls at once', async () => {
+    call.bench.identify([]);
+    call.forget();
+    call.bench.dropApp();
+    await call.bench.settle();
+    expect(call.sent).toEqual(['BYE sip:a@caller:6000;transport=tls SIP/2.0']);
+  });
+});
