@@ -1,0 +1,28 @@
+import Srf from 'drachtio-srf';
+
+// The least that an application can do: every INVITE is answered with a fixed SDP.
+const LOCAL_SDP = [
+  'v=0',
+  'o=- 1 1 IN IP4 127.0.0.1',
+  's=-',
+  'c=IN IP4 127.0.0.1',
+  't=0 0',
+  'm=audio 40000 RTP/SAVP 0 101',
+  'a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz',
+  'a=rtpmap:0 PCMU/8000',
+  'a=rtpmap:101 telephone-event/8000',
+  'a=fmtp:101 0-15',
+  'a=ptime:20',
+  '',
+].join('\r\n');
+
+const srf = new Srf();
+srf.invite((request, response) => {
+  // The callback form: listeners are there before the next frame is looked at.
+  srf.createUAS(request, response, { localSdp: LOCAL_SDP }, (error, dialog) => {
+    if (error !== null) return;
+    dialog.on('destroy', () => undefined);
+  });
+});
+srf.on('connect', () => process.send?.({ type: 'ready' }));
+srf.connect({ host: '127.0.0.1', port: Number(process.argv[2]), secret: process.argv[3] ?? '' });

@@ -1,0 +1,308 @@
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { percentile } from '../support/process-figures.js';
+
+// One connection that carries every call, as a carrier's does. Text is put together from templates and read by a few searches:
+// whatever the generator spends is missing on a machine that it shares with what it measures.
+
+export interface LoadTarget {
+  readonly port: number;
+  readonly transport: 'TLS' | 'TCP';
+  /** PEM of the CA; TLS only. */
+  readonly ca: string | null;
+}
+
+export type LoadOrder =
+  /** So many calls at once, each followed by the next. */
+  | { readonly type: 'closed'; readonly target: LoadTarget; readonly concurrency: number; readonly seconds: number }
+  /** So many calls a second, whatever becomes of them. */
+  | { readonly type: 'open'; readonly target: LoadTarget; readonly rate: number; readonly seconds: number }
+  /** Calls that stay up until `release`. */
+  | { readonly type: 'hold'; readonly target: LoadTarget; readonly count: number }
+  | { readonly type: 'idle'; readonly target: LoadTarget; readonly count: number }
+  | { readonly type: 'release' };
+
+export interface LoadResult {
+  readonly started: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly seconds: number;
+  /** INVITE to 200, in milliseconds. */
+  readonly latencyMs: { readonly p50: number; readonly p99: number; readonly p999: number };
+  /** How late the generator itself was in sending, at worst, in milliseconds. */
+  readonly maxLateMs: number;
+}
+
+const OFFER = [
+  'v=0',
+  'o=carrier 53655765 2353687637 IN IP4 127.0.0.1',
+  's=-',
+  'c=IN IP4 127.0.0.1',
+  't=0 0',
+  'm=audio 41000 RTP/SAVP 0 8 101',
+  'a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR',
+  'a=rtpmap:0 PCMU/8000',
+  'a=rtpmap:8 PCMA/8000',
+  'a=rtpmap:101 telephone-event/8000',
+  'a=fmtp:101 0-15',
+  'a=ptime:20',
+  'a=sendrecv',
+  '',
+].join('\r\n');
+
+/** A call that has had no end for so long has failed. */
+const CALL_LIMIT_MS = 20_000;
+
+class Connection {
+  readonly #socket: Socket;
+  readonly #head: string;
+  readonly #sentAt = new Map<number, number>();
+  readonly #latencies: number[] = [];
+  #pending = '';
+  #outbox = '';
+  #started = 0;
+  #completed = 0;
+  #failed = 0;
+  onEnd: (id: number) => void = () => undefined;
+  holds = false;
+  held: { id: number; toTag: string }[] = [];
+
+  constructor(private readonly target: LoadTarget) {
+    const { port, transport, ca } = target;
+    this.#socket =
+      transport === 'TLS' ? connectTls({ host: '127.0.0.1', port, servername: 'localhost', ca: ca ?? '' }) : connectTcp(port, '127.0.0.1');
+    this.#socket.setNoDelay(true);
+    this.#socket.on('data', (chunk: Buffer) => this.#read(chunk.toString('latin1')));
+    this.#socket.on('error', () => undefined);
+    this.#socket.on('close', () => {
+      this.#failed += this.#sentAt.size;
+      this.#sentAt.clear();
+    });
+    this.#head = `SIP/2.0/${transport} 127.0.0.1:55061;branch=z9hG4bK`;
+  }
+
+  opened(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#socket.once(this.target.transport === 'TLS' ? 'secureConnect' : 'connect', () => resolve());
+      this.#socket.once('error', reject);
+    });
+  }
+
+  get underway(): number {
+    return this.#sentAt.size;
+  }
+
+  invite(id: number): void {
+    this.#started += 1;
+    this.#sentAt.set(id, performance.now());
+    this.#write(
+      `INVITE sip:+15550100100@127.0.0.1 SIP/2.0\r\nVia: ${this.#head}i${id}\r\nMax-Forwards: 70\r\nFrom: "Caller" <sip:+15550100999@carrier.example>;tag=f${id}\r\nTo: <sip:+15550100100@127.0.0.1>\r\nCall-ID: c${id}@carrier.example\r\nCSeq: 1 INVITE\r\nContact: <sip:carrier@127.0.0.1:55061;transport=${this.target.transport.toLowerCase()}>\r\nUser-Agent: Carrier SBC 7.2\r\nAllow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK\r\nSupported: timer, 100rel\r\nP-Asserted-Identity: <sip:+15550100999@carrier.example>\r\nContent-Type: application/sdp\r\nContent-Length: ${OFFER.length}\r\n\r\n${OFFER}`,
+    );
+  }
+
+  bye(id: number, toTag: string): void {
+    this.#sentAt.set(id, performance.now());
+    this.#write(this.#inDialog('BYE', 2, 'b', id, toTag));
+  }
+
+  result(seconds: number, maxLateMs: number): LoadResult {
+    const sorted = Float64Array.from(this.#latencies).sort();
+    return {
+      started: this.#started,
+      completed: this.#completed,
+      failed: this.#failed,
+      seconds,
+      latencyMs: { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), p999: percentile(sorted, 0.999) },
+      maxLateMs,
+    };
+  }
+
+  /** Calls that have waited too long are failures. */
+  expire(): void {
+    const limit = performance.now() - CALL_LIMIT_MS;
+    for (const [id, sentAt] of this.#sentAt) if (sentAt < limit) this.#fail(id);
+  }
+
+  close(): void {
+    this.#failed += this.#sentAt.size;
+    this.#sentAt.clear();
+    this.#socket.destroy();
+  }
+
+  #inDialog(method: string, cseq: number, branch: string, id: number, toTag: string): string {
+    return `${method} sip:127.0.0.1 SIP/2.0\r\nVia: ${this.#head}${branch}${id}\r\nMax-Forwards: 70\r\nFrom: "Caller" <sip:+15550100999@carrier.example>;tag=f${id}\r\nTo: <sip:+15550100100@127.0.0.1>;tag=${toTag}\r\nCall-ID: c${id}@carrier.example\r\nCSeq: ${cseq} ${method}\r\nContent-Length: 0\r\n\r\n`;
+  }
+
+  #write(text: string): void {
+    if (this.#outbox === '') setImmediate(() => this.#flush());
+    this.#outbox += text;
+  }
+
+  #flush(): void {
+    this.#socket.write(this.#outbox, 'latin1');
+    this.#outbox = '';
+  }
+
+  #read(bytes: string): void {
+    const text = this.#pending === '' ? bytes : this.#pending + bytes;
+    let at = 0;
+    for (;;) {
+      const headEnd = text.indexOf('\r\n\r\n', at);
+      if (headEnd < 0) break;
+      const length = text.lastIndexOf('\r\nContent-Length: ', headEnd);
+      const end = headEnd + 4 + (length > at ? parseInt(text.slice(length + 18, length + 26), 10) : 0);
+      if (end > text.length) break;
+      this.#onMessage(text, at, headEnd);
+      at = end;
+    }
+    this.#pending = text.slice(at);
+  }
+
+  #onMessage(text: string, at: number, headEnd: number): void {
+    const status = parseInt(text.slice(at + 8, at + 11), 10);
+    if (!(status >= 200)) return;
+    const callId = text.indexOf('\r\nCall-ID: c', at);
+    const id = parseInt(text.slice(callId + 12, callId + 22), 10);
+    const sentAt = this.#sentAt.get(id);
+    if (sentAt === undefined) return;
+    if (status >= 300) return this.#fail(id);
+    if (text.startsWith('CSeq: 2', text.indexOf('\r\nCSeq: ', at) + 2)) {
+      this.#sentAt.delete(id);
+      this.#completed += 1;
+      return this.onEnd(id);
+    }
+    this.#latencies.push(performance.now() - sentAt);
+    const tag = text.indexOf(';tag=', text.indexOf('\r\nTo: ', at));
+    const toTag = text.slice(tag + 5, Math.min(text.indexOf('\r\n', tag), headEnd));
+    this.#write(this.#inDialog('ACK', 1, 'a', id, toTag));
+    if (!this.holds) return this.bye(id, toTag);
+    this.#sentAt.delete(id);
+    this.held.push({ id, toTag });
+    this.onEnd(id);
+  }
+
+  #fail(id: number): void {
+    this.#sentAt.delete(id);
+    this.#failed += 1;
+    this.onEnd(id);
+  }
+}
+
+let nextId = 1_000_000;
+const open: Connection[] = [];
+const sockets: Socket[] = [];
+
+async function drain(connection: Connection): Promise<void> {
+  const limit = performance.now() + CALL_LIMIT_MS;
+  while (connection.underway > 0 && performance.now() < limit) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    connection.expire();
+  }
+}
+
+async function closedLoop(order: Extract<LoadOrder, { type: 'closed' }>): Promise<LoadResult> {
+  const connection = new Connection(order.target);
+  await connection.opened();
+  const begun = performance.now();
+  const until = begun + order.seconds * 1_000;
+  const next = (): void => {
+    if (performance.now() < until) connection.invite(nextId++);
+  };
+  connection.onEnd = next;
+  for (let index = 0; index < order.concurrency; index += 1) next();
+  await new Promise((resolve) => setTimeout(resolve, order.seconds * 1_000));
+  const seconds = (performance.now() - begun) / 1_000;
+  await drain(connection);
+  connection.close();
+  return connection.result(seconds, 0);
+}
+
+async function openLoop(order: Extract<LoadOrder, { type: 'open' }>): Promise<LoadResult> {
+  const connection = new Connection(order.target);
+  await connection.opened();
+  const begun = performance.now();
+  const total = order.rate * order.seconds;
+  let sent = 0;
+  let maxLateMs = 0;
+  await new Promise<void>((resolve) => {
+    const timer = setInterval(() => {
+      const now = performance.now() - begun;
+      if (sent < total) maxLateMs = Math.max(maxLateMs, now - (sent * 1_000) / order.rate);
+      for (const due = Math.min(total, Math.floor((now * order.rate) / 1_000)); sent < due; sent += 1) connection.invite(nextId++);
+      if (sent < total) return;
+      clearInterval(timer);
+      resolve();
+    }, 1);
+  });
+  const seconds = (performance.now() - begun) / 1_000;
+  await drain(connection);
+  connection.close();
+  return connection.result(seconds, maxLateMs);
+}
+
+async function hold(order: Extract<LoadOrder, { type: 'hold' }>): Promise<LoadResult> {
+  const connection = new Connection(order.target);
+  await connection.opened();
+  open.push(connection);
+  connection.holds = true;
+  let left = order.count;
+  const begun = performance.now();
+  const next = (): void => {
+    if (left-- > 0) connection.invite(nextId++);
+  };
+  connection.onEnd = next;
+  for (let index = 0; index < 50; index += 1) next();
+  while (connection.held.length < order.count && performance.now() - begun < 120_000)
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  return connection.result((performance.now() - begun) / 1_000, 0);
+}
+
+async function idle(order: Extract<LoadOrder, { type: 'idle' }>): Promise<void> {
+  const { port, ca } = order.target;
+  for (let index = 0; index < order.count; index += 1) {
+    // The limit of connections is one of a source address.
+    const localAddress = `127.0.1.${String(1 + Math.floor(index / 500))}`;
+    const socket = connectTls({ socket: connectTcp({ host: '127.0.0.1', port, localAddress }), servername: 'localhost', ca: ca ?? '' });
+    await new Promise((resolve, reject) => {
+      socket.once('secureConnect', resolve);
+      socket.once('error', reject);
+    });
+    socket.on('error', () => undefined);
+    sockets.push(socket);
+  }
+}
+
+async function release(): Promise<void> {
+  for (const connection of open.splice(0)) {
+    connection.holds = false;
+    for (const { id, toTag } of connection.held.splice(0)) connection.bye(id, toTag);
+    await drain(connection);
+    connection.close();
+  }
+  for (const socket of sockets.splice(0)) socket.destroy();
+}
+
+async function carryOut(order: LoadOrder): Promise<LoadResult | null> {
+  switch (order.type) {
+    case 'closed':
+      return closedLoop(order);
+    case 'open':
+      return openLoop(order);
+    case 'hold':
+      return hold(order);
+    case 'idle':
+      await idle(order);
+      return null;
+    case 'release':
+      await release();
+      return null;
+  }
+}
+
+process.on('message', (order: LoadOrder) => {
+  void carryOut(order).then(
+    (result) => process.send?.({ result }),
+    (error: unknown) => process.send?.({ error: String(error) }),
+  );
+});
+process.send?.({ type: 'ready' });
