@@ -24,6 +24,7 @@ export class AppConnection {
   isAuthenticated = false;
   tags: readonly string[] = [];
   readonly #decoder: FrameDecoder;
+  readonly #flushLater = (): void => this.#flush();
   #outbox = '';
   #isOpen = true;
 
@@ -98,7 +99,7 @@ export class AppConnection {
   /** Everything of one turn of the event loop goes out in one write. */
   #write(payload: string): void {
     if (!this.#isOpen || this.socket.writableEnded) return;
-    if (this.#outbox === '') process.nextTick(() => this.#flush());
+    if (this.#outbox === '') setImmediate(this.#flushLater);
     this.#outbox += encodeFrame(payload);
   }
 

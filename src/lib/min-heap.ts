@@ -30,16 +30,17 @@ export class MinHeap<T> {
     return top;
   }
 
-  /** Drops an entry; one that is gone already is left alone. */
-  remove(entry: HeapEntry<T>): void {
-    if (this.#entries[entry.index] !== entry) return;
+  /** Drops an entry. False when it is gone already. */
+  remove(entry: HeapEntry<T>): boolean {
+    if (this.#entries[entry.index] !== entry) return false;
     const last = this.#entries.pop();
     const hole = entry.index;
     entry.index = -1;
-    if (last === undefined || last === entry) return;
+    if (last === undefined || last === entry) return true;
     this.#place(last, hole);
     this.#up(last);
     this.#down(last);
+    return true;
   }
 
   #place(entry: HeapEntry<T>, index: number): void {

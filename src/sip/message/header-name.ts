@@ -49,7 +49,13 @@ export function headerId(name: string): string {
   return id;
 }
 
+const canonical = new Map<string, string>(Object.entries(SPELLED));
+
 /** `my-header` as it is usually written: `My-Header`. */
 export function canonicalHeaderName(id: string): string {
-  return SPELLED[id] ?? id.replace(/(^|-)([a-z])/g, (_all, dash: string, letter: string) => dash + letter.toUpperCase());
+  const known = canonical.get(id);
+  if (known !== undefined) return known;
+  const name = id.replace(/(^|-)([a-z])/g, (_all, dash: string, letter: string) => dash + letter.toUpperCase());
+  if (canonical.size < CACHE_LIMIT) canonical.set(id, name);
+  return name;
 }

@@ -18,6 +18,7 @@ export class StreamFlow implements Flow {
   readonly #limits: StreamFlowLimits;
   readonly #clock: Clock;
   readonly #framer: StreamFramer;
+  readonly #flushLater = (): void => this.#flush();
   #outbox: string[] = [];
   #cancelMessageTimer: CancelTimer | undefined;
   #isOpen = true;
@@ -52,7 +53,8 @@ export class StreamFlow implements Flow {
 
   send(text: string): void {
     if (!this.#isOpen) return;
-    if (this.#outbox.push(text) === 1) process.nextTick(() => this.#flush());
+    // When everything that has arrived was looked at: one write, however many reads this turn of the loop had.
+    if (this.#outbox.push(text) === 1) setImmediate(this.#flushLater);
   }
 
   close(): void {
@@ -61,7 +63,7 @@ export class StreamFlow implements Flow {
   }
 
   #flush(): void {
-    if (!this.#isOpen) return;
+    if (!this.#isOpen || this.#outbox.length === 0) return;
     const text = this.#outbox.length === 1 ? (this.#outbox[0] ?? '') : this.#outbox.join('');
     this.#outbox = [];
     this.#socket.write(text, 'latin1');

@@ -58,4 +58,32 @@ describe('TimerQueue', () => {
     clock.advance(20);
     expect(fired).toEqual(['second']);
   });
+
+  it('fires as a sorted list would, whatever the delays, starts and stops', () => {
+    const step = fc.record({
+      delayMs: fc.oneof(fc.constantFrom(500, 4_000, 32_000), fc.nat(60_000)),
+      stops: fc.boolean(),
+      passMs: fc.nat(900),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const clock = new VirtualClock();
+        const queue = new TimerQueue(clock);
+        const fired: number[] = [];
+        const due: { readonly id: number; readonly atMs: number }[] = [];
+        steps.forEach(({ delayMs, stops, passMs }, id) => {
+          const timer = queue.start(delayMs, () => fired.push(id));
+          if (stops) queue.stop(timer);
+          else due.push({ id, atMs: clock.nowMs() + delayMs });
+          clock.advance(passMs);
+        });
+        clock.advance(100_000);
+        // A timer may be taken along up to a millisecond early: within that, any order is right.
+        expect([...fired].sort((one, other) => one - other)).toEqual(due.map(({ id }) => id).sort((one, other) => one - other));
+        const atMs = new Map(due.map(({ id, atMs: at }) => [id, at]));
+        fired.forEach((id, index) => expect(atMs.get(id) ?? 0).toBeGreaterThanOrEqual((atMs.get(fired[index - 1] ?? id) ?? 0) - 1));
+        expect([queue.size, clock.pendingTimers]).toEqual([0, 0]);
+      }),
+    );
+  });
 });
