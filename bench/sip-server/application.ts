@@ -25,4 +25,4 @@ srf.invite((request, response) => {
   });
 });
 srf.on('connect', () => process.send?.({ type: 'ready' }));
-srf.connect({ host: '127.0.0.1', port: Number(process.argv[2]), secret: process.argv[3] ?? '' });
+void srf.connect({ host: '127.0.0.1', port: Number(process.argv[2]), secret: process.argv[3] ?? '' });
