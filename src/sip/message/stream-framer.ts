@@ -25,7 +25,12 @@ const BEGINNING = /^[\w.!%*+`'~/-]{1,64}(?: |$)/;
 export class StreamFramer {
   readonly #limits: StreamLimits;
   #pending = '';
-  /** Less than this many pending bytes hold no whole item: a message that drips in is not read anew at each drop. */
+  // A message that drips in is not read anew at each drop.
+  /** Its start line is there, and is one. */
+  #hasBegun = false;
+  /** No head ends before. */
+  #searched = 0;
+  /** Less than this many pending bytes hold no whole item. */
   #needed = 0;
   #spoiled = false;
 
@@ -67,9 +72,10 @@ export class StreamFramer {
     if (text === '' || text === '\r') return undefined;
     // Only what a head may be long is looked at, so that the answer does not depend on where the reads fall.
     const window = text.slice(0, this.#limits.maxHeadBytes + 4);
-    if (!beginsLikeSip(window)) return spoiled('Not SIP', 400);
-    const headEnd = window.indexOf('\r\n\r\n');
+    if (!this.#hasBegun && !this.#begins(window)) return spoiled('Not SIP', 400);
+    const headEnd = window.indexOf('\r\n\r\n', this.#searched);
     if (headEnd >= 0) return this.#cut(text, headEnd);
+    this.#searched = Math.max(0, window.length - 3);
     if (window.length === this.#limits.maxHeadBytes + 4) return spoiled('Headers Too Large', 513, wholeLines(window));
     return undefined;
   }
@@ -88,15 +94,19 @@ export class StreamFramer {
 
   #take(length: number, item: StreamItem): StreamItem {
     this.#pending = this.#pending.slice(length);
+    this.#hasBegun = false;
+    this.#searched = 0;
     this.#needed = 0;
     return item;
   }
-}
 
-/** Garbage is noticed as soon as it can be told from a start line, before a limit is reached. */
-function beginsLikeSip(window: string): boolean {
-  const lineEnd = window.indexOf('\r\n');
-  return lineEnd < 0 ? BEGINNING.test(window) : parseStartLine(window.slice(0, lineEnd)) !== undefined;
+  /** Garbage is noticed as soon as it can be told from a start line, before a limit is reached. */
+  #begins(window: string): boolean {
+    const lineEnd = window.indexOf('\r\n');
+    if (lineEnd < 0) return BEGINNING.test(window);
+    this.#hasBegun = parseStartLine(window.slice(0, lineEnd)) !== undefined;
+    return this.#hasBegun;
+  }
 }
 
 /** The lines that are whole, as a head: a request that is too large gets its answer where its Via came first. */
