@@ -20,18 +20,19 @@ export interface StreamLimits {
 const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:((?:[^\r\n]|\r\n[ \t])*)(?=\r\n)/gi;
 /** A start line of which the end has not come: what every SIP message begins with. */
 const BEGINNING = /^[\w.!%*+`'~/-]{1,64}(?: |$)/;
+const MAX_FIRST_WORD = 64;
 
 /** Cuts a byte stream into SIP messages (RFC 3261 §18.3), whatever the pieces in which it arrives. */
 export class StreamFramer {
   readonly #limits: StreamLimits;
   #pending = '';
-  // A message that drips in is not read anew at each drop.
-  /** Its start line is there, and is one. */
+  /** The message's start line is there, and is one. */
   #hasBegun = false;
-  /** No head ends before. */
-  #searched = 0;
+  // Without these two a message that drips in would be read anew at each drop.
   /** Less than this many pending bytes hold no whole item. */
   #needed = 0;
+  /** What must come before there is more to say, and the last bytes before the read in which it may be. */
+  #awaited: { readonly text: string; seam: string } | null = null;
   #spoiled = false;
 
   constructor(limits: StreamLimits) {
@@ -48,7 +49,7 @@ export class StreamFramer {
     if (this.#spoiled) return [];
     this.#pending += bytes;
     const items: StreamItem[] = [];
-    if (this.#pending.length < this.#needed) return items;
+    if (this.#isIncomplete(bytes)) return items;
     for (let item = this.#next(); item !== undefined; item = this.#next()) {
       items.push(item);
       if (item.type === 'error') {
@@ -73,10 +74,11 @@ export class StreamFramer {
     // Only what a head may be long is looked at, so that the answer does not depend on where the reads fall.
     const window = text.slice(0, this.#limits.maxHeadBytes + 4);
     if (!this.#hasBegun && !this.#begins(window)) return spoiled('Not SIP', 400);
-    const headEnd = window.indexOf('\r\n\r\n', this.#searched);
+    const headEnd = window.indexOf('\r\n\r\n');
     if (headEnd >= 0) return this.#cut(text, headEnd);
-    this.#searched = Math.max(0, window.length - 3);
     if (window.length === this.#limits.maxHeadBytes + 4) return spoiled('Headers Too Large', 513, wholeLines(window));
+    // As long as it is short, what it is may still be open.
+    if (window.length > MAX_FIRST_WORD) this.#awaited = { text: this.#hasBegun ? '\r\n\r\n' : '\r\n', seam: window.slice(-3) };
     return undefined;
   }
 
@@ -89,15 +91,24 @@ export class StreamFramer {
     const end = headEnd + 4 + length;
     if (text.length >= end) return this.#take(end, { type: 'message', text: text.slice(0, end) });
     this.#needed = end;
+    this.#awaited = null;
     return undefined;
   }
 
   #take(length: number, item: StreamItem): StreamItem {
     this.#pending = this.#pending.slice(length);
     this.#hasBegun = false;
-    this.#searched = 0;
     this.#needed = 0;
+    this.#awaited = null;
     return item;
+  }
+
+  #isIncomplete(bytes: string): boolean {
+    if (this.#pending.length < this.#needed) return true;
+    if (this.#awaited === null || this.#pending.length >= this.#limits.maxHeadBytes + 4) return false;
+    const seam = this.#awaited.seam + bytes;
+    this.#awaited.seam = seam.slice(-3);
+    return !seam.includes(this.#awaited.text);
   }
 
   /** Garbage is noticed as soon as it can be told from a start line, before a limit is reached. */
