@@ -55,6 +55,7 @@ export class Bench {
   readonly clock = new VirtualClock();
   readonly #stack: SipStack;
   readonly #broker: Broker;
+  readonly #userAgent: UserAgent;
   readonly #socket: Duplex;
   readonly #flow: Flow;
   readonly #wire: Duplex | undefined;
@@ -71,8 +72,8 @@ export class Bench {
       const more = { messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20 };
       this.#flow = new StreamFlow(asSocket(this.#wire), transport, own(transport), remote, this.#stack, { ...all, ...more }, this.clock);
     } else this.#flow = this.#messageFlow(transport, own(transport), remote);
-    const userAgent = new UserAgent(this.#stack, { open: () => this.#flow, advertised: own });
-    this.#broker = new Broker(userAgent, {
+    this.#userAgent = new UserAgent(this.#stack, { open: () => this.#flow, advertised: own });
+    this.#broker = new Broker(this.#userAgent, {
       clock: this.clock,
       log: silentLog,
       timers: this.#stack.timers,
@@ -113,6 +114,10 @@ export class Bench {
   /** Everything that could be left behind. */
   get left(): { pending: number; calls: number; outgoing: number; transactions: number; timers: number } {
     return { ...this.#broker.counts, transactions: this.#stack.transactionCount, timers: this.#stack.timers.size };
+  }
+
+  get dialogCount(): number {
+    return this.#userAgent.dialogCount;
   }
 
   /** Time passes; everything that falls due happens. */
