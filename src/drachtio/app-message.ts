@@ -1,4 +1,5 @@
 import { canonicalHeaderName, headerId } from '../sip/message/header-name.js';
+import { trimLws } from '../sip/message/lws.js';
 import { header, type Header } from '../sip/message/message.js';
 
 /** The SIP text of an application's frame. */
@@ -47,10 +48,10 @@ export function parseAppMessage(text: string): AppMessage | undefined {
 
 function readLine(line: string): Header[] {
   const colon = line.indexOf(':');
-  const name = line.slice(0, Math.max(colon, 0)).trim();
+  const name = trimLws(line.slice(0, Math.max(colon, 0)));
   // A name that is no token is dropped, and a bare CR or LF never gets into a header.
   if (!TOKEN.test(name)) return [];
-  const value = line.slice(colon + 1).trim();
+  const value = trimLws(line.slice(colon + 1));
   const id = headerId(name);
   if (DISCARDED.has(id) || /[\r\n]/.test(value)) return [];
   if (WELL_KNOWN.has(id)) return [header(id, value)];

@@ -178,17 +178,16 @@ export class Broker implements UserAgentListener {
   /** The application whose turn it is, or `undefined` and the request is answered. */
   #choose(request: IncomingRequest): AppConnection | undefined {
     const { method } = request.message;
-    const app = this.#router.next(method.toLowerCase());
+    // Applications route in lower case; methods themselves are case-sensitive (RFC 3261 §7.1).
+    const app = method === method.toUpperCase() ? this.#router.next(method.toLowerCase()) : undefined;
     if (app !== undefined) return app;
     const routed = this.#router.methods();
-    if (!ROUTABLE.has(method)) this.#incoming.refuse(request, 501, 'Not Implemented');
+    const allow = header('Allow', [...routed.map((name) => name.toUpperCase()), 'ACK', 'BYE', 'CANCEL'].join(', '));
+    if (!ROUTABLE.has(method)) this.#incoming.refuse(request, 501, 'Not Implemented', [allow]);
     else if (routed.length === 0 || this.#router.isServed(method.toLowerCase())) {
       // Nobody is connected, or all that served it have withdrawn: another server, or a later attempt, may do.
       this.#incoming.refuse(request, 503, 'Service Unavailable', [header('Retry-After', String(randomInt(1, 11)))]);
-    } else {
-      const allow = [...routed.map((name) => name.toUpperCase()), 'ACK', 'BYE', 'CANCEL'].join(', ');
-      this.#incoming.refuse(request, 405, 'Method Not Allowed', [header('Allow', allow)]);
-    }
+    } else this.#incoming.refuse(request, 405, 'Method Not Allowed', [allow]);
     return undefined;
   }
 

@@ -21,11 +21,11 @@ export interface DialogEnds {
   onSubscriptionExpired(dialog: DialogEntry): void;
 }
 
-/** The INVITE of an early dialog. */
-export interface EarlyInvite {
+/** An INVITE of the peer without its final answer. */
+export interface PendingInvite {
   readonly reliable: ReliableProvisionals | undefined;
-  /** The caller ended the dialog before the answer (RFC 3261 §15.1.2). */
-  onBye(): void;
+  /** The dialog is over before the answer (RFC 3261 §15.1.2). */
+  onDialogEnded(): void;
 }
 
 /** What the dialog is for: its usage in the sense of RFC 5057. */
@@ -35,8 +35,6 @@ export type DialogUsage = 'invite' | 'subscribe';
 export class DialogEntry {
   /** A 2xx was sent or received; before that the dialog is early (RFC 3261 §12.1). */
   isConfirmed = false;
-  /** A re-INVITE of the peer that we have not answered. */
-  hasPendingInvite = false;
   /** A re-INVITE of ours that the peer has not answered. */
   hasOwnInvite = false;
   hasPendingUpdate = false;
@@ -51,8 +49,8 @@ export class DialogEntry {
   /** What our refreshes repeat: the last SDP and Contact of ours. */
   lastSdp = '';
   lastContact: string | undefined;
-  /** The INVITE that waits for its final answer, as long as the dialog is early. */
-  invite: EarlyInvite | null = null;
+  /** The INVITE of the peer that waits for its final answer: the first one, or a re-INVITE. */
+  invite: PendingInvite | null = null;
   /** CSeq number of our last INVITE: what its ACK carries. */
   ownInviteSeq = 0;
   /** RSeq of the last reliable provisional response of the peer (RFC 3262 §4). */

@@ -32,9 +32,12 @@ export class DialogTable {
   }
 
   forget(dialog: DialogEntry): void {
+    const { invite } = dialog;
+    dialog.invite = null;
     dialog.end();
     if (this.#dialogs.get(dialog.key) === dialog) this.#dialogs.delete(dialog.key);
     if (dialog.mergeKey !== null && this.#merged.get(dialog.mergeKey) === dialog) this.#merged.delete(dialog.mergeKey);
+    invite?.onDialogEnded();
   }
 
   /** False when the same request came by another way and is not done. */

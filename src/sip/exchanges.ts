@@ -1,4 +1,4 @@
-import type { DialogEntry, EarlyInvite } from './dialog-entry.js';
+import type { DialogEntry, PendingInvite } from './dialog-entry.js';
 import type { ReliableProvisionals } from './reliable-provisionals.js';
 import type { CoreHeaders } from './message/core-headers.js';
 import type { SipRequest, SipResponse } from './message/message.js';
@@ -7,13 +7,13 @@ import type { Flow } from './transport/flow.js';
 
 /** Who is told what becomes of a request from a peer. */
 export interface IncomingOwner {
-  /** `cancel` is `null` when the caller's BYE ended the early dialog. */
+  /** `cancel` is `null` when the dialog ended before the answer. */
   onCancel(request: IncomingRequest, cancel: SipRequest | null): void;
   onFailure(request: IncomingRequest, why: 'ack-timeout' | 'transport-error'): void;
 }
 
 /** A request from a peer that the user has to answer. */
-export class IncomingRequest implements ServerTransactionOwner, EarlyInvite {
+export class IncomingRequest implements ServerTransactionOwner, PendingInvite {
   /** A provisional response with a tag, or a final one, has gone out: the tag is settled. */
   isTagged = false;
   /** A final response has gone out. */
@@ -50,7 +50,7 @@ export class IncomingRequest implements ServerTransactionOwner, EarlyInvite {
     this.owner.onCancel(this, cancel);
   }
 
-  onBye(): void {
+  onDialogEnded(): void {
     this.owner.onCancel(this, null);
   }
 

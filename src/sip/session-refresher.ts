@@ -50,7 +50,7 @@ export class SessionRefresher {
     const { sessionTimer } = dialog;
     if (sessionTimer === null || dialog.isEnded) return;
     if (!sessionTimer.weRefresh) return this.actions.expire(dialog);
-    if (dialog.hasOwnInvite || dialog.hasPendingInvite || dialog.awaitsAck) return this.#start(dialog, 2_000, () => this.#due(dialog));
+    if (dialog.hasOwnInvite || dialog.invite !== null || dialog.awaitsAck) return this.#start(dialog, 2_000, () => this.#due(dialog));
     const headers = [
       header('Supported', 'timer'),
       header('Session-Expires', `${String(sessionTimer.intervalMs / 1_000)};refresher=uac`),

@@ -16,7 +16,7 @@ import {
 import { tagOf } from './message/name-addr.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 import { serialize } from './message/serialize.js';
-import { stampVia } from './message/via.js';
+import { parseVia, stampVia, type Via } from './message/via.js';
 import { newTag } from './tags.js';
 import { ClientTransaction, ServerTransaction, type ClientTransactionOwner, type TransactionHost } from './transaction-runner.js';
 import { clientTransactionKey, serverTransactionKey } from './transaction/matching.js';
@@ -92,7 +92,7 @@ export class SipStack implements FlowListener, TransactionHost {
       else this.#log.debug({ peer: flow.remote.address, reason: core.error }, 'sip.response.malformed');
       return;
     }
-    const request = stampTopVia(message, core.ok ? core.value : undefined, flow);
+    const request = stampTopVia(message, flow, core.ok ? core.value.topVia : undefined);
     if (!core.ok) return this.#answerStateless(flow, request, 400, core.error);
     this.#onRequest(flow, request, core.value);
   }
@@ -101,10 +101,8 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#log.info({ peer: flow.remote.address, reason: problem.reason }, 'sip.stream.spoiled');
     if (problem.head === null) return;
     const parsed = parseMessage(problem.head, this.#limits);
-    if (parsed.ok && parsed.value.kind === 'request') {
-      const core = readCoreHeaders(parsed.value);
-      this.#answerStateless(flow, stampTopVia(parsed.value, core.ok ? core.value : undefined, flow), problem.status, problem.reason);
-    }
+    const message = parsed.ok ? parsed.value : parsed.error.partial;
+    if (message?.kind === 'request') this.#answerStateless(flow, stampTopVia(message, flow), problem.status, problem.reason);
   }
 
   onClose(flow: Flow): void {
@@ -181,10 +179,7 @@ export class SipStack implements FlowListener, TransactionHost {
   #refuseUnparsed(flow: Flow, error: ParseError): void {
     this.#log.info({ peer: flow.remote.address, reason: error.reason }, 'sip.message.malformed');
     if (error.partial?.kind !== 'request') return;
-    const core = readCoreHeaders(error.partial);
-    // Without Via, From, To, Call-ID and CSeq no answer can be routed or matched.
-    const request = stampTopVia(error.partial, core.ok ? core.value : undefined, flow);
-    if (request.method !== 'ACK') this.#answerStateless(flow, request, error.status, error.reason);
+    this.#answerStateless(flow, stampTopVia(error.partial, flow), error.status, error.reason);
   }
 
   /** Answers without a transaction, with whatever of the headers of an answer the request has (RFC 3261 §8.2.7). */
@@ -216,13 +211,14 @@ function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
   return ok(length === message.body.length ? message : { ...message, body: message.body.slice(0, length) });
 }
 
-function stampTopVia(request: SipRequest, core: CoreHeaders | undefined, flow: Flow): SipRequest {
-  if (core === undefined) return request;
+/** `known`: the top Via, where it was read already. One that cannot be read stays as it is. */
+function stampTopVia(request: SipRequest, flow: Flow, known?: Via): SipRequest {
   const index = request.headers.findIndex((candidate) => candidate.id === 'via');
   const line = request.headers[index];
   if (line === undefined) return request;
   const [top = '', ...others] = splitList(line.value);
-  const stamped = stampVia(top, core.topVia, flow.remote);
+  const via = known ?? parseVia(top);
+  const stamped = via === undefined ? top : stampVia(top, via, flow.remote);
   if (stamped === top) return request;
   const headers = [...request.headers];
   headers[index] = header('Via', [stamped, ...others].join(', '));

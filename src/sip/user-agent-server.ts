@@ -84,7 +84,7 @@ export class UserAgentServer implements IncomingOwner {
     const retryLater = [header('Retry-After', String(randomInt(0, 11)))];
     if (request.method === 'INVITE') {
       // RFC 3261 §14.2: a second INVITE before our answer to the first.
-      if (dialog.hasPendingInvite || dialog.invite !== null) return this.#refuse(transaction, 500, 'Server Internal Error', retryLater);
+      if (dialog.invite !== null) return this.#refuse(transaction, 500, 'Server Internal Error', retryLater);
       if (dialog.hasOwnInvite || dialog.awaitsAck) return this.#refuse(transaction, 491, 'Request Pending');
     }
     // RFC 3311 §5.2.
@@ -95,23 +95,17 @@ export class UserAgentServer implements IncomingOwner {
     if (request.method === 'PRACK' && reliable?.acknowledge(request) !== true) {
       return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
     }
-    if (request.method === 'INVITE') dialog.hasPendingInvite = true;
     if (request.method === 'UPDATE') dialog.hasPendingUpdate = true;
     if (REFRESHES_TARGET.has(request.method)) dialog.state = refreshTarget(dialog.state, request);
-    if (request.method === 'BYE') this.#onBye(dialog);
+    // The dialog is over at receipt.
+    if (request.method === 'BYE') this.context.dialogs.forget(dialog);
     this.#offer(transaction, dialog);
     if (request.method === 'PRACK') reliable?.release();
   }
 
-  /** The dialog is over at receipt. On an early dialog the INVITE gets 487 (RFC 3261 §15.1.2). */
-  #onBye(dialog: DialogEntry): void {
-    const { invite } = dialog;
-    this.context.dialogs.forget(dialog);
-    invite?.onBye();
-  }
-
   #offer(transaction: ServerTransaction, dialog: DialogEntry | null): void {
     const request = new IncomingRequest(transaction, dialog, this);
+    if (transaction.isInvite && dialog !== null) dialog.invite = request;
     if (transaction.isInvite) this.context.stack.respond(transaction, makeResponse(transaction.request, 100, 'Trying', ''));
     this.context.listener?.onRequest(request);
   }
@@ -195,10 +189,7 @@ export class UserAgentServer implements IncomingOwner {
     request.isAnswered = true;
     request.reliable?.end();
     if (dialog !== null) {
-      if (transaction.isInvite) {
-        dialog.hasPendingInvite = false;
-        dialog.invite = null;
-      }
+      if (transaction.isInvite) dialog.invite = null;
       if (method === 'UPDATE') dialog.hasPendingUpdate = false;
       if (transaction.isInvite && isSuccess) {
         dialog.isConfirmed = true;

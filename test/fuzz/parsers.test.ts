@@ -19,7 +19,9 @@ import { parseVia } from '../../src/sip/message/via.js';
 import { offerSdp } from '../support/sdp.js';
 
 const LIMITS = { maxHeaders: 100, maxHeaderBytes: 8_000, maxHeadBytes: 65_536, maxBodyBytes: 65_536 };
-const RUNS = { numRuns: 1_000, interruptAfterTimeLimit: 5_000 };
+// A run that fails prints its seed and path; `FUZZ_RUNS=100000` makes more of them.
+const numRuns = Number(process.env['FUZZ_RUNS'] ?? 1_000);
+const RUNS = { numRuns, interruptAfterTimeLimit: numRuns * 5 };
 
 const INVITE = [
   'INVITE sip:+15550100100@gw.example.com;user=phone SIP/2.0',
@@ -49,6 +51,18 @@ const mutated = (text: string): fc.Arbitrary<string> =>
     );
 const hostile = (text: string): fc.Arbitrary<string> => fc.oneof(mutated(text), bytes);
 
+/** Limits that a stream of a few messages may pass. */
+const SMALL = { maxHeadBytes: 560, maxBodyBytes: 40 };
+const hostileStream = fc
+  .array(
+    fc.oneof(fc.constant(INVITE), fc.constantFrom('\r\n', '\r\n\r\n', '\r'), fc.constant(INVITE.replace('Content-Length: 5', 'l:\r\n 41'))),
+    {
+      minLength: 1,
+      maxLength: 4,
+    },
+  )
+  .chain((parts) => hostile(parts.join('')));
+
 describe('whatever comes from outside', () => {
   it('never makes the SIP parser throw, and what it takes it writes back', () => {
     fc.assert(
@@ -58,6 +72,23 @@ describe('whatever comes from outside', () => {
         readCoreHeaders(parsed.value);
         const again = parseMessage(serialize(parsed.value), LIMITS);
         expect(again).toMatchObject({ ok: true, value: { body: parsed.value.body } });
+      }),
+      RUNS,
+    );
+  });
+
+  it('[3261 §18.3] makes the same items of a stream wherever the reads fall', () => {
+    fc.assert(
+      fc.property(hostileStream, fc.array(fc.integer({ min: 1, max: 120 }), { minLength: 1, maxLength: 30 }), (stream, sizes) => {
+        const whole = new StreamFramer(SMALL).push(stream);
+        const framer = new StreamFramer(SMALL);
+        const items = [];
+        for (let at = 0, read = 0; at < stream.length; read += 1) {
+          const size = sizes[read % sizes.length]!;
+          items.push(...framer.push(stream.slice(at, at + size)));
+          at += size;
+        }
+        expect(items).toEqual(whole);
       }),
       RUNS,
     );

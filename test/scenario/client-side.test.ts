@@ -51,7 +51,7 @@ describe('an INVITE of the application', () => {
     await call.answer(invite, '200 OK', { tag: 'two', ...CONTACT });
     await call.send('ACK sip:placeholder', dialogOf(invite));
     await call.bench.pass(32_000);
-    expect(call.bench.dialogs).toBe(1);
+    expect(call.bench.dialogCount).toBe(1);
   });
 
   it('[3261 §9.1] the CANCEL waits for a provisional response', async () => {

@@ -41,7 +41,7 @@ describe('a SUBSCRIBE from the network', () => {
     await call.receive(call.request('SUBSCRIBE', { to, cseq: 2, extra: ['Expires: 60'] }));
     await call.respond(call.transactionId, '200 OK', 'Expires: 60\r\n');
     await call.bench.pass(91_999);
-    expect(call.bench.dialogs).toBe(1);
+    expect(call.bench.dialogCount).toBe(1);
     call.forget();
     await call.bench.pass(1);
     expect(call.bench.left).toEqual(NOTHING_LEFT);
@@ -54,16 +54,16 @@ describe('a SUBSCRIBE from the network', () => {
     call.bench.dropApp();
     await call.bench.settle();
     expect(call.sent).toEqual([]);
-    expect(call.bench.dialogs).toBe(0);
+    expect(call.bench.dialogCount).toBe(0);
   });
 
   it.each(['x', '-1', '1.5'])('an Expires of %s stands for the default', async (expires) => {
     await call.receive(call.request('SUBSCRIBE', { extra: [`Expires: ${expires}`] }));
     await call.respond(call.transactionId, '200 OK');
     await call.bench.pass(3_600_000);
-    expect(call.bench.dialogs).toBe(1);
+    expect(call.bench.dialogCount).toBe(1);
     await call.bench.pass(32_000);
-    expect(call.bench.dialogs).toBe(0);
+    expect(call.bench.dialogCount).toBe(0);
   });
 });
 

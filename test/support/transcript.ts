@@ -1,13 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { AppConnection, type ControlSocket } from '../../src/drachtio/app-connection.js';
 import { Broker } from '../../src/drachtio/broker.js';
 import { encodeFrame, FrameDecoder } from '../../src/drachtio/frame.js';
 import { frameTime } from '../../src/drachtio/meta-line.js';
 import { silentLog } from '../../src/lib/log.js';
-import { SipStack } from '../../src/sip/stack.js';
+import { SipStack, type StackLimits } from '../../src/sip/stack.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
 import type { Endpoint, Flow, TransportName } from '../../src/sip/transport/flow.js';
+import { StreamFlow } from '../../src/sip/transport/stream-flow.js';
 import { UserAgent } from '../../src/sip/user-agent.js';
 import { VirtualClock } from './virtual-clock.js';
 
@@ -40,6 +42,13 @@ export function readReceived(name: string): string[] {
   );
 }
 
+/** Of the SIP server under test; those of the head and of whole connections only matter where the caller sends bytes. */
+export interface BenchLimits extends StackLimits {
+  readonly maxHeadBytes: number;
+}
+
+const LIMITS: BenchLimits = { maxHeaders: 100, maxHeaderBytes: 8_000, maxHeadBytes: 65_536, maxBodyBytes: 65_536, maxTransactions: 100 };
+
 /** The embedded SIP server without sockets: one application, one caller. */
 export class Bench {
   readonly toApp: string[] = [];
@@ -47,28 +56,27 @@ export class Bench {
   readonly clock = new VirtualClock();
   readonly #stack: SipStack;
   readonly #broker: Broker;
+  readonly #userAgent: UserAgent;
   #socket: Duplex;
   #connection: AppConnection | undefined;
-  readonly #flow: Flow & { isOpen: boolean };
-  readonly #userAgent: UserAgent;
+  readonly #flow: Flow;
+  readonly #wire: Duplex | undefined;
+  #isOpen = true;
   #opens = true;
 
-  constructor(transport: TransportName, remotePort: number) {
+  /** `caller`: what it sends is whole messages, or the bytes of a connection, cut by the server itself. */
+  constructor(transport: TransportName, remotePort: number, caller: 'messages' | 'bytes' = 'messages', limits: Partial<BenchLimits> = {}) {
     const own = (name: TransportName): Endpoint => ({ address: '127.0.0.1', port: name === 'TLS' ? 25_061 : 25_060 });
-    this.#flow = {
-      transport,
-      reliable: transport !== 'UDP',
-      remote: { address: '127.0.0.1', port: remotePort },
-      local: own(transport),
-      isOpen: true,
-      send: (text) => this.toCaller.push(text),
-      close: () => undefined,
-    };
-    const limits = { maxHeaders: 100, maxHeaderBytes: 8_000, maxBodyBytes: 65_536, maxTransactions: 100 };
-    this.#stack = new SipStack({ clock: this.clock, timers: DEFAULT_TIMERS, limits, log: silentLog });
-    const userAgent = new UserAgent(this.#stack, { open: () => (this.#opens ? this.#flow : undefined), advertised: own }, 'key');
-    this.#userAgent = userAgent;
-    this.#broker = new Broker(userAgent, {
+    const all = { ...LIMITS, ...limits };
+    this.#stack = new SipStack({ clock: this.clock, timers: DEFAULT_TIMERS, limits: all, log: silentLog });
+    const remote = { address: '127.0.0.1', port: remotePort };
+    if (caller === 'bytes' && transport !== 'UDP') {
+      this.#wire = this.#callerSocket();
+      const more = { messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20 };
+      this.#flow = new StreamFlow(asSocket(this.#wire), transport, own(transport), remote, this.#stack, { ...all, ...more }, this.clock);
+    } else this.#flow = this.#messageFlow(transport, own(transport), remote);
+    this.#userAgent = new UserAgent(this.#stack, { open: () => (this.#opens ? this.#flow : undefined), advertised: own }, 'key');
+    this.#broker = new Broker(this.#userAgent, {
       log: silentLog,
       timers: this.#stack.timers,
       time: () => frameTime(this.clock.wallMs()),
@@ -86,20 +94,26 @@ export class Bench {
     this.#socket.push(Buffer.from(encodeFrame(payload), 'latin1'));
   }
 
-  /** A message from the caller. */
+  /** A message from the caller; any bytes where the caller sends bytes. */
   fromCaller(text: string): void {
-    this.#stack.onMessage(this.#flow, text);
+    if (this.#wire === undefined) this.#stack.onMessage(this.#flow, text);
+    else this.#wire.push(Buffer.from(text, 'latin1'));
   }
 
   /** The caller's connection is gone. */
   dropCaller(): void {
-    this.#flow.isOpen = false;
+    this.#isOpen = false;
     this.#stack.onClose(this.#flow);
   }
 
   /** No other connection can be opened from now on. */
   refuseToOpen(): void {
     this.#opens = false;
+  }
+
+  /** Whether the caller's connection stands. */
+  get isCallerConnected(): boolean {
+    return this.#flow.isOpen;
   }
 
   /** The application is gone. */
@@ -120,7 +134,7 @@ export class Bench {
     await this.settle();
   }
 
-  get dialogs(): number {
+  get dialogCount(): number {
     return this.#userAgent.dialogCount;
   }
 
@@ -140,6 +154,32 @@ export class Bench {
     for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   }
 
+  #messageFlow(transport: TransportName, local: Endpoint, remote: Endpoint): Flow {
+    const isOpen = (): boolean => this.#isOpen;
+    return {
+      transport,
+      reliable: transport !== 'UDP',
+      remote,
+      local,
+      get isOpen() {
+        return isOpen();
+      },
+      send: (text) => this.toCaller.push(text),
+      close: () => undefined,
+    };
+  }
+
+  /** What the server writes in one go comes as one text. */
+  #callerSocket(): Duplex {
+    return new Duplex({
+      read: () => undefined,
+      write: (chunk: Buffer | string, encoding, done) => {
+        this.toCaller.push(typeof chunk === 'string' ? Buffer.from(chunk, encoding).toString('latin1') : chunk.toString('latin1'));
+        done();
+      },
+    });
+  }
+
   #connect(): Duplex {
     const decoder = new FrameDecoder(1 << 20);
     const socket = new Duplex({
@@ -149,15 +189,8 @@ export class Bench {
         done();
       },
     });
-    const control = Object.assign(socket, {
-      setNoDelay: () => control,
-      setKeepAlive: () => control,
-      destroySoon: () => void socket.destroy(),
-      remoteAddress: '127.0.0.1',
-      remotePort: 1,
-    }) as unknown as ControlSocket;
     const connection = new AppConnection(
-      control,
+      asSocket(socket),
       { maxFrameBytes: 1 << 20, maxUnsentBytes: 1 << 20 },
       {
         onCommand: (from, command) => this.#broker.onCommand(from, command),
@@ -169,4 +202,16 @@ export class Bench {
     this.#connection = connection;
     return socket;
   }
+}
+
+/** A stream with what else a socket has. */
+function asSocket(stream: Duplex): ControlSocket & Socket {
+  const socket = Object.assign(stream, {
+    setNoDelay: () => socket,
+    setKeepAlive: () => socket,
+    destroySoon: () => void stream.destroy(),
+    remoteAddress: '127.0.0.1',
+    remotePort: 1,
+  }) as unknown as ControlSocket & Socket;
+  return socket;
 }

@@ -16,8 +16,8 @@ export interface CoreHeaders {
 
 /** Reads and checks them. The error is a sentence for the 400's reason phrase. */
 export function readCoreHeaders(message: SipMessage): Result<CoreHeaders, string> {
-  const seen = countOnce(message);
-  if (seen !== null) return err(seen);
+  const problem = problemOfSingles(message);
+  if (problem !== null) return err(problem);
   const viaText = getHeader(message, 'via');
   if (viaText === undefined) return err('Missing Via Header');
   const topVia = parseVia(splitList(viaText)[0] ?? '');
@@ -46,14 +46,20 @@ const TAG = /^[\w.!%*+`'~-]+$/;
 const SINGLE = new Set(['call-id', 'cseq', 'from', 'to', 'max-forwards', 'content-length']);
 
 /** RFC 4475 §3.3.8: several values of a header that has one are an error, not a choice. */
-function countOnce(message: SipMessage): string | null {
+function problemOfSingles(message: SipMessage): string | null {
   let mask = '';
-  for (const { id } of message.headers) {
+  for (const { id, value } of message.headers) {
     if (!SINGLE.has(id)) continue;
+    if (id === 'max-forwards' && !isMaxForwards(value)) return 'Bad Max-Forwards Header';
     if (mask.includes(`|${id}|`)) return `Multiple ${id} Headers`;
     mask += `|${id}|`;
   }
   return null;
+}
+
+/** RFC 3261 §20.22: 0 to 255. */
+function isMaxForwards(value: string): boolean {
+  return /^\d{1,10}$/.test(value) && Number(value) <= 255;
 }
 
 /** The tag of a From or To; `undefined` when it has none. */
@@ -66,7 +72,7 @@ function readTag(value: string): Result<string | undefined, 'unreadable'> {
 
 /** RFC 3261 §8.1.1.5: the number is below 2^31. */
 function parseCSeq(text: string | undefined): { number: number; method: string } | undefined {
-  const match = /^(\d{1,10})\s+([\w.!%*+`'~-]+)$/.exec(text ?? '');
+  const match = /^(\d{1,10})[ \t]+([\w.!%*+`'~-]+)$/.exec(text ?? '');
   if (match === null) return undefined;
   const number = Number(match[1]);
   return number < 2 ** 31 ? { number, method: match[2] ?? '' } : undefined;

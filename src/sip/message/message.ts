@@ -1,4 +1,5 @@
 import { canonicalHeaderName, headerId } from './header-name.js';
+import { trimLws } from './lws.js';
 
 /**
  * SIP text is kept as "byte strings": each character is one byte of the wire (latin1), so that a message passes through
@@ -82,10 +83,10 @@ export function splitList(text: string): string[] {
     else if (char === '<') angle = true;
     else if (char === '>') angle = false;
     else if (char === ',' && !angle) {
-      parts.push(text.slice(start, index).trim());
+      parts.push(trimLws(text.slice(start, index)));
       start = index + 1;
     }
   }
-  parts.push(text.slice(start).trim());
+  parts.push(trimLws(text.slice(start)));
   return parts.filter((part) => part !== '');
 }

@@ -1,3 +1,4 @@
+import { trimLws } from './lws.js';
 import { parseParams } from './uri.js';
 
 /** A From, To, Contact, Route or Record-Route value (RFC 3261 §20.10). */
@@ -11,21 +12,21 @@ export interface NameAddr {
 
 /** Reads one value (no list). In the form without angle brackets every parameter belongs to the header (§20.10). */
 export function parseNameAddr(text: string): NameAddr | undefined {
-  const value = text.trim();
+  const value = trimLws(text);
   const bracket = openBracket(value);
   if (bracket === undefined) return undefined;
   if (bracket < 0) {
     const semicolon = value.indexOf(';');
-    const uri = (semicolon < 0 ? value : value.slice(0, semicolon)).trim();
-    if (uri === '' || /[\s",]/.test(uri)) return undefined;
+    const uri = trimLws(semicolon < 0 ? value : value.slice(0, semicolon));
+    if (uri === '' || /[ \t",]/.test(uri)) return undefined;
     return { displayName: '', uri, params: parseParams(semicolon < 0 ? '' : value.slice(semicolon)) };
   }
   const close = value.indexOf('>', bracket);
   if (close < 0) return undefined;
-  const uri = value.slice(bracket + 1, close).trim();
-  const rest = value.slice(close + 1).trim();
+  const uri = trimLws(value.slice(bracket + 1, close));
+  const rest = trimLws(value.slice(close + 1));
   if (uri === '' || (rest !== '' && !rest.startsWith(';'))) return undefined;
-  return { displayName: value.slice(0, bracket).trim(), uri, params: parseParams(rest) };
+  return { displayName: trimLws(value.slice(0, bracket)), uri, params: parseParams(rest) };
 }
 
 /** Where `<` opens outside a quoted string; -1: nowhere; `undefined`: the quotes are not closed. */
@@ -45,7 +46,7 @@ function openBracket(value: string): number | undefined {
 /** The tag of a From or To value, or `undefined`. */
 export function tagOf(value: string): string | undefined {
   // Most values end in `>;tag=…`; the general parser is for the others.
-  const quick = /^[^"]*>;tag=([^;\s]+)$/.exec(value);
+  const quick = /^[^"]*>;tag=([^; \t]+)$/.exec(value);
   if (quick !== null) return quick[1];
   const tag = parseNameAddr(value)?.params.get('tag');
   return tag === '' ? undefined : tag;

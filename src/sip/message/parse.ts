@@ -1,11 +1,11 @@
 import { err, ok, type Result } from '../../lib/result.js';
 import { headerId } from './header-name.js';
+import { trimLws } from './lws.js';
 import type { Header, SipMessage } from './message.js';
+import { parseStartLine, type MessageProblem } from './start-line.js';
 
 /** Why a text is not a SIP message that can be processed. `status` is the answer when it is a request that can be answered. */
-export interface ParseError {
-  readonly status: 400 | 413 | 414 | 505 | 513;
-  readonly reason: string;
+export interface ParseError extends MessageProblem {
   /** As much as could be read: enough to answer when it holds a start line and the headers of an answer. */
   readonly partial: SipMessage | null;
 }
@@ -18,8 +18,8 @@ export interface MessageLimits {
 }
 
 const TOKEN = /^[\w.!%*+`'~-]+$/;
-const REQUEST_LINE = /^([\w.!%*+`'~-]{1,64}) (\S{1,4096}) (SIP)\/(\d{1,5})\.(\d{1,5})$/i;
-const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d) ([^\r\n]*)$/i;
+/** What an answer copies (RFC 3261 §8.2.6.2): read on for, whatever was wrong before. */
+const ANSWERED_WITH = new Set(['via', 'from', 'to', 'call-id', 'cseq']);
 
 /**
  * Reads one whole message: start line, headers, and the body, which is everything after the first empty line.
@@ -31,40 +31,20 @@ export function parseMessage(text: string, limits: MessageLimits): Result<SipMes
   const body = text.slice(headEnd + 4);
   const lineEnd = text.indexOf('\r\n');
   const start = parseStartLine(text.slice(0, lineEnd));
-  if (!start.ok) return start;
+  if (start === undefined) return err({ status: 400, reason: 'Bad Request-Line', partial: null });
   const headers: Header[] = [];
-  const { isSupportedVersion } = start.value;
-  const problem = lineEnd === headEnd ? null : readHeaders(text, lineEnd + 2, headEnd, limits, headers);
-  const message: SipMessage = { ...start.value.line, headers, body };
-  if (!isSupportedVersion) return err({ status: 505, reason: 'Version Not Supported', partial: message });
+  const headerProblem = lineEnd === headEnd ? null : readHeaders(text, lineEnd + 2, headEnd, limits, headers);
+  const message: SipMessage = { ...start.line, headers, body };
+  const problem = start.problem ?? headerProblem;
   if (problem !== null) return err({ ...problem, partial: message });
   if (body.length > limits.maxBodyBytes) return err({ status: 413, reason: 'Request Entity Too Large', partial: message });
   return ok(message);
 }
 
-interface Start {
-  readonly line: { kind: 'request'; method: string; uri: string } | { kind: 'response'; status: number; reason: string };
-  /** A request of another version is answered 505, with the headers that an answer copies. */
-  readonly isSupportedVersion: boolean;
-}
-
-function parseStartLine(line: string): Result<Start, ParseError> {
-  const status = STATUS_LINE.exec(line);
-  if (status !== null)
-    return ok({ line: { kind: 'response', status: Number(status[1]), reason: status[2] ?? '' }, isSupportedVersion: true });
-  const request = REQUEST_LINE.exec(line);
-  if (request === null) {
-    return err({ status: 400, reason: 'Bad Request-Line', partial: null });
-  }
-  const [, method = '', uri = '', , major, minor] = request;
-  return ok({ line: { kind: 'request', method, uri }, isSupportedVersion: major === '2' && minor === '0' });
-}
-
-type HeaderProblem = Pick<ParseError, 'status' | 'reason'>;
-
-/** Reads header lines from `at` up to `end` (where the last CRLF begins) into `into`. */
-function readHeaders(text: string, at: number, end: number, limits: MessageLimits, into: Header[]): HeaderProblem | null {
+/** Reads header lines from `at` up to `end` (where the last CRLF begins) into `into`; returns the first problem. */
+function readHeaders(text: string, at: number, end: number, limits: MessageLimits, into: Header[]): MessageProblem | null {
   let position = at;
+  let problem: MessageProblem | null = null;
   while (position < end) {
     let lineEnd = text.indexOf('\r\n', position);
     let folded = false;
@@ -73,22 +53,28 @@ function readHeaders(text: string, at: number, end: number, limits: MessageLimit
       folded = true;
       lineEnd = text.indexOf('\r\n', lineEnd + 2);
     }
-    if (lineEnd - position > limits.maxHeaderBytes) return { status: 513, reason: 'Header Too Large' };
-    const problem = readHeader(text.slice(position, lineEnd), folded, into);
-    if (problem !== null) return problem;
-    if (into.length > limits.maxHeaders) return { status: 513, reason: 'Too Many Headers' };
+    const item = lineEnd - position > limits.maxHeaderBytes ? null : readHeader(text.slice(position, lineEnd), folded);
+    if (item === null) problem ??= { status: 513, reason: 'Header Too Large' };
+    else if (item === undefined) problem ??= { status: 400, reason: 'Bad Header Line' };
+    else if (problem === null || ANSWERED_WITH.has(item.id)) into.push(item);
+    if (into.length > limits.maxHeaders) problem ??= { status: 513, reason: 'Too Many Headers' };
     position = lineEnd + 2;
   }
-  return null;
+  return problem;
 }
 
-function readHeader(line: string, folded: boolean, into: Header[]): HeaderProblem | null {
+/** `undefined`: this is no header. */
+function readHeader(line: string, folded: boolean): Header | undefined {
   const colon = line.indexOf(':');
-  const name = line.slice(0, Math.max(colon, 0)).trimEnd();
-  if (colon <= 0 || !TOKEN.test(name)) return { status: 400, reason: 'Bad Header Line' };
+  const name = trimLws(line.slice(0, Math.max(colon, 0)));
+  if (colon <= 0 || !TOKEN.test(name) || !line.startsWith(name)) return undefined;
   const raw = line.slice(colon + 1);
-  const value = folded ? raw.replace(/\r\n[ \t]+/g, ' ').trim() : raw.trim();
-  if (value.includes('\n') || value.includes('\r') || value.includes('\0')) return { status: 400, reason: 'Bad Header Line' };
-  into.push({ id: headerId(name), value, line });
-  return null;
+  const value = trimLws(folded ? raw.replace(/\r\n[ \t]+/g, ' ') : raw);
+  if (value.includes('\n') || value.includes('\r') || hasBareNul(value)) return undefined;
+  return { id: headerId(name), value, line };
+}
+
+/** NUL may stand in a quoted string behind a backslash (RFC 3261 §25.1, quoted-pair; RFC 4475 §3.1.1.2), and nowhere else. */
+function hasBareNul(value: string): boolean {
+  return value.includes('\0') && value.replaceAll('\\\0', '').includes('\0');
 }

@@ -1,3 +1,5 @@
+import { parseStartLine } from './start-line.js';
+
 /** What a stream yields. After `error` the stream is spoiled: close the connection. */
 export type StreamItem =
   | { readonly type: 'message'; readonly text: string }
@@ -5,7 +7,7 @@ export type StreamItem =
   | { readonly type: 'ping' }
   /** A single CRLF: the answer to our ping. */
   | { readonly type: 'pong' }
-  /** `head` is there when it was read whole: the request can be answered with `status` before the connection is closed. */
+  /** `head`: what could be read of it, as a head of its own: the request can be answered with `status` before the connection is closed. */
   | { readonly type: 'error'; readonly reason: string; readonly status: 400 | 413 | 513; readonly head: string | null };
 
 export interface StreamLimits {
@@ -14,13 +16,23 @@ export interface StreamLimits {
   readonly maxBodyBytes: number;
 }
 
-const START_LINE = /^(?:SIP\/\d+\.\d+ \d{3} |[\w.!%*+`'~-]{1,64} \S+ SIP\/\d+\.\d+\r\n)/i;
-const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n)/gi;
+/** Folds included, so that what is found here is what the parser finds. */
+const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:((?:[^\r\n]|\r\n[ \t])*)(?=\r\n)/gi;
+/** A start line of which the end has not come: what every SIP message begins with. */
+const BEGINNING = /^[\w.!%*+`'~/-]{1,64}(?: |$)/;
+const MAX_FIRST_WORD = 64;
 
 /** Cuts a byte stream into SIP messages (RFC 3261 §18.3), whatever the pieces in which it arrives. */
 export class StreamFramer {
   readonly #limits: StreamLimits;
   #pending = '';
+  /** The message's start line is there, and is one. */
+  #hasBegun = false;
+  // Without these two a message that drips in would be read anew at each drop.
+  /** Less than this many pending bytes hold no whole item. */
+  #needed = 0;
+  /** What must come before there is more to say, and the last bytes before the read in which it may be. */
+  #awaited: { readonly text: string; seam: string } | null = null;
   #spoiled = false;
 
   constructor(limits: StreamLimits) {
@@ -37,6 +49,7 @@ export class StreamFramer {
     if (this.#spoiled) return [];
     this.#pending += bytes;
     const items: StreamItem[] = [];
+    if (this.#isIncomplete(bytes)) return items;
     for (let item = this.#next(); item !== undefined; item = this.#next()) {
       items.push(item);
       if (item.type === 'error') {
@@ -58,14 +71,15 @@ export class StreamFramer {
       return this.#take(2, { type: 'pong' });
     }
     if (text === '' || text === '\r') return undefined;
-    const headEnd = text.indexOf('\r\n\r\n');
-    if (headEnd < 0) {
-      if (text.length > this.#limits.maxHeadBytes) return spoiled('Headers Too Large', 513);
-      return this.#looksLikeSip(text) ? undefined : spoiled('Not SIP', 400);
-    }
-    if (headEnd > this.#limits.maxHeadBytes) return spoiled('Headers Too Large', 513);
-    if (!START_LINE.test(text)) return spoiled('Not SIP', 400);
-    return this.#cut(text, headEnd);
+    // Only what a head may be long is looked at, so that the answer does not depend on where the reads fall.
+    const window = text.slice(0, this.#limits.maxHeadBytes + 4);
+    if (!this.#hasBegun && !this.#begins(window)) return spoiled('Not SIP', 400);
+    const headEnd = window.indexOf('\r\n\r\n');
+    if (headEnd >= 0) return this.#cut(text, headEnd);
+    if (window.length === this.#limits.maxHeadBytes + 4) return spoiled('Headers Too Large', 513, wholeLines(window));
+    // As long as it is short, what it is may still be open.
+    if (window.length > MAX_FIRST_WORD) this.#awaited = { text: this.#hasBegun ? '\r\n\r\n' : '\r\n', seam: window.slice(-3) };
+    return undefined;
   }
 
   #cut(text: string, headEnd: number): StreamItem | undefined {
@@ -75,21 +89,41 @@ export class StreamFramer {
     if (length === 'bad') return spoiled('Bad Content-Length', 400, head);
     if (length > this.#limits.maxBodyBytes) return spoiled('Request Entity Too Large', 413, head);
     const end = headEnd + 4 + length;
-    if (text.length < end) return undefined;
-    return this.#take(end, { type: 'message', text: text.slice(0, end) });
+    if (text.length >= end) return this.#take(end, { type: 'message', text: text.slice(0, end) });
+    this.#needed = end;
+    this.#awaited = null;
+    return undefined;
   }
 
   #take(length: number, item: StreamItem): StreamItem {
     this.#pending = this.#pending.slice(length);
+    this.#hasBegun = false;
+    this.#needed = 0;
+    this.#awaited = null;
     return item;
   }
 
-  /** Whether text without a whole head could still become a message: garbage is noticed before a limit is reached. */
-  #looksLikeSip(text: string): boolean {
-    const lineEnd = text.indexOf('\r\n');
-    if (lineEnd >= 0) return START_LINE.test(text);
-    return /^[\w.!%*+`'~/-]{1,64}(?: |$)/.test(text) && !text.includes('\0');
+  #isIncomplete(bytes: string): boolean {
+    if (this.#pending.length < this.#needed) return true;
+    if (this.#awaited === null || this.#pending.length >= this.#limits.maxHeadBytes + 4) return false;
+    const seam = this.#awaited.seam + bytes;
+    this.#awaited.seam = seam.slice(-3);
+    return !seam.includes(this.#awaited.text);
   }
+
+  /** Garbage is noticed as soon as it can be told from a start line, before a limit is reached. */
+  #begins(window: string): boolean {
+    const lineEnd = window.indexOf('\r\n');
+    if (lineEnd < 0) return BEGINNING.test(window);
+    this.#hasBegun = parseStartLine(window.slice(0, lineEnd)) !== undefined;
+    return this.#hasBegun;
+  }
+}
+
+/** The lines that are whole, as a head: a request that is too large gets its answer where its Via came first. */
+function wholeLines(window: string): string | null {
+  const end = window.lastIndexOf('\r\n');
+  return end < 0 ? null : `${window.slice(0, end)}\r\n\r\n`;
 }
 
 function spoiled(reason: string, status: 400 | 413 | 513, head: string | null = null): StreamItem {
@@ -103,9 +137,9 @@ function spoiled(reason: string, status: 400 | 413 | 513, head: string | null = 
 function contentLength(head: string): number | 'missing' | 'bad' {
   let length: number | undefined;
   for (const match of head.matchAll(CONTENT_LENGTH)) {
-    const text = match[1] ?? '';
-    if (!/^\d{1,9}$/.test(text)) return 'bad';
-    const value = Number(text);
+    const digits = /^[ \t\r\n]*(\d{1,9})[ \t\r\n]*$/.exec(match[1] ?? '')?.[1];
+    if (digits === undefined) return 'bad';
+    const value = Number(digits);
     if (length !== undefined && length !== value) return 'bad';
     length = value;
   }

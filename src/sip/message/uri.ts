@@ -1,3 +1,5 @@
+import { trimLws } from './lws.js';
+
 /** A parsed SIP or SIPS URI (RFC 3261 §19.1). All parts as received, but the host in lower case. */
 export interface SipUri {
   readonly scheme: 'sip' | 'sips';
@@ -13,6 +15,8 @@ export interface SipUri {
 }
 
 const HOSTNAME = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i;
+/** White space and control characters, and what would end a URI that stands in brackets. */
+const NOT_IN_URI = /[^!-~\x80-\xff]|[<>"]/;
 const IPV6 = /^[0-9a-f:.]{2,45}$/i;
 
 /** The scheme of any absolute URI in lower case, or '' when there is none. */
@@ -23,7 +27,7 @@ export function uriScheme(text: string): string {
 
 export function parseSipUri(text: string): SipUri | undefined {
   const match = /^(sips?):([\s\S]*)$/i.exec(text);
-  if (match === null || text.length > 4096 || /[\s<>"]/.test(text)) return undefined;
+  if (match === null || text.length > 4096 || NOT_IN_URI.test(text)) return undefined;
   const scheme = match[1]?.toLowerCase() === 'sips' ? 'sips' : 'sip';
   const rest = match[2] ?? '';
   // The user part may hold `;` and `?` (RFC 3261 §25.1, user-unreserved): the last `@` before the host ends it.
@@ -55,7 +59,7 @@ export interface HostPort {
 
 /** `host`, `host:port`, `[v6]`, `[v6]:port`. */
 export function parseHostPort(text: string): HostPort | undefined {
-  const match = /^(?:\[([^\]]+)\]|([^:[\]]+))(?:\s*:\s*(\d{1,5}))?$/.exec(text);
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+))(?:[ \t]*:[ \t]*(\d{1,5}))?$/.exec(text);
   if (match === null) return undefined;
   const host = match[1] ?? match[2] ?? '';
   if (match[1] === undefined ? !HOSTNAME.test(host) : !(IPV6.test(host) && host.includes(':'))) return undefined;
@@ -70,8 +74,8 @@ export function parseParams(text: string): Map<string, string> {
   if (text === '') return params;
   for (const part of text.match(/;(?:"(?:[^"\\]|\\.)*"|[^;"])*/g) ?? []) {
     const equals = part.indexOf('=');
-    const name = (equals < 0 ? part.slice(1) : part.slice(1, equals)).trim().toLowerCase();
-    if (name !== '' && !params.has(name)) params.set(name, equals < 0 ? '' : part.slice(equals + 1).trim());
+    const name = trimLws(equals < 0 ? part.slice(1) : part.slice(1, equals)).toLowerCase();
+    if (name !== '' && !params.has(name)) params.set(name, equals < 0 ? '' : trimLws(part.slice(equals + 1)));
   }
   return params;
 }

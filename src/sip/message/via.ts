@@ -10,13 +10,18 @@ export interface Via {
   readonly params: ReadonlyMap<string, string>;
 }
 
+/** `;` with nothing after it (RFC 4475 §3.1.2.1). */
+const EMPTY_PARAMETER = /;[ \t]*(?:;|$)/;
+
 /** RFC 3261 §8.1.1.7: a branch that begins so is unique by itself. */
 export const MAGIC_COOKIE = 'z9hG4bK';
 
 export function parseVia(text: string): Via | undefined {
-  const match = /^SIP\s*\/\s*2\.0\s*\/\s*([A-Za-z0-9.!%*_+`'~-]+)\s+([^;\s]+(?:\s*:\s*\d+)?)\s*(;[\s\S]*)?$/i.exec(text);
-  if (match === null) return undefined;
-  const sentBy = parseHostPort((match[2] ?? '').trim());
+  const match = /^SIP[ \t]*\/[ \t]*2\.0[ \t]*\/[ \t]*([A-Za-z0-9.!%*_+`'~-]+)[ \t]+([^; \t]+(?:[ \t]*:[ \t]*\d+)?)[ \t]*(;[\s\S]*)?$/i.exec(
+    text,
+  );
+  if (match === null || EMPTY_PARAMETER.test(match[3] ?? '')) return undefined;
+  const sentBy = parseHostPort(match[2] ?? '');
   if (sentBy === undefined) return undefined;
   return { transport: (match[1] ?? '').toUpperCase(), host: sentBy.host, port: sentBy.port, params: parseParams(match[3] ?? '') };
 }

@@ -1,0 +1,237 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseAppMessage } from '../../src/drachtio/app-message.js';
+import { encodeFrame, FrameDecoder } from '../../src/drachtio/frame.js';
+import { parseCommand } from '../../src/drachtio/meta-line.js';
+import { readCoreHeaders } from '../../src/sip/message/core-headers.js';
+import { getHeader, getList, splitList, type SipMessage } from '../../src/sip/message/message.js';
+import { parseNameAddr, tagOf } from '../../src/sip/message/name-addr.js';
+import { parseMessage } from '../../src/sip/message/parse.js';
+import { serialize } from '../../src/sip/message/serialize.js';
+import { StreamFramer } from '../../src/sip/message/stream-framer.js';
+import { parseSipUri } from '../../src/sip/message/uri.js';
+import { parseVia } from '../../src/sip/message/via.js';
+
+const LIMITS = { maxHeaders: 200, maxHeaderBytes: 16_384, maxHeadBytes: 65_536, maxBodyBytes: 65_536 };
+const RUNS = { numRuns: 500, interruptAfterTimeLimit: 5_000 };
+
+// Valid parts, after the grammar of RFC 3261 §25.1.
+const TOKEN_CHARS = Array.from("abcXYZ019-.!%*_+`'~");
+const token = fc.string({ unit: fc.constantFrom(...TOKEN_CHARS), minLength: 1, maxLength: 12 });
+const host = fc.constantFrom('example.com', '192.0.2.1', '[2001:db8::1]', 'a-b.c9');
+const port = fc.option(fc.integer({ min: 1, max: 65_535 }), { nil: null });
+const user = fc.string({ unit: fc.constantFrom(...Array.from("ab9-_.!~*'()&=+$,;?/"), '%40', '%00'), minLength: 1, maxLength: 12 });
+/** UTF-8 as bytes, quotes and backslashes escaped. */
+const quoted = fc
+  .string({ unit: 'grapheme', maxLength: 12 })
+  .map((text) => Buffer.from(text.replace(/[\r\n]/g, ' '), 'utf8').toString('latin1'))
+  .map((text) => `"${text.replace(/["\\\0]/g, '\\$&')}"`);
+const lws = fc.constantFrom('', ' ', '\t ', '\r\n ', '\r\n\t');
+const uri = fc
+  .tuple(fc.constantFrom('sip', 'sips', 'SIP'), fc.option(user), host, port, fc.constantFrom('', ';lr', ';transport=tls;lr'))
+  .map(([scheme, name, at, number, params]) => ({
+    text: `${scheme}:${name === null ? '' : `${name}@`}${at}${number === null ? '' : `:${number}`}${params}`,
+    user: name,
+    host: at.replace(/[[\]]/g, ''),
+    port: number,
+  }));
+const address = fc.tuple(fc.oneof(quoted, fc.constant('')), lws, uri, lws, token).map(([name, before, { text }, between, tag]) => ({
+  text: `${name}${before}<${text}>${between};tag=${tag}`,
+  displayName: name,
+  uri: text,
+  tag,
+}));
+const via = fc.tuple(token, host, port, token).map(([transport, at, number, branch]) => ({
+  text: `SIP/2.0/${transport} ${at}${number === null ? '' : `:${number}`};branch=z9hG4bK${branch}`,
+  host: at.replace(/[[\]]/g, ''),
+  port: number,
+  branch: `z9hG4bK${branch}`,
+}));
+
+const unfolded = (text: string): string => text.replace(/\r\n[ \t]+/g, ' ').replace(/^[ \t]+|[ \t]+$/g, '');
+
+const RESERVED = new Set(['via', 'v', 'from', 'f', 'to', 't', 'call-id', 'i', 'cseq', 'content-length', 'l', 'max-forwards']);
+const extension = fc
+  .tuple(token, lws, fc.string({ unit: fc.constantFrom(...Array.from('abc ,;:"<>\\='), '\xa0', '\xff'), maxLength: 20 }))
+  .filter(([name]) => !RESERVED.has(name.toLowerCase()))
+  .map(([name, before, value]) => `${name}:${before}${value}`);
+
+const valid = fc.record({
+  method: token,
+  uri: uri.map(({ text }) => text),
+  vias: fc.array(via, { minLength: 1, maxLength: 4 }),
+  from: address,
+  to: address,
+  callId: token,
+  cseq: fc.nat(2 ** 31 - 1),
+  extensions: fc.array(extension, { maxLength: 6 }),
+  body: fc.uint8Array({ maxLength: 60 }).map((data) => Buffer.from(data).toString('latin1')),
+});
+
+describe('whatever is valid', () => {
+  it('[3261 §7] is read, written back to the letter, cut out of a stream, and its parts are what was meant', () => {
+    fc.assert(
+      fc.property(valid, (parts) => {
+        const text = [
+          `${parts.method} ${parts.uri} SIP/2.0`,
+          ...parts.vias.map((value) => `Via: ${value.text}`),
+          `f: ${parts.from.text}`,
+          `To:${parts.to.text}`,
+          `Call-ID: ${parts.callId}`,
+          `CSeq: ${parts.cseq} ${parts.method}`,
+          ...parts.extensions,
+          `l: ${parts.body.length}`,
+          '',
+          parts.body,
+        ].join('\r\n');
+        const message = taken(text);
+        expect(serialize(message)).toBe(text);
+        expect(new StreamFramer(LIMITS).push(text)).toEqual([{ type: 'message', text }]);
+        const core = readCoreHeaders(message);
+        expect(core).toMatchObject({
+          ok: true,
+          value: { callId: parts.callId, fromTag: parts.from.tag, toTag: parts.to.tag, cseq: { number: parts.cseq, method: parts.method } },
+        });
+        expect(getList(message, 'via')).toEqual(parts.vias.map((value) => value.text));
+        expect(getHeader(message, 'from')).toBe(unfolded(parts.from.text));
+      }),
+      RUNS,
+    );
+  });
+
+  it('[3261 §19.1] [3261 §20.10] [3261 §20.42] URIs, name-addrs, Vias and lists of them are read as they were meant', () => {
+    fc.assert(
+      fc.property(uri, fc.array(address, { minLength: 1, maxLength: 4 }), via, (one, addresses, hop) => {
+        expect(parseSipUri(one.text)).toMatchObject({ user: one.user, host: one.host, port: one.port });
+        for (const value of addresses) {
+          expect(parseNameAddr(unfolded(value.text))).toMatchObject({ displayName: value.displayName, uri: value.uri });
+          expect(tagOf(unfolded(value.text))).toBe(value.tag);
+        }
+        const texts = addresses.map((value) => unfolded(value.text));
+        expect(splitList(texts.join(', '))).toEqual(texts);
+        const read = parseVia(hop.text);
+        expect(read).toMatchObject({ host: hop.host, port: hop.port });
+        expect(read?.params.get('branch')).toBe(hop.branch);
+      }),
+      RUNS,
+    );
+  });
+
+  it('frames come back, wherever the reads fall, and what they hold is read', () => {
+    const payload = fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 80 });
+    fc.assert(
+      fc.property(fc.array(payload, { maxLength: 6 }), fc.integer({ min: 1, max: 40 }), (payloads, size) => {
+        const stream = payloads.map(encodeFrame).join('');
+        const decoder = new FrameDecoder(1_000);
+        const items = [];
+        for (let at = 0; at < stream.length; at += size) items.push(...decoder.push(stream.slice(at, at + size)));
+        expect(items).toEqual(payloads.map((text) => ({ type: 'frame', payload: text })));
+      }),
+      RUNS,
+    );
+  });
+
+  it('commands and applications’ messages keep their parts', () => {
+    const field = fc.string({ unit: fc.constantFrom(...Array.from('abc019-;=@')), minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(
+        field,
+        field,
+        field,
+        fc.constantFrom('INVITE', 'BYE', 'INFO'),
+        uri,
+        address,
+        (id, transactionId, dialogId, method, { text }, from) => {
+          const message = `${method} ${text} SIP/2.0\r\nFrom: ${unfolded(from.text)}\r\n\r\nbody`;
+          expect(parseCommand(`${id}|sip|${transactionId}|${dialogId}\r\n${message}`)).toMatchObject({
+            verb: 'sip',
+            id,
+            transactionId,
+            dialogId,
+            text: message,
+          });
+          expect(parseAppMessage(message)).toMatchObject({ kind: 'request', method, uri: text, body: 'body' });
+        },
+      ),
+      RUNS,
+    );
+  });
+});
+
+/** How much longer twice the text takes: the least of several tries, so that a busy machine does not matter. */
+function growth(work: (size: number) => void): number {
+  const least = (size: number): number => {
+    let best = Infinity;
+    for (let attempt = 0; attempt < 7; attempt += 1) {
+      const start = performance.now();
+      work(size);
+      best = Math.min(best, performance.now() - start);
+    }
+    // Below this nothing is told from the clock's grain: it is fast, whatever its growth.
+    return Math.max(best, 0.5);
+  };
+  least(1_000);
+  return least(60_000) / least(15_000);
+}
+
+describe('time', () => {
+  const wide = { ...LIMITS, maxHeaderBytes: 70_000, maxHeaders: 70_000 };
+  const line = (name: string, filler: string) => (size: number) => `${name}${filler.repeat(size / filler.length)}x`;
+  const FILLERS = [' ', '\t', ';', ',', '"', '<', '\\', 'a', '-', '.', ':', '@', '=', '%', '/', '[', '\r\n ', ';"', 'a.', '\\"', ';tag='];
+
+  it('grows no faster than a message does: its headers, its start line, the search for its length', () => {
+    const heads = FILLERS.flatMap((filler) => [
+      line('Via: SIP/2.0/TLS h', filler),
+      line('Via: SIP', filler),
+      line('From: ', filler),
+      line('To: <sip:a@b>', filler),
+      line('CSeq: 1', filler),
+      line('Content-Length: 5', filler),
+      line('X', filler),
+    ]);
+    for (const make of heads) {
+      const ratio = growth((size) => {
+        const text = `OPTIONS sip:a@b SIP/2.0\r\n${make(size)}\r\n\r\n`;
+        new StreamFramer({ ...wide, maxHeadBytes: 70_000 }).push(text);
+        const parsed = parseMessage(text, wide);
+        if (parsed.ok) readCoreHeaders(parsed.value);
+      });
+      // Four times the text: 16 would be quadratic.
+      expect(ratio, JSON.stringify(make(20))).toBeLessThan(12);
+    }
+  });
+
+  it('grows no faster than a message that comes byte by byte does', () => {
+    for (const head of ['X: ', 'Content-Length: 60000\r\n\r\n']) {
+      const text = (size: number): string => `OPTIONS sip:a@b SIP/2.0\r\n${head}${'a\r\nb:'.repeat(size / 5)}`;
+      const ratio = growth((size) => {
+        const framer = new StreamFramer(LIMITS);
+        for (const byte of text(size)) framer.push(byte);
+      });
+      expect(ratio, head).toBeLessThan(12);
+    }
+  });
+});
+
+describe('memory', () => {
+  it('a framer keeps no more than one message of the limits, however much it is sent', () => {
+    const framer = new StreamFramer({ maxHeadBytes: 500, maxBodyBytes: 100 });
+    const message = `OPTIONS sip:a@b SIP/2.0\r\nl: 100\r\n\r\n${'b'.repeat(100)}`;
+    let taken = 0;
+    for (let count = 0; count < 10_000; count += 1) taken += framer.push(message).length;
+    expect(taken).toBe(10_000);
+    expect(framer.isMidMessage).toBe(false);
+    // Neither a head nor a body may be longer than it may: the first byte too many ends it.
+    const head = new StreamFramer({ maxHeadBytes: 500, maxBodyBytes: 100 });
+    const endless = `OPTIONS sip:a@b SIP/2.0\r\nX: ${'a'.repeat(2_000)}`;
+    const ended = Array.from(endless).findIndex((byte) => head.push(byte).length > 0);
+    expect(ended).toBe(503);
+    expect(head.isMidMessage).toBe(false);
+  });
+});
+
+function taken(text: string): SipMessage {
+  const result = parseMessage(text, LIMITS);
+  if (!result.ok) throw new Error(result.error.reason);
+  return result.value;
+}
