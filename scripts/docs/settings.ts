@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isMap, isScalar, parseDocument, type Pair } from 'yaml';
+import { isMap, isScalar, isSeq, parseDocument, type Pair } from 'yaml';
 import { table } from './table.js';
 
 export interface Setting {
@@ -39,12 +39,12 @@ export function settings(): Setting[] {
 function fromPair({ key, value }: Pair, prefix: string): Setting[] {
   const path = `${prefix}${isScalar(key) ? String(key.value) : ''}`;
   if (isMap(value)) return value.items.flatMap((pair) => fromPair(pair, `${path}.`));
-  if (!isScalar(value)) return [];
+  if (!isScalar(value) && !isSeq(value)) return [];
   return [
     {
       path,
       variable: VARIABLES[path] ?? `TRUNKLINE_${path.replaceAll('.', '_').toUpperCase()}`,
-      byDefault: String(value.value),
+      byDefault: isSeq(value) ? `[${value.items.map(String).join(', ')}]` : String(value.value),
       meaning: value.comment?.trim() ?? MEANINGS[path] ?? '',
     },
   ];

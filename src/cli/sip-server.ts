@@ -6,7 +6,8 @@ import { createLogger } from '../ops/logger.js';
 import { controlSecret } from '../ops/data-dir.js';
 import { systemClock } from '../ops/system-clock.js';
 import { serverTls, sipHost } from '../ops/tls-material.js';
-import { onStopSignal, tellReady } from './process.js';
+import { TlsReloader } from '../ops/tls-reloader.js';
+import { onHangUp, onStopSignal, tellReady } from './process.js';
 
 /** `trunkline sip-server`: the embedded SIP server in the foreground. */
 export async function runSipServer(config: Config): Promise<void> {
@@ -18,6 +19,7 @@ export async function runSipServer(config: Config): Promise<void> {
     externalHost: sipHost(config) === config.bind_address ? null : sipHost(config),
     ports: { tls: sip.tls_port, tcp: sip.tcp_port, udp: sip.udp_port },
     tls: tls?.material ?? null,
+    passClientIdentity: sip.pass_client_identity,
     outgoingTls: { ca: tls?.caFile == null ? null : await readFile(resolve(tls.caFile), 'utf8'), verify: sip.verify_peers },
     control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
     timers: { t1Ms: sip.t1_ms, t2Ms: sip.t2_ms, t4Ms: sip.t4_ms },
@@ -45,6 +47,14 @@ export async function runSipServer(config: Config): Promise<void> {
     log.warn({}, 'sip.cleartext_transport: keys of the media encryption travel in clear over TCP and UDP');
   }
   log.info({ tls: sip.tls_port, tcp: sip.tcp_port, udp: sip.udp_port, control: drachtio.port }, 'sip_server.ready');
+  const reloader =
+    tls === null
+      ? undefined
+      : new TlsReloader({ read: () => serverTls(config), apply: (material) => server.setTls(material), clock: systemClock, log }, tls);
+  const stop = onStopSignal(log, () => {
+    reloader?.close();
+    return server.close();
+  });
+  onHangUp(() => void reloader?.reload(), stop);
   tellReady({});
-  onStopSignal(log, () => server.close());
 }

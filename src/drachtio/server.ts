@@ -7,7 +7,8 @@ import type { Log } from '../lib/log.js';
 import { SipStack, type StackLimits } from '../sip/stack.js';
 import type { TimerSettings } from '../sip/transaction/timers.js';
 import type { Endpoint, TransportName } from '../sip/transport/flow.js';
-import type { ListenerLimits, TlsMaterial } from '../sip/transport/stream-listener.js';
+import type { ListenerLimits } from '../sip/transport/stream-listener.js';
+import type { TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import { Transports } from '../sip/transport/transports.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
@@ -20,6 +21,8 @@ export interface SipServerOptions {
   readonly externalHost: string | null;
   readonly ports: { readonly tls: number | null; readonly tcp: number | null; readonly udp: number | null };
   readonly tls: TlsMaterial | null;
+  /** Whether requests get the header that names the owner of the peer's checked certificate. */
+  readonly passClientIdentity: boolean;
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
   readonly control: Endpoint & { readonly secret: string };
   readonly timers: TimerSettings;
@@ -45,7 +48,7 @@ export class SipServer {
   constructor(private readonly options: SipServerOptions) {
     const { clock, log, timers, limits } = options;
     this.#secretHash = sha256(options.control.secret);
-    this.#stack = new SipStack({ clock, timers, limits, log });
+    this.#stack = new SipStack({ clock, timers, limits, log, passClientIdentity: options.passClientIdentity });
     this.#transports = new Transports(options, this.#stack);
     const userAgent = new UserAgent(this.#stack, {
       open: (target) => this.#transports.open(target),
@@ -74,6 +77,11 @@ export class SipServer {
         resolve();
       });
     });
+  }
+
+  /** New connections see the new certificates. Throws, and changes nothing, when they cannot be used. */
+  setTls(material: TlsMaterial): void {
+    this.#transports.setTls(material);
   }
 
   async close(): Promise<void> {

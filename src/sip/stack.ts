@@ -6,6 +6,7 @@ import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
 import {
   getHeader,
   getHeaders,
+  hasHeader,
   header,
   splitList,
   type Header,
@@ -51,7 +52,12 @@ export interface StackOptions {
   readonly timers: TimerSettings;
   readonly limits: StackLimits;
   readonly log: Log;
+  /** Whether requests get the header that names the owner of the peer's checked certificate. */
+  readonly passClientIdentity?: boolean;
 }
+
+/** Only ever ours: taken out of what peers send, whether or not we add it. */
+const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
 
 /** Sockets → messages → transactions → the user, and back. Decides nothing that a transaction or the user decides. */
 export class SipStack implements FlowListener, TransactionHost {
@@ -59,6 +65,7 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly timers: TimerQueue;
   readonly #limits: StackLimits;
   readonly #log: Log;
+  readonly #passClientIdentity: boolean;
   readonly #server = new Map<string, ServerTransaction>();
   readonly #client = new Map<string, ClientTransaction>();
   readonly #byFlow = new Map<Flow, Set<ClientTransaction | ServerTransaction>>();
@@ -69,6 +76,7 @@ export class SipStack implements FlowListener, TransactionHost {
     this.timers = new TimerQueue(options.clock);
     this.#limits = options.limits;
     this.#log = options.log;
+    this.#passClientIdentity = options.passClientIdentity ?? false;
   }
 
   /** Must be called once before the first message. */
@@ -102,7 +110,7 @@ export class SipStack implements FlowListener, TransactionHost {
     }
     const request = stampTopVia(message, core.ok ? core.value : undefined, flow);
     if (!core.ok) return this.#answerStateless(flow, request, 400, core.error);
-    this.#onRequest(flow, request, core.value);
+    this.#onRequest(flow, withIdentity(request, this.#passClientIdentity ? (flow.tlsIdentity ?? '') : ''), core.value);
   }
 
   onSpoiled(flow: Flow, problem: { readonly status: number; readonly reason: string; readonly head: string | null }): void {
@@ -240,6 +248,14 @@ function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
   if (!/^\d{1,9}$/.test(stated) || length > message.body.length)
     return err({ status: 400, reason: 'Bad Content-Length', partial: message });
   return ok(length === message.body.length ? message : { ...message, body: message.body.slice(0, length) });
+}
+
+/** What the peer itself says of its identity is no proof: it goes, and ours comes when there is one. */
+function withIdentity(request: SipRequest, identity: string): SipRequest {
+  const own = header(IDENTITY_HEADER, identity);
+  if (identity === '' && !hasHeader(request, own.id)) return request;
+  const others = request.headers.filter(({ id }) => id !== own.id);
+  return { ...request, headers: identity === '' ? others : [...others, own] };
 }
 
 function stampTopVia(request: SipRequest, core: CoreHeaders | undefined, flow: Flow): SipRequest {

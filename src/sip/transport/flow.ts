@@ -24,6 +24,8 @@ export interface Flow {
   /** The listening address the flow came in on, or the address it was opened from. */
   readonly local: Endpoint;
   readonly isOpen: boolean;
+  /** Whom the peer's certificate names, when it has shown one and it was checked; '' or none: nobody. */
+  readonly tlsIdentity?: string;
   /** Queues a message (a byte string); everything of one turn of the event loop goes out in one write. */
   send(text: string): void;
   close(): void;

@@ -4,7 +4,8 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import type { Endpoint, Flow, FlowListener, Target, TransportName } from './flow.js';
 import { StreamFlow } from './stream-flow.js';
-import { StreamListener, type ListenerLimits, type TlsMaterial } from './stream-listener.js';
+import { StreamListener, type ListenerLimits } from './stream-listener.js';
+import type { TlsMaterial } from './tls-server-contexts.js';
 import { UdpListener } from './udp-listener.js';
 
 export interface TransportOptions {
@@ -50,6 +51,11 @@ export class Transports {
   /** Rejects with the system's error, its `port` and `address` named. */
   async listen(): Promise<void> {
     for (const listener of this.#listeners) await listener.listen();
+  }
+
+  /** Takes other certificates into use for new connections. Throws, and changes nothing, when they cannot be used. */
+  setTls(material: TlsMaterial): void {
+    for (const listener of this.#listeners) if (listener instanceof StreamListener) listener.setTls(material);
   }
 
   /** The listeners in the order TLS, TCP, UDP. */
