@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.js';
 import { SipServer } from '../drachtio/server.js';
 import { createLogger } from '../ops/logger.js';
 import { controlSecret } from '../ops/data-dir.js';
+import { residentMb } from '../ops/resident-memory.js';
 import { systemClock } from '../ops/system-clock.js';
 import { serverTls, sipHost } from '../ops/tls-material.js';
 import { TlsReloader } from '../ops/tls-reloader.js';
@@ -35,10 +36,17 @@ export async function runSipServer(config: Config): Promise<void> {
       messageTimeoutMs: sip.message_timeout_ms,
       idleTimeoutMs: sip.idle_timeout_ms,
       maxUnsentBytes: sip.max_unsent_bytes,
-      maxFrameBytes: 2 * (sip.max_head_bytes + sip.max_body_bytes),
-      maxApplications: 64,
+      maxRequestsPerSecondPerSource: sip.max_requests_per_second_per_source,
+      dropAboveFactor: sip.drop_above_factor,
+      scannerUserAgents: sip.scanner_user_agents,
+      maxDialogs: sip.max_dialogs,
+      maxMemoryMb: sip.max_memory_mb,
+      maxFrameBytes: drachtio.max_frame_bytes,
+      maxApplications: drachtio.max_applications,
+      authenticateTimeoutMs: drachtio.authenticate_timeout_ms,
     },
     silenceTimeoutMs: sip.silence_timeout_ms,
+    residentMb,
     clock: systemClock,
     log,
   });

@@ -4,6 +4,7 @@ import type { Clock } from '../lib/clock.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
+import { Admission, type AdmissionLimits, type AdmissionTotals } from '../sip/admission.js';
 import { SipStack, type StackLimits } from '../sip/stack.js';
 import type { TimerSettings } from '../sip/transaction/timers.js';
 import type { Endpoint, TransportName } from '../sip/transport/flow.js';
@@ -14,6 +15,12 @@ import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
 import { Broker } from './broker.js';
 import { formatAnswer, type AppCommand } from './meta-line.js';
+
+export interface ApplicationLimits {
+  readonly maxApplications: number;
+  /** From the connection to the secret. */
+  readonly authenticateTimeoutMs: number;
+}
 
 export interface SipServerOptions {
   readonly bindAddress: string;
@@ -26,8 +33,10 @@ export interface SipServerOptions {
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
   readonly control: Endpoint & { readonly secret: string };
   readonly timers: TimerSettings;
-  readonly limits: ListenerLimits & StackLimits & AppLimits & { readonly maxApplications: number };
+  readonly limits: ListenerLimits & StackLimits & AdmissionLimits & AppLimits & ApplicationLimits;
   readonly silenceTimeoutMs: number;
+  /** Of this process. */
+  readonly residentMb: () => number;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -37,8 +46,10 @@ const VERSION = 'v0.9.10-trunkline';
 
 /** The embedded SIP server: SIP on one side, the control protocol of drachtio-server on the other. */
 export class SipServer {
+  readonly #admission: Admission;
   readonly #stack: SipStack;
   readonly #transports: Transports;
+  readonly #userAgent: UserAgent;
   readonly #broker: Broker;
   readonly #control: Server;
   readonly #apps = new Set<AppConnection>();
@@ -48,13 +59,20 @@ export class SipServer {
   constructor(private readonly options: SipServerOptions) {
     const { clock, log, timers, limits } = options;
     this.#secretHash = sha256(options.control.secret);
-    this.#stack = new SipStack({ clock, timers, limits, log, passClientIdentity: options.passClientIdentity });
+    this.#admission = new Admission({
+      limits,
+      clock,
+      log,
+      dialogCount: () => this.#userAgent.dialogCount,
+      residentMb: options.residentMb,
+    });
+    this.#stack = new SipStack({ clock, timers, limits, log, passClientIdentity: options.passClientIdentity, admission: this.#admission });
     this.#transports = new Transports(options, this.#stack);
-    const userAgent = new UserAgent(this.#stack, {
+    this.#userAgent = new UserAgent(this.#stack, {
       open: (target) => this.#transports.open(target),
       advertised: (transport) => this.#advertised(transport),
     });
-    this.#broker = new Broker(userAgent, {
+    this.#broker = new Broker(this.#userAgent, {
       clock,
       log,
       timers: this.#stack.timers,
@@ -110,17 +128,28 @@ export class SipServer {
     };
   }
 
+  /** What was not taken, since the start. */
+  get totals(): AdmissionTotals {
+    return this.#admission.totals;
+  }
+
   #onApplication(socket: Socket): void {
     if (this.#apps.size >= this.options.limits.maxApplications) {
       socket.destroy();
       return;
     }
+    const cancelWait = this.options.clock.setTimer(this.options.limits.authenticateTimeoutMs, () => {
+      if (app.isAuthenticated) return;
+      this.options.log.warn({ application: app.peer }, 'drachtio.application.not_authenticated');
+      app.close();
+    });
     const app = new AppConnection(
       socket,
       this.options.limits,
       {
         onCommand: (connection, command) => this.#onCommand(connection, command),
         onGone: (connection) => {
+          cancelWait();
           this.#apps.delete(connection);
           this.#broker.onAppGone(connection);
           this.options.log.info({ application: connection.peer }, 'drachtio.application.gone');

@@ -2,6 +2,7 @@ import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timer-queue.js';
+import type { Admission } from './admission.js';
 import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
 import {
   getHeader,
@@ -54,7 +55,12 @@ export interface StackOptions {
   readonly log: Log;
   /** Whether requests get the header that names the owner of the peer's checked certificate. */
   readonly passClientIdentity?: boolean;
+  /** None: everything is taken. */
+  readonly admission?: Admission;
 }
+
+/** What is in a dialog, and CANCEL, may go this far above the limit of transactions. */
+const ROOM_IN_DIALOGS = 1.1;
 
 /** Only ever ours: taken out of what peers send, whether or not we add it. */
 const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
@@ -66,6 +72,7 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly #limits: StackLimits;
   readonly #log: Log;
   readonly #passClientIdentity: boolean;
+  readonly #admission: Admission | undefined;
   readonly #server = new Map<string, ServerTransaction>();
   readonly #client = new Map<string, ClientTransaction>();
   readonly #byFlow = new Map<Flow, Set<ClientTransaction | ServerTransaction>>();
@@ -77,6 +84,7 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#limits = options.limits;
     this.#log = options.log;
     this.#passClientIdentity = options.passClientIdentity ?? false;
+    this.#admission = options.admission;
   }
 
   /** Must be called once before the first message. */
@@ -97,7 +105,11 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   onMessage(flow: Flow, text: string): void {
+    if (this.#admission?.isFlood(flow.remote.address) === true) return;
     const parsed = parseMessage(text, this.#limits);
+    const read = parsed.ok ? parsed.value : parsed.error.partial;
+    // Silence on UDP; on a stream the connection goes too.
+    if (read !== null && this.#admission?.isScanner(read) === true) return flow.reliable ? flow.close() : undefined;
     if (!parsed.ok) return this.#refuseUnparsed(flow, parsed.error);
     const sized = flow.reliable ? parsed : cutDatagram(parsed.value);
     if (!sized.ok) return this.#refuseUnparsed(flow, sized.error);
@@ -176,14 +188,24 @@ export class SipStack implements FlowListener, TransactionHost {
     const key = serverTransactionKey(core, request.method, request.uri);
     const known = this.#server.get(key);
     if (known !== undefined) return known.retransmitted();
-    if (this.transactionCount >= this.#limits.maxTransactions) {
-      return this.#answerStateless(flow, request, 503, 'Service Unavailable', [header('Retry-After', '5')]);
+    const retryAfter = this.#overload(flow, request, core);
+    if (retryAfter !== null) {
+      return this.#answerStateless(flow, request, 503, 'Service Unavailable', [header('Retry-After', String(retryAfter))]);
     }
     const transaction = new ServerTransaction(this, key, request, core, flow, newTag());
     this.#server.set(key, transaction);
     this.#track(flow, transaction);
     if (request.method === 'CANCEL') return this.#onCancel(transaction);
     this.#user?.onRequest(transaction);
+  }
+
+  /** Seconds after which a request that cannot be served may be tried again; `null`: it is served. Calls that are there go before new ones. */
+  #overload(flow: Flow, request: SipRequest, core: CoreHeaders): number | null {
+    const isNew = core.toTag === undefined && request.method !== 'CANCEL';
+    if (this.transactionCount >= this.#limits.maxTransactions * (isNew ? 1 : ROOM_IN_DIALOGS)) return 5;
+    if (!isNew || this.#admission === undefined) return null;
+    if (this.#admission.isOverRate(flow.remote.address)) return 1;
+    return request.method === 'INVITE' && this.#admission.isFull() ? 5 : null;
   }
 
   #onAck(flow: Flow, request: SipRequest, core: CoreHeaders): void {

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/ops/system-clock.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
 import { testCertificates } from './certificates.js';
 
-const SERVER_LIMITS: SipServerOptions['limits'] = {
+export const SERVER_LIMITS: SipServerOptions['limits'] = {
   maxHeaders: 200,
   maxHeaderBytes: 16_384,
   maxHeadBytes: 65_536,
@@ -18,6 +18,12 @@ const SERVER_LIMITS: SipServerOptions['limits'] = {
   maxUnsentBytes: 1 << 20,
   maxFrameBytes: 262_144,
   maxApplications: 64,
+  authenticateTimeoutMs: 5_000,
+  maxRequestsPerSecondPerSource: 10_000,
+  dropAboveFactor: 5,
+  scannerUserAgents: ['friendly-scanner', 'sipvicious'],
+  maxDialogs: 10_000,
+  maxMemoryMb: 100_000,
 };
 
 /** The embedded SIP server on free ports, with TLS, TCP and UDP on. */
@@ -34,6 +40,7 @@ export async function startSipServer(overrides: Partial<SipServerOptions> = {}):
     timers: DEFAULT_TIMERS,
     limits: SERVER_LIMITS,
     silenceTimeoutMs: 20_000,
+    residentMb: () => 100,
     clock: systemClock,
     log: silentLog,
     ...overrides,
