@@ -8,6 +8,7 @@ import { residentMb } from '../ops/resident-memory.js';
 import { systemClock } from '../ops/system-clock.js';
 import { serverTls, sipHost } from '../ops/tls-material.js';
 import { TlsReloader } from '../ops/tls-reloader.js';
+import { DnsNames } from '../sip/transport/dns-names.js';
 import { onHangUp, onStopSignal, tellReady } from './process.js';
 
 /** `trunkline sip-server`: the embedded SIP server in the foreground. */
@@ -36,6 +37,8 @@ export async function runSipServer(config: Config): Promise<void> {
       messageTimeoutMs: sip.message_timeout_ms,
       idleTimeoutMs: sip.idle_timeout_ms,
       maxUnsentBytes: sip.max_unsent_bytes,
+      connectTimeoutMs: sip.connect_timeout_ms,
+      dnsMaxTtlMs: sip.dns_max_ttl_ms,
       maxRequestsPerSecondPerSource: sip.max_requests_per_second_per_source,
       dropAboveFactor: sip.drop_above_factor,
       scannerUserAgents: sip.scanner_user_agents,
@@ -45,6 +48,7 @@ export async function runSipServer(config: Config): Promise<void> {
       maxApplications: drachtio.max_applications,
       authenticateTimeoutMs: drachtio.authenticate_timeout_ms,
     },
+    resolver: new DnsNames(),
     silenceTimeoutMs: sip.silence_timeout_ms,
     residentMb,
     clock: systemClock,

@@ -8,9 +8,9 @@ import { Admission, type AdmissionLimits, type AdmissionTotals } from '../sip/ad
 import { SipStack, type StackLimits } from '../sip/stack.js';
 import type { TimerSettings } from '../sip/transaction/timers.js';
 import type { Endpoint, TransportName } from '../sip/transport/flow.js';
-import type { ListenerLimits } from '../sip/transport/stream-listener.js';
 import type { TlsMaterial } from '../sip/transport/tls-server-contexts.js';
-import { Transports } from '../sip/transport/transports.js';
+import type { NameResolver } from '../sip/transport/locator.js';
+import { Transports, type TransportLimits } from '../sip/transport/transports.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
 import { Broker } from './broker.js';
@@ -31,9 +31,11 @@ export interface SipServerOptions {
   /** Whether requests get the header that names the owner of the peer's checked certificate. */
   readonly passClientIdentity: boolean;
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
+  /** How names of peers are found. */
+  readonly resolver: NameResolver;
   readonly control: Endpoint & { readonly secret: string };
   readonly timers: TimerSettings;
-  readonly limits: ListenerLimits & StackLimits & AdmissionLimits & AppLimits & ApplicationLimits;
+  readonly limits: TransportLimits & StackLimits & AdmissionLimits & AppLimits & ApplicationLimits;
   readonly silenceTimeoutMs: number;
   /** Of this process. */
   readonly residentMb: () => number;
@@ -66,7 +68,15 @@ export class SipServer {
       dialogCount: () => this.#userAgent.dialogCount,
       residentMb: options.residentMb,
     });
-    this.#stack = new SipStack({ clock, timers, limits, log, passClientIdentity: options.passClientIdentity, admission: this.#admission });
+    this.#stack = new SipStack({
+      clock,
+      timers,
+      limits,
+      log,
+      passClientIdentity: options.passClientIdentity,
+      reopen: (target) => this.#transports.open(target),
+      admission: this.#admission,
+    });
     this.#transports = new Transports(options, this.#stack);
     this.#userAgent = new UserAgent(this.#stack, {
       open: (target) => this.#transports.open(target),

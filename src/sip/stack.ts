@@ -22,8 +22,9 @@ import { stampVia } from './message/via.js';
 import { newTag } from './tags.js';
 import { ClientTransaction, ServerTransaction, type TransactionHost } from './transaction-runner.js';
 import { clientTransactionKey, serverTransactionKey } from './transaction/matching.js';
+import { defaultPort } from './service-location.js';
 import type { TimerSettings } from './transaction/timers.js';
-import type { Flow, FlowListener } from './transport/flow.js';
+import type { Flow, FlowListener, Target } from './transport/flow.js';
 
 export interface StackLimits extends MessageLimits {
   /** Server and client transactions together; beyond it new requests get 503. */
@@ -55,6 +56,8 @@ export interface StackOptions {
   readonly log: Log;
   /** Whether requests get the header that names the owner of the peer's checked certificate. */
   readonly passClientIdentity?: boolean;
+  /** Opens a connection for responses whose own is closed; none: the transaction fails. */
+  readonly reopen?: (target: Target) => Flow | undefined;
   /** None: everything is taken. */
   readonly admission?: Admission;
 }
@@ -73,6 +76,7 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly #log: Log;
   readonly #passClientIdentity: boolean;
   readonly #admission: Admission | undefined;
+  readonly #reopen: StackOptions['reopen'];
   readonly #server = new Map<string, ServerTransaction>();
   readonly #client = new Map<string, ClientTransaction>();
   readonly #byFlow = new Map<Flow, Set<ClientTransaction | ServerTransaction>>();
@@ -85,6 +89,7 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#log = options.log;
     this.#passClientIdentity = options.passClientIdentity ?? false;
     this.#admission = options.admission;
+    this.#reopen = options.reopen;
   }
 
   /** Must be called once before the first message. */
@@ -139,7 +144,24 @@ export class SipStack implements FlowListener, TransactionHost {
     const transactions = this.#byFlow.get(flow);
     this.#byFlow.delete(flow);
     if (transactions === undefined) return;
-    for (const transaction of [...transactions]) transaction.onFlowClosed();
+    for (const transaction of [...transactions]) if (!this.#reroute(transaction)) transaction.onFlowClosed();
+  }
+
+  /**
+   * RFC 3261 §18.2.2: when the connection of a request is closed, its response goes over a new one, to the address that it came from and the
+   * port of sent-by. It is opened at once and not when the response is there, so that a caller who is gone is noticed at once.
+   */
+  #reroute(transaction: ClientTransaction | ServerTransaction): boolean {
+    if (!(transaction instanceof ServerTransaction) || transaction.isRerouted || !transaction.isUnanswered) return false;
+    const { flow, core } = transaction;
+    if (!flow.reliable) return false;
+    const { host, port } = core.topVia;
+    const address = flow.remote.address;
+    const next = this.#reopen?.({ transport: flow.transport, host, port: port ?? defaultPort(flow.transport), address });
+    if (next?.isOpen !== true) return false;
+    transaction.reroute(next);
+    this.#track(next, transaction);
+    return true;
   }
 
   /** Starts a client transaction. `branch` is that of the request's top Via; `created` runs before the first byte goes out. */

@@ -1,5 +1,6 @@
 import { SipServer, type SipServerOptions } from '../../src/drachtio/server.js';
 import { silentLog } from '../../src/lib/log.js';
+import { DnsNames } from '../../src/sip/transport/dns-names.js';
 import { systemClock } from '../../src/ops/system-clock.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
 import { testCertificates } from './certificates.js';
@@ -16,6 +17,8 @@ export const SERVER_LIMITS: SipServerOptions['limits'] = {
   idleTimeoutMs: 600_000,
   messageTimeoutMs: 5_000,
   maxUnsentBytes: 1 << 20,
+  connectTimeoutMs: 2_000,
+  dnsMaxTtlMs: 60_000,
   maxFrameBytes: 262_144,
   maxApplications: 64,
   authenticateTimeoutMs: 5_000,
@@ -39,6 +42,7 @@ export async function startSipServer(overrides: Partial<SipServerOptions> = {}):
     control: { address: '127.0.0.1', port: 0, secret: 'test-secret' },
     timers: DEFAULT_TIMERS,
     limits: SERVER_LIMITS,
+    resolver: new DnsNames(),
     silenceTimeoutMs: 20_000,
     residentMb: () => 100,
     clock: systemClock,

@@ -42,6 +42,10 @@ export interface FlowListener {
 /** Where a request goes when there is no flow yet. */
 export interface Target {
   readonly transport: TransportName;
+  /** A name or an address. A TLS certificate is checked against it. */
   readonly host: string;
-  readonly port: number;
+  /** `null`: none was named, so that SRV records may say (RFC 3263 §4.2). */
+  readonly port: number | null;
+  /** Where the host is, when that is known already. */
+  readonly address?: string;
 }
