@@ -18,7 +18,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'sip.t4_ms': 'longest life of a message in the network',
   'sip.max_headers': 'headers of one message',
   'sip.max_body_bytes': 'body of one message',
-  'sip.max_connections': 'TLS and TCP connections, each kind; more are closed at once',
+  'sip.max_connections': 'TLS and TCP connections, each kind, and those that we open; more are closed at once, or not opened',
   'sip.max_connections_per_source': 'the same from one address',
   'sip.handshake_timeout_ms': 'TLS handshake',
   'http.port': 'control API',

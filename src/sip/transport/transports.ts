@@ -89,7 +89,7 @@ export class Transports {
 
   /**
    * A flow to the target: the connection that goes there already (RFC 5923), else one that is being located and opened, which may fail and
-   * then closes. `undefined`: this transport is not enabled.
+   * then closes. `undefined`: this transport is not enabled, or too many connections are open.
    */
   open(target: Target): Flow | undefined {
     const { transport } = target;
@@ -102,6 +102,10 @@ export class Transports {
       port: 0,
     };
     const { limits, clock, log } = this.options;
+    if (this.#opened.size >= limits.maxConnections) {
+      log.warn({ host: target.host, limit: limits.maxConnections }, 'sip.connection.not_opened');
+      return undefined;
+    }
     const flow: OutgoingFlow = new OutgoingFlow({ ...target, transport }, local, {
       locate: (wanted) => this.#locator.locate(wanted),
       connect: (endpoint) => this.#connect(endpoint, target),

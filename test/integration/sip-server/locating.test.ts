@@ -232,6 +232,18 @@ describe('a connection that we opened', () => {
     expect(dns.asked).toEqual([]);
   });
 
+  it('is not opened when there are too many', async () => {
+    const [one, two] = [await Peer.listen(null), await Peer.listen(null)];
+    await start({}, { limits: { ...SERVER_LIMITS, maxConnections: 1 } });
+    const connected = one.connection();
+    const response = request(`sip:x@127.0.0.1:${String(one.port)};transport=tcp`);
+    await answerNext(await connected);
+    await response;
+    const refused = await application.ask(`n|sip|||\r\nOPTIONS sip:x@127.0.0.1:${String(two.port)};transport=tcp SIP/2.0\r\n\r\n`);
+    expect(refused).toContain('|NOK|requested protocol/transport not available');
+    expect(log.named('sip.connection.not_opened')).toHaveLength(1);
+  });
+
   it('goes to an IPv6 address in brackets', async () => {
     const peer = await Peer.listen(null, 0, '::1');
     await start({}, { bindAddress: '::1', ports: { tls: null, tcp: 0, udp: null } });
