@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isMap, isScalar, parseDocument, type Pair } from 'yaml';
+import { isMap, isScalar, isSeq, parseDocument, type Pair } from 'yaml';
 import { table } from './table.js';
 
 export interface Setting {
@@ -18,7 +18,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'sip.t4_ms': 'longest life of a message in the network',
   'sip.max_headers': 'headers of one message',
   'sip.max_body_bytes': 'body of one message',
-  'sip.max_connections': 'TLS and TCP connections, each kind; more are closed at once',
+  'sip.max_connections': 'TLS and TCP connections, each kind, and those that we open; more are closed at once, or not opened',
   'sip.max_connections_per_source': 'the same from one address',
   'sip.handshake_timeout_ms': 'TLS handshake',
   'http.port': 'control API',
@@ -39,12 +39,12 @@ export function settings(): Setting[] {
 function fromPair({ key, value }: Pair, prefix: string): Setting[] {
   const path = `${prefix}${isScalar(key) ? String(key.value) : ''}`;
   if (isMap(value)) return value.items.flatMap((pair) => fromPair(pair, `${path}.`));
-  if (!isScalar(value)) return [];
+  if (!isScalar(value) && !isSeq(value)) return [];
   return [
     {
       path,
       variable: VARIABLES[path] ?? `TRUNKLINE_${path.replaceAll('.', '_').toUpperCase()}`,
-      byDefault: String(value.value),
+      byDefault: isSeq(value) ? `[${value.items.map(String).join(', ')}]` : String(value.value),
       meaning: value.comment?.trim() ?? MEANINGS[path] ?? '',
     },
   ];

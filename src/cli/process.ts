@@ -6,8 +6,8 @@ export function tellReady(facts: ReadyMessage['facts']): void {
   process.send?.({ type: 'ready', facts } satisfies ReadyMessage);
 }
 
-/** Runs `stop` once at SIGTERM or SIGINT, or when the supervisor is gone; exits 0 when it succeeded. */
-export function onStopSignal(log: Log, stop: () => Promise<void>): void {
+/** Runs `stop` once at SIGTERM or SIGINT, or when the supervisor is gone; exits 0 when it succeeded. Returns the way to begin it otherwise. */
+export function onStopSignal(log: Log, stop: () => Promise<void>): (why: string) => void {
   let isStopping = false;
   const begin = (why: string): void => {
     if (isStopping) return;
@@ -26,4 +26,11 @@ export function onStopSignal(log: Log, stop: () => Promise<void>): void {
   process.on('SIGTERM', () => begin('SIGTERM'));
   process.on('SIGINT', () => (isSupervised ? undefined : begin('SIGINT')));
   process.on('disconnect', () => begin('the supervisor is gone'));
+  return begin;
+}
+
+/** SIGHUP asks a service to read its files again. To a program in a terminal it says that the terminal is gone, which ends it. */
+export function onHangUp(reload: () => void, stop: (why: string) => void): void {
+  const isInTerminal = process.stdin.isTTY || process.stdout.isTTY;
+  process.on('SIGHUP', () => (isInTerminal ? stop('SIGHUP') : reload()));
 }

@@ -4,9 +4,12 @@ import type { Config } from '../config/schema.js';
 import { SipServer } from '../drachtio/server.js';
 import { createLogger } from '../ops/logger.js';
 import { controlSecret } from '../ops/data-dir.js';
+import { residentMb } from '../ops/resident-memory.js';
 import { systemClock } from '../ops/system-clock.js';
 import { serverTls, sipHost } from '../ops/tls-material.js';
-import { onStopSignal, tellReady } from './process.js';
+import { TlsReloader } from '../ops/tls-reloader.js';
+import { DnsNames } from '../sip/transport/dns-names.js';
+import { onHangUp, onStopSignal, tellReady } from './process.js';
 
 /** `trunkline sip-server`: the embedded SIP server in the foreground. */
 export async function runSipServer(config: Config): Promise<void> {
@@ -18,6 +21,7 @@ export async function runSipServer(config: Config): Promise<void> {
     externalHost: sipHost(config) === config.bind_address ? null : sipHost(config),
     ports: { tls: sip.tls_port, tcp: sip.tcp_port, udp: sip.udp_port },
     tls: tls?.material ?? null,
+    passClientIdentity: sip.pass_client_identity,
     outgoingTls: { ca: tls?.caFile == null ? null : await readFile(resolve(tls.caFile), 'utf8'), verify: sip.verify_peers },
     control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
     timers: { t1Ms: sip.t1_ms, t2Ms: sip.t2_ms, t4Ms: sip.t4_ms },
@@ -33,11 +37,21 @@ export async function runSipServer(config: Config): Promise<void> {
       messageTimeoutMs: sip.message_timeout_ms,
       idleTimeoutMs: sip.idle_timeout_ms,
       maxUnsentBytes: sip.max_unsent_bytes,
-      maxFrameBytes: 2 * (sip.max_head_bytes + sip.max_body_bytes),
-      maxApplications: 64,
+      connectTimeoutMs: sip.connect_timeout_ms,
+      dnsMaxTtlMs: sip.dns_max_ttl_ms,
+      maxRequestsPerSecondPerSource: sip.max_requests_per_second_per_source,
+      dropAboveFactor: sip.drop_above_factor,
+      scannerUserAgents: sip.scanner_user_agents,
+      maxDialogs: sip.max_dialogs,
+      maxMemoryMb: sip.max_memory_mb,
+      maxFrameBytes: drachtio.max_frame_bytes,
+      maxApplications: drachtio.max_applications,
+      authenticateTimeoutMs: drachtio.authenticate_timeout_ms,
     },
+    resolver: new DnsNames(),
     silenceTimeoutMs: sip.silence_timeout_ms,
     graceMs: drachtio.grace_ms,
+    residentMb,
     clock: systemClock,
     log,
   });
@@ -46,6 +60,14 @@ export async function runSipServer(config: Config): Promise<void> {
     log.warn({}, 'sip.cleartext_transport: keys of the media encryption travel in clear over TCP and UDP');
   }
   log.info({ tls: sip.tls_port, tcp: sip.tcp_port, udp: sip.udp_port, control: drachtio.port }, 'sip_server.ready');
+  const reloader =
+    tls === null
+      ? undefined
+      : new TlsReloader({ read: () => serverTls(config), apply: (material) => server.setTls(material), clock: systemClock, log }, tls);
+  const stop = onStopSignal(log, () => {
+    reloader?.close();
+    return server.close();
+  });
+  onHangUp(() => void reloader?.reload(), stop);
   tellReady({});
-  onStopSignal(log, () => server.close());
 }

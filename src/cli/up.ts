@@ -7,7 +7,7 @@ import { createLogger } from '../ops/logger.js';
 import { mediaRoom, Supervisor } from '../ops/supervisor.js';
 import { systemClock } from '../ops/system-clock.js';
 import { serverTls } from '../ops/tls-material.js';
-import { onStopSignal } from './process.js';
+import { onHangUp, onStopSignal } from './process.js';
 
 /** `trunkline up`: the whole gateway in the foreground. */
 export async function runUp(config: Config, configFlags: readonly string[]): Promise<void> {
@@ -22,7 +22,8 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
   });
   // Before anything in the directory is written: it may be another instance's.
   supervisor.claim();
-  onStopSignal(log, () => supervisor.stop());
+  const stop = onStopSignal(log, () => supervisor.stop());
+  onHangUp(() => supervisor.reload(), stop);
   const isOwnSipServer = config.drachtio.url === null;
   const { caFile } = isOwnSipServer && config.sip.tls_port !== null ? await serverTls(config) : { caFile: null };
   const facts = await supervisor.start();

@@ -108,7 +108,17 @@ function sourceOf(origin: ReadonlyMap<string, string>, path: string): string {
 function scalar(text: string): unknown {
   // Only what YAML reads as one plain value: text such as `a: b` stays text.
   if (/^(true|false|null|-?\d{1,15}(\.\d+)?)$/.test(text)) return parseYaml(text);
+  if (/^\[.*\]$/s.test(text)) return list(text);
   return text === '' ? null : text;
+}
+
+/** A list as YAML writes it in one line: `[a, b]`, `[{cert_file: a.pem, key_file: b.pem}]`. */
+function list(text: string): unknown {
+  try {
+    return parseYaml(text);
+  } catch (error) {
+    throw new ConfigError(`${JSON.stringify(text)} is not a list as YAML writes it, such as [a, b]: ${(error as Error).message}`);
+  }
 }
 
 function isTree(value: unknown): value is Settings {

@@ -4,15 +4,23 @@ import type { Clock } from '../lib/clock.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
+import { Admission, type AdmissionLimits, type AdmissionTotals } from '../sip/admission.js';
 import { SipStack, type StackLimits } from '../sip/stack.js';
 import type { TimerSettings } from '../sip/transaction/timers.js';
 import type { Endpoint, TransportName } from '../sip/transport/flow.js';
-import type { ListenerLimits, TlsMaterial } from '../sip/transport/stream-listener.js';
-import { Transports } from '../sip/transport/transports.js';
+import type { TlsMaterial } from '../sip/transport/tls-server-contexts.js';
+import type { NameResolver } from '../sip/transport/locator.js';
+import { Transports, type TransportLimits } from '../sip/transport/transports.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
 import { Broker } from './broker.js';
 import { formatAnswer, frameTime, type AppCommand } from './meta-line.js';
+
+export interface ApplicationLimits {
+  readonly maxApplications: number;
+  /** From the connection to the secret. */
+  readonly authenticateTimeoutMs: number;
+}
 
 export interface SipServerOptions {
   readonly bindAddress: string;
@@ -20,13 +28,19 @@ export interface SipServerOptions {
   readonly externalHost: string | null;
   readonly ports: { readonly tls: number | null; readonly tcp: number | null; readonly udp: number | null };
   readonly tls: TlsMaterial | null;
+  /** Whether requests get the header that names the owner of the peer's checked certificate. */
+  readonly passClientIdentity: boolean;
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
+  /** How names of peers are found. */
+  readonly resolver: NameResolver;
   readonly control: Endpoint & { readonly secret: string };
   readonly timers: TimerSettings;
-  readonly limits: ListenerLimits & StackLimits & AppLimits & { readonly maxApplications: number };
+  readonly limits: TransportLimits & StackLimits & AdmissionLimits & AppLimits & ApplicationLimits;
   readonly silenceTimeoutMs: number;
   /** How long the calls of a lost application wait for it to come back. */
   readonly graceMs: number;
+  /** Of this process. */
+  readonly residentMb: () => number;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -36,8 +50,10 @@ const VERSION = 'v0.9.10-trunkline-resume';
 
 /** The embedded SIP server: SIP on one side, the control protocol of drachtio-server on the other. */
 export class SipServer {
+  readonly #admission: Admission;
   readonly #stack: SipStack;
   readonly #transports: Transports;
+  readonly #userAgent: UserAgent;
   readonly #broker: Broker;
   readonly #control: Server;
   readonly #apps = new Set<AppConnection>();
@@ -47,9 +63,24 @@ export class SipServer {
   constructor(private readonly options: SipServerOptions) {
     const { clock, log, timers, limits } = options;
     this.#secretHash = sha256(options.control.secret);
-    this.#stack = new SipStack({ clock, timers, limits, log });
+    this.#admission = new Admission({
+      limits,
+      clock,
+      log,
+      dialogCount: () => this.#userAgent.dialogCount,
+      residentMb: options.residentMb,
+    });
+    this.#stack = new SipStack({
+      clock,
+      timers,
+      limits,
+      log,
+      passClientIdentity: options.passClientIdentity,
+      reopen: (target) => this.#transports.open(target),
+      admission: this.#admission,
+    });
     this.#transports = new Transports(options, this.#stack);
-    const userAgent = new UserAgent(
+    this.#userAgent = new UserAgent(
       this.#stack,
       {
         open: (target) => this.#transports.open(target),
@@ -57,7 +88,7 @@ export class SipServer {
       },
       sha256(`proxy|${options.control.secret}`).toString('hex'),
     );
-    this.#broker = new Broker(userAgent, {
+    this.#broker = new Broker(this.#userAgent, {
       log,
       timers: this.#stack.timers,
       time: () => frameTime(clock.wallMs()),
@@ -82,6 +113,11 @@ export class SipServer {
         resolve();
       });
     });
+  }
+
+  /** New connections see the new certificates. Throws, and changes nothing, when they cannot be used. */
+  setTls(material: TlsMaterial): void {
+    this.#transports.setTls(material);
   }
 
   async close(): Promise<void> {
@@ -110,17 +146,28 @@ export class SipServer {
     };
   }
 
+  /** What was not taken, since the start. */
+  get totals(): AdmissionTotals {
+    return this.#admission.totals;
+  }
+
   #onApplication(socket: Socket): void {
     if (this.#apps.size >= this.options.limits.maxApplications) {
       socket.destroy();
       return;
     }
+    const cancelWait = this.options.clock.setTimer(this.options.limits.authenticateTimeoutMs, () => {
+      if (app.isAuthenticated) return;
+      this.options.log.warn({ application: app.peer }, 'drachtio.application.not_authenticated');
+      app.close();
+    });
     const app = new AppConnection(
       socket,
       this.options.limits,
       {
         onCommand: (connection, command) => this.#onCommand(connection, command),
         onGone: (connection) => {
+          cancelWait();
           this.#apps.delete(connection);
           this.#broker.onAppGone(connection);
           this.options.log.info({ application: connection.peer }, 'drachtio.application.gone');

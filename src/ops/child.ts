@@ -34,6 +34,7 @@ export class SupervisedChild {
   readonly #logFile: string;
   #process: ChildProcess | undefined;
   #isStopping = false;
+  #isReady = false;
   #backoffMs = FIRST_BACKOFF_MS;
   #cancelRestart: CancelTimer | undefined;
 
@@ -56,12 +57,18 @@ export class SupervisedChild {
     const child = this.#spawn();
     try {
       const facts = await this.#whenReady(child);
+      this.#isReady = true;
       this.#watch(child);
       return facts;
     } catch (error) {
       child.kill('SIGKILL');
       throw new Error(`${this.spec.name} did not start: ${(error as Error).message}\n${this.#logTail()}`, { cause: error });
     }
+  }
+
+  /** SIGHUP. Before the child is ready it would end it; and what a starting child reads is new anyway. */
+  reload(): void {
+    if (this.#isReady) this.#process?.kill('SIGHUP');
   }
 
   /** SIGTERM, then SIGKILL when the time is over. */
@@ -134,6 +141,7 @@ export class SupervisedChild {
   #watch(child: ChildProcess): void {
     const upSinceMs = this.clock.nowMs();
     child.once('exit', (code, signal) => {
+      this.#isReady = false;
       if (this.#isStopping) return;
       if (this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = FIRST_BACKOFF_MS;
       this.log.error(

@@ -62,6 +62,11 @@ export class Supervisor {
     return this.#isStopping ? null : facts;
   }
 
+  /** The SIP server reads its certificates again. */
+  reload(): void {
+    for (const child of this.#children) if (child.spec.name === 'sip-server') child.reload();
+  }
+
   /** The gateway first (it drains), then what it stands on. */
   async stop(): Promise<void> {
     this.#isStopping = true;

@@ -2,10 +2,12 @@ import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timer-queue.js';
+import type { Admission } from './admission.js';
 import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
 import {
   getHeader,
   getHeaders,
+  hasHeader,
   header,
   splitList,
   type Header,
@@ -20,8 +22,9 @@ import { parseVia, stampVia, type Via } from './message/via.js';
 import { newTag } from './tags.js';
 import { ClientTransaction, ServerTransaction, type ClientTransactionOwner, type TransactionHost } from './transaction-runner.js';
 import { clientTransactionKey, serverTransactionKey } from './transaction/matching.js';
+import { defaultPort } from './service-location.js';
 import type { TimerSettings } from './transaction/timers.js';
-import type { Flow, FlowListener } from './transport/flow.js';
+import type { Flow, FlowListener, Target } from './transport/flow.js';
 
 export interface StackLimits extends MessageLimits {
   /** Server and client transactions together; beyond it new requests get 503. */
@@ -43,7 +46,19 @@ export interface StackOptions {
   readonly timers: TimerSettings;
   readonly limits: StackLimits;
   readonly log: Log;
+  /** Whether requests get the header that names the owner of the peer's checked certificate. */
+  readonly passClientIdentity?: boolean;
+  /** Opens a connection for responses whose own is closed; none: the transaction fails. */
+  readonly reopen?: (target: Target) => Flow | undefined;
+  /** None: everything is taken. */
+  readonly admission?: Admission;
 }
+
+/** What is in a dialog, and CANCEL, may go this far above the limit of transactions. */
+const ROOM_IN_DIALOGS = 1.1;
+
+/** Only ever ours: taken out of what peers send, whether or not we add it. */
+const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
 
 /** Sockets → messages → transactions → the user, and back. Decides nothing that a transaction or the user decides. */
 export class SipStack implements FlowListener, TransactionHost {
@@ -51,6 +66,9 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly timers: TimerQueue;
   readonly #limits: StackLimits;
   readonly #log: Log;
+  readonly #passClientIdentity: boolean;
+  readonly #admission: Admission | undefined;
+  readonly #reopen: StackOptions['reopen'];
   readonly #server = new Map<string, ServerTransaction>();
   readonly #client = new Map<string, ClientTransaction>();
   readonly #byFlow = new Map<Flow, Set<ClientTransaction | ServerTransaction>>();
@@ -61,6 +79,9 @@ export class SipStack implements FlowListener, TransactionHost {
     this.timers = new TimerQueue(options.clock);
     this.#limits = options.limits;
     this.#log = options.log;
+    this.#passClientIdentity = options.passClientIdentity ?? false;
+    this.#admission = options.admission;
+    this.#reopen = options.reopen;
   }
 
   /** Must be called once before the first message. */
@@ -81,7 +102,11 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   onMessage(flow: Flow, text: string): void {
+    if (this.#admission?.isFlood(flow.remote.address) === true) return;
     const parsed = parseMessage(text, this.#limits);
+    const read = parsed.ok ? parsed.value : parsed.error.partial;
+    // Silence on UDP; on a stream the connection goes too.
+    if (read !== null && this.#admission?.isScanner(read) === true) return flow.reliable ? flow.close() : undefined;
     if (!parsed.ok) return this.#refuseUnparsed(flow, parsed.error);
     const sized = flow.reliable ? parsed : cutDatagram(parsed.value);
     if (!sized.ok) return this.#refuseUnparsed(flow, sized.error);
@@ -94,7 +119,7 @@ export class SipStack implements FlowListener, TransactionHost {
     }
     const request = stampTopVia(message, flow, core.ok ? core.value.topVia : undefined);
     if (!core.ok) return this.#answerStateless(flow, request, 400, core.error);
-    this.#onRequest(flow, request, core.value);
+    this.#onRequest(flow, withIdentity(request, this.#passClientIdentity ? (flow.tlsIdentity ?? '') : ''), core.value);
   }
 
   onSpoiled(flow: Flow, problem: { readonly status: number; readonly reason: string; readonly head: string | null }): void {
@@ -109,7 +134,24 @@ export class SipStack implements FlowListener, TransactionHost {
     const transactions = this.#byFlow.get(flow);
     this.#byFlow.delete(flow);
     if (transactions === undefined) return;
-    for (const transaction of [...transactions]) transaction.onFlowClosed();
+    for (const transaction of [...transactions]) if (!this.#reroute(transaction)) transaction.onFlowClosed();
+  }
+
+  /**
+   * RFC 3261 §18.2.2: when the connection of a request is closed, its response goes over a new one, to the address that it came from and the
+   * port of sent-by. It is opened at once and not when the response is there, so that a caller who is gone is noticed at once.
+   */
+  #reroute(transaction: ClientTransaction | ServerTransaction): boolean {
+    if (!(transaction instanceof ServerTransaction) || transaction.isRerouted || !transaction.isUnanswered) return false;
+    const { flow, core } = transaction;
+    if (!flow.reliable) return false;
+    const { host, port } = core.topVia;
+    const address = flow.remote.address;
+    const next = this.#reopen?.({ transport: flow.transport, host, port: port ?? defaultPort(flow.transport), address });
+    if (next?.isOpen !== true) return false;
+    transaction.reroute(next);
+    this.#track(next, transaction);
+    return true;
   }
 
   /** Starts a client transaction. `branch` is that of the request's top Via. */
@@ -140,14 +182,24 @@ export class SipStack implements FlowListener, TransactionHost {
     const key = serverTransactionKey(core, request.method, request.uri);
     const known = this.#server.get(key);
     if (known !== undefined) return known.retransmitted();
-    if (this.transactionCount >= this.#limits.maxTransactions) {
-      return this.#answerStateless(flow, request, 503, 'Service Unavailable', [header('Retry-After', '5')]);
+    const retryAfter = this.#overload(flow, request, core);
+    if (retryAfter !== null) {
+      return this.#answerStateless(flow, request, 503, 'Service Unavailable', [header('Retry-After', String(retryAfter))]);
     }
     const transaction = new ServerTransaction(this, key, request, core, flow, newTag());
     this.#server.set(key, transaction);
     this.#track(flow, transaction);
     if (request.method === 'CANCEL') return this.#onCancel(transaction);
     this.#user?.onRequest(transaction);
+  }
+
+  /** Seconds after which a request that cannot be served may be tried again; `null`: it is served. Calls that are there go before new ones. */
+  #overload(flow: Flow, request: SipRequest, core: CoreHeaders): number | null {
+    const isNew = core.toTag === undefined && request.method !== 'CANCEL';
+    if (this.transactionCount >= this.#limits.maxTransactions * (isNew ? 1 : ROOM_IN_DIALOGS)) return 5;
+    if (!isNew || this.#admission === undefined) return null;
+    if (this.#admission.isOverRate(flow.remote.address)) return 1;
+    return request.method === 'INVITE' && this.#admission.isFull() ? 5 : null;
   }
 
   #onAck(flow: Flow, request: SipRequest, core: CoreHeaders): void {
@@ -209,6 +261,14 @@ function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
   if (!/^\d{1,9}$/.test(stated) || length > message.body.length)
     return err({ status: 400, reason: 'Bad Content-Length', partial: message });
   return ok(length === message.body.length ? message : { ...message, body: message.body.slice(0, length) });
+}
+
+/** What the peer itself says of its identity is no proof: it goes, and ours comes when there is one. */
+function withIdentity(request: SipRequest, identity: string): SipRequest {
+  const own = header(IDENTITY_HEADER, identity);
+  if (identity === '' && !hasHeader(request, own.id)) return request;
+  const others = request.headers.filter(({ id }) => id !== own.id);
+  return { ...request, headers: identity === '' ? others : [...others, own] };
 }
 
 /** `known`: the top Via, where it was read already. One that cannot be read stays as it is. */

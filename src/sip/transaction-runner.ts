@@ -52,10 +52,14 @@ abstract class Runner<State extends { readonly name: string }, Event, User> {
   protected constructor(
     protected readonly host: TransactionHost,
     readonly key: string,
-    readonly flow: Flow,
+    protected currentFlow: Flow,
     start: State,
   ) {
     this.state = start;
+  }
+
+  get flow(): Flow {
+    return this.currentFlow;
   }
 
   get stateName(): State['name'] {
@@ -124,6 +128,8 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
   readonly isInvite: boolean;
   /** `null`: the stack itself answers it. */
   owner: ServerTransactionOwner | null = null;
+  /** Its own connection closed, and another was opened for the response. */
+  isRerouted = false;
 
   constructor(
     host: TransactionHost,
@@ -168,6 +174,11 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
 
   onFlowClosed(): void {
     this.dispatch({ type: 'transport-error' });
+  }
+
+  reroute(flow: Flow): void {
+    this.isRerouted = true;
+    this.currentFlow = flow;
   }
 
   protected override step(state: ServerState, event: ServerEvent, context: TransactionContext): Step<ServerState, AnyTimer, ServerUser> {

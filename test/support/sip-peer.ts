@@ -1,4 +1,5 @@
-import { connect, type TLSSocket } from 'node:tls';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect, type ConnectionOptions } from 'node:tls';
 
 /** One message as it came: enough of SIP for a hand-made test peer, and nothing of the product's own parser. */
 export interface WireMessage {
@@ -25,28 +26,41 @@ function readWire(text: string): WireMessage {
   };
 }
 
-/** A hand-made SIP peer over TLS: sends text, waits for messages. */
+/** A hand-made SIP peer over TLS or TCP: sends text, waits for messages. */
 export class SipPeer {
-  readonly #socket: TLSSocket;
+  readonly #socket: Socket;
   readonly received: WireMessage[] = [];
   readonly #waiters: { matches: (message: WireMessage) => boolean; resolve: (message: WireMessage) => void; timer: NodeJS.Timeout }[] = [];
   #pending = '';
   #taken = new Set<WireMessage>();
   closed = false;
 
-  private constructor(socket: TLSSocket) {
+  private constructor(socket: Socket) {
     this.#socket = socket;
     socket.on('data', (chunk: Buffer) => this.#onData(chunk.toString('latin1')));
     socket.on('close', () => (this.closed = true));
     socket.on('error', () => undefined);
   }
 
-  static connect(port: number, ca: string): Promise<SipPeer> {
+  static connect(port: number, ca: string, options: ConnectionOptions = {}): Promise<SipPeer> {
     return new Promise((resolve, reject) => {
-      const socket = connect({ host: '127.0.0.1', port, ca, servername: 'localhost' });
+      const socket = connect({ host: '127.0.0.1', port, ca, servername: 'localhost', ...options });
       socket.once('secureConnect', () => resolve(new SipPeer(socket)));
       socket.once('error', reject);
     });
+  }
+
+  static connectTcp(port: number, host = '127.0.0.1'): Promise<SipPeer> {
+    return new Promise((resolve, reject) => {
+      const socket = connectTcp({ host, port });
+      socket.once('connect', () => resolve(new SipPeer(socket)));
+      socket.once('error', reject);
+    });
+  }
+
+  /** One that came to a listener of the test's. */
+  static accepted(socket: Socket): SipPeer {
+    return new SipPeer(socket);
   }
 
   get localPort(): number {

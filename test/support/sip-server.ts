@@ -1,10 +1,11 @@
 import { SipServer, type SipServerOptions } from '../../src/drachtio/server.js';
 import { silentLog } from '../../src/lib/log.js';
+import { DnsNames } from '../../src/sip/transport/dns-names.js';
 import { systemClock } from '../../src/ops/system-clock.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
 import { testCertificates } from './certificates.js';
 
-const SERVER_LIMITS: SipServerOptions['limits'] = {
+export const SERVER_LIMITS: SipServerOptions['limits'] = {
   maxHeaders: 200,
   maxHeaderBytes: 16_384,
   maxHeadBytes: 65_536,
@@ -16,8 +17,16 @@ const SERVER_LIMITS: SipServerOptions['limits'] = {
   idleTimeoutMs: 600_000,
   messageTimeoutMs: 5_000,
   maxUnsentBytes: 1 << 20,
+  connectTimeoutMs: 2_000,
+  dnsMaxTtlMs: 60_000,
   maxFrameBytes: 262_144,
   maxApplications: 64,
+  authenticateTimeoutMs: 5_000,
+  maxRequestsPerSecondPerSource: 10_000,
+  dropAboveFactor: 5,
+  scannerUserAgents: ['friendly-scanner', 'sipvicious'],
+  maxDialogs: 10_000,
+  maxMemoryMb: 100_000,
 };
 
 /** The embedded SIP server on free ports, with TLS, TCP and UDP on. */
@@ -27,13 +36,16 @@ export async function startSipServer(overrides: Partial<SipServerOptions> = {}):
     bindAddress: '127.0.0.1',
     externalHost: null,
     ports: { tls: 0, tcp: 0, udp: 0 },
-    tls: { cert, key, minVersion: 'TLSv1.2' },
+    tls: { certificates: [{ cert, key }], minVersion: 'TLSv1.2', ciphers: null, clients: null },
+    passClientIdentity: false,
     outgoingTls: { ca, verify: true },
     control: { address: '127.0.0.1', port: 0, secret: 'test-secret' },
     timers: DEFAULT_TIMERS,
     limits: SERVER_LIMITS,
+    resolver: new DnsNames(),
     silenceTimeoutMs: 20_000,
     graceMs: 10_000,
+    residentMb: () => 100,
     clock: systemClock,
     log: silentLog,
     ...overrides,

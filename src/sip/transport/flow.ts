@@ -24,6 +24,8 @@ export interface Flow {
   /** The listening address the flow came in on, or the address it was opened from. */
   readonly local: Endpoint;
   readonly isOpen: boolean;
+  /** Whom the peer's certificate names, when it has shown one and it was checked; '' or none: nobody. */
+  readonly tlsIdentity?: string;
   /** Queues a message (a byte string); everything of one turn of the event loop goes out in one write. */
   send(text: string): void;
   close(): void;
@@ -40,6 +42,10 @@ export interface FlowListener {
 /** Where a request goes when there is no flow yet. */
 export interface Target {
   readonly transport: TransportName;
+  /** A name or an address. A TLS certificate is checked against it. */
   readonly host: string;
-  readonly port: number;
+  /** `null`: none was named, so that SRV records may say (RFC 3263 §4.2). */
+  readonly port: number | null;
+  /** Where the host is, when that is known already. */
+  readonly address?: string;
 }

@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { StreamFramer, type StreamLimits } from '../message/stream-framer.js';
 import type { Endpoint, Flow, FlowListener } from './flow.js';
+import { identityOf } from './tls-identity.js';
 
 export interface StreamFlowLimits extends StreamLimits {
   /** From the first byte of a message to its last. */
@@ -22,6 +24,7 @@ export class StreamFlow implements Flow {
   #outbox: string[] = [];
   #cancelMessageTimer: CancelTimer | undefined;
   #isOpen = true;
+  #tlsIdentity: string | undefined;
 
   constructor(
     socket: Socket,
@@ -49,6 +52,12 @@ export class StreamFlow implements Flow {
 
   get isOpen(): boolean {
     return this.#isOpen;
+  }
+
+  get tlsIdentity(): string {
+    const socket = this.#socket;
+    this.#tlsIdentity ??= socket instanceof TLSSocket && socket.authorized ? identityOf(socket.getPeerCertificate()) : '';
+    return this.#tlsIdentity;
   }
 
   send(text: string): void {

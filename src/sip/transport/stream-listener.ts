@@ -1,9 +1,10 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { createServer as createTlsServer, Server as TlsServer, type SecureContext, type TLSSocket } from 'node:tls';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import type { Endpoint, FlowListener } from './flow.js';
 import { StreamFlow, type StreamFlowLimits } from './stream-flow.js';
+import { TlsServerContexts, type TlsMaterial } from './tls-server-contexts.js';
 
 export interface ListenerLimits extends StreamFlowLimits {
   readonly maxConnections: number;
@@ -13,13 +14,6 @@ export interface ListenerLimits extends StreamFlowLimits {
   readonly idleTimeoutMs: number;
 }
 
-export interface TlsMaterial {
-  /** PEM, the whole chain. */
-  readonly cert: string;
-  readonly key: string;
-  readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
-}
-
 /** Accepts TCP or TLS connections and makes flows of them. */
 export class StreamListener {
   readonly #server: Server;
@@ -27,6 +21,7 @@ export class StreamListener {
   readonly #perSource = new Map<string, number>();
   readonly #raw = new Set<Socket>();
   #local: Endpoint;
+  #contexts: TlsServerContexts | undefined;
 
   constructor(
     readonly transport: 'TLS' | 'TCP',
@@ -38,17 +33,7 @@ export class StreamListener {
     private readonly log: Log,
   ) {
     this.#local = bind;
-    this.#server =
-      material === null
-        ? createTcpServer((socket) => this.#adopt(socket))
-        : createTlsServer({
-            cert: material.cert,
-            key: material.key,
-            minVersion: material.minVersion,
-            maxVersion: 'TLSv1.3',
-            handshakeTimeout: limits.handshakeTimeoutMs,
-            honorCipherOrder: true,
-          });
+    this.#server = material === null ? createTcpServer((socket) => this.#adopt(socket)) : this.#createTls(material);
     this.#server.on('secureConnection', (socket: TLSSocket) => this.#adopt(socket));
     this.#server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
       this.log.info({ peer: socket.remoteAddress ?? '', error: error.message }, 'sip.tls.handshake_failed');
@@ -65,6 +50,14 @@ export class StreamListener {
 
   get connectionCount(): number {
     return this.#flows.size;
+  }
+
+  /** New handshakes see the new material; connections stay as they are. Throws, and changes nothing, when it cannot be used. */
+  setTls(material: TlsMaterial): void {
+    if (!(this.#server instanceof TlsServer)) return;
+    const contexts = new TlsServerContexts(material);
+    this.#server.setSecureContext(contexts.options);
+    this.#contexts = contexts;
   }
 
   /** Rejects with the system's error (EADDRINUSE, EACCES, …). */
@@ -86,6 +79,17 @@ export class StreamListener {
       this.#server.close(() => resolve());
       for (const flow of this.#flows) flow.close();
       for (const socket of this.#raw) socket.destroy();
+    });
+  }
+
+  #createTls(material: TlsMaterial): TlsServer {
+    this.#contexts = new TlsServerContexts(material);
+    return createTlsServer({
+      ...this.#contexts.options,
+      handshakeTimeout: this.limits.handshakeTimeoutMs,
+      requestCert: material.clients !== null,
+      rejectUnauthorized: material.clients?.mode === 'require',
+      SNICallback: (serverName, done: (error: null, context?: SecureContext) => void) => done(null, this.#contexts?.choose(serverName)),
     });
   }
 

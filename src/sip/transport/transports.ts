@@ -1,11 +1,21 @@
 import { connect as connectTcp, isIP } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { checkServerIdentity, connect as connectTls } from 'node:tls';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
+import { defaultPort } from '../service-location.js';
 import type { Endpoint, Flow, FlowListener, Target, TransportName } from './flow.js';
-import { StreamFlow } from './stream-flow.js';
-import { StreamListener, type ListenerLimits, type TlsMaterial } from './stream-listener.js';
+import { LocatedUdpFlow } from './located-udp-flow.js';
+import { Locator, type NameResolver } from './locator.js';
+import { OutgoingFlow, type Dialing, type OutgoingLimits } from './outgoing-flow.js';
+import { StreamListener, type ListenerLimits } from './stream-listener.js';
+import { namesSipDomain } from './tls-identity.js';
+import type { TlsMaterial } from './tls-server-contexts.js';
 import { UdpListener } from './udp-listener.js';
+
+export interface TransportLimits extends ListenerLimits, OutgoingLimits {
+  /** An answer of the DNS is kept no longer, whatever it says. */
+  readonly dnsMaxTtlMs: number;
+}
 
 export interface TransportOptions {
   readonly bindAddress: string;
@@ -14,7 +24,8 @@ export interface TransportOptions {
   readonly tls: TlsMaterial | null;
   /** What connections of ours trust and whether the peer's certificate must check out. */
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
-  readonly limits: ListenerLimits;
+  readonly limits: TransportLimits;
+  readonly resolver: NameResolver;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -27,12 +38,20 @@ export interface BoundTransport {
 /** Every socket that carries SIP: the listeners, and the connections that we open ourselves. */
 export class Transports {
   readonly #listeners: (StreamListener | UdpListener)[] = [];
-  readonly #opened = new Set<StreamFlow>();
+  readonly #locator: Locator;
+  // By target: transport, host, port and, where it was given, address.
+  readonly #opened = new Map<string, OutgoingFlow>();
 
   constructor(
     private readonly options: TransportOptions,
     private readonly listener: FlowListener,
   ) {
+    this.#locator = new Locator({
+      resolver: options.resolver,
+      clock: options.clock,
+      random: Math.random,
+      maxTtlMs: options.limits.dnsMaxTtlMs,
+    });
     const { bindAddress, ports, tls, limits, clock, log } = options;
     if (ports.tls !== null && tls !== null) {
       this.#listeners.push(new StreamListener('TLS', { address: bindAddress, port: ports.tls }, tls, listener, limits, clock, log));
@@ -52,6 +71,11 @@ export class Transports {
     for (const listener of this.#listeners) await listener.listen();
   }
 
+  /** Takes other certificates into use for new connections. Throws, and changes nothing, when they cannot be used. */
+  setTls(material: TlsMaterial): void {
+    for (const listener of this.#listeners) if (listener instanceof StreamListener) listener.setTls(material);
+  }
+
   /** The listeners in the order TLS, TCP, UDP. */
   get bound(): BoundTransport[] {
     return this.#listeners.map(({ transport, local }) => ({ transport, local }));
@@ -63,39 +87,72 @@ export class Transports {
     return count;
   }
 
-  /** A flow to the target; it may still fail to connect, and then closes. `undefined`: this transport is not enabled. */
+  /**
+   * A flow to the target: the connection that goes there already (RFC 5923), else one that is being located and opened, which may fail and
+   * then closes. `undefined`: this transport is not enabled, or too many connections are open.
+   */
   open(target: Target): Flow | undefined {
-    if (target.transport === 'UDP') {
-      const udp = this.#listeners.find((candidate) => candidate instanceof UdpListener);
-      return udp?.flowTo({ address: target.host, port: target.port });
-    }
-    const remote: Endpoint = { address: target.host, port: target.port };
-    const socket = target.transport === 'TCP' ? connectTcp({ host: target.host, port: target.port }) : this.#connectTls(target);
-    const local = this.#listeners.find(({ transport }) => transport === target.transport)?.local ?? {
+    const { transport } = target;
+    if (transport === 'UDP') return this.#openUdp(target);
+    const key = [transport, target.host, target.port ?? '', target.address ?? ''].join('|');
+    const known = this.#opened.get(key);
+    if (known?.isOpen === true) return known;
+    const local = this.#listeners.find((listener) => listener.transport === transport)?.local ?? {
       address: this.options.bindAddress,
       port: 0,
     };
-    const flow = new StreamFlow(socket, target.transport, local, remote, this.listener, this.options.limits, this.options.clock);
-    this.#opened.add(flow);
-    socket.once('close', () => this.#opened.delete(flow));
+    const { limits, clock, log } = this.options;
+    if (this.#opened.size >= limits.maxConnections) {
+      log.warn({ host: target.host, limit: limits.maxConnections }, 'sip.connection.not_opened');
+      return undefined;
+    }
+    const flow: OutgoingFlow = new OutgoingFlow({ ...target, transport }, local, {
+      locate: (wanted) => this.#locator.locate(wanted),
+      connect: (endpoint) => this.#connect(endpoint, target),
+      listener: {
+        onMessage: (from, text) => this.listener.onMessage(from, text),
+        onSpoiled: (from, problem) => this.listener.onSpoiled(from, problem),
+        onClose: (closed) => {
+          if (this.#opened.get(key) === flow) this.#opened.delete(key);
+          this.listener.onClose(closed);
+        },
+      },
+      limits,
+      clock,
+      log,
+    });
+    this.#opened.set(key, flow);
     return flow;
   }
 
   async close(): Promise<void> {
-    for (const flow of this.#opened) flow.close();
+    for (const flow of [...this.#opened.values()]) flow.close();
     await Promise.all(this.#listeners.map((listener) => listener.close()));
   }
 
-  #connectTls(target: Target): ReturnType<typeof connectTls> {
+  #openUdp(target: Target): Flow | undefined {
+    const udp = this.#listeners.find((candidate) => candidate instanceof UdpListener);
+    if (udp === undefined || isIP(target.host) !== 0) {
+      return udp?.flowTo({ address: target.host, port: target.port ?? defaultPort('UDP') });
+    }
+    return new LocatedUdpFlow(target, udp, (wanted) => this.#locator.locate(wanted), this.listener, this.options.log);
+  }
+
+  #connect({ address, port }: Endpoint, target: Target): ReturnType<Dialing['connect']> {
+    if (target.transport !== 'TLS') return { socket: connectTcp({ host: address, port }), ready: 'connect' };
     const { ca, verify } = this.options.outgoingTls;
-    return connectTls({
-      host: target.host,
-      port: target.port,
+    const socket = connectTls({
+      host: address,
+      port,
       minVersion: 'TLSv1.2',
       rejectUnauthorized: verify,
       ...(ca === null ? {} : { ca }),
       // RFC 6066 §3: a name, never an address.
       ...(isIP(target.host) === 0 ? { servername: target.host } : {}),
+      // RFC 5922 §4: the domain of the URI, whatever server SRV named. Wildcards are taken, against §7.2: carriers use them.
+      checkServerIdentity: (_host, certificate) =>
+        namesSipDomain(certificate, target.host) ? undefined : checkServerIdentity(target.host, certificate),
     });
+    return { socket, ready: 'secureConnect' };
   }
 }

@@ -1,0 +1,119 @@
+import type { Clock } from '../lib/clock.js';
+import type { Log } from '../lib/log.js';
+import { getHeader, type SipMessage } from './message/message.js';
+import { parseNameAddr } from './message/name-addr.js';
+import { SourceRates } from './source-rates.js';
+
+export interface AdmissionLimits {
+  /** New requests of one address; more get 503. */
+  readonly maxRequestsPerSecondPerSource: number;
+  /** So many times that rate, counting every message: dropped unread. */
+  readonly dropAboveFactor: number;
+  /** Parts of a User-Agent. */
+  readonly scannerUserAgents: readonly string[];
+  readonly maxDialogs: number;
+  readonly maxMemoryMb: number;
+}
+
+export interface AdmissionOptions {
+  readonly limits: AdmissionLimits;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly dialogCount: () => number;
+  /** Of this process. */
+  readonly residentMb: () => number;
+}
+
+/** Since the start. */
+export interface AdmissionTotals {
+  readonly scanners: number;
+  readonly droppedByRate: number;
+  readonly refusedByRate: number;
+  readonly refusedByDialogs: number;
+  readonly refusedByMemory: number;
+}
+
+const MEMORY_SAMPLE_MS = 1_000;
+
+/**
+ * What is not taken, so that the rest can be served. A source that sends too much loses new work first: requests outside of dialogs get
+ * 503 while ACK, BYE, CANCEL, everything else in a dialog, and responses go on; only far above the rate is everything dropped.
+ */
+export class Admission {
+  readonly #newRequests: SourceRates;
+  readonly #messages: SourceRates;
+  readonly #scanners: readonly string[];
+  #totals: Record<keyof AdmissionTotals, number> = {
+    scanners: 0,
+    droppedByRate: 0,
+    refusedByRate: 0,
+    refusedByDialogs: 0,
+    refusedByMemory: 0,
+  };
+  #sampledMs = -Infinity;
+  #isShortOfMemory = false;
+
+  constructor(private readonly options: AdmissionOptions) {
+    const { limits, clock } = options;
+    this.#newRequests = new SourceRates(limits.maxRequestsPerSecondPerSource, clock);
+    this.#messages = new SourceRates(limits.maxRequestsPerSecondPerSource * limits.dropAboveFactor, clock);
+    this.#scanners = limits.scannerUserAgents.map((part) => part.toLowerCase());
+  }
+
+  get totals(): AdmissionTotals {
+    return this.#totals;
+  }
+
+  /** Of every message, before it is read. */
+  isFlood(source: string): boolean {
+    return !this.#messages.take(source) && this.#counted('droppedByRate');
+  }
+
+  /**
+   * Tools that look for servers to abuse: an answer tells them that they have found one. They are known by the User-Agent, or by that name
+   * as the display name of From, which is what SIPVicious writes when its User-Agent was changed.
+   */
+  isScanner(message: SipMessage): boolean {
+    if (message.kind !== 'request' || this.#scanners.length === 0) return false;
+    const userAgent = (getHeader(message, 'user-agent') ?? '').toLowerCase();
+    const caller = displayName(getHeader(message, 'from') ?? '');
+    const isOne = this.#scanners.some((part) => userAgent.includes(part) || caller === part);
+    return isOne && this.#counted('scanners');
+  }
+
+  /** Of a request outside of dialogs that is not a repetition. */
+  isOverRate(source: string): boolean {
+    return !this.#newRequests.take(source) && this.#counted('refusedByRate');
+  }
+
+  /** Whether there is room for another call. */
+  isFull(): boolean {
+    if (this.options.dialogCount() >= this.options.limits.maxDialogs) return this.#counted('refusedByDialogs');
+    return this.#lacksMemory() && this.#counted('refusedByMemory');
+  }
+
+  #counted(what: keyof AdmissionTotals): true {
+    this.#totals[what] += 1;
+    return true;
+  }
+
+  /** Looked at once a second at most, and told once for each crossing. */
+  #lacksMemory(): boolean {
+    const { clock, log, residentMb, limits } = this.options;
+    if (clock.nowMs() - this.#sampledMs < MEMORY_SAMPLE_MS) return this.#isShortOfMemory;
+    this.#sampledMs = clock.nowMs();
+    const resident = Math.round(residentMb());
+    const isShort = resident > limits.maxMemoryMb;
+    if (isShort !== this.#isShortOfMemory) {
+      const fields = { residentMb: resident, limitMb: limits.maxMemoryMb };
+      if (isShort) log.error(fields, 'sip.memory.high');
+      else log.info(fields, 'sip.memory.normal');
+    }
+    this.#isShortOfMemory = isShort;
+    return isShort;
+  }
+}
+
+function displayName(from: string): string {
+  return (parseNameAddr(from)?.displayName ?? '').replace(/^"|"$/g, '').trim().toLowerCase();
+}

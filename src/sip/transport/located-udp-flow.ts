@@ -1,0 +1,69 @@
+import { isIP } from 'node:net';
+import { errorText } from '../../lib/error-text.js';
+import type { Log } from '../../lib/log.js';
+import { defaultPort } from '../service-location.js';
+import type { Endpoint, Flow, FlowListener, Target } from './flow.js';
+import type { UdpListener } from './udp-listener.js';
+
+/** Retransmissions go on while the name is looked up: more are not kept. */
+const MAX_WAITING = 16;
+
+/** A UDP peer that was given by name: what is sent before its address is known waits. */
+export class LocatedUdpFlow implements Flow {
+  readonly transport = 'UDP' as const;
+  readonly reliable = false;
+  #remote: Endpoint;
+  #isLocated = false;
+  #isOpen = true;
+  readonly #waiting: string[] = [];
+
+  constructor(
+    target: Target,
+    private readonly owner: UdpListener,
+    locate: (target: Target) => Promise<readonly Endpoint[]>,
+    private readonly listener: FlowListener,
+    log: Log,
+  ) {
+    this.#remote = { address: target.host, port: target.port ?? defaultPort('UDP') };
+    const family = isIP(owner.local.address);
+    locate(target)
+      .then((endpoints) => {
+        const endpoint = endpoints.find(({ address }) => isIP(address) === family);
+        if (endpoint === undefined) throw new Error(`${target.host} has no IPv${family} address`);
+        this.#located(endpoint);
+      })
+      .catch((error: unknown) => {
+        log.warn({ host: target.host, transport: 'UDP', error: errorText(error) }, 'sip.locate.failed');
+        this.close();
+      });
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen && this.owner.isOpen;
+  }
+
+  get remote(): Endpoint {
+    return this.#remote;
+  }
+
+  get local(): Endpoint {
+    return this.owner.local;
+  }
+
+  send(text: string): void {
+    if (this.#isLocated) this.owner.send(this.#remote, text);
+    else if (this.#isOpen && this.#waiting.length < MAX_WAITING) this.#waiting.push(text);
+  }
+
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.listener.onClose(this);
+  }
+
+  #located(endpoint: Endpoint): void {
+    this.#remote = endpoint;
+    this.#isLocated = true;
+    for (const text of this.#waiting.splice(0)) this.owner.send(endpoint, text);
+  }
+}

@@ -1,0 +1,132 @@
+import type { Socket } from 'node:net';
+import type { CancelTimer, Clock } from '../../lib/clock.js';
+import { errorText } from '../../lib/error-text.js';
+import type { Log } from '../../lib/log.js';
+import { defaultPort } from '../service-location.js';
+import type { Endpoint, Flow, FlowListener, Target } from './flow.js';
+import { StreamFlow, type StreamFlowLimits } from './stream-flow.js';
+
+export interface OutgoingLimits extends StreamFlowLimits {
+  /** To one address, TLS handshake included. */
+  readonly connectTimeoutMs: number;
+  /** No bytes either way for so long: closed. */
+  readonly idleTimeoutMs: number;
+}
+
+export interface Dialing {
+  locate(target: Target): Promise<readonly Endpoint[]>;
+  /** A socket that is connecting; `ready` is the event after which it can be written to. */
+  connect(endpoint: Endpoint): { readonly socket: Socket; readonly ready: 'connect' | 'secureConnect' };
+  readonly listener: FlowListener;
+  readonly limits: OutgoingLimits;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * A connection that we open. What is sent before it is there waits; addresses are tried one after the other (RFC 3263 §4.3), and when
+ * none can be connected to the flow closes, which the transactions on it hear as a transport error.
+ */
+export class OutgoingFlow implements Flow {
+  readonly reliable = true;
+  readonly transport: 'TLS' | 'TCP';
+  #remote: Endpoint;
+  #isOpen = true;
+  #waiting: string[] = [];
+  #waitingBytes = 0;
+  #connecting: Socket | undefined;
+  #stream: StreamFlow | undefined;
+
+  constructor(
+    private readonly target: Target & { readonly transport: 'TLS' | 'TCP' },
+    readonly local: Endpoint,
+    private readonly dialing: Dialing,
+  ) {
+    this.transport = target.transport;
+    this.#remote = { address: target.address ?? target.host, port: target.port ?? defaultPort(target.transport) };
+    dialing.locate(target).then(
+      (endpoints) => this.#tryEach(endpoints, 0),
+      (error: unknown) => {
+        this.dialing.log.warn({ host: target.host, transport: target.transport, error: errorText(error) }, 'sip.locate.failed');
+        this.close();
+      },
+    );
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** The target's host and port until it is connected, then the address that answered. */
+  get remote(): Endpoint {
+    return this.#remote;
+  }
+
+  get tlsIdentity(): string {
+    return this.#stream?.tlsIdentity ?? '';
+  }
+
+  send(text: string): void {
+    if (!this.#isOpen) return;
+    if (this.#stream !== undefined) return this.#stream.send(text);
+    this.#waiting.push(text);
+    this.#waitingBytes += text.length;
+    if (this.#waitingBytes > this.dialing.limits.maxUnsentBytes) this.close();
+  }
+
+  close(): void {
+    if (!this.#isOpen) return;
+    // A stream tells of its end, and that is then ours.
+    if (this.#stream !== undefined) return this.#stream.close();
+    this.#connecting?.destroy();
+    this.#ended();
+  }
+
+  #tryEach(endpoints: readonly Endpoint[], index: number): void {
+    if (!this.#isOpen) return;
+    const endpoint = endpoints[index];
+    if (endpoint === undefined) return this.close();
+    const { clock, limits, log } = this.dialing;
+    const { socket, ready } = this.dialing.connect(endpoint);
+    this.#connecting = socket;
+    const cancelTimer: CancelTimer = clock.setTimer(limits.connectTimeoutMs, () =>
+      socket.destroy(new Error(`not connected within ${limits.connectTimeoutMs} ms`)),
+    );
+    let problem = 'the peer closed the connection';
+    const onError = (error: Error): void => void (problem = error.message);
+    const onClose = (): void => {
+      cancelTimer();
+      log.warn({ host: this.target.host, ...endpoint, transport: this.transport, error: problem }, 'sip.connect.failed');
+      this.#tryEach(endpoints, index + 1);
+    };
+    socket.on('error', onError);
+    socket.once('close', onClose);
+    socket.once(ready, () => {
+      cancelTimer();
+      socket.off('error', onError);
+      socket.off('close', onClose);
+      this.#adopt(socket, endpoint);
+    });
+  }
+
+  #adopt(socket: Socket, endpoint: Endpoint): void {
+    const { listener, limits, clock } = this.dialing;
+    this.#connecting = undefined;
+    this.#remote = endpoint;
+    const own: FlowListener = {
+      onMessage: (_stream, text) => listener.onMessage(this, text),
+      onSpoiled: (_stream, problem) => listener.onSpoiled(this, problem),
+      onClose: () => this.#ended(),
+    };
+    const stream = new StreamFlow(socket, this.transport, this.local, endpoint, own, limits, clock);
+    socket.setTimeout(limits.idleTimeoutMs, () => stream.close());
+    this.#stream = stream;
+    for (const text of this.#waiting.splice(0)) stream.send(text);
+  }
+
+  #ended(): void {
+    this.#isOpen = false;
+    this.#waiting = [];
+    this.dialing.listener.onClose(this);
+  }
+}

@@ -1,0 +1,291 @@
+import { createSocket } from 'node:dgram';
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SipServer, SipServerOptions } from '../../../src/drachtio/server.js';
+import { testCertificates } from '../../support/certificates.js';
+import { ControlClient } from '../../support/control-client.js';
+import { EventLog } from '../../support/event-log.js';
+import { SipPeer } from '../../support/sip-peer.js';
+import { SERVER_LIMITS, startSipServer } from '../../support/sip-server.js';
+
+let server: SipServer;
+let log: EventLog;
+const open: { close(): void }[] = [];
+
+afterEach(async () => {
+  for (const one of open.splice(0)) one.close();
+  await server.close();
+});
+
+async function start(limits: Partial<SipServerOptions['limits']> = {}, more: Partial<SipServerOptions> = {}): Promise<void> {
+  log = new EventLog();
+  server = await startSipServer({ limits: { ...SERVER_LIMITS, ...limits }, log, ...more });
+}
+
+const tlsPeer = async (): Promise<SipPeer> => kept(await SipPeer.connect(server.portOf('TLS')!, (await testCertificates()).ca));
+const tcpPeer = async (): Promise<SipPeer> => kept(await SipPeer.connectTcp(server.portOf('TCP')!));
+
+function kept<T extends { close(): void }>(one: T): T {
+  open.push(one);
+  return one;
+}
+
+let serial = 0;
+interface Parts {
+  readonly to?: string;
+  readonly callId?: string;
+  readonly branch?: string;
+  readonly cseq?: number;
+  readonly extra?: readonly string[];
+}
+
+function lines(method: string, parts: Parts = {}): string[] {
+  serial += 1;
+  const {
+    to = '<sip:x@127.0.0.1>',
+    callId = `limit-${String(serial)}`,
+    branch = `z9hG4bK-l${String(serial)}`,
+    cseq = 1,
+    extra = [],
+  } = parts;
+  return [
+    `${method} sip:x@127.0.0.1 SIP/2.0`,
+    `Via: SIP/2.0/TCP 127.0.0.1;branch=${branch}`,
+    'From: <sip:a@test>;tag=f1',
+    `To: ${to}`,
+    `Call-ID: ${callId}`,
+    `CSeq: ${String(cseq)} ${method}`,
+    'Contact: <sip:a@127.0.0.1>',
+    ...extra,
+  ];
+}
+
+/** Answers a frame's request as an application does. */
+function respond(application: ControlClient, frame: string, status: number): void {
+  const transaction = frame.split('|')[8] ?? '';
+  const copied = frame.split('\r\n').filter((line) => /^(From|To|Call-ID|CSeq):/i.test(line));
+  application.send([`x|sip|${transaction}|`, `SIP/2.0 ${String(status)} Answer`, ...copied, 'Content-Length: 0', '', ''].join('\r\n'));
+}
+
+describe('time', () => {
+  it('a connection that does not shake hands is closed', async () => {
+    await start({ handshakeTimeoutMs: 100 });
+    const failed = log.next('sip.tls.handshake_failed');
+    const socket = connect(server.portOf('TLS')!, '127.0.0.1');
+    open.push({ close: () => socket.destroy() });
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect((await failed).fields['error']).toContain('timeout');
+  });
+
+  it('a message that drips in must be complete in time, however often a byte comes', async () => {
+    await start({ messageTimeoutMs: 200 });
+    const peer = await tcpPeer();
+    const text = `${lines('OPTIONS').join('\r\n')}\r\n`;
+    let sent = 0;
+    const drip = setInterval(() => peer.raw(text[sent++] ?? 'x'), 10);
+    await peer.whenClosed();
+    clearInterval(drip);
+    expect(sent).toBeLessThan(text.length);
+    expect(peer.received).toEqual([]);
+  });
+
+  it('an idle connection is closed; one with keepalives is not', async () => {
+    await start({ idleTimeoutMs: 300 });
+    const [idle, busy] = [await tcpPeer(), await tcpPeer()];
+    const alive = setInterval(() => busy.raw('\r\n\r\n'), 50);
+    await idle.whenClosed();
+    clearInterval(alive);
+    expect(busy.closed).toBe(false);
+    busy.send(lines('OPTIONS'));
+    expect((await busy.final()).status).toBe(503);
+  });
+
+  it('an application that does not show the secret is cut off; one that has is not', async () => {
+    await start({ authenticateTimeoutMs: 150 });
+    const application = kept(await ControlClient.application(server.controlPort));
+    const silent = kept(await ControlClient.open(server.controlPort));
+    await silent.closed;
+    expect(log.named('drachtio.application.not_authenticated')).toHaveLength(1);
+    expect(await application.ask('p|ping')).toContain('|OK|pong');
+  });
+});
+
+describe('size', () => {
+  it('a frame over the limit closes the control connection', async () => {
+    await start({ maxFrameBytes: 2_000 });
+    const application = kept(await ControlClient.application(server.controlPort));
+    application.send(`x|ping|${'y'.repeat(2_000)}`);
+    await application.closed;
+    expect(log.named('drachtio.frame.bad')).toHaveLength(1);
+  });
+
+  it.each([
+    ['too many headers', { extra: Array.from({ length: 20 }, (_, index) => `X-${String(index)}: y`) }, '', 513],
+    ['a header that is too long', { extra: [`X-Long: ${'y'.repeat(600)}`] }, '', 513],
+    ['a body that is too long', {}, 'y'.repeat(2_000), 413],
+  ])('%s', async (_what, parts, body, status) => {
+    await start({ maxHeaders: 20, maxHeaderBytes: 500, maxBodyBytes: 1_000 });
+    const peer = await tcpPeer();
+    peer.send(lines('OPTIONS', parts), body);
+    expect((await peer.final()).status).toBe(status);
+  });
+
+  it('a peer that never reads is cut off, and nobody else suffers', async () => {
+    await start({ maxUnsentBytes: 65_536 });
+    const other = await tcpPeer();
+    const socket: Socket = connect(server.portOf('TCP')!, '127.0.0.1');
+    open.push({ close: () => socket.destroy() });
+    await new Promise((resolve) => socket.once('connect', resolve));
+    socket.on('error', () => undefined);
+    const gone = new Promise((resolve) => socket.once('close', resolve));
+    // Each request brings an answer of about the same size, which the kernel's buffers take for a while.
+    const via = 'v'.repeat(4_000);
+    const flood = setInterval(() => {
+      for (let count = 0; count < 100; count += 1) {
+        socket.write(`${lines('OPTIONS', { branch: `z9hG4bK${via}${String(count)}` }).join('\r\n')}\r\nContent-Length: 0\r\n\r\n`);
+      }
+    }, 5);
+    await gone;
+    clearInterval(flood);
+    other.send(lines('OPTIONS'));
+    expect((await other.final()).status).toBe(503);
+  });
+});
+
+describe('number', () => {
+  it('of connections of one address', async () => {
+    await start({ maxConnectionsPerSource: 2 });
+    const [one, , three] = [await tcpPeer(), await tcpPeer(), await tcpPeer()];
+    await three.whenClosed();
+    one.send(lines('OPTIONS'));
+    expect((await one.final()).status).toBe(503);
+    one.close();
+    await expect.poll(() => server.counts['connections']).toBe(1);
+    const again = await tcpPeer();
+    again.send(lines('OPTIONS'));
+    expect((await again.final()).status).toBe(503);
+  });
+
+  it('of connections in all', async () => {
+    await start({ maxConnections: 1 });
+    const one = await tcpPeer();
+    await (await tcpPeer()).whenClosed();
+    one.send(lines('OPTIONS'));
+    expect((await one.final()).status).toBe(503);
+  });
+
+  it('of requests a second: 503 with Retry-After, but not to what belongs to a call', async () => {
+    await start({ maxRequestsPerSecondPerSource: 3 });
+    const application = kept(await ControlClient.application(server.controlPort, 'invite', 'bye', 'options'));
+    const peer = await tcpPeer();
+    const callId = 'rate-call';
+    const offered = application.sip();
+    peer.send(lines('INVITE', { callId, branch: 'z9hG4bK-rate' }));
+    respond(application, await offered, 200);
+    const answer = await peer.status(200);
+    const to = answer.header('To')!;
+    for (let count = 0; count < 4; count += 1) peer.send(lines('OPTIONS'));
+    const refusal = await peer.status(503);
+    expect([refusal.header('CSeq'), refusal.header('Retry-After')]).toEqual(['1 OPTIONS', '1']);
+    const acknowledged = application.next((frame) => frame.includes('\r\nACK '));
+    peer.send(lines('ACK', { callId, to }));
+    await acknowledged;
+    const ended = application.next((frame) => frame.includes('\r\nBYE '));
+    peer.send(lines('BYE', { callId, to, cseq: 2 }));
+    respond(application, await ended, 200);
+    await peer.next('200 to BYE', (message) => message.status === 200 && message.header('CSeq') === '2 BYE');
+    expect(server.totals.refusedByRate).toBeGreaterThanOrEqual(1);
+  });
+
+  it('of messages far above that rate: dropped, and the next second is served again', async () => {
+    await start({ maxRequestsPerSecondPerSource: 2, dropAboveFactor: 2 });
+    const peer = await tcpPeer();
+    for (let count = 0; count < 10; count += 1) peer.send(lines('OPTIONS'));
+    for (let count = 0; count < 4; count += 1) await peer.final();
+    expect(server.totals.droppedByRate).toBe(6);
+    expect(peer.received).toHaveLength(4);
+  });
+
+  it('of dialogs', async () => {
+    await start({ maxDialogs: 1 });
+    const application = kept(await ControlClient.application(server.controlPort, 'invite'));
+    const peer = await tcpPeer();
+    const offered = application.sip();
+    peer.send(lines('INVITE'));
+    respond(application, await offered, 200);
+    await peer.status(200);
+    peer.send(lines('INVITE'));
+    expect((await peer.status(503)).header('Retry-After')).toBe('5');
+  });
+
+  it('of transactions: what is in a dialog has room left', async () => {
+    await start({ maxTransactions: 10 });
+    const application = kept(await ControlClient.application(server.controlPort, 'invite'));
+    const peer = await tcpPeer();
+    let offers = 0;
+    const all = application.next((frame) => frame.includes('|sip|') && ++offers === 10);
+    for (let count = 0; count < 10; count += 1) peer.send(lines('INVITE'));
+    await all;
+    peer.send(lines('INVITE'));
+    expect((await peer.status(503)).header('Retry-After')).toBe('5');
+    peer.send(lines('BYE', { to: '<sip:x@127.0.0.1>;tag=none', cseq: 2 }));
+    expect((await peer.final()).status).toBe(481);
+  });
+
+  it('of megabytes: new calls are refused, the rest is served', async () => {
+    await start({ maxMemoryMb: 50 });
+    const application = kept(await ControlClient.application(server.controlPort, 'invite', 'options'));
+    const peer = await tcpPeer();
+    peer.send(lines('INVITE'));
+    expect((await peer.status(503)).header('Retry-After')).toBe('5');
+    const offered = application.sip();
+    peer.send(lines('OPTIONS'));
+    respond(application, await offered, 200);
+    await peer.status(200);
+    expect(log.named('sip.memory.high')).toHaveLength(1);
+  });
+});
+
+describe('scanners', () => {
+  const scan = { extra: ['User-Agent: Friendly-Scanner'] };
+
+  it('get no answer, and their connection is closed', async () => {
+    await start();
+    const peer = await tlsPeer();
+    peer.send(lines('OPTIONS', scan));
+    await peer.whenClosed();
+    expect(peer.received).toEqual([]);
+    expect(server.totals.scanners).toBe(1);
+  });
+
+  it('get no answer over UDP, while others do', async () => {
+    await start();
+    const socket = createSocket('udp4');
+    open.push(socket);
+    await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+    const answered = new Promise<string>((resolve) => socket.once('message', (data) => resolve(data.toString())));
+    const { port } = socket.address();
+    for (const parts of [scan, {}]) {
+      const text = lines('OPTIONS', parts)
+        .join('\r\n')
+        .replace('TCP 127.0.0.1;', `UDP 127.0.0.1:${String(port)};`);
+      socket.send(`${text}\r\nContent-Length: 0\r\n\r\n`, server.portOf('UDP'), '127.0.0.1');
+    }
+    expect(await answered).toContain(`Call-ID: limit-${String(serial)}\r\n`);
+    expect(server.totals.scanners).toBe(1);
+  });
+});
+
+describe('keepalives', () => {
+  it.each([
+    ['TLS', tlsPeer],
+    ['TCP', tcpPeer],
+  ])('[5626 §4.4.1] CRLF CRLF is answered with CRLF over %s', async (_transport, connectPeer) => {
+    await start();
+    const peer = await connectPeer();
+    peer.raw('\r\n\r\n');
+    await peer.next('pong', ({ startLine }) => startLine === 'PONG');
+    peer.send(lines('OPTIONS'));
+    expect((await peer.final()).status).toBe(503);
+  });
+});

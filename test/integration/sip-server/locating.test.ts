@@ -1,0 +1,304 @@
+import { createSocket } from 'node:dgram';
+import { readFile } from 'node:fs/promises';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { SipServer, SipServerOptions } from '../../../src/drachtio/server.js';
+import { DnsNames } from '../../../src/sip/transport/dns-names.js';
+import { ControlClient } from '../../support/control-client.js';
+import { DnsServer, type Zone } from '../../support/dns-server.js';
+import { EventLog } from '../../support/event-log.js';
+import { TestCa, type CertificatePair } from '../../support/openssl.js';
+import { freePorts } from '../../support/ports.js';
+import { SipPeer } from '../../support/sip-peer.js';
+import { SERVER_LIMITS, startSipServer } from '../../support/sip-server.js';
+
+let ca: TestCa;
+let forDomain: CertificatePair;
+let forHost: CertificatePair;
+let forUri: CertificatePair;
+
+beforeAll(async () => {
+  ca = await TestCa.create();
+  [forDomain, forHost, forUri] = await Promise.all([
+    ca.issue('domain', 'DNS:carrier.test'),
+    ca.issue('host', 'DNS:sip1.carrier.test'),
+    ca.issue('uri', 'DNS:sip1.carrier.test,URI:sip:carrier.test'),
+  ]);
+});
+
+afterAll(() => ca.remove());
+
+let server: SipServer;
+let application: ControlClient;
+let dns: DnsServer;
+let log: EventLog;
+const peers: Peer[] = [];
+
+afterEach(async () => {
+  application.close();
+  dns.close();
+  for (const peer of peers.splice(0)) peer.close();
+  await server.close();
+});
+
+async function start(zone: Zone, more: Partial<SipServerOptions> = {}): Promise<void> {
+  dns = await DnsServer.start(zone);
+  log = new EventLog();
+  server = await startSipServer({
+    resolver: new DnsNames(dns.resolver()),
+    outgoingTls: { ca: ca.ca, verify: true },
+    log,
+    ...more,
+  });
+  application = await ControlClient.application(server.controlPort, 'invite', 'options');
+}
+
+/** A SIP server of the test's, which answers every request with 200. */
+class Peer {
+  readonly connections: SipPeer[] = [];
+  readonly serverNames: unknown[] = [];
+  readonly #sockets = new Set<Socket>();
+  onConnection: ((peer: SipPeer) => void) | undefined;
+
+  private constructor(
+    private readonly listener: Server,
+    event: 'connection' | 'secureConnection',
+  ) {
+    listener.on(event, (socket: Socket) => {
+      const peer = SipPeer.accepted(socket);
+      this.#sockets.add(socket);
+      this.connections.push(peer);
+      this.serverNames.push('servername' in socket ? socket.servername : undefined);
+      this.onConnection?.(peer);
+    });
+  }
+
+  static async listen(pair: CertificatePair | null, port = 0, host = '127.0.0.1'): Promise<Peer> {
+    const listener =
+      pair === null ? createServer() : createTlsServer({ cert: await readFile(pair.certFile), key: await readFile(pair.keyFile) });
+    const peer = new Peer(listener, pair === null ? 'connection' : 'secureConnection');
+    await new Promise<void>((resolve) => listener.listen(port, host, resolve));
+    peers.push(peer);
+    return peer;
+  }
+
+  get port(): number {
+    return (this.listener.address() as AddressInfo).port;
+  }
+
+  /** The next connection that comes. */
+  connection(): Promise<SipPeer> {
+    return new Promise((resolve) => (this.onConnection = resolve));
+  }
+
+  close(): void {
+    this.listener.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+let serial = 0;
+
+/** The application's request; resolves with the frame of the response. */
+function request(uri: string): Promise<string> {
+  serial += 1;
+  const response = application.next(
+    (frame) => frame.includes('|sip|network|') && frame.includes(`\r\nCall-ID: locate-${String(serial)}\r\n`),
+  );
+  application.send([`q${String(serial)}|sip|||`, `OPTIONS ${uri} SIP/2.0`, `Call-ID: locate-${String(serial)}`, '', ''].join('\r\n'));
+  return response;
+}
+
+const statusOf = (frame: string): string => frame.split('\r\n')[1] ?? '';
+
+async function answerNext(peer: SipPeer): Promise<string> {
+  const wire = await peer.request('OPTIONS');
+  peer.send(['SIP/2.0 200 OK', ...['Via', 'From', 'To', 'Call-ID', 'CSeq'].map((name) => `${name}: ${wire.header(name) ?? ''}`)]);
+  return wire.startLine;
+}
+
+describe('a domain', () => {
+  it('[3263 §4.2] is found by SRV; a server that cannot be connected is followed by the next one', async () => {
+    const [dead] = await freePorts(1);
+    const alive = await Peer.listen(forDomain);
+    await start({
+      'SRV _sips._tcp.carrier.test': [`10 0 ${String(dead)} sip1.carrier.test`, `20 0 ${String(alive.port)} sip2.carrier.test`],
+      'A sip1.carrier.test': ['127.0.0.1'],
+      'A sip2.carrier.test': ['127.0.0.1'],
+    });
+    const connected = alive.connection();
+    const response = request('sips:x@carrier.test');
+    expect(await answerNext(await connected)).toBe('OPTIONS sips:x@carrier.test SIP/2.0');
+    expect(statusOf(await response)).toBe('SIP/2.0 200 OK');
+    expect(alive.serverNames).toEqual(['carrier.test']);
+    expect(log.named('sip.connect.failed').map(({ fields }) => fields)).toMatchObject([
+      { host: 'carrier.test', port: dead, error: expect.stringContaining('ECONNREFUSED') as string },
+    ]);
+  });
+
+  it('[3263 §4.2] without SRV is found by its address', async () => {
+    await start({ 'A carrier.test': ['127.0.0.1'] }, { limits: { ...SERVER_LIMITS, connectTimeoutMs: 500 } });
+    await request('sip:x@carrier.test;transport=tcp');
+    expect(dns.asked).toContain('SRV _sip._tcp.carrier.test');
+    expect(log.named('sip.connect.failed').map(({ fields }) => [fields['address'], fields['port']])).toEqual([['127.0.0.1', 5_060]]);
+  });
+
+  it('[3263 §4.2] with a port is not asked for SRV; what was learned is kept', async () => {
+    const peer = await Peer.listen(forDomain);
+    await start({ 'A carrier.test': ['127.0.0.1'] });
+    const connected = peer.connection();
+    const first = request(`sips:x@carrier.test:${String(peer.port)}`);
+    const connection = await connected;
+    await answerNext(connection);
+    await first;
+    connection.close();
+    await expect.poll(() => server.counts['connections']).toBe(0);
+    const again = peer.connection();
+    const second = request(`sips:x@carrier.test:${String(peer.port)}`);
+    await answerNext(await again);
+    await second;
+    expect(dns.asked.filter((question) => question !== 'AAAA carrier.test')).toEqual(['A carrier.test']);
+  });
+
+  it('[3263 §4.2] is found by SRV over UDP', async () => {
+    const socket = createSocket('udp4');
+    await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+    await start({
+      'SRV _sip._udp.carrier.test': [`10 0 ${String(socket.address().port)} sip1.carrier.test`],
+      'A sip1.carrier.test': ['127.0.0.1'],
+    });
+    const arrived = new Promise<string>((resolve) => socket.once('message', (data) => resolve(data.toString())));
+    application.send('u|sip|||\r\nOPTIONS sip:x@carrier.test SIP/2.0\r\n\r\n');
+    expect(await arrived).toMatch(/^OPTIONS sip:x@carrier\.test SIP\/2\.0\r\nVia: SIP\/2\.0\/UDP /);
+    socket.close();
+  });
+
+  it('[3263 §4.3] that nobody serves makes a 503 for the application', async () => {
+    const [dead] = await freePorts(1);
+    await start({ 'SRV _sips._tcp.carrier.test': [`10 0 ${String(dead)} sip1.carrier.test`], 'A sip1.carrier.test': ['127.0.0.1'] });
+    expect(statusOf(await request('sips:x@carrier.test'))).toBe('SIP/2.0 503 Service Unavailable');
+    expect(server.counts).toMatchObject({ connections: 0, outgoing: 0, transactions: 0, timers: 0 });
+  });
+
+  it('[2782] whose SRV record is "." is not served there', async () => {
+    await start({ 'SRV _sips._tcp.carrier.test': ['0 0 0 .'], 'A carrier.test': ['127.0.0.1'] });
+    expect(statusOf(await request('sips:x@carrier.test'))).toBe('SIP/2.0 503 Service Unavailable');
+    expect(log.named('sip.locate.failed')).toHaveLength(1);
+  });
+});
+
+describe('the certificate of a server', () => {
+  const zone = (port: number): Zone => ({
+    'SRV _sips._tcp.carrier.test': [`10 0 ${String(port)} sip1.carrier.test`],
+    'A sip1.carrier.test': ['127.0.0.1'],
+  });
+
+  it('[5922 §4] must be for the domain of the URI, not for the host that SRV names', async () => {
+    const peer = await Peer.listen(forHost);
+    await start(zone(peer.port));
+    expect(statusOf(await request('sips:x@carrier.test'))).toBe('SIP/2.0 503 Service Unavailable');
+    expect(log.named('sip.connect.failed')[0]?.fields['error']).toContain("does not match certificate's altnames");
+  });
+
+  it.each([
+    ['[5922 §7.1] may name the SIP domain as a URI', () => forUri, true],
+    ['is not looked at when the setting says so', () => forHost, false],
+  ])('%s', async (_what, pair, verify) => {
+    const peer = await Peer.listen(pair());
+    await start(zone(peer.port), { outgoingTls: { ca: ca.ca, verify } });
+    const connected = peer.connection();
+    const response = request('sips:x@carrier.test');
+    await answerNext(await connected);
+    expect(statusOf(await response)).toBe('SIP/2.0 200 OK');
+  });
+});
+
+describe('a connection that we opened', () => {
+  it('[5923 §5] carries later requests to the same place, and is closed when idle', async () => {
+    const peer = await Peer.listen(null);
+    await start({}, { limits: { ...SERVER_LIMITS, idleTimeoutMs: 300 } });
+    const uri = `sip:x@127.0.0.1:${String(peer.port)};transport=tcp`;
+    const connected = peer.connection();
+    const both = [request(uri), request(uri)];
+    const connection = await connected;
+    await answerNext(connection);
+    await answerNext(connection);
+    await Promise.all(both);
+    expect(peer.connections).toHaveLength(1);
+    expect(server.counts['connections']).toBe(1);
+    await connection.whenClosed();
+    expect(server.counts['connections']).toBe(0);
+    expect(dns.asked).toEqual([]);
+  });
+
+  it('is not opened when there are too many', async () => {
+    const [one, two] = [await Peer.listen(null), await Peer.listen(null)];
+    await start({}, { limits: { ...SERVER_LIMITS, maxConnections: 1 } });
+    const connected = one.connection();
+    const response = request(`sip:x@127.0.0.1:${String(one.port)};transport=tcp`);
+    await answerNext(await connected);
+    await response;
+    const refused = await application.ask(`n|sip|||\r\nOPTIONS sip:x@127.0.0.1:${String(two.port)};transport=tcp SIP/2.0\r\n\r\n`);
+    expect(refused).toContain('|NOK|requested protocol/transport not available');
+    expect(log.named('sip.connection.not_opened')).toHaveLength(1);
+  });
+
+  it('goes to an IPv6 address in brackets', async () => {
+    const peer = await Peer.listen(null, 0, '::1');
+    await start({}, { bindAddress: '::1', ports: { tls: null, tcp: 0, udp: null } });
+    const connected = peer.connection();
+    const response = request(`sip:x@[::1]:${String(peer.port)};transport=tcp`);
+    const connection = await connected;
+    const wire = await connection.request('OPTIONS');
+    expect(wire.header('Via')).toMatch(/^SIP\/2\.0\/TCP \[::1\]:\d+;rport;branch=/);
+    connection.send(['SIP/2.0 200 OK', ...['Via', 'From', 'To', 'Call-ID', 'CSeq'].map((name) => `${name}: ${wire.header(name) ?? ''}`)]);
+    expect(statusOf(await response)).toBe('SIP/2.0 200 OK');
+    const caller = await SipPeer.connectTcp(server.portOf('TCP')!, '::1');
+    caller.send(callerRequest('MESSAGE', '[::1]:9'));
+    expect((await caller.final()).header('Via')).toBe('SIP/2.0/TCP [::1]:9;branch=z9hG4bK-MESSAGE');
+    caller.close();
+  });
+});
+
+function callerRequest(method: string, sentBy: string): string[] {
+  return [
+    `${method} sip:x@carrier.test SIP/2.0`,
+    `Via: SIP/2.0/TCP ${sentBy};branch=z9hG4bK-${method}`,
+    'From: <sip:a@test>;tag=f1',
+    'To: <sip:x@carrier.test>',
+    `Call-ID: reroute-${method}`,
+    `CSeq: 1 ${method}`,
+    'Contact: <sip:a@127.0.0.1>',
+  ];
+}
+
+describe('a response whose connection is closed', () => {
+  it.each(['OPTIONS', 'INVITE'])('[3261 §18.2.2] goes over a new one to the port of sent-by: %s', async (method) => {
+    const peer = await Peer.listen(null);
+    await start({});
+    const caller = await SipPeer.connectTcp(server.portOf('TCP')!);
+    const offered = application.sip();
+    caller.send(callerRequest(method, `127.0.0.1:${String(peer.port)}`));
+    const frame = await offered;
+    const connected = peer.connection();
+    caller.close();
+    const connection = await connected;
+    const copied = frame.split('\r\n').filter((line) => /^(From|To|Call-ID|CSeq):/i.test(line));
+    application.send([`x|sip|${frame.split('|')[8] ?? ''}|`, 'SIP/2.0 486 Busy Here', ...copied, '', ''].join('\r\n'));
+    expect((await connection.final()).header('CSeq')).toBe(`1 ${method}`);
+  });
+
+  it('[3261 §18.2.2] cannot go anywhere when the caller is gone: the application gets a CANCEL', async () => {
+    const [dead] = await freePorts(1);
+    await start({});
+    const caller = await SipPeer.connectTcp(server.portOf('TCP')!);
+    const offered = application.sip();
+    caller.send(callerRequest('INVITE', `127.0.0.1:${String(dead)}`));
+    await offered;
+    const cancelled = application.next((frame) => frame.includes('\r\nCANCEL '));
+    caller.close();
+    await cancelled;
+    expect(server.counts).toMatchObject({ pending: 0, transactions: 0, timers: 0, connections: 0 });
+  });
+});

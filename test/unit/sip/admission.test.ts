@@ -1,0 +1,128 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Admission, type AdmissionLimits } from '../../../src/sip/admission.js';
+import { parseMessage } from '../../../src/sip/message/parse.js';
+import { SourceRates } from '../../../src/sip/source-rates.js';
+import { EventLog } from '../../support/event-log.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+let clock: VirtualClock;
+let log: EventLog;
+let dialogs: number;
+let resident: number;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  log = new EventLog();
+  dialogs = 0;
+  resident = 100;
+});
+
+function admission(limits: Partial<AdmissionLimits> = {}): Admission {
+  return new Admission({
+    limits: {
+      maxRequestsPerSecondPerSource: 10,
+      dropAboveFactor: 3,
+      scannerUserAgents: ['friendly-scanner', 'VaxSIPUserAgent', 'sipvicious'],
+      maxDialogs: 5,
+      maxMemoryMb: 1_000,
+      ...limits,
+    },
+    clock,
+    log,
+    dialogCount: () => dialogs,
+    residentMb: () => resident,
+  });
+}
+
+describe('the rate of a source', () => {
+  const taken = (rates: SourceRates, source: string, tries: number): number =>
+    Array.from({ length: tries }, () => rates.take(source)).filter(Boolean).length;
+
+  it.each([1, 3, 10, 2_000, 7_777])('%d a second: one second’s worth at once, then as many a second', (rate) => {
+    const rates = new SourceRates(rate, clock);
+    expect(taken(rates, 'a', 3 * rate)).toBe(rate);
+    clock.advance(1_000);
+    expect(taken(rates, 'a', 3 * rate)).toBe(rate);
+    clock.advance(60_000);
+    expect(taken(rates, 'a', 3 * rate)).toBe(rate);
+  });
+
+  it('is that of each source alone', () => {
+    const rates = new SourceRates(5, clock);
+    expect(taken(rates, 'a', 10)).toBe(5);
+    expect(taken(rates, 'b', 10)).toBe(5);
+  });
+
+  it('is kept for no more than 10,000 sources, the busy ones among them', () => {
+    const rates = new SourceRates(2, clock);
+    rates.take('busy');
+    for (let number = 0; number < 9_999; number += 1) rates.take(`source ${String(number)}`);
+    rates.take('busy');
+    for (let number = 0; number < 5_000; number += 1) rates.take(`other ${String(number)}`);
+    expect(rates.size).toBe(10_000);
+    expect(rates.take('busy')).toBe(false);
+  });
+});
+
+describe('admission', () => {
+  it('refuses new requests above the rate, and drops messages only above a multiple of it', () => {
+    const gate = admission();
+    const refused = Array.from({ length: 15 }, () => gate.isOverRate('a')).filter(Boolean).length;
+    const dropped = Array.from({ length: 35 }, () => gate.isFlood('a')).filter(Boolean).length;
+    expect([refused, dropped]).toEqual([5, 5]);
+    expect(gate.isOverRate('b')).toBe(false);
+    expect(gate.totals).toMatchObject({ refusedByRate: 5, droppedByRate: 5 });
+  });
+
+  it('has no room for a call at the limit of dialogs', () => {
+    const gate = admission();
+    dialogs = 4;
+    expect(gate.isFull()).toBe(false);
+    dialogs = 5;
+    expect(gate.isFull()).toBe(true);
+    expect(gate.totals.refusedByDialogs).toBe(1);
+  });
+
+  it('has no room for a call while memory is short, and says so once for each crossing', () => {
+    const gate = admission();
+    const answers: boolean[] = [];
+    for (const megabytes of [900, 1_001, 1_500, 1_500, 999, 1_001]) {
+      resident = megabytes;
+      clock.advance(1_000);
+      answers.push(gate.isFull(), gate.isFull());
+    }
+    expect(answers).toEqual([false, false, true, true, true, true, true, true, false, false, true, true]);
+    expect(log.events.map(({ event, fields }) => [event, fields['residentMb']])).toEqual([
+      ['sip.memory.high', 1_001],
+      ['sip.memory.normal', 999],
+      ['sip.memory.high', 1_001],
+    ]);
+    expect(gate.totals.refusedByMemory).toBe(8);
+  });
+
+  it('looks at memory once a second at most', () => {
+    const gate = admission();
+    expect(gate.isFull()).toBe(false);
+    resident = 2_000;
+    clock.advance(999);
+    expect(gate.isFull()).toBe(false);
+    clock.advance(1);
+    expect(gate.isFull()).toBe(true);
+  });
+
+  it.each([
+    ['User-Agent: friendly-scanner', '<sip:a@b>', true],
+    ['User-Agent: Friendly-Scanner/1.2', '<sip:a@b>', true],
+    ['user-agent: x vaxsipuseragent y', '<sip:a@b>', true],
+    ['User-Agent: Changed', '"sipvicious"<sip:100@1.1.1.1>', true],
+    ['User-Agent: sipsak 0.9', '<sip:a@b>', false],
+    ['User-Agent: A Carrier', '"Mr Sipvicious"<sip:100@1.1.1.1>', false],
+    ['Server: friendly-scanner', '<sip:a@b>', false],
+  ])('%s from %s is a scanner’s: %s', (line, from, expected) => {
+    const limits = { maxHeaders: 10, maxHeaderBytes: 1_000, maxBodyBytes: 1_000 };
+    const parsed = parseMessage(`OPTIONS sip:x SIP/2.0\r\nFrom: ${from}\r\n${line}\r\n\r\n`, limits);
+    const gate = admission();
+    expect(parsed.ok && gate.isScanner(parsed.value)).toBe(expected);
+    expect(gate.totals.scanners).toBe(expected ? 1 : 0);
+  });
+});
