@@ -34,6 +34,8 @@ export interface AdmissionTotals {
 }
 
 const MEMORY_SAMPLE_MS = 1_000;
+/** Names come from outside: what is remembered of them has a bound. */
+const MAX_USER_AGENTS = 1_000;
 
 /**
  * What is not taken, so that the rest can be served. A source that sends too much loses new work first: requests outside of dialogs get
@@ -43,6 +45,7 @@ export class Admission {
   readonly #newRequests: SourceRates;
   readonly #messages: SourceRates;
   readonly #scanners: readonly string[];
+  readonly #userAgents = new Map<string, boolean>();
   #totals: Record<keyof AdmissionTotals, number> = {
     scanners: 0,
     droppedByRate: 0,
@@ -75,10 +78,19 @@ export class Admission {
    */
   isScanner(message: SipMessage): boolean {
     if (message.kind !== 'request' || this.#scanners.length === 0) return false;
-    const userAgent = (getHeader(message, 'user-agent') ?? '').toLowerCase();
     const caller = displayName(getHeader(message, 'from') ?? '');
-    const isOne = this.#scanners.some((part) => userAgent.includes(part) || caller === part);
+    const isOne = this.#isScannerName(getHeader(message, 'user-agent') ?? '') || (caller !== '' && this.#scanners.includes(caller));
     return isOne && this.#counted('scanners');
+  }
+
+  /** The same few names come again and again. */
+  #isScannerName(userAgent: string): boolean {
+    const known = this.#userAgents.get(userAgent);
+    if (known !== undefined) return known;
+    const name = userAgent.toLowerCase();
+    const isOne = this.#scanners.some((part) => name.includes(part));
+    if (this.#userAgents.size < MAX_USER_AGENTS && userAgent.length <= 200) this.#userAgents.set(userAgent, isOne);
+    return isOne;
   }
 
   /** Of a request outside of dialogs that is not a repetition. */
@@ -115,5 +127,6 @@ export class Admission {
 }
 
 function displayName(from: string): string {
+  if (from.startsWith('<')) return '';
   return (parseNameAddr(from)?.displayName ?? '').replace(/^"|"$/g, '').trim().toLowerCase();
 }

@@ -4,7 +4,9 @@ import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timer-queue.js';
 import type { Admission } from './admission.js';
 import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
+import { headerId } from './message/header-name.js';
 import {
+  changed,
   getHeader,
   getHeaders,
   hasHeader,
@@ -16,6 +18,7 @@ import {
   type SipResponse,
 } from './message/message.js';
 import { tagOf } from './message/name-addr.js';
+import { readPlain } from './message/plain.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 import { serialize } from './message/serialize.js';
 import { parseVia, stampVia, type Via } from './message/via.js';
@@ -59,6 +62,7 @@ const ROOM_IN_DIALOGS = 1.1;
 
 /** Only ever ours: taken out of what peers send, whether or not we add it. */
 const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
+const IDENTITY_ID = headerId(IDENTITY_HEADER);
 
 /** Sockets → messages → transactions → the user, and back. Decides nothing that a transaction or the user decides. */
 export class SipStack implements FlowListener, TransactionHost {
@@ -103,10 +107,23 @@ export class SipStack implements FlowListener, TransactionHost {
 
   onMessage(flow: Flow, text: string): void {
     if (this.#admission?.isFlood(flow.remote.address) === true) return;
+    const plain = readPlain(isKept(text) ? unshared(text) : text, this.#limits);
+    if (plain === undefined) return this.#onUnusual(flow, text);
+    if (this.#admission?.isScanner(plain.message) === true) return dropScanner(flow);
+    if (plain.message.kind === 'response') return this.#onResponse(plain.message, plain.core);
+    const stamped = stampVia(plain.core.topVia, flow.remote);
+    if (stamped === plain.core.topVia.text) return this.#onIdentified(flow, plain.message, plain.core);
+    const { viaAt, core } = plain;
+    const again = readPlain(text.slice(0, viaAt) + stamped + text.slice(viaAt + core.topVia.text.length), this.#limits);
+    if (again?.message.kind !== 'request') return this.#onUnusual(flow, text);
+    this.#onIdentified(flow, again.message, again.core);
+  }
+
+  /** A message that is not spelled as most are, or is wrong. */
+  #onUnusual(flow: Flow, text: string): void {
     const parsed = parseMessage(text, this.#limits);
     const read = parsed.ok ? parsed.value : parsed.error.partial;
-    // Silence on UDP; on a stream the connection goes too.
-    if (read !== null && this.#admission?.isScanner(read) === true) return flow.reliable ? flow.close() : undefined;
+    if (read !== null && this.#admission?.isScanner(read) === true) return dropScanner(flow);
     if (!parsed.ok) return this.#refuseUnparsed(flow, parsed.error);
     const sized = flow.reliable ? parsed : cutDatagram(parsed.value);
     if (!sized.ok) return this.#refuseUnparsed(flow, sized.error);
@@ -119,7 +136,11 @@ export class SipStack implements FlowListener, TransactionHost {
     }
     const request = stampTopVia(message, flow, core.ok ? core.value.topVia : undefined);
     if (!core.ok) return this.#answerStateless(flow, request, 400, core.error);
-    this.#onRequest(flow, withIdentity(request, this.#passClientIdentity ? (flow.tlsIdentity ?? '') : ''), core.value);
+    this.#onIdentified(flow, request, core.value);
+  }
+
+  #onIdentified(flow: Flow, request: SipRequest, core: CoreHeaders): void {
+    this.#onRequest(flow, withIdentity(request, this.#passClientIdentity ? (flow.tlsIdentity ?? '') : ''), core);
   }
 
   onSpoiled(flow: Flow, problem: { readonly status: number; readonly reason: string; readonly head: string | null }): void {
@@ -260,15 +281,29 @@ function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
   const length = Number(stated);
   if (!/^\d{1,9}$/.test(stated) || length > message.body.length)
     return err({ status: 400, reason: 'Bad Content-Length', partial: message });
-  return ok(length === message.body.length ? message : { ...message, body: message.body.slice(0, length) });
+  return ok(length === message.body.length ? message : changed(message, { body: message.body.slice(0, length) }));
+}
+
+/** Silence on UDP; on a stream the connection goes too. */
+function dropScanner(flow: Flow): void {
+  if (flow.reliable) flow.close();
+}
+
+/** Parts of these are kept as long as a dialog lives. */
+function isKept(text: string): boolean {
+  return text.startsWith('INVITE ') || text.startsWith('SUBSCRIBE ') || text.startsWith('SIP/2.0 2');
+}
+
+/** A copy that stands by itself: a part of the text of a whole read would keep all of that in memory. */
+function unshared(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
 }
 
 /** What the peer itself says of its identity is no proof: it goes, and ours comes when there is one. */
 function withIdentity(request: SipRequest, identity: string): SipRequest {
-  const own = header(IDENTITY_HEADER, identity);
-  if (identity === '' && !hasHeader(request, own.id)) return request;
-  const others = request.headers.filter(({ id }) => id !== own.id);
-  return { ...request, headers: identity === '' ? others : [...others, own] };
+  if (identity === '' && !hasHeader(request, IDENTITY_ID)) return request;
+  const others = request.headers.filter(({ id }) => id !== IDENTITY_ID);
+  return changed(request, { headers: identity === '' ? others : [...others, header(IDENTITY_HEADER, identity)] });
 }
 
 /** `known`: the top Via, where it was read already. One that cannot be read stays as it is. */
@@ -278,11 +313,11 @@ function stampTopVia(request: SipRequest, flow: Flow, known?: Via): SipRequest {
   if (line === undefined) return request;
   const [top = '', ...others] = splitList(line.value);
   const via = known ?? parseVia(top);
-  const stamped = via === undefined ? top : stampVia(top, via, flow.remote);
+  const stamped = via === undefined ? top : stampVia(via, flow.remote);
   if (stamped === top) return request;
   const headers = [...request.headers];
   headers[index] = header('Via', [stamped, ...others].join(', '));
-  return { ...request, headers };
+  return changed(request, { headers });
 }
 
 /**

@@ -40,7 +40,7 @@ export function readCoreHeaders(message: SipMessage): Result<CoreHeaders, string
 }
 
 // RFC 3261 §25.1: word [ "@" word ]. What is outside of it (`|` above all) would break the lines that carry it on.
-const CALL_ID = /^[\w.!%*+`'~()<>:\\"/[\]?{}@-]+$/;
+export const CALL_ID = /^[\w.!%*+`'~()<>:\\"/[\]?{}@-]+$/;
 const TAG = /^[\w.!%*+`'~-]+$/;
 
 const SINGLE = new Set(['call-id', 'cseq', 'from', 'to', 'max-forwards', 'content-length']);
@@ -71,7 +71,7 @@ function readTag(value: string): Result<string | undefined, 'unreadable'> {
 }
 
 /** RFC 3261 §8.1.1.5: the number is below 2^31. */
-function parseCSeq(text: string | undefined): { number: number; method: string } | undefined {
+export function parseCSeq(text: string | undefined): { number: number; method: string } | undefined {
   const match = /^(\d{1,10})[ \t]+([\w.!%*+`'~-]+)$/.exec(text ?? '');
   if (match === null) return undefined;
   const number = Number(match[1]);

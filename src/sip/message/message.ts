@@ -14,7 +14,22 @@ export interface Header {
   readonly line: string;
 }
 
-export interface SipRequest {
+/** The headers of a received message that were found while it was read, by their ids. */
+export interface KnownHeaders {
+  /** Whether it can say of this header what there is of it. */
+  knows(id: string): boolean;
+  first(id: string): string | undefined;
+  all(id: string): string[];
+}
+
+/** What a message that goes on as it was received has besides. */
+interface AsReceived {
+  /** The whole text. */
+  readonly wire?: string;
+  readonly known?: KnownHeaders;
+}
+
+export interface SipRequest extends AsReceived {
   readonly kind: 'request';
   readonly method: string;
   readonly uri: string;
@@ -22,7 +37,7 @@ export interface SipRequest {
   readonly body: string;
 }
 
-export interface SipResponse {
+export interface SipResponse extends AsReceived {
   readonly kind: 'response';
   readonly status: number;
   readonly reason: string;
@@ -35,7 +50,17 @@ export type SipMessage = SipRequest | SipResponse;
 /** A request of ours before From, To, Call-ID, CSeq, Via and the routes are added. */
 export type RequestParts = Pick<SipRequest, 'method' | 'headers' | 'body'>;
 
-type WithHeaders = Pick<SipMessage, 'headers'>;
+type WithHeaders = Pick<SipMessage, 'headers'> & Pick<AsReceived, 'known'>;
+
+/** A copy with other parts; what it was received as does not count any more. */
+export function changed<M extends SipMessage>(message: M, changes: Partial<Pick<SipRequest, 'uri' | 'headers' | 'body'>>): M {
+  const { headers, body } = message;
+  const start =
+    message.kind === 'request'
+      ? { kind: message.kind, method: message.method, uri: message.uri }
+      : { kind: message.kind, status: message.status, reason: message.reason };
+  return { ...start, headers, body, ...changes } as SipMessage as M;
+}
 
 /** Makes a header under its usual spelling. */
 export function header(name: string, value: string): Header {
@@ -45,16 +70,19 @@ export function header(name: string, value: string): Header {
 
 /** The first value of a header, or `undefined`. `id` is the long form in lower case. */
 export function getHeader(message: WithHeaders, id: string): string | undefined {
+  if (message.known?.knows(id) === true) return message.known.first(id);
   for (const candidate of message.headers) if (candidate.id === id) return candidate.value;
   return undefined;
 }
 
 export function hasHeader(message: WithHeaders, id: string): boolean {
+  if (message.known?.knows(id) === true) return message.known.first(id) !== undefined;
   return message.headers.some((candidate) => candidate.id === id);
 }
 
 /** The values of every line with this name, not split at commas. */
 export function getHeaders(message: WithHeaders, id: string): string[] {
+  if (message.known?.knows(id) === true) return message.known.all(id);
   const values: string[] = [];
   for (const candidate of message.headers) if (candidate.id === id) values.push(candidate.value);
   return values;
@@ -62,9 +90,7 @@ export function getHeaders(message: WithHeaders, id: string): string[] {
 
 /** Every value of a header that may be repeated or hold a comma-separated list, in order. */
 export function getList(message: WithHeaders, id: string): string[] {
-  const values: string[] = [];
-  for (const candidate of message.headers) if (candidate.id === id) values.push(...splitList(candidate.value));
-  return values;
+  return getHeaders(message, id).flatMap(splitList);
 }
 
 /** Splits at commas that stand outside quoted strings and angle brackets (RFC 3261 §7.3.1). */

@@ -42,7 +42,7 @@ export function parseMessage(text: string, limits: MessageLimits): Result<SipMes
 }
 
 /** Reads header lines from `at` up to `end` (where the last CRLF begins) into `into`; returns the first problem. */
-function readHeaders(text: string, at: number, end: number, limits: MessageLimits, into: Header[]): MessageProblem | null {
+export function readHeaders(text: string, at: number, end: number, limits: MessageLimits, into: Header[]): MessageProblem | null {
   let position = at;
   let problem: MessageProblem | null = null;
   while (position < end) {

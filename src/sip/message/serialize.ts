@@ -6,6 +6,7 @@ function startLine(message: SipMessage): string {
 
 /** The message as a byte string. Content-Length is always the body's real size, in the place where the message has it, or last. */
 export function serialize(message: SipMessage): string {
+  if (message.wire !== undefined) return message.wire;
   let text = `${startLine(message)}\r\n`;
   let counted = false;
   for (const line of message.headers) {

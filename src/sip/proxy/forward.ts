@@ -1,7 +1,7 @@
 import { formatHostPort } from '../../lib/host-port.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { OwnTransport } from '../compose.js';
-import { getHeader, getList, hasHeader, header, splitList, type Header, type SipRequest, type SipResponse } from '../message/message.js';
+import { changed, getHeader, getList, hasHeader, header, splitList, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { parseNameAddr } from '../message/name-addr.js';
 import { parseSipUri } from '../message/uri.js';
 
@@ -19,7 +19,7 @@ export function takeOwnRoutes(request: SipRequest, token: string): SipRequest | 
   // A strict router before us has put our own URI into the Request-URI, and the target last.
   if (isOurs(request.uri, token)) {
     const target = parseNameAddr(routes.at(-1) ?? '')?.uri;
-    return target === undefined ? undefined : withRoutes({ ...request, uri: target }, routes.slice(0, -1));
+    return target === undefined ? undefined : withRoutes(changed(request, { uri: target }), routes.slice(0, -1));
   }
   let own = 0;
   while (own < routes.length && isOurs(parseNameAddr(routes[own] ?? '')?.uri ?? '', token)) own += 1;
@@ -32,7 +32,7 @@ function isOurs(uri: string, token: string): boolean {
 
 function withRoutes(request: SipRequest, routes: readonly string[]): SipRequest {
   const others = request.headers.filter(({ id }) => id !== 'route');
-  return { ...request, headers: [...routes.map((value) => header('Route', value)), ...others] };
+  return changed(request, { headers: [...routes.map((value) => header('Route', value)), ...others] });
 }
 
 /** What we add in order to stay in the way of a dialog: one value a transport (RFC 5658), that of the next hop on top. */
@@ -57,13 +57,13 @@ export function forwardRequest(request: SipRequest, target: string, added: reado
   if (maxForwards === 0) return err('too-many-hops');
   const hops = header('Max-Forwards', String((Number.isInteger(maxForwards) ? Math.min(maxForwards, 255) : 70) - 1));
   const rest = request.headers.filter(({ id }) => id !== 'max-forwards');
-  const moved: SipRequest = { ...request, uri: target, headers: [...added, hops, ...rest] };
+  const moved = changed(request, { uri: target, headers: [...added, hops, ...rest] });
   const first = parseNameAddr(getList(request, 'route')[0] ?? '')?.uri;
   if (first === undefined) return ok({ request: moved, nextHop: target });
   if (parseSipUri(first)?.params.has('lr') === true) return ok({ request: moved, nextHop: first });
   // The next hop is a strict router: it wants its URI in the Request-URI, and the target as the last route.
   const routes = [...getList(request, 'route').slice(1), `<${target}>`];
-  return ok({ request: { ...withRoutes(moved, routes), uri: first }, nextHop: first });
+  return ok({ request: changed(withRoutes(moved, routes), { uri: first }), nextHop: first });
 }
 
 /** RFC 3261 §16.7 step 3: without our Via. `undefined`: there is no other, so nobody is left to get it. */
@@ -74,7 +74,7 @@ export function forwardResponse(response: SipResponse): SipResponse | undefined 
   const rest = splitList(line.value).slice(1);
   const headers = [...response.headers];
   headers.splice(index, 1, ...(rest.length === 0 ? [] : [header('Via', rest.join(', '))]));
-  return headers.some(({ id }) => id === 'via') ? { ...response, headers } : undefined;
+  return headers.some(({ id }) => id === 'via') ? changed(response, { headers }) : undefined;
 }
 
 /** The URIs of a 3xx, best first (RFC 3261 §8.1.3.4). */

@@ -3,7 +3,7 @@ import type { QueuedTimer } from '../../lib/timer-queue.js';
 import { ownTransport } from '../agent-context.js';
 import { branchOf, cancelOf } from '../compose.js';
 import type { CoreHeaders } from '../message/core-headers.js';
-import { getHeader, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
+import { changed, getHeader, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { serialize } from '../message/serialize.js';
 import { uriScheme } from '../message/uri.js';
 import { resolveTarget } from '../next-hop.js';
@@ -114,7 +114,7 @@ function withVia(request: SipRequest, flows: FlowSource, flow: Flow): SipRequest
   const own = ownTransport(flows, flow);
   const rport = own.transport === 'TLS' ? '' : ';rport';
   const via = header('Via', `SIP/2.0/${own.transport} ${formatHostPort(own.address, own.port)}${rport};branch=${newBranch()}`);
-  return { ...request, headers: [via, ...request.headers] };
+  return changed(request, { headers: [via, ...request.headers] });
 }
 
 interface Fork {
@@ -226,7 +226,7 @@ class ProxyContext implements ServerTransactionOwner {
     if (!this.order.recordRoute || (request.method !== 'INVITE' && request.method !== 'SUBSCRIBE')) return request;
     const previous = ownTransport(this.flows, this.transaction.flow);
     const added = recordRoutes(ownTransport(this.flows, flow), previous, uriScheme(request.uri) === 'sips', this.token);
-    return { ...request, headers: [...added, ...request.headers] };
+    return changed(request, { headers: [...added, ...request.headers] });
   }
 
   #onResponse(branch: number, response: SipResponse): void {
@@ -286,7 +286,7 @@ class ProxyContext implements ServerTransactionOwner {
       if (id === branch || (fork.response?.status !== 401 && fork.response?.status !== 407)) continue;
       challenges.push(...fork.response.headers.filter(({ id: name }) => name === 'www-authenticate' || name === 'proxy-authenticate'));
     }
-    return challenges.length === 0 ? response : { ...response, headers: [...response.headers, ...challenges] };
+    return challenges.length === 0 ? response : changed(response, { headers: [...response.headers, ...challenges] });
   }
 
   #startTimer(branch: number, timer: ForkingTimer, delayMs: number): void {

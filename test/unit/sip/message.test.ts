@@ -152,7 +152,7 @@ describe('header values', () => {
   );
 
   it('[3261 §18.2.1] [3581 §4] notes received and rport, only where they are due', () => {
-    const stamp = (text: string): string => stampVia(text, parseVia(text)!, { address: '192.0.2.9', port: 4_000 });
+    const stamp = (text: string): string => stampVia(parseVia(text)!, { address: '192.0.2.9', port: 4_000 });
     expect(stamp('SIP/2.0/TLS 192.0.2.9;branch=z9hG4bK1')).toBe('SIP/2.0/TLS 192.0.2.9;branch=z9hG4bK1');
     expect(stamp('SIP/2.0/TLS host;branch=z9hG4bK1')).toBe('SIP/2.0/TLS host;branch=z9hG4bK1;received=192.0.2.9');
     expect(stamp('SIP/2.0/UDP 192.0.2.9;rport;branch=z9hG4bK1')).toBe(
