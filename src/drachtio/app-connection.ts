@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { newUuid } from '../lib/ids.js';
+import { nextSerialId } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { encodeFrame, FrameDecoder } from './frame.js';
 import { formatAnswer, formatSip, parseCommand, type AppCommand, type SipFrame } from './meta-line.js';
@@ -60,7 +60,7 @@ export class AppConnection {
   }
 
   sip(frame: SipFrame): void {
-    this.#write(formatSip(newUuid(), frame));
+    this.#write(formatSip(nextSerialId(), frame));
   }
 
   /** A ready payload. */
@@ -69,12 +69,12 @@ export class AppConnection {
   }
 
   answer(answered: string, verdict: 'OK' | 'NOK', ...fields: readonly string[]): void {
-    this.#write(formatAnswer(newUuid(), answered, verdict, ...fields));
+    this.#write(formatAnswer(nextSerialId(), answered, verdict, ...fields));
   }
 
   /** Answers `NO` and closes, as the protocol does for what it cannot go on after. */
   refuse(answered: string, reason: string): void {
-    this.#write(formatAnswer(newUuid(), answered, 'NO', reason));
+    this.#write(formatAnswer(nextSerialId(), answered, 'NO', reason));
     this.#flush();
     this.socket.end();
     this.socket.destroySoon();

@@ -31,14 +31,41 @@ const WELL_KNOWN = new Set(
 const TOKEN = /^[\w.!%*+`'~-]+$/;
 const LOCALHOST = /@localhost(?::\d+)?(?=[;>?\s]|$)/i;
 
+/** What a header name of an application stands for. */
+interface KnownName {
+  readonly id: string;
+  /** How it is written when it goes out, with what follows it. */
+  readonly written: string;
+}
+
+/** The names that applications write are few and come again and again; `null`: such a header is dropped. */
+const names = new Map<string, KnownName | null>();
+const MAX_NAMES = 1_000;
+
+function knownName(name: string): KnownName | null {
+  const known = names.get(name);
+  if (known !== undefined) return known;
+  const resolved = resolveName(trimLws(name));
+  if (names.size < MAX_NAMES) names.set(name, resolved);
+  return resolved;
+}
+
+function resolveName(name: string): KnownName | null {
+  // A name that is no token is dropped.
+  if (!TOKEN.test(name)) return null;
+  const id = headerId(name);
+  if (DISCARDED.has(id)) return null;
+  if (WELL_KNOWN.has(id)) return { id, written: `${canonicalHeaderName(id)}: ` };
+  return { id, written: `${/^x-/i.test(name) ? name : canonicalHeaderName(name.toLowerCase())}: ` };
+}
+
 /** Reads what an application sent; `undefined` when the start line is none. The body is everything after the first empty line. */
 export function parseAppMessage(text: string): AppMessage | undefined {
   const lineEnd = text.indexOf('\r\n');
   const start = lineEnd < 0 ? text : text.slice(0, lineEnd);
   const headEnd = text.indexOf('\r\n\r\n');
   const body = headEnd < 0 ? '' : text.slice(headEnd + 4);
-  const lines = lineEnd < 0 ? [] : text.slice(lineEnd + 2, headEnd < 0 ? undefined : headEnd).split('\r\n');
-  const headers = lines.flatMap(readLine);
+  const headers = lineEnd < 0 ? [] : readLines(text, lineEnd + 2, headEnd < 0 ? text.length : headEnd);
   const status = /^SIP\/2\.0 ([1-6]\d\d)(?: (.*))?$/.exec(start);
   if (status !== null) return { kind: 'response', status: Number(status[1]), reason: status[2] ?? '', headers, body };
   const request = /^([A-Z]{1,32}) (\S+) SIP\/2\.0$/.exec(start);
@@ -46,17 +73,21 @@ export function parseAppMessage(text: string): AppMessage | undefined {
   return { kind: 'request', method: request[1] ?? '', uri: request[2] ?? '', headers, body };
 }
 
-function readLine(line: string): Header[] {
-  const colon = line.indexOf(':');
-  const name = trimLws(line.slice(0, Math.max(colon, 0)));
-  // A name that is no token is dropped, and a bare CR or LF never gets into a header.
-  if (!TOKEN.test(name)) return [];
-  const value = trimLws(line.slice(colon + 1));
-  const id = headerId(name);
-  if (DISCARDED.has(id) || /[\r\n]/.test(value)) return [];
-  if (WELL_KNOWN.has(id)) return [header(id, value)];
-  const written = /^x-/i.test(name) ? name : canonicalHeaderName(name.toLowerCase());
-  return [{ id, value, line: `${written}: ${value}` }];
+function readLines(text: string, from: number, end: number): Header[] {
+  const headers: Header[] = [];
+  for (let position = from; position < end;) {
+    const found = text.indexOf('\r\n', position);
+    const lineEnd = found < 0 || found > end ? end : found;
+    const colon = text.indexOf(':', position);
+    const name = colon < 0 || colon > lineEnd ? null : knownName(text.slice(position, colon));
+    if (name !== null) {
+      const value = trimLws(text.slice(colon + 1, lineEnd));
+      // A bare CR or LF never gets into a header.
+      if (!value.includes('\r') && !value.includes('\n')) headers.push({ id: name.id, value, line: name.written + value });
+    }
+    position = lineEnd + 2;
+  }
+  return headers;
 }
 
 /**

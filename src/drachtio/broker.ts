@@ -6,7 +6,7 @@ import type { Flow } from '../sip/transport/flow.js';
 import type { IncomingRequest, OutgoingRequest } from '../sip/exchanges.js';
 import type { UserAgent } from '../sip/user-agent.js';
 import type { UserAgentListener } from '../sip/user-agent-listener.js';
-import { newUuid } from '../lib/ids.js';
+import { nextSerialId } from '../lib/ids.js';
 import type { AppConnection } from './app-connection.js';
 import { parseAppMessage } from './app-message.js';
 import type { BrokerOptions } from './broker-options.js';
@@ -141,7 +141,7 @@ export class Broker implements UserAgentListener {
       sizeBytes: text.length,
       peer: peerOf(flow),
       time: this.options.time(),
-      transactionId: isInitial ? call.inviteTransactionId : newUuid(),
+      transactionId: isInitial ? call.inviteTransactionId : nextSerialId(),
       dialogId: call.id,
       receivedOn: null,
       text,

@@ -1,4 +1,4 @@
-import { newUuid } from '../lib/ids.js';
+import { nextSerialId } from '../lib/ids.js';
 import type { SipMessage } from '../sip/message/message.js';
 import { serialize } from '../sip/message/serialize.js';
 import type { AppConnection } from './app-connection.js';
@@ -33,6 +33,6 @@ export class CdrReporter {
     const app = this.router.next(`cdr:${event}`);
     if (app === undefined) return;
     const text = typeof message === 'string' ? message : serialize(message);
-    app.payload(formatCdr(newUuid(), event, source, this.time(), detail, text));
+    app.payload(formatCdr(nextSerialId(), event, source, this.time(), detail, text));
   }
 }

@@ -1,5 +1,5 @@
 import { formatHostPort } from '../lib/host-port.js';
-import { newUuid } from '../lib/ids.js';
+import { nextSerialId } from '../lib/ids.js';
 import type { QueuedTimer } from '../lib/timer-queue.js';
 import type { IncomingRequest } from '../sip/exchanges.js';
 import { getHeader, header, type Header, type SipRequest } from '../sip/message/message.js';
@@ -53,7 +53,7 @@ export class IncomingRequests {
 
   /** Shows the request to the application that is to answer it. */
   offer(request: IncomingRequest, app: AppConnection): void {
-    const pending: Pending = { transactionId: newUuid(), request, app, silence: undefined };
+    const pending: Pending = { transactionId: nextSerialId(), request, app, silence: undefined };
     this.#watch(pending);
     this.#byId.set(pending.transactionId, pending);
     this.#byRequest.set(request, pending);
@@ -142,7 +142,9 @@ export class IncomingRequests {
         onFinal: (response, flow) => {
           if (response.status < 300 && request.transaction.isInvite) this.cdr.start('network', 'proxy-uas', response);
           if (!command.fullResponse) return;
-          app.payload(formatProxied(newUuid(), command.id, { peer: peerOf(flow), time: this.options.time(), text: serialize(response) }));
+          app.payload(
+            formatProxied(nextSerialId(), command.id, { peer: peerOf(flow), time: this.options.time(), text: serialize(response) }),
+          );
         },
         onDone: () => {
           if (command.fullResponse) app.answer(command.id, 'OK', 'done');
@@ -179,7 +181,7 @@ export class IncomingRequests {
     else if (dialog !== null && request.reliable !== undefined) this.#own(pending);
     app.payload(
       formatResponseSent(
-        newUuid(),
+        nextSerialId(),
         id,
         { peer: peerOf(request.flow), time: this.options.time(), transactionId: pending.transactionId, text },
         dialogId,

@@ -1,5 +1,5 @@
 import { formatHostPort } from '../lib/host-port.js';
-import { newUuid } from '../lib/ids.js';
+import { nextSerialId } from '../lib/ids.js';
 import { getHeader, hasHeader, type SipResponse } from '../sip/message/message.js';
 import { serialize } from '../sip/message/serialize.js';
 import { parseSipUri } from '../sip/message/uri.js';
@@ -121,7 +121,12 @@ export class OutgoingRequests {
     const sent = known === undefined ? undefined : this.userAgent.cancel(known.request, extra);
     if (sent === undefined) return app.answer(id, 'NOK', `unable to cancel unknown transaction id: ${transactionId}`);
     app.payload(
-      formatRequestSent(newUuid(), id, { peer: sentTo(sent.flow), time: this.options.time(), transactionId: newUuid(), text: sent.text }),
+      formatRequestSent(nextSerialId(), id, {
+        peer: sentTo(sent.flow),
+        time: this.options.time(),
+        transactionId: nextSerialId(),
+        text: sent.text,
+      }),
     );
   }
 
@@ -148,14 +153,14 @@ export class OutgoingRequests {
   #sent(app: AppConnection, id: string, request: OutgoingRequest | SendProblem, message: AppRequest): void {
     if (request === 'bad-uri') return app.answer(id, 'NOK', `invalid request-uri: ${message.method} ${message.uri} SIP/2.0`);
     if (request === 'no-transport') return app.answer(id, 'NOK', 'requested protocol/transport not available');
-    const transactionId = newUuid();
+    const transactionId = nextSerialId();
     if (message.method !== 'ACK') {
       const sent: Sent = { transactionId, request, app };
       this.#byId.set(transactionId, sent);
       this.#byRequest.set(request, sent);
     }
     app.payload(
-      formatRequestSent(newUuid(), id, { peer: sentTo(request.flow), time: this.options.time(), transactionId, text: request.text }),
+      formatRequestSent(nextSerialId(), id, { peer: sentTo(request.flow), time: this.options.time(), transactionId, text: request.text }),
     );
   }
 

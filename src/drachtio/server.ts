@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Clock } from '../lib/clock.js';
 import { formatHostPort } from '../lib/host-port.js';
-import { newUuid } from '../lib/ids.js';
+import { nextSerialId } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { Admission, type AdmissionLimits, type AdmissionTotals } from '../sip/admission.js';
 import { SipStack, type StackLimits } from '../sip/stack.js';
@@ -186,7 +186,7 @@ export class SipServer {
     app.isAuthenticated = true;
     app.tags = command.tags;
     this.options.log.info({ application: app.peer, tags: command.tags }, 'drachtio.application.connected');
-    app.payload(formatAnswer(newUuid(), command.id, 'OK', this.#hostPorts(true), VERSION, this.#hostPorts(false)));
+    app.payload(formatAnswer(nextSerialId(), command.id, 'OK', this.#hostPorts(true), VERSION, this.#hostPorts(false)));
     this.#broker.onAppHere(app);
   }
 

@@ -1,3 +1,4 @@
+import { NamedTimers } from '../lib/named-timers.js';
 import type { QueuedTimer, TimerQueue } from '../lib/timer-queue.js';
 import { ANSWERED_START, stepAnswered, type AnsweredEvent, type AnsweredState, type AnsweredTimer } from './dialog/answered.js';
 import { dialogKey, type Dialog } from './dialog/dialog.js';
@@ -7,10 +8,11 @@ import type { TimerSettings } from './transaction/timers.js';
 import type { Flow } from './transport/flow.js';
 
 interface Answered {
+  readonly cseq: number;
   state: AnsweredState;
   readonly text: string;
   readonly flow: Flow;
-  readonly timers: Map<AnsweredTimer, QueuedTimer>;
+  readonly timers: NamedTimers<AnsweredTimer>;
 }
 
 /** What happens when a dialog ends by its own clock. */
@@ -33,6 +35,8 @@ export type DialogUsage = 'invite' | 'subscribe';
 
 /** A dialog as it lives: its state, the flow it came by, and the 2xx of ours that wait for their ACK. */
 export class DialogEntry {
+  /** What the dialog is found by. */
+  readonly key: string;
   /** A 2xx was sent or received; before that the dialog is early (RFC 3261 §12.1). */
   isConfirmed = false;
   /** A re-INVITE of ours that the peer has not answered. */
@@ -58,8 +62,9 @@ export class DialogEntry {
   /** Our INVITE was cancelled, but the peer had answered: BYE follows our ACK. */
   isCancelled = false;
   /** UAC: the ACK by CSeq number, to be repeated when the 2xx is. */
-  readonly acks = new Map<number, string>();
-  readonly #answered = new Map<number, Answered>();
+  #acks: Map<number, string> | undefined;
+  /** One at a time: until its ACK, another INVITE gets 491. */
+  #answered: Answered | undefined;
   #subscriptionTimer: QueuedTimer | undefined;
 
   constructor(
@@ -71,10 +76,8 @@ export class DialogEntry {
     private readonly timers: TimerQueue,
     private readonly timerSettings: TimerSettings,
     private readonly ends: DialogEnds,
-  ) {}
-
-  get key(): string {
-    return dialogKey(this.state.callId, this.state.localTag, this.state.remoteTag);
+  ) {
+    this.key = dialogKey(state.callId, state.localTag, state.remoteTag);
   }
 
   /** The subscription ends this long from now unless it is refreshed; the peer has 64·T1 of grace. */
@@ -86,33 +89,45 @@ export class DialogEntry {
 
   /** A 2xx of ours waits for its ACK. */
   get awaitsAck(): boolean {
-    return this.#answered.size > 0;
+    return this.#answered !== undefined;
   }
 
   /** A 2xx to the INVITE with this CSeq number went out: it is repeated until the ACK. */
   answered(cseq: number, text: string, flow: Flow): void {
-    const answered: Answered = { state: ANSWERED_START, text, flow, timers: new Map() };
-    this.#answered.set(cseq, answered);
-    this.#step(cseq, answered, { type: 'answered' });
+    const timers = new NamedTimers<AnsweredTimer>(this.timers, (timer) => this.#step(answered, { type: 'timer', timer }));
+    const answered: Answered = { cseq, state: ANSWERED_START, text, flow, timers };
+    this.#answered = answered;
+    this.#step(answered, { type: 'answered' });
   }
 
   /** Returns whether this is the first ACK for that INVITE. */
   acknowledged(cseq: number): boolean {
-    const answered = this.#answered.get(cseq);
-    if (answered === undefined) return false;
-    this.#step(cseq, answered, { type: 'ack' });
+    const answered = this.#answered;
+    if (answered?.cseq !== cseq) return false;
+    this.#step(answered, { type: 'ack' });
     return true;
+  }
+
+  /** UAC: keeps our ACK, to be repeated when the 2xx is. */
+  keepAck(cseq: number, text: string): void {
+    this.#acks ??= new Map();
+    this.#acks.set(cseq, text);
+  }
+
+  repeatAck(cseq: number): void {
+    const ack = this.#acks?.get(cseq);
+    if (ack !== undefined) this.flow.send(ack);
   }
 
   end(): void {
     this.isEnded = true;
     if (this.sessionTimerHandle !== undefined) this.timers.stop(this.sessionTimerHandle);
     if (this.#subscriptionTimer !== undefined) this.timers.stop(this.#subscriptionTimer);
-    for (const answered of this.#answered.values()) for (const timer of answered.timers.values()) this.timers.stop(timer);
-    this.#answered.clear();
+    this.#answered?.timers.stopAll();
+    this.#answered = undefined;
   }
 
-  #step(cseq: number, answered: Answered, event: AnsweredEvent): void {
+  #step(answered: Answered, event: AnsweredEvent): void {
     const { state, effects } = stepAnswered(answered.state, event, this.timerSettings);
     answered.state = state;
     for (const effect of effects) {
@@ -121,21 +136,16 @@ export class DialogEntry {
           answered.flow.send(answered.text);
           break;
         case 'start':
-          answered.timers.set(
-            effect.timer,
-            this.timers.start(effect.delayMs, () => this.#step(cseq, answered, { type: 'timer', timer: effect.timer })),
-          );
+          answered.timers.start(effect.timer, effect.delayMs);
           break;
-        case 'stop': {
-          const timer = answered.timers.get(effect.timer);
-          if (timer !== undefined) this.timers.stop(timer);
+        case 'stop':
+          answered.timers.stop(effect.timer);
           break;
-        }
         case 'acknowledged':
-          this.#answered.delete(cseq);
+          this.#answered = undefined;
           break;
         case 'gave-up':
-          this.#answered.delete(cseq);
+          this.#answered = undefined;
           this.ends.onAckTimeout(this);
           break;
       }

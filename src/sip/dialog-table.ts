@@ -2,7 +2,6 @@ import { DialogEntry, type DialogEnds, type DialogUsage } from './dialog-entry.j
 import { dialogKey, type Dialog } from './dialog/dialog.js';
 import type { CoreHeaders } from './message/core-headers.js';
 import type { SipStack } from './stack.js';
-import { mergeKey } from './transaction/matching.js';
 import type { ServerTransaction } from './transaction-runner.js';
 import type { Flow } from './transport/flow.js';
 
@@ -42,7 +41,7 @@ export class DialogTable {
 
   /** False when the same request came by another way and is not done. */
   claim(transaction: ServerTransaction): boolean {
-    const key = mergeKey(transaction.core);
+    const key = transaction.mergeKey;
     if (this.#merged.has(key)) return false;
     this.#merged.set(key, transaction);
     return true;
@@ -50,7 +49,7 @@ export class DialogTable {
 
   /** The request has its final answer; an INVITE's key goes over to the dialog that it made. */
   release(transaction: ServerTransaction, dialog: DialogEntry | null): void {
-    const key = mergeKey(transaction.core);
+    const key = transaction.mergeKey;
     if (this.#merged.get(key) === transaction) this.#merged.delete(key);
     if (dialog !== null && dialog.mergeKey === key) this.#merged.set(key, dialog);
   }

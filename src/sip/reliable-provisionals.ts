@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
-import type { QueuedTimer, TimerQueue } from '../lib/timer-queue.js';
+import { NamedTimers } from '../lib/named-timers.js';
+import type { TimerQueue } from '../lib/timer-queue.js';
 import { RELIABLE_START, stepReliable, type ReliableEvent, type ReliableState, type ReliableTimer } from './dialog/reliable.js';
 import { getHeader, type SipRequest } from './message/message.js';
 import type { Flow } from './transport/flow.js';
@@ -8,7 +9,7 @@ interface Unacknowledged {
   readonly rseq: number;
   readonly text: string;
   state: ReliableState;
-  readonly timers: Map<ReliableTimer, QueuedTimer>;
+  readonly timers: NamedTimers<ReliableTimer>;
 }
 
 /** The reliable provisional responses to one INVITE (RFC 3262 §3): one at a time, repeated until its PRACK; what comes after waits. */
@@ -39,7 +40,8 @@ export class ReliableProvisionals {
   }
 
   sent(rseq: number, text: string): void {
-    const sent: Unacknowledged = { rseq, text, state: RELIABLE_START, timers: new Map() };
+    const timers = new NamedTimers<ReliableTimer>(this.timers, (timer) => this.#step(sent, { type: 'timer', timer }));
+    const sent: Unacknowledged = { rseq, text, state: RELIABLE_START, timers };
     this.#unacknowledged = sent;
     this.#step(sent, { type: 'sent' });
   }
@@ -71,7 +73,7 @@ export class ReliableProvisionals {
 
   /** The INVITE has its final answer, or is gone: nothing is repeated, and what waited is let go (it finds the INVITE answered). */
   end(): void {
-    if (this.#unacknowledged !== undefined) this.#stop(this.#unacknowledged);
+    this.#unacknowledged?.timers.stopAll();
     this.#unacknowledged = undefined;
     for (const act of this.#waiting.splice(0)) act();
   }
@@ -85,13 +87,10 @@ export class ReliableProvisionals {
           this.flow.send(waiting.text);
           break;
         case 'start':
-          waiting.timers.set(
-            effect.timer,
-            this.timers.start(effect.delayMs, () => this.#step(waiting, { type: 'timer', timer: effect.timer })),
-          );
+          waiting.timers.start(effect.timer, effect.delayMs);
           break;
         case 'stop-timers':
-          this.#stop(waiting);
+          waiting.timers.stopAll();
           break;
         case 'gave-up':
           this.#unacknowledged = undefined;
@@ -99,9 +98,5 @@ export class ReliableProvisionals {
           break;
       }
     }
-  }
-
-  #stop(waiting: Unacknowledged): void {
-    for (const timer of waiting.timers.values()) this.timers.stop(timer);
   }
 }

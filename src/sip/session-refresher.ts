@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { TimerQueue } from '../lib/timer-queue.js';
+import { unshared } from './message/unshared.js';
 import type { DialogEntry } from './dialog-entry.js';
 import { expiryMs, sessionDueMs, sessionTimerOf } from './dialog/session-timer.js';
 import { getHeader, header, type RequestParts, type SipResponse } from './message/message.js';
@@ -22,8 +23,11 @@ export class SessionRefresher {
 
   /** A 2xx to INVITE or UPDATE was sent or received: its Session-Expires starts the timer anew; without one there is none. */
   settled(dialog: DialogEntry, response: SipResponse, weAreUac: boolean): void {
-    if (!weAreUac && response.body !== '') dialog.lastSdp = response.body;
-    if (!weAreUac) dialog.lastContact = getHeader(response, 'contact');
+    if (!weAreUac) {
+      if (response.body !== '') dialog.lastSdp = unshared(response.body);
+      const contact = getHeader(response, 'contact');
+      dialog.lastContact = contact === undefined ? undefined : unshared(contact);
+    }
     this.#stop(dialog);
     dialog.sessionTimer = sessionTimerOf(response, weAreUac);
     if (dialog.sessionTimer === null) return;

@@ -21,12 +21,13 @@ import { tagOf } from './message/name-addr.js';
 import { readPlain } from './message/plain.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 import { serialize } from './message/serialize.js';
+import { unshared } from './message/unshared.js';
 import { parseVia, stampVia, type Via } from './message/via.js';
 import { newTag } from './tags.js';
 import { ClientTransaction, ServerTransaction, type ClientTransactionOwner, type TransactionHost } from './transaction-runner.js';
 import { clientTransactionKey, serverTransactionKey } from './transaction/matching.js';
 import { defaultPort } from './service-location.js';
-import type { TimerSettings } from './transaction/timers.js';
+import type { TimerSettings, TransactionContext } from './transaction/timers.js';
 import type { Flow, FlowListener, Target } from './transport/flow.js';
 
 export interface StackLimits extends MessageLimits {
@@ -68,6 +69,8 @@ const IDENTITY_ID = headerId(IDENTITY_HEADER);
 export class SipStack implements FlowListener, TransactionHost {
   readonly timerSettings: TimerSettings;
   readonly timers: TimerQueue;
+  readonly reliableContext: TransactionContext;
+  readonly unreliableContext: TransactionContext;
   readonly #limits: StackLimits;
   readonly #log: Log;
   readonly #passClientIdentity: boolean;
@@ -80,6 +83,8 @@ export class SipStack implements FlowListener, TransactionHost {
 
   constructor(options: StackOptions) {
     this.timerSettings = options.timers;
+    this.reliableContext = { ...options.timers, reliable: true };
+    this.unreliableContext = { ...options.timers, reliable: false };
     this.timers = new TimerQueue(options.clock);
     this.#limits = options.limits;
     this.#log = options.log;
@@ -191,6 +196,13 @@ export class SipStack implements FlowListener, TransactionHost {
     return text;
   }
 
+  /** An INVITE has its 2xx, and its user is done with it: what is kept of it for 64·T1 (RFC 6026) is small, for there are many. */
+  accepted(transaction: ServerTransaction): void {
+    transaction.release();
+    // Whether its connection lives is of no interest any more (RFC 6026 §8.7).
+    this.#untrack(transaction.flow, transaction);
+  }
+
   /** TransactionHost: the runner is done. */
   ended(transaction: ServerTransaction | ClientTransaction): void {
     if (transaction instanceof ServerTransaction) this.#server.delete(transaction.key);
@@ -292,11 +304,6 @@ function dropScanner(flow: Flow): void {
 /** Parts of these are kept as long as a dialog lives. */
 function isKept(text: string): boolean {
   return text.startsWith('INVITE ') || text.startsWith('SUBSCRIBE ') || text.startsWith('SIP/2.0 2');
-}
-
-/** A copy that stands by itself: a part of the text of a whole read would keep all of that in memory. */
-function unshared(text: string): string {
-  return Buffer.from(text, 'latin1').toString('latin1');
 }
 
 /** What the peer itself says of its identity is no proof: it goes, and ours comes when there is one. */

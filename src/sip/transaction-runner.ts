@@ -1,4 +1,5 @@
-import type { TimerQueue, QueuedTimer } from '../lib/timer-queue.js';
+import { NamedTimers } from '../lib/named-timers.js';
+import type { TimerQueue } from '../lib/timer-queue.js';
 import type { CoreHeaders } from './message/core-headers.js';
 import { getHeader, getHeaders, header, type SipRequest, type SipResponse } from './message/message.js';
 import { serialize } from './message/serialize.js';
@@ -16,6 +17,7 @@ import {
   type NonInviteServerEvent,
   type NonInviteServerState,
 } from './transaction/non-invite-server.js';
+import { mergeKey } from './transaction/matching.js';
 import type { Step, TimerSettings, TransactionContext } from './transaction/timers.js';
 import type { Flow } from './transport/flow.js';
 
@@ -23,6 +25,9 @@ import type { Flow } from './transport/flow.js';
 export interface TransactionHost {
   readonly timers: TimerQueue;
   readonly timerSettings: TimerSettings;
+  /** What a transaction over TCP or TLS is told, and one over UDP. */
+  readonly reliableContext: TransactionContext;
+  readonly unreliableContext: TransactionContext;
   ended(transaction: ServerTransaction | ClientTransaction): void;
 }
 
@@ -47,7 +52,7 @@ type AnyTimer = string;
 /** Carries out the effects of one state machine: sends, keeps its timers, tells its user. One event, all its effects, then the next. */
 abstract class Runner<State extends { readonly name: string }, Event, User> {
   protected state: State;
-  readonly #timers = new Map<AnyTimer, QueuedTimer>();
+  readonly #timers: NamedTimers<AnyTimer>;
 
   protected constructor(
     protected readonly host: TransactionHost,
@@ -56,6 +61,7 @@ abstract class Runner<State extends { readonly name: string }, Event, User> {
     start: State,
   ) {
     this.state = start;
+    this.#timers = new NamedTimers(host.timers, (timer) => this.dispatch(this.timerEvent(timer)));
   }
 
   get flow(): Flow {
@@ -72,8 +78,8 @@ abstract class Runner<State extends { readonly name: string }, Event, User> {
   protected abstract onTerminated(): void;
 
   protected dispatch(event: Event): void {
-    const { t1Ms, t2Ms, t4Ms } = this.host.timerSettings;
-    const { state, effects } = this.step(this.state, event, { t1Ms, t2Ms, t4Ms, reliable: this.flow.reliable });
+    const { reliableContext, unreliableContext } = this.host;
+    const { state, effects } = this.step(this.state, event, this.flow.reliable ? reliableContext : unreliableContext);
     this.state = state;
     for (const effect of effects) {
       switch (effect.do) {
@@ -81,45 +87,32 @@ abstract class Runner<State extends { readonly name: string }, Event, User> {
           this.flow.send(effect.text);
           break;
         case 'start':
-          this.#start(effect.timer, effect.delayMs);
+          this.#timers.start(effect.timer, effect.delayMs);
           break;
         case 'stop':
-          this.#stop(effect.timer);
+          this.#timers.stop(effect.timer);
           break;
         case 'tell':
           this.tell(effect.user, event);
           break;
         case 'terminate':
-          for (const timer of this.#timers.values()) this.host.timers.stop(timer);
-          this.#timers.clear();
+          this.#timers.stopAll();
           this.onTerminated();
           break;
       }
     }
-  }
-
-  #start(timer: AnyTimer, delayMs: number): void {
-    this.#stop(timer);
-    this.#timers.set(
-      timer,
-      this.host.timers.start(delayMs, () => {
-        this.#timers.delete(timer);
-        this.dispatch(this.timerEvent(timer));
-      }),
-    );
-  }
-
-  #stop(timer: AnyTimer): void {
-    const running = this.#timers.get(timer);
-    if (running === undefined) return;
-    this.host.timers.stop(running);
-    this.#timers.delete(timer);
   }
 }
 
 type ServerState = InviteServerState | NonInviteServerState;
 type ServerEvent = InviteServerEvent | NonInviteServerEvent;
 type ServerUser = 'ack' | 'ack-timeout' | 'transport-error';
+
+interface Taken {
+  readonly request: SipRequest;
+  readonly core: CoreHeaders;
+  mergeKey: string;
+}
 
 /** A request from a peer, and the machine that answers it. */
 export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUser> {
@@ -130,24 +123,50 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
   owner: ServerTransactionOwner | null = null;
   /** Its own connection closed, and another was opened for the response. */
   isRerouted = false;
+  #taken: Taken | undefined;
 
-  constructor(
-    host: TransactionHost,
-    key: string,
-    readonly request: SipRequest,
-    readonly core: CoreHeaders,
-    flow: Flow,
-    localTag: string,
-  ) {
+  constructor(host: TransactionHost, key: string, request: SipRequest, core: CoreHeaders, flow: Flow, localTag: string) {
     const isInvite = request.method === 'INVITE';
     super(host, key, flow, isInvite ? INVITE_SERVER_START : NON_INVITE_SERVER_START);
+    this.#taken = { request, core, mergeKey: '' };
     this.isInvite = isInvite;
     this.localTag = core.toTag ?? localTag;
+  }
+
+  get request(): SipRequest {
+    return this.#whole.request;
+  }
+
+  get core(): CoreHeaders {
+    return this.#whole.core;
+  }
+
+  /** Requests with one key are one request (RFC 3261 §8.2.2.2). */
+  get mergeKey(): string {
+    const whole = this.#whole;
+    if (whole.mergeKey === '') whole.mergeKey = mergeKey(whole.core);
+    return whole.mergeKey;
+  }
+
+  /** The 2xx is out and what follows is the dialog's: only a copy of the INVITE, or a CANCEL, can still come. Neither needs what it said. */
+  release(): void {
+    this.#taken = undefined;
+    this.owner = null;
+  }
+
+  get #whole(): Taken {
+    if (this.#taken === undefined) throw new Error('the transaction was released');
+    return this.#taken;
   }
 
   /** No final response was sent yet. */
   get isUnanswered(): boolean {
     return this.state.name === 'Proceeding' || this.state.name === 'Trying';
+  }
+
+  /** A 2xx was sent to the INVITE (RFC 6026). */
+  get isAccepted(): boolean {
+    return this.state.name === 'Accepted';
   }
 
   /** A final error was sent and its ACK has not come, or came already and is repeated. */

@@ -93,8 +93,7 @@ export class UserAgentClient implements OutgoingOwner {
 
   /** A 2xx to an INVITE of ours whose transaction is gone: the ACK was lost. */
   onStrayResponse(core: CoreHeaders): void {
-    const dialog = this.context.dialogs.find(core.callId, core.fromTag ?? '', core.toTag ?? '');
-    if (dialog !== undefined) repeatAck(dialog, core.cseq.number);
+    this.context.dialogs.find(core.callId, core.fromTag ?? '', core.toTag ?? '')?.repeatAck(core.cseq.number);
   }
 
   onResponse(request: OutgoingRequest, response: SipResponse): void {
@@ -157,7 +156,7 @@ export class UserAgentClient implements OutgoingOwner {
     const { dialog, message } = request;
     if (dialog === null || !isFinal) return true;
     if (request.hasFinal) {
-      repeatAck(dialog, Number((getHeader(message, 'cseq') ?? '').split(' ')[0]));
+      dialog.repeatAck(Number((getHeader(message, 'cseq') ?? '').split(' ')[0]));
       return false;
     }
     dialog.state = refreshTarget(dialog.state, response);
@@ -168,7 +167,7 @@ export class UserAgentClient implements OutgoingOwner {
   /** RFC 3261 §13.2.2.4: a repeated 2xx gets its ACK again; one of another fork gets ACK and BYE, for the user has its call. */
   #onOtherSuccess(request: OutgoingRequest, entry: DialogEntry): false {
     if (entry === request.dialog) {
-      repeatAck(entry, entry.ownInviteSeq);
+      entry.repeatAck(entry.ownInviteSeq);
       return false;
     }
     entry.isConfirmed = true;
@@ -179,7 +178,7 @@ export class UserAgentClient implements OutgoingOwner {
   }
 
   #acknowledge(dialog: DialogEntry, ack: OutgoingRequest): OutgoingRequest {
-    dialog.acks.set(dialog.ownInviteSeq, ack.text);
+    dialog.keepAck(dialog.ownInviteSeq, ack.text);
     ack.flow.send(ack.text);
     if (dialog.isCancelled) {
       dialog.isCancelled = false;
@@ -237,9 +236,4 @@ function isCopy(dialog: DialogEntry, response: SipResponse): boolean {
   if (dialog.remoteRSeq !== null && rseq !== dialog.remoteRSeq + 1) return true;
   dialog.remoteRSeq = rseq;
   return false;
-}
-
-function repeatAck(dialog: DialogEntry, cseq: number): void {
-  const ack = dialog.acks.get(cseq);
-  if (ack !== undefined) dialog.flow.send(ack);
 }

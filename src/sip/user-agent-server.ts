@@ -9,7 +9,6 @@ import { getHeader, getHeaders, getList, hasHeader, header, type Header, type Si
 import { uriScheme } from './message/uri.js';
 import { ReliableProvisionals } from './reliable-provisionals.js';
 import { makeResponse } from './stack.js';
-import { mergeKey } from './transaction/matching.js';
 import type { ServerTransaction } from './transaction-runner.js';
 import type { Flow } from './transport/flow.js';
 import type { RespondProblem, ResponseParts } from './user-agent-listener.js';
@@ -53,10 +52,10 @@ export class UserAgentServer implements IncomingOwner {
     if (!transaction.isInvite && (parts.status === 408 || (parts.status > 100 && parts.status < 200))) return 'not-allowed';
     if (reliable?.isWaiting === true && (isReliable || (parts.status >= 200 && parts.status < 300))) {
       // RFC 3262 §3: no second reliable response and no 2xx before the PRACK.
-      reliable.afterPrack(() => sent(transaction.isUnanswered ? this.#send(request, parts, isReliable) : undefined));
+      reliable.afterPrack(() => this.#sendAndTell(request, parts, isReliable, sent));
       return null;
     }
-    sent(this.#send(request, parts, isReliable));
+    this.#sendAndTell(request, parts, isReliable, sent);
     return null;
   }
 
@@ -122,6 +121,13 @@ export class UserAgentServer implements IncomingOwner {
     if (dialog !== null && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
   }
 
+  #sendAndTell(request: IncomingRequest, parts: ResponseParts, isReliable: boolean, sent: SentCallback): void {
+    const { transaction } = request;
+    if (!transaction.isUnanswered) return sent(undefined);
+    sent(this.#send(request, parts, isReliable));
+    if (transaction.isAccepted) this.context.stack.accepted(transaction);
+  }
+
   #send(request: IncomingRequest, parts: ResponseParts, isReliable: boolean): string {
     const { transaction } = request;
     if (!request.isTagged && parts.localTag !== undefined && transaction.core.toTag === undefined) transaction.localTag = parts.localTag;
@@ -176,7 +182,7 @@ export class UserAgentServer implements IncomingOwner {
       uasDialog(transaction.request, transaction.core, transaction.localTag),
       transaction.flow,
       transaction.isInvite ? 'invite' : 'subscribe',
-      mergeKey(transaction.core),
+      transaction.mergeKey,
     );
     if (transaction.isInvite) request.dialog.invite = request;
     else request.dialog.isConfirmed = true;

@@ -201,7 +201,7 @@ export function readPlain(text: string, limits: MessageLimits): Plain | undefine
 function findHeaders(received: Received, limits: MessageLimits): boolean {
   const { text, marks } = received;
   let count = 0;
-  for (let position = received.headersStart; ; ) {
+  for (let position = received.headersStart; ;) {
     const lineEnd = text.indexOf('\n', position) - 1;
     // A bare CR or LF, or no end.
     if (lineEnd < position || text.charCodeAt(lineEnd) !== CR) return false;

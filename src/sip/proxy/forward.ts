@@ -1,7 +1,17 @@
 import { formatHostPort } from '../../lib/host-port.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { OwnTransport } from '../compose.js';
-import { changed, getHeader, getList, hasHeader, header, splitList, type Header, type SipRequest, type SipResponse } from '../message/message.js';
+import {
+  changed,
+  getHeader,
+  getList,
+  hasHeader,
+  header,
+  splitList,
+  type Header,
+  type SipRequest,
+  type SipResponse,
+} from '../message/message.js';
 import { parseNameAddr } from '../message/name-addr.js';
 import { parseSipUri } from '../message/uri.js';
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { QueuedTimer } from '../../lib/timer-queue.js';
+import { NamedTimers } from '../../lib/named-timers.js';
 import { ownTransport } from '../agent-context.js';
 import { branchOf, cancelOf } from '../compose.js';
 import type { CoreHeaders } from '../message/core-headers.js';
@@ -121,7 +121,7 @@ interface Fork {
   readonly transaction: ClientTransaction;
   readonly request: SipRequest;
   readonly flow: Flow;
-  readonly timers: Map<ForkingTimer, QueuedTimer>;
+  readonly timers: NamedTimers<ForkingTimer>;
   response: SipResponse | null;
   cancelState: 'none' | 'wanted' | 'sent';
 }
@@ -179,14 +179,13 @@ class ProxyContext implements ServerTransactionOwner {
         this.#cancel(effect.branch);
         break;
       case 'restart-final-timer':
-        this.#startTimer(effect.branch, 'final', this.order.finalTimeoutMs ?? TIMER_C_MS);
+        this.#forks.get(effect.branch)?.timers.start('final', this.order.finalTimeoutMs ?? TIMER_C_MS);
         break;
       case 'stop-provisional-timer':
-        this.#stopTimer(effect.branch, 'provisional');
+        this.#forks.get(effect.branch)?.timers.stop('provisional');
         break;
       case 'stop-timers':
-        this.#stopTimer(effect.branch, 'provisional');
-        this.#stopTimer(effect.branch, 'final');
+        this.#forks.get(effect.branch)?.timers.stopAll();
         break;
       case 'forward':
         this.#forwardBack(this.#current);
@@ -216,9 +215,10 @@ class ProxyContext implements ServerTransactionOwner {
       onEnded: () => undefined,
     };
     const transaction = this.stack.sendRequest(request, branchOf(request), flow, owner);
-    this.#forks.set(branch, { transaction, request, flow, timers: new Map(), response: null, cancelState: 'none' });
-    if (this.order.provisionalTimeoutMs !== null) this.#startTimer(branch, 'provisional', this.order.provisionalTimeoutMs);
-    if (this.order.finalTimeoutMs !== null) this.#startTimer(branch, 'final', this.order.finalTimeoutMs);
+    const timers = new NamedTimers<ForkingTimer>(this.stack.timers, (timer) => this.#step({ type: 'timer', branch, timer }));
+    this.#forks.set(branch, { transaction, request, flow, timers, response: null, cancelState: 'none' });
+    if (this.order.provisionalTimeoutMs !== null) timers.start('provisional', this.order.provisionalTimeoutMs);
+    if (this.order.finalTimeoutMs !== null) timers.start('final', this.order.finalTimeoutMs);
     process.nextTick(() => transaction.start());
   }
 
@@ -234,7 +234,7 @@ class ProxyContext implements ServerTransactionOwner {
     if (fork === undefined) return;
     if (response.status === 100) {
       // RFC 3261 §16.7: a 100 is between neighbours; it shows that the target is there.
-      this.#stopTimer(branch, 'provisional');
+      fork.timers.stop('provisional');
       if (fork.cancelState === 'wanted') this.#sendCancel(fork);
       return;
     }
@@ -287,22 +287,6 @@ class ProxyContext implements ServerTransactionOwner {
       challenges.push(...fork.response.headers.filter(({ id: name }) => name === 'www-authenticate' || name === 'proxy-authenticate'));
     }
     return challenges.length === 0 ? response : changed(response, { headers: [...response.headers, ...challenges] });
-  }
-
-  #startTimer(branch: number, timer: ForkingTimer, delayMs: number): void {
-    this.#stopTimer(branch, timer);
-    this.#forks.get(branch)?.timers.set(
-      timer,
-      this.stack.timers.start(delayMs, () => this.#step({ type: 'timer', branch, timer })),
-    );
-  }
-
-  #stopTimer(branch: number, timer: ForkingTimer): void {
-    const timers = this.#forks.get(branch)?.timers;
-    const running = timers?.get(timer);
-    if (running === undefined) return;
-    this.stack.timers.stop(running);
-    timers?.delete(timer);
   }
 }
 
