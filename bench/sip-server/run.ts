@@ -107,6 +107,11 @@ async function main(): Promise<void> {
           TRUNKLINE_DRACHTIO_PORT: String(control),
           TRUNKLINE_DRACHTIO_SECRET: SECRET,
           TRUNKLINE_LOG_LEVEL: 'warn',
+          // Every check is done; the generator is one source, which is to be let through.
+          TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',
+          TRUNKLINE_SIP_MAX_TRANSACTIONS: '1000000',
+          TRUNKLINE_SIP_MAX_DIALOGS: '1000000',
+          TRUNKLINE_SIP_MAX_MEMORY_MB: '8192',
         },
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       },

@@ -1,6 +1,8 @@
+import { formatHostPort } from '../lib/host-port.js';
 import { canonicalHeaderName, headerId } from '../sip/message/header-name.js';
 import { trimLws } from '../sip/message/lws.js';
 import { header, type Header } from '../sip/message/message.js';
+import type { Endpoint } from '../sip/transport/flow.js';
 
 /** The SIP text of an application's frame. */
 export type AppMessage =
@@ -92,9 +94,9 @@ function readLines(text: string, from: number, end: number): Header[] {
 
 /**
  * The headers in the order in which they go out: well-known ones, Content-Type, Content-Length, then the rest.
- * `hostPort` takes the place of `@localhost` in the headers that name us.
+ * `own` takes the place of `@localhost` in the headers that name us.
  */
-export function arrangeHeaders(headers: readonly Header[], body: string, hostPort: string, drop: ReadonlySet<string>): Header[] {
+export function arrangeHeaders(headers: readonly Header[], body: string, own: Endpoint, drop: ReadonlySet<string>): Header[] {
   const known: Header[] = [];
   const custom: Header[] = [];
   const identity: Header[] = [];
@@ -102,9 +104,9 @@ export function arrangeHeaders(headers: readonly Header[], body: string, hostPor
   for (const item of headers) {
     if (drop.has(item.id)) continue;
     if (item.id === 'content-type') contentType = item;
-    else if (WELL_KNOWN.has(item.id)) known.push(named(item, hostPort));
-    else if (item.id === IDENTITY) identity.push(named(item, hostPort));
-    else custom.push(named(item, hostPort));
+    else if (WELL_KNOWN.has(item.id)) known.push(named(item, own));
+    else if (item.id === IDENTITY) identity.push(named(item, own));
+    else custom.push(named(item, own));
   }
   if (body !== '' && contentType !== undefined) known.push(contentType);
   return [...known, header('Content-Length', String(body.length)), ...custom, ...identity];
@@ -114,9 +116,9 @@ export function arrangeHeaders(headers: readonly Header[], body: string, hostPor
 const IDENTITY = 'p-asserted-identity';
 const NAMES_US = new Set(['from', 'to', 'contact', IDENTITY]);
 
-function named(item: Header, hostPort: string): Header {
+function named(item: Header, own: Endpoint): Header {
   if (!NAMES_US.has(item.id)) return item;
-  const value = item.value.replace(LOCALHOST, `@${hostPort}`);
+  const value = LOCALHOST.test(item.value) ? item.value.replace(LOCALHOST, `@${formatHostPort(own.address, own.port)}`) : item.value;
   if (item.id !== 'contact' || value.includes('<'))
     return value === item.value ? item : { ...item, value, line: `${item.line.split(':')[0] ?? ''}: ${value}` };
   // RFC 3261 §20.10: without angle brackets every parameter is the header's.

@@ -1,4 +1,3 @@
-import { formatHostPort } from '../lib/host-port.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { QueuedTimer } from '../lib/timer-queue.js';
 import type { IncomingRequest } from '../sip/exchanges.js';
@@ -106,7 +105,7 @@ export class IncomingRequests {
       {
         status: message.status,
         reason: message.reason,
-        headers: arrangeHeaders(message.headers, message.body, formatHostPort(own.address, own.port), FROM_REQUEST),
+        headers: arrangeHeaders(message.headers, message.body, own, FROM_REQUEST),
         body: message.body,
         localTag: tagOf(getHeader(message, 'to') ?? ''),
       },

@@ -153,15 +153,20 @@ export function formatAnswer(id: string, answered: string, verdict: 'OK' | 'NO' 
 }
 
 let cachedSecond = -1;
+let cachedSecondText = '';
+let cachedMs = -1;
 let cachedText = '';
 
-/** UTC wall clock `HH:MM:SS.uuuuuu`; the part before the dot is made once a second. */
+/** UTC wall clock `HH:MM:SS.uuuuuu`; made once a millisecond, the part before the dot once a second. */
 export function frameTime(wallMs: number): string {
+  if (wallMs === cachedMs) return cachedText;
   const second = Math.floor(wallMs / 1_000);
   if (second !== cachedSecond) {
     cachedSecond = second;
-    cachedText = new Date(second * 1_000).toISOString().slice(11, 19);
+    cachedSecondText = new Date(second * 1_000).toISOString().slice(11, 19);
   }
   const micros = Math.floor((wallMs - second * 1_000) * 1_000);
-  return `${cachedText}.${String(micros).padStart(6, '0')}`;
+  cachedMs = wallMs;
+  cachedText = `${cachedSecondText}.${String(micros).padStart(6, '0')}`;
+  return cachedText;
 }

@@ -1,4 +1,3 @@
-import { formatHostPort } from '../lib/host-port.js';
 import { nextSerialId } from '../lib/ids.js';
 import { getHeader, hasHeader, type SipResponse } from '../sip/message/message.js';
 import { serialize } from '../sip/message/serialize.js';
@@ -108,7 +107,7 @@ export class OutgoingRequests {
     const own = this.options.advertised(call.entry.flow.transport);
     const sent = this.userAgent.sendInDialog(call.entry, {
       method: message.method,
-      headers: arrangeHeaders(message.headers, message.body, formatHostPort(own.address, own.port), NOTHING),
+      headers: arrangeHeaders(message.headers, message.body, own, NOTHING),
       body: message.body,
     });
     if (message.method === 'BYE' && typeof sent === 'object') this.cdr.stop('application', 'normal-release', sent.message);
@@ -140,7 +139,7 @@ export class OutgoingRequests {
       message.uri,
       {
         method: message.method,
-        headers: arrangeHeaders(message.headers, message.body, formatHostPort(own.address, own.port), NOTHING),
+        headers: arrangeHeaders(message.headers, message.body, own, NOTHING),
         body: message.body,
       },
       routeUrl === '' ? null : routeUrl,

@@ -58,6 +58,7 @@ export class SipServer {
   readonly #control: Server;
   readonly #apps = new Set<AppConnection>();
   readonly #secretHash: Buffer;
+  readonly #ownEndpoints = new Map<TransportName, Endpoint>();
   #controlPort = 0;
 
   constructor(private readonly options: SipServerOptions) {
@@ -200,11 +201,15 @@ export class SipServer {
   }
 
   #advertised(transport: TransportName): Endpoint {
+    const known = this.#ownEndpoints.get(transport);
+    if (known !== undefined) return known;
     const bound = this.#transports.bound.find((candidate) => candidate.transport === transport);
-    return {
+    const own: Endpoint = {
       address: this.options.externalHost ?? bound?.local.address ?? this.options.bindAddress,
       port: bound?.local.port ?? (transport === 'TLS' ? 5061 : 5060),
     };
+    if (bound !== undefined && bound.local.port !== 0) this.#ownEndpoints.set(transport, own);
+    return own;
   }
 
   #isSelf(host: string, port: number | null): boolean {

@@ -1,7 +1,6 @@
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { getHeader, type SipMessage } from './message/message.js';
-import { parseNameAddr } from './message/name-addr.js';
 import { SourceRates } from './source-rates.js';
 
 export interface AdmissionLimits {
@@ -126,7 +125,9 @@ export class Admission {
   }
 }
 
+/** In lower case, without its quotes; '' when there is none. */
 function displayName(from: string): string {
-  if (from.startsWith('<')) return '';
-  return (parseNameAddr(from)?.displayName ?? '').replace(/^"|"$/g, '').trim().toLowerCase();
+  const bracket = from.indexOf('<');
+  if (bracket <= 0) return '';
+  return from.slice(0, bracket).replaceAll('"', '').trim().toLowerCase();
 }

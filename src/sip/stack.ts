@@ -17,7 +17,7 @@ import {
   type SipRequest,
   type SipResponse,
 } from './message/message.js';
-import { tagOf } from './message/name-addr.js';
+import { hasTag } from './message/name-addr.js';
 import { readPlain } from './message/plain.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 import { serialize } from './message/serialize.js';
@@ -343,7 +343,7 @@ export function makeResponse(
   for (const id of ['from', 'to', 'call-id', 'cseq']) {
     const value = getHeader(request, id);
     if (value === undefined) continue;
-    const tagged = id === 'to' && status > 100 && tagOf(value) === undefined ? `${value};tag=${localTag}` : value;
+    const tagged = id === 'to' && status > 100 && !hasTag(value) ? `${value};tag=${localTag}` : value;
     headers.push(header(id, tagged));
   }
   return { kind: 'response', status, reason, headers: [...headers, ...extra], body };

@@ -1,5 +1,5 @@
 import type { CoreHeaders } from '../message/core-headers.js';
-import { getHeader, getList, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
+import { getHeader, getList, header, splitList, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { parseNameAddr, tagOf } from '../message/name-addr.js';
 import { parseSipUri } from '../message/uri.js';
 
@@ -34,7 +34,7 @@ export function uasDialog(request: SipRequest, core: CoreHeaders, localTag: stri
     callId: core.callId,
     localTag,
     remoteTag: core.fromTag ?? '',
-    local: tagOf(core.to) === undefined ? `${core.to};tag=${localTag}` : core.to,
+    local: core.toTag === undefined ? `${core.to};tag=${localTag}` : core.to,
     remote: core.from,
     remoteTarget: contactUri(request) ?? parseNameAddr(core.from)?.uri ?? '',
     routeSet: getList(request, 'record-route'),
@@ -67,9 +67,14 @@ export function refreshTarget(dialog: Dialog, message: SipRequest | SipResponse)
   return target === undefined || target === dialog.remoteTarget ? dialog : { ...dialog, remoteTarget: target };
 }
 
+/** Of nearly every Contact: one value, a URI in angle brackets. */
+const PLAIN_CONTACT = /^<([^<>\s",]+)>(?:;[^",]*)?$/;
+
 function contactUri(message: SipRequest | SipResponse): string | undefined {
-  const first = getList(message, 'contact')[0];
-  return first === undefined ? undefined : parseNameAddr(first)?.uri;
+  const value = getHeader(message, 'contact');
+  if (value === undefined) return undefined;
+  const plain = PLAIN_CONTACT.exec(value);
+  return plain === null ? parseNameAddr(splitList(value)[0] ?? '')?.uri : plain[1];
 }
 
 export interface Routing {

@@ -51,3 +51,11 @@ export function tagOf(value: string): string | undefined {
   const tag = parseNameAddr(value)?.params.get('tag');
   return tag === '' ? undefined : tag;
 }
+
+/** Whether a From or To has a tag. */
+export function hasTag(value: string): boolean {
+  const bracket = value.lastIndexOf('>');
+  // What follows the last bracket is parameters, when it holds no quotes.
+  if (bracket === value.length - 1) return false;
+  return bracket >= 0 && value.startsWith(';tag=', bracket + 1) ? value.length > bracket + 6 : tagOf(value) !== undefined;
+}

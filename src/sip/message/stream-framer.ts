@@ -18,6 +18,8 @@ export interface StreamLimits {
 
 /** Folds included, so that what is found here is what the parser finds. */
 const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:((?:[^\r\n]|\r\n[ \t])*)(?=\r\n)/gi;
+/** What nearly every message begins with. */
+const PLAIN_START = /^(?:[A-Z]{1,32} sips?:[^\s<>"]{1,1000} SIP\/2\.0|SIP\/2\.0 [1-6]\d\d [^\r\n\0]*)\r\n/;
 /** A start line of which the end has not come: what every SIP message begins with. */
 const BEGINNING = /^[\w.!%*+`'~/-]{1,64}(?: |$)/;
 const MAX_FIRST_WORD = 64;
@@ -84,7 +86,7 @@ export class StreamFramer {
 
   #cut(text: string, headEnd: number): StreamItem | undefined {
     const head = text.slice(0, headEnd + 4);
-    const length = contentLength(head);
+    const length = plainLength(head) ?? contentLength(head);
     if (length === 'missing') return spoiled('Missing Content-Length', 400, head);
     if (length === 'bad') return spoiled('Bad Content-Length', 400, head);
     if (length > this.#limits.maxBodyBytes) return spoiled('Request Entity Too Large', 413, head);
@@ -115,7 +117,7 @@ export class StreamFramer {
   #begins(window: string): boolean {
     const lineEnd = window.indexOf('\r\n');
     if (lineEnd < 0) return BEGINNING.test(window);
-    this.#hasBegun = parseStartLine(window.slice(0, lineEnd)) !== undefined;
+    this.#hasBegun = PLAIN_START.test(window) || parseStartLine(window.slice(0, lineEnd)) !== undefined;
     return this.#hasBegun;
   }
 }
@@ -128,6 +130,28 @@ function wholeLines(window: string): string | null {
 
 function spoiled(reason: string, status: 400 | 413 | 513, head: string | null = null): StreamItem {
   return { type: 'error', reason, status, head };
+}
+
+const PLAIN_HEADERS_IN_C = ['Call-ID:', 'CSeq:', 'Contact:', 'Content-Type:'];
+const STATED = 'Content-Length: ';
+
+/** The length of a message that states it as nearly all do, once; `undefined`: look closer. */
+function plainLength(head: string): number | undefined {
+  let length: number | undefined;
+  for (let at = head.indexOf('\n') + 1; at < head.length - 2; at = head.indexOf('\n', at) + 1) {
+    const first = head[at];
+    // Folded, or short or unusual spellings.
+    if (first === ' ' || first === '\t' || first === 'l' || first === 'L' || first === 'c') return undefined;
+    if (first !== 'C') continue;
+    if (!head.startsWith(STATED, at)) {
+      if (!PLAIN_HEADERS_IN_C.some((name) => head.startsWith(name, at))) return undefined;
+      continue;
+    }
+    const text = head.slice(at + STATED.length, head.indexOf('\r\n', at));
+    if (length !== undefined || !/^\d{1,9}$/.test(text)) return undefined;
+    length = Number(text);
+  }
+  return length;
 }
 
 /**

@@ -66,7 +66,7 @@ describe('meta lines', () => {
 });
 
 describe('what an application sends', () => {
-  const own = '127.0.0.1:25060';
+  const own = { address: '127.0.0.1', port: 25_060 };
   const arranged = (text: string): string[] => {
     const message = parseAppMessage(text)!;
     return arrangeHeaders(message.headers, message.body, own, new Set(['from', 'to', 'call-id', 'cseq'])).map(({ line }) => line);
