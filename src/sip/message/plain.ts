@@ -296,12 +296,12 @@ class PlainVia implements Via {
   }
 }
 
-/** The branch where it is spelled as usual and there is no other parameter that ends so. */
+/** The branch, where it comes first and there is nothing else that could be one. */
 function branchIn(parameters: string): string | undefined {
-  const start = parameters.indexOf(';branch=');
-  if (start < 0) return undefined;
-  const end = parameters.indexOf(';', start + 8);
-  return end < 0 ? parameters.slice(start + 8) : parameters.slice(start + 8, end);
+  if (!parameters.startsWith(';branch=')) return undefined;
+  const end = parameters.indexOf(';', 8);
+  if (end < 0) return parameters.slice(8);
+  return /branch/i.test(parameters.slice(end)) ? undefined : parameters.slice(8, end);
 }
 
 function isLws(character: number): boolean {

@@ -136,12 +136,13 @@ const PLAIN_HEADERS_IN_C = ['Call-ID:', 'CSeq:', 'Contact:', 'Content-Type:'];
 const STATED = 'Content-Length: ';
 
 /** The length of a message that states it as nearly all do, once; `undefined`: look closer. */
-function plainLength(head: string): number | undefined {
+export function plainLength(head: string): number | undefined {
   let length: number | undefined;
-  for (let at = head.indexOf('\n') + 1; at < head.length - 2; at = head.indexOf('\n', at) + 1) {
+  for (let end = head.indexOf('\n'); end >= 0 && end < head.length - 1; end = head.indexOf('\n', end + 1)) {
+    const at = end + 1;
     const first = head[at];
-    // Folded, or short or unusual spellings.
-    if (first === ' ' || first === '\t' || first === 'l' || first === 'L' || first === 'c') return undefined;
+    // A bare LF; folded, or short or unusual spellings.
+    if (head[end - 1] !== '\r' || first === ' ' || first === '\t' || first === 'l' || first === 'L' || first === 'c') return undefined;
     if (first !== 'C') continue;
     if (!head.startsWith(STATED, at)) {
       if (!PLAIN_HEADERS_IN_C.some((name) => head.startsWith(name, at))) return undefined;
@@ -158,7 +159,7 @@ function plainLength(head: string): number | undefined {
  * The stated length. RFC 3261 §18.3 demands one on streams: without it a message that names a body's type cannot be cut,
  * and one that does not has no body.
  */
-function contentLength(head: string): number | 'missing' | 'bad' {
+export function contentLength(head: string): number | 'missing' | 'bad' {
   let length: number | undefined;
   for (const match of head.matchAll(CONTENT_LENGTH)) {
     const digits = /^[ \t\r\n]*(\d{1,9})[ \t\r\n]*$/.exec(match[1] ?? '')?.[1];

@@ -1,0 +1,132 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readCoreHeaders } from '../../src/sip/message/core-headers.js';
+import { getHeader, getHeaders, hasHeader } from '../../src/sip/message/message.js';
+import { parseMessage } from '../../src/sip/message/parse.js';
+import { readPlain } from '../../src/sip/message/plain.js';
+import { serialize } from '../../src/sip/message/serialize.js';
+import { contentLength, plainLength } from '../../src/sip/message/stream-framer.js';
+
+// Two readers of one language: the quick one must never say anything else than the one that knows all of it.
+
+const LIMITS = { maxHeaders: 30, maxHeaderBytes: 300, maxBodyBytes: 300 };
+
+const PLAIN = [
+  'INVITE sip:+15550100100@gw.example:5061;transport=tls SIP/2.0',
+  'Via: SIP/2.0/TLS 192.0.2.1:5061;branch=z9hG4bKabc;rport',
+  'Max-Forwards: 70',
+  'Record-Route: <sip:p1.example;lr>',
+  'From: "Caller" <sip:a@carrier.example>;tag=from1',
+  'To: <sip:+15550100100@gw.example>',
+  'Call-ID: abc.1@carrier.example',
+  'CSeq: 1 INVITE',
+  'Contact: <sip:a@192.0.2.1:5061;transport=tls>',
+  'Supported: timer, 100rel',
+  'User-Agent: SBC 7.2',
+  'X-Other: value',
+  'Content-Type: application/sdp',
+  'Content-Length: 5',
+];
+const BODY = 'v=0\r\n';
+const text = (lines: readonly string[]): string => `${lines.join('\r\n')}\r\n\r\n${BODY}`;
+const RESPONSE = ['SIP/2.0 200 OK', ...PLAIN.slice(1)];
+
+const TRACKED = [
+  ...['via', 'from', 'to', 'call-id', 'cseq', 'contact', 'max-forwards', 'content-length', 'content-type', 'user-agent', 'route'],
+  ...['record-route', 'require', 'supported', 'session-expires', 'subscription-state', 'rack', 'rseq', 'expires'],
+  ...['x-trunkline-tls-identity', 'x-other', 'allow'],
+];
+
+/** Bits that make a difference to a reader of SIP. */
+const bits = fc.oneof(
+  fc.constantFrom('\r\n', '\r', '\n', '\0', ' ', '\t', ':', ';', ',', '<', '>', '"', '\\', '=', '@', '?', '%', '\r\n ', '\r\n\t', '\xa0'),
+  fc.constantFrom(
+    'Via: SIP/2.0/TLS b;branch=z9hG4bKx\r\n',
+    'l: 5\r\n',
+    'v: SIP/2.0/UDP c\r\n',
+    'CONTENT-LENGTH: 5\r\n',
+    'To: <sip:x@y>\r\n',
+  ),
+  fc.constantFrom(
+    'Content-Length: 6\r\n',
+    'Max-Forwards: 999\r\n',
+    'via: x\r\n',
+    'tag=',
+    ';tag=',
+    'branch=',
+    ';BRANCH=x',
+    'sips:',
+    'tel:',
+    'SIP/2.0',
+  ),
+  fc.constantFrom('a', '0', 'Z', '[::1]', '65536', ';branch="a;b"'),
+);
+const change = fc.record({ at: fc.nat(700), cut: fc.nat(12), insert: bits });
+const changedText = (lines: readonly string[], changes: readonly { at: number; cut: number; insert: string }[]): string =>
+  changes.reduce((whole, { at, cut, insert }) => whole.slice(0, at) + insert + whole.slice(at + cut), text(lines));
+const lines = fc.constantFrom(PLAIN, RESPONSE);
+
+describe('the quick reader', () => {
+  it('takes what is plain', () => {
+    expect(readPlain(text(PLAIN), LIMITS)?.core).toMatchObject({
+      fromTag: 'from1',
+      toTag: undefined,
+      cseq: { number: 1, method: 'INVITE' },
+    });
+    expect(readPlain(text(RESPONSE), LIMITS)?.message).toMatchObject({ kind: 'response', status: 200, reason: 'OK' });
+  });
+
+  it('says what the whole reader says, or nothing', () => {
+    fc.assert(
+      fc.property(lines, fc.array(change, { maxLength: 3 }), (from, changes) => {
+        const whole = changedText(from, changes);
+        const plain = readPlain(whole, LIMITS);
+        if (plain === undefined) return;
+        const parsed = parseMessage(whole, LIMITS);
+        if (!parsed.ok) return expect.unreachable(`taken for plain: ${JSON.stringify(whole)}`);
+        const { message } = plain;
+        const slow = parsed.value;
+        expect({ ...plain.core, topVia: via(plain.core.topVia) }).toEqual(core(slow));
+        for (const id of TRACKED) {
+          expect([id, getHeader(message, id), hasHeader(message, id)]).toEqual([id, getHeader(slow, id), hasHeader(slow, id)]);
+          expect(getHeaders(message, id)).toEqual(getHeaders(slow, id));
+        }
+        expect([message.kind, message.headers, message.body]).toEqual([slow.kind, slow.headers, slow.body]);
+        if (message.kind === 'request' && slow.kind === 'request') expect([message.method, message.uri]).toEqual([slow.method, slow.uri]);
+        expect(serialize(message)).toBe(serialize(slow));
+        expect(whole.slice(plain.viaAt).startsWith(plain.core.topVia.text)).toBe(true);
+      }),
+      { numRuns: 5_000, interruptAfterTimeLimit: 8_000 },
+    );
+  });
+
+  it('finds the length that the whole search finds, or none', () => {
+    fc.assert(
+      fc.property(lines, fc.array(change, { maxLength: 3 }), (from, changes) => {
+        const whole = changedText(from, changes);
+        const head = whole.slice(0, whole.indexOf('\r\n\r\n') + 4);
+        const length = plainLength(head);
+        if (length !== undefined) expect(length).toBe(contentLength(head));
+      }),
+      { numRuns: 5_000, interruptAfterTimeLimit: 8_000 },
+    );
+  });
+});
+
+function core(message: Parameters<typeof readCoreHeaders>[0]): unknown {
+  const read = readCoreHeaders(message);
+  if (!read.ok) throw new Error(read.error);
+  return { ...read.value, topVia: via(read.value.topVia) };
+}
+
+function via(value: {
+  readonly text: string;
+  transport: string;
+  host: string;
+  port: number | null;
+  branch: string;
+  params: ReadonlyMap<string, string>;
+}): unknown {
+  const { text: whole, transport, host, port, branch, params } = value;
+  return { whole, transport, host, port, branch, params: [...params] };
+}
