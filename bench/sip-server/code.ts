@@ -59,9 +59,10 @@ class FakeSocket extends EventEmitter {
 const socket = new FakeSocket();
 const app = new AppConnection(
   socket as unknown as ControlSocket,
-  { maxFrameBytes: 1 << 20, maxUnsentBytes: 1 << 30 },
+  { maxFrameBytes: 1 << 20, maxUnsentBytes: 1 << 30, writeGapMs: 0 },
   { onCommand: (from, command) => broker.onCommand(from, command), onGone: () => undefined },
   silentLog,
+  systemClock,
 );
 app.isAuthenticated = true;
 const fromApp = (payload: string): boolean => socket.emit('data', Buffer.from(encodeFrame(payload), 'latin1'));

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Clock } from '../lib/clock.js';
+import { PacedWriter } from '../lib/paced-writer.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { encodeFrame, FrameDecoder } from './frame.js';
@@ -9,6 +11,8 @@ export interface AppLimits {
   readonly maxFrameBytes: number;
   /** Bytes that an application may leave unread before it is cut off. */
   readonly maxUnsentBytes: number;
+  /** Writes that follow each other more closely are gathered. */
+  readonly writeGapMs: number;
 }
 
 export interface AppConnectionListener {
@@ -24,8 +28,7 @@ export class AppConnection {
   isAuthenticated = false;
   tags: readonly string[] = [];
   readonly #decoder: FrameDecoder;
-  readonly #flushLater = (): void => this.#flush();
-  #outbox = '';
+  readonly #writer: PacedWriter;
   #isOpen = true;
 
   constructor(
@@ -33,8 +36,10 @@ export class AppConnection {
     private readonly limits: AppLimits,
     private readonly listener: AppConnectionListener,
     private readonly log: Log,
+    clock: Clock,
   ) {
     this.#decoder = new FrameDecoder(limits.maxFrameBytes);
+    this.#writer = new PacedWriter((text) => this.#onWrite(text), clock, limits.writeGapMs);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 45_000);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
@@ -42,6 +47,7 @@ export class AppConnection {
     socket.on('close', () => {
       if (!this.#isOpen) return;
       this.#isOpen = false;
+      this.#writer.clear();
       this.listener.onGone(this);
     });
   }
@@ -75,7 +81,7 @@ export class AppConnection {
   /** Answers `NO` and closes, as the protocol does for what it cannot go on after. */
   refuse(answered: string, reason: string): void {
     this.#write(formatAnswer(nextSerialId(), answered, 'NO', reason));
-    this.#flush();
+    this.#writer.flush();
     this.socket.end();
     this.socket.destroySoon();
   }
@@ -96,17 +102,13 @@ export class AppConnection {
     }
   }
 
-  /** Everything of one turn of the event loop goes out in one write. */
   #write(payload: string): void {
-    if (!this.#isOpen || this.socket.writableEnded) return;
-    if (this.#outbox === '') setImmediate(this.#flushLater);
-    this.#outbox += encodeFrame(payload);
+    if (this.#isOpen && !this.socket.writableEnded) this.#writer.push(encodeFrame(payload));
   }
 
-  #flush(): void {
-    if (this.#outbox === '' || !this.#isOpen || this.socket.writableEnded) return;
-    this.socket.write(this.#outbox, 'latin1');
-    this.#outbox = '';
+  #onWrite(text: string): void {
+    if (!this.#isOpen || this.socket.writableEnded) return;
+    this.socket.write(text, 'latin1');
     if (this.socket.writableLength > this.limits.maxUnsentBytes) {
       this.log.error({ peer: this.peer, bytes: this.socket.writableLength }, 'drachtio.application.not_reading');
       this.socket.destroy();

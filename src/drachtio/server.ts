@@ -175,6 +175,7 @@ export class SipServer {
         },
       },
       this.options.log,
+      this.options.clock,
     );
     this.#apps.add(app);
   }

@@ -72,7 +72,7 @@ export class Bench {
     const remote = { address: '127.0.0.1', port: remotePort };
     if (caller === 'bytes' && transport !== 'UDP') {
       this.#wire = this.#callerSocket();
-      const more = { messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20 };
+      const more = { messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20, writeGapMs: 0 };
       this.#flow = new StreamFlow(asSocket(this.#wire), transport, own(transport), remote, this.#stack, { ...all, ...more }, this.clock);
     } else this.#flow = this.#messageFlow(transport, own(transport), remote);
     this.#userAgent = new UserAgent(this.#stack, { open: () => (this.#opens ? this.#flow : undefined), advertised: own }, 'key');
@@ -191,12 +191,13 @@ export class Bench {
     });
     const connection = new AppConnection(
       asSocket(socket),
-      { maxFrameBytes: 1 << 20, maxUnsentBytes: 1 << 20 },
+      { maxFrameBytes: 1 << 20, maxUnsentBytes: 1 << 20, writeGapMs: 0 },
       {
         onCommand: (from, command) => this.#broker.onCommand(from, command),
         onGone: (gone) => this.#broker.onAppGone(gone),
       },
       silentLog,
+      this.clock,
     );
     connection.isAuthenticated = true;
     this.#connection = connection;

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
+import { PacedWriter } from '../../lib/paced-writer.js';
 import { StreamFramer, type StreamLimits } from '../message/stream-framer.js';
 import type { Endpoint, Flow, FlowListener } from './flow.js';
 import { identityOf } from './tls-identity.js';
@@ -10,6 +11,8 @@ export interface StreamFlowLimits extends StreamLimits {
   readonly messageTimeoutMs: number;
   /** Bytes that a peer may leave unread before it is cut off. */
   readonly maxUnsentBytes: number;
+  /** Writes that follow each other more closely are gathered. */
+  readonly writeGapMs: number;
 }
 
 /** A TCP or TLS connection that carries SIP. */
@@ -20,8 +23,7 @@ export class StreamFlow implements Flow {
   readonly #limits: StreamFlowLimits;
   readonly #clock: Clock;
   readonly #framer: StreamFramer;
-  readonly #flushLater = (): void => this.#flush();
-  #outbox: string[] = [];
+  readonly #writer: PacedWriter;
   #cancelMessageTimer: CancelTimer | undefined;
   #isOpen = true;
   #tlsIdentity: string | undefined;
@@ -40,6 +42,7 @@ export class StreamFlow implements Flow {
     this.#limits = limits;
     this.#clock = clock;
     this.#framer = new StreamFramer(limits);
+    this.#writer = new PacedWriter((text) => this.#write(text), clock, limits.writeGapMs);
     socket.setNoDelay(true);
     // A peer that vanished without a FIN is found by the kernel's probes.
     socket.setKeepAlive(true, 30_000);
@@ -62,8 +65,7 @@ export class StreamFlow implements Flow {
 
   send(text: string): void {
     if (!this.#isOpen) return;
-    // When everything that has arrived was looked at: one write, however many reads this turn of the loop had.
-    if (this.#outbox.push(text) === 1) setImmediate(this.#flushLater);
+    this.#writer.push(text);
   }
 
   close(): void {
@@ -71,10 +73,8 @@ export class StreamFlow implements Flow {
     this.#onClosed();
   }
 
-  #flush(): void {
-    if (!this.#isOpen || this.#outbox.length === 0) return;
-    const text = this.#outbox.length === 1 ? (this.#outbox[0] ?? '') : this.#outbox.join('');
-    this.#outbox = [];
+  #write(text: string): void {
+    if (!this.#isOpen) return;
     this.#socket.write(text, 'latin1');
     if (this.#socket.writableLength > this.#limits.maxUnsentBytes) this.close();
   }
@@ -92,7 +92,7 @@ export class StreamFlow implements Flow {
           break;
         case 'error':
           this.#listener.onSpoiled(this, item);
-          this.#flush();
+          this.#writer.flush();
           this.#socket.destroySoon();
           this.#onClosed();
           return;
@@ -115,7 +115,7 @@ export class StreamFlow implements Flow {
   #onClosed(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#outbox = [];
+    this.#writer.clear();
     this.#cancelMessageTimer?.();
     this.#listener.onClose(this);
   }
