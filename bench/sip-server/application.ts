@@ -18,6 +18,9 @@ const LOCAL_SDP = [
 
 const srf = new Srf();
 srf.invite((request, response) => {
+  if (request.uri.startsWith('sip:busy@')) return response.send(486);
+  // Its caller cancels.
+  if (request.uri.startsWith('sip:ringing@')) return;
   // The callback form: listeners are there before the next frame is looked at.
   srf.createUAS(request, response, { localSdp: LOCAL_SDP }, (error, dialog) => {
     if (error !== null) return;

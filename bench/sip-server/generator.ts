@@ -16,7 +16,7 @@ export type LoadOrder =
   /** So many calls at once, each followed by the next. */
   | { readonly type: 'closed'; readonly target: LoadTarget; readonly concurrency: number; readonly seconds: number }
   /** So many calls a second, whatever becomes of them. */
-  | { readonly type: 'open'; readonly target: LoadTarget; readonly rate: number; readonly seconds: number }
+  | { readonly type: 'open'; readonly target: LoadTarget; readonly rate: number; readonly seconds: number; readonly mix?: boolean }
   /** Calls that stay up until `release`. */
   | { readonly type: 'hold'; readonly target: LoadTarget; readonly count: number }
   | { readonly type: 'idle'; readonly target: LoadTarget; readonly count: number }
@@ -32,6 +32,9 @@ export interface LoadResult {
   /** How late the generator itself was in sending, at worst, in milliseconds. */
   readonly maxLateMs: number;
 }
+
+/** What becomes of the calls of a mix, in turn: answered, refused with 486, cancelled by the caller. */
+const MIX = ['answered', 'busy', 'answered', 'ringing', 'answered'] as const;
 
 const OFFER = [
   'v=0',
@@ -66,6 +69,7 @@ class Connection {
   onEnd: (id: number) => void = () => undefined;
   holds = false;
   held: { id: number; toTag: string }[] = [];
+  isMixed = false;
 
   constructor(private readonly target: LoadTarget) {
     const { port, transport, ca } = target;
@@ -96,7 +100,7 @@ class Connection {
     this.#started += 1;
     this.#sentAt.set(id, performance.now());
     this.#write(
-      `INVITE sip:+15550100100@127.0.0.1 SIP/2.0\r\nVia: ${this.#head}i${id}\r\nMax-Forwards: 70\r\nFrom: "Caller" <sip:+15550100999@carrier.example>;tag=f${id}\r\nTo: <sip:+15550100100@127.0.0.1>\r\nCall-ID: c${id}@carrier.example\r\nCSeq: 1 INVITE\r\nContact: <sip:carrier@127.0.0.1:55061;transport=${this.target.transport.toLowerCase()}>\r\nUser-Agent: Carrier SBC 7.2\r\nAllow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK\r\nSupported: timer, 100rel\r\nP-Asserted-Identity: <sip:+15550100999@carrier.example>\r\nContent-Type: application/sdp\r\nContent-Length: ${OFFER.length}\r\n\r\n${OFFER}`,
+      `INVITE sip:${this.#userOf(id)}@127.0.0.1 SIP/2.0\r\nVia: ${this.#head}i${id}\r\nMax-Forwards: 70\r\nFrom: "Caller" <sip:+15550100999@carrier.example>;tag=f${id}\r\nTo: <sip:+15550100100@127.0.0.1>\r\nCall-ID: c${id}@carrier.example\r\nCSeq: 1 INVITE\r\nContact: <sip:carrier@127.0.0.1:55061;transport=${this.target.transport.toLowerCase()}>\r\nUser-Agent: Carrier SBC 7.2\r\nAllow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK\r\nSupported: timer, 100rel\r\nP-Asserted-Identity: <sip:+15550100999@carrier.example>\r\nContent-Type: application/sdp\r\nContent-Length: ${OFFER.length}\r\n\r\n${OFFER}`,
     );
   }
 
@@ -127,6 +131,16 @@ class Connection {
     this.#failed += this.#sentAt.size;
     this.#sentAt.clear();
     this.#socket.destroy();
+  }
+
+  #userOf(id: number): string {
+    const kind = this.isMixed ? (MIX[id % MIX.length] ?? 'answered') : 'answered';
+    return kind === 'answered' ? '+15550100100' : kind;
+  }
+
+  /** CANCEL, and the ACK to an error: of the INVITE's own transaction. */
+  #ofInvite(method: string, id: number, to: string): string {
+    return `${method} sip:${this.#userOf(id)}@127.0.0.1 SIP/2.0\r\nVia: ${this.#head}i${id}\r\nMax-Forwards: 70\r\nFrom: "Caller" <sip:+15550100999@carrier.example>;tag=f${id}\r\nTo: ${to}\r\nCall-ID: c${id}@carrier.example\r\nCSeq: 1 ${method}\r\nContent-Length: 0\r\n\r\n`;
   }
 
   #inDialog(method: string, cseq: number, branch: string, id: number, toTag: string): string {
@@ -160,11 +174,12 @@ class Connection {
 
   #onMessage(text: string, at: number, headEnd: number): void {
     const status = parseInt(text.slice(at + 8, at + 11), 10);
-    if (!(status >= 200)) return;
+    if (!(status >= 200) && !this.isMixed) return;
     const callId = text.indexOf('\r\nCall-ID: c', at);
     const id = parseInt(text.slice(callId + 12, callId + 22), 10);
     const sentAt = this.#sentAt.get(id);
     if (sentAt === undefined) return;
+    if (this.isMixed && this.#onMixed(text, at, status, id)) return;
     if (status >= 300) return this.#fail(id);
     if (text.startsWith('CSeq: 2', text.indexOf('\r\nCSeq: ', at) + 2)) {
       this.#sentAt.delete(id);
@@ -179,6 +194,23 @@ class Connection {
     this.#sentAt.delete(id);
     this.held.push({ id, toTag });
     this.onEnd(id);
+  }
+
+  /** What is not the way of an answered call. */
+  #onMixed(text: string, at: number, status: number, id: number): boolean {
+    const kind = MIX[id % MIX.length] ?? 'answered';
+    if (status === 100 && kind === 'ringing') this.#write(this.#ofInvite('CANCEL', id, '<sip:+15550100100@127.0.0.1>'));
+    if (status < 200) return true;
+    if (kind === 'answered') return false;
+    const cseq = text.indexOf('\r\nCSeq: ', at);
+    if (text.startsWith('1 CANCEL', cseq + 8)) return true;
+    if (status !== (kind === 'busy' ? 486 : 487)) return false;
+    const to = text.indexOf('\r\nTo: ', at);
+    this.#write(this.#ofInvite('ACK', id, text.slice(to + 6, text.indexOf('\r\n', to + 2))));
+    this.#sentAt.delete(id);
+    this.#completed += 1;
+    this.onEnd(id);
+    return true;
   }
 
   #fail(id: number): void {
@@ -219,6 +251,7 @@ async function closedLoop(order: Extract<LoadOrder, { type: 'closed' }>): Promis
 
 async function openLoop(order: Extract<LoadOrder, { type: 'open' }>): Promise<LoadResult> {
   const connection = new Connection(order.target);
+  connection.isMixed = order.mix ?? false;
   await connection.opened();
   const begun = performance.now();
   const total = order.rate * order.seconds;

@@ -1,12 +1,10 @@
-import { fork, spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { cpus, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { spawn } from 'node:child_process';
+import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { freePorts } from '../../test/support/ports.js';
-import { cpuMs, residentKb } from '../support/process-figures.js';
+import { cpuMs } from '../support/process-figures.js';
 import type { LoadOrder, LoadResult, LoadTarget } from './generator.js';
+import { collectedKb, order, startAll, type Process } from './processes.js';
 
 // The SIP server alone: a load generator that is a carrier, the server as `trunkline sip-server` starts it, with every timer, limit
 // and check, and the least drachtio-srf application. What it is held against in the same run is SIPp's own UAS (C++), over TCP.
@@ -24,40 +22,6 @@ const { values } = parseArgs({
     only: { type: 'string' },
   },
 });
-const SECRET = 'bench';
-
-interface Process {
-  readonly child: ChildProcess;
-  readonly pid: number;
-}
-
-async function started(child: ChildProcess): Promise<Process> {
-  await new Promise<void>((resolve_, reject) => {
-    child.once('message', () => resolve_());
-    child.once('exit', (code) => reject(new Error(`${child.spawnfile} ended with ${String(code)}`)));
-  });
-  return { child, pid: child.pid ?? 0 };
-}
-
-function typescript(file: string, args: readonly string[] = []): Promise<Process> {
-  return started(fork(resolve(file), args, { execArgv: ['--import', 'tsx'] }));
-}
-
-function order(generator: Process, what: LoadOrder): Promise<LoadResult> {
-  return new Promise((resolve_, reject) => {
-    generator.child.once('message', (answer: { result?: LoadResult; error?: string }) => {
-      if (answer.error === undefined) resolve_(answer.result as LoadResult);
-      else reject(new Error(answer.error));
-    });
-    generator.child.send(what);
-  });
-}
-
-async function collected(server: Process): Promise<number> {
-  process.kill(server.pid, 'SIGUSR2');
-  await new Promise((resolve_) => setTimeout(resolve_, 2_000));
-  return residentKb(server.pid);
-}
 
 interface CpuFigures {
   readonly result: LoadResult;
@@ -92,34 +56,7 @@ async function main(): Promise<void> {
   const seconds = Number(values.seconds);
   const only = values.only?.split(',');
   const wants = (name: string): boolean => only === undefined || only.includes(name);
-  const directory = mkdtempSync(join(tmpdir(), 'trunkline-bench-'));
-  const [sip = 0, control = 0, sippPort = 0] = await freePorts(3);
-  const profile = values.profile ? ['--cpu-prof', `--cpu-prof-dir=${resolve('test-results')}`] : [];
-  const server = await started(
-    spawn(
-      process.execPath,
-      ['--expose-gc', '--require', resolve('bench/support/gc-on-signal.cjs'), ...profile, resolve('dist/cli/main.js'), 'sip-server'],
-      {
-        env: {
-          ...process.env,
-          TRUNKLINE_DATA_DIR: join(directory, 'data'),
-          TRUNKLINE_SIP_TLS_PORT: String(sip),
-          TRUNKLINE_DRACHTIO_PORT: String(control),
-          TRUNKLINE_DRACHTIO_SECRET: SECRET,
-          TRUNKLINE_LOG_LEVEL: 'warn',
-          // Every check is done; the generator is one source, which is to be let through.
-          TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',
-          TRUNKLINE_SIP_MAX_TRANSACTIONS: '1000000',
-          TRUNKLINE_SIP_MAX_DIALOGS: '1000000',
-          TRUNKLINE_SIP_MAX_MEMORY_MB: '8192',
-        },
-        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      },
-    ),
-  );
-  const application = await typescript('bench/sip-server/application.ts', [String(control), SECRET]);
-  const generator = await typescript('bench/sip-server/generator.ts');
-  const target: LoadTarget = { port: sip, transport: 'TLS', ca: readFileSync(join(directory, 'data/tls/ca.pem'), 'utf8') };
+  const { server, application, generator, target, close } = await startAll({ profile: values.profile });
   const watched = { 'sip-server': server, application, generator };
   console.log(
     `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; one TLS connection, INVITE / 100 / 200 / ACK / BYE / 200`,
@@ -132,7 +69,7 @@ async function main(): Promise<void> {
     console.log(
       `  against drachtio  ${(most.result.completed / most.result.seconds / DRACHTIO.callsPerSecond).toFixed(2)} times its calls/s (goal 2.5), ${((most.cpu['sip-server'] ?? 0) / DRACHTIO.cpuMsPerCall).toFixed(2)} of its CPU a call`,
     );
-    if (wants('sipp')) await againstSipp(generator, sippPort, seconds, most);
+    if (wants('sipp')) await againstSipp(generator, seconds, most);
   }
   if (wants('rate')) {
     const steady = await measured(generator, watched, { type: 'open', target, rate: Number(values.rate), seconds });
@@ -141,15 +78,11 @@ async function main(): Promise<void> {
   }
   if (wants('memory')) await memory(generator, server, target);
 
-  generator.child.kill();
-  application.child.kill();
-  const gone = new Promise((resolve_) => server.child.once('exit', resolve_));
-  server.child.kill('SIGTERM');
-  await gone;
-  await rm(directory, { recursive: true });
+  await close();
 }
 
-async function againstSipp(generator: Process, port: number, seconds: number, most: CpuFigures): Promise<void> {
+async function againstSipp(generator: Process, seconds: number, most: CpuFigures): Promise<void> {
+  const [port = 0] = await freePorts(1);
   const child = spawn('sipp', ['-sn', 'uas', '-t', 't1', '-i', '127.0.0.1', '-p', String(port), '-nostdin'], { stdio: 'ignore' });
   const sipp: Process = { child, pid: child.pid ?? 0 };
   await new Promise((resolve_) => setTimeout(resolve_, 1_000));
@@ -169,18 +102,18 @@ async function againstSipp(generator: Process, port: number, seconds: number, mo
 async function memory(generator: Process, server: Process, target: LoadTarget): Promise<void> {
   // What the calls before have left behind for 64·T1 (RFC 6026) is gone then.
   await new Promise((resolve_) => setTimeout(resolve_, 33_000));
-  const empty = await collected(server);
+  const empty = await collectedKb(server);
   const count = Number(values.held);
   const held = await order(generator, { type: 'hold', target, count });
-  const young = await collected(server);
+  const young = await collectedKb(server);
   await new Promise((resolve_) => setTimeout(resolve_, 33_000));
-  const settled = await collected(server);
+  const settled = await collectedKb(server);
   await order(generator, { type: 'release' });
   await new Promise((resolve_) => setTimeout(resolve_, 33_000));
-  const before = await collected(server);
+  const before = await collectedKb(server);
   const idle = Number(values.idle);
   await order(generator, { type: 'idle', target, count: idle });
-  const after = await collected(server);
+  const after = await collectedKb(server);
   await order(generator, { type: 'release' });
   console.log('\nMemory');
   console.log(
