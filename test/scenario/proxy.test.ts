@@ -179,6 +179,15 @@ describe('a proxied INVITE', () => {
     expect(invitesTo(TWO)).not.toBe('');
   });
 
+  it('[3261 §16.8] the 487 of a target that was given up counts as 408: the caller has not cancelled', async () => {
+    await proxied({ targets: [ONE, TWO], final: '1500ms' });
+    await call.answer(invitesTo(ONE), '180 Ringing', { tag: 'x' });
+    await call.bench.pass(1_500);
+    await call.answer(invitesTo(ONE), '487 Request Terminated', { tag: 'x' });
+    await call.answer(invitesTo(TWO), '486 Busy Here', { tag: 'y' });
+    expect(call.sent.at(-1)).toBe('SIP/2.0 486 Busy Here');
+  });
+
   it('[3261 §16.6] Max-Forwards 0: 483, and the application is told', async () => {
     expect(await proxied({}, { extra: ['Max-Forwards: 0'] })).toBe('NOK|Rejected with 483 Too Many Hops due to Max-Forwards value of 0');
     expect(call.sent.at(-1)).toBe('SIP/2.0 483 Too Many Hops');

@@ -40,7 +40,7 @@ export class SentRequest {
       `To: <${uri}>`,
       `Call-ID: ${this.callId}`,
       `CSeq: 1 ${method}`,
-      `Contact: ${contactOf(peer)}`,
+      ...(parts.extra?.some((line) => line.startsWith('Contact:')) === true ? [] : [`Contact: ${contactOf(peer)}`]),
     ];
     peer.send([...this.lines, ...(parts.extra ?? []), ...typeOf(parts)], parts.body);
   }

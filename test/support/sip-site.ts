@@ -27,7 +27,7 @@ const LIMITS = {
 /** A SIP server whose time runs fast, its drachtio-srf applications and its peers; `settled` proves that nothing is left of a test. */
 export class SipSite {
   readonly #peers: { close(): void }[] = [];
-  readonly #applications: SrfApplication[] = [];
+  readonly #applications = new Set<SrfApplication>();
 
   private constructor(readonly server: SipServer) {}
 
@@ -37,8 +37,14 @@ export class SipSite {
 
   async application(prepare?: (srf: SrfApplication) => void, tags?: readonly string[]): Promise<SrfApplication> {
     const srf = await srfApplication(this.server.controlPort, prepare, tags);
-    this.#applications.push(srf);
+    this.#applications.add(srf);
     return srf;
+  }
+
+  /** The application goes (drachtio-srf throws when it is told to twice). */
+  leave(srf: SrfApplication): void {
+    this.#applications.delete(srf);
+    srf.disconnect();
   }
 
   async udp(): Promise<UdpPeer> {
@@ -62,7 +68,7 @@ export class SipSite {
 
   /** At the end of all tests: the transactions that linger (RFC 6026) and every timer have gone too. */
   async close(): Promise<void> {
-    for (const application of this.#applications) application.disconnect();
+    for (const application of this.#applications) this.leave(application);
     const nothing = { pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0, connections: 0, applications: 0 };
     await vi.waitFor(() => expect(this.server.counts).toEqual(nothing), { timeout: 8_000, interval: 50 });
     await this.server.close();
