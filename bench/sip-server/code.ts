@@ -59,7 +59,7 @@ class FakeSocket extends EventEmitter {
 const socket = new FakeSocket();
 const app = new AppConnection(
   socket as unknown as ControlSocket,
-  { maxFrameBytes: 1 << 20, maxUnsentBytes: 1 << 30, writeGapMs: 0 },
+  { maxFrameBytes: 1 << 20, maxUnsentFrameBytes: 1 << 30, writeGapMs: 0 },
   { onCommand: (from, command) => broker.onCommand(from, command), onGone: () => undefined },
   silentLog,
   systemClock,

@@ -46,6 +46,7 @@ export async function runSipServer(config: Config): Promise<void> {
       maxDialogs: sip.max_dialogs,
       maxMemoryMb: sip.max_memory_mb,
       maxFrameBytes: drachtio.max_frame_bytes,
+      maxUnsentFrameBytes: drachtio.max_unsent_bytes,
       maxApplications: drachtio.max_applications,
       authenticateTimeoutMs: drachtio.authenticate_timeout_ms,
     },

@@ -73,6 +73,7 @@ export const configSchema = z.strictObject({
     max_applications: count,
     // The length of a frame has seven digits at most.
     max_frame_bytes: z.int().min(1_024).max(9_999_999),
+    max_unsent_bytes: count,
     authenticate_timeout_ms: milliseconds,
     secret: z
       .string()

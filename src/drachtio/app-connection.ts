@@ -10,7 +10,7 @@ import { formatAnswer, formatSip, parseCommand, type AppCommand, type SipFrame }
 export interface AppLimits {
   readonly maxFrameBytes: number;
   /** Bytes that an application may leave unread before it is cut off. */
-  readonly maxUnsentBytes: number;
+  readonly maxUnsentFrameBytes: number;
   /** Writes that follow each other more closely are gathered. */
   readonly writeGapMs: number;
 }
@@ -109,7 +109,7 @@ export class AppConnection {
   #onWrite(text: string): void {
     if (!this.#isOpen || this.socket.writableEnded) return;
     this.socket.write(text, 'latin1');
-    if (this.socket.writableLength > this.limits.maxUnsentBytes) {
+    if (this.socket.writableLength > this.limits.maxUnsentFrameBytes) {
       this.log.error({ peer: this.peer, bytes: this.socket.writableLength }, 'drachtio.application.not_reading');
       this.socket.destroy();
     }

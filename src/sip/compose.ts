@@ -21,7 +21,7 @@ export interface FixedHeaders {
   readonly route: readonly Header[];
 }
 
-const FIXED = new Set(['via', 'route', 'from', 'to', 'call-id', 'cseq', 'content-length']);
+const FIXED = new Set(['via', 'route', 'from', 'to', 'call-id', 'cseq']);
 
 /** A whole request (RFC 3261 §8.1.1) with a new branch. */
 export function composeRequest(own: OwnTransport, parts: RequestParts, fixed: FixedHeaders): SipRequest {

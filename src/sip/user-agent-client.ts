@@ -7,6 +7,7 @@ import { refreshTarget, routingOf, uacDialog } from './dialog/dialog.js';
 import { OutgoingRequest, type OutgoingOwner } from './exchanges.js';
 import type { CoreHeaders } from './message/core-headers.js';
 import { getHeader, header, type Header, type RequestParts, type SipResponse } from './message/message.js';
+import { tagOf } from './message/name-addr.js';
 import { serialize } from './message/serialize.js';
 import { uriScheme } from './message/uri.js';
 import { resolveTarget } from './next-hop.js';
@@ -42,12 +43,14 @@ export class UserAgentClient implements OutgoingOwner {
     if (typeof flow === 'string') return flow;
     const own = contactOf(this.#own(flow), uriScheme(uri) === 'sips');
     const from = getHeader(parts, 'from') ?? own;
+    const callId = getHeader(parts, 'call-id');
+    const again = callId === undefined ? undefined : sentBefore(parts);
     const message = composeRequest(this.#own(flow), parts, {
       uri,
-      from: `${withoutTag(from)};tag=${newTag()}`,
+      from: `${withoutTag(from)};tag=${again?.tag ?? newTag()}`,
       to: getHeader(parts, 'to') ?? `<${uri}>`,
-      callId: getHeader(parts, 'call-id') ?? newUuid(),
-      cseq: randomInt(1, 2 ** 30),
+      callId: callId ?? newUuid(),
+      cseq: again?.cseq ?? randomInt(1, 2 ** 30),
       contact: parts.method === 'INVITE' || parts.method === 'SUBSCRIBE' ? own : null,
       route: [],
     });
@@ -226,6 +229,15 @@ export class UserAgentClient implements OutgoingOwner {
     process.nextTick(() => request.transaction?.start());
     return request;
   }
+}
+
+/** RFC 3261 §8.1.3.5: a request that goes again, as after a challenge, keeps Call-ID and From tag, and its CSeq is the next one: the user states all three. */
+function sentBefore(parts: RequestParts): { readonly tag: string; readonly cseq: number } | undefined {
+  const tag = tagOf(getHeader(parts, 'from') ?? '');
+  const cseq = /^(\d{1,10})\s+(\S+)$/.exec(getHeader(parts, 'cseq') ?? '');
+  // RFC 3261 §8.1.1.5: less than 2^31.
+  if (tag === undefined || cseq?.[2] !== parts.method || Number(cseq[1]) >= 2 ** 31) return undefined;
+  return { tag, cseq: Number(cseq[1]) };
 }
 
 /** Of a reliable provisional response (RFC 3262 §4): seen before, or out of order. */

@@ -112,6 +112,17 @@ describe('an INVITE of the application', () => {
 });
 
 describe('non-INVITE requests', () => {
+  it('[3261 §8.1.3.5] one that goes again keeps Call-ID and From tag and has the CSeq that the application states', async () => {
+    const stated = (callId: string): string => `${callId}From: <sip:us@here>;tag=mine\r\nCSeq: 42 REGISTER\r\n`;
+    await call.send('REGISTER sip:peer@10.0.0.9', '', stated('Call-ID: one\r\n'));
+    const again = call.lastSent('REGISTER ');
+    expect(['Call-ID', 'From', 'CSeq'].map((name) => headerOf(again, name))).toEqual(['one', '<sip:us@here>;tag=mine', '42 REGISTER']);
+    await call.send('REGISTER sip:peer@10.0.0.9', '', stated(''));
+    const fresh = call.lastSent('REGISTER ');
+    expect(headerOf(fresh, 'From')).not.toContain('tag=mine');
+    expect(headerOf(fresh, 'CSeq')).not.toBe('42 REGISTER');
+  });
+
   it.each(['OPTIONS', 'MESSAGE', 'REGISTER', 'PUBLISH'])('%s out of a dialog gets its answer', async (method) => {
     expect(await call.send(`${method} sip:peer@10.0.0.9`)).toBe('OK');
     await call.answer(call.lastSent(`${method} `), '200 OK', { tag: 'x' });

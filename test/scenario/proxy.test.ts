@@ -179,6 +179,31 @@ describe('a proxied INVITE', () => {
     expect(invitesTo(TWO)).not.toBe('');
   });
 
+  it('finalTimeout is not begun anew by a provisional response, timer C is', async () => {
+    await proxied({ targets: [ONE], final: '1500ms' });
+    await call.bench.pass(1_000);
+    await call.answer(invitesTo(ONE), '180 Ringing', { tag: 'x' });
+    await call.bench.pass(500);
+    expect(call.sent).toContain(`CANCEL ${ONE} SIP/2.0`);
+    await proxied({ targets: [TWO] }, { callId: 'call2', branch: 'z9hG4bKsecond' });
+    for (let minute = 0; minute < 5; minute += 1) {
+      await call.answer(invitesTo(TWO), '180 Ringing', { tag: 'y' });
+      await call.bench.pass(60_000);
+    }
+    expect(call.sent).not.toContain(`CANCEL ${TWO} SIP/2.0`);
+    await call.bench.pass(121_000);
+    expect(call.sent).toContain(`CANCEL ${TWO} SIP/2.0`);
+  });
+
+  it('[3261 §16.8] the 487 of a target that was given up counts as 408: the caller has not cancelled', async () => {
+    await proxied({ targets: [ONE, TWO], final: '1500ms' });
+    await call.answer(invitesTo(ONE), '180 Ringing', { tag: 'x' });
+    await call.bench.pass(1_500);
+    await call.answer(invitesTo(ONE), '487 Request Terminated', { tag: 'x' });
+    await call.answer(invitesTo(TWO), '486 Busy Here', { tag: 'y' });
+    expect(call.sent.at(-1)).toBe('SIP/2.0 486 Busy Here');
+  });
+
   it('[3261 §16.6] Max-Forwards 0: 483, and the application is told', async () => {
     expect(await proxied({}, { extra: ['Max-Forwards: 0'] })).toBe('NOK|Rejected with 483 Too Many Hops due to Max-Forwards value of 0');
     expect(call.sent.at(-1)).toBe('SIP/2.0 483 Too Many Hops');

@@ -17,6 +17,7 @@ export const SERVER_LIMITS: SipServerOptions['limits'] = {
   idleTimeoutMs: 600_000,
   messageTimeoutMs: 5_000,
   maxUnsentBytes: 1 << 20,
+  maxUnsentFrameBytes: 1 << 20,
   writeGapMs: 1,
   connectTimeoutMs: 2_000,
   dnsMaxTtlMs: 60_000,

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { AppConnection, type ControlSocket } from '../../src/drachtio/app-connection.js';
@@ -12,35 +11,6 @@ import type { Endpoint, Flow, TransportName } from '../../src/sip/transport/flow
 import { StreamFlow } from '../../src/sip/transport/stream-flow.js';
 import { UserAgent } from '../../src/sip/user-agent.js';
 import { VirtualClock } from './virtual-clock.js';
-
-/** One frame of a recorded session between an application and drachtio-server. */
-export interface RecordedFrame {
-  readonly from: 'app' | 'server';
-  readonly payload: string;
-}
-
-const DIRECTORY = new URL('../fixtures/control-protocol/', import.meta.url);
-
-/** The frames of the first connection, in order of time. */
-export function readFrames(name: string): RecordedFrame[] {
-  const text = readFileSync(new URL(`${name}.txt`, DIRECTORY), 'latin1');
-  return [
-    ...text.matchAll(/^===== \[conn1\] (APP -> SERVER|SERVER -> APP) frame \d+ bytes \(prefix (\d+) \+ payload (\d+)\).*\r?\n/gm),
-  ].map((match) => {
-    const start = match.index + match[0].length + Number(match[2]);
-    return { from: match[1] === 'APP -> SERVER' ? 'app' : 'server', payload: text.slice(start, start + Number(match[3])) };
-  });
-}
-
-/** What the caller received, as SIPp logged it; line ends as on the wire. */
-export function readReceived(name: string): string[] {
-  const file = new URL(`${name}.sip.txt`, DIRECTORY);
-  if (!existsSync(file)) return [];
-  const text = readFileSync(file, 'latin1').replace(/\r\n/g, '\n');
-  return [...text.matchAll(/(?:UDP|TLS) message received \[(\d+)\] bytes:\n\n([\s\S]*?)(?=\n-{20,}|$)/g)].map((match) =>
-    (match[2] ?? '').replace(/\n/g, '\r\n').slice(0, Number(match[1])),
-  );
-}
 
 /** Of the SIP server under test; those of the head and of whole connections only matter where the caller sends bytes. */
 export interface BenchLimits extends StackLimits {
@@ -191,7 +161,7 @@ export class Bench {
     });
     const connection = new AppConnection(
       asSocket(socket),
-      { maxFrameBytes: 1 << 20, maxUnsentBytes: 1 << 20, writeGapMs: 0 },
+      { maxFrameBytes: 1 << 20, maxUnsentFrameBytes: 1 << 20, writeGapMs: 0 },
       {
         onCommand: (from, command) => this.#broker.onCommand(from, command),
         onGone: (gone) => this.#broker.onAppGone(gone),

@@ -98,7 +98,9 @@ function onResponse(state: ForkingState, id: number, status: number, contacts: r
   // RFC 3261 §16.7 step 5: every 2xx to an INVITE is forwarded, however late.
   if (branch.name === 'Done') return { state, effects: status < 300 && state.isInvite ? [{ do: 'forward' }] : [] };
   const stop: ForkingEffect = { do: 'stop-timers', branch: id };
-  const settled = withBranch(state, { ...branch, name: 'Done', status });
+  // A target that we gave up and cancelled was too slow (RFC 3261 §16.8): its 487 says nothing to a caller who did not cancel.
+  const counted = branch.name === 'Abandoned' && status === 487 ? 408 : status;
+  const settled = withBranch(state, { ...branch, name: 'Done', status: counted });
   if (status < 300) {
     const forward: ForkingEffect[] = state.isInvite || !state.isAnswered ? [{ do: 'forward' }] : [];
     return proceed({ ...settled, waiting: [], isAnswered: true }, [stop, ...forward, ...cancelAll(settled)]);

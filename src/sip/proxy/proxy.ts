@@ -179,7 +179,8 @@ class ProxyContext implements ServerTransactionOwner {
         this.#cancel(effect.branch);
         break;
       case 'restart-final-timer':
-        this.#forks.get(effect.branch)?.timers.start('final', this.order.finalTimeoutMs ?? TIMER_C_MS);
+        // RFC 3261 §16.7 step 2 restarts timer C; a limit of the application's is for the final response, however long it rings.
+        if (this.order.finalTimeoutMs === null) this.#forks.get(effect.branch)?.timers.start('final', TIMER_C_MS);
         break;
       case 'stop-provisional-timer':
         this.#forks.get(effect.branch)?.timers.stop('provisional');
