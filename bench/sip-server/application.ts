@@ -1,20 +1,8 @@
 import Srf from 'drachtio-srf';
 
 // The least that an application can do: every INVITE is answered with a fixed SDP.
-const LOCAL_SDP = [
-  'v=0',
-  'o=- 1 1 IN IP4 127.0.0.1',
-  's=-',
-  'c=IN IP4 127.0.0.1',
-  't=0 0',
-  'm=audio 40000 RTP/SAVP 0 101',
-  'a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz',
-  'a=rtpmap:0 PCMU/8000',
-  'a=rtpmap:101 telephone-event/8000',
-  'a=fmtp:101 0-15',
-  'a=ptime:20',
-  '',
-].join('\r\n');
+const LOCAL_SDP =
+  'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\n';
 
 const srf = new Srf();
 srf.invite((request, response) => {

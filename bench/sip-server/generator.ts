@@ -10,6 +10,7 @@ export interface LoadTarget {
   readonly transport: 'TLS' | 'TCP';
   /** PEM of the CA; TLS only. */
   readonly ca: string | null;
+  readonly messages: 'sipp' | 'carrier';
 }
 
 export type LoadOrder =
@@ -36,7 +37,13 @@ export interface LoadResult {
 /** What becomes of the calls of a mix, in turn: answered, refused with 486, cancelled by the caller. */
 const MIX = ['answered', 'busy', 'answered', 'ringing', 'answered'] as const;
 
-const OFFER = [
+/** What SIPp's own scenarios send; the figures that drachtio-server is known by were made with them. */
+const SIPP_OFFER =
+  'v=0\r\no=user1 53655765 2353687637 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 6000 RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\n';
+const SIPP_HEADERS = 'Subject: Performance Test\r\n';
+
+/** What a session border controller of a carrier sends. */
+const CARRIER_OFFER = [
   'v=0',
   'o=carrier 53655765 2353687637 IN IP4 127.0.0.1',
   's=-',
@@ -52,6 +59,8 @@ const OFFER = [
   'a=sendrecv',
   '',
 ].join('\r\n');
+const CARRIER_HEADERS =
+  'User-Agent: Carrier SBC 7.2\r\nAllow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK\r\nSupported: timer, 100rel\r\nP-Asserted-Identity: <sip:+15550100999@carrier.example>\r\n';
 
 /** A call that has had no end for so long has failed. */
 const CALL_LIMIT_MS = 20_000;
@@ -59,6 +68,8 @@ const CALL_LIMIT_MS = 20_000;
 class Connection {
   readonly #socket: Socket;
   readonly #head: string;
+  readonly #headers: string;
+  readonly #offer: string;
   readonly #sentAt = new Map<number, number>();
   readonly #latencies: number[] = [];
   #pending = '';
@@ -72,7 +83,7 @@ class Connection {
   isMixed = false;
 
   constructor(private readonly target: LoadTarget) {
-    const { port, transport, ca } = target;
+    const { port, transport, ca, messages } = target;
     this.#socket =
       transport === 'TLS' ? connectTls({ host: '127.0.0.1', port, servername: 'localhost', ca: ca ?? '' }) : connectTcp(port, '127.0.0.1');
     this.#socket.setNoDelay(true);
@@ -82,6 +93,8 @@ class Connection {
       this.#failed += this.#sentAt.size;
       this.#sentAt.clear();
     });
+    this.#headers = messages === 'sipp' ? SIPP_HEADERS : CARRIER_HEADERS;
+    this.#offer = messages === 'sipp' ? SIPP_OFFER : CARRIER_OFFER;
     this.#head = `SIP/2.0/${transport} 127.0.0.1:55061;branch=z9hG4bK`;
   }
 
@@ -100,7 +113,7 @@ class Connection {
     this.#started += 1;
     this.#sentAt.set(id, performance.now());
     this.#write(
-      `INVITE sip:${this.#userOf(id)}@127.0.0.1 SIP/2.0\r\nVia: ${this.#head}i${id}\r\nMax-Forwards: 70\r\nFrom: "Caller" <sip:+15550100999@carrier.example>;tag=f${id}\r\nTo: <sip:+15550100100@127.0.0.1>\r\nCall-ID: c${id}@carrier.example\r\nCSeq: 1 INVITE\r\nContact: <sip:carrier@127.0.0.1:55061;transport=${this.target.transport.toLowerCase()}>\r\nUser-Agent: Carrier SBC 7.2\r\nAllow: INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK\r\nSupported: timer, 100rel\r\nP-Asserted-Identity: <sip:+15550100999@carrier.example>\r\nContent-Type: application/sdp\r\nContent-Length: ${OFFER.length}\r\n\r\n${OFFER}`,
+      `INVITE sip:${this.#userOf(id)}@127.0.0.1 SIP/2.0\r\nVia: ${this.#head}i${id}\r\nMax-Forwards: 70\r\nFrom: "Caller" <sip:+15550100999@carrier.example>;tag=f${id}\r\nTo: <sip:+15550100100@127.0.0.1>\r\nCall-ID: c${id}@carrier.example\r\nCSeq: 1 INVITE\r\nContact: <sip:carrier@127.0.0.1:55061;transport=${this.target.transport.toLowerCase()}>\r\n${this.#headers}Content-Type: application/sdp\r\nContent-Length: ${this.#offer.length}\r\n\r\n${this.#offer}`,
     );
   }
 

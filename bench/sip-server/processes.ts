@@ -52,7 +52,13 @@ export interface All {
 }
 
 /** The SIP server as `trunkline sip-server` starts it, an application and a load generator, a process each. Needs `npm run build`. */
-export async function startAll({ profile }: { readonly profile: boolean }): Promise<All> {
+export async function startAll({
+  profile,
+  messages,
+}: {
+  readonly profile: boolean;
+  readonly messages: LoadTarget['messages'];
+}): Promise<All> {
   const directory = mkdtempSync(join(tmpdir(), 'trunkline-bench-'));
   const [sip = 0, control = 0] = await freePorts(2);
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${resolve('test-results')}`] : [];
@@ -92,6 +98,6 @@ export async function startAll({ profile }: { readonly profile: boolean }): Prom
     await gone;
     await rm(directory, { recursive: true });
   };
-  const target: LoadTarget = { port: sip, transport: 'TLS', ca: readFileSync(join(directory, 'data/tls/ca.pem'), 'utf8') };
+  const target: LoadTarget = { port: sip, transport: 'TLS', ca: readFileSync(join(directory, 'data/tls/ca.pem'), 'utf8'), messages };
   return { server, application, generator, target, close };
 }
