@@ -59,10 +59,9 @@ class FakeSocket extends EventEmitter {
 const socket = new FakeSocket();
 const app = new AppConnection(
   socket as unknown as ControlSocket,
-  { maxFrameBytes: 1 << 20, maxUnsentFrameBytes: 1 << 30, writeGapMs: 0 },
+  { maxFrameBytes: 1 << 20, maxUnsentFrameBytes: 1 << 30 },
   { onCommand: (from, command) => broker.onCommand(from, command), onGone: () => undefined },
   silentLog,
-  systemClock,
 );
 app.isAuthenticated = true;
 const fromApp = (payload: string): boolean => socket.emit('data', Buffer.from(encodeFrame(payload), 'latin1'));

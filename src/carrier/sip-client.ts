@@ -39,7 +39,7 @@ export interface CallOutcome {
 }
 
 const LIMITS = { maxHeaders: 200, maxHeaderBytes: 16_384, maxHeadBytes: 65_536, maxBodyBytes: 65_536, maxTransactions: 1_000 };
-const STREAM_LIMITS = { ...LIMITS, messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20, writeGapMs: 0 };
+const STREAM_LIMITS = { ...LIMITS, messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20 };
 
 /** The SIP side of the test carrier: its own TLS connection, one call at a time. */
 export class CarrierClient {

@@ -37,7 +37,6 @@ export async function runSipServer(config: Config): Promise<void> {
       messageTimeoutMs: sip.message_timeout_ms,
       idleTimeoutMs: sip.idle_timeout_ms,
       maxUnsentBytes: sip.max_unsent_bytes,
-      writeGapMs: sip.write_gap_ms,
       connectTimeoutMs: sip.connect_timeout_ms,
       dnsMaxTtlMs: sip.dns_max_ttl_ms,
       maxRequestsPerSecondPerSource: sip.max_requests_per_second_per_source,

@@ -58,7 +58,6 @@ export const configSchema = z.strictObject({
       message_timeout_ms: milliseconds,
       idle_timeout_ms: milliseconds,
       max_unsent_bytes: count,
-      write_gap_ms: z.int().min(0).max(20),
       connect_timeout_ms: milliseconds,
       dns_max_ttl_ms: milliseconds,
     })

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Clock } from '../lib/clock.js';
-import { PacedWriter } from '../lib/paced-writer.js';
+import { TurnWriter } from '../lib/turn-writer.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { encodeFrame, FrameDecoder } from './frame.js';
@@ -11,8 +10,6 @@ export interface AppLimits {
   readonly maxFrameBytes: number;
   /** Bytes that an application may leave unread before it is cut off. */
   readonly maxUnsentFrameBytes: number;
-  /** Writes that follow each other more closely are gathered. */
-  readonly writeGapMs: number;
 }
 
 export interface AppConnectionListener {
@@ -28,7 +25,7 @@ export class AppConnection {
   isAuthenticated = false;
   tags: readonly string[] = [];
   readonly #decoder: FrameDecoder;
-  readonly #writer: PacedWriter;
+  readonly #writer: TurnWriter;
   #isOpen = true;
 
   constructor(
@@ -36,10 +33,9 @@ export class AppConnection {
     private readonly limits: AppLimits,
     private readonly listener: AppConnectionListener,
     private readonly log: Log,
-    clock: Clock,
   ) {
     this.#decoder = new FrameDecoder(limits.maxFrameBytes);
-    this.#writer = new PacedWriter((text) => this.#onWrite(text), clock, limits.writeGapMs);
+    this.#writer = new TurnWriter((text) => this.#onWrite(text));
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 45_000);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));

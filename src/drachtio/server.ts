@@ -175,7 +175,6 @@ export class SipServer {
         },
       },
       this.options.log,
-      this.options.clock,
     );
     this.#apps.add(app);
   }

@@ -18,7 +18,6 @@ export const SERVER_LIMITS: SipServerOptions['limits'] = {
   messageTimeoutMs: 5_000,
   maxUnsentBytes: 1 << 20,
   maxUnsentFrameBytes: 1 << 20,
-  writeGapMs: 1,
   connectTimeoutMs: 2_000,
   dnsMaxTtlMs: 60_000,
   maxFrameBytes: 262_144,

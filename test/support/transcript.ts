@@ -42,7 +42,7 @@ export class Bench {
     const remote = { address: '127.0.0.1', port: remotePort };
     if (caller === 'bytes' && transport !== 'UDP') {
       this.#wire = this.#callerSocket();
-      const more = { messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20, writeGapMs: 0 };
+      const more = { messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20 };
       this.#flow = new StreamFlow(asSocket(this.#wire), transport, own(transport), remote, this.#stack, { ...all, ...more }, this.clock);
     } else this.#flow = this.#messageFlow(transport, own(transport), remote);
     this.#userAgent = new UserAgent(this.#stack, { open: () => (this.#opens ? this.#flow : undefined), advertised: own }, 'key');
@@ -161,13 +161,12 @@ export class Bench {
     });
     const connection = new AppConnection(
       asSocket(socket),
-      { maxFrameBytes: 1 << 20, maxUnsentFrameBytes: 1 << 20, writeGapMs: 0 },
+      { maxFrameBytes: 1 << 20, maxUnsentFrameBytes: 1 << 20 },
       {
         onCommand: (from, command) => this.#broker.onCommand(from, command),
         onGone: (gone) => this.#broker.onAppGone(gone),
       },
       silentLog,
-      this.clock,
     );
     connection.isAuthenticated = true;
     this.#connection = connection;

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { PacedWriter } from '../../lib/paced-writer.js';
+import { TurnWriter } from '../../lib/turn-writer.js';
 import { StreamFramer, type StreamLimits } from '../message/stream-framer.js';
 import type { Endpoint, Flow, FlowListener } from './flow.js';
 import { identityOf } from './tls-identity.js';
@@ -11,8 +11,6 @@ export interface StreamFlowLimits extends StreamLimits {
   readonly messageTimeoutMs: number;
   /** Bytes that a peer may leave unread before it is cut off. */
   readonly maxUnsentBytes: number;
-  /** Writes that follow each other more closely are gathered. */
-  readonly writeGapMs: number;
 }
 
 /** A TCP or TLS connection that carries SIP. */
@@ -23,7 +21,7 @@ export class StreamFlow implements Flow {
   readonly #limits: StreamFlowLimits;
   readonly #clock: Clock;
   readonly #framer: StreamFramer;
-  readonly #writer: PacedWriter;
+  readonly #writer: TurnWriter;
   #cancelMessageTimer: CancelTimer | undefined;
   #isOpen = true;
   #tlsIdentity: string | undefined;
@@ -42,7 +40,7 @@ export class StreamFlow implements Flow {
     this.#limits = limits;
     this.#clock = clock;
     this.#framer = new StreamFramer(limits);
-    this.#writer = new PacedWriter((text) => this.#write(text), clock, limits.writeGapMs);
+    this.#writer = new TurnWriter((text) => this.#write(text));
     socket.setNoDelay(true);
     // A peer that vanished without a FIN is found by the kernel's probes.
     socket.setKeepAlive(true, 30_000);
