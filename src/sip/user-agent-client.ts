@@ -208,6 +208,8 @@ export class UserAgentClient implements OutgoingOwner {
     // A Contact that names no transport means the one that the dialog came by: falling back to UDP would send it in clear.
     const target = resolveTarget(nextHop, dialog.flow.transport);
     if (target === undefined) return 'bad-uri';
+    // What began encrypted does not go on in clear, whatever the Contact says: a re-INVITE holds the keys of the media.
+    if (dialog.flow.transport === 'TLS' && target.transport !== 'TLS') return 'no-transport';
     const flow = this.context.flows.open(target);
     if (flow === undefined) return 'no-transport';
     dialog.flow = flow;

@@ -190,3 +190,29 @@ describe('requests to a client that registered over its connection', () => {
     expect(await call.send('OPTIONS sip:a@caller:6000')).toMatch(/^NOK/);
   });
 });
+
+describe('a dialog whose TLS connection is gone', () => {
+  async function lost(contact: string): Promise<void> {
+    call = await Scenario.start();
+    const invite = call.invite().replace(/^Contact: .*$/m, `Contact: <${contact}>`);
+    await call.receive(invite);
+    await call.respond(call.transactionId, '200 OK', '', SDP);
+    await call.receive(call.request('ACK', { to: headerOf(call.bench.toCaller.at(-1) ?? '', 'To') }));
+    call.bench.dropCaller();
+    call.forget();
+  }
+
+  it.each(['sip:a@caller:6000;transport=tcp', 'sip:a@caller:6000;transport=udp'])(
+    'does not go on in clear, though the Contact is %s: a re-INVITE holds keys',
+    async (contact) => {
+      await lost(contact);
+      expect(await call.send('INVITE sip:placeholder', call.dialogId, '', SDP)).toBe('NOK|requested protocol/transport not available');
+      expect(call.sent).toEqual([]);
+    },
+  );
+
+  it('[5923] is gone on with over a new one', async () => {
+    await lost('sip:a@caller:6000;transport=tls');
+    expect(await call.send('INFO sip:placeholder', call.dialogId)).toBe('OK');
+  });
+});
