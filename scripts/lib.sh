@@ -106,6 +106,10 @@ ensure_npm_packages() {
   local stamp="$ROOT/node_modules/.trunkline-lock" hash
   hash=$(hash_of package.json package-lock.json .npmrc)
   if unchanged "$stamp" "$hash"; then STEP_NOTE="unchanged"; step "npm packages" true; return; fi
+  if [ -L "$ROOT/node_modules" ]; then
+    echo "trunkline: node_modules is a link, and npm ci would empty what it points to: replace it by a directory of this checkout" >&2
+    exit 1
+  fi
   step "npm packages" npm --prefix "$ROOT" ci --no-fund --no-audit --loglevel=error && printf '%s' "$hash" >"$stamp"
 }
 

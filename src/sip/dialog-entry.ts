@@ -1,7 +1,6 @@
-import { NamedTimers } from '../lib/named-timers.js';
 import type { QueuedTimer, TimerQueue } from '../lib/timer-queue.js';
-import { ANSWERED_START, stepAnswered, type AnsweredEvent, type AnsweredState, type AnsweredTimer } from './dialog/answered.js';
 import { dialogKey, type Dialog } from './dialog/dialog.js';
+import { RepeatedResponse } from './repeated-response.js';
 import type { ReliableProvisionals } from './reliable-provisionals.js';
 import type { SessionTimer } from './dialog/session-timer.js';
 import type { TimerSettings } from './transaction/timers.js';
@@ -9,10 +8,7 @@ import type { Flow } from './transport/flow.js';
 
 interface Answered {
   readonly cseq: number;
-  state: AnsweredState;
-  readonly text: string;
-  readonly flow: Flow;
-  readonly timers: NamedTimers<AnsweredTimer>;
+  readonly response: RepeatedResponse;
 }
 
 /** What happens when a dialog ends by its own clock. */
@@ -94,17 +90,19 @@ export class DialogEntry {
 
   /** A 2xx to the INVITE with this CSeq number went out: it is repeated until the ACK. */
   answered(cseq: number, text: string, flow: Flow): void {
-    const timers = new NamedTimers<AnsweredTimer>(this.timers, (timer) => this.#step(answered, { type: 'timer', timer }));
-    const answered: Answered = { cseq, state: ANSWERED_START, text, flow, timers };
-    this.#answered = answered;
-    this.#step(answered, { type: 'answered' });
+    const { t1Ms, t2Ms } = this.timerSettings;
+    const response = new RepeatedResponse(text, flow, { t1Ms, longestMs: t2Ms }, this.timers, () => {
+      this.#answered = undefined;
+      this.ends.onAckTimeout(this);
+    });
+    this.#answered = { cseq, response };
   }
 
   /** Returns whether this is the first ACK for that INVITE. */
   acknowledged(cseq: number): boolean {
-    const answered = this.#answered;
-    if (answered?.cseq !== cseq) return false;
-    this.#step(answered, { type: 'ack' });
+    if (this.#answered?.cseq !== cseq) return false;
+    this.#answered.response.acknowledged();
+    this.#answered = undefined;
     return true;
   }
 
@@ -123,32 +121,7 @@ export class DialogEntry {
     this.isEnded = true;
     if (this.sessionTimerHandle !== undefined) this.timers.stop(this.sessionTimerHandle);
     if (this.#subscriptionTimer !== undefined) this.timers.stop(this.#subscriptionTimer);
-    this.#answered?.timers.stopAll();
+    this.#answered?.response.end();
     this.#answered = undefined;
-  }
-
-  #step(answered: Answered, event: AnsweredEvent): void {
-    const { state, effects } = stepAnswered(answered.state, event, this.timerSettings);
-    answered.state = state;
-    for (const effect of effects) {
-      switch (effect.do) {
-        case 'resend':
-          answered.flow.send(answered.text);
-          break;
-        case 'start':
-          answered.timers.start(effect.timer, effect.delayMs);
-          break;
-        case 'stop':
-          answered.timers.stop(effect.timer);
-          break;
-        case 'acknowledged':
-          this.#answered = undefined;
-          break;
-        case 'gave-up':
-          this.#answered = undefined;
-          this.ends.onAckTimeout(this);
-          break;
-      }
-    }
   }
 }

@@ -1,15 +1,12 @@
 import { randomInt } from 'node:crypto';
-import { NamedTimers } from '../lib/named-timers.js';
 import type { TimerQueue } from '../lib/timer-queue.js';
-import { RELIABLE_START, stepReliable, type ReliableEvent, type ReliableState, type ReliableTimer } from './dialog/reliable.js';
 import { getHeader, type SipRequest } from './message/message.js';
+import { RepeatedResponse } from './repeated-response.js';
 import type { Flow } from './transport/flow.js';
 
 interface Unacknowledged {
   readonly rseq: number;
-  readonly text: string;
-  state: ReliableState;
-  readonly timers: NamedTimers<ReliableTimer>;
+  readonly response: RepeatedResponse;
 }
 
 /** The reliable provisional responses to one INVITE (RFC 3262 §3): one at a time, repeated until its PRACK; what comes after waits. */
@@ -40,10 +37,11 @@ export class ReliableProvisionals {
   }
 
   sent(rseq: number, text: string): void {
-    const timers = new NamedTimers<ReliableTimer>(this.timers, (timer) => this.#step(sent, { type: 'timer', timer }));
-    const sent: Unacknowledged = { rseq, text, state: RELIABLE_START, timers };
-    this.#unacknowledged = sent;
-    this.#step(sent, { type: 'sent' });
+    const response = new RepeatedResponse(text, this.flow, { t1Ms: this.t1Ms, longestMs: Infinity }, this.timers, () => {
+      this.#unacknowledged = undefined;
+      this.onGaveUp();
+    });
+    this.#unacknowledged = { rseq, response };
   }
 
   /** Runs it when the PRACK has come. */
@@ -57,7 +55,7 @@ export class ReliableProvisionals {
     const match = /^(\d+)\s+(\d+)\s+INVITE$/.exec(getHeader(prack, 'rack') ?? '');
     if (waiting === undefined || match === null) return false;
     if (Number(match[1]) !== waiting.rseq || Number(match[2]) !== this.inviteCSeq) return false;
-    this.#step(waiting, { type: 'prack' });
+    waiting.response.acknowledged();
     this.#unacknowledged = undefined;
     return true;
   }
@@ -73,30 +71,8 @@ export class ReliableProvisionals {
 
   /** The INVITE has its final answer, or is gone: nothing is repeated, and what waited is let go (it finds the INVITE answered). */
   end(): void {
-    this.#unacknowledged?.timers.stopAll();
+    this.#unacknowledged?.response.end();
     this.#unacknowledged = undefined;
     for (const act of this.#waiting.splice(0)) act();
-  }
-
-  #step(waiting: Unacknowledged, event: ReliableEvent): void {
-    const { state, effects } = stepReliable(waiting.state, event, this.t1Ms);
-    waiting.state = state;
-    for (const effect of effects) {
-      switch (effect.do) {
-        case 'resend':
-          this.flow.send(waiting.text);
-          break;
-        case 'start':
-          waiting.timers.start(effect.timer, effect.delayMs);
-          break;
-        case 'stop-timers':
-          waiting.timers.stopAll();
-          break;
-        case 'gave-up':
-          this.#unacknowledged = undefined;
-          this.onGaveUp();
-          break;
-      }
-    }
   }
 }
