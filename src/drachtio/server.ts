@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
+import { boundedLog } from '../lib/bounded-log.js';
 import type { Clock } from '../lib/clock.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { nextSerialId } from '../lib/ids.js';
@@ -45,6 +46,9 @@ export interface SipServerOptions {
   readonly log: Log;
 }
 
+/** Of each event that peers bring about. */
+const PEER_LINES_PER_SECOND = 20;
+
 /** What drachtio-srf looks at to know which features it may use. `-resume`: a lost application's calls wait for it (docs/control-protocol.md). */
 const VERSION = 'v0.9.10-trunkline-resume';
 
@@ -71,16 +75,17 @@ export class SipServer {
       dialogCount: () => this.#userAgent.dialogCount,
       residentMb: options.residentMb,
     });
+    const peerLog = boundedLog(log, clock, PEER_LINES_PER_SECOND);
     this.#stack = new SipStack({
       clock,
       timers,
       limits,
-      log,
+      log: peerLog,
       passClientIdentity: options.passClientIdentity,
       reopen: (target) => this.#transports.open(target),
       admission: this.#admission,
     });
-    this.#transports = new Transports(options, this.#stack);
+    this.#transports = new Transports({ ...options, log: peerLog }, this.#stack);
     this.#userAgent = new UserAgent(
       this.#stack,
       {

@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { boundedLog } from '../../../src/lib/bounded-log.js';
+import { silentLog, type Log } from '../../../src/lib/log.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+it('writes so many lines of an event a second, and says afterwards how many it left out', () => {
+  const lines: [object, string][] = [];
+  const written: Log = { ...silentLog, info: (fields, event) => lines.push([fields, event]) };
+  const clock = new VirtualClock();
+  const log = boundedLog(written, clock, 3);
+  for (let index = 0; index < 10; index += 1) log.info({ index }, 'often');
+  log.info({}, 'another');
+  expect(lines).toEqual([
+    [{ index: 0 }, 'often'],
+    [{ index: 1 }, 'often'],
+    [{ index: 2 }, 'often'],
+    [{}, 'another'],
+  ]);
+  clock.advance(1_000);
+  log.info({ index: 10 }, 'often');
+  log.info({ index: 11 }, 'often');
+  expect(lines.slice(4)).toEqual([
+    [{ index: 10, leftOut: 7 }, 'often'],
+    [{ index: 11 }, 'often'],
+  ]);
+});
