@@ -4,6 +4,7 @@ import type { DialogTable } from './dialog-table.js';
 import { getHeader, type SipRequest, type SipResponse } from './message/message.js';
 import type { SessionRefresher } from './session-refresher.js';
 import type { SipStack } from './stack.js';
+import type { ServerTransaction } from './transaction-runner.js';
 import type { Flow } from './transport/flow.js';
 import type { FlowSource, UserAgentListener } from './user-agent-listener.js';
 
@@ -13,6 +14,8 @@ export interface AgentContext {
   readonly flows: FlowSource;
   readonly dialogs: DialogTable;
   readonly sessions: SessionRefresher;
+  /** NOTIFYs that came before the answer to the SUBSCRIBE of ours that they belong to, by Call-ID and our tag (RFC 6665 §4.1.2.4). */
+  readonly earlyNotifies: Map<string, ServerTransaction[]>;
   /** Set once, before the first message. */
   listener: UserAgentListener | undefined;
 }

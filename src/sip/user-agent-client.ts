@@ -6,7 +6,7 @@ import type { DialogEntry } from './dialog-entry.js';
 import { refreshTarget, routingOf, uacDialog } from './dialog/dialog.js';
 import { OutgoingRequest, type OutgoingOwner } from './exchanges.js';
 import type { CoreHeaders } from './message/core-headers.js';
-import { getHeader, header, type Header, type RequestParts, type SipResponse } from './message/message.js';
+import { getHeader, header, type Header, type RequestParts, type SipRequest, type SipResponse } from './message/message.js';
 import { tagOf } from './message/name-addr.js';
 import { serialize } from './message/serialize.js';
 import { uriScheme } from './message/uri.js';
@@ -14,6 +14,7 @@ import { resolveTarget } from './next-hop.js';
 import { RegisteredFlows } from './registered-flows.js';
 import { makeResponse } from './stack.js';
 import { newTag } from './tags.js';
+import type { ServerTransaction } from './transaction-runner.js';
 import type { Flow } from './transport/flow.js';
 import type { SendProblem } from './user-agent-listener.js';
 
@@ -23,6 +24,8 @@ const WANTS_CONTACT = new Set(['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE']);
 export interface ClientEnds {
   /** BYE with this Reason, and the user is told. */
   endByOurselves(dialog: DialogEntry, reason: string): void;
+  /** A request that came before what it belongs to was there. */
+  takeAgain(transaction: ServerTransaction): void;
 }
 
 /** RFC 3261 §8.1: requests of ours, the dialogs that their answers make, and the answers on their way to the user. */
@@ -54,6 +57,7 @@ export class UserAgentClient implements OutgoingOwner {
       contact: parts.method === 'INVITE' || parts.method === 'SUBSCRIBE' ? own : null,
       route: [],
     });
+    if (parts.method === 'SUBSCRIBE') this.context.earlyNotifies.set(earlyNotifyKey(message), []);
     return this.#launch(new OutgoingRequest(message, serialize(message), null, flow, this));
   }
 
@@ -131,6 +135,15 @@ export class UserAgentClient implements OutgoingOwner {
     if (dialog !== null && setsSession(message.method, response.status)) this.context.sessions.settled(dialog, response, true);
     this.context.listener?.onResponse(request, response, synthesized);
     if (response.status >= 300) this.#forgetEarly(request);
+    if (isFinal && message.method === 'SUBSCRIBE' && !request.isInDialog) this.#takeEarlyNotifies(request);
+  }
+
+  /** In a later turn, so that the user has the answer to its SUBSCRIBE first. */
+  #takeEarlyNotifies(subscribe: OutgoingRequest): void {
+    const key = earlyNotifyKey(subscribe.message);
+    const early = this.context.earlyNotifies.get(key) ?? [];
+    this.context.earlyNotifies.delete(key);
+    for (const transaction of early) setImmediate(() => this.ends.takeAgain(transaction));
   }
 
   /** Dialogs follow a provisional response or a 2xx. False when the user need not know of it: it is a copy. */
@@ -250,4 +263,8 @@ function isCopy(dialog: DialogEntry, response: SipResponse): boolean {
   if (dialog.remoteRSeq !== null && rseq !== dialog.remoteRSeq + 1) return true;
   dialog.remoteRSeq = rseq;
   return false;
+}
+
+function earlyNotifyKey(subscribe: SipRequest): string {
+  return `${getHeader(subscribe, 'call-id') ?? ''}|${tagOf(getHeader(subscribe, 'from') ?? '') ?? ''}`;
 }

@@ -16,6 +16,9 @@ import type { RespondProblem, ResponseParts } from './user-agent-listener.js';
 /** What is sent, or `undefined` when the request found another end while the response waited. */
 export type SentCallback = (text: string | undefined) => void;
 
+/** Of one SUBSCRIBE. */
+const MAX_EARLY_NOTIFIES = 8;
+
 const REFRESHES_TARGET = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
 
 /** RFC 3261 §8.2: requests from peers, what is answered without asking anybody, and the answers of the user. */
@@ -76,7 +79,11 @@ export class UserAgentServer implements IncomingOwner {
   #onInDialog(transaction: ServerTransaction): void {
     const { core, request, flow } = transaction;
     const dialog = this.context.dialogs.of(core);
-    if (dialog === undefined) return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
+    if (dialog === undefined) {
+      const early = request.method === 'NOTIFY' ? this.context.earlyNotifies.get(`${core.callId}|${core.toTag ?? ''}`) : undefined;
+      if (early !== undefined && early.length < MAX_EARLY_NOTIFIES) return void early.push(transaction);
+      return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
+    }
     if (dialog.state.remoteSeq !== null && core.cseq.number <= dialog.state.remoteSeq) {
       return this.#refuse(transaction, 500, 'CSeq Out Of Order');
     }

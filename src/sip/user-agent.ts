@@ -39,10 +39,13 @@ export class UserAgent implements TransactionUser {
       expire: (dialog) => this.#endByOurselves(dialog, 'SIP;cause=200;text="Session timer expired"'),
     });
     stack.attach(this);
-    this.#context = { stack, flows, dialogs, sessions, listener: undefined };
+    this.#context = { stack, flows, dialogs, sessions, earlyNotifies: new Map(), listener: undefined };
     this.#proxy = proxyKey === null ? null : new Proxy(stack, flows, proxyKey);
     this.#server = new UserAgentServer(this.#context);
-    this.#client = new UserAgentClient(this.#context, { endByOurselves: (dialog, reason) => this.#endByOurselves(dialog, reason) });
+    this.#client = new UserAgentClient(this.#context, {
+      endByOurselves: (dialog, reason) => this.#endByOurselves(dialog, reason),
+      takeAgain: (transaction) => this.#server.onRequest(transaction),
+    });
   }
 
   attach(listener: UserAgentListener): void {

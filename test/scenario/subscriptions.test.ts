@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { headerOf, Scenario } from '../support/scenario.js';
+import { headerOf, Scenario, startOf } from '../support/scenario.js';
 
 let call: Scenario;
 const NOTHING_LEFT = { pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0 };
@@ -100,5 +100,20 @@ describe('a SUBSCRIBE of the application', () => {
     await call.answer(call.lastSent('SUBSCRIBE '), '489 Bad Event', { tag: 'peer' });
     expect(call.shown.at(-1)).toBe('SIP/2.0 489 Bad Event');
     expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it.each([
+    ['200 OK', 'NOTIFY sip:b@server SIP/2.0'],
+    ['403 Forbidden', 'SIP/2.0 403 Forbidden'],
+  ])('[6665 §4.1.2.4] a NOTIFY that overtakes the %s waits for it', async (status, last) => {
+    const subscribe = call.lastSent('SUBSCRIBE ');
+    const from = `${headerOf(subscribe, 'To')};tag=peer`;
+    const early = { callId: headerOf(subscribe, 'Call-ID'), from, to: headerOf(subscribe, 'From'), extra: ['Subscription-State: active'] };
+    await call.receive(call.request('NOTIFY', early));
+    expect(call.shown).toEqual([]);
+    await call.answer(subscribe, status, { tag: 'peer', extra: ['Expires: 60', 'Contact: <sip:peer@10.0.0.9>'] });
+    expect(call.shown[0]).toBe(`SIP/2.0 ${status}`);
+    expect(call.shown.at(-1)).toBe(last);
+    expect(call.sent.at(-1)).toBe(status === '200 OK' ? startOf(subscribe) : 'SIP/2.0 481 Call/Transaction Does Not Exist');
   });
 });
