@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePorts } from '../../test/support/ports.js';
-import { residentKb } from '../support/process-figures.js';
+import { memoryKb } from '../../test/support/processes.js';
 import type { LoadOrder, LoadResult, LoadTarget } from './generator.js';
 
 const SECRET = 'bench';
@@ -40,7 +40,7 @@ export function order(generator: Process, what: LoadOrder): Promise<LoadResult> 
 export async function collectedKb(server: Process): Promise<number> {
   process.kill(server.pid, 'SIGUSR2');
   await new Promise((resolve_) => setTimeout(resolve_, 2_000));
-  return residentKb(server.pid);
+  return memoryKb(server.pid);
 }
 
 export interface All {

@@ -1,6 +1,7 @@
 import type { OwnTransport } from './compose.js';
 import type { DialogEntry } from './dialog-entry.js';
 import type { DialogTable } from './dialog-table.js';
+import { DEFAULT_EXPIRES_SECONDS, MAX_EXPIRES_SECONDS } from './expires.js';
 import { getHeader, type SipRequest, type SipResponse } from './message/message.js';
 import type { SessionRefresher } from './session-refresher.js';
 import type { SipStack } from './stack.js';
@@ -34,9 +35,6 @@ export function setsSession(method: string, status: number): boolean {
 export function endsSubscription(dialog: DialogEntry, method: string, subscriptionState: string | undefined): boolean {
   return dialog.usage === 'subscribe' && method === 'NOTIFY' && /^terminated\b/i.test(subscriptionState ?? '');
 }
-
-const DEFAULT_EXPIRES_SECONDS = 3_600;
-const MAX_EXPIRES_SECONDS = 604_800;
 
 /** A 2xx to SUBSCRIBE: its Expires, or else the request's, says how long the subscription lives (RFC 6665 §4.2.1). */
 export function subscribed(dialog: DialogEntry, request: SipRequest, response: SipResponse): void {

@@ -23,11 +23,16 @@ export interface FixedHeaders {
 
 const FIXED = new Set(['via', 'route', 'from', 'to', 'call-id', 'cseq']);
 
+/** Our Via, with a new branch. */
+export function viaOf(own: OwnTransport): Header {
+  const rport = own.transport === 'TLS' ? '' : ';rport';
+  return header('Via', `SIP/2.0/${own.transport} ${formatHostPort(own.address, own.port)}${rport};branch=${newBranch()}`);
+}
+
 /** A whole request (RFC 3261 §8.1.1) with a new branch. */
 export function composeRequest(own: OwnTransport, parts: RequestParts, fixed: FixedHeaders): SipRequest {
-  const rport = own.transport === 'TLS' ? '' : ';rport';
   const headers: Header[] = [
-    header('Via', `SIP/2.0/${own.transport} ${formatHostPort(own.address, own.port)}${rport};branch=${newBranch()}`),
+    viaOf(own),
     ...fixed.route,
     ...(hasHeader(parts, 'max-forwards') ? [] : [header('Max-Forwards', '70')]),
     header('From', fixed.from),

@@ -1,4 +1,5 @@
 import type { QueuedTimer, TimerQueue } from '../lib/timer-queue.js';
+import { DEFAULT_EXPIRES_SECONDS, MAX_EXPIRES_SECONDS } from './expires.js';
 import { getHeader, getList, type SipRequest, type SipResponse } from './message/message.js';
 import { parseNameAddr } from './message/name-addr.js';
 import { parseSipUri } from './message/uri.js';
@@ -9,8 +10,6 @@ interface Registration {
   readonly expiry: QueuedTimer;
 }
 
-const MAX_EXPIRES_SECONDS = 604_800;
-const DEFAULT_EXPIRES_SECONDS = 3_600;
 /** Contacts of one request, and of all: what a peer can make us keep has a bound. */
 const MAX_CONTACTS = 10;
 const MAX_REGISTRATIONS = 100_000;

@@ -3,6 +3,7 @@ import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timer-queue.js';
 import type { Admission } from './admission.js';
+import { branchOf } from './compose.js';
 import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
 import { headerId } from './message/header-name.js';
 import {
@@ -180,10 +181,10 @@ export class SipStack implements FlowListener, TransactionHost {
     return true;
   }
 
-  /** Starts a client transaction. `branch` is that of the request's top Via. */
-  sendRequest(request: SipRequest, branch: string, flow: Flow, owner: ClientTransactionOwner): ClientTransaction {
-    const key = `${branch}|${request.method}`;
-    const transaction = new ClientTransaction(this, key, request, flow, owner);
+  /** Makes a client transaction for a request and its wire text. Nothing goes out before its `start`. */
+  sendRequest(request: SipRequest, text: string, flow: Flow, owner: ClientTransactionOwner): ClientTransaction {
+    const key = `${branchOf(request)}|${request.method}`;
+    const transaction = new ClientTransaction(this, key, request, text, flow, owner);
     this.#client.set(key, transaction);
     this.#track(flow, transaction);
     return transaction;

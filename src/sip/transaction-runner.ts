@@ -234,11 +234,11 @@ export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUs
     host: TransactionHost,
     key: string,
     readonly request: SipRequest,
+    text: string,
     flow: Flow,
     private readonly owner: ClientTransactionOwner,
   ) {
     const isInvite = request.method === 'INVITE';
-    const text = serialize(request);
     super(host, key, flow, isInvite ? inviteClientStart(text) : nonInviteClientStart(text));
     this.isInvite = isInvite;
   }

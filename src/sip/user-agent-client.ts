@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { newUuid } from '../lib/ids.js';
 import { endsSubscription, ownTransport, setsSession, subscribed, type AgentContext } from './agent-context.js';
-import { branchOf, cancelOf, composeRequest, contactOf, withoutTag } from './compose.js';
+import { cancelOf, composeRequest, contactOf, withoutTag } from './compose.js';
 import type { DialogEntry } from './dialog-entry.js';
 import { refreshTarget, routingOf, uacDialog } from './dialog/dialog.js';
 import { OutgoingRequest, type OutgoingOwner } from './exchanges.js';
@@ -239,7 +239,7 @@ export class UserAgentClient implements OutgoingOwner {
   }
 
   #launch(request: OutgoingRequest): OutgoingRequest {
-    request.transaction = this.context.stack.sendRequest(request.message, branchOf(request.message), request.flow, request);
+    request.transaction = this.context.stack.sendRequest(request.message, request.text, request.flow, request);
     // In the next turn, so that the user knows the request before anything comes of it.
     process.nextTick(() => request.transaction?.start());
     return request;

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { headerOf, Scenario, SDP, type Parts } from '../support/scenario.js';
+import { headerOf, NOTHING_LEFT, type Parts, Scenario, SDP } from '../support/scenario.js';
 
 let call: Scenario;
-const NOTHING_LEFT = { pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0 };
 const CONTACT = { extra: ['Contact: <sip:peer@10.0.0.1>'] };
 
 interface Order {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { headerOf, Scenario, SDP } from '../support/scenario.js';
+import { headerOf, NOTHING_LEFT, Scenario, SDP } from '../support/scenario.js';
 
 let call: Scenario;
 
@@ -100,7 +100,7 @@ describe('a reliable provisional response of the application', () => {
     expect(call.shown.at(-1)).toBe('CANCEL sip:b@server SIP/2.0');
     await call.receive(call.request('ACK', { branch: 'z9hG4bKinvite', to: headerOf(call.lastSent('SIP/2.0 504'), 'To') }));
     await call.bench.pass(1);
-    expect(call.bench.left).toEqual({ pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0 });
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
   it('[3262 §3] is refused when the caller knows none', async () => {
@@ -166,6 +166,6 @@ describe('a reliable provisional response of a peer', () => {
     await call.answer(invite, '183 Session Progress', reliable(5));
     await call.answer(invite, '486 Busy Here', { tag: 'peer' });
     await call.bench.pass(32_000);
-    expect(call.bench.left).toEqual({ pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0 });
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 });

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { headerOf, Scenario } from '../support/scenario.js';
+import { headerOf, NOTHING_LEFT, Scenario } from '../support/scenario.js';
 
 let call: Scenario;
 let to: string;
-const NOTHING_LEFT = { pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0 };
 
 /** Drops the application, and lets what it leaves behind happen. */
 async function applicationGone(): Promise<void> {

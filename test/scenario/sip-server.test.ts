@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { headerOf, Scenario, SDP, type Parts } from '../support/scenario.js';
+import { headerOf, NOTHING_LEFT, type Parts, Scenario, SDP } from '../support/scenario.js';
 
 let call: Scenario;
 
@@ -73,7 +73,7 @@ describe('an answered INVITE', () => {
     await call.receive(call.request('BYE', { to, cseq: 2 }));
     await call.respond(call.transactionId, '200 OK');
     await call.bench.pass(32_001);
-    expect(call.bench.left).toEqual({ pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0 });
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 });
 

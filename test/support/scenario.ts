@@ -3,6 +3,9 @@ import { Bench } from './transcript.js';
 /** An SDP that says as much as a test of the SIP server needs. */
 export const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n';
 
+/** `Bench.left` when nothing is. */
+export const NOTHING_LEFT = { pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0 };
+
 export interface Parts {
   readonly uri?: string;
   readonly branch?: string;

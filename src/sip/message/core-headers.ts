@@ -58,7 +58,7 @@ function problemOfSingles(message: SipMessage): string | null {
 }
 
 /** RFC 3261 §20.22: 0 to 255. */
-function isMaxForwards(value: string): boolean {
+export function isMaxForwards(value: string): boolean {
   return /^\d{1,10}$/.test(value) && Number(value) <= 255;
 }
 

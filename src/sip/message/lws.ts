@@ -10,6 +10,6 @@ export function trimLws(text: string): string {
   return start === 0 && end === text.length ? text : text.slice(start, end);
 }
 
-function isLws(code: number): boolean {
+export function isLws(code: number): boolean {
   return code === 32 || code === 9;
 }

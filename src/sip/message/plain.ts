@@ -1,6 +1,6 @@
-import type { CoreHeaders } from './core-headers.js';
-import { CALL_ID, parseCSeq } from './core-headers.js';
-import { headerId } from './header-name.js';
+import { CALL_ID, isMaxForwards, parseCSeq, type CoreHeaders } from './core-headers.js';
+import { canonicalHeaderName, headerId } from './header-name.js';
+import { isLws } from './lws.js';
 import type { Header, KnownHeaders, SipRequest, SipResponse } from './message.js';
 import { readHeaders, type MessageLimits } from './parse.js';
 import type { Via } from './via.js';
@@ -46,35 +46,12 @@ const CSEQ = code('cseq');
 const MAX_FORWARDS = code('max-forwards');
 const CONTENT_LENGTH = code('content-length');
 
-/** Of each first letter: the usual spellings, with the colon. */
-const SPELLINGS: readonly (readonly (readonly [string, number])[])[] = spellings();
-
-function spellings(): (readonly [string, number])[][] {
-  const byLetter: (readonly [string, number])[][] = Array.from({ length: 128 }, () => []);
-  const usual = [
-    'Via:',
-    'From:',
-    'To:',
-    'Call-ID:',
-    'CSeq:',
-    'Contact:',
-    'Max-Forwards:',
-    'Content-Length:',
-    'Content-Type:',
-    'User-Agent:',
-    'Route:',
-    'Record-Route:',
-    'Require:',
-    'Supported:',
-    'Session-Expires:',
-    'Subscription-State:',
-    'RAck:',
-    'RSeq:',
-    'Expires:',
-  ];
-  usual.forEach((text, index) => byLetter[text.charCodeAt(0)]?.push([text, index]));
-  return byLetter;
-}
+/** Of each first letter: the usual spellings of the tracked headers, with the colon, and their codes. */
+const SPELLINGS: readonly (readonly [string, number])[][] = Array.from({ length: 128 }, () => []);
+TRACKED.forEach((id, index) => {
+  const spelling = `${canonicalHeaderName(id)}:`;
+  SPELLINGS[spelling.charCodeAt(0)]?.push([spelling, index]);
+});
 
 const REQUEST_LINE =
   /^([A-Z]{1,32}) (sips?:(?:[\w.!~*'()&=+$,;/%-]{1,200}@)?[a-z0-9_]+(?:[.-][a-z0-9_]+)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;[\w.-]+(?:=[\w.-]+)?)*) SIP\/2\.0$/i;
@@ -84,8 +61,6 @@ const PLAIN_VIA =
 const PLAIN_ADDRESS = /^(?:"[^"\\<>]*" ?|[\w .!%*+`'~-]*)<[^<>\s"]+>(?:;tag=([\w.!%*+`'~-]+))?$/;
 const TOKEN = /^[\w.!%*+`'~-]+$/;
 const CR = 13;
-const SPACE = 32;
-const TAB = 9;
 
 /** A message as it was received. */
 class PlainMessage {
@@ -146,15 +121,13 @@ class Received implements KnownHeaders {
   }
 
   firstOf(wanted: number): string | undefined {
-    const { marks } = this;
-    for (let at = 0; at < marks.length; at += 3) if (marks[at] === wanted) return this.text.slice(marks[at + 1], marks[at + 2]);
-    return undefined;
+    const at = this.#markOf(wanted);
+    return at < 0 ? undefined : this.text.slice(this.marks[at + 1], this.marks[at + 2]);
   }
 
   startOf(wanted: number): number {
-    const { marks } = this;
-    for (let at = 0; at < marks.length; at += 3) if (marks[at] === wanted) return marks[at + 1] ?? -1;
-    return -1;
+    const at = this.#markOf(wanted);
+    return at < 0 ? -1 : (this.marks[at + 1] ?? -1);
   }
 
   all(id: string): string[] {
@@ -169,6 +142,12 @@ class Received implements KnownHeaders {
     let count = 0;
     for (let at = 0; at < this.marks.length; at += 3) if (this.marks[at] === wanted) count += 1;
     return count;
+  }
+
+  #markOf(wanted: number): number {
+    const { marks } = this;
+    for (let at = 0; at < marks.length; at += 3) if (marks[at] === wanted) return at;
+    return -1;
   }
 }
 
@@ -257,7 +236,7 @@ function readCore(received: Received, method: string | null): CoreHeaders | unde
   if (via === null || cseq === undefined || fromParts === null || toParts === null) return undefined;
   if (!CALL_ID.test(callId) || (method !== null && cseq.method !== method) || !areSingle(received)) return undefined;
   const maxForwards = received.firstOf(MAX_FORWARDS);
-  if (maxForwards !== undefined && !(/^\d{1,3}$/.test(maxForwards) && Number(maxForwards) <= 255)) return undefined;
+  if (maxForwards !== undefined && !isMaxForwards(maxForwards)) return undefined;
   return { topVia: new PlainVia(via), callId, cseq, from, fromTag: fromParts[1], to, toTag: toParts[1] };
 }
 
@@ -302,8 +281,4 @@ function branchIn(parameters: string): string | undefined {
   const end = parameters.indexOf(';', 8);
   if (end < 0) return parameters.slice(8);
   return /branch/i.test(parameters.slice(end)) ? undefined : parameters.slice(8, end);
-}
-
-function isLws(character: number): boolean {
-  return character === SPACE || character === TAB;
 }

@@ -1,19 +1,18 @@
 import { createHmac } from 'node:crypto';
 import { NamedTimers } from '../../lib/named-timers.js';
 import { ownTransport } from '../agent-context.js';
-import { branchOf, cancelOf } from '../compose.js';
+import { cancelOf, viaOf } from '../compose.js';
 import type { CoreHeaders } from '../message/core-headers.js';
-import { changed, getHeader, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
+import { changed, getHeader, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { serialize } from '../message/serialize.js';
 import { uriScheme } from '../message/uri.js';
 import { resolveTarget } from '../next-hop.js';
 import { makeResponse, type SipStack } from '../stack.js';
-import { newBranch, newTag } from '../tags.js';
+import { newTag } from '../tags.js';
 import type { ClientTransaction, ClientTransactionOwner, ServerTransaction, ServerTransactionOwner } from '../transaction-runner.js';
 import type { Flow } from '../transport/flow.js';
 import type { FlowSource } from '../user-agent-listener.js';
 import { forkingStart, stepForking, type ForkingEffect, type ForkingEvent, type ForkingState, type ForkingTimer } from './forking.js';
-import { formatHostPort } from '../../lib/host-port.js';
 import { forwardRequest, forwardResponse, namesRoute, recordRoutes, redirectTargets, takeOwnRoutes } from './forward.js';
 
 /** How a request is to be proxied. */
@@ -111,10 +110,7 @@ export class Proxy {
 }
 
 function withVia(request: SipRequest, flows: FlowSource, flow: Flow): SipRequest {
-  const own = ownTransport(flows, flow);
-  const rport = own.transport === 'TLS' ? '' : ';rport';
-  const via = header('Via', `SIP/2.0/${own.transport} ${formatHostPort(own.address, own.port)}${rport};branch=${newBranch()}`);
-  return changed(request, { headers: [via, ...request.headers] });
+  return changed(request, { headers: [viaOf(ownTransport(flows, flow)), ...request.headers] });
 }
 
 interface Fork {
@@ -215,7 +211,7 @@ class ProxyContext implements ServerTransactionOwner {
       onFailure: (why) => this.#step({ type: 'failed', branch, status: why === 'timeout' ? 408 : 503 }),
       onEnded: () => undefined,
     };
-    const transaction = this.stack.sendRequest(request, branchOf(request), flow, owner);
+    const transaction = this.stack.sendRequest(request, serialize(request), flow, owner);
     const timers = new NamedTimers<ForkingTimer>(this.stack.timers, (timer) => this.#step({ type: 'timer', branch, timer }));
     this.#forks.set(branch, { transaction, request, flow, timers, response: null, cancelState: 'none' });
     if (this.order.provisionalTimeoutMs !== null) timers.start('provisional', this.order.provisionalTimeoutMs);
@@ -260,7 +256,7 @@ class ProxyContext implements ServerTransactionOwner {
     fork.cancelState = 'sent';
     const cancel = cancelOf(fork.request, []);
     const nobody: ClientTransactionOwner = { onResponse: () => undefined, onFailure: () => undefined, onEnded: () => undefined };
-    this.stack.sendRequest(cancel, branchOf(cancel), fork.flow, nobody).start();
+    this.stack.sendRequest(cancel, serialize(cancel), fork.flow, nobody).start();
     fork.transaction.cancelled();
   }
 
