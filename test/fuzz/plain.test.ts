@@ -76,6 +76,11 @@ describe('the quick reader', () => {
     expect(readPlain(text(RESPONSE), LIMITS)?.message).toMatchObject({ kind: 'response', status: 200, reason: 'OK' });
   });
 
+  it.each(['\n', '\r', '\0'])('leaves a status line with %j in it to the whole reader', (bad) => {
+    const [, ...others] = RESPONSE;
+    expect(readPlain(text([`SIP/2.0 200 O${bad}K`, ...others]), LIMITS)).toBeUndefined();
+  });
+
   it('says what the whole reader says, or nothing', () => {
     fc.assert(
       fc.property(lines, fc.array(change, { maxLength: 3 }), (from, changes) => {
