@@ -22,6 +22,7 @@ export async function runSipServer(config: Config): Promise<void> {
     ports: { tls: sip.tls_port, tcp: sip.tcp_port, udp: sip.udp_port },
     tls: tls?.material ?? null,
     passClientIdentity: sip.pass_client_identity,
+    passTls: sip.pass_tls,
     outgoingTls: { ca: tls?.caFile == null ? null : await readFile(resolve(tls.caFile), 'utf8'), verify: sip.verify_peers },
     control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
     timers: { t1Ms: sip.t1_ms, t2Ms: sip.t2_ms, t4Ms: sip.t4_ms },

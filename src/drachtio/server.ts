@@ -31,6 +31,8 @@ export interface SipServerOptions {
   readonly tls: TlsMaterial | null;
   /** Whether requests get the header that names the owner of the peer's checked certificate. */
   readonly passClientIdentity: boolean;
+  /** INVITEs that came by TLS have its version and cipher in X-Trunkline-Tls. */
+  readonly passTls: boolean;
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
   /** How names of peers are found. */
   readonly resolver: NameResolver;
@@ -82,6 +84,7 @@ export class SipServer {
       limits,
       log: peerLog,
       passClientIdentity: options.passClientIdentity,
+      passTls: options.passTls,
       reopen: (target) => this.#transports.open(target),
       admission: this.#admission,
     });

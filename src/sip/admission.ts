@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { getHeader, type SipMessage } from './message/message.js';
-import { SourceRates } from './source-rates.js';
+import { SourceRates } from '../lib/source-rates.js';
 
 export interface AdmissionLimits {
   /** New requests of one address; more get 503. */

@@ -53,6 +53,8 @@ export interface StackOptions {
   readonly log: Log;
   /** Whether requests get the header that names the owner of the peer's checked certificate. */
   readonly passClientIdentity?: boolean;
+  /** Put TLS version and cipher of the peer's connection on INVITEs, for the application's records. */
+  readonly passTls?: boolean;
   /** Opens a connection for responses whose own is closed; none: the transaction fails. */
   readonly reopen?: (target: Target) => Flow | undefined;
   /** None: everything is taken. */
@@ -64,7 +66,9 @@ const ROOM_IN_DIALOGS = 1.1;
 
 /** Only ever ours: taken out of what peers send, whether or not we add it. */
 const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
+const TLS_HEADER = 'X-Trunkline-Tls';
 const IDENTITY_ID = headerId(IDENTITY_HEADER);
+const TLS_ID = headerId(TLS_HEADER);
 
 /** Sockets → messages → transactions → the user, and back. Decides nothing that a transaction or the user decides. */
 export class SipStack implements FlowListener, TransactionHost {
@@ -75,6 +79,7 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly #limits: StackLimits;
   readonly #log: Log;
   readonly #passClientIdentity: boolean;
+  readonly #passTls: boolean;
   readonly #admission: Admission | undefined;
   readonly #reopen: StackOptions['reopen'];
   readonly #server = new Map<string, ServerTransaction>();
@@ -90,6 +95,7 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#limits = options.limits;
     this.#log = options.log;
     this.#passClientIdentity = options.passClientIdentity ?? false;
+    this.#passTls = options.passTls ?? false;
     this.#admission = options.admission;
     this.#reopen = options.reopen;
   }
@@ -146,7 +152,10 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   #onIdentified(flow: Flow, request: SipRequest, core: CoreHeaders): void {
-    this.#onRequest(flow, withIdentity(request, this.#passClientIdentity ? (flow.tlsIdentity ?? '') : ''), core);
+    const identity = this.#passClientIdentity ? (flow.tlsIdentity ?? '') : '';
+    const tls = this.#passTls && request.method === 'INVITE' && core.toTag === undefined ? flow.tls : undefined;
+    const told = withOwn(request, IDENTITY_HEADER, IDENTITY_ID, identity);
+    this.#onRequest(flow, withOwn(told, TLS_HEADER, TLS_ID, tls === undefined || tls === null ? '' : `${tls.version} ${tls.cipher}`), core);
   }
 
   onSpoiled(flow: Flow, problem: { readonly status: number; readonly reason: string; readonly head: string | null }): void {
@@ -307,11 +316,11 @@ function isKept(text: string): boolean {
   return text.startsWith('INVITE ') || text.startsWith('SUBSCRIBE ') || text.startsWith('SIP/2.0 2');
 }
 
-/** What the peer itself says of its identity is no proof: it goes, and ours comes when there is one. */
-function withIdentity(request: SipRequest, identity: string): SipRequest {
-  if (identity === '' && !hasHeader(request, IDENTITY_ID)) return request;
-  const others = request.headers.filter(({ id }) => id !== IDENTITY_ID);
-  return changed(request, { headers: identity === '' ? others : [...others, header(IDENTITY_HEADER, identity)] });
+/** What a peer says under a name that is ours to say is no proof: it goes, and ours comes when there is something to say. */
+function withOwn(request: SipRequest, name: string, id: string, value: string): SipRequest {
+  if (value === '' && !hasHeader(request, id)) return request;
+  const others = request.headers.filter((candidate) => candidate.id !== id);
+  return changed(request, { headers: value === '' ? others : [...others, header(name, value)] });
 }
 
 /** `known`: the top Via, where it was read already. One that cannot be read stays as it is. */

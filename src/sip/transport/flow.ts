@@ -26,6 +26,8 @@ export interface Flow {
   readonly isOpen: boolean;
   /** Whom the peer's certificate names, when it has shown one and it was checked; '' or none: nobody. */
   readonly tlsIdentity?: string;
+  /** `null` or none: no TLS. */
+  readonly tls?: TlsFacts | null;
   /** Queues a message (a byte string); everything of one turn of the event loop goes out in one write. */
   send(text: string): void;
   close(): void;

@@ -3,7 +3,7 @@ import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/error-text.js';
 import type { Log } from '../../lib/log.js';
 import { defaultPort } from '../service-location.js';
-import type { Endpoint, Flow, FlowListener, Target } from './flow.js';
+import type { Endpoint, Flow, FlowListener, Target, TlsFacts } from './flow.js';
 import { StreamFlow, type StreamFlowLimits } from './stream-flow.js';
 
 export interface OutgoingLimits extends StreamFlowLimits {
@@ -64,6 +64,10 @@ export class OutgoingFlow implements Flow {
 
   get tlsIdentity(): string {
     return this.#stream?.tlsIdentity ?? '';
+  }
+
+  get tls(): TlsFacts | null {
+    return this.#stream?.tls ?? null;
   }
 
   send(text: string): void {

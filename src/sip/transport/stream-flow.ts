@@ -3,7 +3,7 @@ import { TLSSocket } from 'node:tls';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { TurnWriter } from '../../lib/turn-writer.js';
 import { StreamFramer, type StreamLimits } from '../message/stream-framer.js';
-import type { Endpoint, Flow, FlowListener } from './flow.js';
+import type { Endpoint, Flow, FlowListener, TlsFacts } from './flow.js';
 import { identityOf } from './tls-identity.js';
 
 export interface StreamFlowLimits extends StreamLimits {
@@ -25,6 +25,7 @@ export class StreamFlow implements Flow {
   #cancelMessageTimer: CancelTimer | undefined;
   #isOpen = true;
   #tlsIdentity: string | undefined;
+  #tls: TlsFacts | null | undefined;
 
   constructor(
     socket: Socket,
@@ -59,6 +60,12 @@ export class StreamFlow implements Flow {
     const socket = this.#socket;
     this.#tlsIdentity ??= socket instanceof TLSSocket && socket.authorized ? identityOf(socket.getPeerCertificate()) : '';
     return this.#tlsIdentity;
+  }
+
+  get tls(): TlsFacts | null {
+    const socket = this.#socket;
+    this.#tls ??= socket instanceof TLSSocket ? tlsFactsOf(socket) : null;
+    return this.#tls;
   }
 
   send(text: string): void {
@@ -117,4 +124,8 @@ export class StreamFlow implements Flow {
     this.#cancelMessageTimer?.();
     this.#listener.onClose(this);
   }
+}
+
+function tlsFactsOf(socket: TLSSocket): TlsFacts {
+  return { version: socket.getProtocol() ?? '', cipher: socket.getCipher().standardName };
 }

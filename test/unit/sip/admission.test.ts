@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Admission, type AdmissionLimits } from '../../../src/sip/admission.js';
 import { parseMessage } from '../../../src/sip/message/parse.js';
-import { SourceRates } from '../../../src/sip/source-rates.js';
+import { SourceRates } from '../../../src/lib/source-rates.js';
 import { EventLog } from '../../support/event-log.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
