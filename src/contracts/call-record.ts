@@ -1,4 +1,48 @@
-import type { LegFigures } from './media.js';
+import type { LegFigures, RelayFigures } from './media.js';
+
+/** Who calls, by the headers of the INVITE. What the caller asked to keep private is not here. */
+export interface CallerIdentity {
+  /** The From header's number (E.164 when it is one) or user part; `anonymous` when it is withheld. */
+  readonly number: string;
+  readonly display_name: string | null;
+  /** P-Asserted-Identity (RFC 3325): URIs. Empty under `Privacy: id`. */
+  readonly asserted: readonly string[];
+  /** Remote-Party-ID, the older header: a URI. */
+  readonly remote_party: string | null;
+  /** Diversion (RFC 5806), the latest first. */
+  readonly diversions: readonly { readonly uri: string; readonly reason: string | null }[];
+  /** History-Info (RFC 7044), in order. */
+  readonly history: readonly { readonly uri: string; readonly index: string | null }[];
+  /** Values of Privacy (RFC 3323). */
+  readonly privacy: readonly string[];
+  /** User-to-User (RFC 7433), as it came. */
+  readonly user_to_user: string | null;
+  /** X- headers by their name in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The connection that the INVITE came by. */
+export interface CallSource {
+  readonly ip: string;
+  readonly port: number;
+  /** `tls`, `tcp`, `udp`. */
+  readonly transport: string;
+  /** As far as the SIP server tells. */
+  readonly tls_version: string | null;
+  readonly tls_cipher: string | null;
+}
+
+/** Milliseconds; `null`: did not happen. */
+export interface CallTimings {
+  /** From the INVITE to the 180. */
+  readonly ring_ms: number | null;
+  /** From the INVITE to the 200. */
+  readonly answer_ms: number | null;
+  /** From the ACK to the caller's first audio. */
+  readonly first_audio_ms: number | null;
+  /** From the 200 to the end. */
+  readonly talk_ms: number | null;
+}
 
 /** What is kept of a call that ended or was refused. */
 export interface CallRecord {
@@ -8,16 +52,26 @@ export interface CallRecord {
   readonly org_id: string | null;
   readonly agent_id: string | null;
   readonly sip_call_id: string;
+  /** `caller.number`. */
   readonly from: string;
   readonly to: string;
-  readonly source_ip: string;
+  readonly caller: CallerIdentity;
+  readonly source: CallSource;
   /** A code of the reason table. */
   readonly reason: string;
   readonly sip_status: number;
   readonly codec: string | null;
+  /** SRTP suite of the carrier's leg; `null`: plain RTP, or no answer. */
+  readonly crypto_suite: string | null;
   /** ISO 8601; `null`: did not happen. */
   readonly started_at: string;
   readonly answered_at: string | null;
   readonly ended_at: string;
-  readonly quality: LegFigures | null;
+  readonly timings: CallTimings;
+  /** What the media endpoint saw, and what rtpengine saw. */
+  readonly quality: { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null };
+  /** Decided on what was remembered of the number, because the store was away. */
+  readonly stale_route: boolean;
+  /** The gateway was killed during the call and took it up again so many times. */
+  readonly resumed: number;
 }

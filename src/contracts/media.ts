@@ -26,6 +26,8 @@ export interface TestLineSettings {
 /** One media leg between rtpengine and the endpoint. */
 export interface LegDescription {
   readonly callId: string;
+  /** The endpoint's own RTP port, which the far side knows already (reserved, or of before a restart); `null`: any. */
+  readonly localRtpPort: number | null;
   readonly remote: MediaAddress;
   readonly codec: AudioCodec;
   /** Payload type of telephone-event/8000 in both directions; `null`: not negotiated. */
@@ -61,3 +63,22 @@ export type LegEvent =
   | { readonly type: 'media-timeout' }
   /** The part of the endpoint that carried the leg died; the leg is gone. */
   | { readonly type: 'media-lost' };
+
+/** What rtpengine saw of one side's RTP. */
+export interface StreamFigures {
+  readonly packets: number;
+  readonly bytes: number;
+  readonly errors: number;
+  /** From RTCP; `null`: no report came by. */
+  readonly lost: number | null;
+  readonly jitterMs: number | null;
+  readonly roundTripMs: number | null;
+  /** Mean opinion score, 1.0 to 4.5. */
+  readonly mos: number | null;
+}
+
+/** What rtpengine saw of a call, from its answer to `delete`. */
+export interface RelayFigures {
+  readonly fromCarrier: StreamFigures;
+  readonly fromAgent: StreamFigures;
+}

@@ -45,6 +45,10 @@ export interface OrgRecord {
   readonly disabled: boolean;
   /** Calls in progress over all the organization's numbers; `null`: no limit. */
   readonly max_concurrent_calls: number | null;
+  /** New calls a second over all the organization's numbers; `null`: no limit. */
+  readonly max_calls_per_second: number | null;
+  /** CIDR blocks or addresses that INVITEs to any of its numbers may come from; empty: any. */
+  readonly allowed_sources: readonly string[];
   /** Signs webhooks. Never shown by the API. */
   readonly webhook_secret: string;
   readonly created_at: string;

@@ -7,7 +7,7 @@ import { isSourceAddress } from './source-address.js';
 // Nothing here transforms: zod stops at the first failed transform, and every bad field is to be named at once.
 // src/api/sip-changes.ts turns a body that passed into what the store takes.
 
-const MAX_ALLOWED_SOURCES = 256;
+export const MAX_ALLOWED_SOURCES = 256;
 const MAX_CONCURRENT_CALLS = 100_000;
 const MAX_CALLS_PER_SECOND = 10_000;
 const MAX_SKIP = 10_000_000;
@@ -18,7 +18,7 @@ export interface SipApiPolicy {
   readonly allowPlain: boolean;
 }
 
-const phoneNumber = z
+export const phoneNumber = z
   .string()
   .max(32)
   .refine((text) => parseE164(text) !== undefined, 'must be a phone number in E.164 form, such as +15551234567')

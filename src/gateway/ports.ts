@@ -1,12 +1,34 @@
-import type { E164 } from '../contracts/e164.js';
-import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
-import type { Route } from '../contracts/records.js';
 import type { CallRecord } from '../contracts/call-record.js';
+import type { CallSnapshot } from '../contracts/call-snapshot.js';
+import type { E164 } from '../contracts/e164.js';
+import type { LegDescription, LegEvent, LegFigures, MediaAddress, RelayFigures } from '../contracts/media.js';
+import type { Route } from '../contracts/records.js';
+import type { Load } from './policy/admission.js';
 
-/** Reads what an INVITE needs to be decided. */
+/** What one look-up tells of a called number. */
+export interface Lookup {
+  /** `null`: the number is not attached inbound. */
+  readonly route: Route | null;
+  /** How busy the number and its organization are on all gateways, this call not counted. */
+  readonly load: Load;
+  /** The store is away: how old the answer is that was kept of an earlier look-up. `null`: fresh. */
+  readonly staleMs: number | null;
+}
+
+/** Reads what an INVITE needs to be decided, and counts calls in progress. */
 export interface RouteStore {
-  /** `null`: the number is not attached inbound. Rejects with `StoreUnavailableError` when the store does not answer in time. */
-  lookup(number: E164): Promise<Route | null>;
+  /**
+   * One round trip: the number, its organization and agent, and how busy they are. With a call id the call is counted from this
+   * moment, under that id, as long as no limit is reached; without one nothing is counted (a dry run).
+   * Rejects with `StoreUnavailableError` when the store is away and nothing is known of the number from before.
+   */
+  lookup(number: E164, callId: string | null): Promise<Lookup>;
+  /**
+   * The call counts no more; nothing when it did not. Never fails: what cannot be taken back now expires by itself.
+   * @param wasRefused the call was refused: it does not count as one of the last second either, so that refused calls (of a source
+   *   that is not allowed, say) cannot use up a number's calls a second
+   */
+  release(callId: string, wasRefused?: boolean): void;
 }
 
 /** The store did not answer: the call is refused with 503 STORE_UNAVAILABLE. */
@@ -19,16 +41,18 @@ export interface CallStore {
   write(record: CallRecord): Promise<void>;
 }
 
+/** Answered calls of this gateway, kept so that a gateway that was killed finds them. Neither write ever fails the call. */
+export interface SnapshotStore {
+  /** Keeps a call, in place of what was kept of it before. */
+  keep(snapshot: CallSnapshot): void;
+  forget(callId: string): void;
+  /** What an earlier process of the same instance left, and counts those calls again until they are forgotten. */
+  left(): Promise<readonly CallSnapshot[]>;
+}
+
 /** What rtpengine answered: an SDP. */
 export interface RelayAnswer {
   readonly sdp: string;
-}
-
-/** Figures of one call from rtpengine's answer to `delete`. */
-export interface RelayFigures {
-  readonly packets: number;
-  readonly bytes: number;
-  readonly errors: number;
 }
 
 /** rtpengine refused a command, or did not answer it. */
@@ -36,24 +60,42 @@ export class MediaUnavailableError extends Error {
   override readonly name = 'MediaUnavailableError';
 }
 
-/** The media relay between the carrier (SRTP) and the endpoint. All three reject with `MediaUnavailableError`. */
+/**
+ * The media relays between the carrier (SRTP) and the endpoint. A call stays on the node that took its first command.
+ * All commands reject with `MediaUnavailableError`.
+ */
 export interface MediaRelay {
+  /** The carrier's offer; the answer is the inside SDP. `toTag` once the call is answered. */
   offer(call: RelayCall, sdp: string): Promise<RelayAnswer>;
-  answer(call: RelayCall & { readonly toTag: string }, sdp: string): Promise<RelayAnswer>;
+  /** The endpoint's answer to the carrier's offer; the answer is the outside SDP. */
+  answer(call: RelayCall, sdp: string): Promise<RelayAnswer>;
+  /** The endpoint's offer, where the carrier made none or the call moves; the answer is the outside SDP, with a key. */
+  offerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer>;
+  /** The carrier's answer to it; the answer is the inside SDP. */
+  answerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer>;
   /** Frees the session. Asked until it is confirmed or the retries are used up. */
-  delete(call: Pick<RelayCall, 'relayId'>): Promise<RelayFigures>;
+  delete(relayId: string): Promise<RelayFigures | null>;
+  /** The node that a call is on; `null`: on none. */
+  nodeOf(relayId: string): string | null;
+  /** A call of an earlier process is on this node; false: there is no such node now. */
+  adopt(relayId: string, node: string): boolean;
+  /** The next command of this call goes to a node that lives. What the old one has of it is freed when it is back. */
+  leave(relayId: string): void;
 }
 
 export interface RelayCall {
   /** The call's own id, not the carrier's Call-ID: two carriers may use the same one. */
   readonly relayId: string;
-  readonly fromTag: string;
   /** Encrypt the inside leg too. */
   readonly insideSrtp: boolean;
+  /** Encrypt the outside leg: asked of `offerOutward` only, elsewhere the offer decides. */
+  readonly outsideSrtp: boolean;
 }
 
 /** Media legs towards rtpengine, with the built-in agent on each. */
 export interface MediaEndpoint {
+  /** Keeps a place for a leg whose far side is not known yet; `open` takes it, `close` frees it. */
+  reserve(callId: string): Promise<MediaAddress>;
   /**
    * Opens a leg: from now on it receives, but sends and says nothing. Resolves with the endpoint's own address, which the
    * inside SDP answer names. Rejects with `MediaUnavailableError` when there is no room.
@@ -63,6 +105,10 @@ export interface MediaEndpoint {
   start(callId: string): void;
   /** Held: nothing is sent and the media watchdog rests. */
   setHeld(callId: string, held: boolean): void;
+  /** A key press that the caller told by SIP INFO; one that also comes as a telephone-event is reported once. */
+  takeDigit(callId: string, event: number, durationMs: number): void;
+  /** The far side is elsewhere now, or sends with another key (30 bytes; `null`: the same, or none). */
+  setRemote(callId: string, remote: MediaAddress, receiveKey: Uint8Array | null): Promise<void>;
   /** Closes the leg; resolves with what it saw, or `null` when it was not open. */
   close(callId: string): Promise<LegFigures | null>;
 }

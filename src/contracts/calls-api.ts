@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { REASONS } from '../gateway/policy/reasons.js';
+import { parseE164 } from './e164.js';
+
+const REASON_CODES = Object.keys(REASONS);
+
+const text = z.string().nullable();
+const time = z.string().describe('ISO 8601, UTC, with milliseconds');
+const maybeTime = z.string().nullable().describe('ISO 8601, UTC, with milliseconds; null: did not happen');
+const milliseconds = (meaning: string) => z.number().nullable().describe(`Milliseconds ${meaning}; null: did not happen`);
+const count = (meaning: string) => z.number().describe(meaning);
+
+const callerSchema = z
+  .object({
+    number: z.string().describe("The From header's number in E.164, or its user part; `anonymous` when it is withheld"),
+    display_name: text,
+    asserted: z.array(z.string()).readonly().describe('P-Asserted-Identity: URIs; empty when the caller asked for privacy'),
+    remote_party: text.describe('Remote-Party-ID: a URI'),
+    diversions: z
+      .array(z.object({ uri: z.string(), reason: text }))
+      .readonly()
+      .describe('Diversion, the latest first'),
+    history: z
+      .array(z.object({ uri: z.string(), index: text }))
+      .readonly()
+      .describe('History-Info, in order'),
+    privacy: z.array(z.string()).readonly().describe('Values of Privacy'),
+    user_to_user: text.describe('User-to-User, as it came'),
+    headers: z.record(z.string(), z.string()).describe('X- headers by their name in lower case'),
+  })
+  .describe('Who calls, by the headers of the INVITE');
+
+const sourceSchema = z
+  .object({
+    ip: z.string(),
+    port: z.number(),
+    transport: z.string().describe('`tls`, `tcp` or `udp`'),
+    tls_version: text,
+    tls_cipher: text,
+  })
+  .describe('The connection that the INVITE came by');
+
+const timingsSchema = z.object({
+  ring_ms: milliseconds('from the INVITE to the 180'),
+  answer_ms: milliseconds('from the INVITE to the 200'),
+  first_audio_ms: milliseconds("from the ACK to the caller's first audio"),
+  talk_ms: milliseconds('from the 200 to the end'),
+});
+
+const endpointFiguresSchema = z
+  .object({
+    packetsSent: count('RTP packets'),
+    packetsReceived: count('RTP packets'),
+    packetsLost: count('RTP packets'),
+    jitterMs: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
+    roundTripMs: z.number().nullable().describe('Milliseconds, from RTCP; null: no report came'),
+    firstAudioMs: milliseconds("from the start of audio to the caller's first RTP packet"),
+    digitsReceived: count('Key presses'),
+  })
+  .describe('What the media endpoint saw of the leg towards the relay');
+
+const streamFiguresSchema = z.object({
+  packets: count('RTP packets'),
+  bytes: count('Bytes'),
+  errors: count('Packets that could not be relayed'),
+  lost: z.number().nullable().describe('RTP packets, from RTCP; null: no report came by'),
+  jitterMs: z.number().nullable().describe('Milliseconds'),
+  roundTripMs: z.number().nullable().describe('Milliseconds'),
+  mos: z.number().nullable().describe('Mean opinion score, 1.0 to 4.5'),
+});
+
+const qualitySchema = z.object({
+  endpoint: endpointFiguresSchema.nullable(),
+  relay: z
+    .object({ fromCarrier: streamFiguresSchema, fromAgent: streamFiguresSchema })
+    .nullable()
+    .describe('What the media relay saw of both sides'),
+});
+
+/** `CallRecord` as the API returns it. */
+export const callSchema = z
+  .object({
+    call_id: z.uuid(),
+    org_id: text,
+    agent_id: text.describe('null: the built-in test line, or nobody'),
+    sip_call_id: z.string().describe("The carrier's Call-ID"),
+    from: z.string().describe('As `caller.number`'),
+    to: z.string().describe('The called number in E.164'),
+    caller: callerSchema,
+    source: sourceSchema,
+    reason: z.string().describe('Why the call was refused or ended: a code of docs/errors.md'),
+    sip_status: z.number().describe('Status of the refusal, or 200'),
+    codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),
+    crypto_suite: text.describe("SRTP suite of the carrier's leg; null: plain RTP, or not answered"),
+    started_at: time,
+    answered_at: maybeTime,
+    ended_at: time,
+    timings: timingsSchema,
+    quality: qualitySchema,
+    stale_route: z.boolean().describe('Decided on what was remembered of the number, because the store was away'),
+    resumed: z.number().describe('How often the gateway was killed during the call and took it up again'),
+  })
+  .meta({ id: 'Call', description: 'A call that ended or was refused' });
+
+const LIMIT = /^[1-9]\d{0,2}$/;
+
+const moment = z.iso.datetime({ offset: true, error: 'must be a time in ISO 8601 with its zone, such as 2026-01-01T00:00:00Z' });
+
+/** The query of GET /v1/calls. */
+export const callsQuerySchema = z.strictObject({
+  phone_number: z
+    .string()
+    .max(32)
+    .refine((value) => parseE164(value) !== undefined, 'must be a phone number in E.164 form, such as +15551234567')
+    .optional()
+    .meta({ description: 'The called number, with or without the plus' }),
+  from: z.string().min(1).max(256).optional().meta({ description: 'The caller: `from` of the record; a phone number in any spelling' }),
+  reason: z.enum(REASON_CODES, 'must be a code of the table of reasons').optional(),
+  state: z
+    .enum(['ended', 'live'], 'must be "ended" or "live"')
+    .optional()
+    .meta({ description: '`ended`, the default. `live` is accepted and lists nothing yet' }),
+  since: moment.optional().meta({ description: 'Calls that began at this time or later' }),
+  until: moment.optional().meta({ description: 'Calls that began before this time' }),
+  limit: z
+    .string()
+    .refine((value) => LIMIT.test(value) && Number(value) <= 500, 'must be an integer from 1 to 500')
+    .optional()
+    .meta({ description: '1 to 500, 50 when left out', examples: ['50'] }),
+  before: z.string().max(200).optional().meta({ description: '`next` of the page before' }),
+});
+
+export type CallsQuery = z.output<typeof callsQuerySchema>;
+
+/** The answer to GET /v1/calls. */
+export const callPageSchema = z.object({
+  status: z.literal('success'),
+  calls: z.array(callSchema).readonly(),
+  next: z.string().nullable().describe('Give it back as `before` for the next page; null: there is none'),
+});
