@@ -7,11 +7,26 @@ import type { E164 } from '../contracts/e164.js';
 export const numberKey = (number: E164): string => `num:{${number}}`;
 export const NUMBER_KEY_PATTERN = 'num:{*}';
 
+/** Sorted set, expires: ids of the number's calls in progress on all gateways, each by the time in ms at which its lease ends. */
+export const numberLeasesKey = (number: E164): string => `num:{${number}}:leases`;
+
+/** Sorted set, expires: ids of the number's calls of the last second, by their time in ms. Only under `max_calls_per_second`. */
+export const numberRecentKey = (number: E164): string => `num:{${number}}:recent`;
+
+/** The number whose record a key is; `null`: it is another key. */
+export function numberOfKey(key: string): E164 | null {
+  return (/^num:\{([^}]*)\}$/.exec(key)?.[1] as E164 | undefined) ?? null;
+}
+
 /** String: the number that an inbound_id belongs to. */
 export const inboundIdKey = (inboundId: string): string => `inbound:{${inboundId}}`;
 
 /** String, JSON: the organization. */
 export const orgKey = (orgId: string): string => `org:{${orgId}}`;
+
+/** As the two of a number, for all numbers of the organization. */
+export const orgLeasesKey = (orgId: string): string => `org:{${orgId}}:leases`;
+export const orgRecentKey = (orgId: string): string => `org:{${orgId}}:recent`;
 
 /** Sorted set, all scores 0: the organization's numbers. */
 export const orgNumbersKey = (orgId: string): string => `org:{${orgId}}:numbers`;
@@ -42,3 +57,12 @@ export const apiKeyIdKey = (keyId: string): string => `keyid:{${keyId}}`;
 
 /** String, JSON: an agent. */
 export const agentKey = (agentId: string): string => `agent:{${agentId}}`;
+
+/** Hash, expires: answered calls of one gateway instance, JSON by call id. */
+export const gatewayCallsKey = (instance: string): string => `gw:{${instance}}:calls`;
+
+/** Channel: the key of each record of a number, an organization or an agent that was written. */
+export const CHANGES_CHANNEL = 'changes';
+
+/** String, expires: the instance that swept the numbers last. */
+export const SWEEP_LOCK_KEY = 'sweep:numbers';

@@ -23,6 +23,11 @@ export class LruMap<K, V> {
     if (oldest.done !== true) this.#entries.delete(oldest.value);
   }
 
+  /** All that it holds, the one used longest ago first. Entries may be deleted on the way. */
+  entries(): IterableIterator<[K, V]> {
+    return this.#entries.entries();
+  }
+
   delete(key: K): void {
     this.#entries.delete(key);
   }

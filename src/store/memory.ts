@@ -1,11 +1,15 @@
 import type { CallRecord } from '../contracts/call-record.js';
+import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
 import type { AgentRecord, NumberRecord, OrgRecord, Route } from '../contracts/records.js';
-import type { RouteStore } from '../gateway/ports.js';
+import { brokenLimit } from '../gateway/policy/admission.js';
+import type { Lookup, RouteStore, SnapshotStore } from '../gateway/ports.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, newInboundId, newOrgRecord, TOUCH_INTERVAL_MS } from './new-records.js';
 import { decideAttach, decideDetach, decideUpdate, type NumberDecision } from './number-change.js';
+import { readPage } from './call-page.js';
+import { OwnCalls } from './own-calls.js';
 import { byName, callIndexMember, callIndexTime, newestFirst, oldestFirst } from './ordering.js';
 import {
   DEFAULT_CALL_RETENTION,
@@ -15,6 +19,7 @@ import {
   type AttachChange,
   type CallLog,
   type CallPage,
+  type CallQuery,
   type CallRetention,
   type DirectionType,
   type NewOrg,
@@ -35,13 +40,15 @@ export function createMemoryStores(options: { readonly clock: Clock; readonly ca
   const numbers = new MemoryNumberStore(clock);
   const orgs = new MemoryOrgStore(clock);
   const agents = new MemoryAgentStore();
+  const own = new OwnCalls(clock);
   return {
     numbers,
     orgs,
     keys: new MemoryApiKeyStore(clock),
     agents,
     calls: new MemoryCallLog(clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }),
-    routes: new MemoryRouteStore(numbers, orgs, agents),
+    routes: new MemoryRouteStore(numbers, orgs, agents, own),
+    snapshots: new MemorySnapshotStore(own),
     ping: () => Promise.resolve(),
   };
 }
@@ -233,12 +240,11 @@ class MemoryCallLog implements CallLog {
     return Promise.resolve(member === undefined ? null : this.#record(orgId, member));
   }
 
-  list(orgId: string, page: { readonly limit: number; readonly before?: string }): Promise<CallPage> {
-    const { before } = page;
-    const members = this.#newestFirst(orgId).filter((member) => before === undefined || member < before);
-    const shown = members.slice(0, page.limit);
-    const calls = shown.map((member) => this.#record(orgId, member)).filter((record) => record !== null);
-    return Promise.resolve({ calls, next: shown.length < page.limit ? null : (shown.at(-1) ?? null) });
+  list(orgId: string, query: CallQuery): Promise<CallPage> {
+    return readPage(query, ({ from, to }, count) => {
+      const members = this.#newestFirst(orgId).filter((member) => member >= from && (to === null || member < to));
+      return Promise.resolve(members.slice(0, count).map((member) => ({ member, record: this.#record(orgId, member) })));
+    });
   }
 
   listUnrouted(limit: number): Promise<readonly CallRecord[]> {
@@ -260,19 +266,62 @@ class MemoryRouteStore implements RouteStore {
   readonly #numbers: MemoryNumberStore;
   readonly #orgs: OrgStore;
   readonly #agents: AgentStore;
+  readonly #own: OwnCalls;
+  /** Calls that are looked up; those that ended meanwhile are gone from it. */
+  readonly #looking = new Set<string>();
 
-  constructor(numbers: MemoryNumberStore, orgs: OrgStore, agents: AgentStore) {
+  constructor(numbers: MemoryNumberStore, orgs: OrgStore, agents: AgentStore, own: OwnCalls) {
     this.#numbers = numbers;
     this.#orgs = orgs;
     this.#agents = agents;
+    this.#own = own;
   }
 
-  async lookup(number: E164): Promise<Route | null> {
+  async lookup(number: E164, callId: string | null): Promise<Lookup> {
+    if (callId !== null) this.#looking.add(callId);
+    const route = await this.#route(number);
+    const isLooking = callId !== null && this.#looking.delete(callId);
+    if (isLooking) this.#own.remove(callId, false);
+    const load = this.#own.load(route);
+    if (isLooking && route !== null && brokenLimit(route, load) === null) this.#own.add(callId, route);
+    return { route, load, staleMs: null };
+  }
+
+  release(callId: string, wasRefused = false): void {
+    this.#looking.delete(callId);
+    this.#own.remove(callId, !wasRefused);
+  }
+
+  async #route(number: E164): Promise<Route | null> {
     const record = this.#numbers.read(number);
     if (record === null || record.inbound === null) return null;
     const org = await this.#orgs.get(record.org_id);
     const { agent_id } = record.inbound;
     const agent = agent_id === null ? null : await this.#agents.get(record.org_id, agent_id);
     return org === null ? null : { number: record, org, agent };
+  }
+}
+
+class MemorySnapshotStore implements SnapshotStore {
+  readonly #snapshots = new Map<string, CallSnapshot>();
+  readonly #own: OwnCalls;
+
+  constructor(own: OwnCalls) {
+    this.#own = own;
+  }
+
+  keep(snapshot: CallSnapshot): void {
+    this.#snapshots.set(snapshot.call_id, snapshot);
+  }
+
+  forget(callId: string): void {
+    this.#snapshots.delete(callId);
+    this.#own.remove(callId);
+  }
+
+  left(): Promise<readonly CallSnapshot[]> {
+    const left = [...this.#snapshots.values()];
+    for (const snapshot of left) this.#own.resume(snapshot);
+    return Promise.resolve(left);
   }
 }

@@ -11,6 +11,8 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     sip_enabled: org.sip_enabled,
     disabled: false,
     max_concurrent_calls: null,
+    max_calls_per_second: null,
+    allowed_sources: [],
     webhook_secret: `whsec_${newToken(43)}`,
     created_at: now,
   };

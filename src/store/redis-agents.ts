@@ -1,5 +1,5 @@
 import type { AgentRecord } from '../contracts/records.js';
-import { agentKey, orgAgentsKey } from './keys.js';
+import { agentKey, CHANGES_CHANNEL, orgAgentsKey } from './keys.js';
 import { oldestFirst } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
 import type { AgentStore } from './stores.js';
@@ -19,7 +19,9 @@ export class RedisAgentStore implements AgentStore {
   async put(agent: AgentRecord): Promise<void> {
     // The list first: an id in it without a record is skipped.
     await this.#redis.run((client) => client.sadd(orgAgentsKey(agent.org_id), agent.agent_id));
-    await this.#redis.run((client) => client.set(agentKey(agent.agent_id), JSON.stringify(agent)));
+    const key = agentKey(agent.agent_id);
+    // One transaction: a gateway that remembers the agent must not miss the change.
+    await this.#redis.run((client) => client.multi().set(key, JSON.stringify(agent)).publish(CHANGES_CHANNEL, key).exec());
   }
 
   async list(orgId: string): Promise<readonly AgentRecord[]> {

@@ -3,7 +3,8 @@ import type { Clock } from '../lib/clock.js';
 import { callKey, orgCallsKey, UNROUTED_CALLS_KEY } from './keys.js';
 import { callIndexMember, callIndexTime } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
-import type { CallLog, CallPage, CallRetention } from './stores.js';
+import { readPage } from './call-page.js';
+import type { CallLog, CallPage, CallQuery, CallRetention } from './stores.js';
 
 const DAY_MS = 86_400_000;
 // Evicted at most at a time, so that one write stays short; a write adds one, so the rest goes with the next ones.
@@ -26,32 +27,23 @@ export class RedisCallLog implements CallLog {
   }
 
   async get(orgId: string, callId: string): Promise<CallRecord | null> {
-    return decodeRecord('call', await this.#redis.run((client) => client.get(callKey(orgId, callId))));
+    return decodeCall(await this.#redis.run((client) => client.get(callKey(orgId, callId))));
   }
 
-  async list(orgId: string, page: { readonly limit: number; readonly before?: string }): Promise<CallPage> {
-    const calls: CallRecord[] = [];
-    let before = page.before;
-    // Records that expired before their index entry leave gaps: read on until the page is full.
-    for (;;) {
-      const wanted = page.limit - calls.length;
-      const members = await this.#members(orgId, before, wanted);
-      const found = await Promise.all(members.map((member) => this.get(orgId, callIdOf(member))));
-      calls.push(...found.filter((record) => record !== null));
-      before = members.at(-1);
-      if (before === undefined || members.length < wanted) return { calls, next: null };
-      if (calls.length >= page.limit) return { calls, next: before };
-    }
+  list(orgId: string, query: CallQuery): Promise<CallPage> {
+    return readPage(query, async ({ from, to }, count) => {
+      const members = await this.#redis.run((client) =>
+        client.zrange(orgCallsKey(orgId), to === null ? '+' : `(${to}`, from === '' ? '-' : `[${from}`, 'BYLEX', 'REV', 'LIMIT', 0, count),
+      );
+      if (members.length === 0) return [];
+      const texts = await this.#redis.run((client) => client.mget(members.map((member) => callKey(orgId, callIdOf(member)))));
+      return members.map((member, index) => ({ member, record: decodeCall(texts[index]) }));
+    });
   }
 
   async listUnrouted(limit: number): Promise<readonly CallRecord[]> {
     const texts = await this.#redis.run((client) => client.lrange(UNROUTED_CALLS_KEY, 0, limit - 1));
-    return texts.map((text) => decodeRecord('call', text)).filter((record) => record !== null);
-  }
-
-  async #members(orgId: string, before: string | undefined, count: number): Promise<string[]> {
-    const from = before === undefined ? '+' : `(${before}`;
-    return this.#redis.run((client) => client.zrange(orgCallsKey(orgId), from, '-', 'BYLEX', 'REV', 'LIMIT', 0, count));
+    return texts.map(decodeCall).filter((record) => record !== null);
   }
 
   async #writeUnrouted(record: CallRecord): Promise<void> {
@@ -86,6 +78,12 @@ export class RedisCallLog implements CallLog {
     const keys = popped.filter((_value, index) => index % 2 === 0).map((member) => callKey(orgId, callIdOf(member)));
     if (keys.length > 0) await this.#redis.run((client) => client.unlink(...keys));
   }
+}
+
+/** `null` also for a record of a version before there was a caller in it. */
+function decodeCall(text: string | null | undefined): CallRecord | null {
+  const record = decodeRecord('call', text);
+  return record !== null && 'caller' in record ? record : null;
 }
 
 /** The call id in an index member. */

@@ -1,66 +1,140 @@
 import type { E164 } from '../contracts/e164.js';
-import type { NumberRecord, Route } from '../contracts/records.js';
-import type { RouteStore } from '../gateway/ports.js';
-import { agentKey, numberKey, orgKey } from './keys.js';
-import { LruMap } from './lru.js';
-import { decodeRecord, type RedisConnection } from './redis.js';
+import { brokenLimit, NO_LOAD } from '../gateway/policy/admission.js';
+import { StoreUnavailableError, type Lookup, type RouteStore } from '../gateway/ports.js';
+import type { Clock } from '../lib/clock.js';
+import { limitedNumber, limitedOrg, type Leases, type Limited, type Seat } from './leases.js';
+import type { OwnCalls } from './own-calls.js';
+import { decodeRecord } from './redis.js';
+import { routeOf, type RememberedRoutes, type Watch } from './remembered-routes.js';
 
-/** Whose number it was at the last look-up. Only tells what to ask for: what it names is read again each time. */
-interface Hint {
-  readonly orgId: string;
-  readonly agentId: string | null;
+export interface RouteStoreParts {
+  readonly leases: Leases;
+  readonly own: OwnCalls;
+  readonly remembered: RememberedRoutes;
+  readonly clock: Clock;
+  /** How old an answer may be that stands in for a store that is away; 0: none does. */
+  readonly staleRouteMs: number;
 }
 
-const DEFAULT_HINTS = 50_000;
+const NOT_ATTACHED: Lookup = { route: null, load: NO_LOAD, staleMs: null };
 
-/** What a call needs, in one round trip when the hint is right and in two when it is wrong or missing. */
+/** A look-up under way. */
+interface Looking {
+  readonly number: E164;
+  readonly callId: string | null;
+  readonly watch: Watch;
+  /** Where a place was asked for. */
+  readonly asked: Limited[];
+  /** The call ended before its look-up did. */
+  isReleased: boolean;
+}
+
+/** What both round trips of a look-up found. */
+interface Found {
+  readonly numberSeat: Seat;
+  readonly orgSeat: Seat | null;
+  readonly orgId: string | null;
+  readonly agent: string | null;
+  /** On whom a place was taken. */
+  readonly taken: readonly Limited[];
+}
+
+/** What a call needs, in one round trip when the last look-up of the number tells what to ask for, and in two when it does not. */
 export class RedisRouteStore implements RouteStore {
-  readonly #redis: RedisConnection;
-  readonly #hints: LruMap<E164, Hint>;
+  readonly #parts: RouteStoreParts;
+  readonly #looking = new Map<string, Looking>();
 
-  constructor(redis: RedisConnection, maxHints = DEFAULT_HINTS) {
-    this.#redis = redis;
-    this.#hints = new LruMap(maxHints);
+  constructor(parts: RouteStoreParts) {
+    this.#parts = parts;
   }
 
-  async lookup(number: E164): Promise<Route | null> {
-    const hint = this.#hints.get(number);
-    const [numberText = null, orgText = null, agentText = null] = await this.#getAll([
-      numberKey(number),
-      ...(hint === undefined ? [] : keysOf(hint)),
-    ]);
-    const record = decodeRecord('number', numberText);
-    if (record === null || record.inbound === null) {
-      this.#hints.delete(number);
-      return null;
+  async lookup(number: E164, callId: string | null): Promise<Lookup> {
+    const { remembered } = this.#parts;
+    const looking: Looking = { number, callId, watch: remembered.watch(), asked: [], isReleased: false };
+    if (callId !== null) this.#looking.set(callId, looking);
+    try {
+      return this.#settle(looking, await this.#read(looking));
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      return this.#lastKnown(looking, error);
+    } finally {
+      remembered.endWatch(looking.watch);
+      if (callId !== null) this.#looking.delete(callId);
     }
-    const wanted: Hint = { orgId: record.org_id, agentId: record.inbound.agent_id };
-    if (hint?.orgId === wanted.orgId && hint.agentId === wanted.agentId) return route(record, orgText, agentText);
-    const [org = null, agent = null] = await this.#getAll(keysOf(wanted));
-    this.#hints.set(number, wanted);
-    return route(record, org, agent);
   }
 
-  async #getAll(keys: readonly string[]): Promise<(string | null)[]> {
-    return this.#redis.run(async (client) => {
-      const pipeline = client.pipeline();
-      for (const key of keys) pipeline.get(key);
-      const answers = (await pipeline.exec()) ?? [];
-      return answers.map(([error, value]) => {
-        if (error !== null) throw error;
-        return typeof value === 'string' ? value : null;
-      });
-    });
+  release(callId: string, wasRefused = false): void {
+    const looking = this.#looking.get(callId);
+    if (looking !== undefined) looking.isReleased = true;
+    const call = this.#parts.own.remove(callId, !wasRefused);
+    if (call !== undefined) this.#parts.leases.giveBack([limitedNumber(call.number), limitedOrg(call.orgId)], callId, !wasRefused);
   }
-}
 
-function keysOf(hint: Hint): string[] {
-  return hint.agentId === null ? [orgKey(hint.orgId)] : [orgKey(hint.orgId), agentKey(hint.agentId)];
-}
+  async #read({ number, callId, asked }: Looking): Promise<Found> {
+    const { leases, remembered } = this.#parts;
+    const hint = remembered.get(number);
+    const limited = [limitedNumber(number), ...(hint === undefined ? [] : [limitedOrg(hint.orgId)])];
+    asked.push(...limited);
+    const first = await leases.take(limited, callId, hint?.agentId ?? null);
+    const [numberSeat, orgSeat = null] = first.seats;
+    if (numberSeat === undefined) throw new Error('the number was not asked for');
+    const taken = limited.filter((_one, index) => first.seats[index]?.isTaken === true);
+    const record = decodeRecord('number', numberSeat.record);
+    if (record === null || record.inbound === null) return { numberSeat, orgSeat: null, orgId: null, agent: null, taken };
+    const { org_id: orgId } = record;
+    const { agent_id: agentId } = record.inbound;
+    if (hint?.orgId === orgId && hint.agentId === agentId) return { numberSeat, orgSeat, orgId, agent: first.agent, taken };
+    const org = limitedOrg(orgId);
+    asked.push(org);
+    const second = await leases.take([org], numberSeat.isTaken ? callId : null, agentId);
+    const isTaken = second.seats[0]?.isTaken === true;
+    return { numberSeat, orgSeat: second.seats[0] ?? null, orgId, agent: second.agent, taken: isTaken ? [...taken, org] : taken };
+  }
 
-/** `null` without the organization: a number that nobody owns any more is attached to nothing. */
-function route(number: NumberRecord, orgText: string | null, agentText: string | null): Route | null {
-  const org = decodeRecord('org', orgText);
-  const agent = decodeRecord('agent', agentText);
-  return org === null ? null : { number, org, agent: agent?.org_id === org.org_id ? agent : null };
+  /** Keeps both places or none: a call that one of the two refuses takes nothing of the other. */
+  #settle(looking: Looking, { numberSeat, orgSeat, orgId, agent, taken }: Found): Lookup {
+    const { leases, own, remembered, clock } = this.#parts;
+    const { number, callId, watch, isReleased } = looking;
+    const texts = { number: numberSeat.record, org: orgSeat?.record ?? null, agent };
+    const route = routeOf(texts);
+    if (callId !== null) {
+      const isCounted = route !== null && !isReleased && numberSeat.isTaken && orgSeat?.isTaken === true;
+      const kept = isCounted ? [limitedNumber(number).recordKey, limitedOrg(orgId ?? '').recordKey] : [];
+      if (isCounted) own.add(callId, route);
+      leases.giveBack(
+        taken.filter(({ recordKey }) => !kept.includes(recordKey)),
+        callId,
+        false,
+      );
+    }
+    if (route === null || texts.number === null || texts.org === null) {
+      remembered.forget(number);
+      return NOT_ATTACHED;
+    }
+    remembered.keep(route, { ...texts, number: texts.number, org: texts.org }, clock.nowMs(), watch);
+    const load = {
+      numberCalls: numberSeat.calls,
+      numberCallsLastSecond: numberSeat.lastSecond,
+      orgCalls: orgSeat?.calls ?? 0,
+      orgCallsLastSecond: orgSeat?.lastSecond ?? 0,
+    };
+    return { route, load, staleMs: null };
+  }
+
+  /** The store is away: the answer of before, if it is not too old, under the load that this process knows of. */
+  #lastKnown({ number, callId, asked, isReleased }: Looking, error: StoreUnavailableError): Lookup {
+    const { leases, own, remembered, clock, staleRouteMs } = this.#parts;
+    const known = remembered.get(number);
+    const staleMs = known === undefined ? Infinity : clock.nowMs() - known.atMs;
+    const route = known === undefined || staleMs >= staleRouteMs ? null : routeOf(known.texts);
+    if (callId !== null) own.remove(callId, false);
+    const load = own.load(route);
+    if (callId !== null) {
+      if (route !== null && !isReleased && brokenLimit(route, load) === null) own.add(callId, route);
+      // Redis may have taken the places and been too late to say so.
+      else leases.giveBack(asked, callId, false);
+    }
+    if (route === null) throw error;
+    return { route, load, staleMs };
+  }
 }

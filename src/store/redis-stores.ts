@@ -1,44 +1,146 @@
+import type { CallRecord } from '../contracts/call-record.js';
+import { errorText } from '../lib/error-text.js';
+import { ChangeSubscription } from './changes.js';
+import { Leases } from './leases.js';
+import { scheduleSweep } from './number-sweep-schedule.js';
+import { OwnCalls } from './own-calls.js';
 import { RedisAgentStore } from './redis-agents.js';
 import { RedisApiKeyStore } from './redis-api-keys.js';
 import { RedisCallLog } from './redis-calls.js';
 import { RedisNumberStore } from './redis-numbers.js';
 import { RedisOrgStore } from './redis-orgs.js';
 import { RedisRouteStore } from './redis-routes.js';
+import { RedisSnapshotStore } from './redis-snapshots.js';
 import { RedisConnection, type RedisOptions } from './redis.js';
-import { DEFAULT_CALL_RETENTION, type CallRetention, type Stores } from './stores.js';
+import { RememberedRoutes } from './remembered-routes.js';
+import { dropOutdated } from './remembered-check.js';
+import { DEFAULT_CALL_RETENTION, type CallLog, type CallRetention, type Stores } from './stores.js';
+import { WaitingRecords } from './waiting-records.js';
 
 const READY_LIMIT_MS = 5000;
+const LEASE_MS = 30_000;
+const STALE_ROUTE_MS = 600_000;
+const REMEMBERED_ROUTES = 50_000;
 
 export interface RedisStoresOptions extends RedisOptions {
   readonly callRetention?: Partial<CallRetention>;
-  /** Numbers whose owner is remembered for the next look-up. */
-  readonly maxRouteHints?: number;
+  /** Names this gateway among those of one Redis, and after a restart. Left out by programs that take no calls. */
+  readonly instance?: string;
+  /** A call's place is kept for so long unless it is renewed, which is done three times in it. */
+  readonly leaseMs?: number;
+  /** How old an answer may be that stands in for a Redis that is away; 0: none does. */
+  readonly staleRouteMs?: number;
+  /** Numbers whose last look-up is remembered. */
+  readonly maxRememberedRoutes?: number;
 }
 
 export interface RedisStores extends Stores {
   /** Resolves when Redis is usable; rejects with `StoreUnavailableError` when it is not within `limitMs` (5000). */
   ready(limitMs?: number): Promise<void>;
+  /** From now on the indexes of numbers are swept every hour, by one gateway of all. */
+  startSweeping(): void;
   close(): Promise<void>;
 }
 
 /**
- * Opens all stores over one connection. Returns at once: the connection is made in the background and made again whenever
- * it is lost; until then everything rejects with `StoreUnavailableError` at once.
+ * Opens all stores. Returns at once: the connection is made in the background and made again whenever it is lost; until then
+ * everything rejects with `StoreUnavailableError` at once.
  */
 export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const redis = new RedisConnection(options);
-  const { clock, log } = options;
+  const { clock, log, instance = 'none' } = options;
+  const numbers = new RedisNumberStore(redis, clock, log);
+  const records = new RedisCallLog(redis, clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention });
+  const waiting = new WaitingRecords(records, clock, log);
+  const { routes, snapshots, stop } = openCalls(redis, instance, options);
+  let stopSweeping = (): void => undefined;
   return {
-    numbers: new RedisNumberStore(redis, clock, log),
+    numbers,
     orgs: new RedisOrgStore(redis, clock),
     keys: new RedisApiKeyStore(redis, clock),
     agents: new RedisAgentStore(redis),
-    calls: new RedisCallLog(redis, clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }),
-    routes: new RedisRouteStore(redis, options.maxRouteHints),
+    calls: withWriter(records, waiting),
+    routes,
+    snapshots,
     ping: async () => {
       await redis.run((client) => client.ping());
     },
     ready: (limitMs = READY_LIMIT_MS) => redis.ready(limitMs),
-    close: () => redis.close(),
+    startSweeping: () => {
+      stopSweeping();
+      stopSweeping = scheduleSweep({ redis, numbers, instance, clock, log });
+    },
+    close: async () => {
+      stopSweeping();
+      await waiting.close();
+      await stop();
+      await redis.close();
+    },
+  };
+}
+
+/** What counts and remembers calls: routes and snapshots, the renewal of leases, and the subscription to changes. */
+function openCalls(
+  redis: RedisConnection,
+  instance: string,
+  options: RedisStoresOptions,
+): Pick<Stores, 'routes' | 'snapshots'> & { readonly stop: () => Promise<void> } {
+  const { clock, log, leaseMs = LEASE_MS } = options;
+  // Without an instance there is no subscription: what changed since would not be known.
+  const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
+  const own = new OwnCalls(clock);
+  const leases = new Leases(redis, leaseMs);
+  const remembered = new RememberedRoutes(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
+  const routes = new RedisRouteStore({ leases, own, remembered, clock, staleRouteMs });
+  const snapshots = new RedisSnapshotStore({
+    redis,
+    instance,
+    clock,
+    log,
+    onLeft: async (calls) => {
+      for (const call of calls) own.resume(call);
+      await leases.renew(own.all);
+    },
+    onForgotten: (callId) => routes.release(callId),
+  });
+  if (options.instance === undefined)
+    return {
+      routes,
+      snapshots,
+      stop: () => {
+        snapshots.close();
+        return Promise.resolve();
+      },
+    };
+
+  const connection = new RedisConnection({ ...options, log: log.child({ connection: 'changes' }) });
+  const onGap = (): void => {
+    dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ reason: errorText(error) }, 'redis.changes.unchecked'));
+  };
+  const subscription = new ChangeSubscription(connection, { onChange: (key) => remembered.onChange(key), onGap }, clock, log);
+  const renew = (): (() => void) =>
+    clock.setTimer(leaseMs / 3, () => {
+      cancel = renew();
+      subscription.check();
+      leases.renew(own.all).catch((error: unknown) => log.debug({ reason: errorText(error) }, 'call.leases.not_renewed'));
+    });
+  let cancel = renew();
+  return {
+    routes,
+    snapshots,
+    stop: async () => {
+      cancel();
+      snapshots.close();
+      await subscription.close();
+    },
+  };
+}
+
+function withWriter(records: CallLog, writer: WaitingRecords): CallLog {
+  return {
+    write: (record: CallRecord) => writer.write(record),
+    get: (orgId, callId) => records.get(orgId, callId),
+    list: (orgId, page) => records.list(orgId, page),
+    listUnrouted: (limit) => records.listUnrouted(limit),
   };
 }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Redis } from 'ioredis';
+import { Redis, type ChainableCommander } from 'ioredis';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { AgentRecord, NumberRecord, OrgRecord } from '../contracts/records.js';
 import { StoreUnavailableError } from '../gateway/ports.js';
+import { CHANGES_CHANNEL } from './keys.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 
@@ -57,6 +58,8 @@ export class RedisConnection {
       socketTimeout: SOCKET_TIMEOUT_MS,
       // A command that cannot go out now fails now: a caller with a phone at the ear gets its 503 at once.
       enableOfflineQueue: false,
+      // Subscribing again is left to whoever subscribed: it has to know of the gap.
+      autoResubscribe: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
       retryStrategy: (attempt) => Math.min(RECONNECT_MIN_MS * attempt, RECONNECT_MAX_MS),
@@ -92,6 +95,19 @@ export class RedisConnection {
     }
   }
 
+  /** Runs a pipeline: one round trip. Rejects with the first error among its answers. */
+  async pipeline(fill: (pipeline: ChainableCommander) => void): Promise<readonly unknown[]> {
+    return this.run(async (client) => {
+      const pipeline = client.pipeline();
+      fill(pipeline);
+      const answers = (await pipeline.exec()) ?? [];
+      return answers.map(([error, value]) => {
+        if (error !== null) throw error;
+        return value;
+      });
+    });
+  }
+
   /** Runs a script that touches `keys`, all of one hash slot. */
   async script(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     return this.run(async (client) => {
@@ -99,18 +115,18 @@ export class RedisConnection {
         return await client.evalsha(script.sha1, keys.length, ...keys, ...args);
       } catch (error) {
         // First use on this server, or it was restarted.
-        if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+        if (!isMissingScript(error)) throw error;
         return client.eval(script.source, keys.length, ...keys, ...args);
       }
     });
   }
 
   /**
-   * Writes `next` (`null`: deletes) if the key still holds `expected` (`null`: does not exist).
+   * Writes `next` (`null`: deletes) if the key still holds `expected` (`null`: does not exist), and tells all gateways of it.
    * Returns what the key holds now when it does not, and `undefined` when it was written.
    */
   async compareAndSet(key: string, expected: string | null, next: string | null): Promise<string | null | undefined> {
-    const answer = await this.script(COMPARE_AND_SET, [key], [expected ?? '', next ?? '']);
+    const answer = await this.script(COMPARE_AND_SET, [key], [expected ?? '', next ?? '', CHANGES_CHANNEL]);
     if (!Array.isArray(answer)) throw new Error('compare-and-set.lua answered no array');
     if (answer[0] === 1) return undefined;
     const current: unknown = answer[1];
@@ -138,6 +154,11 @@ export class RedisConnection {
   }
 }
 
+/** The server does not have the script: it is new, or was restarted. */
+export function isMissingScript(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('NOSCRIPT');
+}
+
 function asStoreError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
   // ioredis gives timeouts and lost connections as plain errors, and answers of the server as ReplyError.
@@ -153,11 +174,16 @@ interface RecordTypes {
   readonly call: CallRecord;
 }
 
+/** What records that were stored by an earlier version lack. */
+const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]> } = {
+  org: { max_calls_per_second: null, allowed_sources: [] },
+};
+
 /** Reads a value that this product wrote itself; `null` stays `null`. Throws on anything that is not JSON. */
 export function decodeRecord<K extends keyof RecordTypes>(kind: K, text: string | null | undefined): RecordTypes[K] | null {
   if (text === null || text === undefined) return null;
   try {
-    return JSON.parse(text) as RecordTypes[K];
+    return { ...LATER_FIELDS[kind], ...(JSON.parse(text) as RecordTypes[K]) };
   } catch {
     // Without the text, which may hold a phone number.
     throw new Error(`a stored ${kind} record is not JSON`);

@@ -1,7 +1,7 @@
 import type { CallRecord } from '../contracts/call-record.js';
 import type { E164 } from '../contracts/e164.js';
 import type { AgentRecord, InboundOptions, NumberRecord, OrgRecord } from '../contracts/records.js';
-import type { CallStore, RouteStore } from '../gateway/ports.js';
+import type { CallStore, RouteStore, SnapshotStore } from '../gateway/ports.js';
 import type { Result } from '../lib/result.js';
 
 // What the rest of the product sees of the store. Everything here rejects with `StoreUnavailableError` when the store does
@@ -60,7 +60,9 @@ export interface NewOrg {
   readonly org_id?: string;
 }
 
-export type OrgChange = Partial<Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'max_concurrent_calls'>>;
+export type OrgLimit = 'max_concurrent_calls' | 'max_calls_per_second' | 'allowed_sources';
+
+export type OrgChange = Partial<Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | OrgLimit>>;
 
 export interface OrgStore {
   create(org: NewOrg): Promise<OrgRecord>;
@@ -113,11 +115,31 @@ export interface CallPage {
   readonly next: string | null;
 }
 
+/** What is left out is no condition. */
+export interface CallFilter {
+  /** The called number. */
+  readonly to?: string;
+  readonly from?: string;
+  readonly reason?: string;
+  /** The start of the call, epoch milliseconds: from this moment on, and before that one. */
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+}
+
+export interface CallQuery extends CallFilter {
+  readonly limit: number;
+  /** `next` of the page before. */
+  readonly before?: string;
+}
+
+/** Records that one `list` looks at, at most: a page may have fewer calls than its limit, or none, and a `next` all the same. */
+export const MAX_SCANNED_CALLS = 1_000;
+
 /** Records of ended and refused calls. Those without an organization (unknown numbers) are only the newest few. */
 export interface CallLog extends CallStore {
   get(orgId: string, callId: string): Promise<CallRecord | null>;
   /** Newest first. */
-  list(orgId: string, page: { readonly limit: number; readonly before?: string }): Promise<CallPage>;
+  list(orgId: string, query: CallQuery): Promise<CallPage>;
   /** Newest first: calls to numbers that nobody has. */
   listUnrouted(limit: number): Promise<readonly CallRecord[]>;
 }
@@ -129,6 +151,7 @@ export interface Stores {
   readonly agents: AgentStore;
   readonly calls: CallLog;
   readonly routes: RouteStore;
+  readonly snapshots: SnapshotStore;
   /** Resolves when the store answers. */
   ping(): Promise<void>;
 }

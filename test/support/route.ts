@@ -14,6 +14,16 @@ export const ROUTE: Route = {
     created_at: '',
     updated_at: '',
   },
-  org: { org_id: 'o', name: '', sip_enabled: true, disabled: false, max_concurrent_calls: null, webhook_secret: '', created_at: '' },
+  org: {
+    org_id: 'o',
+    name: '',
+    sip_enabled: true,
+    disabled: false,
+    max_concurrent_calls: null,
+    max_calls_per_second: null,
+    allowed_sources: [],
+    webhook_secret: '',
+    created_at: '',
+  },
   agent: null,
 };

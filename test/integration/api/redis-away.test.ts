@@ -25,7 +25,7 @@ describe('Redis goes away and comes back', () => {
 
   async function expectAway(number: Parameters<HttpApi['stores']['routes']['lookup']>[0]): Promise<void> {
     const startedMs = performance.now();
-    await expect(api.stores.routes.lookup(number)).rejects.toBeInstanceOf(StoreUnavailableError);
+    await expect(api.stores.routes.lookup(number, null)).rejects.toBeInstanceOf(StoreUnavailableError);
     expect(performance.now() - startedMs).toBeLessThan(LIMIT_MS);
     const answer = await api.request('GET', '/sip', key);
     expect([answer.status, answer.failure.errors[0]?.error]).toEqual([503, 'STORE_UNAVAILABLE']);
@@ -39,7 +39,7 @@ describe('Redis goes away and comes back', () => {
   it('stopped: 503 at once; started again: numbers and keys are there, without a new connection by hand', async () => {
     const number = freshNumber();
     const attached = await api.request('POST', '/sip/attach', key, { phone_number: number, directions: ['inbound'], service: 'sip' });
-    const route = await api.stores.routes.lookup(number);
+    const route = await api.stores.routes.lookup(number, null);
     await redis.stopServer();
     await expectAway(number);
     await redis.startServer();
@@ -48,7 +48,7 @@ describe('Redis goes away and comes back', () => {
       ({ status }) => status !== 503,
     );
     expect([answer.status, answer.record]).toEqual([200, attached.record]);
-    expect(await api.stores.routes.lookup(number)).toEqual(route);
+    expect(await api.stores.routes.lookup(number, null)).toEqual(route);
     // The script cache of the server went with it.
     const update = { phone_number: number, updates: { type: 'outbound', sip_endpoint: 'a.example' } };
     expect((await api.request('POST', '/sip/update', key, update)).status).toBe(200);
@@ -57,13 +57,13 @@ describe('Redis goes away and comes back', () => {
   it('frozen: a connection that stays open and says nothing is no reason to wait', async () => {
     const number = freshNumber();
     await api.stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
-    const route = await api.stores.routes.lookup(number);
-    expect(route?.org.org_id).toBe(orgId);
+    const looked = await api.stores.routes.lookup(number, null);
+    expect(looked.route?.org.org_id).toBe(orgId);
     redis.freeze();
     try {
       await expectAway(number);
       const startedMs = performance.now();
-      const many = await Promise.allSettled(Array.from({ length: 50 }, () => api.stores.routes.lookup(number)));
+      const many = await Promise.allSettled(Array.from({ length: 50 }, () => api.stores.routes.lookup(number, null)));
       expect(many.every((one) => one.status === 'rejected' && one.reason instanceof StoreUnavailableError)).toBe(true);
       expect(performance.now() - startedMs).toBeLessThan(LIMIT_MS);
     } finally {
@@ -73,6 +73,6 @@ describe('Redis goes away and comes back', () => {
       () => api.request('GET', '/readyz', key),
       ({ status }) => status === 200,
     );
-    expect(await api.stores.routes.lookup(number)).toEqual(route);
+    expect(await api.stores.routes.lookup(number, null)).toEqual(looked);
   });
 });

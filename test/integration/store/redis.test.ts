@@ -3,6 +3,7 @@ import { silentLog } from '../../../src/lib/log.js';
 import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { describeCallsInProgress } from '../../unit/store/calls-contract.js';
 import { describeStores, TEST_RETENTION } from '../../unit/store/store-contract.js';
 
 for (const cluster of [false, true]) {
@@ -13,7 +14,7 @@ for (const cluster of [false, true]) {
     let stores: RedisStores;
     beforeAll(async () => {
       redis = await startRedis({ cluster });
-      stores = openRedisStores({ url: redis.url, clock, log: silentLog, callRetention: TEST_RETENTION });
+      stores = openRedisStores({ url: redis.url, clock, log: silentLog, callRetention: TEST_RETENTION, instance: 'gw-1' });
       await stores.ready(5000);
     });
     afterAll(async () => {
@@ -21,6 +22,7 @@ for (const cluster of [false, true]) {
       await redis.close();
     });
     describeStores('stores in Redis', () => ({ clock, stores }));
+    describeCallsInProgress('stores in Redis', () => ({ stores }));
 
     it('keeps the digest of a key only', async () => {
       const { key } = await stores.keys.create('org', 'ci');

@@ -1,8 +1,11 @@
 import { createMemoryStores } from '../../../src/store/memory.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { describeCallsInProgress } from './calls-contract.js';
 import { describeStores, TEST_RETENTION } from './store-contract.js';
 
-describeStores('stores in memory', () => {
+const open = () => {
   const clock = new VirtualClock();
   return { clock, stores: createMemoryStores({ clock, callRetention: TEST_RETENTION }) };
-});
+};
+describeStores('stores in memory', open);
+describeCallsInProgress('stores in memory', open);

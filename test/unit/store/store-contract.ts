@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
 import { parseE164, type E164 } from '../../../src/contracts/e164.js';
-import { DEFAULT_INBOUND_OPTIONS, type AgentRecord, type InboundOptions } from '../../../src/contracts/records.js';
+import { DEFAULT_INBOUND_OPTIONS, type AgentRecord, type InboundOptions, type Route } from '../../../src/contracts/records.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import type { CallRetention, Stores } from '../../../src/store/stores.js';
+import type { CallFilter, CallRetention, Stores } from '../../../src/store/stores.js';
 import type { VirtualClock } from '../../support/virtual-clock.js';
 
 /** Retention under which the suite's stores run. */
@@ -46,14 +46,29 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     sip_call_id: 'a@b',
     from: '+15550001111',
     to: '+15550002222',
-    source_ip: '203.0.113.7',
+    caller: {
+      number: '+15550001111',
+      display_name: null,
+      asserted: [],
+      remote_party: null,
+      diversions: [],
+      history: [],
+      privacy: [],
+      user_to_user: null,
+      headers: {},
+    },
+    source: { ip: '203.0.113.7', port: 5061, transport: 'tls', tls_version: null, tls_cipher: null },
     reason: 'CALLER_HANGUP',
     sip_status: 200,
     codec: 'PCMU',
+    crypto_suite: 'AES_CM_128_HMAC_SHA1_80',
     started_at: new Date(startedAtMs).toISOString(),
-    answered_at: null,
+    answered_at: new Date(startedAtMs).toISOString(),
     ended_at: new Date(startedAtMs + 1000).toISOString(),
-    quality: null,
+    timings: { ring_ms: null, answer_ms: 0, first_audio_ms: null, talk_ms: 1000 },
+    quality: { endpoint: null, relay: null },
+    stale_route: false,
+    resumed: 0,
     ...fields,
   };
 }
@@ -295,6 +310,33 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         expect(await stores.calls.get(otherOrgId, middle.call_id)).toBeNull();
       });
 
+      it('list takes called number, caller, reason and a stretch of time, alone and together', async () => {
+        const start = clock.wallMs() - 10_000;
+        const made = [
+          callOf(orgId, start, { to: '+15550002222', reason: 'BAD_SDP' }),
+          callOf(orgId, start + 1_000, { to: '+15550003333', from: '+15550009999' }),
+          callOf(orgId, start + 2_000, { to: '+15550003333', reason: 'BAD_SDP' }),
+          callOf(orgId, start + 3_000),
+        ];
+        for (const call of made) await stores.calls.write(call);
+        const listed = async (filter: CallFilter) => {
+          const { calls, next } = await stores.calls.list(orgId, { limit: 10, ...filter });
+          expect(next).toBeNull();
+          return calls.map((call) => made.findIndex(({ call_id }) => call_id === call.call_id));
+        };
+        expect(await listed({})).toEqual([3, 2, 1, 0]);
+        expect(await listed({ to: '+15550003333' })).toEqual([2, 1]);
+        expect(await listed({ from: '+15550009999' })).toEqual([1]);
+        expect(await listed({ reason: 'BAD_SDP' })).toEqual([2, 0]);
+        expect(await listed({ reason: 'BAD_SDP', to: '+15550003333' })).toEqual([2]);
+        expect(await listed({ sinceMs: start + 1_000, untilMs: start + 3_000 })).toEqual([2, 1]);
+        expect(await listed({ untilMs: start + 1_000 })).toEqual([0]);
+        const first = await stores.calls.list(orgId, { limit: 1, reason: 'BAD_SDP' });
+        expect(first.calls).toEqual([made[2]]);
+        const second = await stores.calls.list(orgId, { limit: 5, reason: 'BAD_SDP', before: first.next! });
+        expect(second).toEqual({ calls: [made[0]], next: null });
+      });
+
       it('keeps the newest, and none older than the retention', async () => {
         const calls = Array.from({ length: 7 }, (_, index) => callOf(orgId, clock.wallMs() - 10_000 + index));
         for (const call of calls) await stores.calls.write(call);
@@ -325,20 +367,22 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
     });
 
     describe('routes', () => {
+      const routeTo = async (number: E164): Promise<Route | null> => (await stores.routes.lookup(number, null)).route;
+
       it('gives number, organization and agent, as they are at each look-up', async () => {
         const number = freshNumber();
-        expect(await stores.routes.lookup(number)).toBeNull();
+        expect(await routeTo(number)).toBeNull();
         const agent = agentOf(orgId);
         await stores.agents.put(agent);
         const attached = await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, agent.agent_id) });
         const org = await stores.orgs.get(orgId);
         const expected = { number: attached.ok ? attached.value : null, org, agent };
-        expect(await stores.routes.lookup(number)).toEqual(expected);
-        expect(await stores.routes.lookup(number)).toEqual(expected);
+        expect(await routeTo(number)).toEqual(expected);
+        expect(await routeTo(number)).toEqual(expected);
         await stores.orgs.change(orgId, { disabled: true });
-        expect((await stores.routes.lookup(number))?.org.disabled).toBe(true);
+        expect((await routeTo(number))?.org.disabled).toBe(true);
         await stores.agents.put({ ...agent, first_sentence: 'Changed.' });
-        expect((await stores.routes.lookup(number))?.agent?.first_sentence).toBe('Changed.');
+        expect((await routeTo(number))?.agent?.first_sentence).toBe('Changed.');
       });
 
       it('follows a number to another agent, to none and to another organization', async () => {
@@ -346,26 +390,26 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         const [first, second] = [agentOf(orgId), agentOf(orgId)];
         await stores.agents.put(first);
         await stores.agents.put(second);
-        const agentNow = async (): Promise<string | undefined> => (await stores.routes.lookup(number))?.agent?.agent_id;
+        const agentNow = async (): Promise<string | undefined> => (await routeTo(number))?.agent?.agent_id;
         await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, first.agent_id) });
         expect(await agentNow()).toBe(first.agent_id);
         await stores.numbers.update(orgId, number, { type: 'inbound', agent_id: second.agent_id });
         expect(await agentNow()).toBe(second.agent_id);
         await stores.numbers.update(orgId, number, { type: 'inbound', agent_id: null });
-        expect(await stores.routes.lookup(number)).toMatchObject({ agent: null });
+        expect(await routeTo(number)).toMatchObject({ agent: null });
         await stores.numbers.detach(orgId, number, ['inbound']);
-        expect(await stores.routes.lookup(number)).toBeNull();
+        expect(await routeTo(number)).toBeNull();
         await stores.numbers.attach(otherOrgId, number, { inbound: inboundSetting() });
-        expect((await stores.routes.lookup(number))?.org.org_id).toBe(otherOrgId);
+        expect((await routeTo(number))?.org.org_id).toBe(otherOrgId);
       });
 
       it('a number attached outbound only has no route, nor one without an organization', async () => {
         const number = freshNumber();
         await stores.numbers.attach(orgId, number, { outbound: { sip_endpoint: 'a.example' } });
-        expect(await stores.routes.lookup(number)).toBeNull();
+        expect(await routeTo(number)).toBeNull();
         const orphan = freshNumber();
         await stores.numbers.attach(newUuid(), orphan, { inbound: inboundSetting() });
-        expect(await stores.routes.lookup(orphan)).toBeNull();
+        expect(await routeTo(orphan)).toBeNull();
       });
 
       it("never gives another organization's agent", async () => {
@@ -373,7 +417,7 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         const foreign = agentOf(otherOrgId);
         await stores.agents.put(foreign);
         await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, foreign.agent_id) });
-        expect(await stores.routes.lookup(number)).toMatchObject({ agent: null });
+        expect(await routeTo(number)).toMatchObject({ agent: null });
       });
     });
   });

@@ -1,0 +1,56 @@
+import type { CallRecord } from '../contracts/call-record.js';
+import { callIndexTime } from './ordering.js';
+import { MAX_SCANNED_CALLS, type CallFilter, type CallPage, type CallQuery } from './stores.js';
+
+// The rules of listing calls, apart from where they are kept.
+
+const READ_AT_ONCE = 200;
+
+/** A stretch of an organization's index, by members: above `from` or at it, below `to`. */
+export interface IndexRange {
+  readonly from: string;
+  readonly to: string | null;
+}
+
+/** One index entry; the record may have expired before it. */
+export interface IndexedCall {
+  readonly member: string;
+  readonly record: CallRecord | null;
+}
+
+/** The part of the index that a query is about. */
+export function rangeOf({ sinceMs, untilMs, before }: CallQuery): IndexRange {
+  const bounds = [...(before === undefined ? [] : [before]), ...(untilMs === undefined ? [] : [callIndexTime(untilMs)])];
+  return { from: sinceMs === undefined ? '' : callIndexTime(sinceMs), to: bounds.sort()[0] ?? null };
+}
+
+function matches(record: CallRecord, { to, from, reason }: CallFilter): boolean {
+  return (
+    (to === undefined || record.to === to) &&
+    (from === undefined || record.from === from) &&
+    (reason === undefined || record.reason === reason)
+  );
+}
+
+/** Reads the index downwards until the page is full, nothing is left, or enough was looked at for one request. */
+export async function readPage(
+  query: CallQuery,
+  read: (range: IndexRange, count: number) => Promise<readonly IndexedCall[]>,
+): Promise<CallPage> {
+  const calls: CallRecord[] = [];
+  let range = rangeOf(query);
+  const isFiltered = query.to !== undefined || query.from !== undefined || query.reason !== undefined;
+  for (let scanned = 0; scanned < MAX_SCANNED_CALLS;) {
+    const count = isFiltered ? READ_AT_ONCE : Math.min(READ_AT_ONCE, query.limit - calls.length);
+    const entries = await read(range, count);
+    for (const { member, record } of entries) {
+      range = { ...range, to: member };
+      if (record === null || !matches(record, query)) continue;
+      calls.push(record);
+      if (calls.length >= query.limit) return { calls, next: member };
+    }
+    if (entries.length < count) return { calls, next: null };
+    scanned += entries.length;
+  }
+  return { calls, next: range.to };
+}

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { E164 } from '../../../src/contracts/e164.js';
+import { brokenLimit, NO_LOAD } from '../../../src/gateway/policy/admission.js';
+import { newUuid } from '../../../src/lib/ids.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { numberLeasesKey, numberRecentKey, orgLeasesKey } from '../../../src/store/keys.js';
+import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/store/redis-stores.js';
+import { startRedis, type TestRedis } from '../../support/redis.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+import { freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { eventually } from '../api/http-fixture.js';
+
+for (const cluster of [false, true]) {
+  describe(`places of calls over several gateways, ${cluster ? 'one node of Redis Cluster' : 'redis-server'}`, () => {
+    let redis: TestRedis;
+    let orgId: string;
+    const opened: RedisStores[] = [];
+    let gateways: readonly RedisStores[];
+    beforeAll(async () => {
+      redis = await startRedis({ cluster });
+    });
+    beforeEach(async () => {
+      gateways = await Promise.all(['gw-1', 'gw-2'].map((instance) => gateway({ instance })));
+      orgId = (await gateways[0]!.orgs.create({ name: 'one', sip_enabled: true })).org_id;
+    });
+    afterAll(async () => {
+      await Promise.all(opened.map((stores) => stores.close()));
+      await redis.close();
+    });
+
+    async function gateway(options: Partial<RedisStoresOptions>): Promise<RedisStores> {
+      const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, ...options });
+      opened.push(stores);
+      await stores.ready();
+      return stores;
+    }
+
+    async function attached(limit: number | null = null): Promise<E164> {
+      const number = freshNumber();
+      await gateways[0]!.numbers.attach(orgId, number, { inbound: inboundSetting({ max_concurrent_calls: limit }) });
+      return number;
+    }
+
+    /** Looks 200 calls up at once, on both gateways; resolves with the ids of those that no limit refuses. */
+    async function flood(numbers: readonly E164[]): Promise<string[]> {
+      const calls = Array.from({ length: 200 }, (_, index) => ({ id: newUuid(), index }));
+      const admitted = await Promise.all(
+        calls.map(async ({ id, index }) => {
+          const { route, load } = await gateways[index % 2]!.routes.lookup(numbers[index % numbers.length]!, id);
+          return route !== null && brokenLimit(route, load) === null ? [id] : [];
+        }),
+      );
+      return admitted.flat();
+    }
+
+    /** What the refused calls of both gateways gave back of the other limit is through. */
+    async function refusedGaveBack(): Promise<void> {
+      await Promise.all(gateways.map((stores) => stores.ping()));
+    }
+
+    const callsOf = async (number: E164): Promise<number> => (await gateways[1]!.routes.lookup(number, null)).load.numberCalls;
+
+    it('of 200 calls at once 50 get the 50 places of a number, known to the gateways before or not', async () => {
+      const number = await attached(50);
+      const first = await flood([number]);
+      expect([first.length, await callsOf(number)]).toEqual([50, 50]);
+      for (const id of first) for (const { routes } of gateways) routes.release(id);
+      await eventually(
+        () => callsOf(number),
+        (calls) => calls === 0,
+      );
+      expect((await flood([number])).length).toBe(50);
+      await refusedGaveBack();
+      expect((await gateways[0]!.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 50, orgCalls: 50 });
+    });
+
+    it('of 200 calls at once to seven numbers 50 get the 50 places of their organization', async () => {
+      const numbers = await Promise.all(Array.from({ length: 7 }, () => attached()));
+      await gateways[0]!.orgs.change(orgId, { max_concurrent_calls: 50 });
+      const admitted = await flood(numbers);
+      expect(admitted.length).toBe(50);
+      await refusedGaveBack();
+      const counts = await Promise.all(numbers.map(callsOf));
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(50);
+    });
+
+    it('the places of a gateway that died are free when its lease is over', async () => {
+      const number = await attached();
+      const dying = await gateway({ instance: 'gw-3', leaseMs: 1_000 });
+      await dying.routes.lookup(number, newUuid());
+      expect(await callsOf(number)).toBe(1);
+      await dying.close();
+      await eventually(
+        () => gateways[1]!.routes.lookup(number, null),
+        ({ load }) => load.numberCalls === 0 && load.orgCalls === 0,
+      );
+    });
+
+    it('a place is renewed, and taken again when Redis lost it with its scripts', async () => {
+      const clock = new VirtualClock();
+      const stores = await gateway({ instance: 'gw-4', clock, leaseMs: 30_000 });
+      const number = await attached();
+      const callId = newUuid();
+      await stores.routes.lookup(number, callId);
+      const leaseEnds = async (key: string): Promise<number> =>
+        Number(/\d{2,}$/.exec((await redis.command(`ZSCORE ${key} ${callId}`)).trim())?.[0] ?? 0);
+      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) await redis.command(`ZADD ${key} XX 1 ${callId}`);
+      clock.advance(10_000);
+      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) {
+        const ends = await eventually(
+          () => leaseEnds(key),
+          (ms) => ms > 1,
+        );
+        expect(ends - Date.now()).toBeGreaterThan(20_000);
+        expect(ends - Date.now()).toBeLessThanOrEqual(30_000);
+      }
+      await redis.command('SCRIPT FLUSH');
+      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) await redis.command(`DEL ${key}`);
+      clock.advance(10_000);
+      await eventually(
+        () => gateways[1]!.routes.lookup(number, null),
+        ({ load }) => load.numberCalls === 1 && load.orgCalls === 1,
+      );
+      stores.routes.release(callId);
+      await eventually(
+        () => callsOf(number),
+        (calls) => calls === 0,
+      );
+      clock.advance(10_000);
+      // Answered behind the renewal that would have brought it back.
+      await stores.ping();
+      expect(await callsOf(number)).toBe(0);
+    });
+
+    it('keeps the calls of the last second only under a limit, and no more of them than that', async () => {
+      const [free, rated] = [await attached(), freshNumber()];
+      await gateways[0]!.numbers.attach(orgId, rated, { inbound: inboundSetting({ max_calls_per_second: 3 }) });
+      await flood([free]);
+      await flood([rated]);
+      expect(await redis.command(`EXISTS ${numberRecentKey(free)}`)).toBe(':0\r\n');
+      const kept = Number(/:(\d+)/.exec(await redis.command(`ZCARD ${numberRecentKey(rated)}`))?.[1]);
+      expect(kept).toBeLessThanOrEqual(3);
+    });
+
+    it('looks up after a restart of Redis, whose scripts and places are gone', async () => {
+      const number = await attached(1);
+      const [first, second] = [newUuid(), newUuid()];
+      await gateways[0]!.routes.lookup(number, first);
+      await redis.command('SCRIPT FLUSH');
+      const { route, load } = await gateways[1]!.routes.lookup(number, second);
+      expect(route === null || brokenLimit(route, load)).toBe('NUMBER_CALL_LIMIT');
+      await redis.stopServer();
+      await redis.startServer();
+      for (const stores of gateways) {
+        await eventually(
+          () =>
+            stores.ping().then(
+              () => true,
+              () => false,
+            ),
+          (isThere) => isThere,
+        );
+      }
+      gateways[0]!.routes.release(first);
+      await gateways[0]!.ping();
+      expect((await gateways[1]!.routes.lookup(number, second)).load).toEqual(NO_LOAD);
+    });
+  });
+}

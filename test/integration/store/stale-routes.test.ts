@@ -1,0 +1,244 @@
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { E164 } from '../../../src/contracts/e164.js';
+import { brokenLimit } from '../../../src/gateway/policy/admission.js';
+import { StoreUnavailableError } from '../../../src/gateway/ports.js';
+import { newUuid } from '../../../src/lib/ids.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { CHANGES_CHANNEL, numberKey, numberLeasesKey } from '../../../src/store/keys.js';
+import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/store/redis-stores.js';
+import { startRedis, type TestRedis } from '../../support/redis.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+import { recordingLog, type LogLine } from '../../unit/api/api-fixture.js';
+import { agentOf, callOf, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { eventually } from '../api/http-fixture.js';
+
+describe('Redis is away', () => {
+  let redis: TestRedis;
+  let clock: VirtualClock;
+  let stores: RedisStores;
+  let orgId: string;
+  let number: E164;
+  const opened: RedisStores[] = [];
+  beforeEach(async () => {
+    redis = await startRedis();
+    clock = new VirtualClock(Date.now());
+    stores = await open({ instance: 'gw-1' });
+    orgId = (await stores.orgs.create({ name: 'one', sip_enabled: true })).org_id;
+    number = await attached();
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((one) => one.close()));
+    await redis.close();
+  });
+
+  async function open(options: Partial<RedisStoresOptions>): Promise<RedisStores> {
+    const one = openRedisStores({ url: redis.url, clock, log: silentLog, ...options });
+    opened.push(one);
+    await one.ready();
+    // The subscription is made after the connection.
+    if (options.instance !== undefined) await isSubscribed(opened.length);
+    return one;
+  }
+
+  async function isSubscribed(count: number): Promise<void> {
+    await eventually(
+      () => redis.command(`PUBSUB NUMSUB ${CHANGES_CHANNEL}`),
+      (answer) => answer.includes(`:${count}\r\n`),
+    );
+  }
+
+  async function attached(options: Parameters<typeof inboundSetting>[0] = {}): Promise<E164> {
+    const made = freshNumber();
+    await stores.numbers.attach(orgId, made, { inbound: inboundSetting(options) });
+    return made;
+  }
+
+  async function answersAgain(): Promise<void> {
+    await redis.startServer();
+    await eventually(
+      () =>
+        stores.ping().then(
+          () => true,
+          () => false,
+        ),
+      (isThere) => isThere,
+    );
+  }
+
+  const expectNothing = (looked: Promise<unknown>) => expect(looked).rejects.toBeInstanceOf(StoreUnavailableError);
+
+  it('answers with what it knew, and how old that is; not of a number that it never looked up', async () => {
+    const agent = agentOf(orgId);
+    await stores.agents.put(agent);
+    await stores.numbers.update(orgId, number, { type: 'inbound', agent_id: agent.agent_id });
+    const { route } = await stores.routes.lookup(number, null);
+    const never = await attached();
+    clock.advance(5_000);
+    await redis.stopServer();
+    const looked = await stores.routes.lookup(number, null);
+    expect(looked).toMatchObject({ route, staleMs: 5_000 });
+    expect(looked.route?.agent).toEqual(agent);
+    await expectNothing(stores.routes.lookup(never, null));
+    await expectNothing(stores.routes.lookup(freshNumber(), newUuid()));
+    clock.advance(594_999);
+    expect((await stores.routes.lookup(number, null)).staleMs).toBe(599_999);
+    clock.advance(1);
+    await expectNothing(stores.routes.lookup(number, null));
+  });
+
+  it('knows nothing when stale answers are switched off', async () => {
+    const strict = await open({ instance: 'gw-2', staleRouteMs: 0 });
+    await strict.routes.lookup(number, null);
+    await redis.stopServer();
+    await expectNothing(strict.routes.lookup(number, null));
+  });
+
+  it('gives back the places of a call that Redis counted too late to say so', async () => {
+    const strict = await open({ instance: 'gw-2', staleRouteMs: 0, leaseMs: 3_600_000 });
+    await strict.routes.lookup(number, null);
+    redis.freeze();
+    await expectNothing(strict.routes.lookup(number, newUuid()));
+    redis.thaw();
+    const places = () => redis.command(`ZCARD ${numberLeasesKey(number)}`);
+    // What was sent before is served before.
+    await eventually(
+      () =>
+        strict.ping().then(
+          () => true,
+          () => false,
+        ),
+      (isThere) => isThere,
+    );
+    expect(await eventually(places, (answer) => answer === ':0\r\n')).toBe(':0\r\n');
+    expect((await strict.routes.lookup(number, null)).load.orgCalls).toBe(0);
+  });
+
+  it('counts the calls of this process, those of before too, and Redis counts them when it is back', async () => {
+    const limited = await attached({ max_concurrent_calls: 2 });
+    const [before, during, refused] = [newUuid(), newUuid(), newUuid()];
+    await stores.routes.lookup(limited, before);
+    await redis.stopServer();
+    expect((await stores.routes.lookup(limited, during)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
+    const { route, load } = await stores.routes.lookup(limited, refused);
+    expect(route === null || brokenLimit(route, load)).toBe('NUMBER_CALL_LIMIT');
+    stores.routes.release(before);
+    expect((await stores.routes.lookup(limited, null)).load.numberCalls).toBe(1);
+    await answersAgain();
+    clock.advance(10_000);
+    await eventually(
+      () => redis.command(`ZSCORE ${numberLeasesKey(limited)} ${during}`),
+      (answer) => !answer.startsWith('$-1'),
+    );
+    const fresh = await stores.routes.lookup(limited, null);
+    expect(fresh.staleMs).toBeNull();
+  });
+
+  /** Resolves with what the next change of a record is told as. */
+  async function nextChange(work: () => Promise<unknown>): Promise<string> {
+    const listener = new Redis(redis.url);
+    await listener.subscribe(CHANGES_CHANNEL);
+    const told = new Promise<string>((resolve) => listener.once('message', (_channel, key) => resolve(key)));
+    await work();
+    const key = await told;
+    listener.disconnect();
+    return key;
+  }
+
+  it('a number that another gateway detached just before is not answered', async () => {
+    const other = await open({ instance: 'gw-2' });
+    await other.routes.lookup(number, null);
+    expect(await nextChange(() => stores.numbers.detach(orgId, number, ['inbound']))).toBe(numberKey(number));
+    await redis.stopServer();
+    await expectNothing(other.routes.lookup(number, null));
+  });
+
+  it('nor is one whose organization or agent another gateway changed just before', async () => {
+    const other = await open({ instance: 'gw-2' });
+    const agent = agentOf(orgId);
+    const second = freshNumber();
+    const otherOrg = (await stores.orgs.create({ name: 'two', sip_enabled: true })).org_id;
+    await stores.agents.put(agent);
+    await stores.numbers.attach(otherOrg, second, { inbound: inboundSetting() });
+    await stores.numbers.update(orgId, number, { type: 'inbound', agent_id: agent.agent_id });
+    await other.routes.lookup(number, null);
+    await other.routes.lookup(second, null);
+    await nextChange(() => stores.agents.put({ ...agent, first_sentence: 'Changed.' }));
+    await nextChange(() => stores.orgs.change(otherOrg, { disabled: true }));
+    await redis.stopServer();
+    await expectNothing(other.routes.lookup(number, null));
+    await expectNothing(other.routes.lookup(second, null));
+  });
+
+  it('what changed while the subscription was cut is found out when it is back', async () => {
+    const unchanged = await attached();
+    await stores.routes.lookup(number, null);
+    await stores.routes.lookup(unchanged, null);
+    const reads = async () => Number(/cmdstat_get:calls=(\d+)/.exec(await redis.command('INFO commandstats'))?.[1] ?? 0);
+    const readsBefore = await reads();
+    await redis.command(`DEL ${numberKey(number)}`);
+    await redis.command('CLIENT KILL TYPE pubsub');
+    await eventually(reads, (count) => count > readsBefore);
+    await isSubscribed(1);
+    await stores.ping();
+    await redis.stopServer();
+    await expectNothing(stores.routes.lookup(number, null));
+    expect((await stores.routes.lookup(unchanged, null)).route?.number.phone_number).toBe(unchanged);
+  });
+
+  it('says once that it may not subscribe, and subscribes as soon as it may', async () => {
+    const lines: LogLine[] = [];
+    await redis.command('ACL SETUSER gw on >pw ~* +@all resetchannels');
+    const gateway = openRedisStores({ url: redis.url.replace('//', '//gw:pw@'), clock, log: recordingLog(lines), instance: 'gw-2' });
+    opened.push(gateway);
+    await gateway.ready();
+    const refused = () => lines.filter(({ event }) => event === 'redis.changes.refused').length;
+    await eventually(
+      () => Promise.resolve(refused()),
+      (count) => count === 1,
+    );
+    clock.advance(1_000);
+    await gateway.ping();
+    await redis.command('ACL SETUSER gw allchannels');
+    await eventually(
+      () => {
+        clock.advance(1_000);
+        return redis.command(`PUBSUB NUMSUB ${CHANGES_CHANNEL}`);
+      },
+      (answer) => answer.includes(':2\r\n'),
+    );
+    expect(refused()).toBe(1);
+  });
+
+  it('keeps the last value of each call to write it later; a call that was never written leaves nothing', async () => {
+    const snapshot = (callId: string, state: unknown) => ({ call_id: callId, org_id: orgId, phone_number: number, state });
+    const [kept, gone] = [newUuid(), newUuid()];
+    await redis.stopServer();
+    for (const state of [1, 2, 3]) stores.snapshots.keep(snapshot(kept, state));
+    stores.snapshots.keep(snapshot(gone, 1));
+    stores.snapshots.forget(gone);
+    await answersAgain();
+    clock.advance(1_000);
+    const left = await eventually(
+      () => stores.snapshots.left(),
+      (calls) => calls.length > 0,
+    );
+    expect(left).toEqual([snapshot(kept, 3)]);
+    expect((await stores.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
+    const other = await open({ instance: 'gw-2' });
+    expect(await other.snapshots.left()).toEqual([]);
+  });
+
+  it('records of calls wait and are written when it is back', async () => {
+    const record = callOf(orgId, clock.wallMs());
+    await redis.stopServer();
+    await stores.calls.write(record);
+    await answersAgain();
+    clock.advance(1_000);
+    const found = await eventually(
+      () => stores.calls.get(orgId, record.call_id),
+      (one) => one !== null,
+    );
+    expect(found).toEqual(record);
+  });
+});

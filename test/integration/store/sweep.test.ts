@@ -1,0 +1,88 @@
+import { expect, it } from 'vitest';
+import { silentLog } from '../../../src/lib/log.js';
+import { orgNumbersKey, SWEEP_LOCK_KEY } from '../../../src/store/keys.js';
+import { scheduleSweep } from '../../../src/store/number-sweep-schedule.js';
+import { openRedisStores } from '../../../src/store/redis-stores.js';
+import { RedisConnection } from '../../../src/store/redis.js';
+import { startRedis } from '../../support/redis.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+import { recordingLog, type LogLine } from '../../unit/api/api-fixture.js';
+import { freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { eventually } from '../api/http-fixture.js';
+
+const HOUR_MS = 3_600_000;
+
+it('every hour one gateway of all repairs the indexes of numbers, until it is closed', async () => {
+  const redis = await startRedis();
+  const lines: LogLine[] = [];
+  const gateways = ['gw-1', 'gw-2'].map((instance) => {
+    const clock = new VirtualClock(Date.now());
+    return { clock, stores: openRedisStores({ url: redis.url, clock, log: recordingLog(lines), instance }) };
+  });
+  const [first, second] = [gateways[0]!, gateways[1]!];
+  for (const { stores } of gateways) await stores.ready();
+  const { org_id: orgId } = await first.stores.orgs.create({ name: 'one', sip_enabled: true });
+  const number = freshNumber();
+  await first.stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+  await redis.command(`DEL ${orgNumbersKey(orgId)}`);
+  const swept = () => lines.filter(({ event }) => event === 'numbers.swept');
+
+  for (const { stores } of gateways) stores.startSweeping();
+  first.clock.advance(HOUR_MS * 0.8);
+  await first.stores.ping();
+  expect(await redis.command(`EXISTS ${SWEEP_LOCK_KEY}`)).toBe(':0\r\n');
+  first.clock.advance(HOUR_MS * 0.4);
+  await eventually(
+    () => Promise.resolve(swept().length),
+    (count) => count === 1,
+  );
+  expect(swept()[0]?.fields).toMatchObject({ numbers: 1, added: 1, removed: 0 });
+  expect(await first.stores.numbers.list(orgId, { take: 10, skip: 0 })).toHaveLength(1);
+  second.clock.advance(HOUR_MS * 1.2);
+  // Answered behind the question for the lock.
+  await second.stores.ping();
+  await second.stores.ping();
+  expect(swept()).toHaveLength(1);
+  await redis.command(`DEL ${SWEEP_LOCK_KEY}`);
+  second.clock.advance(HOUR_MS * 1.2);
+  await eventually(
+    () => Promise.resolve(swept().length),
+    (count) => count === 2,
+  );
+  for (const { stores } of gateways) await stores.close();
+  for (const { clock } of gateways) expect(clock.pendingTimers).toBe(0);
+  await redis.close();
+});
+
+it('the hour has a jitter of ten minutes to either side', async () => {
+  const connection = new RedisConnection({ url: 'redis://127.0.0.1:1', clock: new VirtualClock(), log: silentLog });
+  for (const [random, atMs] of [
+    [0, 3_000_000],
+    [1, 4_200_000],
+  ] as const) {
+    const clock = new VirtualClock();
+    let timers: number[] = [];
+    const watched = {
+      nowMs: () => clock.nowMs(),
+      wallMs: () => clock.wallMs(),
+      setTimer: (delayMs: number, fire: () => void) => {
+        timers.push(delayMs);
+        return clock.setTimer(delayMs, fire);
+      },
+    };
+    const stop = scheduleSweep({
+      redis: connection,
+      numbers: { sweep: () => Promise.reject(new Error('not asked')) },
+      instance: 'gw-1',
+      clock: watched,
+      log: silentLog,
+      random: () => random,
+    });
+    clock.advance(atMs);
+    expect(timers).toEqual([atMs, atMs]);
+    timers = [];
+    stop();
+    expect(clock.pendingTimers).toBe(0);
+  }
+  await connection.close();
+});

@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest';
+import { decodeRecord } from '../../../src/store/redis.js';
+import { ROUTE } from '../../support/route.js';
+
+it('an organization that an earlier version stored has no limits', () => {
+  const { max_calls_per_second: _rate, allowed_sources: _sources, ...stored } = { ...ROUTE.org, max_concurrent_calls: 7 };
+  expect(decodeRecord('org', JSON.stringify(stored))).toEqual({ ...stored, max_calls_per_second: null, allowed_sources: [] });
+  const limited = { ...ROUTE.org, max_calls_per_second: 3, allowed_sources: ['10.0.0.0/8'] };
+  expect(decodeRecord('org', JSON.stringify(limited))).toEqual(limited);
+});
+
+it('what is no JSON is an error that does not show it', () => {
+  expect(() => decodeRecord('number', '+15550100100')).toThrow('a stored number record is not JSON');
+});
