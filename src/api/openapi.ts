@@ -18,6 +18,7 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
       info: { title: 'Trunkline', version, description: DESCRIPTION },
       tags: [
         { name: 'SIP', description: 'SIP routing of phone numbers' },
+        { name: 'Calls', description: 'What became of calls' },
         { name: 'Health', description: 'For load balancers and supervisors' },
         { name: 'Documentation', description: 'This document' },
       ],

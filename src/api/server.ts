@@ -8,6 +8,7 @@ import Fastify, {
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { IncomingMessage } from 'node:http';
 import type { SipApiPolicy } from '../contracts/sip-api.js';
+import type { CallCheck } from '../contracts/sip-check.js';
 import { newUuid } from '../lib/ids.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
@@ -17,6 +18,7 @@ import { answerClientError } from './client-error.js';
 import { failureOf, type ApiFailure } from './failure.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { DEFAULT_RATE_LIMITS, rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
+import { callRoutes } from './routes/calls.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
 import { sipRoutes } from './routes/sip.js';
 import { watchRoutes } from './unknown-routes.js';
@@ -39,7 +41,8 @@ export interface ServedRequest {
 }
 
 export interface ApiDeps {
-  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents'>;
+  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls'>;
+  readonly check: CallCheck;
   readonly readiness: Readiness;
   readonly clock: Clock;
   readonly log: Log;
@@ -130,8 +133,11 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   await app.register(async (scope) => {
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
     scope.addHook('onRequest', limits.perKey);
-    scope.addHook('onRequest', requireSipEntitlement);
-    await scope.register(sipRoutes, { stores: deps.stores, policy: { allowPlain: options.allowPlain } });
+    await scope.register(callRoutes, { stores: deps.stores });
+    await scope.register(async (sip) => {
+      sip.addHook('onRequest', requireSipEntitlement);
+      await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain } });
+    });
   });
   await openapiRoutes(app);
 }

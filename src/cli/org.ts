@@ -1,5 +1,7 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { OrgRecord } from '../contracts/records.js';
+import { MAX_ALLOWED_SOURCES } from '../contracts/sip-api.js';
+import { isSourceAddress } from '../contracts/source-address.js';
 import { StoreUnavailableError } from '../gateway/ports.js';
 import type { OrgChange, Stores } from '../store/stores.js';
 
@@ -20,6 +22,7 @@ export function orgCommand(connect: Connect, print = printLine): Command {
   });
   addChange(org, io, 'disable', 'refuse all API requests and new calls of an organization; nothing is deleted', { disabled: true });
   addChange(org, io, 'enable', 'undo disable', { disabled: false });
+  addSetLimits(org, io);
   org.addHelpText(
     'after',
     '\nA first organization that can attach numbers:\n  trunkline org create "My company" --sip\n  trunkline key create "My company"',
@@ -91,6 +94,71 @@ function addChange(parent: Command, { connect, print }: CommandIo, name: string,
         print(`"${changed.name}": SIP ${changed.sip_enabled ? 'enabled' : 'not enabled'}, ${changed.disabled ? 'disabled' : 'active'}`);
       }),
     );
+}
+
+type LimitArgument = number | 'none';
+
+interface LimitFlags {
+  readonly json?: boolean;
+  readonly maxConcurrentCalls?: LimitArgument;
+  readonly maxCallsPerSecond?: LimitArgument;
+  readonly allowedSources?: readonly string[];
+}
+
+function addSetLimits(parent: Command, { connect, print }: CommandIo): void {
+  const command = parent
+    .command('set-limits')
+    .description('limit the calls of all numbers of an organization together, over all gateways; what is left out stays')
+    .argument('<org>', 'its id or its name')
+    .option('--max-concurrent-calls <n>', 'calls in progress, 0 to 100000, or "none"', limitArgument(100_000))
+    .option('--max-calls-per-second <n>', 'new calls a second, 0 to 10000, or "none"', limitArgument(10_000))
+    .option(
+      '--allowed-sources <list>',
+      'addresses and CIDR blocks that calls may come from, with commas between, or "any"',
+      sourcesArgument,
+    )
+    .option('--json', 'print JSON')
+    .action((idOrName: string, flags: LimitFlags) =>
+      withStores(command, connect, async (stores) => {
+        const change: OrgChange = {
+          ...(flags.maxConcurrentCalls === undefined ? {} : { max_concurrent_calls: limitOf(flags.maxConcurrentCalls) }),
+          ...(flags.maxCallsPerSecond === undefined ? {} : { max_calls_per_second: limitOf(flags.maxCallsPerSecond) }),
+          ...(flags.allowedSources === undefined ? {} : { allowed_sources: flags.allowedSources }),
+        };
+        if (Object.keys(change).length === 0) throw new CommandFailure('nothing to set: name at least one limit (--help shows them)');
+        const org = await findOrg(stores, idOrName);
+        const changed = await stores.orgs.change(org.org_id, change);
+        if (changed === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
+        print(flags.json === true ? JSON.stringify(shown(changed)) : limitsLine(changed));
+      }),
+    );
+}
+
+function limitOf(argument: LimitArgument): number | null {
+  return argument === 'none' ? null : argument;
+}
+
+// Not null for "none": commander takes that for an option without a value.
+function limitArgument(most: number): (text: string) => LimitArgument {
+  return (text) => {
+    if (text === 'none') return text;
+    if (/^\d{1,6}$/.test(text) && Number(text) <= most) return Number(text);
+    throw new InvalidArgumentError(`must be 0 to ${most}, or "none".`);
+  };
+}
+
+function sourcesArgument(text: string): readonly string[] {
+  if (text === 'any') return [];
+  const sources = text.split(',').map((source) => source.trim());
+  const bad = sources.find((source) => !isSourceAddress(source));
+  if (bad !== undefined) throw new InvalidArgumentError(`"${bad}" is no IP address and no CIDR block, such as 203.0.113.0/24.`);
+  if (sources.length > MAX_ALLOWED_SOURCES) throw new InvalidArgumentError(`at most ${MAX_ALLOWED_SOURCES} of them.`);
+  return sources;
+}
+
+function limitsLine({ name, max_concurrent_calls, max_calls_per_second, allowed_sources }: OrgRecord): string {
+  const sources = allowed_sources.length === 0 ? 'any source' : allowed_sources.join(', ');
+  return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}`;
 }
 
 /** Everything but the webhook secret. */

@@ -5,6 +5,7 @@ import type { ApiErrorEntry } from '../../contracts/api-error.js';
 import { parseE164 } from '../../contracts/e164.js';
 import type { NumberRecord } from '../../contracts/records.js';
 import { sipRequestSchemas, type SipApiPolicy } from '../../contracts/sip-api.js';
+import { checkBodySchema, checkResultSchema, type CallCheck } from '../../contracts/sip-check.js';
 import { sipConfigurationSchema, successSchema } from '../../contracts/sip-record.js';
 import type { Stores } from '../../store/stores.js';
 import { sipFailures, successAnswer } from '../answers.js';
@@ -14,6 +15,7 @@ import { attachChange, detachedDirections, numberOf, pageOf, updateChange } from
 
 export interface SipRoutesOptions {
   readonly stores: Pick<Stores, 'numbers' | 'agents'>;
+  readonly check: CallCheck;
   readonly policy: SipApiPolicy;
 }
 
@@ -21,8 +23,8 @@ const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).su
 const tags = ['SIP'];
 const security = [{ apiKey: [] }];
 
-/** POST /sip/attach, /sip/update, /sip/detach and GET /sip. Registered behind authentication and the SIP entitlement. */
-export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, policy }) => {
+/** POST /sip/attach, /sip/update, /sip/detach, /sip/check and GET /sip. Registered behind authentication and the SIP entitlement. */
+export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, check, policy }) => {
   const schemas = sipRequestSchemas(policy);
   const recordAnswer = successAnswer('The configuration as it is now', successSchema(sipConfigurationSchema));
 
@@ -82,6 +84,27 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       const outcome = await stores.numbers.detach(identityOf(request).orgId, numberOf(request.body), directions);
       if (!outcome.ok) throw new ApiFailure('NOT_FOUND', 'The number is not attached in every direction named');
       return success(outcome.value);
+    },
+  });
+
+  app.post('/sip/check', {
+    schema: {
+      tags,
+      security,
+      summary: 'Ask how a call would be decided',
+      description:
+        'Decides as on a real INVITE to the number at this moment, and counts nothing. What is left out of the request is not judged; ' +
+        '`explanation` says so.',
+      body: checkBodySchema,
+      response: {
+        200: successAnswer('The decision', successSchema(checkResultSchema)),
+        ...sipFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+      },
+    },
+    handler: async (request) => {
+      const { source_ip, sdp } = request.body;
+      const asked = { number: numberOf(request.body), sourceIp: source_ip ?? null, sdp: sdp ?? null };
+      return success(await check(identityOf(request).orgId, asked));
     },
   });
 

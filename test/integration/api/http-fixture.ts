@@ -2,7 +2,7 @@ import { createApiServer, type ApiServer } from '../../../src/api/server.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
 import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
-import { answerOf, type Answer } from '../../unit/api/api-fixture.js';
+import { acceptAll, answerOf, type Answer } from '../../unit/api/api-fixture.js';
 
 /** The API over real HTTP on a free port, over a real Redis. */
 export interface HttpApi {
@@ -23,7 +23,7 @@ export async function openHttpApi(redisUrl: string): Promise<HttpApi> {
     ),
   });
   const server = await createApiServer(
-    { stores, readiness, clock: systemClock, log: silentLog },
+    { stores, check: acceptAll, readiness, clock: systemClock, log: silentLog },
     { allowPlain: false, version: '0.0.0-test' },
   );
   const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
@@ -51,5 +51,7 @@ export async function eventually<T>(ask: () => Promise<T>, isWanted: (value: T) 
   for (;;) {
     const value = await ask();
     if (isWanted(value)) return value;
+    // What answers at once, as a closed connection does, must leave room for everything else.
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -2,6 +2,7 @@ import { createApiServer, type ApiServer, type ServedRequest } from '../../../sr
 import type { Readiness } from '../../../src/api/routes/health.js';
 import type { ErrorEnvelope } from '../../../src/contracts/api-error.js';
 import type { NumberRecord } from '../../../src/contracts/records.js';
+import type { CallCheck } from '../../../src/contracts/sip-check.js';
 import type { Log } from '../../../src/lib/log.js';
 import { createMemoryStores } from '../../../src/store/memory.js';
 import type { Stores } from '../../../src/store/stores.js';
@@ -48,9 +49,13 @@ export interface FixtureOptions {
   readonly allowPlain?: boolean;
   readonly rateLimits?: Partial<RateLimits>;
   readonly readiness?: Readiness;
+  readonly check?: CallCheck;
   /** Puts other stores in place of some of those in memory. */
   readonly replace?: (stores: Stores) => Partial<Stores>;
 }
+
+export const acceptAll: CallCheck = () =>
+  Promise.resolve({ outcome: 'accept', sip_status: 200, reason: null, explanation: 'Accepted.', codec: null, crypto_tag: null });
 
 /** The API over stores in memory, with one organization that has SIP enabled and one key of it. */
 export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture> {
@@ -61,7 +66,7 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
   const served: ServedRequest[] = [];
   const readiness = options.readiness ?? (() => Promise.resolve({ redis: true }));
   const api = await createApiServer(
-    { stores, readiness, clock, log: recordingLog(lines), onServed: (one) => served.push(one) },
+    { stores, check: options.check ?? acceptAll, readiness, clock, log: recordingLog(lines), onServed: (one) => served.push(one) },
     { allowPlain: options.allowPlain ?? false, version: '0.0.0-test', ...(options.rateLimits ? { rateLimits: options.rateLimits } : {}) },
   );
   const { org_id: orgId } = await memory.orgs.create({ name: 'acme', sip_enabled: true });

@@ -81,6 +81,32 @@ describe('trunkline org and key', () => {
     }
   });
 
+  it('sets limits, leaves those that are not named, and takes them away', async () => {
+    await run('org', 'create', 'a');
+    const stored = async () => (await stores.orgs.list())[0];
+    expect(await run('org', 'set-limits', 'a', '--max-concurrent-calls', '10', '--allowed-sources', '203.0.113.0/24, 2001:db8::1')).toBe(0);
+    expect(printed.at(-1)).toBe('"a": calls in progress 10, calls a second no limit, from 203.0.113.0/24, 2001:db8::1');
+    expect(await run('org', 'set-limits', 'a', '--max-calls-per-second', '0', '--json')).toBe(0);
+    const limits = { max_concurrent_calls: 10, max_calls_per_second: 0, allowed_sources: ['203.0.113.0/24', '2001:db8::1'] };
+    expect(json()).toMatchObject(limits);
+    expect(await stored()).toMatchObject(limits);
+    await run('org', 'set-limits', 'a', '--max-concurrent-calls', 'none', '--max-calls-per-second', 'none', '--allowed-sources', 'any');
+    expect(await stored()).toMatchObject({ max_concurrent_calls: null, max_calls_per_second: null, allowed_sources: [] });
+  });
+
+  it.each([
+    [['--max-concurrent-calls', '-1'], 'must be 0 to 100000'],
+    [['--max-calls-per-second', '10001'], 'must be 0 to 10000'],
+    [['--allowed-sources', '203.0.113.0/24,example.com'], '"example.com" is no IP address'],
+    [[], 'nothing to set'],
+  ])('set-limits %j ends with code 1 and changes nothing', async (flags, message) => {
+    await run('org', 'create', 'a');
+    const before = await stores.orgs.list();
+    expect(await run('org', 'set-limits', 'a', ...flags)).toBe(1);
+    expect(errors).toContain(message);
+    expect(await stores.orgs.list()).toEqual(before);
+  });
+
   it('revokes a key by its id', async () => {
     await run('org', 'create', 'a');
     await run('key', 'create', 'a', '--json');
@@ -133,7 +159,7 @@ describe('ensureDemo', () => {
     const demo = await ensure();
     expect(demo.phone_number).toBe(number);
     expect(await stores.keys.find(demo.api_key)).toMatchObject({ org_id: demo.org_id });
-    const route = await stores.routes.lookup(number);
+    const { route } = await stores.routes.lookup(number, null);
     expect(route).toMatchObject({ org: { org_id: demo.org_id, sip_enabled: true }, agent: { agent_id: demo.agent_id } });
     expect(route?.agent?.first_sentence?.length).toBeLessThan(200);
     const path = join(dataDir, 'demo.json');
@@ -157,14 +183,14 @@ describe('ensureDemo', () => {
     stores = createMemoryStores({ clock });
     expect(await ensure()).toEqual(demo);
     expect(await stores.keys.find(demo.api_key)).toMatchObject({ org_id: demo.org_id });
-    expect((await stores.routes.lookup(number))?.agent?.agent_id).toBe(demo.agent_id);
+    expect((await stores.routes.lookup(number, null)).route?.agent?.agent_id).toBe(demo.agent_id);
   });
 
   it('a start that was cut short is finished by the next one', async () => {
     const failing = { ...stores, numbers: { ...stores.numbers, attach: () => Promise.reject(new Error('cut')) } as never };
     await expect(ensureDemo({ stores: failing, dataDir, clock })).rejects.toThrow('cut');
     const demo = await ensure();
-    expect((await stores.routes.lookup(number))?.org.org_id).toBe(demo.org_id);
+    expect((await stores.routes.lookup(number, null)).route?.org.org_id).toBe(demo.org_id);
   });
 
   it('leaves the number with another organization that has it', async () => {
@@ -174,7 +200,7 @@ describe('ensureDemo', () => {
       inbound: { ...setting, options: { ...setting.options, media_encryption: 'required' } },
     });
     await ensure();
-    expect((await stores.routes.lookup(number))?.org.org_id).toBe(org.org_id);
+    expect((await stores.routes.lookup(number, null)).route?.org.org_id).toBe(org.org_id);
   });
 
   it('without its file it takes the demo organization over with a new key', async () => {

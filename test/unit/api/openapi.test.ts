@@ -44,7 +44,10 @@ describe('/openapi.json', () => {
       'get /openapi.json',
       'get /readyz',
       'get /sip',
+      'get /v1/calls',
+      'get /v1/calls/{call_id}',
       'post /sip/attach',
+      'post /sip/check',
       'post /sip/detach',
       'post /sip/update',
     ]);
@@ -67,7 +70,7 @@ describe('/openapi.json', () => {
   });
 
   it('every example of a body is a body that the validator takes', async () => {
-    for (const path of ['/sip/attach', '/sip/update', '/sip/detach']) {
+    for (const path of ['/sip/attach', '/sip/update', '/sip/detach', '/sip/check']) {
       const media = document.paths[path]?.post?.requestBody?.content['application/json'];
       const examples = Object.values(media?.examples ?? {}).map(({ value }) => value);
       expect(examples.length).toBeGreaterThan(0);

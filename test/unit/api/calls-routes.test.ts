@@ -1,0 +1,96 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CallRecord } from '../../../src/contracts/call-record.js';
+import { newUuid } from '../../../src/lib/ids.js';
+import { callOf } from '../store/store-contract.js';
+import { openApi, type ApiFixture } from './api-fixture.js';
+
+interface CallsAnswer {
+  readonly status: string;
+  readonly calls: readonly CallRecord[];
+  readonly next: string | null;
+}
+
+describe('/v1/calls', () => {
+  let api: ApiFixture;
+  let calls: CallRecord[];
+  beforeEach(async () => {
+    api = await openApi();
+    const startMs = api.clock.wallMs() - 60_000;
+    calls = [
+      callOf(api.orgId, startMs, { to: '+15551234567', reason: 'BAD_SDP', sip_status: 488, answered_at: null }),
+      callOf(api.orgId, startMs + 1_000, { to: '+15551234567', from: '+15557654321' }),
+      callOf(api.orgId, startMs + 2_000, { to: '+15551230000', from: 'anonymous' }),
+    ];
+    for (const call of calls) await api.stores.calls.write(call);
+  });
+
+  const page = async (query: string): Promise<CallsAnswer> => JSON.parse((await api.get(`/v1/calls${query}`)).text) as CallsAnswer;
+  const listed = async (query: string): Promise<number[]> =>
+    (await page(query)).calls.map(({ call_id }) => calls.findIndex((call) => call.call_id === call_id));
+
+  it('lists whole records, newest first', async () => {
+    expect(await page('')).toEqual({ status: 'success', calls: [...calls].reverse(), next: null });
+  });
+
+  it('takes filters in any spelling, alone and together', async () => {
+    expect(await listed('?phone_number=%2B15551234567')).toEqual([1, 0]);
+    expect(await listed('?phone_number=1(555)123-4567')).toEqual([1, 0]);
+    expect(await listed('?from=15557654321')).toEqual([1]);
+    expect(await listed('?from=anonymous')).toEqual([2]);
+    expect(await listed('?reason=BAD_SDP')).toEqual([0]);
+    expect(await listed('?reason=BAD_SDP&phone_number=15551230000')).toEqual([]);
+    expect(await listed(`?since=${calls[1]!.started_at}`)).toEqual([2, 1]);
+    expect(await listed(`?until=${calls[1]!.started_at}`)).toEqual([0]);
+    expect(await listed('?since=2025-12-31T23:59:01%2B00:00&until=2026-01-01T01:00:00%2B01:00')).toEqual([2, 1]);
+    expect(await listed('?state=ended')).toEqual([2, 1, 0]);
+    expect(await page('?state=live')).toEqual({ status: 'success', calls: [], next: null });
+  });
+
+  it('pages by an opaque cursor', async () => {
+    const first = await page('?limit=2');
+    expect(first.calls.map(({ call_id }) => call_id)).toEqual([calls[2]!.call_id, calls[1]!.call_id]);
+    expect(first.next).toMatch(/^[\w-]+$/);
+    expect(await page(`?limit=2&before=${first.next}`)).toEqual({ status: 'success', calls: [calls[0]], next: null });
+  });
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=501', 'limit'],
+    ['phone_number=12', 'phone_number'],
+    ['reason=BAD', 'reason'],
+    ['state=all', 'state'],
+    ['since=yesterday', 'since'],
+    ['until=2026-01-01', 'until'],
+    ['before=MDAw', 'before'],
+    ['before=%00', 'before'],
+    ['phone=1', 'phone'],
+  ])('?%s is a bad request that names its field', async (query, path) => {
+    const answer = await api.get(`/v1/calls?${query}`);
+    expect([answer.status, answer.failure.errors.map((entry) => [entry.error, entry.path])]).toEqual([400, [['VALIDATION', path]]]);
+  });
+
+  it('reads one call', async () => {
+    const answer = await api.get(`/v1/calls/${calls[1]!.call_id.toUpperCase()}`);
+    expect([answer.status, answer.body]).toEqual([200, { status: 'success', data: calls[1], errors: null }]);
+  });
+
+  it('knows nothing of calls that are not there, or are another organization’s', async () => {
+    const org = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
+    const { key } = await api.stores.keys.create(org.org_id, 'k');
+    for (const [id, with_] of [
+      [newUuid(), api.key],
+      ['not-a-uuid', api.key],
+      [calls[0]!.call_id, key],
+    ] as const) {
+      const answer = await api.get(`/v1/calls/${id}`, with_);
+      expect([answer.status, answer.failure.errors[0]?.error]).toEqual([404, 'NOT_FOUND']);
+    }
+    expect(JSON.parse((await api.get('/v1/calls', key)).text)).toEqual({ status: 'success', calls: [], next: null });
+  });
+
+  it('needs a key, and no SIP entitlement: what was called stays readable', async () => {
+    await api.stores.orgs.change(api.orgId, { sip_enabled: false });
+    expect((await api.get('/v1/calls')).status).toBe(200);
+    expect((await api.get('/v1/calls', 'tl_nobody')).status).toBe(401);
+  });
+});
