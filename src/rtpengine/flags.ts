@@ -1,6 +1,12 @@
 // Flags that rtpengine 10.5 was seen to honour; docs/rtpengine.md holds what was tried and what it answered.
 
-export type NgCommand = 'ping' | 'offer' | 'answer' | 'delete' | 'query' | 'list';
+export type NgCommand = 'ping' | 'offer' | 'answer' | 'delete' | 'query' | 'list' | 'statistics';
+
+/** Else one side's ports change when the other side's far end moves. */
+const KEEP_PORTS = ['port-latching'];
+
+/** The two ends of a call; their names are its tags in rtpengine. */
+export type RelaySide = 'carrier' | 'agent';
 
 // `SDES: only-…` is silently ignored by 10.5: every other suite is named.
 const UNWANTED_SUITES = [
@@ -17,48 +23,67 @@ const UNWANTED_SUITES = [
   'NULL_HMAC_SHA1_32',
 ] as const;
 
-export interface RelayLegs {
-  /** Names of rtpengine's interfaces; `null`: it has one and is not ours to name. */
-  readonly interfaces: { readonly outside: string; readonly inside: string } | null;
-  readonly insideSrtp: boolean;
+export interface RelayInterfaces {
+  readonly outside: string;
+  readonly inside: string;
 }
 
-export interface OfferArguments {
+export interface NegotiationArguments {
   readonly callId: string;
-  readonly fromTag: string;
+  /** Who makes the offer, in the command for its answer too. */
+  readonly offerer: RelaySide;
   readonly sdp: string;
 }
 
-/** `offer` from the carrier's side: SRTP outside, RTP (or SRTP) inside, no ICE, DTLS or rtcp-mux on either. */
-export function offerCommand(args: OfferArguments, legs: RelayLegs): Record<string, unknown> {
+export interface OfferFlags {
+  /** Names of rtpengine's interfaces; `null`: it has one and is not ours to name. */
+  readonly interfaces: RelayInterfaces | null;
+  /** Whether the side that gets the offer speaks SRTP. */
+  readonly isSecure: boolean;
+}
+
+/**
+ * `offer`: SRTP or plain RTP towards the side that gets it; no ICE, DTLS or rtcp-mux on either. Without a to-tag: rtpengine knows
+ * the other side of a call that it has, whoever made the first offer.
+ */
+export function offerCommand({ callId, offerer, sdp }: NegotiationArguments, flags: OfferFlags): Record<string, unknown> {
+  const { interfaces } = flags;
   return {
-    'call-id': args.callId,
-    'from-tag': args.fromTag,
-    sdp: args.sdp,
-    'transport-protocol': legs.insideSrtp ? 'RTP/SAVP' : 'RTP/AVP',
+    'call-id': callId,
+    'from-tag': offerer,
+    sdp,
+    'transport-protocol': flags.isSecure ? 'RTP/SAVP' : 'RTP/AVP',
     ICE: 'remove',
     DTLS: 'off',
     // `demux` alone still answers a=rtcp-mux: both are needed for RTCP on RTP+1.
     'rtcp-mux': ['demux', 'reject'],
     replace: ['origin', 'session-connection'],
+    flags: KEEP_PORTS,
     SDES: UNWANTED_SUITES.map((suite) => `no-${suite}`),
     codec: { strip: ['all'], except: ['PCMU', 'PCMA', 'telephone-event'] },
-    ...(legs.interfaces === null ? {} : { direction: [legs.interfaces.outside, legs.interfaces.inside] }),
+    ...(interfaces === null ? {} : { direction: directionOf(offerer, interfaces) }),
   };
 }
 
-export function answerCommand(args: OfferArguments & { readonly toTag: string }): Record<string, unknown> {
+function directionOf(offerer: RelaySide, { outside, inside }: RelayInterfaces): readonly string[] {
+  return offerer === 'carrier' ? [outside, inside] : [inside, outside];
+}
+
+export function answerCommand({ callId, offerer, sdp }: NegotiationArguments): Record<string, unknown> {
   return {
-    'call-id': args.callId,
-    'from-tag': args.fromTag,
-    'to-tag': args.toTag,
-    sdp: args.sdp,
+    'call-id': callId,
+    'from-tag': offerer,
+    'to-tag': offerer === 'carrier' ? 'agent' : 'carrier',
+    sdp,
     DTLS: 'off',
     // Else the inside address shows in the outside o= line.
     replace: ['origin', 'session-connection'],
+    flags: KEEP_PORTS,
   };
 }
 
-export function deleteCommand(callId: string): Record<string, unknown> {
-  return { 'call-id': callId };
+/** Without a tag the call is freed whoever is in it; only with one does the answer tell figures. */
+export function deleteCommand(callId: string, tag: RelaySide | null): Record<string, unknown> {
+  // At once: else the session, and its ports, stay for rtpengine's own delay.
+  return { 'call-id': callId, 'delete-delay': 0, ...(tag === null ? {} : { 'from-tag': tag }) };
 }

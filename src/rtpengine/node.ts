@@ -87,6 +87,9 @@ class UdpClient extends Client {
 interface Waiting {
   readonly name: NgCommand;
   readonly args: object;
+  readonly timeoutMs: number;
+  /** Not counted among those outstanding. */
+  readonly isProbe: boolean;
   readonly resolve: (reply: NgReply) => void;
   readonly reject: (error: RtpengineError) => void;
 }
@@ -95,6 +98,8 @@ interface Waiting {
 export class RtpengineNode {
   readonly #client: UdpClient;
   readonly #queue: Waiting[] = [];
+  /** What gives up each command that was sent. */
+  readonly #giveUps = new Set<(error: RtpengineError) => void>();
   #outstanding = 0;
   #isClosed = false;
 
@@ -113,9 +118,24 @@ export class RtpengineNode {
   command(name: NgCommand, args: object = {}): Promise<NgReply> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
-      this.#queue.push({ name, args, resolve, reject });
+      this.#queue.push({ name, args, timeoutMs: this.options.timeoutMs, isProbe: false, resolve, reject });
       this.#pump();
     });
+  }
+
+  /** As `command`, for finding out whether the node lives: not behind what waits for an answer already, and with a limit of its own. */
+  probe(name: NgCommand, timeoutMs: number): Promise<NgReply> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
+      this.#send({ name, args: {}, timeoutMs, isProbe: true, resolve, reject });
+    });
+  }
+
+  /** Gives up whatever waits for an answer: the node is dead. */
+  abandon(): void {
+    const error = new RtpengineError('timeout', `rtpengine at ${this.options.address}:${this.options.port} does not answer`);
+    for (const { reject } of this.#queue.splice(0)) reject(error);
+    for (const giveUp of [...this.#giveUps]) giveUp(error);
   }
 
   close(): void {
@@ -134,8 +154,8 @@ export class RtpengineNode {
     }
   }
 
-  #send({ name, args, resolve, reject }: Waiting): void {
-    const { clock, timeoutMs, address, port } = this.options;
+  #send({ name, args, timeoutMs, isProbe, resolve, reject }: Waiting): void {
+    const { clock, address, port } = this.options;
     const deadlineMs = clock.nowMs() + timeoutMs;
     let cancel: CancelTimer | undefined;
     let isDone = false;
@@ -143,8 +163,11 @@ export class RtpengineNode {
       if (isDone) return false;
       isDone = true;
       cancel?.();
-      this.#outstanding -= 1;
-      this.#pump();
+      this.#giveUps.delete(giveUp);
+      if (!isProbe) {
+        this.#outstanding -= 1;
+        this.#pump();
+      }
       return true;
     };
     const datagram = this.#client.command(name, args, (error, data) => {
@@ -153,13 +176,15 @@ export class RtpengineNode {
       else if (data?.['result'] === 'error') reject(new RtpengineError('refused', errorText(data['error-reason'])));
       else resolve(data ?? {});
     });
+    const giveUp = (error: RtpengineError): void => {
+      if (datagram !== undefined) this.#client.forget(datagram);
+      if (done()) reject(error);
+    };
     const wait = (delayMs: number): void => {
       const leftMs = deadlineMs - clock.nowMs();
       cancel = clock.setTimer(Math.max(0, Math.min(delayMs, leftMs)), () => {
         if (this.#isClosed || clock.nowMs() >= deadlineMs - 1 || datagram === undefined) {
-          if (datagram !== undefined) this.#client.forget(datagram);
-          if (done())
-            reject(new RtpengineError('timeout', `rtpengine at ${address}:${port} did not answer ${name} within ${timeoutMs} ms`));
+          giveUp(new RtpengineError('timeout', `rtpengine at ${address}:${port} did not answer ${name} within ${timeoutMs} ms`));
           return;
         }
         // The same cookie: rtpengine repeats its stored reply instead of doing the work twice.
@@ -167,6 +192,7 @@ export class RtpengineNode {
         wait(delayMs * 2);
       });
     };
+    if (!isProbe) this.#giveUps.add(giveUp);
     // The package calls back in a later turn at the earliest.
     wait(FIRST_RETRANSMIT_MS);
   }

@@ -1,43 +1,43 @@
 import { createSocket } from 'node:dgram';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { canonicalOffer, carrierAnswer, endpointAnswer, readOffer, readRelaySdp } from '../../../src/gateway/policy/sdp.js';
+import { readOffer, readRelaySdp } from '../../../src/gateway/policy/sdp-read.js';
+import { canonicalSdp, endpointSdp, sessionSdp } from '../../../src/gateway/policy/sdp-write.js';
 import { MediaUnavailableError } from '../../../src/gateway/ports.js';
-import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { RtpengineRelay } from '../../../src/rtpengine/relay.js';
 import type { RtpengineNode } from '../../../src/rtpengine/node.js';
+import type { RelayPool } from '../../../src/rtpengine/pool.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
 
-const INTERFACES = { outside: 'outside', inside: 'inside' };
 const LOCAL = { address: '127.0.0.1', rtpPort: 45_000, rtcpPort: 45_001 };
 
 let rtpengine: RunningRtpengine;
 let node: RtpengineNode;
-let relay: RtpengineRelay;
+let relay: RelayPool;
 let serial = 0;
 
 beforeAll(async () => {
   rtpengine = await RunningRtpengine.start(28_000, 28_399);
   node = rtpengine.node();
-  relay = new RtpengineRelay(node, INTERFACES, systemClock, silentLog);
+  relay = rtpengine.pool();
 });
 
 afterAll(async () => {
   node.close();
+  relay.close();
   await rtpengine.stop();
 });
 
-const newCall = (insideSrtp = false) => ({ relayId: `relay-${String((serial += 1))}`, fromTag: 'carrier', insideSrtp });
+const newCall = (insideSrtp = false) => ({ relayId: `relay-${String((serial += 1))}`, insideSrtp, outsideSrtp: true });
+const sessions = async () => (await node.command('list', { limit: 1_000 }))['calls'];
 
 /** Offer and answer as the call machine does them. */
 async function negotiate(sdp: string, insideSrtp = false) {
   const offer = readOffer(sdp, 'required');
   if (!offer.ok) throw new Error(offer.error);
   const call = newCall(insideSrtp);
-  const inside = readRelaySdp((await relay.offer(call, canonicalOffer(offer.value))).sdp);
-  const insideKey = insideSrtp ? { tag: offer.value.crypto?.tag ?? '', inline: OTHER_KEY } : null;
-  const answer = await relay.answer({ ...call, toTag: 'agent' }, endpointAnswer(offer.value, LOCAL, insideKey));
+  const inside = readRelaySdp((await relay.offer(call, canonicalSdp(offer.value))).sdp);
+  const insideKey = insideSrtp ? { tag: offer.value.crypto?.tag ?? '', inline: OTHER_KEY, mki: null } : null;
+  const answer = await relay.answer(call, endpointSdp(offer.value, LOCAL, insideKey));
   return { call, offer: offer.value, inside, outside: readRelaySdp(answer.sdp), answerSdp: answer.sdp };
 }
 
@@ -50,22 +50,60 @@ describe('a real rtpengine', () => {
     expect(answerSdp.match(/^a=crypto/gm)).toHaveLength(1);
     expect(answerSdp).not.toContain('rtcp-mux');
     expect([outside!.rtpPort % 2, outside!.rtcpPort - outside!.rtpPort]).toEqual([0, 1]);
-    expect(carrierAnswer(offer, outside!, { sessionId: '1', version: 1 })).toContain('m=audio');
-    expect(await relay.delete(call)).toEqual({ packets: 0, bytes: 0, errors: 0 });
+    expect(sessionSdp(offer, outside!, { sessionId: '1', version: 1 })).toContain('m=audio');
+    expect(await relay.delete(call.relayId)).toMatchObject({
+      fromCarrier: { packets: 0, mos: null },
+      fromAgent: { packets: 0, mos: null },
+    });
+    expect(await relay.delete(call.relayId)).toBeNull();
   });
 
   it('passes keys through when both legs are SRTP: the carrier gets the endpoint’s, the endpoint the carrier’s', async () => {
     const { call, inside, outside } = await negotiate(offerSdp(), true);
     expect(inside?.crypto?.inline).toBe(KEY);
     expect(outside?.crypto?.inline).toBe(OTHER_KEY);
-    await relay.delete(call);
+    await relay.delete(call.relayId);
   });
 
-  it('frees every session of a gateway that was killed', async () => {
+  it('frees what a killed gateway left, but the calls that are taken up again', async () => {
+    const kept = await negotiate(offerSdp());
     await Promise.all([negotiate(offerSdp()), negotiate(offerSdp()), negotiate(offerSdp())]);
-    expect((await node.command('list', { limit: 100 }))['calls']).toHaveLength(3);
-    await relay.deleteAll();
-    expect((await node.command('list', { limit: 100 }))['calls']).toEqual([]);
+    expect(await sessions()).toHaveLength(4);
+    const next = rtpengine.pool();
+    await next.reconcile(new Set([kept.call.relayId]));
+    expect(await sessions()).toEqual([`test:${kept.call.relayId}`]);
+    expect(next.adopt(kept.call.relayId, rtpengine.name)).toBe(true);
+    expect(next.adopt('other', '127.0.0.1:1')).toBe(false);
+    expect(await next.delete(kept.call.relayId)).not.toBeNull();
+    expect(await sessions()).toEqual([]);
+    next.close();
+  });
+
+  it('leaves the sessions of other gateways alone on an rtpengine that is not its own', async () => {
+    const [ours, theirs] = [rtpengine.pool({ portRange: null }), rtpengine.pool({ portRange: null, instance: 'test:2' })];
+    const call = newCall();
+    await theirs.offer(call, offerSdp());
+    await ours.offer(call, offerSdp());
+    await ours.reconcile(new Set());
+    expect(await sessions()).toEqual([`test%3A2:${call.relayId}`]);
+    await theirs.reconcile(new Set());
+    expect(await sessions()).toEqual([]);
+    ours.close();
+    theirs.close();
+  });
+
+  it('frees a session at once, whatever delay rtpengine is set to', async () => {
+    const slow = await RunningRtpengine.start(28_400, 28_403, 30);
+    const pool = slow.pool();
+    for (let time = 0; time < 3; time += 1) {
+      const call = newCall();
+      await pool.offer(call, offerSdp());
+      expect(pool.room()).toBe(0);
+      await pool.delete(call.relayId);
+      expect(pool.room()).toBe(1);
+    }
+    pool.close();
+    await slow.stop();
   });
 
   it('has 100 calls in 400 ports; the next is refused as MEDIA_UNAVAILABLE, and fits when one has ended', async () => {
@@ -81,9 +119,11 @@ describe('a real rtpengine', () => {
     expect(refusal).toBeInstanceOf(MediaUnavailableError);
     expect(calls.length).toBeGreaterThanOrEqual(95);
     expect(calls.length).toBeLessThanOrEqual(100);
-    await relay.delete(calls[0]!.call);
+    expect(relay.room()).toBe(100 - calls.length);
+    await relay.delete(calls[0]!.call.relayId);
     await negotiate(offerSdp());
-    await relay.deleteAll();
+    await relay.reconcile(new Set());
+    expect(await sessions()).toEqual([]);
   });
 
   it('names rtpengine’s own reason when it refuses a command', async () => {
@@ -133,15 +173,13 @@ describe('over a network that loses datagrams', () => {
     ['replies', { requests: 0, replies: 2 }],
   ])('asks again with the same cookie when %s are lost, and the work is done once', async (_what, drop) => {
     const proxy = await lossyProxy(drop);
-    const lossy = new RtpengineRelay(proxy.node, INTERFACES, systemClock, silentLog);
-    const offer = readOffer(offerSdp(), 'required');
-    if (!offer.ok) throw new Error(offer.error);
     const call = newCall();
-    expect(readRelaySdp((await lossy.offer(call, canonicalOffer(offer.value))).sdp)).toBeDefined();
+    const offer = { 'call-id': call.relayId, 'from-tag': 'carrier', sdp: offerSdp() };
+    expect(await proxy.node.command('offer', offer)).toHaveProperty('sdp');
     expect(proxy.requests.length).toBe(3);
     expect(new Set(proxy.requests).size).toBe(1);
-    expect((await node.command('list', { limit: 100 }))['calls']).toEqual([call.relayId]);
-    await lossy.delete(call);
+    expect(await sessions()).toEqual([call.relayId]);
+    await node.command('delete', { 'call-id': call.relayId });
     proxy.close();
   });
 

@@ -1,46 +1,58 @@
 import { describe, expect, it } from 'vitest';
-import { answerCommand, offerCommand, type RelayLegs } from '../../../src/rtpengine/flags.js';
+import { answerCommand, deleteCommand, offerCommand, type NegotiationArguments, type OfferFlags } from '../../../src/rtpengine/flags.js';
 
-const ARGS = { callId: 'c1', fromTag: 'carrier', sdp: 'v=0' };
-const LEGS: RelayLegs = { interfaces: { outside: 'out', inside: 'in' }, insideSrtp: false };
+const BY_CARRIER: NegotiationArguments = { callId: 'c1', offerer: 'carrier', sdp: 'v=0' };
+const BY_US: NegotiationArguments = { ...BY_CARRIER, offerer: 'agent' };
+const FLAGS: OfferFlags = { interfaces: { outside: 'out', inside: 'in' }, isSecure: false };
 
 describe('offer', () => {
-  it('asks for plain RTP inside, or SRTP when the endpoint speaks it', () => {
-    expect(offerCommand(ARGS, LEGS)['transport-protocol']).toBe('RTP/AVP');
-    expect(offerCommand(ARGS, { ...LEGS, insideSrtp: true })['transport-protocol']).toBe('RTP/SAVP');
+  it('asks for plain RTP or SRTP towards the side that gets it', () => {
+    expect(offerCommand(BY_CARRIER, FLAGS)['transport-protocol']).toBe('RTP/AVP');
+    expect(offerCommand(BY_US, { ...FLAGS, isSecure: true })['transport-protocol']).toBe('RTP/SAVP');
   });
 
-  it('goes from the outside interface to the inside one, and names none of an rtpengine that is not ours', () => {
-    expect(offerCommand(ARGS, LEGS)['direction']).toEqual(['out', 'in']);
-    expect(offerCommand(ARGS, { ...LEGS, interfaces: null })).not.toHaveProperty('direction');
+  it('goes from the offerer’s interface to the other one, and names none of an rtpengine that is not ours', () => {
+    expect(offerCommand(BY_CARRIER, FLAGS)).toMatchObject({ 'from-tag': 'carrier', direction: ['out', 'in'] });
+    expect(offerCommand(BY_US, FLAGS)).toMatchObject({ 'from-tag': 'agent', direction: ['in', 'out'] });
+    expect(offerCommand(BY_CARRIER, { ...FLAGS, interfaces: null })).not.toHaveProperty('direction');
   });
 
   it('forbids every suite but the one, by name and with the negative list that 10.5 honours', () => {
-    const suites = offerCommand(ARGS, LEGS)['SDES'] as string[];
+    const suites = offerCommand(BY_CARRIER, FLAGS)['SDES'] as string[];
     expect(suites).toHaveLength(11);
     expect(suites.every((suite) => /^no-[A-Z0-9_]+$/.test(suite))).toBe(true);
     expect(suites).not.toContain('no-AES_CM_128_HMAC_SHA1_80');
   });
 
-  it('wants neither ICE nor DTLS nor rtcp-mux, and no codec that the endpoint does not have', () => {
-    expect(offerCommand(ARGS, LEGS)).toMatchObject({
+  it('wants neither ICE nor DTLS nor rtcp-mux, no codec that the endpoint does not have, and ports that stay', () => {
+    expect(offerCommand(BY_CARRIER, FLAGS)).toMatchObject({
       ICE: 'remove',
       DTLS: 'off',
       'rtcp-mux': ['demux', 'reject'],
       codec: { strip: ['all'], except: ['PCMU', 'PCMA', 'telephone-event'] },
+      flags: ['port-latching'],
     });
   });
 });
 
 describe('answer', () => {
-  it('belongs to the offer’s call and tag, hides the inside address, and repeats no negotiation flag', () => {
-    expect(answerCommand({ ...ARGS, toTag: 'agent' })).toEqual({
+  it.each([
+    [BY_CARRIER, 'carrier', 'agent'],
+    [BY_US, 'agent', 'carrier'],
+  ])('belongs to the offer’s call and tag, hides the inside address, and repeats no negotiation flag', (args, from, to) => {
+    expect(answerCommand(args)).toEqual({
       'call-id': 'c1',
-      'from-tag': 'carrier',
-      'to-tag': 'agent',
+      'from-tag': from,
+      'to-tag': to,
       sdp: 'v=0',
       DTLS: 'off',
       replace: ['origin', 'session-connection'],
+      flags: ['port-latching'],
     });
   });
+});
+
+it('delete names a tag where figures are wanted, and wants no delay', () => {
+  expect(deleteCommand('c1', 'agent')).toEqual({ 'call-id': 'c1', 'delete-delay': 0, 'from-tag': 'agent' });
+  expect(deleteCommand('c1', null)).toEqual({ 'call-id': 'c1', 'delete-delay': 0 });
 });

@@ -1,0 +1,270 @@
+import type { RelayFigures } from '../contracts/media.js';
+import { MediaUnavailableError, type MediaRelay, type RelayAnswer, type RelayCall } from '../gateway/ports.js';
+import type { Clock } from '../lib/clock.js';
+import { formatHostPort } from '../lib/host-port.js';
+import type { Log } from '../lib/log.js';
+import { answerCommand, deleteCommand, offerCommand, type NgCommand, type RelayInterfaces, type RelaySide } from './flags.js';
+import { PoolMember, type MemberNode } from './member.js';
+import { RtpengineError, RtpengineNode, type NgReply } from './node.js';
+
+/** RTP and RTCP on both legs. */
+const PORTS_PER_CALL = 4;
+/** More do not fit one datagram of rtpengine's: it then answers nothing. */
+const LIST_LIMITS = [500, 1_000];
+
+export interface RelayPoolOptions {
+  readonly nodes: readonly { readonly address: string; readonly port: number }[];
+  /** Names of the nodes' interfaces; `null`: they are not ours to name. */
+  readonly interfaces: RelayInterfaces | null;
+  /** This gateway among those that use the nodes. */
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Of one command, retransmissions included. */
+  readonly timeoutMs: number;
+  /** Media ports of the one node that is ours alone; `null`: the nodes are somebody else's. */
+  readonly portRange: { readonly min: number; readonly max: number } | null;
+}
+
+/** A node as the outside may see it. */
+export interface RelayNodeState {
+  readonly name: string;
+  readonly isAlive: boolean;
+  /** Calls of this gateway on it. */
+  readonly calls: number;
+  readonly outstanding: number;
+}
+
+type LostListener = (node: string, relayIds: readonly string[]) => void;
+type BackListener = (node: string) => void;
+
+/** Opens the pool's sockets; the nodes are taken to live until they do not answer. */
+export function openRelayPool(options: RelayPoolOptions): RelayPool {
+  return new RelayPool(options, (at) => new RtpengineNode({ ...at, ...options }));
+}
+
+/** The media relay that the gateway sees: some rtpengines, each call on one of them. */
+export class RelayPool implements MediaRelay {
+  readonly #members: readonly PoolMember[];
+  readonly #lostListeners: LostListener[] = [];
+  readonly #backListeners: BackListener[] = [];
+  readonly #prefix: string;
+  /** The command of each call that is under way, which its `delete` must not overtake. */
+  readonly #busy = new Map<string, Promise<unknown>>();
+
+  constructor(
+    private readonly options: Omit<RelayPoolOptions, 'timeoutMs'>,
+    newNode: (at: { readonly address: string; readonly port: number }) => MemberNode,
+  ) {
+    this.#prefix = `${encodeURIComponent(options.instance)}:`;
+    const owner = {
+      onLost: (member: PoolMember, relayIds: readonly string[]) => this.#lostListeners.forEach((tell) => tell(member.name, relayIds)),
+      onBack: (member: PoolMember) => this.#backListeners.forEach((tell) => tell(member.name)),
+    };
+    const { clock, log } = options;
+    this.#members = options.nodes.map((at) => {
+      const name = formatHostPort(at.address, at.port);
+      return new PoolMember(newNode(at), { name, callIdOf: (relayId) => this.#callIdOf(relayId), clock, log }, owner);
+    });
+  }
+
+  offer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
+    return this.#offer(call.relayId, 'carrier', call.insideSrtp, sdp);
+  }
+
+  answer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
+    return this.#answer(call.relayId, 'carrier', sdp);
+  }
+
+  offerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer> {
+    return this.#offer(call.relayId, 'agent', call.outsideSrtp, sdp);
+  }
+
+  answerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer> {
+    return this.#answer(call.relayId, 'agent', sdp);
+  }
+
+  async delete(relayId: string): Promise<RelayFigures | null> {
+    const member = this.#memberOf(relayId);
+    if (member === undefined) return null;
+    // From now on no other node takes it.
+    member.placed.delete(relayId);
+    await this.#busy.get(relayId)?.catch(() => undefined);
+    return member.free(relayId);
+  }
+
+  nodeOf(relayId: string): string | null {
+    return this.#memberOf(relayId)?.name ?? null;
+  }
+
+  adopt(relayId: string, node: string): boolean {
+    const member = this.#members.find(({ name }) => name === node);
+    member?.adopt(relayId);
+    return member !== undefined;
+  }
+
+  leave(relayId: string): void {
+    this.#memberOf(relayId)?.freeQuietly(relayId);
+  }
+
+  /** A node does not answer any more, or has forgotten these calls. */
+  onNodeLost(listener: LostListener): void {
+    this.#lostListeners.push(listener);
+  }
+
+  onNodeBack(listener: BackListener): void {
+    this.#backListeners.push(listener);
+  }
+
+  /** Some node takes calls. */
+  get isUp(): boolean {
+    return this.#members.some(({ isAlive }) => isAlive);
+  }
+
+  nodes(): readonly RelayNodeState[] {
+    return this.#members.map(({ name, isAlive, placed, outstanding }) => ({ name, isAlive, calls: placed.size, outstanding }));
+  }
+
+  /** Calls that still fit; `null`: not known, for the nodes are somebody else's. */
+  room(): number | null {
+    const { portRange } = this.options;
+    if (!this.isUp) return 0;
+    if (portRange === null) return null;
+    const sessions = this.#members.reduce((sum, member) => sum + member.sessions, 0);
+    return Math.max(0, Math.floor((portRange.max - portRange.min + 1) / PORTS_PER_CALL) - sessions);
+  }
+
+  /**
+   * Frees the sessions of an earlier process, but those of the calls to keep: on a node of our own all, elsewhere those whose call-id
+   * says that they are this gateway's. Rejects with `MediaUnavailableError` when no node answers.
+   */
+  async reconcile(keep: ReadonlySet<string>): Promise<void> {
+    const outcomes = await Promise.allSettled(this.#members.map((member) => this.#freeLeftovers(member, keep)));
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === 'fulfilled') continue;
+      const { message } = outcome.reason as Error;
+      this.options.log.warn({ node: this.#members[index]?.name, error: message }, 'rtpengine.leftovers.unknown');
+      if (outcomes.every(({ status }) => status === 'rejected')) throw new MediaUnavailableError(`rtpengine list: ${message}`);
+    }
+  }
+
+  close(): void {
+    for (const member of this.#members) member.close();
+  }
+
+  /** A call's first offer is tried on a second node when the first has no room or does not answer. */
+  async #offer(relayId: string, offerer: RelaySide, isSecure: boolean, sdp: string): Promise<RelayAnswer> {
+    const { interfaces } = this.options;
+    const args = offerCommand({ callId: this.#callIdOf(relayId), offerer, sdp }, { interfaces, isSecure });
+    const placed = this.#memberOf(relayId);
+    if (placed !== undefined) return this.#ask(placed, relayId, 'offer', args);
+    const first = this.#leastBusy(null);
+    try {
+      return await this.#firstOffer(first, relayId, args);
+    } catch (error) {
+      const wasEnded = !first.placed.has(relayId);
+      // Perhaps it did the work and the answer was lost.
+      first.freeQuietly(relayId);
+      if (wasEnded || !isNodesFault(error) || !this.#members.some((member) => member !== first && member.isAlive)) throw error;
+    }
+    const second = this.#leastBusy(first);
+    try {
+      return await this.#firstOffer(second, relayId, args);
+    } catch (error) {
+      second.freeQuietly(relayId);
+      throw error;
+    }
+  }
+
+  async #firstOffer(member: PoolMember, relayId: string, args: object): Promise<RelayAnswer> {
+    await member.place(relayId);
+    if (!member.placed.has(relayId)) throw new MediaUnavailableError('the call has ended');
+    return this.#ask(member, relayId, 'offer', args);
+  }
+
+  async #answer(relayId: string, offerer: RelaySide, sdp: string): Promise<RelayAnswer> {
+    const member = this.#memberOf(relayId);
+    if (member === undefined) throw new MediaUnavailableError('rtpengine answer: the call is on no node');
+    return this.#ask(member, relayId, 'answer', answerCommand({ callId: this.#callIdOf(relayId), offerer, sdp }));
+  }
+
+  #leastBusy(besides: PoolMember | null): PoolMember {
+    let best: PoolMember | undefined;
+    for (const member of this.#members) {
+      if (member === besides || !member.isAlive) continue;
+      if (best === undefined || costOf(member) < costOf(best)) best = member;
+    }
+    if (best === undefined) throw new MediaUnavailableError('no rtpengine answers');
+    return best;
+  }
+
+  async #ask(member: PoolMember, relayId: string, name: NgCommand, args: object): Promise<RelayAnswer> {
+    const command = member.command(name, args);
+    this.#busy.set(relayId, command);
+    try {
+      return sdpOf(await command);
+    } catch (error) {
+      if (error instanceof MediaUnavailableError) throw error;
+      throw new MediaUnavailableError(`rtpengine ${name}: ${(error as Error).message}`, { cause: error });
+    } finally {
+      if (this.#busy.get(relayId) === command) this.#busy.delete(relayId);
+    }
+  }
+
+  async #freeLeftovers(member: PoolMember, keep: ReadonlySet<string>): Promise<void> {
+    let freed = 0;
+    for (const limit of LIST_LIMITS) {
+      for (;;) {
+        const { calls } = await member.command('list', { limit });
+        const listed = Array.isArray(calls) ? calls.filter((id): id is string => typeof id === 'string') : [];
+        const leftovers = listed.filter((callId) => this.#isLeftover(callId, keep));
+        await Promise.all(leftovers.map((callId) => member.command('delete', deleteCommand(callId, null))));
+        freed += leftovers.length;
+        if (listed.length < limit) {
+          this.#tellFreed(member, freed);
+          return;
+        }
+        if (leftovers.length === 0) break;
+      }
+    }
+    this.#tellFreed(member, freed);
+    // The list is always of the same calls: none of the others can be seen.
+    this.options.log.warn({ node: member.name, error: 'it has more calls than it can list' }, 'rtpengine.leftovers.unknown');
+  }
+
+  #tellFreed(member: PoolMember, sessions: number): void {
+    if (sessions > 0) this.options.log.warn({ node: member.name, sessions }, 'rtpengine.leftovers.freed');
+  }
+
+  #isLeftover(callId: string, keep: ReadonlySet<string>): boolean {
+    const isOurs = callId.startsWith(this.#prefix);
+    return (isOurs || this.options.portRange !== null) && !(isOurs && keep.has(callId.slice(this.#prefix.length)));
+  }
+
+  #memberOf(relayId: string): PoolMember | undefined {
+    return this.#members.find(({ placed }) => placed.has(relayId));
+  }
+
+  #callIdOf(relayId: string): string {
+    return `${this.#prefix}${relayId}`;
+  }
+}
+
+/** Calls that it has, and work that it is behind with. */
+function costOf(member: PoolMember): number {
+  return member.sessions + member.outstanding;
+}
+
+/** No ports, its own limit of sessions, or no answer: another node may do better. */
+function isNodesFault(error: unknown): boolean {
+  const { cause } = error as Error;
+  if (!(cause instanceof RtpengineError)) return false;
+  return cause.kind === 'timeout' || (cause.kind === 'refused' && /ports|limit/i.test(cause.message));
+}
+
+function sdpOf(reply: NgReply): RelayAnswer {
+  const sdp = reply['sdp'];
+  // An offer without a usable m-line is answered ok and without an SDP.
+  if (typeof sdp !== 'string' || sdp === '') throw new MediaUnavailableError('rtpengine answered without an SDP');
+  return { sdp };
+}

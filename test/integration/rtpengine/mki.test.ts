@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RelayPool } from '../../../src/rtpengine/pool.js';
+import { hearEachOther, negotiate, newEnd } from '../../support/relayed-call.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
+
+let rtpengine: RunningRtpengine;
+let pool: RelayPool;
+
+beforeAll(async () => {
+  rtpengine = await RunningRtpengine.start(28_600, 28_699);
+  pool = rtpengine.pool();
+});
+
+afterAll(async () => {
+  pool.close();
+  await rtpengine.stop();
+});
+
+const mkiOf = (lengthBytes: number, value = 1): Buffer => Buffer.alloc(lengthBytes).fill(value, Math.max(0, lengthBytes - 1));
+
+/** A call whose carrier's key has an MKI, with packets both ways and reports of both. */
+async function callWith(offerer: 'carrier' | 'agent', named: Buffer, sent: Buffer) {
+  const call = {
+    relayId: `mki-${offerer}-${String(named.length)}-${String(sent.length)}-${String(sent.at(-1))}`,
+    insideSrtp: false,
+    outsideSrtp: true,
+  };
+  const [carrier, agent] = [await newEnd(true, named), await newEnd(false)];
+  const { outside } = await negotiate(pool, offerer, call, carrier, agent);
+  carrier.peer.secure({ receive: carrier.key!, send: Buffer.from(outside.crypto!.inline, 'base64') }, sent);
+  const isHeard = await hearEachOther(carrier, agent, 500).catch(() => false);
+  carrier.peer.sendReport();
+  const isReported = await agent.peer
+    .until(() => agent.peer.reports.length === 1, 500)
+    .then(
+      () => true,
+      () => false,
+    );
+  const bytesToCarrier = new Set(carrier.peer.received.map(({ lengthBytes }) => lengthBytes));
+  const figures = await pool.delete(call.relayId);
+  await Promise.all([carrier.peer.close(), agent.peer.close()]);
+  return { isHeard, isReported, outside: outside.crypto, bytesToCarrier: [...bytesToCarrier], figures };
+}
+
+describe('a key of the carrier with an MKI', () => {
+  it.each([1, 4, 16, 127, 128].flatMap((lengthBytes) => [['carrier', lengthBytes] as const, ['agent', lengthBytes] as const]))(
+    '[3711 §3.1] offered by the %s, %i bytes: SRTP and SRTCP with it are taken; ours have none, as our key says',
+    async (offerer, lengthBytes) => {
+      const seen = await callWith(offerer, mkiOf(lengthBytes), mkiOf(lengthBytes));
+      expect(seen).toMatchObject({
+        isHeard: true,
+        isReported: true,
+        outside: { tag: '1', mki: null },
+        bytesToCarrier: [12 + 160 + 10],
+      });
+      expect(seen.figures?.fromCarrier).toMatchObject({ packets: 10, errors: 0 });
+    },
+  );
+
+  it('is not looked up: packets with another MKI of the same length are taken', async () => {
+    expect(await callWith('carrier', mkiOf(4), mkiOf(4, 2))).toMatchObject({ isHeard: true, isReported: true });
+  });
+
+  it.each([
+    ['none', 0],
+    ['a shorter one', 1],
+    ['a longer one', 8],
+  ])('does not authenticate packets with %s', async (_what, lengthBytes) => {
+    expect(await callWith('carrier', mkiOf(4), mkiOf(lengthBytes))).toMatchObject({ isHeard: false, isReported: false });
+  });
+});

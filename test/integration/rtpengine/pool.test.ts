@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { RelayCall } from '../../../src/gateway/ports.js';
+import type { RelayPool } from '../../../src/rtpengine/pool.js';
+import { hearEachOther, negotiate, newEnd, sdpOf, type CallEnd } from '../../support/relayed-call.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
+
+// Two real rtpengines, one of which is killed.
+
+let first: RunningRtpengine;
+let second: RunningRtpengine;
+let pool: RelayPool;
+let carrier: CallEnd;
+let agent: CallEnd;
+const call: RelayCall = { relayId: 'call', insideSrtp: false, outsideSrtp: true };
+
+beforeEach(async () => {
+  [first, second] = await Promise.all([RunningRtpengine.start(28_700, 28_739), RunningRtpengine.start(28_740, 28_779)]);
+  pool = first.pool({
+    nodes: [first, second].map(({ port }) => ({ address: '127.0.0.1', port })),
+    portRange: null,
+  });
+  [carrier, agent] = await Promise.all([newEnd(true), newEnd(false)]);
+  await negotiate(pool, 'carrier', call, carrier, agent);
+  expect(pool.nodeOf('call')).toBe(first.name);
+});
+
+afterEach(async () => {
+  pool.close();
+  await Promise.all([first.stop(), second.stop(), carrier.peer.close(), agent.peer.close()]);
+});
+
+/** Resolves with what the pool tells first, and after how long. */
+function nextLoss(): Promise<{ readonly node: string; readonly relayIds: readonly string[]; readonly afterMs: number }> {
+  const startMs = performance.now();
+  return new Promise((resolve) => pool.onNodeLost((node, relayIds) => resolve({ node, relayIds, afterMs: performance.now() - startMs })));
+}
+
+it('is told of a node that was killed within a second, and takes its call to the other one, where both hear each other', async () => {
+  const loss = nextLoss();
+  await first.kill();
+  const { node, relayIds, afterMs } = await loss;
+  expect([node, relayIds]).toEqual([first.name, ['call']]);
+  expect(afterMs).toBeLessThan(1_000);
+  pool.leave('call');
+  await negotiate(pool, 'agent', call, carrier, agent);
+  expect(pool.nodeOf('call')).toBe(second.name);
+  expect(await hearEachOther(carrier, agent)).toBe(true);
+  await pool.offer({ ...call, relayId: 'new' }, sdpOf(carrier));
+  expect(pool.nodeOf('new')).toBe(second.name);
+});
+
+it('uses a node again when it is back', async () => {
+  const loss = nextLoss();
+  await first.kill();
+  await loss;
+  const back = new Promise((resolve) => pool.onNodeBack(resolve));
+  await first.startAgain();
+  expect(await back).toBe(first.name);
+  await pool.delete('call');
+  await pool.offer({ ...call, relayId: 'new' }, sdpOf(carrier));
+  expect(pool.nodeOf('new')).toBe(first.name);
+});
+
+it('tells the calls of a node that restarted so quickly that no ping was missed', async () => {
+  // Its uptime must have been asked for once, and have grown by more than the whole seconds in which it is told.
+  const other = first.node();
+  await expect
+    .poll(async () => Number(((await other.command('statistics'))['statistics'] as Uptime).totalstatistics.uptime), { timeout: 5_000 })
+    .toBeGreaterThanOrEqual(3);
+  other.close();
+  const loss = nextLoss();
+  await first.kill();
+  await first.startAgain();
+  const { node, relayIds, afterMs } = await loss;
+  expect([node, relayIds]).toEqual([first.name, ['call']]);
+  expect(afterMs).toBeLessThan(2_000);
+  expect(pool.isUp).toBe(true);
+});
+
+interface Uptime {
+  readonly totalstatistics: { readonly uptime: string };
+}
+
+it('tries the other node when the emptier one of ours has no ports left, for another gateway has them', async () => {
+  const other = second.pool({ instance: 'other' });
+  const fill = async (): Promise<void> => {
+    for (let serial = 0; ; serial += 1) await other.offer({ ...call, relayId: String(serial) }, sdpOf(carrier));
+  };
+  await expect(fill()).rejects.toThrow('Ran out of ports');
+  expect(pool.nodes().map(({ calls }) => calls)).toEqual([1, 0]);
+  await pool.offer({ ...call, relayId: 'new' }, sdpOf(carrier));
+  expect(pool.nodeOf('new')).toBe(first.name);
+  other.close();
+});
