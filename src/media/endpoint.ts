@@ -39,7 +39,7 @@ export interface EndpointCounters {
   readonly maxLateMs: number;
 }
 
-/** No pair of sockets has room for the leg, or one of that id is open already. */
+/** There is no place for the leg, or one of that id is open already, or none. */
 export class EndpointFullError extends Error {
   override readonly name = 'EndpointFullError';
 }
@@ -48,7 +48,7 @@ interface OpenLeg {
   readonly callId: string;
   readonly media: MediaLeg;
   readonly place: Place;
-  readonly remote: MediaAddress;
+  remote: MediaAddress;
   readonly ticking: Ticking;
   readonly onEvent: (event: LegEvent) => void;
 }
@@ -58,6 +58,8 @@ interface Place {
   readonly pair: SocketPair;
   readonly byRtp: PeerTable<OpenLeg>;
   readonly byRtcp: PeerTable<OpenLeg>;
+  /** Places kept for legs to come. */
+  reserved: number;
   /** Peers that left lately, with the time until which they rest. */
   readonly resting: { readonly address: string; readonly port: number; readonly untilMs: number }[];
 }
@@ -68,6 +70,8 @@ export class RtpEndpoint {
   readonly #dependencies: EndpointDependencies;
   readonly #places: Place[] = [];
   readonly #legs = new Map<string, OpenLeg>();
+  /** Where the legs to come will be, by call. */
+  readonly #reserved = new Map<string, Place>();
   readonly #slots: SlotClock;
   #strangers = 0;
   #notAuthentic = 0;
@@ -95,22 +99,35 @@ export class RtpEndpoint {
   }
 
   /**
+   * Keeps a place for a leg whose peer is not known yet, until it is opened or closed.
+   * @throws EndpointFullError when there is no room
+   */
+  reserve(callId: string): MediaAddress {
+    if (this.#legs.has(callId) || this.#reserved.has(callId)) throw new EndpointFullError('the call has a leg already');
+    const place = this.#choosePlace(null);
+    place.reserved += 1;
+    this.#reserved.set(callId, place);
+    return addressOf(place);
+  }
+
+  /**
    * Opens a leg and returns the endpoint's own address for it.
    * @throws EndpointFullError when there is no room; RangeError when the description is not usable
    */
   openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): MediaAddress {
     const { callId } = description;
-    const remote = checkedAddress(description.remote);
     if (this.#legs.has(callId)) throw new EndpointFullError('the call has a leg already');
-    const place = this.#choosePlace(remote);
+    const reserved = this.#unreserve(callId);
+    const remote = checkedAddress(description.remote);
+    const place = this.#placeFor(description.localRtpPort, reserved, remote);
     const { pair } = place;
     const log = this.#dependencies.log.child({ callId });
     const media = new MediaLeg(description, {
       clock: this.#dependencies.clock,
       random32: this.#dependencies.random32,
       transport: {
-        sendRtp: (buffer, lengthBytes) => pair.sendRtp(buffer, lengthBytes, remote.address, remote.rtpPort),
-        sendRtcp: (buffer, lengthBytes) => pair.sendRtcp(buffer, lengthBytes, remote.address, remote.rtcpPort),
+        sendRtp: (buffer, lengthBytes) => pair.sendRtp(buffer, lengthBytes, leg.remote.address, leg.remote.rtpPort),
+        sendRtcp: (buffer, lengthBytes) => pair.sendRtcp(buffer, lengthBytes, leg.remote.address, leg.remote.rtcpPort),
       },
       mediaTimeoutMs: this.#options.mediaTimeoutMs,
       onEvent,
@@ -118,11 +135,25 @@ export class RtpEndpoint {
     });
     const ticking = { tick: (skip: number, send: number) => this.with(callId, (leg) => leg.tick(skip, send)) };
     const leg: OpenLeg = { callId, media, place, remote, ticking, onEvent };
-    place.byRtp.add(remote.address, remote.rtpPort, leg);
-    place.byRtcp.add(remote.address, remote.rtcpPort, leg);
+    enter(leg);
     this.#legs.set(callId, leg);
     this.#slots.add(ticking);
-    return { address: pair.address, rtpPort: pair.rtpPort, rtcpPort: pair.rtcpPort };
+    return addressOf(place);
+  }
+
+  /**
+   * The leg's peer is elsewhere from now on, or sends with another key; what the old address still sends is a stranger's.
+   * @throws EndpointFullError when there is no such leg or another one has that peer; RangeError when the address is not usable
+   */
+  setRemote(callId: string, to: MediaAddress, receiveKey: Uint8Array | null = null): void {
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) throw new EndpointFullError('the call has no leg');
+    const remote = checkedAddress(to);
+    if (isTaken(leg.place, remote, leg)) throw new EndpointFullError('the peer has another leg on these sockets');
+    this.#part(leg);
+    leg.remote = remote;
+    enter(leg);
+    if (receiveKey !== null) leg.media.setReceiveKey(receiveKey);
   }
 
   /** Does something with a call's leg, if it is open. A leg that throws is lost; the others live on. */
@@ -136,18 +167,15 @@ export class RtpEndpoint {
     }
   }
 
-  /** Closes a leg; `null` when it is not open. */
+  /** Closes a leg, or gives its reserved place back; `null` when it is not open. */
   closeLeg(callId: string): LegFigures | null {
+    this.#unreserve(callId);
     const leg = this.#legs.get(callId);
     if (leg === undefined) return null;
-    const { media, place, remote, ticking } = leg;
     this.#legs.delete(callId);
-    this.#slots.remove(ticking);
-    place.byRtp.remove(remote.address, remote.rtpPort);
-    place.byRtcp.remove(remote.address, remote.rtcpPort);
-    const untilMs = this.#dependencies.clock.nowMs() + REST_MS;
-    place.resting.push({ address: remote.address, port: remote.rtpPort, untilMs });
-    return media.close();
+    this.#slots.remove(leg.ticking);
+    this.#part(leg);
+    return leg.media.close();
   }
 
   counters(): EndpointCounters {
@@ -181,7 +209,7 @@ export class RtpEndpoint {
         (datagram, address, port) => this.#receive(byRtcp.find(address, port), 'receiveRtcp', datagram),
         log,
       );
-      this.#places.push({ pair, byRtp, byRtcp, resting: [] });
+      this.#places.push({ pair, byRtp, byRtcp, reserved: 0, resting: [] });
     } catch (error) {
       log.warn({ address: this.#options.address, rtpPort, err: error }, 'media port not usable');
     }
@@ -218,22 +246,69 @@ export class RtpEndpoint {
     else if (outcome === 'not-rtp') this.#malformed += 1;
   }
 
+  /** The place is the leg's no more. */
+  #unreserve(callId: string): Place | undefined {
+    const place = this.#reserved.get(callId);
+    if (place === undefined) return undefined;
+    this.#reserved.delete(callId);
+    place.reserved -= 1;
+    return place;
+  }
+
+  /** Takes the leg's peer out of the tables, and lets it rest. */
+  #part({ place, remote }: OpenLeg): void {
+    place.byRtp.remove(remote.address, remote.rtpPort);
+    place.byRtcp.remove(remote.address, remote.rtcpPort);
+    const untilMs = this.#dependencies.clock.nowMs() + REST_MS;
+    place.resting.push({ address: remote.address, port: remote.rtpPort, untilMs });
+  }
+
+  /** The far side knows the port already: only that one will do. */
+  #placeFor(localRtpPort: number | null, reserved: Place | undefined, remote: MediaAddress): Place {
+    if (localRtpPort === null && reserved === undefined) return this.#choosePlace(remote);
+    const place = localRtpPort === null ? reserved : this.#places.find(({ pair }) => pair.rtpPort === localRtpPort);
+    if (place === undefined) throw new EndpointFullError(`port ${String(localRtpPort)} is not one of the media endpoint's`);
+    if (usedOf(place) >= CALLS_PER_SOCKET_PAIR)
+      throw new EndpointFullError(`port ${String(localRtpPort)} of the media endpoint has no room`);
+    if (isTaken(place, remote, null)) throw new EndpointFullError('the peer has another leg on these sockets');
+    return place;
+  }
+
   /** The sockets with the fewest legs that the peer does not talk to; those that it left lately only when there are no others. */
-  #choosePlace(remote: MediaAddress): Place {
+  #choosePlace(remote: MediaAddress | null): Place {
     const nowMs = this.#dependencies.clock.nowMs();
     let best: { readonly place: Place; readonly cost: number } | undefined;
     for (const place of this.#places) {
       while (place.resting[0] !== undefined && place.resting[0].untilMs <= nowMs) place.resting.shift();
-      if (place.byRtp.size >= CALLS_PER_SOCKET_PAIR) continue;
-      if (place.byRtp.find(remote.address, remote.rtpPort) !== undefined) continue;
-      if (place.byRtcp.find(remote.address, remote.rtcpPort) !== undefined) continue;
-      const isResting = place.resting.some((peer) => peer.address === remote.address && peer.port === remote.rtpPort);
-      const cost = place.byRtp.size + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
+      if (usedOf(place) >= CALLS_PER_SOCKET_PAIR) continue;
+      if (remote !== null && isTaken(place, remote, null)) continue;
+      const isResting = place.resting.some((peer) => peer.address === remote?.address && peer.port === remote.rtpPort);
+      const cost = usedOf(place) + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
       if (best === undefined || cost < best.cost) best = { place, cost };
     }
     if (best === undefined) throw new EndpointFullError('no pair of media sockets has room');
     return best.place;
   }
+}
+
+function usedOf({ byRtp, reserved }: Place): number {
+  return byRtp.size + reserved;
+}
+
+/** Whether another leg than this one has the peer on these sockets. */
+function isTaken({ byRtp, byRtcp }: Place, remote: MediaAddress, leg: OpenLeg | null): boolean {
+  const owners = [byRtp.find(remote.address, remote.rtpPort), byRtcp.find(remote.address, remote.rtcpPort)];
+  return owners.some((owner) => owner !== undefined && owner !== leg);
+}
+
+function enter(leg: OpenLeg): void {
+  const { place, remote } = leg;
+  place.byRtp.add(remote.address, remote.rtpPort, leg);
+  place.byRtcp.add(remote.address, remote.rtcpPort, leg);
+}
+
+function addressOf({ pair }: Place): MediaAddress {
+  return { address: pair.address, rtpPort: pair.rtpPort, rtcpPort: pair.rtcpPort };
 }
 
 /** The address in the spelling in which datagrams name it. */

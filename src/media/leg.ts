@@ -2,6 +2,7 @@ import type { LegDescription, LegEvent, LegFigures } from '../contracts/media.js
 import type { Clock } from '../lib/clock.js';
 import type { LegAgent } from './leg-agent.js';
 import type { KeyPress } from './dtmf/event-receiver.js';
+import { PressMerger, type PressSource } from './dtmf/press-merger.js';
 import { RtcpSchedule } from './rtp/rtcp-schedule.js';
 import { RtcpSession } from './rtp/rtcp-session.js';
 import { RtpReceiver, type ReceiveOutcome } from './rtp-receiver.js';
@@ -35,7 +36,7 @@ export type LegMedia = Pick<LegDescription, 'codec' | 'telephoneEventPayloadType
 export class MediaLeg {
   readonly #context: LegContext;
   readonly #sendSrtp: SrtpSession | null;
-  readonly #receiveSrtp: SrtpSession | null;
+  #receiveSrtp: SrtpSession | null;
   readonly #sender: RtpSender;
   readonly #receiver: RtpReceiver;
   readonly #rtcp: RtcpSession;
@@ -43,7 +44,8 @@ export class MediaLeg {
   readonly #agent: LegAgent;
   readonly #heard = new Int16Array(FRAME_SAMPLES);
   readonly #spoken = new Int16Array(FRAME_SAMPLES);
-  readonly #onPress = (press: KeyPress): void => this.#digit(press);
+  readonly #presses = new PressMerger();
+  readonly #onPress = (press: KeyPress): void => this.#digit(press, 'media');
   #startedMs: number | undefined;
   #firstPacketMs: number | undefined;
   #watchedFromMs: number | undefined;
@@ -80,6 +82,18 @@ export class MediaLeg {
     this.#agent.start();
   }
 
+  /**
+   * The peer sends with another key from now on; nothing on a leg without SRTP.
+   * @throws RangeError when the key has the wrong length
+   */
+  setReceiveKey(key: Uint8Array): void {
+    if (this.#receiveSrtp === null || this.#isClosed) return;
+    const before = this.#receiveSrtp;
+    this.#receiveSrtp = new SrtpSession(key, 'receive');
+    this.#receiver.setSrtp(this.#receiveSrtp);
+    before.close();
+  }
+
   /** Held: nothing at all is sent, and the watchdog rests; it starts anew when the leg is taken back. */
   setHeld(held: boolean): void {
     if (held === this.#isHeld) return;
@@ -90,6 +104,11 @@ export class MediaLeg {
   /** Presses a key; false when telephone-events were not negotiated, or too many wait. */
   sendDigit(event: number, durationMs: number): boolean {
     return this.#sender.press(event, durationMs);
+  }
+
+  /** Takes a key press that was told by signalling. */
+  takeDigit(event: number, durationMs: number): void {
+    if (!this.#isClosed) this.#digit({ event, durationMs }, 'signalling');
   }
 
   /** Takes an RTP datagram of the peer, which is changed in place. */
@@ -119,7 +138,7 @@ export class MediaLeg {
   tick(skip: number, send: number): void {
     const nowMs = this.#context.clock.nowMs();
     const press = this.#receiver.pollPress(nowMs);
-    if (press !== undefined) this.#digit(press);
+    if (press !== undefined) this.#digit(press, 'media');
     if (this.#startedMs === undefined || this.#isClosed) return;
     for (let i = 0; i < skip; i += 1) this.#receiver.pull(this.#heard);
     this.#sender.skipFrames(skip);
@@ -174,7 +193,8 @@ export class MediaLeg {
     this.#emit({ type: 'media-timeout' });
   }
 
-  #digit(press: KeyPress): void {
+  #digit(press: KeyPress, source: PressSource): void {
+    if (!this.#presses.take(source, press.event, press.durationMs, this.#context.clock.nowMs())) return;
     this.#digits += 1;
     this.#emit({ type: 'digit', event: press.event, durationMs: press.durationMs });
     this.#agent.digit(press.event);

@@ -3,7 +3,7 @@ import { MediaUnavailableError, type MediaEndpoint } from '../gateway/ports.js';
 import type { Log } from '../lib/log.js';
 import type { EndpointCounters } from './endpoint.js';
 import { WorkerHandle } from './worker-handle.js';
-import type { WorkerSettings } from './worker-messages.js';
+import type { WorkerCommand, WorkerReply, WorkerSettings } from './worker-messages.js';
 
 export interface MediaServiceOptions {
   /** A literal address of this machine, which legs are told to send to. */
@@ -27,7 +27,7 @@ export interface MediaCounters extends EndpointCounters {
 export interface MediaService extends MediaEndpoint {
   /** Calls that there are sockets for. */
   readonly capacity: number;
-  /** Legs that are open. */
+  /** Legs that are open or have a place kept. */
   readonly legs: number;
   /** Sends key presses as telephone-events (RFC 4733), one after the other; nothing when they were not negotiated. */
   sendDigits(callId: string, events: readonly number[], durationMs?: number): void;
@@ -47,8 +47,8 @@ const MAX_SOCKET_PAIRS = 256;
 interface OpenLeg {
   readonly slot: WorkerSlot;
   readonly onEvent: (event: LegEvent) => void;
-  /** False until `open` resolves: it tells of a failure itself. */
-  isOpen: boolean;
+  /** Only `open` tells of a leg by events; `opening` tells of a failure itself. */
+  state: 'reserved' | 'opening' | 'open';
 }
 
 /** A worker's share of the ports, and the worker that has it now. */
@@ -125,25 +125,37 @@ class ThreadedMediaService implements MediaService {
     this.#log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media endpoint ready');
   }
 
-  async open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<MediaAddress> {
+  async reserve(callId: string): Promise<MediaAddress> {
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
-    if (this.#legs.has(leg.callId)) throw new MediaUnavailableError('the call has a media leg already');
-    const slot = this.#chooseSlot();
+    if (this.#legs.has(callId)) throw new MediaUnavailableError('the call has a media leg already');
+    const slot = this.#chooseSlot(null);
+    this.#enter(callId, { slot, onEvent: () => undefined, state: 'reserved' });
+    const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'reserve', requestId, callId }));
+    if (reply.type !== 'reserved') throw new MediaUnavailableError('unexpected reply');
+    return reply.address;
+  }
+
+  async open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<MediaAddress> {
+    const { callId } = leg;
+    if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
+    const present = this.#legs.get(callId);
+    if (present !== undefined && present.state !== 'reserved') throw new MediaUnavailableError('the call has a media leg already');
+    this.#forget(callId);
+    const slot = present?.slot ?? this.#chooseSlot(leg.localRtpPort);
     // Known before the reply: events may come first.
-    const entry: OpenLeg = { slot, onEvent, isOpen: false };
-    this.#legs.set(leg.callId, entry);
-    slot.legs += 1;
-    try {
-      const reply = await slot.worker.request((requestId) => ({ type: 'open', requestId, leg }));
-      if (reply.type === 'opened') {
-        entry.isOpen = true;
-        return reply.address;
-      }
-      throw new MediaUnavailableError(reply.type === 'refused' ? reply.message : 'unexpected reply');
-    } catch (error) {
-      this.#forget(leg.callId);
-      throw error;
-    }
+    const entry: OpenLeg = { slot, onEvent, state: 'opening' };
+    this.#enter(callId, entry);
+    const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'open', requestId, leg }));
+    if (reply.type !== 'opened') throw new MediaUnavailableError('unexpected reply');
+    entry.state = 'open';
+    return reply.address;
+  }
+
+  async setRemote(callId: string, remote: MediaAddress, receiveKey: Uint8Array | null): Promise<void> {
+    const leg = this.#legs.get(callId);
+    if (leg?.state !== 'open') throw new MediaUnavailableError('the call has no media leg');
+    const reply = await leg.slot.worker.request((requestId) => ({ type: 'set-remote', requestId, callId, remote, receiveKey }));
+    if (reply.type === 'refused') throw new MediaUnavailableError(reply.message);
   }
 
   start(callId: string): void {
@@ -152,6 +164,10 @@ class ThreadedMediaService implements MediaService {
 
   setHeld(callId: string, held: boolean): void {
     this.#legs.get(callId)?.slot.worker.send({ type: 'hold', callId, isHeld: held });
+  }
+
+  takeDigit(callId: string, event: number, durationMs: number): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'digit', callId, event, durationMs });
   }
 
   sendDigits(callId: string, events: readonly number[], durationMs = DEFAULT_PRESS_MS): void {
@@ -196,14 +212,33 @@ class ThreadedMediaService implements MediaService {
     this.#legs.clear();
   }
 
-  #chooseSlot(): WorkerSlot {
+  /** The worker with the fewest legs, or the one that has this port. */
+  #chooseSlot(localRtpPort: number | null): WorkerSlot {
     let best: WorkerSlot | undefined;
     for (const slot of this.#slots) {
+      if (localRtpPort !== null && !slot.settings.rtpPorts.includes(localRtpPort)) continue;
       if (slot.worker.hasExited || slot.legs >= slot.capacity) continue;
       if (best === undefined || slot.legs < best.legs) best = slot;
     }
     if (best === undefined) throw new MediaUnavailableError('no media worker has room');
     return best;
+  }
+
+  /** A command that the call's entry depends on: refused or lost, there is none. */
+  async #ask(callId: string, slot: WorkerSlot, command: (requestId: number) => WorkerCommand): Promise<WorkerReply> {
+    try {
+      const reply = await slot.worker.request(command);
+      if (reply.type === 'refused') throw new MediaUnavailableError(reply.message);
+      return reply;
+    } catch (error) {
+      this.#forget(callId);
+      throw error;
+    }
+  }
+
+  #enter(callId: string, leg: OpenLeg): void {
+    this.#legs.set(callId, leg);
+    leg.slot.legs += 1;
   }
 
   #forget(callId: string): void {
@@ -231,7 +266,7 @@ class ThreadedMediaService implements MediaService {
     this.#log.error({ legs: lost.length, restartDelayMs: slot.restartDelayMs }, 'media worker ended: its calls are lost');
     for (const [callId, leg] of lost) {
       this.#forget(callId);
-      if (leg.isOpen) leg.onEvent({ type: 'media-lost' });
+      if (leg.state === 'open') leg.onEvent({ type: 'media-lost' });
     }
     slot.restartTimer = setTimeout(() => void this.#restart(slot), slot.restartDelayMs);
     slot.restartDelayMs = Math.min(2 * slot.restartDelayMs, MAX_RESTART_DELAY_MS);

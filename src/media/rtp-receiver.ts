@@ -18,7 +18,7 @@ export type ReceiveOutcome =
 
 /** The receiving half of a leg: SRTP, statistics, jitter buffer and key presses. */
 export class RtpReceiver {
-  readonly #srtp: SrtpSession | null;
+  #srtp: SrtpSession | null;
   readonly #telephoneEventPayloadType: number | null;
   readonly #jitterBuffer = new JitterBuffer();
   readonly #events = new EventReceiver();
@@ -46,6 +46,11 @@ export class RtpReceiver {
 
   get jitterMs(): number {
     return this.#statistics.jitterMs;
+  }
+
+  /** From now on packets come under another key. */
+  setSrtp(srtp: SrtpSession): void {
+    this.#srtp = srtp;
   }
 
   /** When the last packet of the caller came. */

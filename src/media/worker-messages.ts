@@ -12,16 +12,27 @@ export interface WorkerSettings {
 
 /** To a worker. A request carries an id, which its one reply carries too. */
 export type WorkerCommand =
+  | { readonly type: 'reserve'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'open'; readonly requestId: number; readonly leg: LegDescription }
   | { readonly type: 'start'; readonly callId: string }
   | { readonly type: 'hold'; readonly callId: string; readonly isHeld: boolean }
+  | { readonly type: 'digit'; readonly callId: string; readonly event: number; readonly durationMs: number }
   | { readonly type: 'press'; readonly callId: string; readonly event: number; readonly durationMs: number }
+  | {
+      readonly type: 'set-remote';
+      readonly requestId: number;
+      readonly callId: string;
+      readonly remote: MediaAddress;
+      readonly receiveKey: Uint8Array | null;
+    }
   | { readonly type: 'close'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'counters'; readonly requestId: number }
   | { readonly type: 'shut-down' };
 
 export type WorkerReply =
+  | { readonly type: 'reserved'; readonly address: MediaAddress }
   | { readonly type: 'opened'; readonly address: MediaAddress }
+  | { readonly type: 'remote-set' }
   | { readonly type: 'refused'; readonly message: string }
   | { readonly type: 'closed'; readonly figures: LegFigures | null }
   | { readonly type: 'counted'; readonly counters: EndpointCounters };

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import { EspeakSpeech } from '../agents/speech.js';
 import { TestLine } from '../agents/test-line.js';
+import type { LegDescription, MediaAddress } from '../contracts/media.js';
 import { assertNever } from '../lib/assert-never.js';
 import type { Log } from '../lib/log.js';
 import { systemClock } from '../ops/system-clock.js';
@@ -35,14 +36,35 @@ function workerLog(bindings: object): Log {
 function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
   const reply = (requestId: number, answer: WorkerReply): void => post({ type: 'reply', requestId, reply: answer });
   switch (command.type) {
+    case 'reserve':
+      reply(
+        command.requestId,
+        orRefused(() => ({ type: 'reserved', address: endpoint.reserve(command.callId) })),
+      );
+      break;
     case 'open':
-      reply(command.requestId, open(endpoint, command));
+      reply(
+        command.requestId,
+        orRefused(() => ({ type: 'opened', address: open(endpoint, command.leg) })),
+      );
+      break;
+    case 'set-remote':
+      reply(
+        command.requestId,
+        orRefused(() => {
+          endpoint.setRemote(command.callId, command.remote, command.receiveKey);
+          return { type: 'remote-set' };
+        }),
+      );
       break;
     case 'start':
       endpoint.with(command.callId, (leg) => leg.start());
       break;
     case 'hold':
       endpoint.with(command.callId, (leg) => leg.setHeld(command.isHeld));
+      break;
+    case 'digit':
+      endpoint.with(command.callId, (leg) => leg.takeDigit(command.event, command.durationMs));
       break;
     case 'press':
       endpoint.with(command.callId, (leg) => leg.sendDigit(command.event, command.durationMs));
@@ -62,11 +84,13 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
   }
 }
 
-function open(endpoint: RtpEndpoint, command: Extract<WorkerCommand, { type: 'open' }>): WorkerReply {
-  const { leg } = command;
+function open(endpoint: RtpEndpoint, leg: LegDescription): MediaAddress {
+  return endpoint.openLeg(leg, (event) => post({ type: 'leg-event', callId: leg.callId, event }));
+}
+
+function orRefused(work: () => WorkerReply): WorkerReply {
   try {
-    const address = endpoint.openLeg(leg, (event) => post({ type: 'leg-event', callId: leg.callId, event }));
-    return { type: 'opened', address };
+    return work();
   } catch (error) {
     return { type: 'refused', message: error instanceof Error ? error.message : 'no leg' };
   }

@@ -35,12 +35,13 @@ export interface ReceivedReport {
  * takes part.
  */
 export class TestPeer {
-  readonly received: { readonly arrivalMs: number; readonly packet: RtpPacket }[] = [];
+  readonly received: { readonly arrivalMs: number; readonly lengthBytes: number; readonly packet: RtpPacket }[] = [];
   readonly reports: ReceivedReport[] = [];
   readonly ssrc: number;
   readonly #options: Required<PeerOptions>;
-  readonly #srtp: SrtpSession | undefined;
-  readonly #srtcp: SrtcpSession | undefined;
+  #srtp: SrtpSession | undefined;
+  #srtcp: SrtcpSession | undefined;
+  #mki: Buffer = Buffer.alloc(0);
   readonly #waiting = new Set<() => void>();
   #target: MediaAddress | undefined;
   #sequenceNumber = randomBytes(2).readUInt16BE();
@@ -56,17 +57,7 @@ export class TestPeer {
     this.#options = { codec: 'PCMU', srtp: null, telephoneEventPayloadType: 101, ssrc: randomBytes(4).readUInt32BE(), ...options };
     this.ssrc = this.#options.ssrc;
     const { srtp } = this.#options;
-    if (srtp !== null) {
-      const [local, remote] = [Buffer.from(srtp.receive), Buffer.from(srtp.send)];
-      const keys = {
-        localMasterKey: local.subarray(0, 16),
-        localMasterSalt: local.subarray(16),
-        remoteMasterKey: remote.subarray(0, 16),
-        remoteMasterSalt: remote.subarray(16),
-      };
-      this.#srtp = new SrtpSession({ keys, profile: 1 });
-      this.#srtcp = new SrtcpSession({ keys, profile: 1 });
-    }
+    if (srtp !== null) this.secure(srtp);
     rtpSocket.on('message', (datagram) => this.#onRtp(datagram));
     rtcpSocket.on('message', (datagram) => this.#onRtcp(datagram));
   }
@@ -83,6 +74,23 @@ export class TestPeer {
   /** Where to send: what `open` of the endpoint answered. */
   connect(target: MediaAddress): void {
     this.#target = target;
+  }
+
+  /**
+   * Encrypts from now on, for where the far side's key comes after the peer's sockets are known. With an MKI each packet sent has it;
+   * what is received is read without one.
+   */
+  secure(srtp: SrtpKeys, mki: Buffer = Buffer.alloc(0)): void {
+    const [local, remote] = [Buffer.from(srtp.receive), Buffer.from(srtp.send)];
+    const keys = {
+      localMasterKey: local.subarray(0, 16),
+      localMasterSalt: local.subarray(16),
+      remoteMasterKey: remote.subarray(0, 16),
+      remoteMasterSalt: remote.subarray(16),
+    };
+    this.#srtp = new SrtpSession({ keys, profile: 1 });
+    this.#srtcp = new SrtcpSession({ keys, profile: 1 });
+    this.#mki = mki;
   }
 
   /** Everything heard, laid out by RTP timestamp: 16-bit linear at 8 kHz. */
@@ -126,8 +134,8 @@ export class TestPeer {
     this.#rtpTimestamp = (this.#rtpTimestamp + payload.length) >>> 0;
   }
 
-  /** A sender report, with a report block about the endpoint that answers its last report. */
-  sendReport(): void {
+  /** A sender report, with a report block about the far side that answers its last report, as if the network took so long. */
+  sendReport(networkMs = 0): void {
     const wallMs = Date.now();
     const seconds = BigInt(Math.floor(wallMs / 1_000) + 2_208_988_800);
     const ntpTimestamp = (seconds << 32n) | BigInt(Math.floor(((wallMs % 1_000) / 1_000) * 2 ** 32));
@@ -145,12 +153,12 @@ export class TestPeer {
             new RtcpReceiverInfo({
               ssrc: last.sr.ssrc,
               lsr: Number((last.sr.senderInfo.ntpTimestamp >> 16n) & 0xffffffffn),
-              dlsr: Math.round(((wallMs - last.arrivalWallMs) * 65_536) / 1_000),
+              dlsr: Math.round((Math.max(0, wallMs - last.arrivalWallMs - networkMs) * 65_536) / 1_000),
             }),
           ];
     const packet = new RtcpSrPacket({ ssrc: this.ssrc, senderInfo, reports }).serialize();
     const { address, rtcpPort } = this.#connected;
-    this.rtcpSocket.send(this.#srtcp === undefined ? packet : this.#srtcp.encrypt(packet), rtcpPort, address);
+    this.rtcpSocket.send(this.#srtcp === undefined ? packet : this.#withMki(this.#srtcp.encrypt(packet)), rtcpPort, address);
   }
 
   /** Resolves when the condition holds, looked at after each packet. */
@@ -194,13 +202,18 @@ export class TestPeer {
     this.#packetsSent += 1;
     this.#octetsSent += payload.length;
     const { address, rtpPort } = this.#connected;
-    const packet = this.#srtp === undefined ? plain : this.#srtp.encrypt(plain.subarray(12), RtpHeader.deSerialize(plain));
+    const packet = this.#srtp === undefined ? plain : this.#withMki(this.#srtp.encrypt(plain.subarray(12), RtpHeader.deSerialize(plain)));
     this.rtpSocket.send(packet, rtpPort, address);
+  }
+
+  /** RFC 3711 §3.1: the MKI is not encrypted and not authenticated; it stands before the tag of 10 bytes. */
+  #withMki(packet: Buffer): Buffer {
+    return Buffer.concat([packet.subarray(0, -10), this.#mki, packet.subarray(-10)]);
   }
 
   #onRtp(datagram: Buffer): void {
     const packet = RtpPacket.deSerialize(this.#srtp === undefined ? datagram : this.#srtp.decrypt(datagram));
-    this.received.push({ arrivalMs: performance.now(), packet });
+    this.received.push({ arrivalMs: performance.now(), lengthBytes: datagram.length, packet });
     for (const look of [...this.#waiting]) look();
   }
 

@@ -160,6 +160,32 @@ describe('media leg in virtual time', () => {
     expect(leg.close().packetsReceived).toBe(1);
   });
 
+  it('[4568 §7.1.4] takes packets under a new key of the peer once it is told, and none under the old one', () => {
+    const srtp = { send: generateSrtpKey(), receive: generateSrtpKey() };
+    const { leg } = openLeg({ ...PLAIN, srtp });
+    const protectedWith = (sender: SrtpSession, sequenceNumber: number): Buffer => {
+      const packet = Buffer.concat([rtpPacket({ sequenceNumber }), Buffer.alloc(10)]);
+      sender.protectRtp(packet, 172);
+      return packet;
+    };
+    const before = new SrtpSession(srtp.receive, 'send');
+    const key = generateSrtpKey();
+    const after = new SrtpSession(key, 'send');
+    expect(leg.receiveRtp(protectedWith(after, 1))).toBe('not-authentic');
+    leg.setReceiveKey(key);
+    expect(leg.receiveRtp(protectedWith(after, 2))).toBe('taken');
+    expect(leg.receiveRtp(protectedWith(before, 3))).toBe('not-authentic');
+    expect(() => leg.setReceiveKey(new Uint8Array(5))).toThrow(RangeError);
+    expect(leg.receiveRtp(protectedWith(after, 4))).toBe('taken');
+  });
+
+  it('takes a digit that signalling told once, and not again as telephone-event', () => {
+    const { leg, events } = openLeg();
+    leg.takeDigit(5, 160);
+    expect(events).toEqual([{ type: 'digit', event: 5, durationMs: 160 }]);
+    expect(leg.figures().digitsReceived).toBe(1);
+  });
+
   it('takes nothing after the close and says nothing more, not even what the agent asks for', () => {
     const { clock, leg, rtp, events, hangUp } = openLeg();
     leg.start();

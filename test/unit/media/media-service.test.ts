@@ -30,6 +30,7 @@ interface Call {
 function describeLeg(callId: string, peer: TestPeer, changes: Partial<LegDescription> = {}): LegDescription {
   return {
     callId,
+    localRtpPort: null,
     remote: peer.address,
     codec: 'PCMU',
     telephoneEventPayloadType: 101,
@@ -251,6 +252,35 @@ describe('media service, its life', () => {
     await expect(open(70)).rejects.toThrow(MediaUnavailableError);
     await peer.close();
   });
+
+  it('keeps a place before the far side is known, opens a leg on a port of before, and lets the far side move, each in its worker', async () => {
+    const options = { ...OPTIONS, portMin: 23_424, portMax: 23_427, workers: 2 };
+    const service = await createMediaService(options, silentLog);
+    const [first, moved] = [await TestPeer.open(), await TestPeer.open()];
+    const open = (callId: string, changes: Partial<LegDescription>): Promise<{ rtpPort: number }> =>
+      service.open(describeLeg(callId, first, changes), () => undefined);
+    const at = await service.reserve('late');
+    expect(service.legs).toBe(1);
+    await expect(service.reserve('late')).rejects.toThrow(MediaUnavailableError);
+    expect(await open('late', { localRtpPort: at.rtpPort })).toEqual(at);
+    service.start('late');
+    await first.until(() => first.received.length > 3, 2_000);
+    await service.setRemote('late', moved.address, null);
+    await moved.until(() => moved.received.length > 3, 2_000);
+    // The old peer's port is free for a call that a gateway which was killed had there.
+    expect((await open('resumed', { localRtpPort: at.rtpPort })).rtpPort).toBe(at.rtpPort);
+    await expect(open('elsewhere', { localRtpPort: 23_500 })).rejects.toThrow(MediaUnavailableError);
+    await expect(service.setRemote('late', first.address, null)).rejects.toThrow('the peer has another leg');
+    await expect(service.setRemote('nobody', first.address, null)).rejects.toThrow(MediaUnavailableError);
+    await service.reserve('unused');
+    expect([await service.close('unused'), (await service.close('late'))?.packetsReceived, service.legs]).toEqual([null, 0, 1]);
+    // In both workers all is free again.
+    await service.close('resumed');
+    for (let serial = 0; serial < 128; serial += 1) await service.reserve(String(serial));
+    await expect(service.reserve('more')).rejects.toThrow(MediaUnavailableError);
+    await service.shutdown();
+    await Promise.all([first.close(), moved.close()]);
+  }, 15_000);
 
   it('reports media-timeout once when the caller falls silent, not while held', async () => {
     const service = await createMediaService({ ...OPTIONS, portMin: 23_412, portMax: 23_413, mediaTimeoutMs: 300 }, silentLog);
