@@ -1,19 +1,20 @@
 import { createApiServer, type ApiServer } from './api/server.js';
 import type { Config } from './config/schema.js';
-import { Inbound } from './gateway/inbound.js';
+import { callCheck } from './gateway/check.js';
+import { Inbound, type InboundOptions } from './gateway/inbound.js';
 import { createSrfApp } from './gateway/srf-facade.js';
 import type { Clock } from './lib/clock.js';
 import { formatHostPort } from './lib/host-port.js';
 import type { Log } from './lib/log.js';
-import { createMediaService } from './media/media-service.js';
+import { createMediaService, type MediaService } from './media/media-service.js';
 import { generateSrtpKey } from './media/srtp.js';
-import { controlSecret, ensureDataDir } from './ops/data-dir.js';
+import { controlSecret, ensureDataDir, gatewayInstance } from './ops/data-dir.js';
 import { ensureDemo } from './ops/demo.js';
-import { packageVersion } from './ops/version.js';
+import { LoadMonitor } from './ops/load-monitor.js';
 import { resolveHostPort } from './ops/resolve.js';
 import { sipHost } from './ops/tls-material.js';
-import { RtpengineNode } from './rtpengine/node.js';
-import { RtpengineRelay } from './rtpengine/relay.js';
+import { packageVersion } from './ops/version.js';
+import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
 import { openRedisStores, type RedisStores } from './store/redis-stores.js';
 
 /** A running gateway. */
@@ -26,21 +27,18 @@ export interface Gateway {
 
 /** Wires the adapters to the ports and opens everything. Rejects with a text for a person. */
 export async function startGateway(config: Config, clock: Clock, log: Log): Promise<Gateway> {
-  const stores = openStores(config, clock, log);
+  const instance = gatewayInstance(config);
+  const stores = openStores(config, instance, clock, log);
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
   const demo = config.redis.url === null ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
 
-  const ng =
-    config.rtpengine.address === null
-      ? { address: '127.0.0.1', port: config.rtpengine.ng_port }
-      : await resolveHostPort(config.rtpengine.address);
-  const rtpengine = new RtpengineNode({ ...ng, timeoutMs: config.rtpengine.timeout_ms, clock, log });
-  const isOwnRtpengine = config.rtpengine.address === null;
-  const relay = new RtpengineRelay(rtpengine, isOwnRtpengine ? { outside: 'outside', inside: 'inside' } : null, clock, log);
-  // Sessions of a gateway that was killed: with an rtpengine of our own they can be nobody else's.
-  if (isOwnRtpengine) await relay.deleteAll();
+  // What an earlier process of this gateway left: its calls keep their relay sessions until it is known whether they go on.
+  const left = await stores.snapshots.left();
+  const relay = await openRelay(config, instance, clock, log);
+  await relay.reconcile(new Set(left.map(({ call_id: callId }) => callId)));
 
+  const isOwnRtpengine = config.rtpengine.address === null;
   const endpoint = await createMediaService(
     {
       address: isOwnRtpengine ? '127.0.0.1' : config.bind_address,
@@ -51,11 +49,17 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
     },
     log,
   );
+  const load = new LoadMonitor(
+    { maxEventLoopDelayMs: config.admission.max_event_loop_delay_ms, maxCpuPercent: config.admission.max_cpu_percent },
+    clock,
+    log,
+  );
   const srf = createSrfApp();
   const inbound = new Inbound(
     {
       routes: stores.routes,
       calls: stores.calls,
+      snapshots: stores.snapshots,
       relay,
       endpoint,
       srf,
@@ -63,20 +67,22 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
       log,
       newKey: generateSrtpKey,
       insideSrtp: config.media.agent_leg === 'srtp',
+      referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',
     },
-    {
-      sipHost: config.drachtio.url === null ? sipHost(config) : config.sip.host,
-      ringingAfterMs: config.sip.ringing_after_ms,
-      maxDurationMs: config.calls.max_duration_minutes * 60_000,
-    },
+    inboundOptions(config),
+    () => ({ isOverloaded: load.isOverloaded, isRelayUp: relay.isUp, mediaRoom: roomOf(relay, endpoint) }),
     log,
   );
+  relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds, config.rtpengine.on_node_loss === 'move' && relay.isUp));
+  inbound.adopt(left);
   const control =
     config.drachtio.url === null ? { address: '127.0.0.1', port: config.drachtio.port } : await resolveHostPort(config.drachtio.url);
-  srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [] });
+  // The tag tells the embedded SIP server whose calls are whose, across connections and restarts.
+  srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
 
   const api = await openApi(config, clock, log, stores, relay, inbound);
   await inbound.whenConnected(10_000);
+  stores.startSweeping();
   return {
     facts: { http: `http://${formatHostPort(config.bind_address, api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
     shutdown: async () => {
@@ -87,16 +93,50 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
       await Promise.race([inbound.endAll(), delay(clock, 64 * config.sip.t1_ms + 1_000)]);
       await api.server.close();
       srf.disconnect();
+      load.stop();
       await endpoint.shutdown();
-      rtpengine.close();
+      relay.close();
       await stores.close();
     },
   };
 }
 
-function openStores(config: Config, clock: Clock, log: Log): RedisStores {
+function inboundOptions(config: Config): InboundOptions {
+  const { admission, calls, drachtio, sip } = config;
+  return {
+    sipHost: drachtio.url === null ? sipHost(config) : sip.host,
+    ringingAfterMs: sip.ringing_after_ms,
+    maxDurationMs: calls.max_duration_minutes * 60_000,
+    calledNumberFrom: sip.called_number_from,
+    edge: {
+      allowedSources: admission.allowed_sources,
+      allowedIdentities: admission.allowed_identities,
+      maxCalls: admission.max_calls,
+      maxCallsPerSecond: admission.max_calls_per_second,
+    },
+  };
+}
+
+async function openRelay(config: Config, instance: string, clock: Clock, log: Log): Promise<RelayPool> {
+  const { address, ng_port: ngPort, port_min: min, port_max: max, timeout_ms: timeoutMs } = config.rtpengine;
+  const shared = { instance, clock, log, timeoutMs };
+  if (address !== null) {
+    const nodes = await Promise.all(address.split(',').map((node) => resolveHostPort(node.trim())));
+    return openRelayPool({ ...shared, nodes, interfaces: null, portRange: null });
+  }
+  const nodes = [{ address: '127.0.0.1', port: ngPort }];
+  return openRelayPool({ ...shared, nodes, interfaces: { outside: 'outside', inside: 'inside' }, portRange: { min, max } });
+}
+
+/** Calls that there is media for. */
+function roomOf(relay: RelayPool, endpoint: MediaService): number {
+  return Math.min(relay.room() ?? Infinity, endpoint.capacity - endpoint.legs);
+}
+
+function openStores(config: Config, instance: string, clock: Clock, log: Log): RedisStores {
   const url = config.redis.url ?? `redis://127.0.0.1:${String(config.redis.port)}`;
-  return openRedisStores({ url, clock, log, callRetention: { days: config.calls.retention_days } });
+  const { retention_days: days, stale_route_ms: staleRouteMs } = config.calls;
+  return openRedisStores({ url, clock, log, instance, staleRouteMs, callRetention: { days } });
 }
 
 async function openApi(
@@ -104,7 +144,7 @@ async function openApi(
   clock: Clock,
   log: Log,
   stores: RedisStores,
-  relay: RtpengineRelay,
+  relay: RelayPool,
   inbound: Inbound,
 ): Promise<{ readonly server: ApiServer; readonly port: number }> {
   const server = await createApiServer(
@@ -112,9 +152,10 @@ async function openApi(
       stores,
       clock,
       log,
+      check: callCheck(stores.routes, inbound),
       readiness: async () => ({
         redis: await isFine(stores.ping()),
-        rtpengine: await isFine(relay.ping()),
+        rtpengine: relay.isUp,
         sip_server: inbound.isConnected,
       }),
     },

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
-import { stateDiagram, transitionTable } from './lifecycle.js';
+import { exchangeTable, stateDiagram, transitionTable } from './lifecycle.js';
 import { settingsTable } from './settings.js';
 
 // `npm run docs` writes the generated sections into the documents; test/unit/docs fails when one is stale.
@@ -18,6 +18,7 @@ export const SECTIONS: readonly Section[] = [
   { file: 'README.md', name: 'settings', render: settingsTable },
   { file: 'docs/call-lifecycle.md', name: 'states', render: stateDiagram },
   { file: 'docs/call-lifecycle.md', name: 'transitions', render: transitionTable },
+  { file: 'docs/call-lifecycle.md', name: 'exchanges', render: exchangeTable },
   { file: 'docs/errors.md', name: 'reasons', render: reasonTable },
   { file: 'docs/conformance.md', name: 'tests', render: conformanceTable },
 ];

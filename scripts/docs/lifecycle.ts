@@ -1,94 +1,183 @@
-import {
-  startCall,
-  stepCall,
-  type CallEffect,
-  type CallEvent,
-  type CallState,
-  type CallStateName,
-  type CallTimer,
-} from '../../src/gateway/call/machine.js';
+import { stepCall } from '../../src/gateway/call/machine.js';
+import type { CallEffect, CallEvent, CallState, CallTimer } from '../../src/gateway/call/state.js';
 import { NO_LOAD } from '../../src/gateway/policy/admission.js';
-import { ROUTE } from '../../test/support/route.js';
-import { offerSdp, OTHER_KEY } from '../../test/support/sdp.js';
+import {
+  ANSWER,
+  CALL,
+  INSIDE,
+  LATE_CALL,
+  LATE_FACTS,
+  LOCAL,
+  OTHER_INSIDE,
+  OTHER_OUTSIDE,
+  OUTSIDE,
+  play,
+  playOn,
+  ROUTED,
+} from '../../test/support/call-machine.js';
+import { offerSdp } from '../../test/support/sdp.js';
 import { table } from './table.js';
 
-// Every state of the call machine is reached by playing an ordinary call, then given every event.
+// Every state of the call machine is reached by playing ordinary calls, then given every event.
 
-const FACTS = { sourceAddress: '203.0.113.7', sdp: offerSdp(), sessionId: '1', maxDurationMs: 7_200_000, ringingAfterMs: 500 };
-const KEYED = offerSdp({ port: 30_000, payloads: '0 101', crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] });
-const PLAIN = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 31_000, payloads: '0 101' });
-
-const CALL: readonly CallEvent[] = [
-  { type: 'invited' },
-  { type: 'routed', route: ROUTE, load: NO_LOAD },
-  { type: 'relay-offered', sdp: PLAIN },
-  { type: 'leg-opened', local: { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 }, insideKey: null },
-  { type: 'relay-answered', sdp: KEYED },
-  { type: 'acknowledged' },
-];
+const HELD = offerSdp({ direction: 'sendonly' });
+const CHANGED: CallEvent = { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: HELD };
+const OFFERLESS: CallEvent = { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: '' };
 
 type ReasonOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type; reason: unknown }>['reason'];
 
 /** All members of a union: does not compile when one is missing or too many. */
 const all = <Member extends string>(members: Record<Member, true>): Member[] => Object.keys(members) as Member[];
 
-const FAILED = all<ReasonOf<'failed'>>({ STORE_UNAVAILABLE: true, MEDIA_UNAVAILABLE: true, INTERNAL_ERROR: true });
+const FAILED = all<ReasonOf<'failed'>>({ STORE_UNAVAILABLE: true, MEDIA_UNAVAILABLE: true, AGENT_UNAVAILABLE: true, INTERNAL_ERROR: true });
 const ANSWER_FAILED = all<ReasonOf<'answer-failed'>>({ CALLER_CANCELLED: true, INTERNAL_ERROR: true });
+const LOST = all<ReasonOf<'server-lost'>>({ INTERNAL_ERROR: true, GATEWAY_RESTARTED: true });
 const BYE = all<ReasonOf<'bye'>>({ CALLER_HANGUP: true, ACK_TIMEOUT: true, SESSION_EXPIRED: true });
 const HANGUP = all<ReasonOf<'hangup'>>({
   AGENT_HANGUP: true,
+  AGENT_LOST: true,
   MEDIA_TIMEOUT: true,
   MEDIA_LOST: true,
   API_STOPPED: true,
   SHUTDOWN: true,
   DRAINING: true,
+  GATEWAY_RESTARTED: true,
 });
-const TIMERS = all<CallTimer>({ ringing: true, 'max-duration': true });
+const TIMERS = all<CallTimer>({ ringing: true, 'max-duration': true, reinvite: true });
 
 interface NamedEvent {
   readonly name: string;
   readonly event: CallEvent;
 }
 
+const relay = (
+  type: 'relay-offered' | 'relay-answered' | 'relay-offered-outward' | 'relay-answered-outward',
+  sdp: string,
+  unusable: string,
+): NamedEvent[] => [
+  { name: `\`${type}\``, event: { type, sdp, attempt: 0 } },
+  { name: `\`${type}\`, unusable`, event: { type, sdp: unusable, attempt: 0 } },
+];
+
+const ENDS: readonly NamedEvent[] = [
+  ...FAILED.map((reason) => ({ name: `\`failed\` ${reason}`, event: { type: 'failed', reason, attempt: null } as const })),
+  ...LOST.map((reason) => ({ name: `\`server-lost\` ${reason}`, event: { type: 'server-lost', reason } as const })),
+  ...BYE.map((reason) => ({ name: `\`bye\` ${reason}`, event: { type: 'bye', reason } as const })),
+  ...HANGUP.map((reason) => ({ name: `\`hangup\` ${reason}`, event: { type: 'hangup', reason } as const })),
+  { name: '`relay-lost`, may move', event: { type: 'relay-lost', mayMove: true } },
+  { name: '`relay-lost`, may not', event: { type: 'relay-lost', mayMove: false } },
+];
+
 const EVENTS: readonly NamedEvent[] = [
   { name: '`invited`', event: { type: 'invited' } },
   { name: '`inadmissible`', event: { type: 'inadmissible', reason: 'BAD_EXTENSION' } },
-  { name: '`routed`, acceptable', event: { type: 'routed', route: ROUTE, load: NO_LOAD } },
-  { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_LOAD } },
-  { name: '`relay-offered`', event: { type: 'relay-offered', sdp: PLAIN } },
-  { name: '`relay-offered`, unusable', event: { type: 'relay-offered', sdp: 'garbage' } },
-  { name: '`leg-opened`', event: CALL[3] ?? { type: 'invited' } },
-  { name: '`relay-answered`', event: { type: 'relay-answered', sdp: KEYED } },
-  { name: '`relay-answered`, no key', event: { type: 'relay-answered', sdp: PLAIN } },
-  { name: '`relay-answered`, unusable', event: { type: 'relay-answered', sdp: 'garbage' } },
-  ...FAILED.map((reason) => ({ name: `\`failed\` ${reason}`, event: { type: 'failed', reason } as const })),
-  ...ANSWER_FAILED.map((reason) => ({ name: `\`answer-failed\` ${reason}`, event: { type: 'answer-failed', reason } as const })),
-  { name: '`server-lost`', event: { type: 'server-lost' } },
+  { name: '`routed`, acceptable', event: ROUTED },
+  { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_LOAD, isStale: false } },
+  ...relay('relay-offered', INSIDE, 'garbage'),
+  { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, insideKey: null } },
+  { name: '`leg-opened`', event: { type: 'leg-opened', local: LOCAL, insideKey: null } },
+  ...relay('relay-answered', OUTSIDE, INSIDE),
+  ...relay('relay-offered-outward', OUTSIDE, INSIDE),
+  ...relay('relay-answered-outward', INSIDE, 'garbage'),
   { name: '`cancelled`', event: { type: 'cancelled' } },
-  { name: '`acknowledged`', event: { type: 'acknowledged' } },
-  ...BYE.map((reason) => ({ name: `\`bye\` ${reason}`, event: { type: 'bye', reason } as const })),
-  ...HANGUP.map((reason) => ({ name: `\`hangup\` ${reason}`, event: { type: 'hangup', reason } as const })),
+  { name: '`acknowledged`, with an answer', event: { type: 'acknowledged', sdp: ANSWER } },
+  { name: '`acknowledged`', event: { type: 'acknowledged', sdp: '' } },
+  ...ANSWER_FAILED.map((reason) => ({ name: `\`answer-failed\` ${reason}`, event: { type: 'answer-failed', reason } as const })),
+  ...ENDS,
   ...TIMERS.map((timer) => ({ name: `\`timer\` ${timer}`, event: { type: 'timer', timer } as const })),
 ];
 
-/** The events above by type: does not compile when the machine gets another one. */
+/** The exchanges within a call: what the carrier and rtpengine say. */
+const EXCHANGE_EVENTS: readonly NamedEvent[] = [
+  { name: '`reoffered`, INVITE with an offer', event: { ...CHANGED, requestId: 2 } },
+  { name: '`reoffered`, INVITE without', event: { ...OFFERLESS, requestId: 2 } },
+  { name: '`reoffered`, UPDATE with an offer', event: { ...CHANGED, requestId: 2, method: 'UPDATE' } },
+  { name: '`reoffered`, UPDATE without', event: { ...OFFERLESS, requestId: 2, method: 'UPDATE' } },
+  ...relay('relay-offered', INSIDE, 'garbage'),
+  ...relay('relay-answered', OUTSIDE, INSIDE),
+  ...relay('relay-offered-outward', OTHER_OUTSIDE, INSIDE),
+  ...relay('relay-answered-outward', OTHER_INSIDE, 'garbage'),
+  { name: '`acknowledged`, another answer', event: { type: 'acknowledged', sdp: ANSWER } },
+  { name: '`acknowledged`, the same or none', event: { type: 'acknowledged', sdp: '' } },
+  { name: '`acknowledged`, unusable', event: { type: 'acknowledged', sdp: 'garbage' } },
+  ...[200, 488, 491].map((status) => ({
+    name: `\`reinvite-answered\` ${String(status)}`,
+    event: { type: 'reinvite-answered', status, sdp: ANSWER, retryAfterMs: 0, attempt: 0 } as const,
+  })),
+  { name: '`failed`', event: { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null } },
+  { name: '`relay-lost`, may move', event: { type: 'relay-lost', mayMove: true } },
+  { name: '`relay-lost`, may not', event: { type: 'relay-lost', mayMove: false } },
+  { name: '`timer` reinvite', event: { type: 'timer', timer: 'reinvite' } },
+  { name: '`bye`', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
+];
+
+/** The events of both tables: does not compile when the machine gets another one. */
 type Named =
-  'invited' | 'inadmissible' | 'routed' | 'relay-offered' | 'leg-opened' | 'relay-answered' | 'server-lost' | 'cancelled' | 'acknowledged';
-type Missing = Exclude<CallEvent['type'], Named | 'failed' | 'answer-failed' | 'bye' | 'hangup' | 'timer'>;
+  | 'invited'
+  | 'inadmissible'
+  | 'routed'
+  | 'relay-offered'
+  | 'leg-reserved'
+  | 'leg-opened'
+  | 'relay-answered'
+  | 'relay-offered-outward'
+  | 'relay-answered-outward'
+  | 'cancelled'
+  | 'acknowledged'
+  | 'answer-failed'
+  | 'failed'
+  | 'server-lost'
+  | 'bye'
+  | 'hangup'
+  | 'relay-lost'
+  | 'timer'
+  | 'reoffered'
+  | 'reinvite-answered';
+type Missing = Exclude<CallEvent['type'], Named>;
 const _NONE_IS_MISSING: [Missing] extends [never] ? true : Missing = true;
 
-/** One state of each name, in the order of a call. */
-function states(): CallState[] {
-  const found: CallState[] = [];
-  let state = startCall(FACTS);
-  for (const event of CALL) {
-    state = stepCall(state, event).state;
-    found.push(state);
-  }
-  const awaitingAck = found[4] ?? state;
-  const hangingUp = stepCall(awaitingAck, { type: 'hangup', reason: 'AGENT_HANGUP' }).state;
-  const ended = stepCall(state, { type: 'bye', reason: 'CALLER_HANGUP' }).state;
-  return [...found, hangingUp, ended];
+interface NamedState {
+  readonly name: string;
+  readonly state: CallState;
+}
+
+/** One state of each name, in the order of a call; those that a late offer takes as well. */
+function states(): NamedState[] {
+  const found = CALL.map((_event, index) => play(CALL.slice(0, index + 1)).state).map((state) => ({ name: state.name, state }));
+  const late = [2, 3, 4, 5].map((length) => play(LATE_CALL.slice(0, length), LATE_FACTS).state);
+  const named = late.map((state) => ({ name: state.name === 'AwaitingAck' ? 'AwaitingAck, our offer' : state.name, state }));
+  const opening = play(LATE_CALL.slice(0, 6), LATE_FACTS).state;
+  const talking = found[5];
+  const hangingUp = play([...CALL.slice(0, 5), { type: 'hangup', reason: 'AGENT_HANGUP' }]).state;
+  return [
+    ...found.slice(0, 5),
+    ...named,
+    { name: 'Connecting, leg opens', state: opening },
+    ...(talking === undefined ? [] : [talking]),
+    { name: hangingUp.name, state: hangingUp },
+  ];
+}
+
+/** The exchanges of a call in progress, each in every step. */
+function exchangeStates(): NamedState[] {
+  const talking = play(CALL).state;
+  const lost: CallEvent = { type: 'relay-lost', mayMove: true };
+  const outward: CallEvent = { type: 'relay-offered-outward', sdp: OTHER_OUTSIDE, attempt: 1 };
+  const answered = (status: number): CallEvent => ({ type: 'reinvite-answered', status, sdp: ANSWER, retryAfterMs: 0, attempt: 1 });
+  const paths: readonly (readonly CallEvent[])[] = [
+    [],
+    [CHANGED],
+    [CHANGED, { type: 'relay-offered', sdp: INSIDE, attempt: 1 }],
+    [OFFERLESS],
+    [lost],
+    [lost, outward],
+    [lost, outward, answered(491)],
+    [lost, outward, answered(200)],
+  ];
+  return paths.map((path) => {
+    const { state } = playOn(talking, path);
+    return { name: state.exchange.name, state };
+  });
 }
 
 function effectText(effect: CallEffect): string {
@@ -96,6 +185,7 @@ function effectText(effect: CallEffect): string {
     case 'refuse':
     case 'bye':
     case 'finish':
+    case 'reject':
       return `${effect.do} ${effect.reason}`;
     case 'start-timer':
     case 'stop-timer':
@@ -106,34 +196,40 @@ function effectText(effect: CallEffect): string {
 }
 
 interface Row {
-  readonly from: CallStateName;
+  readonly from: string;
   /** With its reasons or timers: `failed` MEDIA_UNAVAILABLE. */
   event: string;
-  readonly to: CallStateName;
+  readonly to: string;
   /** REASON stands for the event's own. */
   readonly effects: string;
 }
 
+/** The events of a table expect the first exchange; a state may be in a later one. */
+function atAttempt(event: CallEvent, state: CallState): CallEvent {
+  return 'attempt' in event && event.attempt !== null ? { ...event, attempt: state.attempt } : event;
+}
+
 /** What changes a state or makes something happen. Rows that differ in the event's reason alone are one. */
-function rows(): Row[] {
+function rows(from: readonly NamedState[], events: readonly NamedEvent[], nameOf: (state: CallState, before: NamedState) => string): Row[] {
   const merged: Row[] = [];
-  for (const state of states()) {
-    for (const { name, event } of EVENTS) {
+  for (const before of from) {
+    for (const { name, event } of events) {
       // The first event of a call: no other state sees them.
-      if (state.name !== 'Routing' && (event.type === 'invited' || event.type === 'inadmissible')) continue;
-      const step = stepCall(state, event);
-      const note = noteOf(state, step.state);
-      if (step.state.name === state.name && step.effects.length === 0 && note === '') continue;
-      // Both timers are stopped at every end: said once, in the text.
+      if (before.state.name !== 'Routing' && (event.type === 'invited' || event.type === 'inadmissible')) continue;
+      const step = stepCall(before.state, atAttempt(event, before.state));
+      const note = noteOf(before.state, step.state);
+      const to = nameOf(step.state, before);
+      if (to === before.name && step.effects.length === 0 && note === '') continue;
+      // All timers are stopped at every end: said once, in the text.
       const isEnd = step.state.name === 'Ended';
       const texts = step.effects.filter((effect) => !(isEnd && effect.do === 'stop-timer')).map(effectText);
       const own = 'reason' in event ? event.reason : undefined;
-      const all = [texts.join(', '), note].filter((text) => text !== '').join('; ') || '—';
+      const all_ = [texts.join(', '), note].filter((text) => text !== '').join('; ') || '—';
       add(merged, {
-        from: state.name,
+        from: before.name,
         event: name,
-        to: step.state.name,
-        effects: own === undefined ? all : all.replaceAll(new RegExp(`\\b${own}\\b`, 'g'), 'REASON'),
+        to,
+        effects: own === undefined ? all_ : all_.replaceAll(new RegExp(`\\b${own}\\b`, 'g'), 'REASON'),
       });
     }
   }
@@ -146,28 +242,49 @@ function add(merged: Row[], row: Row): void {
     ({ from, event, to, effects }) => from === row.from && event.startsWith(`${type} `) && to === row.to && effects === row.effects,
   );
   if (same === undefined || reason === undefined) merged.push(row);
-  else same.event += `, ${reason}`;
+  else same.event += `, ${row.event.slice(type.length + 1)}`;
 }
 
 function noteOf(before: CallState, after: CallState): string {
   if (!before.isRingDue && after.isRingDue) return 'the 180 is due';
+  if (!before.isMoveDue && after.isMoveDue) return 'moves after the ACK';
   if (after.name === 'HangingUp' && before.name !== 'HangingUp') return `the reason is ${after.reason ?? ''}`;
   return '';
 }
 
+function callRows(): Row[] {
+  return rows(states(), EVENTS, (state, before) => {
+    if (state.name === before.state.name && state.lateOffer === before.state.lateOffer && state.inside === before.state.inside)
+      return before.name;
+    if (state.name === 'AwaitingAck' && state.lateOffer !== null) return 'AwaitingAck, our offer';
+    return state.name === 'Connecting' && state.inside !== null ? 'Connecting, leg opens' : state.name;
+  });
+}
+
 /** Of a state: what changes it or makes something happen; every other event changes nothing. */
 export function transitionTable(): string {
+  return tableOf(callRows(), 'state');
+}
+
+/** The same of the exchanges within a call in progress. */
+export function exchangeTable(): string {
+  const found = rows(exchangeStates(), EXCHANGE_EVENTS, (state) => (state.name === 'Ended' ? 'Ended' : state.exchange.name));
+  return tableOf(found, 'exchange');
+}
+
+function tableOf(found: readonly Row[], what: string): string {
   return table(
-    ['state', 'event', 'next state', 'effects, in order'],
-    rows().map((row) => [row.from, row.event, row.to, row.effects]),
+    [what, 'event', `next ${what}`, 'effects, in order'],
+    found.map((row) => [row.from, row.event, row.to, row.effects]),
   );
 }
 
 export function stateDiagram(): string {
   const edges = new Map<string, Set<string>>();
-  for (const { from, event, to } of rows()) {
-    if (from === to) continue;
-    const key = `${from} --> ${to}`;
+  const plain = (name: string): string => name.replace(/,.*/, '');
+  for (const { from, event, to } of callRows()) {
+    if (plain(from) === plain(to)) continue;
+    const key = `${plain(from)} --> ${plain(to)}`;
     edges.set(key, (edges.get(key) ?? new Set()).add((/`([^`]+)`/.exec(event) ?? [])[1] ?? event));
   }
   const lines = [...edges].map(([edge, events]) => `  ${edge}: ${[...events].join(', ')}`);

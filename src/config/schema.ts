@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isSourceAddress } from '../contracts/source-address.js';
 
 const port = z.int().min(1).max(65_535);
 const milliseconds = z.int().min(1).max(86_400_000);
@@ -10,6 +11,12 @@ const host = z
   .regex(/^[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/, 'must be a host name or an address')
   .max(253);
 const hostPort = z.string().regex(/^([a-z]+:\/\/)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, 'must be host:port');
+const MAX_NODES = 16;
+const hostPorts = z
+  .string()
+  .refine((text) => text.split(',').every((part) => hostPort.safeParse(part.trim()).success), 'must be host:port, or several with commas')
+  .refine((text) => text.split(',').length <= MAX_NODES, `must name at most ${String(MAX_NODES)}`)
+  .refine((text) => new Set(text.split(',').map((part) => part.trim())).size === text.split(',').length, 'must not name one twice');
 
 /** Every setting of the product; config/default.yaml says what each means and holds its default. */
 export const configSchema = z.strictObject({
@@ -35,7 +42,10 @@ export const configSchema = z.strictObject({
       client_certificates: z.enum(['off', 'request', 'require']),
       client_ca_file: z.string().nullable(),
       pass_client_identity: z.boolean(),
+      pass_tls: z.boolean(),
       verify_peers: z.boolean(),
+      called_number_from: z.enum(['request-uri', 'to', 'p-called-party-id', 'diversion']),
+      refer_status: z.union([z.literal(603), z.literal(405)], 'must be 603 or 405'),
       ringing_after_ms: milliseconds,
       silence_timeout_ms: milliseconds,
       t1_ms: milliseconds,
@@ -65,6 +75,20 @@ export const configSchema = z.strictObject({
       path: ['client_ca_file'],
       message: 'must be set: sip.client_certificates asks peers for certificates, and this is what they are checked against',
     }),
+  gateway: z.strictObject({
+    instance: z
+      .string()
+      .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
+      .nullable(),
+  }),
+  admission: z.strictObject({
+    allowed_sources: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(1_000),
+    allowed_identities: z.array(z.string().min(1).max(256)).max(1_000),
+    max_calls: count.nullable(),
+    max_calls_per_second: z.int().min(1).max(100_000).nullable(),
+    max_event_loop_delay_ms: milliseconds,
+    max_cpu_percent: z.int().min(1).max(1_000),
+  }),
   drachtio: z.strictObject({
     url: hostPort.nullable(),
     port,
@@ -91,7 +115,8 @@ export const configSchema = z.strictObject({
   }),
   rtpengine: z
     .strictObject({
-      address: hostPort.nullable(),
+      address: hostPorts.nullable(),
+      on_node_loss: z.enum(['end', 'move']),
       ng_port: port,
       port_min: port,
       port_max: port,
@@ -116,6 +141,7 @@ export const configSchema = z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
     drain_ms: z.int().min(0).max(3_600_000),
     retention_days: z.int().min(1).max(3_650),
+    stale_route_ms: z.int().min(0).max(86_400_000),
   }),
 });
 

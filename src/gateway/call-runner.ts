@@ -1,91 +1,92 @@
-import type { CallRecord } from '../contracts/call-record.js';
-import type { Route } from '../contracts/records.js';
+import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
-import type { LegEvent, LegFigures, SrtpKeys } from '../contracts/media.js';
+import type { LegEvent } from '../contracts/media.js';
+import { assertNever } from '../lib/assert-never.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
-import { ok, type Result } from '../lib/result.js';
 import { Scope } from '../lib/scope.js';
-import { assertNever } from '../lib/assert-never.js';
-import type { CallCounters } from './call-counters.js';
-import { startCall, stepCall, type CallEffect, type CallEvent, type CallFacts, type CallState, type CallTimer } from './call/machine.js';
-import { answerReoffer, readReoffer, type Session } from './policy/reoffer.js';
-import { ALLOWED_METHODS, SUPPORTED_OPTIONS } from './policy/invite.js';
-import { REASONS, reasonHeaderOf, type Reason } from './policy/reasons.js';
-import { refusalHeaders } from './policy/refusal.js';
-import { canonicalOffer, type RelaySide } from './policy/sdp.js';
+import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
+import { CallMedia, type MediaServices } from './call-media.js';
+import { callRecord, type CallOrigin, type CallProgress } from './call-record.js';
+import { keepCall, type KeptCall } from './call-snapshot.js';
+import { agentOf, remainingMs, resumable, startCall, stepCall } from './call/machine.js';
+import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './call/state.js';
+import type { InfoDigit } from './policy/info-digit.js';
+import type { Reason } from './policy/reasons.js';
 import { MediaUnavailableError, StoreUnavailableError } from './ports.js';
-import type { CallStore, MediaEndpoint, MediaRelay, RelayCall, RouteStore } from './ports.js';
-import type { SrfApp, SrfDialog, SrfHeaders, SrfRequest, SrfResponse } from './srf-facade.js';
+import type { CallStore, RouteStore, SnapshotStore } from './ports.js';
 
 /** What every call of this process shares. */
-export interface CallServices {
+export interface CallServices extends MediaServices, DialogServices {
   readonly routes: RouteStore;
   readonly calls: CallStore;
-  readonly relay: MediaRelay;
-  readonly endpoint: MediaEndpoint;
-  readonly srf: SrfApp;
-  readonly counters: CallCounters;
+  readonly snapshots: SnapshotStore;
   readonly clock: Clock;
   readonly log: Log;
-  /** New keys for an inside leg with SRTP: 30 random bytes. */
-  readonly newKey: () => Uint8Array;
-  readonly insideSrtp: boolean;
-  /** 1 to 10 s, jittered, so that refused callers do not come back together. */
-  readonly retryAfterSeconds: () => number;
 }
 
 /** What is known of one INVITE before it is decided. */
 export interface InviteContext {
-  readonly callId: string;
-  readonly request: SrfRequest;
-  readonly response: SrfResponse;
+  readonly origin: CallOrigin;
+  readonly open: OpenInvite;
   /** `null`: not a number. */
   readonly called: E164 | null;
   readonly facts: CallFacts;
-  /** Headers of the 200 that settle the session timer. */
-  readonly sessionTimer: SrfHeaders;
-  /** Our Contact for this call. */
-  readonly contact: string;
-  readonly warningHost: string;
+  readonly own: OwnSide;
 }
 
 /** Longest wait for the answer to a BYE before the call counts as gone. */
 const BYE_LIMIT_MS = 4_000;
+const CLOSE_LIMIT_MS = 30_000;
 
 /** Carries out what the call machine says, through the ports; owns everything the call opened. Decides nothing. */
 export class CallRunner {
-  readonly #services: CallServices;
-  readonly #context: InviteContext;
   readonly #log: Log;
   readonly #scope: Scope;
   readonly #timers = new Map<CallTimer, CancelTimer>();
-  readonly #startedAtMs: number;
-  readonly #onEnded: (runner: CallRunner) => void;
+  readonly #dialog: CallDialog;
+  readonly #media: CallMedia;
+  #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0 };
+  #kept: KeptCall['dialog'] | null = null;
+  #wasRefused = false;
   #state: CallState;
-  #answeredAtMs: number | null = null;
-  #dialog: SrfDialog | null = null;
-  #session: Session | null = null;
-  #figures: LegFigures | null = null;
-  /** The relay command under way: `delete` must not overtake it. */
-  #relayWork: Promise<unknown> = Promise.resolve();
-  #byeAnswered: Promise<void> = Promise.resolve();
   readonly #queue: CallEvent[] = [];
   #isStepping = false;
 
-  constructor(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void) {
-    this.#services = services;
-    this.#context = context;
-    this.#onEnded = onEnded;
-    this.#startedAtMs = services.clock.wallMs();
-    this.#log = services.log.child({ callId: context.callId, sipCallId: context.request.get('Call-ID') });
-    this.#scope = new Scope(services.clock, 30_000);
-    this.#state = startCall(context.facts);
+  private constructor(
+    private readonly services: CallServices,
+    readonly origin: CallOrigin,
+    private readonly invite: { readonly open: OpenInvite; readonly called: E164 | null } | null,
+    private readonly own: OwnSide,
+    state: CallState,
+    private readonly onEnded: (runner: CallRunner) => void,
+  ) {
+    this.#state = state;
+    this.#log = services.log.child({ callId: origin.callId, sipCallId: origin.sipCallId });
+    this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
+    const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
+    this.#dialog = new CallDialog(services, own, owner, this.#log);
+    this.#media = new CallMedia(origin.callId, services, this.#scope, (event) => this.#onLegEvent(event));
+  }
+
+  static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {
+    const { origin, open, called, facts, own } = context;
+    return new CallRunner(services, origin, { open, called }, own, startCall(facts), onEnded);
+  }
+
+  /** A call that an earlier process had. Throws when what was kept cannot be used. */
+  static left(services: CallServices, kept: KeptCall, onEnded: (runner: CallRunner) => void): CallRunner {
+    const runner = new CallRunner(services, kept.origin, null, kept.own, resumable(kept.call), onEnded);
+    runner.#progress = { ...kept.progress, resumed: kept.progress.resumed + 1 };
+    runner.#kept = kept.dialog;
+    runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
+    runner.#scope.defer('call count', () => services.routes.release(kept.origin.callId));
+    return runner;
   }
 
   get callId(): string {
-    return this.#context.callId;
+    return this.origin.callId;
   }
 
   get stateName(): CallState['name'] {
@@ -103,6 +104,47 @@ export class CallRunner {
     this.#isStepping = false;
   }
 
+  /** Opens the media of a kept call again and lets it go on; ends it when that is not possible. */
+  async resume(node: string | null): Promise<void> {
+    const { session, inside, local, insideKey, route } = this.#state;
+    if (session === null || inside === null || local === null) {
+      this.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+      return;
+    }
+    const agent = agentOf(route);
+    const opening = { do: 'open-leg', media: session.media, inside, agent, reserved: { local, insideKey } } as const;
+    try {
+      if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is gone');
+    } catch (error) {
+      this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
+      this.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+      return;
+    }
+    this.#media.start();
+    if (session.media.isHeld) this.#media.setHeld(true);
+    const talkedMs = this.services.clock.wallMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
+    this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
+    this.#keep();
+    this.#dialog.probe('GATEWAY_RESTARTED');
+    this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
+  }
+
+  /** The SIP server was away and hands its calls back: whether this one is among them shows when it is asked about it. */
+  serverBack(): void {
+    const isUnanswered = this.#progress.answeredAtMs === null;
+    // INVITEs that had no answer were answered by the SIP server when the connection was lost.
+    if (isUnanswered) return this.serverLost();
+    // An ACK that came meanwhile is not told again; of one that did not come the SIP server tells when it gives up.
+    if (this.stateName === 'AwaitingAck' || this.stateName === 'HangingUp') this.dispatch({ type: 'acknowledged', sdp: '' });
+    this.#dialog.probe('INTERNAL_ERROR');
+  }
+
+  /** The SIP server was lost and is back: it may still know the dialog (drachtio-server does), and the caller must not be left in it. */
+  serverLost(): void {
+    if (this.#state.name !== 'Ended') this.#dialog.bye('INTERNAL_ERROR');
+    this.dispatch({ type: 'server-lost', reason: 'INTERNAL_ERROR' });
+  }
+
   /** A bug of ours in one step ends this call as our fault, and no other. */
   #step(event: CallEvent): void {
     try {
@@ -112,140 +154,114 @@ export class CallRunner {
     } catch (error) {
       this.#log.error({ event: event.type, error: error instanceof Error ? error.stack : errorText(error) }, 'call.bug');
       // That `failed` itself throws must not go round for ever.
-      if (event.type !== 'failed') this.#queue.push({ type: 'failed', reason: 'INTERNAL_ERROR' });
+      if (event.type !== 'failed') this.#queue.push({ type: 'failed', reason: 'INTERNAL_ERROR', attempt: null });
     }
   }
 
   #perform(effect: CallEffect): void {
     switch (effect.do) {
       case 'route':
-        return this.#async('STORE_UNAVAILABLE', this.#route(), (route) => ({
-          type: 'routed',
-          route,
-          load: this.#services.counters.load(route),
-        }));
-      case 'count':
-        this.#scope.defer('call count', this.#services.counters.admit(effect.route));
-        return;
+        return this.#async('STORE_UNAVAILABLE', null, this.#route());
       case 'offer-relay':
-        return this.#async('MEDIA_UNAVAILABLE', this.#offerRelay(effect), asIs);
-      case 'open-leg':
-        return this.#async('MEDIA_UNAVAILABLE', this.#openLeg(effect), asIs);
+        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.offer(effect));
       case 'answer-relay':
-        return this.#async('MEDIA_UNAVAILABLE', this.#answerRelay(effect.sdp), asIs);
-      case 'ring':
-        return this.#context.response.send(180, 'Ringing', { headers: { Contact: this.#context.contact } });
-      case 'answer':
-        return this.#answer(effect.sdp);
-      case 'refuse':
-        return this.#refuse(this.#context.request, this.#context.response, effect.reason);
+        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.answer(effect.sdp, effect.attempt));
+      case 'offer-outward':
+        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.offerOutward(effect.sdp, effect.attempt));
+      case 'answer-outward':
+        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.answerOutward(effect));
+      case 'reserve-leg':
+        return this.#async('MEDIA_UNAVAILABLE', null, this.#media.reserve());
+      case 'open-leg':
+        return this.#async('MEDIA_UNAVAILABLE', null, this.#media.open(effect));
+      case 'leave-relay':
+        return this.#media.leaveRelay();
       case 'start-leg':
-        return this.#services.endpoint.start(this.callId);
-      case 'bye':
-        return this.#bye(effect.reason);
+        return this.#media.start();
+      case 'hold-leg':
+        return this.#media.setHeld(effect.isHeld);
+      case 'move-leg':
+        return this.#async('MEDIA_UNAVAILABLE', null, this.#media.move(effect.inside));
       case 'start-timer':
-        this.#timers.set(
-          effect.timer,
-          this.#services.clock.setTimer(effect.delayMs, () => this.dispatch({ type: 'timer', timer: effect.timer })),
-        );
-        return;
+        return this.#startTimer(effect.timer, effect.delayMs);
       case 'stop-timer':
-        this.#timers.get(effect.timer)?.();
-        this.#timers.delete(effect.timer);
-        return;
+        return this.#stopTimer(effect.timer);
+      case 'keep':
+        return this.#keep();
       case 'finish':
         void this.#finish(effect.reason);
         return;
+      default:
+        return this.#say(effect);
+    }
+  }
+
+  /** What goes to the carrier. */
+  #say(effect: Extract<CallEffect, { do: 'ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'bye' }>): void {
+    const open = this.invite?.open;
+    switch (effect.do) {
+      case 'ring':
+        this.#progress = { ...this.#progress, ringingAtMs: this.services.clock.wallMs() };
+        return open && this.#dialog.ring(open);
+      case 'answer':
+        return open && this.#dialog.answer(open, effect.sdp, () => this.#onAnswered(open));
+      case 'refuse':
+        this.#wasRefused = true;
+        return open && this.#dialog.refuse(open.request, open.response, effect.reason);
+      case 'accept':
+        return this.#dialog.accept(effect.requestId, effect.sdp);
+      case 'reject':
+        return this.#dialog.reject(effect.requestId, effect.reason);
+      case 'reinvite':
+        return this.#dialog.reinvite(effect.sdp, effect.attempt);
+      case 'bye':
+        return this.#dialog.bye(effect.reason);
       default:
         assertNever(effect);
     }
   }
 
-  #bye(reason: Reason): void {
-    const dialog = this.#dialog;
-    if (dialog === null) return;
-    this.#byeAnswered = new Promise((resolve) => {
-      dialog.destroy({ headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
-        if (error !== null && error !== undefined) this.#log.warn({ error: errorText(error) }, 'call.bye.failed');
-        resolve();
-      });
-    });
-  }
-
-  /** The SIP server was lost and is back: it may still know the dialog (drachtio-server does), and the caller must not be left in it. */
-  serverLost(): void {
-    if (this.#dialog !== null && this.#state.name !== 'Ended') {
-      this.#services.srf.byeByDialogId(this.#dialog.id, { Reason: reasonHeaderOf('INTERNAL_ERROR') });
-    }
-    this.dispatch({ type: 'server-lost' });
+  #onAnswered({ request }: OpenInvite): void {
+    this.#progress = { ...this.#progress, answeredAtMs: this.services.clock.wallMs() };
+    this.#kept = this.#dialog.keep(request);
+    this.#keep();
   }
 
   /** An effect that fails comes back as an event: the expected failure by its reason, anything else as our own fault. */
-  #async<T>(reason: 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE', work: Promise<T>, toEvent: (value: T) => CallEvent): void {
+  #async(reason: 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE', attempt: number | null, work: Promise<CallEvent | null>): void {
     work.then(
-      (value) => this.dispatch(toEvent(value)),
+      (event) => {
+        if (event !== null) this.dispatch(event);
+      },
       (error: unknown) => {
         const isExpected = error instanceof StoreUnavailableError || error instanceof MediaUnavailableError;
-        this.#log.error({ reason: isExpected ? reason : 'INTERNAL_ERROR', error: errorText(error) }, 'call.step.failed');
-        this.dispatch({ type: 'failed', reason: isExpected ? reason : 'INTERNAL_ERROR' });
+        const why = isExpected ? reason : 'INTERNAL_ERROR';
+        this.#log.error({ reason: why, error: errorText(error) }, 'call.step.failed');
+        this.dispatch({ type: 'failed', reason: why, attempt });
       },
     );
   }
 
-  async #route(): Promise<Route | null> {
-    const { called } = this.#context;
-    return called === null ? null : this.#services.routes.lookup(called);
+  async #route(): Promise<CallEvent> {
+    const called = this.invite?.called ?? null;
+    if (called === null) throw new Error('a call without a number is looked up');
+    this.#scope.defer('call count', () => this.services.routes.release(this.callId, this.#wasRefused));
+    const { route, load, staleMs } = await this.services.routes.lookup(called, this.callId);
+    if (staleMs !== null) this.#log.warn({ staleMs }, 'call.route.stale');
+    return { type: 'routed', route, load, isStale: staleMs !== null };
   }
 
-  get #relayCall(): RelayCall {
-    return { relayId: this.callId, fromTag: 'carrier', insideSrtp: this.#services.insideSrtp && this.#state.offer?.crypto !== null };
-  }
-
-  async #offerRelay(effect: Extract<CallEffect, { do: 'offer-relay' }>): Promise<CallEvent> {
-    this.#scope.defer('relay session', async () => {
-      await this.#relayWork;
-      await this.#services.relay.delete({ relayId: this.callId });
-    });
-    const { sdp } = await this.#relayed(this.#services.relay.offer(this.#relayCall, canonicalOffer(effect.offer)));
-    return { type: 'relay-offered', sdp };
-  }
-
-  async #openLeg({ offer, inside, agent }: Extract<CallEffect, { do: 'open-leg' }>): Promise<CallEvent> {
-    const keys = this.#insideKeys(inside);
-    this.#scope.defer('media leg', async () => {
-      this.#figures = await this.#services.endpoint.close(this.callId);
-    });
-    const local = await this.#services.endpoint.open(
-      {
-        callId: this.callId,
-        remote: { address: inside.address, rtpPort: inside.rtpPort, rtcpPort: inside.rtcpPort },
-        codec: offer.codec.name,
-        telephoneEventPayloadType: offer.telephoneEvent,
-        srtp: keys,
-        agent,
-      },
-      (event) => this.#onLegEvent(event),
+  #startTimer(timer: CallTimer, delayMs: number): void {
+    this.#stopTimer(timer);
+    this.#timers.set(
+      timer,
+      this.services.clock.setTimer(delayMs, () => this.dispatch({ type: 'timer', timer })),
     );
-    const insideKey = keys === null || inside.crypto === null ? null : { tag: inside.crypto.tag, inline: base64(keys.send) };
-    return { type: 'leg-opened', local, insideKey };
   }
 
-  async #answerRelay(sdp: string): Promise<CallEvent> {
-    const { sdp: outside } = await this.#relayed(this.#services.relay.answer({ ...this.#relayCall, toTag: 'agent' }, sdp));
-    const { offer, facts } = this.#state;
-    if (offer !== null)
-      this.#session = { offer, offerSdp: facts.sdp, insideAnswer: sdp, answerSdp: '', version: 1, sessionId: facts.sessionId };
-    return { type: 'relay-answered', sdp: outside };
-  }
-
-  #relayed<T>(work: Promise<T>): Promise<T> {
-    this.#relayWork = work.catch(() => undefined);
-    return work;
-  }
-
-  #insideKeys(inside: RelaySide): SrtpKeys | null {
-    if (inside.crypto === null) return null;
-    return { receive: Buffer.from(inside.crypto.inline, 'base64'), send: this.#services.newKey() };
+  #stopTimer(timer: CallTimer): void {
+    this.#timers.get(timer)?.();
+    this.#timers.delete(timer);
   }
 
   #onLegEvent(event: LegEvent): void {
@@ -265,164 +281,48 @@ export class CallRunner {
     }
   }
 
-  #answer(sdp: string): void {
-    const { request, response, sessionTimer } = this.#context;
-    if (this.#session !== null) this.#session = { ...this.#session, answerSdp: sdp };
-    const headers = { ...this.#answerHeaders(), ...sessionTimer };
-    // The callback form: listeners are attached before an ACK and BYE that came in the same read are looked at.
-    this.#services.srf.createUAS(request, response, { localSdp: sdp, headers }, (error, dialog) => {
-      if (this.#dialog !== null) return;
-      if (dialog === undefined) {
-        const isCrossing = /unknown transaction|request terminated/i.test(errorText(error));
-        if (!isCrossing) this.#log.error({ error: errorText(error) }, 'call.answer.failed');
-        return this.dispatch({ type: 'answer-failed', reason: isCrossing ? 'CALLER_CANCELLED' : 'INTERNAL_ERROR' });
-      }
-      this.#answeredAtMs = this.#services.clock.wallMs();
-      this.#dialog = dialog;
-      this.#listen(dialog);
+  #onInfoDigit({ event, durationMs }: InfoDigit): void {
+    this.services.endpoint.takeDigit(this.callId, event, durationMs);
+  }
+
+  #keep(): void {
+    const snapshot: CallSnapshot | null = keepCall(this.#state, {
+      origin: this.origin,
+      own: this.own,
+      progress: this.#progress,
+      dialog: this.#kept,
+      node: this.#media.node,
     });
-  }
-
-  #listen(dialog: SrfDialog): void {
-    dialog.on('ack', () => this.dispatch({ type: 'acknowledged' }));
-    dialog.on('destroy', (_request, reason) => this.dispatch({ type: 'bye', reason: byeReason(reason) }));
-    // Only `modify`: with hold or refresh listeners drachtio-srf answers by itself, with an old SDP.
-    dialog.on('modify', (request, response) => void this.#onReoffer(request, response));
-    dialog.on('update', (request, response) => void this.#onReoffer(request, response));
-    dialog.on('options', (_request, response) => response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS } }));
-    dialog.on('info', (request, response) =>
-      request.body === ''
-        ? response.send(200, 'OK', {})
-        : response.send(415, 'Unsupported Media Type', { headers: { Accept: 'application/sdp' } }),
-    );
-    dialog.on('refer', (_request, response) => response.send(603, 'Decline', {}));
-    for (const method of ['message', 'notify', 'publish'] as const) {
-      dialog.on(method, (_request, response) => response.send(405, 'Method Not Allowed', { headers: { Allow: ALLOWED_METHODS } }));
-    }
-  }
-
-  /** A re-INVITE or UPDATE: the session is negotiated anew with rtpengine, or the same answer is given again. The call lives either way. */
-  async #onReoffer(request: SrfRequest, response: SrfResponse): Promise<void> {
-    const reoffer = readReoffer({
-      require: request.get('Require'),
-      supported: request.get('Supported'),
-      sessionExpires: request.get('Session-Expires'),
-      contentType: request.get('Content-Type'),
-      body: request.body,
-    });
-    if (!reoffer.ok) {
-      this.#refuse(request, response, reoffer.error);
-      return;
-    }
-    if (this.#session === null || this.#state.name === 'Ended') {
-      this.#refuse(request, response, 'NO_DIALOG');
-      return;
-    }
-    const headers = { ...this.#answerHeaders(), ...reoffer.value.sessionTimer };
-    if (reoffer.value.sdp === '' && request.method === 'UPDATE') {
-      response.send(200, 'OK', { headers });
-      return;
-    }
-    try {
-      const answer = await this.#renegotiate(this.#session, reoffer.value.sdp);
-      if (answer.ok) response.send(200, 'OK', { headers, body: answer.value });
-      else this.#refuse(request, response, answer.error);
-    } catch (error) {
-      this.#log.error({ error: errorText(error) }, 'call.reoffer.failed');
-      this.#refuse(request, response, 'INTERNAL_ERROR');
-    }
-  }
-
-  /** The answer to a new offer, agreed with rtpengine; the session is left as it was when there is none. */
-  async #renegotiate(session: Session, sdp: string): Promise<Result<string, Reason>> {
-    const encryption = this.#state.route?.number.inbound?.options.media_encryption ?? 'required';
-    const outcome = await answerReoffer(session, sdp, encryption, {
-      offer: (offer) => this.#relayed(this.#services.relay.offer(this.#relayCall, offer)),
-      answer: (answer) => this.#relayed(this.#services.relay.answer({ ...this.#relayCall, toTag: 'agent' }, answer)),
-    });
-    if (!outcome.ok) return outcome;
-    this.#session = outcome.value;
-    this.#services.endpoint.setHeld(this.callId, outcome.value.offer.isHeld);
-    if (this.#dialog !== null) this.#dialog.local.sdp = outcome.value.answerSdp;
-    return ok(outcome.value.answerSdp);
-  }
-
-  #answerHeaders(): SrfHeaders {
-    return { Contact: this.#context.contact, Allow: ALLOWED_METHODS, Supported: SUPPORTED_OPTIONS.join(', ') };
-  }
-
-  #refuse(request: SrfRequest, response: SrfResponse, reason: Reason): void {
-    const { sipStatus, sipPhrase } = REASONS[reason];
-    const headers = refusalHeaders(reason, {
-      host: this.#context.warningHost,
-      require: request.get('Require'),
-      retryAfterSeconds: this.#services.retryAfterSeconds,
-    });
-    response.send(sipStatus, sipPhrase, { headers });
+    if (snapshot !== null) this.services.snapshots.keep(snapshot);
   }
 
   async #finish(reason: Reason): Promise<void> {
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
-    const endedAtMs = this.#services.clock.wallMs();
+    const atMs = this.services.clock.wallMs();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
-    const record = this.#record(reason, endedAtMs);
-    this.#log.info(
-      { reason, sipStatus: record.sip_status, from: record.from, to: record.to, source: record.source_ip, quality: record.quality },
-      record.answered_at === null ? 'call.refused' : 'call.ended',
-    );
+    this.services.snapshots.forget(this.callId);
+    const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, { reason, atMs });
+    const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
+    const facts = { reason, sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
+    this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
     try {
-      await this.#services.calls.write(record);
+      await this.services.calls.write(record);
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }
     // Whoever shuts down after us must not take the connection away before the BYE is through.
     await this.#byeIsThrough();
-    this.#onEnded(this);
+    this.onEnded(this);
   }
 
   async #byeIsThrough(): Promise<void> {
     let cancel: CancelTimer | undefined;
     const limit = new Promise<void>((resolve) => {
-      cancel = this.#services.clock.setTimer(BYE_LIMIT_MS, resolve);
+      cancel = this.services.clock.setTimer(BYE_LIMIT_MS, resolve);
     });
-    await Promise.race([this.#byeAnswered, limit]);
+    await Promise.race([this.#dialog.byeAnswered, limit]);
     cancel?.();
   }
-
-  #record(reason: Reason, endedAtMs: number): CallRecord {
-    const { request, called } = this.#context;
-    const { route, offer } = this.#state;
-    return {
-      call_id: this.callId,
-      org_id: route?.org.org_id ?? null,
-      agent_id: route?.agent?.agent_id ?? null,
-      sip_call_id: request.get('Call-ID') ?? '',
-      from: request.get('From') ?? '',
-      to: called ?? request.uri,
-      source_ip: request.source_address,
-      reason,
-      sip_status: this.#answeredAtMs === null ? REASONS[reason].sipStatus : 200,
-      codec: offer?.codec.name ?? null,
-      started_at: new Date(this.#startedAtMs).toISOString(),
-      answered_at: this.#answeredAtMs === null ? null : new Date(this.#answeredAtMs).toISOString(),
-      ended_at: new Date(endedAtMs).toISOString(),
-      quality: this.#figures,
-    };
-  }
-}
-
-function asIs(event: CallEvent): CallEvent {
-  return event;
-}
-
-/** drachtio-srf gives the text of the Reason header of a BYE that the SIP server sent by itself. */
-function byeReason(text: string): 'ACK_TIMEOUT' | 'SESSION_EXPIRED' | 'CALLER_HANGUP' {
-  if (/ack timeout/i.test(text)) return 'ACK_TIMEOUT';
-  return /session timer expired/i.test(text) ? 'SESSION_EXPIRED' : 'CALLER_HANGUP';
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('base64');
 }

@@ -1,12 +1,18 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
-import { CallCounters } from './call-counters.js';
-import { CallRunner, type CallServices } from './call-runner.js';
+import { SourceRates } from '../lib/source-rates.js';
+import { CallRunner, type CallServices, type InviteContext } from './call-runner.js';
+import { readKeptCall, type KeptCall } from './call-snapshot.js';
+import { callerIdentity } from './policy/caller-identity.js';
+import { calledUri, type CalledNumberSource } from './policy/called-number.js';
 import { ownContact, type OwnAddress } from './policy/contact.js';
+import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from './policy/edge.js';
 import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from './policy/invite.js';
-import { REASONS, warningOf, type Reason } from './policy/reasons.js';
+import { REASONS, type Reason } from './policy/reasons.js';
+import { refusalHeaders } from './policy/refusal.js';
 import type { SrfRequest, SrfResponse } from './srf-facade.js';
 
 export interface InboundOptions {
@@ -14,15 +20,30 @@ export interface InboundOptions {
   readonly sipHost: string | null;
   readonly ringingAfterMs: number;
   readonly maxDurationMs: number;
+  readonly calledNumberFrom: CalledNumberSource;
+  readonly edge: EdgePolicy & {
+    /** New calls a second on this gateway; `null`: no limit. */
+    readonly maxCallsPerSecond: number | null;
+  };
 }
 
-export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'counters'>;
+/** What the gateway asks of its surroundings before it takes a call. */
+export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaRoom'>;
+
+export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs'>;
+
+/** Of the embedded SIP server: no other may say them, and what a caller sends under these names is taken off there. */
+const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
+const TLS_HEADER = 'X-Trunkline-Tls';
 
 /** drachtio-srf's handlers → call events, and the list of calls in progress. */
 export class Inbound {
   readonly #services: CallServices;
   readonly #runners = new Map<string, CallRunner>();
+  readonly #rate: SourceRates | null;
+  #left: readonly { readonly runner: CallRunner; readonly node: string | null }[] = [];
   #own: readonly OwnAddress[] = [];
+  #isOwnServer = false;
   #isConnected = false;
   #isDraining = false;
   #onIdle: (() => void) | undefined;
@@ -32,18 +53,22 @@ export class Inbound {
   constructor(
     services: InboundServices,
     private readonly options: InboundOptions,
+    private readonly probe: EdgeProbe,
     private readonly log: Log,
   ) {
-    this.#services = { ...services, counters: new CallCounters(services.clock), retryAfterSeconds: () => randomInt(1, 11) };
+    // 0 to 2 s in steps of 10 ms, of the side that did not make the Call-ID.
+    this.#services = { ...services, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs: () => 10 * randomInt(0, 201) };
+    const { maxCallsPerSecond } = options.edge;
+    this.#rate = maxCallsPerSecond === null ? null : new SourceRates(maxCallsPerSecond, services.clock);
     const { srf } = services;
     srf.invite((request, response) => this.#onInvite(request, response));
-    srf.handle('options', (_request, response) => this.#onOptions(response));
+    srf.handle('options', (request, response) => this.#onOptions(request, response));
     // Every other method is taken too: what nobody takes gets 404 from drachtio-srf.
-    for (const method of ['register', 'message', 'subscribe', 'publish', 'info', 'notify', 'refer']) {
+    for (const method of ['register', 'message', 'subscribe', 'publish', 'info', 'notify', 'refer', 'update']) {
       srf.handle(method, (request, response) => this.#onOther(request, response));
     }
     srf.use((request, response) => this.#onOther(request, response));
-    srf.onConnect((error, hostPorts) => this.#onConnect(error, hostPorts));
+    srf.onConnect((error, hostPorts, version) => this.#onConnect(error, hostPorts, version));
     srf.onLost((error) => {
       if (this.#isConnected) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
       this.#isConnected = false;
@@ -57,6 +82,16 @@ export class Inbound {
 
   get callCount(): number {
     return this.#runners.size;
+  }
+
+  /** Why no new call is taken; `null`: they are. */
+  get notReady(): Reason | null {
+    return notReady(this.#edge(), this.options.edge);
+  }
+
+  /** Whether the trunk takes calls from there. */
+  isSourceTrusted(source: RequestSource): boolean {
+    return isTrusted(this.options.edge, source);
   }
 
   /** Resolves when the SIP server has taken us; rejects when it has not in time. */
@@ -79,6 +114,30 @@ export class Inbound {
     return stated === undefined ? null : formatHostPort(stated.host, stated.port);
   }
 
+  /**
+   * Takes over the calls of an earlier process, before the SIP server is connected: what comes for them finds them from the first frame on.
+   * They go on, or are ended, when the SIP server says whether it kept their dialogs.
+   */
+  adopt(snapshots: readonly CallSnapshot[]): void {
+    this.#left = snapshots.flatMap((snapshot) => {
+      const kept = readKeptCall(snapshot);
+      const runner = kept === undefined ? undefined : this.#runnerOf(kept);
+      if (kept === undefined || runner === undefined) {
+        this.log.error({ callId: snapshot.call_id }, 'gateway.call.not_restored');
+        this.#services.snapshots.forget(snapshot.call_id);
+        this.#services.routes.release(snapshot.call_id);
+        return [];
+      }
+      this.#runners.set(runner.callId, runner);
+      return [{ runner, node: kept.node }];
+    });
+  }
+
+  /** The calls of a media relay that is gone. */
+  relayLost(callIds: readonly string[], mayMove: boolean): void {
+    for (const callId of callIds) this.#runners.get(callId)?.dispatch({ type: 'relay-lost', mayMove });
+  }
+
   /** Refuses new calls with 503; those in progress go on. */
   drain(): void {
     this.#isDraining = true;
@@ -98,7 +157,7 @@ export class Inbound {
     });
   }
 
-  #onConnect(error: unknown, hostPorts: readonly string[]): void {
+  #onConnect(error: unknown, hostPorts: readonly string[], version: string): void {
     if (error !== null && error !== undefined) {
       this.#isConnected = false;
       this.#lastError = error instanceof Error ? error.message : 'the secret was not accepted';
@@ -106,56 +165,98 @@ export class Inbound {
       return;
     }
     this.#own = hostPorts.flatMap(parseHostPort);
+    this.#isOwnServer = /-trunkline\b/.test(version);
     this.#isConnected = true;
-    // A new connection: the SIP server keeps nothing of the old one's calls, or nothing that this connection is asked about.
-    for (const runner of [...this.#runners.values()]) runner.serverLost();
-    this.log.info({ hostPorts }, 'gateway.sip_server.connected');
+    // The embedded SIP server keeps the calls of a gateway that was away for a while; drachtio-server forgets whose they were.
+    const isResumed = version.endsWith('-resume');
+    const left = this.#left;
+    this.#left = [];
+    const isLeft = new Set(left.map(({ runner }) => runner));
+    for (const runner of [...this.#runners.values()]) {
+      if (isLeft.has(runner)) continue;
+      if (isResumed) runner.serverBack();
+      else runner.serverLost();
+    }
+    for (const { runner, node } of left) {
+      if (isResumed) void runner.resume(node);
+      else runner.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+    }
+    this.log.info({ hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
     this.#onConnected?.();
   }
 
   #onInvite(request: SrfRequest, response: SrfResponse): void {
     // A re-INVITE of a dialog that this process does not have arrives here too.
-    if (!request.isNewInvite) return response.send(481, REASONS.NO_DIALOG.sipPhrase, {});
+    if (!request.isNewInvite) return this.#refuse(request, response, 'NO_DIALOG');
     const contactUri = contactOf(request);
+    const uri = calledUri(this.options.calledNumberFrom, request.uri, (name) => request.get(name));
     const admission = admit({
-      uri: request.uri,
+      uri,
       require: request.get('Require'),
+      accept: request.get('Accept'),
       contentType: request.get('Content-Type'),
       body: request.body,
       contactUri,
       supported: request.get('Supported'),
       sessionExpires: request.get('Session-Expires'),
     });
-    const runner = this.#newRunner(request, response, contactUri, admission.ok ? admission.value : null);
+    const context = this.#contextOf(request, response, contactUri, admission.ok ? admission.value : null);
+    const runner = CallRunner.invited(this.#services, context, (ended) => this.#onEnded(ended));
+    const refusal = this.#refusalOf(request) ?? (admission.ok ? null : admission.error);
     this.#runners.set(runner.callId, runner);
     // Before anything else: a CANCEL is seen only here.
     request.on('cancel', () => runner.dispatch({ type: 'cancelled' }));
-    const refusal: Reason | null = this.#isDraining ? 'DRAINING' : admission.ok ? null : admission.error;
     runner.dispatch(refusal === null ? { type: 'invited' } : { type: 'inadmissible', reason: refusal });
   }
 
-  #newRunner(request: SrfRequest, response: SrfResponse, contactUri: string | undefined, invite: AdmissibleInvite | null): CallRunner {
+  /** What needs no look at the INVITE itself, before anything is allocated. */
+  #refusalOf(request: SrfRequest): Reason | null {
+    if (this.#isDraining) return 'DRAINING';
+    if (!this.isSourceTrusted({ address: request.source_address, identities: this.#identities(request) })) return 'SOURCE_NOT_ALLOWED';
+    const reason = this.notReady;
+    if (reason !== null) return reason;
+    return this.#rate?.take('') === false ? 'OVERLOADED' : null;
+  }
+
+  #contextOf(request: SrfRequest, response: SrfResponse, contactUri: string | undefined, invite: AdmissibleInvite | null): InviteContext {
     const own = this.#ownAddress(request.protocol);
-    return new CallRunner(
-      this.#services,
-      {
+    const head = { requestUri: request.uri, topRecordRoute: request.get('Record-Route'), contactUri };
+    const tls = this.#isOwnServer ? (request.get(TLS_HEADER) ?? '').split(' ') : [];
+    return {
+      origin: {
         callId: newUuid(),
-        request,
-        response,
-        called: invite?.called ?? null,
-        sessionTimer: invite?.sessionTimer ?? {},
-        facts: {
-          sourceAddress: request.source_address,
-          sdp: invite?.sdp ?? '',
-          sessionId: String(randomBytes(6).readUIntBE(0, 6)),
-          maxDurationMs: this.options.maxDurationMs,
-          ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
+        sipCallId: request.get('Call-ID') ?? '',
+        to: invite?.called ?? request.uri,
+        caller: callerIdentity({ get: (name) => request.get(name), names: Object.keys(request.msg.headers) }),
+        source: {
+          ip: request.source_address,
+          port: request.source_port,
+          transport: request.protocol,
+          tls_version: tls[0] === undefined || tls[0] === '' ? null : tls[0],
+          tls_cipher: tls[1] ?? null,
         },
-        contact: ownContact(own, { requestUri: request.uri, topRecordRoute: request.get('Record-Route'), contactUri }),
-        warningHost: own.host,
+        startedAtMs: this.#services.clock.wallMs(),
       },
-      (ended) => this.#onEnded(ended),
-    );
+      open: { request, response, sessionTimer: invite?.sessionTimer ?? {} },
+      called: invite?.called ?? null,
+      facts: {
+        sourceAddress: request.source_address,
+        sdp: invite?.sdp ?? '',
+        sessionId: String(randomBytes(6).readUIntBE(0, 6)),
+        maxDurationMs: this.options.maxDurationMs,
+        ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
+      },
+      own: { contact: ownContact(own, head), warningHost: own.host },
+    };
+  }
+
+  #runnerOf(kept: KeptCall): CallRunner | undefined {
+    try {
+      return CallRunner.left(this.#services, kept, (ended) => this.#onEnded(ended));
+    } catch {
+      // Its INVITE cannot be read: without the text, which holds keys.
+      return undefined;
+    }
   }
 
   #onEnded(runner: CallRunner): void {
@@ -163,19 +264,37 @@ export class Inbound {
     if (this.#runners.size === 0) this.#onIdle?.();
   }
 
+  #edge(): EdgeState {
+    return { ...this.probe(), isDraining: this.#isDraining, calls: this.#runners.size };
+  }
+
+  #identities(request: SrfRequest): string[] {
+    const names = this.#isOwnServer ? (request.get(IDENTITY_HEADER) ?? '') : '';
+    return names.split(',').map((name) => name.trim());
+  }
+
   /** The carrier's health check. */
-  #onOptions(response: SrfResponse): void {
-    if (this.#isDraining) {
-      const warning = warningOf('DRAINING', this.#ownAddress('tls').host);
-      return response.send(503, 'Service Unavailable', { headers: { 'Retry-After': String(randomInt(1, 11)), Warning: warning } });
-    }
+  #onOptions(request: SrfRequest, response: SrfResponse): void {
+    const reason = this.notReady;
+    if (reason !== null) return this.#refuse(request, response, reason);
     response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });
   }
 
   #onOther(request: SrfRequest, response: SrfResponse): void {
     if (request.method === 'ACK' || request.method === 'CANCEL') return;
-    if (/;\s*tag\s*=/i.test(request.get('To') ?? '')) return response.send(481, REASONS.NO_DIALOG.sipPhrase, {});
-    response.send(405, 'Method Not Allowed', { headers: { Allow: ALLOWED_METHODS } });
+    const isInDialog = /;\s*tag\s*=/i.test(request.get('To') ?? '');
+    this.#refuse(request, response, isInDialog ? 'NO_DIALOG' : 'METHOD_NOT_ALLOWED');
+  }
+
+  #refuse(request: SrfRequest, response: SrfResponse, reason: Reason): void {
+    const { sipStatus, sipPhrase } = REASONS[reason];
+    const headers = refusalHeaders(reason, {
+      host: this.#ownAddress(request.protocol).host,
+      require: request.get('Require'),
+      accepted: 'application/sdp',
+      retryAfterSeconds: this.#services.retryAfterSeconds,
+    });
+    response.send(sipStatus, sipPhrase, { headers });
   }
 
   #ownAddress(transport: string): OwnAddress {

@@ -3,12 +3,13 @@ import Srf from 'drachtio-srf';
 // The package's own types are wrong or missing in places: this is the only file that touches it, and says what the rest may rely on.
 // Seen with drachtio-srf 5.0.29.
 
-export interface SipAddress {
-  readonly uri: string;
+export interface SrfMessage {
+  get(name: string): string | undefined;
+  has(name: string): boolean;
 }
 
 /** An incoming request. */
-export interface SrfRequest {
+export interface SrfRequest extends SrfMessage {
   readonly method: string;
   readonly uri: string;
   readonly body: string;
@@ -19,10 +20,10 @@ export interface SrfRequest {
   readonly source_port: number;
   /** False for a re-INVITE of a dialog that nobody has. */
   readonly isNewInvite: boolean;
-  get(name: string): string | undefined;
-  has(name: string): boolean;
+  /** The message as it came, and its headers by name. */
+  readonly msg: { readonly raw?: string; readonly headers: Readonly<Record<string, string>> };
   /** Throws on a header that cannot be parsed. */
-  getParsedHeader(name: 'contact'): readonly SipAddress[];
+  getParsedHeader(name: 'contact'): readonly { readonly uri: string }[];
   on(event: 'cancel', listener: () => void): void;
 }
 
@@ -37,12 +38,11 @@ export interface SrfDialog {
   /** The SIP server's id of the dialog. */
   readonly id: string;
   readonly sip: { readonly callId: string; readonly localTag: string; readonly remoteTag: string };
-  readonly local: { sdp: string };
+  /** `sdp`: what drachtio-srf would answer by itself. */
+  readonly local: { sdp: string; readonly contact: string };
   on(event: 'ack', listener: (request: SrfRequest) => void): void;
   on(event: 'destroy', listener: (request: SrfRequest, reason: string) => void): void;
   on(event: 'modify' | 'info' | 'update' | 'refer' | 'message' | 'notify' | 'options' | 'publish', listener: SrfHandler): void;
-  /** Sends BYE at once. */
-  destroy(options: { headers: SrfHeaders }, callback: (error: unknown) => void): void;
 }
 
 export type SrfHandler = (request: SrfRequest, response: SrfResponse) => void;
@@ -52,6 +52,27 @@ export interface SrfOptions {
   readonly port: number;
   readonly secret: string;
   readonly tags: readonly string[];
+}
+
+/** A final answer to a request of ours. */
+export interface SrfAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+export interface RequestInDialog {
+  readonly method: 'BYE' | 'INVITE' | 'OPTIONS';
+  readonly headers?: SrfHeaders;
+  readonly body?: string;
+}
+
+/** What of a dialog has to be kept to have it again in another process. */
+export interface KeptDialog {
+  readonly id: string;
+  /** The INVITE as it came. */
+  readonly invite: string;
+  readonly localTag: string;
+  readonly contact: string;
 }
 
 /** What the gateway uses of drachtio-srf. */
@@ -72,12 +93,32 @@ export interface SrfApp {
   onConnect(listener: (error: unknown, hostPorts: readonly string[], version: string) => void): void;
   /** The connection is gone; it is dialled again without end. Runs for each failed attempt too. */
   onLost(listener: (error: Error) => void): void;
-  /** BYE in a dialog that drachtio-srf cannot reach any more, by its id. */
-  byeByDialogId(dialogId: string, headers: SrfHeaders): void;
+  /**
+   * Sends a request in a dialog, over whatever connection to the SIP server there is now. `onAnswer` runs once, with the final answer
+   * (an INVITE's is acknowledged) or with the error that kept it from going out; an UPDATE that crosses an INVITE goes to `onUpdate`.
+   */
+  request(dialogId: string, request: RequestInDialog, onAnswer: (error: unknown, answer?: SrfAnswer) => void, onUpdate?: SrfHandler): void;
+  /** The dialog is over on our side: what comes for it is unknown from now on. */
+  forget(dialog: SrfDialog): void;
+  keep(dialog: SrfDialog, request: SrfRequest): KeptDialog;
+  /** A dialog of an earlier process. Throws when the kept INVITE cannot be read. */
+  restore(kept: KeptDialog, localSdp: string): SrfDialog;
   connect(options: SrfOptions): void;
   disconnect(): void;
   /** Withdraws methods, so that no new request comes here: the first step of a drain. */
   withdraw(methods: readonly string[]): void;
+}
+
+type Listener = (...args: never[]) => void;
+
+interface RawMessage extends SrfMessage {
+  readonly status: number;
+  readonly body?: string;
+}
+
+interface RawRequest {
+  on(event: 'response', listener: (response: RawMessage, acknowledge: () => void) => void): void;
+  on(event: 'update', listener: SrfHandler): void;
 }
 
 /** The parts of drachtio-srf's object that the facade calls. */
@@ -85,11 +126,18 @@ interface RawSrf {
   invite(handler: SrfHandler): void;
   use(handler: SrfHandler): void;
   createUAS(request: SrfRequest, response: SrfResponse, options: object, callback: (error: unknown, dialog?: SrfDialog) => void): void;
-  on(event: string, listener: (...args: never[]) => void): void;
+  on(event: string, listener: Listener): void;
   connect(options: object): void;
   disconnect(): void;
   unregisterForMessages(method: string): void;
-  request(uri: string, options: object, callback: (error: unknown) => void): void;
+  request(uri: string, options: object, callback: (error: unknown, request?: RawRequest) => void): void;
+  addDialog(dialog: SrfDialog): void;
+  removeDialog(dialog: SrfDialog): void;
+}
+
+interface RawStatics {
+  readonly Dialog: new (srf: RawSrf, type: 'uas', parts: { req: object; res: object; sent: object }) => SrfDialog;
+  readonly SipMessage: new (text: string) => object;
 }
 
 export function createSrfApp(): SrfApp {
@@ -109,14 +157,65 @@ export function createSrfApp(): SrfApp {
       srf.on('error', listener);
       srf.on('close', () => listener(new Error('the connection was closed')));
     },
-    byeByDialogId: (dialogId, headers) => {
-      // The object-only form of `request` throws; the URI is replaced by the dialog's target.
-      srf.request('sip:placeholder', { method: 'BYE', stackDialogId: dialogId, headers: { ...headers } }, () => undefined);
+    request: (dialogId, request, onAnswer, onUpdate) => {
+      try {
+        requestInDialog(srf, dialogId, request, onAnswer, onUpdate);
+      } catch (error) {
+        // Without a connection to the SIP server the package throws.
+        onAnswer(error);
+      }
     },
+    forget: (dialog) => srf.removeDialog(dialog),
+    keep: (dialog, request) => ({
+      id: dialog.id,
+      invite: request.msg.raw ?? '',
+      localTag: dialog.sip.localTag,
+      contact: dialog.local.contact,
+    }),
+    restore: (kept, localSdp) => restoreDialog(srf, kept, localSdp),
     connect: ({ host, port, secret, tags }) => srf.connect({ host, port, secret, tags: [...tags], enablePing: true }),
     disconnect: () => srf.disconnect(),
     withdraw: (methods) => {
       for (const method of methods) srf.unregisterForMessages(method);
     },
   };
+}
+
+// `Dialog.request` and `destroy` use the connection that the call came by, which may be gone, and hide the request, on which an UPDATE
+// that crosses it is told: it would be left without an answer.
+function requestInDialog(
+  srf: RawSrf,
+  dialogId: string,
+  { method, headers = {}, body }: RequestInDialog,
+  onAnswer: (error: unknown, answer?: SrfAnswer) => void,
+  onUpdate: SrfHandler | undefined,
+): void {
+  const options = { method, stackDialogId: dialogId, headers: { ...headers }, ...(body === undefined ? {} : { body }) };
+  // The object-only form of `request` throws; the URI is replaced by the dialog's target.
+  srf.request('sip:placeholder', options, (error, sent) => {
+    if (error !== null && error !== undefined) return onAnswer(error);
+    if (sent === undefined) return onAnswer(new Error('the SIP server did not say what it sent'));
+    if (onUpdate !== undefined) sent.on('update', onUpdate);
+    sent.on('response', (response, acknowledge) => {
+      if (response.status < 200) return;
+      if (method === 'INVITE') acknowledge();
+      onAnswer(null, { status: response.status, body: response.body ?? '' });
+    });
+  });
+}
+
+/** The package makes dialogs of the messages that began them: the kept INVITE, and as much of the 200 as it reads. */
+function restoreDialog(srf: RawSrf, kept: KeptDialog, localSdp: string): SrfDialog {
+  const { Dialog, SipMessage } = Srf as unknown as RawStatics;
+  const invite = new SipMessage(kept.invite) as SrfMessage & object;
+  const to = (invite.get('to') ?? '').replace(/;\s*tag=[^;>]*$/i, '');
+  const head = ['from', 'call-id', 'cseq'].map((name) => `${name}: ${invite.get(name) ?? ''}\r\n`).join('');
+  const sent = new SipMessage(
+    `SIP/2.0 200 OK\r\n${head}to: ${to};tag=${kept.localTag}\r\ncontact: ${kept.contact}\r\n` +
+      `content-length: ${String(localSdp.length)}\r\n\r\n${localSdp}`,
+  );
+  const response = Object.assign(sent, { stackDialogId: kept.id });
+  const dialog = new Dialog(srf, 'uas', { req: invite, res: response, sent });
+  srf.addDialog(dialog);
+  return dialog;
 }

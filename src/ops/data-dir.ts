@@ -18,14 +18,23 @@ const DRACHTIO_DEFAULT_SECRET = 'cymru';
 export function controlSecret(config: Config): string {
   if (config.drachtio.secret !== null) return config.drachtio.secret;
   if (config.drachtio.url !== null) return DRACHTIO_DEFAULT_SECRET;
-  const file = join(ensureDataDir(config), 'control-secret');
+  return keptToken(config, 'control-secret', 32);
+}
+
+/** The name that this gateway has across restarts: the setting, or one made at the first start. */
+export function gatewayInstance(config: Config): string {
+  return config.gateway.instance ?? keptToken(config, 'gateway-instance', 12);
+}
+
+function keptToken(config: Config, name: string, length: number): string {
+  const file = join(ensureDataDir(config), name);
   try {
     const kept = readFileSync(file, 'utf8').trim();
     if (kept !== '') return kept;
   } catch {
     // The first start.
   }
-  const made = newToken(32);
+  const made = newToken(length);
   try {
     // `wx`: of two processes that start at once, one makes it and the other reads it.
     writeFileSync(file, made, { mode: 0o600, flag: 'wx' });

@@ -1,69 +1,156 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { startCall, stepCall, type CallEffect, type CallEvent } from '../../src/gateway/call/machine.js';
+import { startCall, stepCall } from '../../src/gateway/call/machine.js';
+import type { CallEffect, CallEvent } from '../../src/gateway/call/state.js';
 import { NO_LOAD } from '../../src/gateway/policy/admission.js';
-import { ROUTE } from '../support/route.js';
-import { offerSdp, OTHER_KEY } from '../support/sdp.js';
+import { ANSWER, CALL, FACTS, INSIDE, LATE_CALL, LATE_FACTS, OUTSIDE } from '../support/call-machine.js';
+import { RunnerBench } from '../support/runner-bench.js';
+import { offerSdp } from '../support/sdp.js';
 
-const FACTS = { sourceAddress: '203.0.113.7', sdp: offerSdp(), sessionId: '7', maxDurationMs: 600_000, ringingAfterMs: 500 };
+const HELD = offerSdp({ direction: 'sendonly' });
 
 const EVENTS: readonly CallEvent[] = [
-  { type: 'routed', route: ROUTE, load: NO_LOAD },
-  { type: 'routed', route: null, load: NO_LOAD },
-  { type: 'relay-offered', sdp: offerSdp({ profile: 'RTP/AVP', crypto: [], port: 31_000, payloads: '0 101' }) },
-  { type: 'relay-offered', sdp: 'garbage' },
-  { type: 'leg-opened', local: { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 }, insideKey: null },
-  { type: 'relay-answered', sdp: offerSdp({ port: 30_000, payloads: '0 101', crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] }) },
-  { type: 'relay-answered', sdp: offerSdp({ crypto: [] }) },
-  { type: 'failed', reason: 'STORE_UNAVAILABLE' },
-  { type: 'failed', reason: 'MEDIA_UNAVAILABLE' },
-  { type: 'failed', reason: 'INTERNAL_ERROR' },
+  { type: 'routed', route: null, load: NO_LOAD, isStale: false },
+  { type: 'relay-offered', sdp: 'garbage', attempt: 0 },
+  { type: 'relay-offered', sdp: INSIDE, attempt: 1 },
+  { type: 'relay-answered', sdp: OUTSIDE, attempt: 1 },
+  { type: 'relay-answered', sdp: INSIDE, attempt: 0 },
+  { type: 'relay-offered-outward', sdp: OUTSIDE, attempt: 1 },
+  { type: 'relay-answered-outward', sdp: INSIDE, attempt: 1 },
+  { type: 'reinvite-answered', status: 200, sdp: ANSWER, retryAfterMs: 100, attempt: 1 },
+  { type: 'reinvite-answered', status: 491, sdp: '', retryAfterMs: 100, attempt: 1 },
+  { type: 'failed', reason: 'STORE_UNAVAILABLE', attempt: null },
+  { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 },
+  { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null },
+  { type: 'failed', reason: 'INTERNAL_ERROR', attempt: null },
   { type: 'answer-failed', reason: 'CALLER_CANCELLED' },
   { type: 'cancelled' },
-  { type: 'acknowledged' },
+  { type: 'acknowledged', sdp: '' },
+  { type: 'acknowledged', sdp: 'garbage' },
   { type: 'bye', reason: 'CALLER_HANGUP' },
   { type: 'bye', reason: 'ACK_TIMEOUT' },
   { type: 'hangup', reason: 'AGENT_HANGUP' },
   { type: 'hangup', reason: 'API_STOPPED' },
   { type: 'hangup', reason: 'SHUTDOWN' },
+  { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: HELD },
+  { type: 'reoffered', requestId: 2, method: 'INVITE', sdp: '' },
+  { type: 'reoffered', requestId: 3, method: 'UPDATE', sdp: offerSdp() },
+  { type: 'relay-lost', mayMove: true },
+  { type: 'relay-lost', mayMove: false },
   { type: 'timer', timer: 'ringing' },
   { type: 'timer', timer: 'max-duration' },
+  { type: 'timer', timer: 'reinvite' },
 ];
 
-// The usual way is drawn more often, so that schedules get beyond the look-up.
-const schedule = fc.array(
-  fc.oneof(
-    { weight: 1, arbitrary: fc.constantFrom(...EVENTS) },
-    { weight: 2, arbitrary: fc.constantFrom(...EVENTS.slice(0, 6), EVENTS[12]!) },
-  ),
-  {
-    maxLength: 25,
-  },
-);
+/** Mostly the usual way, so that schedules get beyond the look-up; the request ids of the carrier's changes are told apart. */
+const schedule = (usual: readonly CallEvent[]) =>
+  fc
+    .array(fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...EVENTS) }, { weight: 3, arbitrary: fc.constantFrom(...usual.slice(1)) }), {
+      maxLength: 30,
+    })
+    .map((events) => events.map((event, index) => (event.type === 'reoffered' ? { ...event, requestId: index } : event)));
 
 describe('the call machine under any order of events', () => {
-  it('finishes once, answers the INVITE at most once, sends BYE only after the ACK', () => {
+  it.each([
+    ['with an offer', CALL, FACTS],
+    ['without one', LATE_CALL, LATE_FACTS],
+  ])('of an INVITE %s finishes once, answers everything once, sends BYE only after the ACK', (_what, usual, facts) => {
     fc.assert(
-      fc.property(schedule, (events) => {
-        let state = startCall(FACTS);
+      fc.property(schedule(usual), (events) => {
+        let state = startCall(facts);
         const effects: CallEffect[] = [...stepCall(state, { type: 'invited' }).effects];
         let isAcknowledged = false;
+        const requested: number[] = [];
         for (const event of [...events, { type: 'hangup', reason: 'SHUTDOWN' } as const, { type: 'bye', reason: 'ACK_TIMEOUT' } as const]) {
           const wasAnswered = effects.some((effect) => effect.do === 'answer');
           const step = stepCall(state, event);
           state = step.state;
           if (event.type === 'acknowledged' && wasAnswered) isAcknowledged = true;
-          if (step.effects.some((effect) => effect.do === 'bye')) expect(isAcknowledged).toBe(true);
+          if (event.type === 'reoffered') requested.push(event.requestId);
+          if (step.effects.some((effect) => effect.do === 'bye' || effect.do === 'reinvite')) expect(isAcknowledged).toBe(true);
           effects.push(...step.effects);
         }
         const count = (kind: CallEffect['do']): number => effects.filter((effect) => effect.do === kind).length;
         expect(state.name).toBe('Ended');
         expect(count('finish')).toBe(1);
-        expect(effects.at(-1)?.do).toBe('finish');
+        // After the end only requests that crossed it are answered.
+        const last = effects.slice(effects.findIndex((effect) => effect.do === 'finish') + 1);
+        expect(last.every((effect) => effect.do === 'reject' && effect.reason === 'NO_DIALOG')).toBe(true);
         expect(count('answer') + count('refuse')).toBeLessThanOrEqual(1);
         expect(count('bye')).toBeLessThanOrEqual(1);
+        const said = effects.flatMap((effect) => (effect.do === 'accept' || effect.do === 'reject' ? [effect.requestId] : []));
+        expect(said.toSorted((a, b) => a - b)).toEqual(requested.toSorted((a, b) => a - b));
         if (count('ring') > 0)
           expect(effects.findIndex((e) => e.do === 'ring')).toBeGreaterThan(effects.findIndex((e) => e.do === 'offer-relay'));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});
+
+/** What a schedule may do at any moment. */
+type Action = (bench: RunnerBench) => Promise<void> | void;
+
+const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.nat(7).map((index) => ({ name: `settle ${String(index)}`, run: (bench: RunnerBench) => bench.settle(index, true) })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.nat(7).map((index) => ({ name: `fail ${String(index)}`, run: (bench: RunnerBench) => bench.settle(index, false) })),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.constantFrom<{ readonly name: string; readonly run: Action }>(
+      { name: 'CANCEL', run: (bench) => bench.cancel() },
+      { name: 'ACK', run: (bench) => bench.say('ack') },
+      { name: 'ACK with an answer', run: (bench) => bench.say('ack', ANSWER) },
+      { name: 'ACK with garbage', run: (bench) => bench.say('ack', 'garbage') },
+      { name: 'BYE', run: (bench) => bench.say('destroy') },
+      { name: 'no ACK', run: (bench) => bench.say('destroy', '', 'ACK timeout') },
+      { name: 're-INVITE: hold', run: (bench) => bench.say('modify', HELD) },
+      { name: 're-INVITE: the same', run: (bench) => bench.say('modify', FACTS.sdp) },
+      { name: 're-INVITE without an offer', run: (bench) => bench.say('modify') },
+      { name: 'UPDATE', run: (bench) => bench.say('update', HELD) },
+      { name: '200 to our re-INVITE', run: (bench) => bench.answerReinvite(200, ANSWER) },
+      { name: '491 to our re-INVITE', run: (bench) => bench.answerReinvite(491, '') },
+      { name: 'the agent hangs up', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' }) },
+      { name: 'rtpengine dies', run: (bench) => bench.runner.dispatch({ type: 'relay-lost', mayMove: true }) },
+      { name: 'no media comes', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' }) },
+      { name: 'stopped by API', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'API_STOPPED' }) },
+      { name: 'drain', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' }) },
+      { name: 'the SIP server is lost', run: (bench) => bench.runner.serverLost() },
+      { name: 'the SIP server is back', run: (bench) => bench.runner.serverBack() },
+      { name: 'half a second passes', run: (bench) => bench.clock.advance(500) },
+    ),
+  },
+);
+
+describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts and stops', () => {
+  it('ends each call once, with one reason and one record, and leaves nothing open', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.boolean(), fc.boolean(), fc.array(action, { maxLength: 60 }), async (isLate, isConnected, actions) => {
+        const bench = new RunnerBench(isLate);
+        // Half of the schedules begin within the call: most end before they would get there.
+        if (isConnected) {
+          await bench.connect(isLate ? ANSWER : '');
+          expect(bench.runner.stateName).toBe('Talking');
+        }
+        for (const { run } of actions) await run(bench);
+        // Whatever state it is in now, it is ended in an orderly way.
+        bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
+        await bench.drain();
+        bench.say('destroy', '', 'ACK timeout');
+        await bench.drain();
+        expect(bench.ended).toBe(1);
+        expect(bench.runner.stateName).toBe('Ended');
+        expect(bench.records.length).toBeLessThanOrEqual(1);
+        expect([bench.open.legs.size, bench.open.sessions.size, bench.open.leases.size, bench.open.snapshots.size]).toEqual([0, 0, 0, 0]);
+        // One final answer to the INVITE at most: none when it was cancelled, or when the SIP server was lost.
+        expect(bench.statuses.filter((status) => status >= 200).length).toBeLessThanOrEqual(1);
+        for (const { answers } of bench.asked) expect(answers).toHaveLength(1);
+        expect(bench.byes).toBeLessThanOrEqual(2);
       }),
       { numRuns: 5_000 },
     );

@@ -1,150 +1,101 @@
-import type { TestLineSettings, MediaAddress } from '../../contracts/media.js';
+import type { TestLineSettings } from '../../contracts/media.js';
 import type { Route } from '../../contracts/records.js';
 import { assertNever } from '../../lib/assert-never.js';
 import type { Load } from '../policy/admission.js';
 import { decide } from '../policy/decide.js';
 import type { Reason } from '../policy/reasons.js';
-import { carrierAnswer, endpointAnswer, readRelaySdp, type NegotiableOffer, type RelaySide } from '../policy/sdp.js';
-
-/** Where a call stands. docs/call-lifecycle.md has the picture. */
-export type CallStateName =
-  /** The number is being looked up. */
-  | 'Routing'
-  /** rtpengine has the offer. */
-  | 'Offering'
-  /** The media endpoint opens its leg. */
-  | 'Opening'
-  /** rtpengine has the endpoint's answer. */
-  | 'Answering'
-  /** The 200 is out, its ACK has not come. */
-  | 'AwaitingAck'
-  | 'Talking'
-  /** Somebody on our side hung up before the ACK: BYE must wait for it (RFC 3261 §15). */
-  | 'HangingUp'
-  | 'Ended';
-
-export interface CallState {
-  readonly name: CallStateName;
-  /** What the INVITE said, for the decision. */
-  readonly facts: CallFacts;
-  readonly route: Route | null;
-  readonly offer: NegotiableOffer | null;
-  /** rtpengine's inside, where the endpoint sends to. */
-  readonly inside: RelaySide | null;
-  /** The 180 is due as soon as rtpengine has accepted the call: a refusal never follows an 18x. */
-  readonly isRingDue: boolean;
-  /** Why the call ended, or will: set once. */
-  readonly reason: Reason | null;
-}
-
-export interface CallFacts {
-  readonly sourceAddress: string;
-  readonly sdp: string;
-  /** The id of our answers' o= line. */
-  readonly sessionId: string;
-  /** This process's longest call; the agent's own limit may be shorter. */
-  readonly maxDurationMs: number;
-  /** `null`: never; a caller that requires reliable provisional answers (RFC 3262 §3) gets none. */
-  readonly ringingAfterMs: number | null;
-}
-
-export type CallTimer = 'ringing' | 'max-duration';
-
-export type CallEvent =
-  | { readonly type: 'invited' }
-  /** The INVITE itself breaks a rule, or the gateway takes no calls: refused before anything is looked up. */
-  | { readonly type: 'inadmissible'; readonly reason: Reason }
-  /** `load`: of the moment of this event, so that two calls at once cannot both take the last place. */
-  | { readonly type: 'routed'; readonly route: Route | null; readonly load: Load }
-  | { readonly type: 'relay-offered'; readonly sdp: string }
-  | {
-      readonly type: 'leg-opened';
-      readonly local: MediaAddress;
-      readonly insideKey: { readonly tag: string; readonly inline: string } | null;
-    }
-  | { readonly type: 'relay-answered'; readonly sdp: string }
-  /** An effect failed; the reason says which. */
-  | { readonly type: 'failed'; readonly reason: Extract<Reason, 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE' | 'INTERNAL_ERROR'> }
-  /** The 200 could not be sent: a CANCEL crossed it, or the SIP server refused it. */
-  | { readonly type: 'answer-failed'; readonly reason: Extract<Reason, 'CALLER_CANCELLED' | 'INTERNAL_ERROR'> }
-  /** The SIP server has forgotten the call: nothing can be said to the caller any more. */
-  | { readonly type: 'server-lost' }
-  /** CANCEL, or the caller's connection is gone before the answer. */
-  | { readonly type: 'cancelled' }
-  | { readonly type: 'acknowledged' }
-  /** The caller's BYE, or the SIP server gave the call up. */
-  | { readonly type: 'bye'; readonly reason: Extract<Reason, 'CALLER_HANGUP' | 'ACK_TIMEOUT' | 'SESSION_EXPIRED'> }
-  /** Our side wants the call ended. */
-  | {
-      readonly type: 'hangup';
-      readonly reason: Extract<Reason, 'AGENT_HANGUP' | 'MEDIA_TIMEOUT' | 'API_STOPPED' | 'SHUTDOWN' | 'MEDIA_LOST' | 'DRAINING'>;
-    }
-  | { readonly type: 'timer'; readonly timer: CallTimer };
-
-export type CallEffect =
-  | { readonly do: 'route' }
-  /** The call is admitted: it counts towards the limits from now on. */
-  | { readonly do: 'count'; readonly route: Route }
-  | { readonly do: 'offer-relay'; readonly offer: NegotiableOffer }
-  | { readonly do: 'open-leg'; readonly offer: NegotiableOffer; readonly inside: RelaySide; readonly agent: TestLineSettings }
-  | { readonly do: 'answer-relay'; readonly sdp: string }
-  /** 180. */
-  | { readonly do: 'ring' }
-  /** 200 with this SDP. */
-  | { readonly do: 'answer'; readonly sdp: string }
-  | { readonly do: 'refuse'; readonly reason: Reason }
-  | { readonly do: 'start-leg' }
-  | { readonly do: 'bye'; readonly reason: Reason }
-  | { readonly do: 'start-timer'; readonly timer: CallTimer; readonly delayMs: number }
-  | { readonly do: 'stop-timer'; readonly timer: CallTimer }
-  /** Free everything and write the record. */
-  | { readonly do: 'finish'; readonly reason: Reason };
-
-export interface CallStep {
-  readonly state: CallState;
-  readonly effects: readonly CallEffect[];
-}
+import { readAnswer, readRelaySdp } from '../policy/sdp-read.js';
+import { endpointOffer, endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../policy/sdp-write.js';
+import {
+  exchangeFailed,
+  IDLE,
+  onAnswerInAck,
+  onReinviteAnswered,
+  onReinviteTimer,
+  onRelayAnsweredAgain,
+  onRelayLost,
+  onRelayMovedIn,
+  onRelayOfferedAgain,
+  onRelayOfferedOutward,
+  onReoffered,
+  rejectPending,
+  settle,
+  type ExchangeStep,
+} from './exchange.js';
+import type { CallEffect, CallEvent, CallFacts, CallState, CallStep, CallTimer, HangupReason } from './state.js';
 
 /** The built-in test line as it is without an agent of the owner's: an empty first sentence is its own greeting. */
 const DEFAULT_AGENT: TestLineSettings = { firstSentence: '', language: 'ENG', pronunciationGuide: [] };
 
 const NOTHING: readonly CallEffect[] = [];
 
+type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
+
 export function startCall(facts: CallFacts): CallState {
-  return { name: 'Routing', facts, route: null, offer: null, inside: null, isRingDue: false, reason: null };
+  return {
+    name: 'Routing',
+    facts,
+    route: null,
+    isStale: false,
+    media: null,
+    inside: null,
+    local: null,
+    insideKey: null,
+    session: null,
+    lateOffer: null,
+    exchange: IDLE,
+    attempt: 0,
+    isMoveDue: false,
+    isRingDue: false,
+    reason: null,
+  };
 }
 
 /** One event; the effects are carried out in order before the next event. Events that come too late change nothing. */
 export function stepCall(state: CallState, event: CallEvent): CallStep {
-  if (state.name === 'Ended') return { state, effects: NOTHING };
+  if (state.name === 'Ended') return { state, effects: tooLate(event) };
+  // What an earlier exchange asked for.
+  if ('attempt' in event && event.attempt !== null && event.attempt !== state.attempt) return { state, effects: NOTHING };
   switch (event.type) {
     case 'invited':
       return state.name === 'Routing' ? { state, effects: [...ringingTimer(state), { do: 'route' }] } : { state, effects: NOTHING };
     case 'inadmissible':
       return state.name === 'Routing' ? refuse(state, event.reason) : { state, effects: NOTHING };
     case 'routed':
-      return state.name === 'Routing' ? onRouted(state, event.route, event.load) : { state, effects: NOTHING };
+      return state.name === 'Routing' ? onRouted(state, event.route, event.load, event.isStale) : { state, effects: NOTHING };
     case 'relay-offered':
-      return state.name === 'Offering' ? onRelayOffered(state, event.sdp) : { state, effects: NOTHING };
+      return state.name === 'Offering' ? onRelayOffered(state, event.sdp) : within(onRelayOfferedAgain(state, event.sdp));
+    case 'leg-reserved':
+      return state.name === 'Reserving' ? onLegReserved(state, event) : { state, effects: NOTHING };
     case 'leg-opened':
-      return state.name === 'Opening' ? onLegOpened(state, event) : { state, effects: NOTHING };
+      return onLegOpened(state, event);
     case 'relay-answered':
-      return state.name === 'Answering' ? onRelayAnswered(state, event.sdp) : { state, effects: NOTHING };
+      return state.name === 'Answering' ? onRelayAnswered(state, event.sdp) : within(onRelayAnsweredAgain(state, event.sdp));
+    case 'relay-offered-outward':
+      return state.name === 'OfferingOutward' ? onOwnOffer(state, event.sdp) : within(onRelayOfferedOutward(state, event.sdp));
+    case 'relay-answered-outward':
+      return state.name === 'Connecting' ? onConnected(state, event.sdp) : within(onRelayMovedIn(state, event.sdp));
     case 'failed':
-      return isAnswered(state) ? hangUp(state, 'MEDIA_LOST') : refuse(state, event.reason);
+      return onFailed(state, event.reason);
     case 'server-lost':
-      return finish(state, 'INTERNAL_ERROR', []);
+      return finish(state, event.reason, []);
     case 'answer-failed':
       return isAnswered(state) ? finish(state, event.reason, []) : { state, effects: NOTHING };
     case 'cancelled':
       // The SIP server has sent the 487 already. A CANCEL that crosses our 200 is answered there and changes nothing here.
       return isAnswered(state) ? { state, effects: NOTHING } : finish(state, 'CALLER_CANCELLED', []);
     case 'acknowledged':
-      return onAcknowledged(state);
+      return onAcknowledged(state, event.sdp);
     case 'bye':
       return isAnswered(state) ? finish(state, state.reason ?? event.reason, []) : { state, effects: NOTHING };
     case 'hangup':
       return onHangup(state, event.reason);
+    case 'reoffered':
+      return within(onReoffered(state, event));
+    case 'reinvite-answered':
+      return within(onReinviteAnswered(state, event));
+    case 'relay-lost':
+      return onLost(state, event.mayMove);
     case 'timer':
       return onTimer(state, event.timer);
     default:
@@ -152,8 +103,18 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
   }
 }
 
-function isAnswered(state: CallState): boolean {
-  return state.name === 'AwaitingAck' || state.name === 'Talking' || state.name === 'HangingUp';
+/** A request that crossed the end must not be left without an answer. */
+function tooLate(event: CallEvent): readonly CallEffect[] {
+  return event.type === 'reoffered' ? [{ do: 'reject', requestId: event.requestId, reason: 'NO_DIALOG' }] : NOTHING;
+}
+
+/** A step of an exchange within the call, which may end the call. */
+function within(step: ExchangeStep): CallStep {
+  return step.lost === undefined ? step : hangUp(step.state, step.lost, step.effects);
+}
+
+function isAnswered({ name }: CallState): boolean {
+  return name === 'AwaitingAck' || name === 'Connecting' || name === 'Talking' || name === 'HangingUp';
 }
 
 function ringingTimer(state: CallState): CallEffect[] {
@@ -161,67 +122,171 @@ function ringingTimer(state: CallState): CallEffect[] {
   return ringingAfterMs === null ? [] : [{ do: 'start-timer', timer: 'ringing', delayMs: ringingAfterMs }];
 }
 
-function onRouted(state: CallState, route: Route | null, load: Load): CallStep {
+function onRouted(state: CallState, route: Route | null, load: Load, isStale: boolean): CallStep {
   const decision = decide({ route, sourceAddress: state.facts.sourceAddress, sdp: state.facts.sdp, load });
-  const routed = { ...state, route };
+  const routed = { ...state, route, isStale };
   if (!decision.ok) return refuse(routed, decision.error);
-  if (route === null) return refuse(routed, 'NUMBER_NOT_ATTACHED');
-  const offer = decision.value;
-  return {
-    state: { ...routed, name: 'Offering', offer },
-    effects: [
-      { do: 'count', route },
-      { do: 'offer-relay', offer },
-    ],
-  };
+  const media = decision.value;
+  if (media === null) return { state: { ...routed, name: 'Reserving' }, effects: [{ do: 'reserve-leg' }] };
+  return { state: { ...routed, name: 'Offering', media }, effects: [{ do: 'offer-relay', media, attempt: state.attempt }] };
 }
 
 function onRelayOffered(state: CallState, sdp: string): CallStep {
   const inside = readRelaySdp(sdp);
-  if (inside === undefined || state.offer === null) return refuse(state, 'MEDIA_UNAVAILABLE');
+  if (inside === undefined || state.media === null) return refuse(state, 'MEDIA_UNAVAILABLE');
   return {
     state: { ...state, name: 'Opening', inside },
     effects: [
       ...(state.isRingDue ? [{ do: 'ring' } as const] : []),
-      { do: 'open-leg', offer: state.offer, inside, agent: agentOf(state.route) },
+      { do: 'open-leg', media: state.media, inside, agent: agentOf(state.route), reserved: null },
     ],
   };
 }
 
-function onLegOpened(state: CallState, event: Extract<CallEvent, { type: 'leg-opened' }>): CallStep {
-  if (state.offer === null) return refuse(state, 'INTERNAL_ERROR');
+function onLegOpened(state: CallState, { local, insideKey }: EventOf<'leg-opened'>): CallStep {
+  if (state.name === 'Connecting') return talk(state);
+  if (state.name !== 'Opening' || state.media === null) return { state, effects: NOTHING };
   return {
-    state: { ...state, name: 'Answering' },
-    effects: [{ do: 'answer-relay', sdp: endpointAnswer(state.offer, event.local, event.insideKey) }],
+    state: { ...state, name: 'Answering', local, insideKey },
+    effects: [{ do: 'answer-relay', sdp: endpointSdp(state.media, local, insideKey), attempt: state.attempt }],
   };
 }
 
 function onRelayAnswered(state: CallState, sdp: string): CallStep {
   const outside = readRelaySdp(sdp);
-  if (outside === undefined || state.offer === null) return refuse(state, 'MEDIA_UNAVAILABLE');
-  const answer = carrierAnswer(state.offer, outside, { sessionId: state.facts.sessionId, version: 1 });
+  const { media, local, insideKey, facts } = state;
+  if (outside === undefined || media === null || local === null) return refuse(state, 'MEDIA_UNAVAILABLE');
+  const answer = sessionSdp(media, outside, { sessionId: facts.sessionId, version: 1 });
   // rtpengine chose another key than the one offered: never answer with it.
   if (answer === undefined) return refuse(state, 'SRTP_SUITE_UNSUPPORTED');
+  const insideSdp = endpointSdp(media, local, insideKey);
+  const session = { media, outside, insideSdp, carrierSdp: facts.sdp, sentSdp: answer, version: 1 };
+  return answered({ ...state, session }, answer);
+}
+
+function answered(state: CallState, sdp: string): CallStep {
   return {
     state: { ...state, name: 'AwaitingAck' },
     effects: [
       { do: 'stop-timer', timer: 'ringing' },
-      { do: 'answer', sdp: answer },
+      { do: 'answer', sdp },
       { do: 'start-timer', timer: 'max-duration', delayMs: maxDurationMs(state) },
     ],
   };
 }
 
-function onAcknowledged(state: CallState): CallStep {
-  if (state.name === 'AwaitingAck') return { state: { ...state, name: 'Talking' }, effects: [{ do: 'start-leg' }] };
-  if (state.name !== 'HangingUp') return { state, effects: NOTHING };
-  const reason = state.reason ?? 'INTERNAL_ERROR';
-  return finish(state, reason, [{ do: 'bye', reason }]);
+/** The carrier made no offer (RFC 3261 §13.2.1): the 200 has ours, which rtpengine makes of the endpoint's. */
+function onLegReserved(state: CallState, { local, insideKey }: EventOf<'leg-reserved'>): CallStep {
+  return {
+    state: { ...state, name: 'OfferingOutward', local, insideKey },
+    effects: [{ do: 'offer-outward', sdp: endpointOffer(local, insideKey), attempt: state.attempt }],
+  };
 }
 
-function onHangup(state: CallState, reason: Extract<CallEvent, { type: 'hangup' }>['reason']): CallStep {
+function onOwnOffer(state: CallState, sdp: string): CallStep {
+  const outside = readRelaySdp(sdp);
+  const offer = outside === undefined ? undefined : ownOfferSdp(outside, { sessionId: state.facts.sessionId, version: 1 });
+  if (outside === undefined || offer === undefined) return refuse(state, 'MEDIA_UNAVAILABLE');
+  return answered({ ...state, lateOffer: { sdp: offer, outside } }, offer);
+}
+
+function onAcknowledged(state: CallState, sdp: string): CallStep {
+  switch (state.name) {
+    case 'HangingUp': {
+      const reason = state.reason ?? 'INTERNAL_ERROR';
+      return finish(state, reason, [{ do: 'bye', reason }]);
+    }
+    case 'AwaitingAck': {
+      if (state.lateOffer !== null) return onLateAnswer(state, sdp);
+      const step = talk(state);
+      // The ACK of a re-INVITE that overtook the first one's.
+      return sdp === '' ? step : after(step, within(onAnswerInAck(step.state, sdp)));
+    }
+    case 'Talking':
+      return within(onAnswerInAck(state, sdp));
+    default:
+      return { state, effects: NOTHING };
+  }
+}
+
+function after(first: CallStep, second: CallStep): CallStep {
+  return { state: second.state, effects: [...first.effects, ...second.effects] };
+}
+
+/** The answer to our offer in the 200 has to stand in the ACK (RFC 3264 §4, RFC 3261 §13.2.2.4). */
+function onLateAnswer(state: CallState, sdp: string): CallStep {
+  const answer = readAnswer(sdp, OWN_OFFER);
+  const connecting: CallState = { ...state, name: 'Connecting' };
+  if (!answer.ok) return hangUp(connecting, 'BAD_ANSWER');
+  const media = answer.value;
+  return {
+    state: { ...connecting, media, facts: { ...state.facts, sdp } },
+    effects: [{ do: 'answer-outward', media, attempt: state.attempt }],
+  };
+}
+
+function onConnected(state: CallState, sdp: string): CallStep {
+  const inside = readRelaySdp(sdp);
+  const { media, local, insideKey, lateOffer, facts } = state;
+  if (inside === undefined || media === null || local === null || lateOffer === null) return hangUp(state, 'MEDIA_LOST');
+  const insideSdp = endpointSdp(media, local, insideKey);
+  const session = { media, outside: lateOffer.outside, insideSdp, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
+  return {
+    state: { ...state, inside, session },
+    effects: [{ do: 'open-leg', media, inside, agent: agentOf(state.route), reserved: { local, insideKey } }],
+  };
+}
+
+/** Acknowledged, and the leg is open: the agent starts. */
+function talk(state: CallState): CallStep {
+  const isHeld = state.session?.media.isHeld === true;
+  return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...(isHeld ? [{ do: 'hold-leg', isHeld } as const] : [])]);
+}
+
+function onFailed(state: CallState, reason: EventOf<'failed'>['reason']): CallStep {
+  if (!isAnswered(state)) return refuse(state, reason);
+  return state.exchange.name === 'Idle' ? hangUp(state, 'MEDIA_LOST') : within(exchangeFailed(state));
+}
+
+function onLost(state: CallState, mayMove: boolean): CallStep {
+  switch (state.name) {
+    // The relay has not been asked, or the command under way is tried elsewhere.
+    case 'Routing':
+    case 'Offering':
+    case 'Reserving':
+    case 'OfferingOutward':
+    case 'HangingUp':
+    case 'Ended':
+      return { state, effects: NOTHING };
+    case 'Opening':
+    case 'Answering':
+      return refuse(state, 'MEDIA_UNAVAILABLE');
+    case 'AwaitingAck':
+    case 'Connecting':
+    case 'Talking':
+      return within(onRelayLost(state, mayMove));
+  }
+}
+
+function onHangup(state: CallState, reason: HangupReason): CallStep {
   if (isAnswered(state)) return hangUp(state, reason === 'DRAINING' ? 'SHUTDOWN' : reason);
-  return refuse(state, reason === 'SHUTDOWN' || reason === 'DRAINING' ? 'DRAINING' : 'MEDIA_UNAVAILABLE');
+  return refuse(state, refusalOf(reason));
+}
+
+/** What a caller gets that is not answered yet. */
+function refusalOf(reason: HangupReason): Reason {
+  switch (reason) {
+    case 'SHUTDOWN':
+    case 'DRAINING':
+      return 'DRAINING';
+    case 'AGENT_HANGUP':
+    case 'AGENT_LOST':
+      return 'AGENT_UNAVAILABLE';
+    case 'API_STOPPED':
+      return 'DECLINED';
+    default:
+      return 'MEDIA_UNAVAILABLE';
+  }
 }
 
 function onTimer(state: CallState, timer: CallTimer): CallStep {
@@ -231,29 +296,39 @@ function onTimer(state: CallState, timer: CallTimer): CallStep {
       return { state: { ...state, isRingDue: true }, effects: NOTHING };
     case 'max-duration':
       return isAnswered(state) ? hangUp(state, 'MAX_DURATION') : { state, effects: NOTHING };
+    case 'reinvite':
+      return within(onReinviteTimer(state));
     default:
       return assertNever(timer);
   }
 }
 
 /** Ends an answered call from our side: BYE now, or as soon as the ACK has come. */
-function hangUp(state: CallState, reason: Reason): CallStep {
-  if (state.name === 'Talking') return finish(state, reason, [{ do: 'bye', reason }]);
-  return { state: { ...state, name: 'HangingUp', reason: state.reason ?? reason }, effects: NOTHING };
+function hangUp(state: CallState, reason: Reason, before: readonly CallEffect[] = NOTHING): CallStep {
+  if (state.name === 'Talking' || state.name === 'Connecting') return finish(state, reason, [...before, { do: 'bye', reason }]);
+  return { state: { ...state, name: 'HangingUp', reason: state.reason ?? reason }, effects: before };
 }
 
 function refuse(state: CallState, reason: Reason): CallStep {
   return finish(state, reason, [{ do: 'refuse', reason }]);
 }
 
+const TIMERS: readonly CallTimer[] = ['ringing', 'max-duration', 'reinvite'];
+
 function finish(state: CallState, reason: Reason, before: readonly CallEffect[]): CallStep {
   return {
-    state: { ...state, name: 'Ended', reason },
-    effects: [{ do: 'stop-timer', timer: 'ringing' }, { do: 'stop-timer', timer: 'max-duration' }, ...before, { do: 'finish', reason }],
+    state: { ...state, name: 'Ended', exchange: IDLE, reason },
+    effects: [
+      ...TIMERS.map((timer) => ({ do: 'stop-timer', timer }) as const),
+      // A re-INVITE or UPDATE that waits must not be left without an answer.
+      ...rejectPending(state, 'NO_DIALOG'),
+      ...before,
+      { do: 'finish', reason },
+    ],
   };
 }
 
-function agentOf(route: Route | null): TestLineSettings {
+export function agentOf(route: Route | null): TestLineSettings {
   const agent = route?.agent ?? null;
   if (agent === null) return DEFAULT_AGENT;
   return {
@@ -261,6 +336,16 @@ function agentOf(route: Route | null): TestLineSettings {
     language: agent.language,
     pronunciationGuide: agent.pronunciation_guide,
   };
+}
+
+/** How much of its longest duration a call has left after so much talk. */
+export function remainingMs(state: CallState, talkedMs: number): number {
+  return Math.max(1, maxDurationMs(state) - talkedMs);
+}
+
+/** A kept call as it goes on in another process: acknowledged, and with no exchange under way. */
+export function resumable(kept: CallState): CallState {
+  return { ...kept, name: 'Talking', exchange: IDLE, attempt: kept.attempt + 1, isMoveDue: false, reason: null };
 }
 
 function maxDurationMs(state: CallState): number {

@@ -2,6 +2,16 @@ import { parseE164, type E164 } from '../../contracts/e164.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { Reason } from './reasons.js';
 
+/** Where a trunk puts the called number: PBXs send every call to one pilot number and name the real one elsewhere. */
+export type CalledNumberSource = 'request-uri' | 'to' | 'p-called-party-id' | 'diversion';
+
+/** The URI that names the called number: the Request-URI where the header is missing or has none. */
+export function calledUri(source: CalledNumberSource, requestUri: string, header: (name: string) => string | undefined): string {
+  if (source === 'request-uri') return requestUri;
+  const text = header(source === 'to' ? 'To' : source === 'diversion' ? 'Diversion' : 'P-Called-Party-ID') ?? '';
+  return /<((?:sips?|tel):[^<>\s]+)>/i.exec(text)?.[1] ?? /^\s*((?:sips?|tel):[^\s;,<>]+)/i.exec(text)?.[1] ?? requestUri;
+}
+
 /**
  * The called number of a Request-URI: `sip:+15551234567@host;user=phone`, the same without the plus, with
  * `;npdi;rn=…` in the user part, `%2B` for the plus, or a `tel:` URI with or without `;phone-context=+…`.

@@ -4,16 +4,19 @@ export interface CryptoLine {
   readonly tag: string;
   /** Base64 of 16 bytes of master key and 14 of salt. */
   readonly inline: string;
-  readonly hasMki: boolean;
+  /** Master key identifier as `value:length in bytes`; `null`: packets carry none. */
+  readonly mki: string | null;
 }
 
 export const SUITE = 'AES_CM_128_HMAC_SHA1_80';
 
 const KEY_BYTES = 30;
+/** RFC 4568 §6.1. */
+const MAX_MKI_BYTES = 128;
 const FORBIDDEN_PARAMS = new Set(['UNENCRYPTED_SRTP', 'UNENCRYPTED_SRTCP', 'UNAUTHENTICATED_SRTP']);
 
 /**
- * The line to answer with: the first valid one without an MKI. `values` are the attribute's values in order.
+ * The line to answer with: the first valid one without an MKI, else the first with one. `values` are the attribute's values in order.
  * A line of another suite, with a duplicate tag, a key of the wrong length or a session parameter that weakens SRTP is no candidate.
  */
 export function chooseCrypto(values: readonly string[]): CryptoLine | undefined {
@@ -24,7 +27,7 @@ export function chooseCrypto(values: readonly string[]): CryptoLine | undefined 
     const line = parseCrypto(value);
     return line === undefined ? [] : [line];
   });
-  return candidates.find((line) => !line.hasMki);
+  return candidates.find(({ mki }) => mki === null) ?? candidates[0];
 }
 
 /** Reads one value; `undefined` when it is not a usable line of the suite. */
@@ -38,8 +41,16 @@ export function parseCrypto(value: string): CryptoLine | undefined {
   const inline = match[1] ?? '';
   if (Buffer.from(inline, 'base64').length !== KEY_BYTES) return undefined;
   const extras = (match[2] ?? '').split('|').slice(1);
-  const hasMki = extras.some((extra) => extra.includes(':'));
+  const mkis = extras.filter((extra) => extra.includes(':'));
   const lifetimes = extras.filter((extra) => !extra.includes(':'));
+  if (mkis.length > 1 || !mkis.every(isMki)) return undefined;
   if (lifetimes.length > 1 || !lifetimes.every((lifetime) => /^(2\^\d{1,2}|\d{1,15})$/.test(lifetime))) return undefined;
-  return { tag, inline, hasMki };
+  return { tag, inline, mki: mkis[0] ?? null };
+}
+
+/** `value:length`: the value is a decimal number that fits into so many bytes. */
+function isMki(text: string): boolean {
+  const [, value = '', length = ''] = /^(\d{1,310}):(\d{1,3})$/.exec(text) ?? [];
+  const bytes = Number(length);
+  return bytes >= 1 && bytes <= MAX_MKI_BYTES && BigInt(value) < 1n << BigInt(8 * bytes);
 }

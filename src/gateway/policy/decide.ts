@@ -1,22 +1,23 @@
 import type { Route } from '../../contracts/records.js';
 import { isInBlocks } from '../../lib/ip-address.js';
-import { err, type Result } from '../../lib/result.js';
+import { err, ok, type Result } from '../../lib/result.js';
 import { brokenLimit, type Load } from './admission.js';
 import type { Reason } from './reasons.js';
-import { readOffer, type NegotiableOffer } from './sdp.js';
+import { readOffer, type CarrierMedia } from './sdp-read.js';
 
 /** Everything that the decision on an INVITE looks at. */
 export interface DecisionInput {
   /** `null`: the number is not attached inbound. */
   readonly route: Route | null;
-  /** Address of the connection that the INVITE came by; never a header's claim. */
-  readonly sourceAddress: string;
+  /** Address of the connection that the INVITE came by, never a header's claim; `null`: not judged. */
+  readonly sourceAddress: string | null;
+  /** '': no offer. */
   readonly sdp: string;
   readonly load: Load;
 }
 
-/** Accept with what was chosen of the offer, or refuse with a reason of the one table. */
-export type Decision = Result<NegotiableOffer, Reason>;
+/** Accept with what was chosen of the offer (`null`: there is none, so ours goes out in the 200), or refuse with a reason of the one table. */
+export type Decision = Result<CarrierMedia | null, Reason>;
 
 /** The whole decision, without IO: the same for a real INVITE and for a dry run. */
 export function decide(input: DecisionInput): Decision {
@@ -25,12 +26,13 @@ export function decide(input: DecisionInput): Decision {
   if (route.org.disabled) return err('ORG_DISABLED');
   if (!route.org.sip_enabled) return err('ORG_NOT_ENTITLED');
   const { options } = route.number.inbound;
-  if (!isSourceAllowed(options.allowed_sources, input.sourceAddress)) return err('SOURCE_NOT_ALLOWED');
+  for (const allowed of [route.org.allowed_sources, options.allowed_sources])
+    if (input.sourceAddress !== null && !isSourceAllowed(allowed, input.sourceAddress)) return err('SOURCE_NOT_ALLOWED');
   // The agent that the owner named is gone: answering with anything else would surprise the owner.
   if (route.number.inbound.agent_id !== null && route.agent === null) return err('AGENT_UNAVAILABLE');
   const limit = brokenLimit(route, input.load);
   if (limit !== null) return err(limit);
-  return readOffer(input.sdp, options.media_encryption);
+  return input.sdp === '' ? ok(null) : readOffer(input.sdp, options.media_encryption);
 }
 
 /** Whether an address is in a list of addresses and CIDR blocks; an empty list allows any. */

@@ -7,8 +7,10 @@ import { sessionTimerHeaders } from './session-timer.js';
 
 /** The headers of an INVITE that decide whether it can be served at all. */
 export interface InviteHead {
+  /** The URI that names the called number. */
   readonly uri: string;
   readonly require: string | undefined;
+  readonly accept: string | undefined;
   readonly contentType: string | undefined;
   readonly body: string;
   /** The Contact URI; `undefined`: missing or not readable. */
@@ -36,11 +38,25 @@ export function admit(head: InviteHead): Result<AdmissibleInvite, Reason> {
   if (unsupportedOptions(head.require).length > 0) return err('BAD_EXTENSION');
   const called = calledNumber(head.uri);
   if (!called.ok) return called;
+  // RFC 3261 §21.4.7: our answer is a session description.
+  if (!acceptsSdp(head.accept)) return err('NOT_ACCEPTABLE');
   const sdp = sessionDescription(head.contentType, head.body);
   if (!sdp.ok) return sdp;
   const sessionTimer = sessionTimerHeaders(head);
   if (!sessionTimer.ok) return sessionTimer;
   return ok({ called: called.value, sdp: sdp.value, sessionTimer: sessionTimer.value });
+}
+
+/** Without an Accept header a session description is accepted (RFC 3261 §20.1). */
+function acceptsSdp(accept: string | undefined): boolean {
+  if (accept === undefined) return true;
+  return accept.split(',').some((range) => {
+    const [type = '', ...params] = range
+      .trim()
+      .toLowerCase()
+      .split(/\s*;\s*/);
+    return ['application/sdp', 'application/*', '*/*'].includes(type) && !params.some((param) => /^q\s*=\s*0(\.0*)?$/.test(param));
+  });
 }
 
 /** What a Require header asks for that we do not support (RFC 3261 §8.2.2.3). */

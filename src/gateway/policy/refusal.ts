@@ -1,4 +1,4 @@
-import { unsupportedOptions } from './invite.js';
+import { ALLOWED_METHODS, unsupportedOptions } from './invite.js';
 import { REASONS, reasonHeaderOf, warningOf, type Reason } from './reasons.js';
 import { MIN_SESSION_SECONDS } from './session-timer.js';
 
@@ -7,6 +7,8 @@ export interface RefusalContext {
   readonly host: string;
   /** The request's Require header. */
   readonly require: string | undefined;
+  /** Content types that are read here. */
+  readonly accepted: string;
   readonly retryAfterSeconds: () => number;
 }
 
@@ -16,18 +18,21 @@ export function refusalHeaders(reason: Reason, context: RefusalContext): Readonl
     Warning: warningOf(reason, context.host),
     Reason: reasonHeaderOf(reason),
     ...(REASONS[reason].retryAfter ? { 'Retry-After': String(context.retryAfterSeconds()) } : {}),
-    ...demanded(reason, context.require),
+    ...demanded(reason, context),
   };
 }
 
-function demanded(reason: Reason, require: string | undefined): Readonly<Record<string, string>> {
+function demanded(reason: Reason, { require, accepted }: RefusalContext): Readonly<Record<string, string>> {
   switch (reason) {
     // RFC 3261 §8.2.2.3
     case 'BAD_EXTENSION':
       return { Unsupported: unsupportedOptions(require).join(', ') };
     // RFC 3261 §8.2.3
     case 'BAD_BODY':
-      return { Accept: 'application/sdp' };
+      return { Accept: accepted };
+    // RFC 3261 §8.2.1
+    case 'METHOD_NOT_ALLOWED':
+      return { Allow: ALLOWED_METHODS };
     // RFC 4028 §6
     case 'SESSION_INTERVAL_TOO_SMALL':
       return { 'Min-SE': String(MIN_SESSION_SECONDS) };

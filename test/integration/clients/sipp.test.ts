@@ -1,30 +1,36 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { RtpengineNode } from '../../../src/rtpengine/node.js';
 import { testCertificates } from '../../support/certificates.js';
 import { RunningGateway } from '../../support/gateway.js';
-import { childPid } from '../../support/processes.js';
+import { NgProxy } from '../../support/ng-proxy.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
 import { runSipp, Tunnel } from '../../support/sipp.js';
 
+let rtpengine: RunningRtpengine;
+let proxy: NgProxy;
 let gateway: RunningGateway;
 let tunnel: Tunnel;
 
 beforeAll(async () => {
-  // A frozen rtpengine keeps calls unanswered for as long as a CANCEL needs.
-  gateway = await RunningGateway.start({ TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000' });
+  rtpengine = await RunningRtpengine.start(28_000, 28_999);
+  proxy = await NgProxy.open(rtpengine.port);
+  // Kept back, an answer of rtpengine's keeps its call unanswered for as long as a CANCEL needs.
+  gateway = await RunningGateway.start({
+    TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,
+    TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000',
+  });
   tunnel = await Tunnel.open(gateway.sipPort, gateway.ready.ca_file);
 });
 
 afterAll(async () => {
   await tunnel.close();
   await gateway.destroy();
+  proxy.close();
+  await rtpengine.stop();
 });
 
 async function sessions(): Promise<unknown> {
-  const port = Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']);
-  const node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs: 1_000, clock: systemClock, log: silentLog });
+  const node = rtpengine.node();
   const { calls } = await node.command('list').finally(() => node.close());
   return calls;
 }
@@ -43,14 +49,13 @@ describe('SIPp over a TLS tunnel', () => {
   });
 
   it('cancelled: 50 calls that wait for rtpengine get 487 at once, and what rtpengine had been asked for is freed', async () => {
-    const pid = childPid(gateway.ready.pid, 'rtpengine');
-    process.kill(pid, 'SIGSTOP');
+    proxy.holding = 'offer';
     try {
       const outcome = await runSipp(tunnel, 'cancelled', '+15550100100', 50, 20);
       expect(outcome.code, outcome.output.slice(-3_000)).toBe(0);
       expect([outcome.successful, outcome.failed]).toEqual([50, 0]);
     } finally {
-      process.kill(pid, 'SIGCONT');
+      proxy.release();
     }
     await expect.poll(sessions, { timeout: 10_000 }).toEqual([]);
     // The line is written after the session is freed.

@@ -3,17 +3,16 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
 import { encodeFrame, FrameDecoder } from '../../../src/drachtio/frame.js';
 import { Inbound } from '../../../src/gateway/inbound.js';
+import { NO_LOAD } from '../../../src/gateway/policy/admission.js';
 import { createSrfApp, type SrfApp } from '../../../src/gateway/srf-facade.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
+import { INSIDE, LOCAL, OUTSIDE } from '../../support/call-machine.js';
 import { ROUTE } from '../../support/route.js';
-import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
+import { offerSdp } from '../../support/sdp.js';
 
 // No server can be made to put the echo of a 200, its ACK and a BYE into one read at will: this one, written by hand, does nothing else.
-
-const INSIDE = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 31_000, payloads: '0 101' });
-const OUTSIDE = offerSdp({ port: 30_000, payloads: '0 101', crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] });
 
 let server: Server;
 let srf: SrfApp;
@@ -42,26 +41,35 @@ beforeEach(async () => {
   srf = createSrfApp();
   inbound = new Inbound(
     {
-      routes: { lookup: () => Promise.resolve(ROUTE) },
+      routes: { lookup: () => Promise.resolve({ route: ROUTE, load: NO_LOAD, staleMs: null }), release: () => undefined },
       calls: { write: (record) => Promise.resolve(void records.push(record)) },
+      snapshots: { keep: () => undefined, forget: () => undefined, left: () => Promise.resolve([]) },
       relay: {
         offer: (call) => {
           relaySessions.add(call.relayId);
           return Promise.resolve({ sdp: INSIDE });
         },
         answer: () => Promise.resolve({ sdp: OUTSIDE }),
-        delete: (call) => {
-          relaySessions.delete(call.relayId);
-          return Promise.resolve({ packets: 0, bytes: 0, errors: 0 });
+        offerOutward: () => Promise.resolve({ sdp: OUTSIDE }),
+        answerOutward: () => Promise.resolve({ sdp: INSIDE }),
+        delete: (relayId) => {
+          relaySessions.delete(relayId);
+          return Promise.resolve(null);
         },
+        nodeOf: () => null,
+        adopt: () => false,
+        leave: () => undefined,
       },
       endpoint: {
+        reserve: () => Promise.resolve(LOCAL),
         open: (leg) => {
           openLegs.add(leg.callId);
-          return Promise.resolve({ address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 });
+          return Promise.resolve(LOCAL);
         },
         start: () => undefined,
         setHeld: () => undefined,
+        takeDigit: () => undefined,
+        setRemote: () => Promise.resolve(),
         close: (callId) => {
           openLegs.delete(callId);
           return Promise.resolve(null);
@@ -72,8 +80,16 @@ beforeEach(async () => {
       log: silentLog,
       newKey: () => new Uint8Array(30),
       insideSrtp: false,
+      referReason: 'DECLINED',
     },
-    { sipHost: null, ringingAfterMs: 500, maxDurationMs: 60_000 },
+    {
+      sipHost: null,
+      ringingAfterMs: 500,
+      maxDurationMs: 60_000,
+      calledNumberFrom: 'request-uri',
+      edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
+    },
+    () => ({ isOverloaded: false, isRelayUp: true, mediaRoom: null }),
     silentLog,
   );
   srf.connect({ host: '127.0.0.1', port: typeof address === 'object' && address !== null ? address.port : 0, secret: 'x', tags: [] });

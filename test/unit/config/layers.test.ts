@@ -23,7 +23,7 @@ describe('configuration', () => {
     ['TRUNKLINE_BIND_ADDRESS', '127.0.0.2', 'bind_address'],
     ['TRUNKLINE_DATA_DIR', '/tmp/x', 'data_dir'],
     ['TRUNKLINE_REDIS_URL', 'redis://:pw@host:6379/0', 'redis.url'],
-    ['TRUNKLINE_RTPENGINE', '127.0.0.1:2223', 'rtpengine.address'],
+    ['TRUNKLINE_RTPENGINE', '127.0.0.1:2223, rtp.example.com:2223', 'rtpengine.address'],
     ['TRUNKLINE_DRACHTIO_URL', 'drachtio:9022', 'drachtio.url'],
   ])('reads %s', (name, value, path) => {
     const found = path.split('.').reduce<unknown>((tree, part) => (tree as Record<string, unknown>)[part], load({ [name]: value }));
@@ -36,6 +36,8 @@ describe('configuration', () => {
     [{ TRUNKLINE_MEDIA_AGENT_LEG: 'dtls' }, /media\.agent_leg = "dtls": .*"rtp"\|"srtp"/],
     [{ TRUNKLINE_HTP_PORT: '1' }, /TRUNKLINE_HTP_PORT is no setting.*TRUNKLINE_HTTP_PORT/],
     [{ TRUNKLINE_BIND_ADDRESS: '0.0.0.0' }, /bind_address = "0\.0\.0\.0": must be one address of this machine/],
+    [{ TRUNKLINE_RTPENGINE: '127.0.0.1:2223,' }, /rtpengine\.address = .*: must be host:port, or several with commas/],
+    [{ TRUNKLINE_RTPENGINE: 'a:1,a:1' }, /rtpengine\.address = .*: must not name one twice/],
     [{ TRUNKLINE_RTPENGINE_PORT_MAX: '30001' }, /rtpengine\.port_max = 30001: must leave room/],
   ])('names the setting, its value, what is allowed and where it came from: %j', (environment, message) => {
     expect(() => load(environment)).toThrow(message);

@@ -1,42 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { startCall, stepCall, type CallEffect, type CallEvent, type CallFacts, type CallState } from '../../../src/gateway/call/machine.js';
+import type { CallEvent } from '../../../src/gateway/call/state.js';
 import { NO_LOAD } from '../../../src/gateway/policy/admission.js';
+import { ANSWER, CALL, effect, FACTS, kinds, LATE_CALL, LATE_FACTS, play } from '../../support/call-machine.js';
 import { ROUTE } from '../../support/route.js';
 import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
 
-const FACTS: CallFacts = { sourceAddress: '203.0.113.7', sdp: offerSdp(), sessionId: '7', maxDurationMs: 600_000, ringingAfterMs: 500 };
-const LOCAL = { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 };
-
-const PATH: readonly CallEvent[] = [
-  { type: 'invited' },
-  { type: 'routed', route: ROUTE, load: NO_LOAD },
-  { type: 'relay-offered', sdp: offerSdp({ profile: 'RTP/AVP', crypto: [], port: 31_000, payloads: '0 101' }) },
-  { type: 'leg-opened', local: LOCAL, insideKey: null },
-  { type: 'relay-answered', sdp: offerSdp({ port: 30_000, payloads: '0 101', crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] }) },
-  { type: 'acknowledged' },
-];
-
-function after(events: readonly CallEvent[], facts = FACTS): { state: CallState; effects: readonly CallEffect[]; all: CallEffect[] } {
-  let state = startCall(facts);
-  let effects: readonly CallEffect[] = [];
-  const all: CallEffect[] = [];
-  for (const event of events) {
-    ({ state, effects } = stepCall(state, event));
-    all.push(...effects);
-  }
-  return { state, effects, all };
-}
-
-const kinds = (effects: readonly CallEffect[]): string[] => effects.map((effect) => effect.do);
+const END = ['stop-timer', 'stop-timer', 'stop-timer'];
+const ACK: CallEvent = { type: 'acknowledged', sdp: '' };
 
 describe('the call machine', () => {
   it('takes an INVITE from look-up to talking in one order', () => {
-    const states = PATH.map((_event, index) => after(PATH.slice(0, index + 1)).state.name);
+    const states = CALL.map((_event, index) => play(CALL.slice(0, index + 1)).state.name);
     expect(states).toEqual(['Routing', 'Offering', 'Opening', 'Answering', 'AwaitingAck', 'Talking']);
-    expect(kinds(after(PATH).all)).toEqual([
+    expect(kinds(play(CALL).all)).toEqual([
       'start-timer',
       'route',
-      'count',
       'offer-relay',
       'open-leg',
       'answer-relay',
@@ -44,86 +22,82 @@ describe('the call machine', () => {
       'answer',
       'start-timer',
       'start-leg',
+      'keep',
     ]);
   });
 
   it('answers with SAVP, the offered tag, RTCP on RTP+1 and no mux', () => {
-    const answer = after(PATH.slice(0, 5)).effects.find((effect) => effect.do === 'answer');
+    const answer = effect(play(CALL.slice(0, 5)), 'answer');
     expect(answer?.sdp).toContain('m=audio 30000 RTP/SAVP 0 101\r\n');
     expect(answer?.sdp).toContain(`a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}\r\n`);
     expect(answer?.sdp).toContain('a=rtcp:30001\r\n');
   });
 
   it.each([
-    ['an unknown number', { type: 'routed', route: null, load: NO_LOAD }, 'NUMBER_NOT_ATTACHED'],
-    ['a store that is away', { type: 'failed', reason: 'STORE_UNAVAILABLE' }, 'STORE_UNAVAILABLE'],
+    ['an unknown number', { type: 'routed', route: null, load: NO_LOAD, isStale: false }, 'NUMBER_NOT_ATTACHED'],
+    ['a store that is away', { type: 'failed', reason: 'STORE_UNAVAILABLE', attempt: null }, 'STORE_UNAVAILABLE'],
   ] as const)('refuses %s before anything is allocated', (_what, event, reason) => {
-    const { state, effects } = after([PATH[0]!, event]);
+    const { state, effects } = play([CALL[0]!, event]);
     expect(state).toMatchObject({ name: 'Ended', reason });
-    expect(kinds(effects)).toEqual(['stop-timer', 'stop-timer', 'refuse', 'finish']);
+    expect(kinds(effects)).toEqual([...END, 'refuse', 'finish']);
   });
 
   it('never answers with a key that was not offered', () => {
-    const wrong = {
-      type: 'relay-answered',
-      sdp: offerSdp({ port: 30_000, crypto: [`2 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] }),
-    } as const;
-    expect(after([...PATH.slice(0, 4), wrong]).state).toMatchObject({ name: 'Ended', reason: 'SRTP_SUITE_UNSUPPORTED' });
-    const none = { type: 'relay-answered', sdp: offerSdp({ port: 30_000, crypto: [] }) } as const;
-    expect(after([...PATH.slice(0, 4), none]).state.name).toBe('Ended');
+    const wrong = offerSdp({ port: 30_000, crypto: [`2 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] });
+    expect(play([...CALL.slice(0, 4), { type: 'relay-answered', sdp: wrong, attempt: 0 }]).state).toMatchObject({
+      name: 'Ended',
+      reason: 'SRTP_SUITE_UNSUPPORTED',
+    });
+    const none = offerSdp({ port: 30_000, crypto: [] });
+    expect(play([...CALL.slice(0, 4), { type: 'relay-answered', sdp: none, attempt: 0 }]).state.name).toBe('Ended');
   });
 
   it('rings only after rtpengine has taken the call, so that a refusal never follows an 18x', () => {
     const due = { type: 'timer', timer: 'ringing' } as const;
-    expect(kinds(after([...PATH.slice(0, 1), due]).effects)).toEqual([]);
-    expect(kinds(after([...PATH.slice(0, 2), due, PATH[2]!]).effects)).toEqual(['ring', 'open-leg']);
-    expect(kinds(after([...PATH.slice(0, 3), due]).effects)).toEqual(['ring']);
-    expect(kinds(after([...PATH.slice(0, 5), due]).effects)).toEqual([]);
+    expect(kinds(play([...CALL.slice(0, 1), due]).effects)).toEqual([]);
+    expect(kinds(play([...CALL.slice(0, 2), due, CALL[2]!]).effects)).toEqual(['ring', 'open-leg']);
+    expect(kinds(play([...CALL.slice(0, 3), due]).effects)).toEqual(['ring']);
+    expect(kinds(play([...CALL.slice(0, 5), due]).effects)).toEqual([]);
   });
 
   it('[3262 §3] never rings for a caller that requires reliable provisional answers', () => {
-    expect(kinds(after([PATH[0]!], { ...FACTS, ringingAfterMs: null }).effects)).toEqual(['route']);
+    expect(kinds(play([CALL[0]!], { ...FACTS, ringingAfterMs: null }).effects)).toEqual(['route']);
   });
 
   it('ends without a word to anybody when the SIP server has forgotten the call', () => {
-    for (let length = 1; length <= PATH.length; length += 1) {
-      const { state, effects } = after([...PATH.slice(0, length), { type: 'server-lost' }]);
+    for (let length = 1; length <= CALL.length; length += 1) {
+      const { state, effects } = play([...CALL.slice(0, length), { type: 'server-lost', reason: 'INTERNAL_ERROR' }]);
       expect(state).toMatchObject({ name: 'Ended', reason: 'INTERNAL_ERROR' });
-      expect(kinds(effects)).toEqual(['stop-timer', 'stop-timer', 'finish']);
+      expect(kinds(effects)).toEqual([...END, 'finish']);
     }
   });
 
   it('takes an INVITE once', () => {
     for (const event of [{ type: 'invited' }, { type: 'inadmissible', reason: 'BAD_BODY' }] as const) {
-      expect(kinds(after([...PATH, event]).effects)).toEqual([]);
+      expect(kinds(play([...CALL, event]).effects)).toEqual([]);
     }
   });
 
   it('ends as CALLER_CANCELLED at every state before the answer, without a second answer', () => {
-    for (let length = 1; length <= 4; length += 1) {
-      const { state, effects } = after([...PATH.slice(0, length), { type: 'cancelled' }]);
+    const calls = [1, 2, 3, 4].map((length) => play([...CALL.slice(0, length), { type: 'cancelled' }]));
+    const late = [1, 2, 3].map((length) => play([...LATE_CALL.slice(0, length), { type: 'cancelled' }], LATE_FACTS));
+    for (const { state, effects } of [...calls, ...late]) {
       expect(state).toMatchObject({ name: 'Ended', reason: 'CALLER_CANCELLED' });
-      expect(kinds(effects)).not.toContain('refuse');
-      expect(kinds(effects)).toContain('finish');
+      expect(kinds(effects)).toEqual([...END, 'finish']);
     }
   });
 
   it('[3261 §9.2] lets a CANCEL that crosses the 200 change nothing', () => {
-    expect(after([...PATH.slice(0, 5), { type: 'cancelled' }]).state.name).toBe('AwaitingAck');
+    expect(play([...CALL.slice(0, 5), { type: 'cancelled' }]).state.name).toBe('AwaitingAck');
   });
 
   it('[3261 §15] holds the BYE until the ACK has come', () => {
     const hangup = { type: 'hangup', reason: 'AGENT_HANGUP' } as const;
-    const waiting = after([...PATH.slice(0, 5), hangup]);
+    const waiting = play([...CALL.slice(0, 5), hangup]);
     expect(waiting.state.name).toBe('HangingUp');
     expect(kinds(waiting.effects)).toEqual([]);
-    expect(kinds(after([...PATH.slice(0, 5), hangup, { type: 'acknowledged' }]).effects)).toEqual([
-      'stop-timer',
-      'stop-timer',
-      'bye',
-      'finish',
-    ]);
-    const given = after([...PATH.slice(0, 5), hangup, { type: 'bye', reason: 'ACK_TIMEOUT' }]);
+    expect(kinds(play([...CALL.slice(0, 5), hangup, ACK]).effects)).toEqual([...END, 'bye', 'finish']);
+    const given = play([...CALL.slice(0, 5), hangup, { type: 'bye', reason: 'ACK_TIMEOUT' }]);
     expect(given.state.reason).toBe('AGENT_HANGUP');
     expect(kinds(given.effects)).not.toContain('bye');
   });
@@ -132,12 +106,25 @@ describe('the call machine', () => {
     [{ type: 'bye', reason: 'CALLER_HANGUP' }, 'CALLER_HANGUP', false],
     [{ type: 'hangup', reason: 'AGENT_HANGUP' }, 'AGENT_HANGUP', true],
     [{ type: 'hangup', reason: 'MEDIA_TIMEOUT' }, 'MEDIA_TIMEOUT', true],
+    [{ type: 'hangup', reason: 'API_STOPPED' }, 'API_STOPPED', true],
     [{ type: 'timer', timer: 'max-duration' }, 'MAX_DURATION', true],
     [{ type: 'hangup', reason: 'SHUTDOWN' }, 'SHUTDOWN', true],
   ] as const)('ends a call in progress at %j', (event, reason, sendsBye) => {
-    const { state, effects } = after([...PATH, event]);
+    const { state, effects } = play([...CALL, event]);
     expect(state).toMatchObject({ name: 'Ended', reason });
     expect(kinds(effects).includes('bye')).toBe(sendsBye);
+  });
+
+  it.each([
+    ['AGENT_HANGUP', 'AGENT_UNAVAILABLE'],
+    ['API_STOPPED', 'DECLINED'],
+    ['SHUTDOWN', 'DRAINING'],
+    ['MEDIA_LOST', 'MEDIA_UNAVAILABLE'],
+  ] as const)('refuses a call that %s ends before the answer with %s', (reason, refusal) => {
+    for (let length = 1; length <= 4; length += 1) {
+      const { effects } = play([...CALL.slice(0, length), { type: 'hangup', reason }]);
+      expect(effects).toContainEqual({ do: 'refuse', reason: refusal });
+    }
   });
 
   it('counts the shorter of the agent’s and the gateway’s longest duration', () => {
@@ -152,8 +139,89 @@ describe('the call machine', () => {
       created_at: '',
       updated_at: '',
     };
-    const routed = { type: 'routed', route: { ...ROUTE, agent }, load: NO_LOAD } as const;
-    const { effects } = after([PATH[0]!, routed, ...PATH.slice(2, 5)]);
+    const routed = { type: 'routed', route: { ...ROUTE, agent }, load: NO_LOAD, isStale: false } as const;
+    const { effects } = play([CALL[0]!, routed, ...CALL.slice(2, 5)]);
     expect(effects).toContainEqual({ do: 'start-timer', timer: 'max-duration', delayMs: 120_000 });
   });
+
+  it('starts a call that begins on hold without audio', () => {
+    const held = play(CALL, { ...FACTS, sdp: offerSdp({ direction: 'sendonly' }) });
+    expect(kinds(held.effects)).toEqual(['start-leg', 'hold-leg', 'keep']);
+  });
+});
+
+describe('late offer', () => {
+  it('[3261 §13.2.1] offers in the 200, takes the answer from the ACK, and only then opens the leg', () => {
+    const states = LATE_CALL.map((_event, index) => play(LATE_CALL.slice(0, index + 1), LATE_FACTS).state.name);
+    expect(states).toEqual(['Routing', 'Reserving', 'OfferingOutward', 'AwaitingAck', 'Connecting', 'Connecting', 'Talking']);
+    expect(kinds(play(LATE_CALL, LATE_FACTS).all)).toEqual([
+      'start-timer',
+      'route',
+      'reserve-leg',
+      'offer-outward',
+      'stop-timer',
+      'answer',
+      'start-timer',
+      'answer-outward',
+      'open-leg',
+      'start-leg',
+      'keep',
+    ]);
+  });
+
+  it('offers both codecs, digits, and one key of rtpengine’s under a tag of its own', () => {
+    const offer = effect(play(LATE_CALL.slice(0, 4), LATE_FACTS), 'answer');
+    expect(offer?.sdp.split('\r\n').slice(5)).toEqual([
+      'm=audio 30000 RTP/SAVP 0 8 101',
+      'a=rtpmap:0 PCMU/8000',
+      'a=rtpmap:8 PCMA/8000',
+      'a=rtpmap:101 telephone-event/8000',
+      'a=fmtp:101 0-15',
+      `a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`,
+      'a=rtcp:30001',
+      'a=ptime:20',
+      'a=sendrecv',
+      '',
+    ]);
+  });
+
+  it.each([
+    ['is missing', ''],
+    ['is no SDP', 'hello'],
+    ['has another tag', ANSWER.replace('a=crypto:1 ', 'a=crypto:2 ')],
+    ['has no key', ANSWER.replace(/a=crypto:.*\r\n/, '')],
+    ['has another profile', ANSWER.replace('RTP/SAVP', 'RTP/AVP')],
+    ['has another codec', ANSWER.replace('RTP/SAVP 0 101', 'RTP/SAVP 18')],
+    ['has one m-line more', `${ANSWER}m=audio 0 RTP/SAVP 0\r\n`],
+    ['refuses the line', ANSWER.replace('m=audio 40000', 'm=audio 0')],
+  ])('[3264 §6] ends with BYE and BAD_ANSWER when the answer in the ACK %s', (_what, sdp) => {
+    const { state, effects } = play([...LATE_CALL.slice(0, 4), { type: 'acknowledged', sdp }], LATE_FACTS);
+    expect(state).toMatchObject({ name: 'Ended', reason: 'BAD_ANSWER' });
+    expect(kinds(effects)).toEqual([...END, 'bye', 'finish']);
+  });
+
+  it('takes PCMA when the carrier answers with it', () => {
+    const sdp = ANSWER.replace('RTP/SAVP 0 101', 'RTP/SAVP 8 101');
+    const { state } = play([...LATE_CALL.slice(0, 4), { type: 'acknowledged', sdp }, ...LATE_CALL.slice(5)], LATE_FACTS);
+    expect(state).toMatchObject({ name: 'Talking', session: { media: { codec: { name: 'PCMA', payloadType: 8 } } } });
+  });
+
+  it('hangs up at once when media is lost after the ACK', () => {
+    const lost = play([...LATE_CALL.slice(0, 5), { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 }], LATE_FACTS);
+    expect(lost.state).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
+    expect(kinds(lost.effects)).toContain('bye');
+  });
+
+  it('[5407 §3.1.4] answers a change before the ACK with 491, since its own offer is not answered', () => {
+    const { effects } = play(
+      [...LATE_CALL.slice(0, 4), { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: offerSdp() }],
+      LATE_FACTS,
+    );
+    expect(effects).toEqual([{ do: 'reject', requestId: 1, reason: 'REQUEST_PENDING' }]);
+  });
+});
+
+it('what is kept of a call is plain data', () => {
+  const { state } = play(CALL);
+  expect(JSON.parse(JSON.stringify(state))).toEqual(state);
 });

@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../src/contracts/records.js';
 import { NO_LOAD } from '../../../src/gateway/policy/admission.js';
 import { sessionDescription } from '../../../src/gateway/policy/body.js';
-import { calledNumber } from '../../../src/gateway/policy/called-number.js';
+import { calledNumber, calledUri } from '../../../src/gateway/policy/called-number.js';
 import { ownContact } from '../../../src/gateway/policy/contact.js';
 import { decide, isSourceAllowed } from '../../../src/gateway/policy/decide.js';
-import { admit } from '../../../src/gateway/policy/invite.js';
+import { isTrusted, notReady } from '../../../src/gateway/policy/edge.js';
+import { readInfoDigit } from '../../../src/gateway/policy/info-digit.js';
+import { admit, ALLOWED_METHODS } from '../../../src/gateway/policy/invite.js';
 import { REASONS, reasonHeaderOf, warningOf } from '../../../src/gateway/policy/reasons.js';
 import { refusalHeaders } from '../../../src/gateway/policy/refusal.js';
 import { sessionTimerHeaders } from '../../../src/gateway/policy/session-timer.js';
@@ -45,6 +47,7 @@ describe('admit', () => {
   const head = {
     uri: 'sip:+15550100100@h',
     require: undefined,
+    accept: undefined,
     contentType: 'application/sdp',
     body: 'v=0',
     contactUri: 'sip:a@b',
@@ -62,9 +65,82 @@ describe('admit', () => {
     [{ require: 'timer, precondition' }, 'BAD_EXTENSION'],
     [{ contentType: 'text/plain' }, 'BAD_BODY'],
     [{ uri: 'sip:bob@h' }, 'INVALID_NUMBER'],
+    [{ accept: 'text/plain, text/html' }, 'NOT_ACCEPTABLE'],
+    [{ accept: 'application/sdp;q=0.0' }, 'NOT_ACCEPTABLE'],
     [{ supported: 'timer', sessionExpires: '60' }, 'SESSION_INTERVAL_TOO_SMALL'],
   ])('refuses %j with %s', (change, reason) => {
     expect(admit({ ...head, ...change })).toEqual({ ok: false, error: reason });
+  });
+});
+
+describe('the called number', () => {
+  const header = (name: string): string | undefined =>
+    ({ To: '"B" <sip:+15550100200@pbx>;tag=1', Diversion: '<tel:+15550100300>;reason=unconditional', 'P-Called-Party-ID': 'sip:name@x' })[
+      name
+    ];
+
+  it.each([
+    ['request-uri', 'sip:pilot@h'],
+    ['to', 'sip:+15550100200@pbx'],
+    ['diversion', 'tel:+15550100300'],
+    ['p-called-party-id', 'sip:name@x'],
+  ] as const)('of a trunk that puts it into %s', (source, uri) => {
+    expect(calledUri(source, 'sip:pilot@h', header)).toBe(uri);
+  });
+
+  it('is the Request-URI’s where the header is missing or has no number', () => {
+    expect(calledUri('diversion', 'sip:pilot@h', () => undefined)).toBe('sip:pilot@h');
+    expect(calledUri('to', 'sip:pilot@h', () => 'anybody')).toBe('sip:pilot@h');
+  });
+});
+
+describe('the whole trunk', () => {
+  const policy = { allowedSources: [], allowedIdentities: [], maxCalls: 10 };
+  const fine = { isDraining: false, isOverloaded: false, calls: 9, isRelayUp: true, mediaRoom: 1 };
+
+  it.each([
+    [fine, null],
+    [{ ...fine, isDraining: true, isOverloaded: true }, 'DRAINING'],
+    [{ ...fine, isOverloaded: true }, 'OVERLOADED'],
+    [{ ...fine, calls: 10 }, 'OVERLOADED'],
+    [{ ...fine, isRelayUp: false }, 'MEDIA_UNAVAILABLE'],
+    [{ ...fine, mediaRoom: 0 }, 'MEDIA_UNAVAILABLE'],
+    [{ ...fine, mediaRoom: null }, null],
+  ])('%j: %s', (edge, reason) => {
+    expect(notReady(edge, policy)).toBe(reason);
+  });
+
+  it('trusts the sources on its list and, where names are asked for, one of them in the certificate', () => {
+    const source = { address: '203.0.113.7', identities: ['DNS:sip.carrier.example'] };
+    expect(isTrusted(policy, source)).toBe(true);
+    expect(isTrusted({ ...policy, allowedSources: ['198.51.100.0/24'] }, source)).toBe(false);
+    expect(isTrusted({ ...policy, allowedIdentities: ['sip.carrier.example'] }, source)).toBe(true);
+    expect(isTrusted({ ...policy, allowedIdentities: ['DNS:SIP.carrier.example'] }, source)).toBe(true);
+    expect(isTrusted({ ...policy, allowedIdentities: ['other.example'] }, source)).toBe(false);
+    expect(isTrusted({ ...policy, allowedIdentities: ['sip.carrier.example'] }, { ...source, identities: [] })).toBe(false);
+  });
+});
+
+describe('SIP INFO digits', () => {
+  it.each([
+    ['application/dtmf-relay', 'Signal=5\r\nDuration=250\r\n', { event: 5, durationMs: 250 }],
+    ['application/dtmf-relay', 'Signal= *\nDuration= 100', { event: 10, durationMs: 100 }],
+    ['application/dtmf-relay;charset=utf-8', 'Signal=11\r\n', { event: 11, durationMs: 160 }],
+    ['application/dtmf', '#', { event: 11, durationMs: 160 }],
+    ['application/dtmf', 'd\r\n', { event: 15, durationMs: 160 }],
+    ['application/dtmf-relay', 'Signal=1\r\nDuration=999999\r\n', { event: 1, durationMs: 10_000 }],
+  ])('%s %j', (type, body, digit) => {
+    expect(readInfoDigit(type, body)).toEqual({ ok: true, value: digit });
+  });
+
+  it.each([
+    ['text/plain', '5', 'BAD_BODY'],
+    [undefined, '5', 'BAD_BODY'],
+    ['application/dtmf-relay', '5', 'MALFORMED_REQUEST'],
+    ['application/dtmf', '55', 'MALFORMED_REQUEST'],
+    ['application/dtmf-relay', 'Signal=x', 'MALFORMED_REQUEST'],
+  ])('refuses %s %j with %s', (type, body, error) => {
+    expect(readInfoDigit(type, body)).toEqual({ ok: false, error });
   });
 });
 
@@ -120,9 +196,18 @@ describe('decide', () => {
       { route: { ...ROUTE, number: { ...ROUTE.number, inbound: { agent_id: 'gone', options: DEFAULT_INBOUND_OPTIONS } } } },
       'AGENT_UNAVAILABLE',
     ],
+    [
+      'a source that the organization does not list',
+      { route: { ...ROUTE, org: { ...ROUTE.org, allowed_sources: ['198.51.100.1'] } } },
+      'SOURCE_NOT_ALLOWED',
+    ],
     ['an offer without SRTP', { sdp: offerSdp({ profile: 'RTP/AVP', crypto: [] }) }, 'SRTP_REQUIRED'],
   ])('refuses %s', (_what, change, reason) => {
     expect(decide({ ...input, ...change })).toEqual({ ok: false, error: reason });
+  });
+
+  it('takes an INVITE without an offer: ours goes out in the 200', () => {
+    expect(decide({ ...input, sdp: '' })).toEqual({ ok: true, value: null });
   });
 
   it('refuses a source that the number does not list', () => {
@@ -133,12 +218,13 @@ describe('decide', () => {
   });
 
   it.each([
-    ['NUMBER_CALL_LIMIT', { max_concurrent_calls: 2 }, null, { numberCalls: 2 }],
-    ['NUMBER_RATE_LIMIT', { max_calls_per_second: 3 }, null, { numberCallsLastSecond: 3 }],
-    ['ORG_CALL_LIMIT', {}, 4, { orgCalls: 4 }],
+    ['NUMBER_CALL_LIMIT', { max_concurrent_calls: 2 }, {}, { numberCalls: 2 }],
+    ['NUMBER_RATE_LIMIT', { max_calls_per_second: 3 }, {}, { numberCallsLastSecond: 3 }],
+    ['ORG_CALL_LIMIT', {}, { max_concurrent_calls: 4 }, { orgCalls: 4 }],
+    ['ORG_RATE_LIMIT', {}, { max_calls_per_second: 5 }, { orgCallsLastSecond: 5 }],
   ])('refuses one call more than the limit: %s', (reason, options, orgLimit, load) => {
     const inbound = { agent_id: null, options: { ...DEFAULT_INBOUND_OPTIONS, ...options } };
-    const route = { ...ROUTE, number: { ...ROUTE.number, inbound }, org: { ...ROUTE.org, max_concurrent_calls: orgLimit } };
+    const route = { ...ROUTE, number: { ...ROUTE.number, inbound }, org: { ...ROUTE.org, ...orgLimit } };
     const [[name, value]] = Object.entries(load) as [[string, number]];
     expect(decide({ ...input, route, load: { ...NO_LOAD, [name]: value } })).toEqual({ ok: false, error: reason });
     expect(decide({ ...input, route, load: { ...NO_LOAD, [name]: value - 1 } })).toMatchObject({ ok: true });
@@ -171,12 +257,14 @@ describe('the reason table', () => {
 });
 
 describe('refusalHeaders', () => {
-  const context = { host: 'gw', require: 'timer, precondition, foo', retryAfterSeconds: () => 7 };
+  const context = { host: 'gw', require: 'timer, precondition, foo', accepted: 'application/sdp', retryAfterSeconds: () => 7 };
 
   it.each([
     ['BAD_EXTENSION', { Unsupported: 'precondition, foo' }],
     ['BAD_BODY', { Accept: 'application/sdp' }],
     ['SESSION_INTERVAL_TOO_SMALL', { 'Min-SE': '90' }],
+    ['METHOD_NOT_ALLOWED', { Allow: ALLOWED_METHODS }],
+    ['EXCHANGE_PENDING', { 'Retry-After': '7' }],
     ['DRAINING', { 'Retry-After': '7' }],
     ['NUMBER_NOT_ATTACHED', {}],
   ] as const)('[3261 §8.2.2] %s carries what its status demands', (reason, more) => {

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { chooseCrypto } from '../../../src/gateway/policy/crypto-line.js';
-import { answerReoffer, type Session } from '../../../src/gateway/policy/reoffer.js';
-import { canonicalOffer, carrierAnswer, readOffer, readRelaySdp, type NegotiableOffer } from '../../../src/gateway/policy/sdp.js';
+import { readOffer, readRelaySdp, type CarrierMedia } from '../../../src/gateway/policy/sdp-read.js';
+import { canonicalSdp, sessionSdp } from '../../../src/gateway/policy/sdp-write.js';
+import { commonEvents } from '../../../src/gateway/policy/telephone-events.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
 
 const SUITE = 'AES_CM_128_HMAC_SHA1_80';
 
-function accepted(sdp: string): NegotiableOffer {
+function accepted(sdp: string): CarrierMedia {
   const offer = readOffer(sdp, 'required');
   if (!offer.ok) throw new Error(offer.error);
   return offer.value;
@@ -80,11 +81,45 @@ describe('readOffer', () => {
   });
 });
 
+describe('telephone-event', () => {
+  it.each([
+    [undefined, '0-15'],
+    ['0-15', '0-15'],
+    ['0-16', '0-15'],
+    ['0-11', '0-11'],
+    ['0-11,66', '0-11'],
+    ['0,1,2,5-7', '0-2,5-7'],
+    ['events=0-15', '0-15'],
+    ['0-15,32-36', '0-15'],
+    [15, '15'],
+    ['66-70', ''],
+    ['nonsense', '0-15'],
+  ])('[4733 §2.5.1.1] of fmtp %j we know %j', (format, events) => {
+    expect(commonEvents(format)).toBe(events);
+  });
+
+  it('[4733 §2.5.1] is answered with the offered payload type and the events that both know', () => {
+    const rtpmap = ['0 PCMU/8000', '96 telephone-event/8000'];
+    const offer = accepted(offerSdp({ payloads: '0 96', rtpmap, extra: ['a=fmtp:96 0-11,66'] }));
+    const answer = sessionSdp(offer, RELAY, { sessionId: '7', version: 1 })!;
+    expect(answer).toContain('RTP/SAVP 0 96\r\n');
+    expect(answer).toContain('a=fmtp:96 0-11\r\n');
+  });
+
+  it('is not answered when the m-line does not list it, or it has no event that we know', () => {
+    const rtpmap = ['0 PCMU/8000', '96 telephone-event/8000'];
+    expect(accepted(offerSdp({ payloads: '0', rtpmap })).telephoneEvent).toBeNull();
+    expect(accepted(offerSdp({ payloads: '0 96', rtpmap, extra: ['a=fmtp:96 66-70'] })).telephoneEvent).toBeNull();
+  });
+});
+
 describe('chooseCrypto', () => {
   it.each([
     ['a lifetime', [`1 ${SUITE} inline:${KEY}|2^31`], '1'],
     ['a zero tag', [`0 ${SUITE} inline:${KEY}`], '0'],
     ['the order of the offer', [`2 AES_CM_128_HMAC_SHA1_32 inline:${KEY}`, `7 ${SUITE} inline:${KEY}`, `1 ${SUITE} inline:${KEY}`], '7'],
+    ['a line with an MKI where there is no other', [`3 ${SUITE} inline:${KEY}|2^31|1:4`], '3'],
+    ['an MKI of 128 bytes', [`3 ${SUITE} inline:${KEY}|1:128`], '3'],
     ['a line without MKI before one with', [`1 ${SUITE} inline:${KEY}|1:4`, `2 ${SUITE} inline:${KEY}`], '2'],
   ])('[4568 §6] accepts %s', (_what, lines, tag) => {
     expect(chooseCrypto(lines)?.tag).toBe(tag);
@@ -97,6 +132,11 @@ describe('chooseCrypto', () => {
     ['UNENCRYPTED_SRTCP after another parameter', [`1 ${SUITE} inline:${KEY} KDR=1 UNENCRYPTED_SRTCP`]],
     ['UNAUTHENTICATED_SRTP', [`1 ${SUITE} inline:${KEY} UNAUTHENTICATED_SRTP`]],
     ['a tag of ten digits', [`1234567890 ${SUITE} inline:${KEY}`]],
+    ['an MKI of no length', [`1 ${SUITE} inline:${KEY}|1:0`]],
+    ['an MKI of 129 bytes', [`1 ${SUITE} inline:${KEY}|1:129`]],
+    ['an MKI that does not fit its length', [`1 ${SUITE} inline:${KEY}|256:1`]],
+    ['two MKIs', [`1 ${SUITE} inline:${KEY}|1:4|2:4`]],
+    ['two keys', [`1 ${SUITE} inline:${KEY}|1:4;inline:${KEY}|2:4`]],
     ['a key that is not base64', [`1 ${SUITE} inline:${'*'.repeat(40)}`]],
   ])('[4568 §6] refuses %s', (_what, lines) => {
     expect(chooseCrypto(lines)).toBeUndefined();
@@ -111,7 +151,7 @@ describe('what rtpengine and the carrier get', () => {
         extra: ['a=rtcp-mux', 'a=fingerprint:sha-256 AA', 'a=candidate:1 1 UDP 1 192.0.2.1 1 typ host'],
       }),
     );
-    expect(canonicalOffer(offer).split('\r\n')).toEqual([
+    expect(canonicalSdp(offer).split('\r\n')).toEqual([
       'v=0',
       'o=- 1 1 IN IP4 127.0.0.1',
       's=-',
@@ -131,7 +171,7 @@ describe('what rtpengine and the carrier get', () => {
 
   it('[3264 §6] answers every line in order, in its own profile, with the offered tag', () => {
     const offer = accepted(offerSdp({ profile: 'RTP/SAVPF' }).replace('m=audio', 'm=video 5000 RTP/AVP 96\r\nm=audio'));
-    const answer = carrierAnswer(offer, RELAY, { sessionId: '7', version: 1 })!;
+    const answer = sessionSdp(offer, RELAY, { sessionId: '7', version: 1 })!;
     expect(answer).toContain('\r\nm=video 0 RTP/AVP 96\r\nm=audio 30000 RTP/SAVPF 0 101\r\n');
     expect(answer.match(/a=crypto/g)).toHaveLength(1);
     expect(answer).toContain(`a=crypto:1 ${SUITE} inline:${OTHER_KEY}`);
@@ -141,8 +181,8 @@ describe('what rtpengine and the carrier get', () => {
 
   it('never answers with a key that rtpengine did not give, or under another tag', () => {
     const offer = accepted(offerSdp({ crypto: [`2 ${SUITE} inline:${KEY}`] }));
-    expect(carrierAnswer(offer, RELAY, { sessionId: '7', version: 1 })).toBeUndefined();
-    expect(carrierAnswer(offer, { ...RELAY, crypto: null }, { sessionId: '7', version: 1 })).toBeUndefined();
+    expect(sessionSdp(offer, RELAY, { sessionId: '7', version: 1 })).toBeUndefined();
+    expect(sessionSdp(offer, { ...RELAY, crypto: null }, { sessionId: '7', version: 1 })).toBeUndefined();
   });
 
   it.each([
@@ -150,43 +190,6 @@ describe('what rtpengine and the carrier get', () => {
     ['recvonly', 'sendonly'],
     ['inactive', 'inactive'],
   ])('[3264 §6.1] answers %s with %s', (offered, answered) => {
-    expect(carrierAnswer(accepted(offerSdp({ direction: offered })), RELAY, { sessionId: '7', version: 1 })).toContain(`a=${answered}\r\n`);
-  });
-});
-
-describe('answerReoffer', () => {
-  const offerText = offerSdp();
-  const session: Session = {
-    offer: accepted(offerText),
-    offerSdp: offerText,
-    insideAnswer: '<inside>',
-    answerSdp: '<last answer>',
-    version: 1,
-    sessionId: '7',
-  };
-  const relaySdp = offerSdp({ payloads: '0 101', port: 30_000, crypto: [`1 ${SUITE} inline:${OTHER_KEY}`] });
-  const relay = { offer: () => Promise.resolve({ sdp: relaySdp }), answer: () => Promise.resolve({ sdp: relaySdp }) };
-
-  it('[3264 §8] repeats the last answer to the letter for an unchanged offer and for none', async () => {
-    expect(await answerReoffer(session, offerText, 'required', relay)).toEqual({ ok: true, value: session });
-    expect(await answerReoffer(session, '', 'required', relay)).toEqual({ ok: true, value: session });
-  });
-
-  it('[3264 §8] raises the version of o= by one when something changed', async () => {
-    const held = await answerReoffer(session, offerSdp({ direction: 'sendonly' }), 'required', relay);
-    expect(held).toMatchObject({ ok: true, value: { version: 2, offer: { isHeld: true } } });
-    expect(held.ok && held.value.answerSdp).toMatch(/^o=trunkline 7 2 /m);
-    expect(held.ok && held.value.answerSdp).toContain('a=recvonly');
-  });
-
-  it('keeps the codec of the call, and refuses to leave it', async () => {
-    expect(await answerReoffer(session, offerSdp({ payloads: '8 0 101' }), 'required', relay)).toMatchObject({
-      ok: true,
-      value: { offer: { codec: { name: 'PCMU' } } },
-    });
-    expect(await answerReoffer(session, offerSdp({ payloads: '8 101' }), 'required', relay)).toEqual({
-      ok: false,
-      error: 'NO_COMMON_CODEC',
-    });
+    expect(sessionSdp(accepted(offerSdp({ direction: offered })), RELAY, { sessionId: '7', version: 1 })).toContain(`a=${answered}\r\n`);
   });
 });

@@ -1,0 +1,162 @@
+import type { LegEvent, LegFigures, MediaAddress, RelayFigures, SrtpKeys } from '../contracts/media.js';
+import type { Scope } from '../lib/scope.js';
+import type { CallEffect, CallEvent } from './call/state.js';
+import type { CryptoLine } from './policy/crypto-line.js';
+import type { RelaySide } from './policy/sdp-read.js';
+import { canonicalSdp } from './policy/sdp-write.js';
+import type { MediaEndpoint, MediaRelay, RelayCall } from './ports.js';
+
+export interface MediaServices {
+  readonly relay: MediaRelay;
+  readonly endpoint: MediaEndpoint;
+  /** New keys for an inside leg with SRTP: 30 random bytes. */
+  readonly newKey: () => Uint8Array;
+  readonly insideSrtp: boolean;
+}
+
+type Opening = Extract<CallEffect, { do: 'open-leg' }>;
+
+/** The media of one call: its session in rtpengine and its leg in the endpoint. What was opened is freed with the call's scope. */
+export class CallMedia {
+  #endpointFigures: LegFigures | null = null;
+  #relayFigures: RelayFigures | null = null;
+  #isEncrypted = true;
+  /** The relay command under way: `delete` must not overtake it. */
+  #relayWork: Promise<unknown> = Promise.resolve();
+  #hasRelaySession = false;
+  #hasLeg = false;
+
+  constructor(
+    private readonly callId: string,
+    private readonly services: MediaServices,
+    private readonly scope: Scope,
+    private readonly onLegEvent: (event: LegEvent) => void,
+  ) {}
+
+  /** What was seen by the time the scope closed. */
+  get quality(): { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null } {
+    return { endpoint: this.#endpointFigures, relay: this.#relayFigures };
+  }
+
+  get node(): string | null {
+    return this.services.relay.nodeOf(this.callId);
+  }
+
+  async offer({ media, attempt }: Extract<CallEffect, { do: 'offer-relay' }>): Promise<CallEvent> {
+    this.#isEncrypted = media.crypto !== null;
+    this.#ownRelaySession();
+    const { sdp } = await this.#relayed(this.services.relay.offer(this.#relayCall, canonicalSdp(media)));
+    return { type: 'relay-offered', sdp, attempt };
+  }
+
+  async answer(sdp: string, attempt: number): Promise<CallEvent> {
+    const answer = await this.#relayed(this.services.relay.answer(this.#relayCall, sdp));
+    return { type: 'relay-answered', sdp: answer.sdp, attempt };
+  }
+
+  async offerOutward(sdp: string, attempt: number): Promise<CallEvent> {
+    this.#ownRelaySession();
+    const offer = await this.#relayed(this.services.relay.offerOutward(this.#relayCall, sdp));
+    return { type: 'relay-offered-outward', sdp: offer.sdp, attempt };
+  }
+
+  async answerOutward({ media, attempt }: Extract<CallEffect, { do: 'answer-outward' }>): Promise<CallEvent> {
+    const { sdp } = await this.#relayed(this.services.relay.answerOutward(this.#relayCall, canonicalSdp(media)));
+    return { type: 'relay-answered-outward', sdp, attempt };
+  }
+
+  leaveRelay(): void {
+    this.services.relay.leave(this.callId);
+  }
+
+  async reserve(): Promise<CallEvent> {
+    this.#ownLeg();
+    const local = await this.services.endpoint.reserve(this.callId);
+    return { type: 'leg-reserved', local, insideKey: this.services.insideSrtp ? this.#newKey('1') : null };
+  }
+
+  async open(effect: Opening): Promise<CallEvent> {
+    const { inside, reserved } = effect;
+    const insideKey = reserved === null ? (inside.crypto === null ? null : this.#newKey(inside.crypto.tag)) : reserved.insideKey;
+    const local = await this.#open(effect, insideKey);
+    return { type: 'leg-opened', local, insideKey };
+  }
+
+  /** A call of an earlier process: its relay session is there, its leg is opened anew at the address that rtpengine knows. */
+  async resume(node: string | null, effect: Opening, isEncrypted: boolean): Promise<boolean> {
+    this.#isEncrypted = isEncrypted;
+    if (node === null || !this.services.relay.adopt(this.callId, node)) return false;
+    this.#ownRelaySession();
+    await this.#open(effect, effect.reserved?.insideKey ?? null);
+    return true;
+  }
+
+  start(): void {
+    this.services.endpoint.start(this.callId);
+  }
+
+  setHeld(isHeld: boolean): void {
+    this.services.endpoint.setHeld(this.callId, isHeld);
+  }
+
+  async move(inside: RelaySide): Promise<null> {
+    const key = inside.crypto === null ? null : Buffer.from(inside.crypto.inline, 'base64');
+    await this.services.endpoint.setRemote(this.callId, addressOf(inside), key);
+    return null;
+  }
+
+  #open({ media, inside, agent, reserved }: Opening, insideKey: CryptoLine | null): Promise<MediaAddress> {
+    this.#ownLeg();
+    return this.services.endpoint.open(
+      {
+        callId: this.callId,
+        localRtpPort: reserved?.local.rtpPort ?? null,
+        remote: addressOf(inside),
+        codec: media.codec.name,
+        telephoneEventPayloadType: media.telephoneEvent,
+        srtp: keysOf(inside, insideKey),
+        agent,
+      },
+      this.onLegEvent,
+    );
+  }
+
+  get #relayCall(): RelayCall {
+    return { relayId: this.callId, insideSrtp: this.services.insideSrtp && this.#isEncrypted, outsideSrtp: this.#isEncrypted };
+  }
+
+  #ownRelaySession(): void {
+    if (this.#hasRelaySession) return;
+    this.#hasRelaySession = true;
+    this.scope.defer('relay session', async () => {
+      await this.#relayWork;
+      this.#relayFigures = await this.services.relay.delete(this.callId);
+    });
+  }
+
+  #ownLeg(): void {
+    if (this.#hasLeg) return;
+    this.#hasLeg = true;
+    this.scope.defer('media leg', async () => {
+      this.#endpointFigures = await this.services.endpoint.close(this.callId);
+    });
+  }
+
+  #relayed<T>(work: Promise<T>): Promise<T> {
+    this.#relayWork = work.catch(() => undefined);
+    return work;
+  }
+
+  #newKey(tag: string): CryptoLine {
+    return { tag, inline: Buffer.from(this.services.newKey()).toString('base64'), mki: null };
+  }
+}
+
+function addressOf({ address, rtpPort, rtcpPort }: RelaySide): MediaAddress {
+  return { address, rtpPort, rtcpPort };
+}
+
+function keysOf(inside: RelaySide, insideKey: CryptoLine | null): SrtpKeys | null {
+  if (inside.crypto === null || insideKey === null) return null;
+  return { receive: Buffer.from(inside.crypto.inline, 'base64'), send: Buffer.from(insideKey.inline, 'base64') };
+}

@@ -1,0 +1,67 @@
+import type { CallerIdentity, CallRecord, CallSource } from '../contracts/call-record.js';
+import type { CallState } from './call/state.js';
+import { SUITE } from './policy/crypto-line.js';
+import { REASONS, type Reason } from './policy/reasons.js';
+
+/** What is known of a call from its INVITE, whatever becomes of it. Plain data: it is kept for a restart. */
+export interface CallOrigin {
+  /** UUID. */
+  readonly callId: string;
+  readonly sipCallId: string;
+  /** The called number, or the Request-URI when it names none. */
+  readonly to: string;
+  readonly caller: CallerIdentity;
+  readonly source: CallSource;
+  readonly startedAtMs: number;
+}
+
+/** When things happened, in milliseconds of the epoch; `null`: they did not. Plain data. */
+export interface CallProgress {
+  readonly ringingAtMs: number | null;
+  readonly answeredAtMs: number | null;
+  /** The gateway was killed and took the call up again so many times. */
+  readonly resumed: number;
+}
+
+export function callRecord(
+  origin: CallOrigin,
+  progress: CallProgress,
+  state: CallState,
+  quality: CallRecord['quality'],
+  end: { readonly reason: Reason; readonly atMs: number },
+): CallRecord {
+  const { route, session } = state;
+  const media = session?.media ?? state.media;
+  const { answeredAtMs, ringingAtMs } = progress;
+  return {
+    call_id: origin.callId,
+    org_id: route?.org.org_id ?? null,
+    agent_id: route?.agent?.agent_id ?? null,
+    sip_call_id: origin.sipCallId,
+    from: origin.caller.number,
+    to: origin.to,
+    caller: origin.caller,
+    source: origin.source,
+    reason: end.reason,
+    sip_status: answeredAtMs === null ? REASONS[end.reason].sipStatus : 200,
+    codec: media?.codec.name ?? null,
+    crypto_suite: session?.media.crypto === null || session === null ? null : SUITE,
+    started_at: new Date(origin.startedAtMs).toISOString(),
+    answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
+    ended_at: new Date(end.atMs).toISOString(),
+    timings: {
+      ring_ms: since(origin.startedAtMs, ringingAtMs),
+      answer_ms: since(origin.startedAtMs, answeredAtMs),
+      first_audio_ms: quality.endpoint?.firstAudioMs ?? null,
+      talk_ms: answeredAtMs === null ? null : since(answeredAtMs, end.atMs),
+    },
+    quality,
+    stale_route: state.isStale,
+    resumed: progress.resumed,
+  };
+}
+
+/** The wall clock may be set back. */
+function since(fromMs: number, toMs: number | null): number | null {
+  return toMs === null ? null : Math.max(0, toMs - fromMs);
+}

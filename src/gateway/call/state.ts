@@ -1,0 +1,202 @@
+import type { MediaAddress, TestLineSettings } from '../../contracts/media.js';
+import type { Route } from '../../contracts/records.js';
+import type { Load } from '../policy/admission.js';
+import type { CryptoLine } from '../policy/crypto-line.js';
+import type { Reason } from '../policy/reasons.js';
+import type { CarrierMedia, RelaySide } from '../policy/sdp-read.js';
+
+/** Where a call stands. docs/call-lifecycle.md has the picture. */
+export type CallStateName =
+  /** The number is being looked up. */
+  | 'Routing'
+  /** rtpengine has the offer. */
+  | 'Offering'
+  /** The media endpoint opens its leg. */
+  | 'Opening'
+  /** rtpengine has the endpoint's answer. */
+  | 'Answering'
+  /** The carrier made no offer: the media endpoint keeps a place. */
+  | 'Reserving'
+  /** rtpengine makes the offer for the 200. */
+  | 'OfferingOutward'
+  /** The 200 is out, its ACK has not come. */
+  | 'AwaitingAck'
+  /** The ACK brought the answer to our offer: rtpengine gets it, and the leg is opened. */
+  | 'Connecting'
+  | 'Talking'
+  /** Somebody on our side hung up before the ACK: BYE must wait for it (RFC 3261 §15). */
+  | 'HangingUp'
+  | 'Ended';
+
+/** Where an exchange within the call stands. At most one runs at a time. */
+export type Exchange =
+  | { readonly name: 'Idle' }
+  /** rtpengine gets the carrier's new description; `requestId: null` when it came in an ACK, so that nobody waits for an answer. */
+  | { readonly name: 'Offering'; readonly requestId: number | null; readonly media: CarrierMedia; readonly sdp: string }
+  /** rtpengine gets the endpoint's side again. */
+  | {
+      readonly name: 'Answering';
+      readonly requestId: number | null;
+      readonly media: CarrierMedia;
+      readonly sdp: string;
+      readonly inside: RelaySide;
+    }
+  /** Our offer went out in the 200 to a re-INVITE that had none: the ACK brings the answer. `outside`: of the relay that the call moves to. */
+  | { readonly name: 'AwaitingAnswer'; readonly outside: RelaySide | null }
+  /** Another relay is asked for a place. */
+  | { readonly name: 'MovingOut' }
+  /** Our re-INVITE is on its way to the carrier. */
+  | { readonly name: 'Inviting'; readonly sdp: string; readonly outside: RelaySide }
+  /** The carrier answered 491: our re-INVITE goes out again. */
+  | { readonly name: 'Retrying'; readonly sdp: string; readonly outside: RelaySide }
+  /** The new relay gets the carrier's answer. */
+  | { readonly name: 'MovingIn'; readonly media: CarrierMedia; readonly sdp: string; readonly outside: RelaySide };
+
+/** What is agreed with the carrier. */
+export interface AgreedSession {
+  readonly media: CarrierMedia;
+  /** rtpengine's side towards the carrier. */
+  readonly outside: RelaySide;
+  /** The endpoint's side, as rtpengine gets it: it stays the same for the whole call. */
+  readonly insideSdp: string;
+  /** The carrier's last description, as received. */
+  readonly carrierSdp: string;
+  /** Our last description, and the version in its o= line. */
+  readonly sentSdp: string;
+  readonly version: number;
+}
+
+/** Plain data throughout: it is kept as JSON for a gateway that is killed. */
+export interface CallState {
+  readonly name: CallStateName;
+  /** What the INVITE said, for the decision. */
+  readonly facts: CallFacts;
+  readonly route: Route | null;
+  /** The route was remembered, not read: the store was away. */
+  readonly isStale: boolean;
+  /** The carrier's offer. */
+  readonly media: CarrierMedia | null;
+  /** rtpengine's inside, where the endpoint sends to. */
+  readonly inside: RelaySide | null;
+  /** The endpoint's own address and, with SRTP inside, its key. */
+  readonly local: MediaAddress | null;
+  readonly insideKey: CryptoLine | null;
+  /** `null` until the 200; of a late offer, until its answer. */
+  readonly session: AgreedSession | null;
+  /** Our offer to a carrier that made none. */
+  readonly lateOffer: { readonly sdp: string; readonly outside: RelaySide } | null;
+  readonly exchange: Exchange;
+  /** Counts exchanges: what comes of an earlier one is ignored. */
+  readonly attempt: number;
+  /** The relay was lost at a time when no re-INVITE may go out. */
+  readonly isMoveDue: boolean;
+  /** The 180 is due as soon as rtpengine has accepted the call: a refusal never follows an 18x. */
+  readonly isRingDue: boolean;
+  /** Why the call ended, or will: set once. */
+  readonly reason: Reason | null;
+}
+
+export interface CallFacts {
+  readonly sourceAddress: string;
+  /** '': the INVITE has no offer. */
+  readonly sdp: string;
+  /** The id of our o= line. */
+  readonly sessionId: string;
+  /** This process's longest call; the agent's own limit may be shorter. */
+  readonly maxDurationMs: number;
+  /** `null`: never; a caller that requires reliable provisional answers (RFC 3262 §3) gets none. */
+  readonly ringingAfterMs: number | null;
+}
+
+export type CallTimer = 'ringing' | 'max-duration' | 'reinvite';
+
+export type CallEvent =
+  | { readonly type: 'invited' }
+  /** The INVITE itself breaks a rule, or the gateway takes no calls: refused before anything is looked up. */
+  | { readonly type: 'inadmissible'; readonly reason: Reason }
+  | { readonly type: 'routed'; readonly route: Route | null; readonly load: Load; readonly isStale: boolean }
+  | { readonly type: 'relay-offered'; readonly sdp: string; readonly attempt: number }
+  | { readonly type: 'relay-answered'; readonly sdp: string; readonly attempt: number }
+  | { readonly type: 'relay-offered-outward'; readonly sdp: string; readonly attempt: number }
+  | { readonly type: 'relay-answered-outward'; readonly sdp: string; readonly attempt: number }
+  | { readonly type: 'leg-reserved'; readonly local: MediaAddress; readonly insideKey: CryptoLine | null }
+  | { readonly type: 'leg-opened'; readonly local: MediaAddress; readonly insideKey: CryptoLine | null }
+  /** An effect failed; the reason says which. `attempt: null`: whatever is under way. */
+  | {
+      readonly type: 'failed';
+      readonly reason: Extract<Reason, 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE' | 'AGENT_UNAVAILABLE' | 'INTERNAL_ERROR'>;
+      readonly attempt: number | null;
+    }
+  /** The 200 could not be sent: a CANCEL crossed it, or the SIP server refused it. */
+  | { readonly type: 'answer-failed'; readonly reason: Extract<Reason, 'CALLER_CANCELLED' | 'INTERNAL_ERROR'> }
+  /** The SIP server, or the caller, has forgotten the call: nothing can be said to the caller any more. */
+  | { readonly type: 'server-lost'; readonly reason: Extract<Reason, 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED'> }
+  /** CANCEL, or the caller's connection is gone before the answer. */
+  | { readonly type: 'cancelled' }
+  /** An ACK; `sdp`: the answer to an offer of ours, '' without one. */
+  | { readonly type: 'acknowledged'; readonly sdp: string }
+  /** The caller's BYE, or the SIP server gave the call up. */
+  | { readonly type: 'bye'; readonly reason: Extract<Reason, 'CALLER_HANGUP' | 'ACK_TIMEOUT' | 'SESSION_EXPIRED'> }
+  /** Our side wants the call ended. */
+  | { readonly type: 'hangup'; readonly reason: HangupReason }
+  /** A re-INVITE or UPDATE that can be read; `sdp` is '' without an offer. */
+  | { readonly type: 'reoffered'; readonly requestId: number; readonly method: 'INVITE' | 'UPDATE'; readonly sdp: string }
+  /** The final answer to a re-INVITE of ours; 408 when none came. */
+  | {
+      readonly type: 'reinvite-answered';
+      readonly status: number;
+      readonly sdp: string;
+      readonly retryAfterMs: number;
+      readonly attempt: number;
+    }
+  /** rtpengine died or was started anew: it knows nothing of the call. */
+  | { readonly type: 'relay-lost'; readonly mayMove: boolean }
+  | { readonly type: 'timer'; readonly timer: CallTimer };
+
+export type HangupReason = Extract<
+  Reason,
+  'AGENT_HANGUP' | 'AGENT_LOST' | 'MEDIA_TIMEOUT' | 'API_STOPPED' | 'SHUTDOWN' | 'MEDIA_LOST' | 'DRAINING' | 'GATEWAY_RESTARTED'
+>;
+
+export type CallEffect =
+  | { readonly do: 'route' }
+  | { readonly do: 'offer-relay'; readonly media: CarrierMedia; readonly attempt: number }
+  | { readonly do: 'answer-relay'; readonly sdp: string; readonly attempt: number }
+  /** Towards the carrier: the endpoint's offer, then the carrier's answer. */
+  | { readonly do: 'offer-outward'; readonly sdp: string; readonly attempt: number }
+  | { readonly do: 'answer-outward'; readonly media: CarrierMedia; readonly attempt: number }
+  | { readonly do: 'leave-relay' }
+  | { readonly do: 'reserve-leg' }
+  | {
+      readonly do: 'open-leg';
+      readonly media: CarrierMedia;
+      readonly inside: RelaySide;
+      readonly agent: TestLineSettings;
+      /** The place and key that were reserved; `null`: any, and a new one. */
+      readonly reserved: { readonly local: MediaAddress; readonly insideKey: CryptoLine | null } | null;
+    }
+  | { readonly do: 'start-leg' }
+  | { readonly do: 'hold-leg'; readonly isHeld: boolean }
+  /** rtpengine's inside is elsewhere, or sends with another key. */
+  | { readonly do: 'move-leg'; readonly inside: RelaySide }
+  /** 180. */
+  | { readonly do: 'ring' }
+  /** 200 with this SDP. */
+  | { readonly do: 'answer'; readonly sdp: string }
+  | { readonly do: 'refuse'; readonly reason: Reason }
+  /** 200 to a re-INVITE or UPDATE; `null`: without an SDP. */
+  | { readonly do: 'accept'; readonly requestId: number; readonly sdp: string | null }
+  | { readonly do: 'reject'; readonly requestId: number; readonly reason: Reason }
+  | { readonly do: 'reinvite'; readonly sdp: string; readonly attempt: number }
+  | { readonly do: 'bye'; readonly reason: Reason }
+  | { readonly do: 'start-timer'; readonly timer: CallTimer; readonly delayMs: number }
+  | { readonly do: 'stop-timer'; readonly timer: CallTimer }
+  /** The call as it is now is kept for a restart. */
+  | { readonly do: 'keep' }
+  /** Free everything and write the record. */
+  | { readonly do: 'finish'; readonly reason: Reason };
+
+export interface CallStep {
+  readonly state: CallState;
+  readonly effects: readonly CallEffect[];
+}

@@ -1,0 +1,48 @@
+import type { CallCheck, CheckResult } from '../contracts/sip-check.js';
+import { decide } from './policy/decide.js';
+import { REASONS, type Reason } from './policy/reasons.js';
+import type { CarrierMedia } from './policy/sdp-read.js';
+import type { RouteStore } from './ports.js';
+
+/** What the gateway itself says to a call, before its number is looked up. */
+export interface CheckedEdge {
+  readonly notReady: Reason | null;
+  isSourceTrusted(source: { readonly address: string; readonly identities: readonly string[] }): boolean;
+}
+
+/** The decision on an INVITE, for the asking: the same code as for a real one, and nothing is counted. */
+export function callCheck(routes: RouteStore, edge: CheckedEdge): CallCheck {
+  return async (orgId, { number, sourceIp, sdp }) => {
+    // The trunk's list of certificate names cannot be judged without a connection.
+    if (sourceIp !== null && !edge.isSourceTrusted({ address: sourceIp, identities: [] })) return rejected('SOURCE_NOT_ALLOWED');
+    if (edge.notReady !== null) return rejected(edge.notReady);
+    const { route, load, staleMs } = await routes.lookup(number, null);
+    const own = route?.org.org_id === orgId ? route : null;
+    const decision = decide({ route: own, sourceAddress: sourceIp, sdp: sdp ?? '', load });
+    if (!decision.ok) return rejected(decision.error);
+    const notJudged = [...(sourceIp === null ? ['source_ip'] : []), ...(sdp === null ? ['sdp'] : [])];
+    return accepted(decision.value, notJudged, staleMs);
+  };
+}
+
+function rejected(reason: Reason): CheckResult {
+  const { sipStatus, explanation } = REASONS[reason];
+  return { outcome: 'reject', sip_status: sipStatus, reason, explanation, codec: null, crypto_tag: null };
+}
+
+function accepted(media: CarrierMedia | null, notJudged: readonly string[], staleMs: number | null): CheckResult {
+  const sentences = [
+    'The call would be answered.',
+    ...(notJudged.length === 0 ? [] : [`Not judged, because not given: ${notJudged.join(', ')}.`]),
+    ...(media === null && notJudged.length === 0 ? ['The INVITE has no offer: the answer carries one.'] : []),
+    ...(staleMs === null ? [] : [`The store is away: decided on what was known ${String(Math.round(staleMs / 1_000))} s ago.`]),
+  ];
+  return {
+    outcome: 'accept',
+    sip_status: 200,
+    reason: null,
+    explanation: sentences.join(' '),
+    codec: media?.codec.name ?? null,
+    crypto_tag: media === null || media.crypto === null ? null : Number(media.crypto.tag),
+  };
+}

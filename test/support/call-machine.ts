@@ -1,0 +1,80 @@
+import { startCall, stepCall } from '../../src/gateway/call/machine.js';
+import type { CallEffect, CallEvent, CallFacts, CallState } from '../../src/gateway/call/state.js';
+import { NO_LOAD } from '../../src/gateway/policy/admission.js';
+import { ROUTE } from './route.js';
+import { KEY, offerSdp, OTHER_KEY } from './sdp.js';
+
+const SUITE = 'AES_CM_128_HMAC_SHA1_80';
+
+export const FACTS: CallFacts = {
+  sourceAddress: '203.0.113.7',
+  sdp: offerSdp(),
+  sessionId: '7',
+  maxDurationMs: 600_000,
+  ringingAfterMs: 500,
+};
+export const LATE_FACTS: CallFacts = { ...FACTS, sdp: '' };
+export const LOCAL = { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 };
+
+/** rtpengine's side towards the endpoint. */
+export const INSIDE = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 31_000, payloads: '0 101' });
+/** rtpengine's side towards the carrier. */
+export const OUTSIDE = offerSdp({ port: 30_000, payloads: '0 101', crypto: [`1 ${SUITE} inline:${OTHER_KEY}`] });
+/** Another rtpengine's. */
+export const OTHER_OUTSIDE = offerSdp({ port: 50_000, payloads: '0 101', crypto: [`1 ${SUITE} inline:${KEY}`] });
+export const OTHER_INSIDE = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 51_000, payloads: '0 101' });
+/** The carrier's answer to an offer of ours. */
+export const ANSWER = offerSdp({ payloads: '0 101', port: 40_000 });
+
+export const ROUTED: CallEvent = { type: 'routed', route: ROUTE, load: NO_LOAD, isStale: false };
+const ACK: CallEvent = { type: 'acknowledged', sdp: '' };
+
+/** A call whose INVITE has an offer, event by event. */
+export const CALL: readonly CallEvent[] = [
+  { type: 'invited' },
+  ROUTED,
+  { type: 'relay-offered', sdp: INSIDE, attempt: 0 },
+  { type: 'leg-opened', local: LOCAL, insideKey: null },
+  { type: 'relay-answered', sdp: OUTSIDE, attempt: 0 },
+  ACK,
+];
+
+/** A call whose INVITE has none. */
+export const LATE_CALL: readonly CallEvent[] = [
+  { type: 'invited' },
+  ROUTED,
+  { type: 'leg-reserved', local: LOCAL, insideKey: null },
+  { type: 'relay-offered-outward', sdp: OUTSIDE, attempt: 0 },
+  { type: 'acknowledged', sdp: ANSWER },
+  { type: 'relay-answered-outward', sdp: INSIDE, attempt: 0 },
+  { type: 'leg-opened', local: LOCAL, insideKey: null },
+];
+
+export interface Played {
+  readonly state: CallState;
+  /** Of the last event. */
+  readonly effects: readonly CallEffect[];
+  readonly all: readonly CallEffect[];
+}
+
+export function play(events: readonly CallEvent[], facts = FACTS): Played {
+  return playOn(startCall(facts), events);
+}
+
+export function playOn(before: CallState, events: readonly CallEvent[]): Played {
+  let state = before;
+  let effects: readonly CallEffect[] = [];
+  const all: CallEffect[] = [];
+  for (const event of events) {
+    ({ state, effects } = stepCall(state, event));
+    all.push(...effects);
+  }
+  return { state, effects, all };
+}
+
+export const kinds = (effects: readonly CallEffect[]): string[] => effects.map((effect) => effect.do);
+
+/** Of an effect of the last event. */
+export function effect<Kind extends CallEffect['do']>(played: Played, kind: Kind): Extract<CallEffect, { do: Kind }> | undefined {
+  return played.effects.find((one): one is Extract<CallEffect, { do: Kind }> => one.do === kind);
+}

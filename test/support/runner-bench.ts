@@ -1,0 +1,258 @@
+import type { CallRecord } from '../../src/contracts/call-record.js';
+import { CallRunner, type CallServices } from '../../src/gateway/call-runner.js';
+import { callerIdentity } from '../../src/gateway/policy/caller-identity.js';
+import { NO_LOAD } from '../../src/gateway/policy/admission.js';
+import { MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports.js';
+import type { SrfAnswer, SrfDialog, SrfHandler, SrfRequest, SrfResponse } from '../../src/gateway/srf-facade.js';
+import { silentLog } from '../../src/lib/log.js';
+import { FACTS, INSIDE, LATE_FACTS, LOCAL, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE } from './call-machine.js';
+import { NUMBER, ROUTE } from './route.js';
+import { VirtualClock } from './virtual-clock.js';
+
+/** Something that the call waits for, and that a schedule settles one way or the other. */
+interface Pending {
+  readonly name: string;
+  readonly settle: (succeeds: boolean) => void;
+}
+
+/** A request of the carrier's within the call, and how often it was answered. */
+export interface Asked {
+  readonly method: string;
+  readonly answers: number[];
+}
+
+/**
+ * One call on the real runner, with everything around it played: each look-up, relay command and message waits until the schedule
+ * settles it. Counts what was opened and what was said.
+ */
+export class RunnerBench {
+  readonly clock = new VirtualClock();
+  readonly records: CallRecord[] = [];
+  readonly pending: Pending[] = [];
+  readonly asked: Asked[] = [];
+  readonly statuses: number[] = [];
+  readonly open = { legs: new Set<string>(), sessions: new Set<string>(), leases: new Set<string>(), snapshots: new Set<string>() };
+  readonly runner: CallRunner;
+  byes = 0;
+  ended = 0;
+  hasDialog = false;
+  isAcknowledged = false;
+  #onCancel: () => void = () => undefined;
+  #listeners = new Map<string, (...args: never[]) => void>();
+  #isMoved = false;
+  #reinvites: ((error: unknown, answer?: SrfAnswer) => void)[] = [];
+
+  constructor(isLate: boolean) {
+    const request = this.#request('INVITE', isLate ? '' : FACTS.sdp);
+    const response: SrfResponse = { send: (status) => this.statuses.push(status) };
+    this.runner = CallRunner.invited(
+      this.#services(),
+      {
+        origin: {
+          callId: 'c',
+          sipCallId: 's',
+          to: NUMBER,
+          caller: callerIdentity({ get: () => undefined, names: [] }),
+          source: { ip: '203.0.113.7', port: 5061, transport: 'tls', tls_version: null, tls_cipher: null },
+          startedAtMs: this.clock.wallMs(),
+        },
+        open: { request, response, sessionTimer: {} },
+        called: NUMBER,
+        facts: isLate ? LATE_FACTS : FACTS,
+        own: { contact: '<sip:gw>', warningHost: 'gw' },
+      },
+      () => (this.ended += 1),
+    );
+    request.on('cancel', () => this.runner.dispatch({ type: 'cancelled' }));
+    this.runner.dispatch({ type: 'invited' });
+  }
+
+  /** Settles one of the things that are waited for. */
+  async settle(index: number, succeeds: boolean): Promise<void> {
+    const [one] = this.pending.splice(index % Math.max(1, this.pending.length), 1);
+    one?.settle(succeeds);
+    await turns();
+  }
+
+  /** Goes on in the usual way until the carrier has acknowledged the call and both sides talk. */
+  async connect(answer: string): Promise<void> {
+    while (this.pending.length > 0) await this.settle(0, true);
+    this.say('ack', answer);
+    await turns();
+    while (this.pending.length > 0) await this.settle(0, true);
+  }
+
+  cancel(): void {
+    this.#onCancel();
+  }
+
+  /** In the call; nothing once drachtio-srf has no dialog. */
+  say(event: 'ack' | 'destroy' | 'modify' | 'update', body = '', reason = ''): void {
+    const listener = this.#listeners.get(event) as ((request: SrfRequest, more: unknown) => void) | undefined;
+    if (listener === undefined || !this.hasDialog) return;
+    if (event === 'ack') this.isAcknowledged = true;
+    if (event === 'ack' || event === 'destroy') {
+      if (event === 'destroy') this.hasDialog = false;
+      return listener(this.#request('ACK', body), reason);
+    }
+    const asked: Asked = { method: event, answers: [] };
+    this.asked.push(asked);
+    listener(this.#request(event === 'modify' ? 'INVITE' : 'UPDATE', body), { send: (status: number) => asked.answers.push(status) });
+  }
+
+  /** The carrier's answer to our re-INVITE, when one is out. */
+  answerReinvite(status: number, body: string): void {
+    this.#reinvites.shift()?.(null, { status, body });
+  }
+
+  /** Everything that is under way comes to an end: what is waited for succeeds, timers run out. */
+  async drain(): Promise<void> {
+    for (let round = 0; round < 50 && (this.pending.length > 0 || this.ended === 0); round += 1) {
+      while (this.pending.length > 0) await this.settle(0, true);
+      this.clock.advance(1_000);
+      await turns();
+    }
+  }
+
+  #services(): CallServices {
+    const { open } = this;
+    return {
+      routes: {
+        lookup: (_number, callId) => {
+          if (callId !== null) open.leases.add(callId);
+          return this.#wait('lookup', () => ({ route: ROUTE, load: NO_LOAD, staleMs: null }), new StoreUnavailableError('away'));
+        },
+        release: (callId) => void open.leases.delete(callId),
+      },
+      calls: { write: (record) => this.#wait('record', () => void this.records.push(record), new StoreUnavailableError('away')) },
+      snapshots: {
+        keep: ({ call_id: id }) => void open.snapshots.add(id),
+        forget: (callId) => void open.snapshots.delete(callId),
+        left: () => Promise.resolve([]),
+      },
+      relay: {
+        offer: (call) => this.#relay('offer', call.relayId, () => (this.#isMoved ? OTHER_INSIDE : INSIDE)),
+        answer: (call) => this.#relay('answer', call.relayId, () => (this.#isMoved ? OTHER_OUTSIDE : OUTSIDE)),
+        offerOutward: (call) => this.#relay('offerOutward', call.relayId, () => (this.#isMoved ? OTHER_OUTSIDE : OUTSIDE)),
+        answerOutward: (call) => this.#relay('answerOutward', call.relayId, () => (this.#isMoved ? OTHER_INSIDE : INSIDE)),
+        delete: (relayId) =>
+          this.#wait('delete', () => (open.sessions.delete(relayId), null), new MediaUnavailableError('gone')).catch(
+            () => (open.sessions.delete(relayId), null),
+          ),
+        nodeOf: () => 'node',
+        adopt: () => true,
+        leave: () => (this.#isMoved = true),
+      },
+      endpoint: {
+        reserve: (callId) => this.#leg('reserve', callId),
+        open: (leg) => this.#leg('open', leg.callId),
+        start: () => undefined,
+        setHeld: () => undefined,
+        takeDigit: () => undefined,
+        setRemote: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
+        close: (callId) => (open.legs.delete(callId), Promise.resolve(null)),
+      },
+      srf: this.#srf(),
+      newKey: () => new Uint8Array(30),
+      insideSrtp: false,
+      clock: this.clock,
+      log: silentLog,
+      retryAfterSeconds: () => 1,
+      glareDelayMs: () => 500,
+      referReason: 'DECLINED',
+    };
+  }
+
+  #srf(): CallServices['srf'] {
+    const none = (): never => {
+      throw new Error('not part of this bench');
+    };
+    return {
+      invite: none,
+      handle: none,
+      use: none,
+      onConnect: none,
+      onLost: none,
+      connect: none,
+      disconnect: none,
+      withdraw: none,
+      restore: none,
+      keep: () => ({ id: 'd', invite: '', localTag: '', contact: '' }),
+      forget: () => {
+        this.hasDialog = false;
+      },
+      createUAS: (_request, _response, _options, callback) => {
+        void this.#wait('200', () => this.#newDialog(), new Error('unknown transaction')).then(
+          (dialog) => callback(null, dialog),
+          (error: unknown) => callback(error),
+        );
+      },
+      request: (_id, { method }, onAnswer, onUpdate) => this.#requested(method, onAnswer, onUpdate),
+    };
+  }
+
+  #requested(method: string, onAnswer: (error: unknown, answer?: SrfAnswer) => void, onUpdate: SrfHandler | undefined): void {
+    if (method === 'INVITE') {
+      this.#reinvites.push(onAnswer);
+      if (onUpdate !== undefined) this.#listeners.set('crossing-update', onUpdate);
+      return;
+    }
+    if (method === 'BYE') this.byes += 1;
+    void this.#wait(method, () => ({ status: 200, body: '' }), new Error('not sent')).then(
+      (answer) => onAnswer(null, answer),
+      (error: unknown) => onAnswer(error),
+    );
+  }
+
+  #newDialog(): SrfDialog {
+    this.statuses.push(200);
+    this.hasDialog = true;
+    return {
+      id: 'd',
+      sip: { callId: 's', localTag: 'l', remoteTag: 'r' },
+      local: { sdp: '', contact: '' },
+      on: (event: string, listener: (...args: never[]) => void) => void this.#listeners.set(event, listener),
+    };
+  }
+
+  #relay(name: string, relayId: string, sdp: () => string): Promise<{ sdp: string }> {
+    this.open.sessions.add(relayId);
+    return this.#wait(name, () => ({ sdp: sdp() }), new MediaUnavailableError('no answer'));
+  }
+
+  #leg(name: string, callId: string): Promise<typeof LOCAL> {
+    this.open.legs.add(callId);
+    return this.#wait(name, () => LOCAL, new MediaUnavailableError('no room'));
+  }
+
+  #wait<T>(name: string, value: () => T, error: Error): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.pending.push({ name, settle: (succeeds) => (succeeds ? resolve(value()) : reject(error)) });
+    });
+  }
+
+  #request(method: string, body: string): SrfRequest {
+    const header = (name: string): string | undefined => (name === 'Content-Type' && body !== '' ? 'application/sdp' : undefined);
+    return {
+      method,
+      uri: `sip:${NUMBER}@gw`,
+      body,
+      protocol: 'tls',
+      source_address: '203.0.113.7',
+      source_port: 5061,
+      isNewInvite: true,
+      msg: { raw: '', headers: {} },
+      get: header,
+      has: () => true,
+      getParsedHeader: () => [],
+      on: (_event, listener) => {
+        this.#onCancel = listener;
+      },
+    };
+  }
+}
+
+/** Lets promises that are settled be heard. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 12; turn += 1) await Promise.resolve();
+}
