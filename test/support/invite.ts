@@ -68,9 +68,10 @@ export class HandMadeCall {
     return answer;
   }
 
-  ack(answer: WireMessage): void {
+  ack(answer: WireMessage, sdp = ''): void {
     const number = Number((answer.header('CSeq') ?? '1').split(' ')[0]);
-    this.peer.send(this.#lines('ACK', 'ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? ''));
+    const type = sdp === '' ? [] : ['Content-Type: application/sdp'];
+    this.peer.send([...this.#lines('ACK', 'ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? ''), ...type], sdp);
   }
 
   /** Sends a request in the dialog and resolves with its final answer. */
