@@ -1,12 +1,14 @@
 import { CarrierAudio } from './carrier-audio.js';
 import type { RunningGateway } from './gateway.js';
-import { answerOk, HandMadeCall } from './invite.js';
+import { answerOk, answerWith, HandMadeCall } from './invite.js';
 import { SipPeer, type WireMessage } from './sip-peer.js';
 
-/** One call of a carrier with a connection of its own and real audio; OPTIONS and BYE of the gateway's are answered 200. */
+/** One call of a carrier with a connection of its own and real audio. OPTIONS, BYE and re-INVITE of the gateway's are answered. */
 export class CarrierCall {
   /** The gateway's 200. */
   answer!: WireMessage;
+  /** Answers to the gateway's next re-INVITEs; those after them get 200. */
+  readonly refusals: string[] = [];
 
   private constructor(
     readonly peer: SipPeer,
@@ -14,8 +16,17 @@ export class CarrierCall {
     readonly audio: CarrierAudio,
   ) {
     peer.onMessage = (message) => {
-      if (/^(OPTIONS|BYE) /.test(message.startLine) && message.header('Call-ID') === signalling.callId) answerOk(peer, message);
+      if (message.header('Call-ID') === signalling.callId) this.#onMessage(message);
     };
+  }
+
+  #onMessage(message: WireMessage): void {
+    if (/^(OPTIONS|BYE) /.test(message.startLine)) return answerOk(this.peer, message);
+    if (!message.startLine.startsWith('INVITE ')) return;
+    const refusal = this.refusals.shift();
+    if (refusal !== undefined) return answerWith(this.peer, message, refusal);
+    this.audio.follow(message.body);
+    answerWith(this.peer, message, '200 OK', this.audio.sdp());
   }
 
   /** Everything up to the INVITE. */
