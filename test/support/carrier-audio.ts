@@ -77,13 +77,6 @@ export class CarrierAudio {
     this.#ticks ??= setInterval(() => this.#say(), FRAME_MS);
   }
 
-  /** Milliseconds between the last packet before a moment and the first one after it. */
-  gapAt(momentMs: number): number {
-    const before = this.heard.findLast(({ atMs }) => atMs <= momentMs)?.atMs ?? Number.NaN;
-    const after = this.heard.find(({ atMs }) => atMs > momentMs)?.atMs ?? Number.NaN;
-    return Math.round(after - before);
-  }
-
   /** The longest silence since a moment. */
   longestGapSince(momentMs: number): number {
     const times = this.heard.filter(({ atMs }) => atMs >= momentMs - 100).map(({ atMs }) => atMs);
@@ -104,8 +97,14 @@ export class CarrierAudio {
     return [...new Set(this.heard.map(({ ssrc }) => ssrc))];
   }
 
-  close(): void {
+  /** Says nothing more, until the next `follow`. */
+  mute(): void {
     clearInterval(this.#ticks);
+    this.#ticks = undefined;
+  }
+
+  close(): void {
+    this.mute();
     this.rtp.close();
     this.rtcp.close();
     this.#send.close();

@@ -97,10 +97,10 @@ export class CarrierCall {
 }
 
 /** Looks every 20 ms, the rhythm of the packets, until it holds. */
-export async function until(holds: () => boolean | Promise<boolean>, withinMs: number, otherwise: string): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>, withinMs: number, otherwise: string, everyMs = 20): Promise<void> {
   const deadlineMs = performance.now() + withinMs;
   while (!(await holds())) {
     if (performance.now() > deadlineMs) throw new Error(`${otherwise} within ${String(withinMs)} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }
