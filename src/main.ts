@@ -28,6 +28,10 @@ export interface Gateway {
 /** Wires the adapters to the ports and opens everything. Rejects with a text for a person. */
 export async function startGateway(config: Config, clock: Clock, log: Log): Promise<Gateway> {
   const instance = gatewayInstance(config);
+  // Callers of an earlier process hear nothing until all this is done: the threads start meanwhile, and the API comes last.
+  const opening = openEndpoint(config, log);
+  // Should the start fail before it is awaited, that is the failure to tell.
+  opening.catch(() => undefined);
   const stores = openStores(config, instance, clock, log);
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
@@ -38,17 +42,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   const relay = await openRelay(config, instance, clock, log);
   await relay.reconcile(new Set(left.map(({ call_id: callId }) => callId)));
 
-  const isOwnRtpengine = config.rtpengine.address === null;
-  const endpoint = await createMediaService(
-    {
-      address: isOwnRtpengine ? '127.0.0.1' : config.bind_address,
-      portMin: config.media.port_min,
-      portMax: config.media.port_max,
-      workers: config.media.workers,
-      mediaTimeoutMs: config.media.timeout_ms,
-    },
-    log,
-  );
+  const endpoint = await opening;
   const load = new LoadMonitor(
     { maxEventLoopDelayMs: config.admission.max_event_loop_delay_ms, maxCpuPercent: config.admission.max_cpu_percent },
     clock,
@@ -80,8 +74,8 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   // The tag tells the embedded SIP server whose calls are whose, across connections and restarts.
   srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
 
-  const api = await openApi(config, clock, log, stores, relay, inbound);
   await inbound.whenConnected(10_000);
+  const api = await openApi(config, clock, log, stores, relay, inbound);
   stores.startSweeping();
   return {
     facts: { http: `http://${formatHostPort(config.bind_address, api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
@@ -115,6 +109,12 @@ function inboundOptions(config: Config): InboundOptions {
       maxCallsPerSecond: admission.max_calls_per_second,
     },
   };
+}
+
+function openEndpoint(config: Config, log: Log): Promise<MediaService> {
+  const { port_min: portMin, port_max: portMax, workers, timeout_ms: mediaTimeoutMs } = config.media;
+  const address = config.rtpengine.address === null ? '127.0.0.1' : config.bind_address;
+  return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs }, log);
 }
 
 async function openRelay(config: Config, instance: string, clock: Clock, log: Log): Promise<RelayPool> {

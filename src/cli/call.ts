@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { formatReport } from '../carrier/call-report.js';
-import { placeTestCall } from '../carrier/test-call.js';
 import type { Config } from '../config/schema.js';
 import { systemClock } from '../ops/system-clock.js';
 
@@ -37,6 +36,7 @@ export function callCommand(config: () => Config): Command {
       if (address === undefined || called == null) throw new Error('no number or no SIP address to call: give both, [number] and --target');
       const { host, port } = splitHostPort(address);
       const caFile = flags.ca ?? (flags.target === undefined ? ready?.ca_file : undefined);
+      const { placeTestCall } = await import('../carrier/test-call.js');
       const report = await placeTestCall(
         {
           target: { host, port, ca: caFile == null ? null : await readFile(caFile, 'utf8') },

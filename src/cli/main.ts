@@ -8,11 +8,8 @@ import { openRedisStores } from '../store/redis-stores.js';
 import { createLogger } from '../ops/logger.js';
 import { callCommand } from './call.js';
 import { doctorCommand } from './doctor.js';
-import { runGateway } from './gateway.js';
 import { keyCommand } from './key.js';
 import { orgCommand } from './org.js';
-import { runSipServer } from './sip-server.js';
-import { runUp } from './up.js';
 
 interface ConfigFlags {
   readonly config?: string;
@@ -54,18 +51,19 @@ const connect = async () => {
   return stores;
 };
 
+// Each process loads its own part only: callers wait while a gateway that died starts again.
 program
   .command('up')
   .description('start the whole gateway in the foreground: Redis, rtpengine, the SIP server, the gateway')
-  .action(() => runUp(config(), configFlags()));
+  .action(async () => (await import('./up.js')).runUp(config(), configFlags()));
 program
   .command('gateway')
   .description('start the gateway alone (SIP server, rtpengine and Redis are started elsewhere)')
-  .action(() => runGateway(config()));
+  .action(async () => (await import('./gateway.js')).runGateway(config()));
 program
   .command('sip-server')
   .description('start the embedded SIP server alone')
-  .action(() => runSipServer(config()));
+  .action(async () => (await import('./sip-server.js')).runSipServer(config()));
 program.addCommand(orgCommand(connect));
 program.addCommand(keyCommand(connect));
 program.addCommand(callCommand(config));

@@ -159,10 +159,17 @@ export class IncomingRequests {
     for (const pending of [...this.#byId.values()]) {
       if (pending.app !== app) continue;
       this.#settle(pending);
-      const isInvite = pending.request.transaction.isInvite;
-      if (isInvite) this.refuse(pending.request, 503, 'Service Unavailable', [header('Retry-After', '1')]);
-      else this.refuse(pending.request, 500, 'Server Internal Error');
+      this.#answerFor(pending.request);
     }
+  }
+
+  #answerFor(request: IncomingRequest): void {
+    const { transaction, isInDialog, message } = request;
+    // Its call has ended already.
+    if (message.method === 'BYE' && isInDialog) return this.refuse(request, 200, 'OK');
+    // A 503 to a request within a call would keep the caller away from the only server that has the call.
+    if (!transaction.isInvite || isInDialog) return this.refuse(request, 500, 'Server Internal Error');
+    this.refuse(request, 503, 'Service Unavailable', [header('Retry-After', '1')]);
   }
 
   refuse(request: IncomingRequest, status: number, reason: string, headers: readonly Header[] = []): void {

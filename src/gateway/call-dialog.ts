@@ -6,7 +6,15 @@ import { ALLOWED_METHODS, SUPPORTED_OPTIONS } from './policy/invite.js';
 import { REASONS, reasonHeaderOf, type Reason } from './policy/reasons.js';
 import { refusalHeaders } from './policy/refusal.js';
 import { readReoffer } from './policy/reoffer.js';
-import type { KeptDialog, SrfApp, SrfDialog, SrfHeaders, SrfRequest, SrfResponse } from './srf-facade.js';
+import {
+  ConnectionLostError,
+  type KeptDialog,
+  type SrfApp,
+  type SrfDialog,
+  type SrfHeaders,
+  type SrfRequest,
+  type SrfResponse,
+} from './srf-facade.js';
 
 /** How the gateway names itself in this call's messages. */
 export interface OwnSide {
@@ -134,7 +142,8 @@ export class CallDialog {
       request,
       (error, answer) => {
         if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.reinvite.failed');
-        const { status, body } = answer ?? { status: 408, body: '' };
+        // Without a connection to the SIP server it is tried again later, as after a glare.
+        const { status, body } = answer ?? { status: error instanceof ConnectionLostError ? 491 : 408, body: '' };
         this.owner.dispatch({ type: 'reinvite-answered', status, sdp: body, retryAfterMs: this.services.glareDelayMs(), attempt });
       },
       (update, response) => this.#onReoffer(update, response),
@@ -162,6 +171,8 @@ export class CallDialog {
     const dialog = this.#dialog;
     if (dialog === null) return;
     this.services.srf.request(dialog.id, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
+      // The next connection asks again.
+      if (error instanceof ConnectionLostError) return;
       // The SIP server does not know the dialog, or the carrier does not (RFC 3261 §12.2.1.2).
       if (answer === undefined || answer.status === 481 || answer.status === 408) {
         this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.probe.failed');

@@ -36,12 +36,18 @@ export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDel
 const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
 const TLS_HEADER = 'X-Trunkline-Tls';
 
+/** A call of an earlier process, and the media relay that has its session. */
+interface LeftCall {
+  readonly runner: CallRunner;
+  readonly node: string | null;
+}
+
 /** drachtio-srf's handlers → call events, and the list of calls in progress. */
 export class Inbound {
   readonly #services: CallServices;
   readonly #runners = new Map<string, CallRunner>();
   readonly #rate: SourceRates | null;
-  #left: readonly { readonly runner: CallRunner; readonly node: string | null }[] = [];
+  #left: readonly LeftCall[] = [];
   #own: readonly OwnAddress[] = [];
   #isOwnServer = false;
   #isConnected = false;
@@ -94,7 +100,7 @@ export class Inbound {
     return isTrusted(this.options.edge, source);
   }
 
-  /** Resolves when the SIP server has taken us; rejects when it has not in time. */
+  /** Resolves when the SIP server has taken us and calls of an earlier process have audio again; rejects when it has not in time. */
   whenConnected(withinMs: number): Promise<void> {
     if (this.#isConnected) return Promise.resolve();
     return new Promise((resolve, reject) => {
@@ -177,12 +183,13 @@ export class Inbound {
       if (isResumed) runner.serverBack();
       else runner.serverLost();
     }
-    for (const { runner, node } of left) {
-      if (isResumed) void runner.resume(node);
-      else runner.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
-    }
     this.log.info({ hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
-    this.#onConnected?.();
+    void Promise.all(left.map((one) => this.#takeUp(one, isResumed))).then(() => this.#onConnected?.());
+  }
+
+  async #takeUp({ runner, node }: LeftCall, isResumed: boolean): Promise<void> {
+    if (isResumed) return runner.resume(node);
+    runner.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
   }
 
   #onInvite(request: SrfRequest, response: SrfResponse): void {

@@ -1,4 +1,5 @@
 import Srf from 'drachtio-srf';
+import { errorText } from '../lib/error-text.js';
 
 // The package's own types are wrong or missing in places: this is the only file that touches it, and says what the rest may rely on.
 // Seen with drachtio-srf 5.0.29.
@@ -66,6 +67,11 @@ export interface RequestInDialog {
   readonly body?: string;
 }
 
+/** There is no connection to the SIP server, or it broke before the answer came: what became of the request is not known. */
+export class ConnectionLostError extends Error {
+  override readonly name = 'ConnectionLostError';
+}
+
 /** What of a dialog has to be kept to have it again in another process. */
 export interface KeptDialog {
   readonly id: string;
@@ -95,7 +101,8 @@ export interface SrfApp {
   onLost(listener: (error: Error) => void): void;
   /**
    * Sends a request in a dialog, over whatever connection to the SIP server there is now. `onAnswer` runs once, with the final answer
-   * (an INVITE's is acknowledged) or with the error that kept it from going out; an UPDATE that crosses an INVITE goes to `onUpdate`.
+   * (an INVITE's is acknowledged) or with an error, `ConnectionLostError` among them; an UPDATE that crosses an INVITE goes to
+   * `onUpdate`. A BYE whose connection was lost is sent again by itself when there is one.
    */
   request(dialogId: string, request: RequestInDialog, onAnswer: (error: unknown, answer?: SrfAnswer) => void, onUpdate?: SrfHandler): void;
   /** The dialog is over on our side: what comes for it is unknown from now on. */
@@ -109,7 +116,10 @@ export interface SrfApp {
   withdraw(methods: readonly string[]): void;
 }
 
+const MAX_RECONNECT_MS = 1_000;
+
 type Listener = (...args: never[]) => void;
+type OnAnswer = Parameters<SrfApp['request']>[2];
 
 interface RawMessage extends SrfMessage {
   readonly status: number;
@@ -142,6 +152,7 @@ interface RawStatics {
 
 export function createSrfApp(): SrfApp {
   const srf = new Srf() as unknown as RawSrf & Record<string, ((handler: SrfHandler) => void) | undefined>;
+  const requests = new DialogRequests(srf);
   return {
     invite: (handler) => srf.invite(handler),
     handle: (method, handler) => srf[method]?.(handler),
@@ -157,14 +168,7 @@ export function createSrfApp(): SrfApp {
       srf.on('error', listener);
       srf.on('close', () => listener(new Error('the connection was closed')));
     },
-    request: (dialogId, request, onAnswer, onUpdate) => {
-      try {
-        requestInDialog(srf, dialogId, request, onAnswer, onUpdate);
-      } catch (error) {
-        // Without a connection to the SIP server the package throws.
-        onAnswer(error);
-      }
-    },
+    request: (dialogId, request, onAnswer, onUpdate) => requests.send(dialogId, request, onAnswer, onUpdate),
     forget: (dialog) => srf.removeDialog(dialog),
     keep: (dialog, request) => ({
       id: dialog.id,
@@ -173,12 +177,53 @@ export function createSrfApp(): SrfApp {
       contact: dialog.local.contact,
     }),
     restore: (kept, localSdp) => restoreDialog(srf, kept, localSdp),
-    connect: ({ host, port, secret, tags }) => srf.connect({ host, port, secret, tags: [...tags], enablePing: true }),
+    // The pauses between attempts would grow without end.
+    connect: ({ host, port, secret, tags }) =>
+      srf.connect({ host, port, secret, tags: [...tags], enablePing: true, reconnect: { retryMaxDelay: MAX_RECONNECT_MS } }),
     disconnect: () => srf.disconnect(),
     withdraw: (methods) => {
       for (const method of methods) srf.unregisterForMessages(method);
     },
   };
+}
+
+/** Requests of ours that wait for their answer. The package forgets them when the connection is lost. */
+class DialogRequests {
+  readonly #waiting = new Set<OnAnswer>();
+  /** Without them a carrier would stay in a call that has ended: the SIP server hands it back to us with the connection. */
+  readonly #unsaidByes = new Map<string, RequestInDialog>();
+
+  constructor(private readonly srf: RawSrf) {
+    srf.on('close', () => {
+      for (const fail of [...this.#waiting]) fail(new ConnectionLostError('the connection to the SIP server was lost'));
+    });
+    srf.on('connect', (error: unknown) => {
+      if (error === null || error === undefined) this.#sayByes();
+    });
+  }
+
+  send(dialogId: string, request: RequestInDialog, onAnswer: OnAnswer, onUpdate: SrfHandler | undefined): void {
+    const settle: OnAnswer = (error, answer) => {
+      if (!this.#waiting.delete(settle)) return;
+      const isLost = error instanceof ConnectionLostError || (error as { code?: unknown } | null)?.code === 'ESOCKETDESTROYED';
+      if (isLost && request.method === 'BYE') this.#unsaidByes.set(dialogId, request);
+      onAnswer(isLost ? new ConnectionLostError(errorText(error)) : error, answer);
+    };
+    this.#waiting.add(settle);
+    try {
+      requestInDialog(this.srf, dialogId, request, settle, onUpdate);
+    } catch (error) {
+      // Without a connection the package throws.
+      settle(new ConnectionLostError(errorText(error)));
+    }
+  }
+
+  #sayByes(): void {
+    for (const [dialogId, bye] of [...this.#unsaidByes]) {
+      this.#unsaidByes.delete(dialogId);
+      this.send(dialogId, bye, () => undefined, undefined);
+    }
+  }
 }
 
 // `Dialog.request` and `destroy` use the connection that the call came by, which may be gone, and hide the request, on which an UPDATE
@@ -187,7 +232,7 @@ function requestInDialog(
   srf: RawSrf,
   dialogId: string,
   { method, headers = {}, body }: RequestInDialog,
-  onAnswer: (error: unknown, answer?: SrfAnswer) => void,
+  onAnswer: OnAnswer,
   onUpdate: SrfHandler | undefined,
 ): void {
   const options = { method, stackDialogId: dialogId, headers: { ...headers }, ...(body === undefined ? {} : { body }) };

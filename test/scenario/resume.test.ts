@@ -72,6 +72,22 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect(call.sent.at(-1)).toBe('SIP/2.0 503 Service Unavailable');
   });
 
+  it('a re-INVITE that it had not answered gets 500: no other application has the call', async () => {
+    await call.receive(call.request('INVITE', { to, cseq: 2 }));
+    call.forget();
+    call.bench.dropApp();
+    await call.bench.settle();
+    expect(call.sent).toEqual(['SIP/2.0 500 Server Internal Error']);
+  });
+
+  it('[3261 §15.1.2] a BYE that it had not answered gets 200: the call has ended', async () => {
+    await call.receive(call.request('BYE', { to, cseq: 2 }));
+    call.forget();
+    call.bench.dropApp();
+    await call.bench.settle();
+    expect(call.sent).toEqual(['SIP/2.0 200 OK']);
+  });
+
   it('one that did not say who it is loses its calls at once', async () => {
     call.bench.identify([]);
     call.forget();

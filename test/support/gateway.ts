@@ -25,7 +25,7 @@ const FIRST_MEDIA_PORT = 10_000;
 const FIRST_LOCK_PORT = 9_900;
 
 /** A range of media ports that no other instance of any test run has: the lock is a listening socket, gone with its process. */
-async function reserveMediaPorts(): Promise<{ readonly first: number; readonly lock: Server }> {
+export async function reserveMediaPorts(): Promise<{ readonly first: number; readonly lock: Server }> {
   for (let slot = 0; slot < SLOTS; slot += 1) {
     const lock = createServer();
     const isMine = await new Promise<boolean>((resolve_) => {

@@ -68,9 +68,15 @@ export class HandMadeCall {
     return answer;
   }
 
-  ack(answer: WireMessage): void {
+  ack(answer: WireMessage, sdp = ''): void {
     const number = Number((answer.header('CSeq') ?? '1').split(' ')[0]);
-    this.peer.send(this.#lines('ACK', 'ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? ''));
+    const type = sdp === '' ? [] : ['Content-Type: application/sdp'];
+    this.peer.send([...this.#lines('ACK', 'ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? ''), ...type], sdp);
+  }
+
+  /** A request out of any dialog, as the carrier's health check is. */
+  probe(method: string): Promise<WireMessage> {
+    return this.request(method, { header: () => this.#to } as unknown as WireMessage);
   }
 
   /** Sends a request in the dialog and resolves with its final answer. */
@@ -89,5 +95,12 @@ export class HandMadeCall {
 
 /** Answers a request that came from the gateway with 200. */
 export function answerOk(peer: SipPeer, request: WireMessage): void {
-  peer.send(['SIP/2.0 200 OK', ...['Via', 'From', 'To', 'Call-ID', 'CSeq'].map((name) => `${name}: ${request.header(name) ?? ''}`)]);
+  answerWith(peer, request, '200 OK');
+}
+
+/** Answers a request that came from the gateway; a description is that of a 2xx to an INVITE. */
+export function answerWith(peer: SipPeer, request: WireMessage, status: string, sdp = ''): void {
+  const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].map((name) => `${name}: ${request.header(name) ?? ''}`);
+  const contact = `Contact: <sip:carrier@127.0.0.1:${String(peer.localPort)};transport=tls>`;
+  peer.send([`SIP/2.0 ${status}`, ...copied, ...(sdp === '' ? [] : [contact, 'Content-Type: application/sdp'])], sdp);
 }

@@ -27,6 +27,8 @@ export function readWire(text: string): WireMessage {
 export abstract class WirePeer {
   abstract readonly transport: 'UDP' | 'TCP' | 'TLS';
   readonly received: WireMessage[] = [];
+  /** Told of each message as it comes, before those that wait for one. */
+  onMessage: (message: WireMessage) => void = () => undefined;
   readonly #waiters: { matches: (message: WireMessage) => boolean; resolve: (message: WireMessage) => void; timer: NodeJS.Timeout }[] = [];
   readonly #taken = new Set<WireMessage>();
 
@@ -70,6 +72,7 @@ export abstract class WirePeer {
 
   protected deliver(message: WireMessage): void {
     this.received.push(message);
+    this.onMessage(message);
     const index = this.#waiters.findIndex((waiter) => waiter.matches(message));
     if (index < 0) return;
     const [waiter] = this.#waiters.splice(index, 1);

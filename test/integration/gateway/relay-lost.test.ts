@@ -1,0 +1,157 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { CarrierCall, until } from '../../support/carrier-call.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { NgProxy } from '../../support/ng-proxy.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
+import { nothingLeft, recordOf, sessionsOf } from '../../support/trunk.js';
+
+let gateway: RunningGateway;
+let relays: RunningRtpengine[] = [];
+let calls: CarrierCall[] = [];
+
+afterEach(async () => {
+  for (const call of calls) call.close();
+  await gateway.destroy();
+  for (const relay of relays) await relay.stop();
+  [relays, calls] = [[], []];
+});
+
+/** A gateway with so many rtpengines that are not its own. */
+async function start(count: number, settings: Readonly<Record<string, string>> = {}): Promise<void> {
+  for (let index = 0; index < count; index += 1) relays.push(await RunningRtpengine.start(29_000 + 200 * index, 29_199 + 200 * index));
+  gateway = await RunningGateway.start({ TRUNKLINE_RTPENGINE: relays.map(({ name }) => name).join(','), ...settings });
+}
+
+async function opened(): Promise<CarrierCall> {
+  const call = await CarrierCall.open(gateway, gateway.ready.phone_number);
+  calls.push(call);
+  return call;
+}
+
+async function talking(): Promise<CarrierCall> {
+  const call = await opened();
+  await call.connect();
+  return call;
+}
+
+/** The one that has the sessions, and the other. */
+async function busyFirst(): Promise<[RunningRtpengine, RunningRtpengine]> {
+  const [a, b] = relays as [RunningRtpengine, RunningRtpengine];
+  return (await sessionsOf(a.port)) === 0 ? [b, a] : [a, b];
+}
+
+const origin = (sdp: string): string[] => (/^o=trunkline (\d+) (\d+) /m.exec(sdp) ?? []).slice(1);
+
+describe('an rtpengine that dies while another one lives', () => {
+  it('[3264 §8] its call moves: re-INVITE with another address and key, o= one version higher, audio both ways', async () => {
+    await start(2);
+    const call = await talking();
+    await call.echoedAfter(performance.now());
+    const [busy, other] = await busyFirst();
+    const killedMs = performance.now();
+    await busy.kill();
+    const invite = await call.theirs('INVITE');
+    await call.heardAfter(killedMs + 200);
+    console.log(`rtpengine killed: ${String(call.audio.longestGapSince(killedMs))} ms of silence`);
+    expect(call.audio.longestGapSince(killedMs)).toBeLessThan(5_000);
+    const [[id, version], [sameId, nextVersion]] = [origin(call.answer.body), origin(invite.body)];
+    expect([sameId, Number(nextVersion)]).toEqual([id, Number(version) + 1]);
+    const key = /^a=crypto:1 \S+ \S+/m;
+    expect(key.exec(invite.body)?.[0]).not.toBe(key.exec(call.answer.body)?.[0]);
+    await call.echoedAfter(performance.now());
+    expect(await sessionsOf(other.port)).toBe(1);
+    expect((await call.request('BYE')).status).toBe(200);
+    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    await nothingLeft(other.port);
+  });
+
+  it('[3261 §14.1] a carrier that answers 491 is asked again', async () => {
+    await start(2);
+    const call = await talking();
+    call.refusals.push('491 Request Pending');
+    const [busy] = await busyFirst();
+    await busy.kill();
+    const [first, second] = [await call.theirs('INVITE'), await call.theirs('INVITE')];
+    expect(second.body).toBe(first.body);
+    await call.heardAfter(performance.now());
+    expect((await call.request('BYE')).status).toBe(200);
+  });
+
+  it('a carrier that refuses the other one loses the call: BYE with MEDIA_LOST', async () => {
+    await start(2);
+    const call = await talking();
+    call.refusals.push('488 Not Acceptable Here');
+    const [busy, other] = await busyFirst();
+    await busy.kill();
+    expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_LOST');
+    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'MEDIA_LOST' });
+    await nothingLeft(other.port);
+  });
+
+  it('on_node_loss: end ends its calls', async () => {
+    await start(2, { TRUNKLINE_RTPENGINE_ON_NODE_LOSS: 'end' });
+    const call = await talking();
+    const [busy, other] = await busyFirst();
+    const killedMs = performance.now();
+    await busy.kill();
+    expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_LOST');
+    console.log(`rtpengine killed, on_node_loss end: BYE after ${String(Math.round(performance.now() - killedMs))} ms`);
+    expect(call.has('INVITE')).toBe(false);
+    await nothingLeft(other.port);
+  });
+});
+
+describe('the only rtpengine', () => {
+  it('dies: its calls end, new ones are refused within a second, and served when it is back', async () => {
+    await start(1);
+    const [relay] = relays as [RunningRtpengine];
+    const call = await talking();
+    const killedMs = performance.now();
+    await relay.kill();
+    expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_LOST');
+    console.log(`the only rtpengine killed: BYE after ${String(Math.round(performance.now() - killedMs))} ms`);
+    const refusedMs = performance.now();
+    const refused = await opened();
+    refused.signalling.invite(refused.audio.sdp());
+    const answer = await refused.signalling.final();
+    expect([answer.status, answer.header('Warning')]).toEqual([503, expect.stringContaining('MEDIA_UNAVAILABLE')]);
+    expect(performance.now() - refusedMs).toBeLessThan(1_000);
+    await relay.startAgain();
+    await until(async () => (await fetch(`${gateway.ready.http}/readyz`)).status === 200, 5_000, 'not ready');
+    expect((await (await talking()).request('BYE')).status).toBe(200);
+    await nothingLeft(relay.port);
+  });
+
+  it('dies before the answer: the caller gets 503 and does not wait for it', async () => {
+    relays.push(await RunningRtpengine.start(29_000, 29_199));
+    const [relay] = relays as [RunningRtpengine];
+    const proxy = await NgProxy.open(relay.port);
+    gateway = await RunningGateway.start({
+      TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,
+      TRUNKLINE_RTPENGINE_TIMEOUT_MS: '10000',
+    });
+    proxy.holding = 'answer';
+    const call = await opened();
+    call.signalling.invite(call.audio.sdp());
+    await until(async () => (await sessionsOf(relay.port)) === 1, 5_000, 'no offer');
+    const killedMs = performance.now();
+    await relay.kill();
+    expect((await call.signalling.final()).header('Warning')).toContain('MEDIA_UNAVAILABLE');
+    console.log(`rtpengine killed before the answer: 503 after ${String(Math.round(performance.now() - killedMs))} ms`);
+    proxy.close();
+  });
+
+  it('has no ports left: INVITE and OPTIONS get 503, and service is back with the first hang-up', async () => {
+    gateway = await RunningGateway.start({ TRUNKLINE_RTPENGINE_PORT_MIN: '29400', TRUNKLINE_RTPENGINE_PORT_MAX: '29407' });
+    const [first, second, third] = [await talking(), await talking(), await opened()];
+    const options = async (): Promise<number> => (await third.signalling.probe('OPTIONS')).status;
+    third.signalling.invite(third.audio.sdp());
+    expect((await third.signalling.final()).header('Warning')).toContain('MEDIA_UNAVAILABLE');
+    expect(await options()).toBe(503);
+    expect((await first.request('BYE')).status).toBe(200);
+    await recordOf(gateway, first);
+    expect(await options()).toBe(200);
+    expect((await (await talking()).request('BYE')).status).toBe(200);
+    expect((await second.request('BYE')).status).toBe(200);
+  });
+});

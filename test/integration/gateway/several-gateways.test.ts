@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CarrierCall, until } from '../../support/carrier-call.js';
+import { GatewaySite, type Service } from '../../support/gateway-site.js';
+import { nothingLeft, sessionsOf } from '../../support/trunk.js';
+
+const LEASE_MS = 30_000;
+const NUMBERS = ['+15550100100', '+15550100101'] as const;
+
+let site: GatewaySite;
+let first: Service;
+let calls: CarrierCall[];
+
+beforeEach(async () => {
+  site = await GatewaySite.start({ settings: { TRUNKLINE_DRACHTIO_GRACE_MS: '500' } });
+  for (const number of NUMBERS) await site.attach(number, { max_concurrent_calls: 1 });
+  first = await site.gateway('a');
+  await site.gateway('b');
+  calls = [];
+});
+
+afterEach(async () => {
+  for (const call of calls) call.close();
+  await site.destroy();
+});
+
+async function opened(number: string): Promise<CarrierCall> {
+  const call = await CarrierCall.open(site, number);
+  calls.push(call);
+  return call;
+}
+
+async function talking(number: string): Promise<CarrierCall> {
+  const call = await opened(number);
+  await call.connect();
+  return call;
+}
+
+async function statusOf(number: string): Promise<number> {
+  const call = await opened(number);
+  call.signalling.invite(call.audio.sdp());
+  call.answer = await call.signalling.final();
+  if (call.answer.status === 200) {
+    call.signalling.ack(call.answer);
+    await call.request('BYE');
+    // With the record its place is free.
+    await site.recordOf(call);
+  }
+  call.close();
+  calls.pop();
+  return call.answer.status;
+}
+
+const relayPort = (): number => site.relays[0]?.port ?? 0;
+
+describe('two gateways on one SIP server, one Redis and one rtpengine', () => {
+  it('count calls together, whichever of them takes the next one', async () => {
+    const call = await talking(NUMBERS[0]);
+    // Applications take turns: both are asked.
+    expect([await statusOf(NUMBERS[0]), await statusOf(NUMBERS[0])]).toEqual([486, 486]);
+    expect((await call.request('BYE')).status).toBe(200);
+    await site.recordOf(call);
+    expect([await statusOf(NUMBERS[0]), await statusOf(NUMBERS[0])]).toEqual([200, 200]);
+    await nothingLeft(relayPort());
+  });
+
+  it('one is killed: the other’s calls go on, its own places are free after a lease, and what it left is freed when it is back', async () => {
+    const pair = [await talking(NUMBERS[0]), await talking(NUMBERS[1])] as const;
+    const killedMs = performance.now();
+    await first.end('SIGKILL');
+    await until(() => pair.some((call) => call.has('BYE')), 5_000, 'no BYE');
+    const [lost, kept] = pair[0].has('BYE') ? pair : [pair[1], pair[0]];
+    const number = lost === pair[0] ? NUMBERS[0] : NUMBERS[1];
+    await kept.echoedAfter(performance.now());
+    expect([kept.has('BYE'), await sessionsOf(relayPort())]).toEqual([false, 2]);
+
+    await until(async () => (await statusOf(number)) === 200, LEASE_MS + 5_000, 'the place is taken', 1_000);
+    const freeMs = performance.now() - killedMs;
+    console.log(`places of a killed gateway: free after ${String(Math.round(freeMs))} ms`);
+    expect(freeMs).toBeLessThan(LEASE_MS + 5_000);
+
+    await site.gateway('a');
+    expect(await site.recordOf(lost)).toMatchObject({ reason: 'GATEWAY_RESTARTED' });
+    await until(async () => (await sessionsOf(relayPort())) === 1, 5_000, 'its session is left');
+    expect(kept.audio.ssrcs).toHaveLength(1);
+    expect((await kept.request('BYE')).status).toBe(200);
+    expect(await site.recordOf(kept)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 0 });
+    await nothingLeft(relayPort());
+  });
+});

@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CarrierCall, until } from '../../support/carrier-call.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { attach, killAndReturn, killGateway, nothingLeft, recordOf } from '../../support/trunk.js';
+
+// The goal is 2 s of silence; what is asserted leaves room for a machine that does other work.
+const LONGEST_SILENCE_MS = 5_000;
+
+let gateway: RunningGateway;
+let ngPort: number;
+let calls: CarrierCall[] = [];
+
+// One for each test: the supervisor waits longer for a process each time that it dies within a minute.
+beforeEach(async () => {
+  gateway = await RunningGateway.start();
+  ngPort = Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']);
+});
+
+afterEach(async () => {
+  for (const call of calls) call.close();
+  calls = [];
+  await gateway.destroy();
+});
+
+async function talking(number = gateway.ready.phone_number): Promise<CarrierCall> {
+  const call = await opened(number);
+  await call.connect();
+  return call;
+}
+
+async function opened(number = gateway.ready.phone_number): Promise<CarrierCall> {
+  const call = await CarrierCall.open(gateway, number);
+  calls.push(call);
+  return call;
+}
+
+/** Where the gateway's media is, without what may change from one description to the next. */
+const mediaLines = (sdp: string): string[] => sdp.match(/^(?:c=|m=|a=crypto|a=rtcp:).*$/gm) ?? [];
+
+async function endsWell(call: CarrierCall, resumed: number): Promise<void> {
+  expect((await call.request('BYE')).status).toBe(200);
+  expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP', sip_status: 200, resumed });
+  await nothingLeft(ngPort);
+}
+
+describe('a gateway that is killed during a call', () => {
+  it('takes it up again: the same dialog, the same media address, audio both ways from a new source', async () => {
+    const call = await talking();
+    const killedMs = await killGateway(gateway);
+    await call.heardAfter(killedMs + 200);
+    const silenceMs = call.audio.longestGapSince(killedMs);
+    console.log(`gateway killed: ${String(silenceMs)} ms of silence`);
+    expect(silenceMs).toBeLessThan(LONGEST_SILENCE_MS);
+    expect(call.audio.ssrcs).toHaveLength(2);
+    expect(call.audio.bad).toBe(0);
+    // The probe, which the carrier answered.
+    await call.theirs('OPTIONS', 10_000);
+
+    const again = await call.request('INVITE', call.audio.sdp());
+    expect([again.status, mediaLines(again.body)]).toEqual([200, mediaLines(call.answer.body)]);
+    expect((await call.request('OPTIONS')).status).toBe(200);
+    const held = await call.request('UPDATE', call.audio.sdp({ direction: 'sendonly' }));
+    expect([held.status, held.body]).toEqual([200, expect.stringContaining('a=recvonly')]);
+    expect((await call.request('UPDATE', call.audio.sdp())).body).toContain('a=sendrecv');
+    await call.echoedAfter(performance.now());
+    await endsWell(call, 1);
+    expect(call.has('BYE')).toBe(false);
+  });
+
+  it('keeps the place of the call under the limit of its number', async () => {
+    const number = '+15550100881';
+    await attach(gateway, number, { max_concurrent_calls: 1 });
+    const call = await talking(number);
+    await killAndReturn(gateway);
+    const second = await opened(number);
+    second.signalling.invite(second.audio.sdp());
+    expect((await second.signalling.final()).header('Warning')).toContain('NUMBER_CALL_LIMIT');
+    await endsWell(call, 1);
+    const third = await talking(number);
+    await endsWell(third, 0);
+  });
+
+  it('leaves a held call held', async () => {
+    const call = await talking();
+    expect((await call.request('INVITE', call.audio.sdp({ direction: 'inactive' }))).body).toContain('a=inactive');
+    const killedMs = await killAndReturn(gateway);
+    await call.theirs('OPTIONS', 10_000);
+    const retrievedMs = performance.now();
+    expect((await call.request('INVITE', call.audio.sdp())).body).toContain('a=sendrecv');
+    await call.heardAfter(retrievedMs);
+    expect(call.audio.heard.filter(({ atMs }) => atMs > killedMs && atMs < retrievedMs)).toEqual([]);
+    await endsWell(call, 1);
+  });
+
+  it('answers a re-INVITE that was under way with 500, and the next one as if nothing had been', async () => {
+    const call = await talking();
+    const pid = await gateway.pidOf('gateway');
+    // It cannot answer any more.
+    process.kill(pid, 'SIGSTOP');
+    const under = call.request('INVITE', call.audio.sdp({ direction: 'sendonly' }));
+    await call.peer.next('100 to the re-INVITE', (message) => message.status === 100 && message.header('CSeq') === '2 INVITE');
+    const killedMs = performance.now();
+    process.kill(pid, 'SIGKILL');
+    expect((await under).status).toBe(500);
+    await call.heardAfter(killedMs + 200);
+    expect((await call.request('INVITE', call.audio.sdp())).status).toBe(200);
+    await endsWell(call, 1);
+  });
+
+  it('takes up a call whose ACK had not come', async () => {
+    const call = await opened();
+    call.signalling.invite(call.audio.sdp());
+    call.answer = await call.signalling.final();
+    call.audio.follow(call.answer.body);
+    const killedMs = await killAndReturn(gateway);
+    call.signalling.ack(call.answer);
+    await call.heardAfter(killedMs);
+    await endsWell(call, 1);
+  });
+
+  it('takes up a call without an offer', async () => {
+    const call = await opened();
+    await call.connectLate();
+    const killedMs = await killGateway(gateway);
+    await call.heardAfter(killedMs + 200);
+    await call.echoedAfter(performance.now());
+    await endsWell(call, 1);
+  });
+
+  it('writes the record of a call whose caller hung up meanwhile', async () => {
+    const call = await talking();
+    await killGateway(gateway);
+    expect((await call.request('BYE')).status).toBe(200);
+    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'GATEWAY_RESTARTED', resumed: 1 });
+    await nothingLeft(ngPort);
+  });
+
+  it('twice in a row, takes it up twice', async () => {
+    const call = await talking();
+    await killAndReturn(gateway);
+    const killedMs = await killGateway(gateway);
+    await call.heardAfter(killedMs + 200);
+    expect(new Set(call.audio.ssrcs).size).toBe(3);
+    await endsWell(call, 2);
+  });
+
+  it('takes up twenty at once', async () => {
+    const twenty = await Promise.all(Array.from({ length: 20 }, () => talking()));
+    const killedMs = await killGateway(gateway);
+    await Promise.all(twenty.map((call) => call.heardAfter(killedMs + 200, 20_000)));
+    const silences = twenty.map(({ audio }) => audio.longestGapSince(killedMs)).toSorted((a, b) => a - b);
+    console.log(`gateway killed with 20 calls: ${String(silences[0])} to ${String(silences.at(-1))} ms of silence`);
+    expect(silences.at(-1)).toBeLessThan(2 * LONGEST_SILENCE_MS);
+    expect((await Promise.all(twenty.map((call) => call.request('BYE')))).map(({ status }) => status)).toEqual(Array(20).fill(200));
+    const records = await Promise.all(twenty.map((call) => recordOf(gateway, call)));
+    expect(new Set(records.map(({ reason, resumed }) => `${reason} ${String(resumed)}`))).toEqual(new Set(['CALLER_HANGUP 1']));
+    await nothingLeft(ngPort);
+  });
+});
+
+describe('a gateway that stays away for too long', () => {
+  it('finds its calls ended by the SIP server, and writes their records', async () => {
+    const other = await RunningGateway.start({ TRUNKLINE_DRACHTIO_GRACE_MS: '100' });
+    try {
+      const call = await CarrierCall.talking(other, other.ready.phone_number);
+      await killGateway(other);
+      expect((await call.theirs('BYE')).header('Reason')).toBe('SIP;cause=503;text="application gone"');
+      expect(await recordOf(other, call)).toMatchObject({ reason: 'GATEWAY_RESTARTED', resumed: 1 });
+      await nothingLeft(Number(other.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
+      await until(() => !call.audio.isHeardAfter(performance.now() - 100), 2_000, 'no silence');
+      call.close();
+    } finally {
+      await other.destroy();
+    }
+  });
+});

@@ -1,0 +1,143 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { decodeG711 } from '../../src/media/codec/g711.js';
+import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../src/media/rtp/rtp-packet.js';
+import { generateSrtpKey, SrtpSession } from '../../src/media/srtp.js';
+import { offerSdp, type OfferParts } from './sdp.js';
+
+const FRAME_MS = 20;
+const FRAME_BYTES = 160;
+/** The µ-law byte that we say all the time: the test line's echo of it shows that audio flows both ways. */
+const SAID = 0x9f;
+
+/** One authentic packet of the gateway's. */
+export interface HeardPacket {
+  readonly atMs: number;
+  readonly ssrc: number;
+  readonly isEcho: boolean;
+}
+
+let serial = 0;
+
+/** A carrier's audio: SRTP out every 20 ms under one key, and when each packet that came was heard. */
+export class CarrierAudio {
+  readonly heard: HeardPacket[] = [];
+  /** Packets that could not be decrypted with the key of the gateway's last description. */
+  bad = 0;
+  readonly #key = generateSrtpKey();
+  readonly #send = new SrtpSession(this.#key, 'send');
+  readonly #view = new RtpView();
+  readonly #packet = new Uint8Array(256);
+  #receive: SrtpSession | undefined;
+  #remote: { readonly address: string; readonly port: number } | undefined;
+  #remoteKey = '';
+  #ticks: NodeJS.Timeout | undefined;
+  // Far from where the sequence number wraps.
+  #sequence = 1_000;
+  #timestamp = 0;
+  readonly #ssrc = 0x7000_0000 + (serial += 1);
+
+  private constructor(
+    private readonly rtp: Socket,
+    private readonly rtcp: Socket,
+  ) {
+    rtp.on('message', (data) => this.#onRtp(data));
+  }
+
+  static async open(): Promise<CarrierAudio> {
+    const sockets = [createSocket('udp4'), createSocket('udp4')] as const;
+    for (const socket of sockets) {
+      socket.bind(0, '127.0.0.1');
+      await once(socket, 'listening');
+    }
+    return new CarrierAudio(...sockets);
+  }
+
+  /** Our description: an offer, or the answer to one. */
+  sdp(parts: OfferParts = {}): string {
+    return offerSdp({
+      payloads: '0 101',
+      rtpmap: ['0 PCMU/8000', '101 telephone-event/8000'],
+      crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.from(this.#key).toString('base64')}`],
+      port: this.rtp.address().port,
+      extra: [`a=rtcp:${String(this.rtcp.address().port)}`],
+      ...parts,
+    });
+  }
+
+  /** Sends to where the gateway's description says, and reads with its key. */
+  follow(sdp: string): void {
+    const key = /^a=crypto:\d+ AES_CM_128_HMAC_SHA1_80 inline:([A-Za-z0-9+/]{40})/m.exec(sdp)?.[1] ?? '';
+    this.#remote = { address: /^c=IN IP4 (\S+)/m.exec(sdp)?.[1] ?? '', port: Number(/^m=audio (\d+)/m.exec(sdp)?.[1]) };
+    if (key !== this.#remoteKey) {
+      this.#receive?.close();
+      this.#receive = new SrtpSession(Buffer.from(key, 'base64'), 'receive');
+      this.#remoteKey = key;
+    }
+    this.#ticks ??= setInterval(() => this.#say(), FRAME_MS);
+  }
+
+  /** The longest silence since a moment. */
+  longestGapSince(momentMs: number): number {
+    const times = this.heard.filter(({ atMs }) => atMs >= momentMs - 100).map(({ atMs }) => atMs);
+    return Math.round(Math.max(0, ...times.slice(1).map((atMs, index) => atMs - (times[index] ?? atMs))));
+  }
+
+  isHeardAfter(momentMs: number): boolean {
+    return this.heard.some(({ atMs }) => atMs > momentMs);
+  }
+
+  /** What we say came back: audio flows both ways. */
+  isEchoedAfter(momentMs: number): boolean {
+    return this.heard.some(({ atMs, isEcho }) => atMs > momentMs && isEcho);
+  }
+
+  /** Sources of the gateway's, the latest last. */
+  get ssrcs(): number[] {
+    return [...new Set(this.heard.map(({ ssrc }) => ssrc))];
+  }
+
+  /** Says nothing more, until the next `follow`. */
+  mute(): void {
+    clearInterval(this.#ticks);
+    this.#ticks = undefined;
+  }
+
+  close(): void {
+    this.mute();
+    this.rtp.close();
+    this.rtcp.close();
+    this.#send.close();
+    this.#receive?.close();
+  }
+
+  #say(): void {
+    if (this.#remote === undefined) return;
+    const header = { marker: false, payloadType: 0, sequenceNumber: this.#sequence, rtpTimestamp: this.#timestamp, ssrc: this.#ssrc };
+    writeRtpHeader(this.#packet, header);
+    this.#packet.fill(SAID, RTP_HEADER_BYTES, RTP_HEADER_BYTES + FRAME_BYTES);
+    this.#sequence = (this.#sequence + 1) & 0xffff;
+    this.#timestamp = (this.#timestamp + FRAME_BYTES) >>> 0;
+    const length = this.#send.protectRtp(this.#packet, RTP_HEADER_BYTES + FRAME_BYTES);
+    this.rtp.send(Buffer.from(this.#packet.subarray(0, length)), this.#remote.port, this.#remote.address);
+  }
+
+  #onRtp(data: Buffer): void {
+    const length = this.#receive?.tryUnprotectRtp(data, data.length) ?? -1;
+    if (length < 0 || !this.#view.parse(data, length)) {
+      this.bad += 1;
+      return;
+    }
+    const { ssrc, payloadOffset, payloadBytes } = this.#view;
+    const payload = data.subarray(payloadOffset, payloadOffset + payloadBytes);
+    const said = linearOf(SAID);
+    const isEcho = payload.filter((byte) => Math.abs(linearOf(byte) - said) < 300).length > FRAME_BYTES / 2;
+    this.heard.push({ atMs: performance.now(), ssrc, isEcho });
+  }
+}
+
+function linearOf(byte: number): number {
+  const samples = new Int16Array(1);
+  decodeG711('PCMU', Uint8Array.of(byte), samples);
+  return samples[0] ?? 0;
+}

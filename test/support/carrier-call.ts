@@ -1,0 +1,106 @@
+import { CarrierAudio } from './carrier-audio.js';
+import type { RunningGateway } from './gateway.js';
+import { answerOk, answerWith, HandMadeCall } from './invite.js';
+import { SipPeer, type WireMessage } from './sip-peer.js';
+
+/** One call of a carrier with a connection of its own and real audio. OPTIONS, BYE and re-INVITE of the gateway's are answered. */
+export class CarrierCall {
+  /** The gateway's 200. */
+  answer!: WireMessage;
+  /** Answers to the gateway's next re-INVITEs; those after them get 200. */
+  readonly refusals: string[] = [];
+
+  private constructor(
+    readonly peer: SipPeer,
+    readonly signalling: HandMadeCall,
+    readonly audio: CarrierAudio,
+  ) {
+    peer.onMessage = (message) => {
+      if (message.header('Call-ID') === signalling.callId) this.#onMessage(message);
+    };
+  }
+
+  #onMessage(message: WireMessage): void {
+    if (/^(OPTIONS|BYE) /.test(message.startLine)) return answerOk(this.peer, message);
+    if (!message.startLine.startsWith('INVITE ')) return;
+    const refusal = this.refusals.shift();
+    if (refusal !== undefined) return answerWith(this.peer, message, refusal);
+    this.audio.follow(message.body);
+    answerWith(this.peer, message, '200 OK', this.audio.sdp());
+  }
+
+  /** Everything up to the INVITE. */
+  static async open(gateway: Pick<RunningGateway, 'sipPort' | 'ca'>, number: string): Promise<CarrierCall> {
+    const peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+    return new CarrierCall(peer, new HandMadeCall(peer, number), await CarrierAudio.open());
+  }
+
+  /** An answered call with audio from both sides. */
+  static async talking(gateway: Pick<RunningGateway, 'sipPort' | 'ca'>, number: string): Promise<CarrierCall> {
+    const call = await CarrierCall.open(gateway, number);
+    await call.connect();
+    return call;
+  }
+
+  async connect(): Promise<void> {
+    this.signalling.invite(this.audio.sdp());
+    this.answer = await this.signalling.final(10_000);
+    if (this.answer.status !== 200) throw new Error(`refused: ${this.answer.text}`);
+    this.signalling.ack(this.answer);
+    this.audio.follow(this.answer.body);
+    await this.heardAfter(performance.now());
+  }
+
+  /** Without an offer of ours. */
+  async connectLate(): Promise<void> {
+    this.signalling.invite('');
+    this.answer = await this.signalling.final(10_000);
+    this.signalling.ack(this.answer, this.audio.sdp());
+    this.audio.follow(this.answer.body);
+    await this.heardAfter(performance.now());
+  }
+
+  heardAfter(momentMs: number, withinMs = 10_000): Promise<void> {
+    return until(() => this.audio.isHeardAfter(momentMs), withinMs, 'no audio');
+  }
+
+  echoedAfter(momentMs: number, withinMs = 20_000): Promise<void> {
+    return until(() => this.audio.isEchoedAfter(momentMs), withinMs, 'no echo');
+  }
+
+  /** A request of ours in the dialog; a 2xx to INVITE is acknowledged. */
+  async request(method: string, body = ''): Promise<WireMessage> {
+    const answer = await this.signalling.request(method, this.answer, body);
+    if (method === 'INVITE' && answer.status === 200) this.signalling.ack(answer);
+    return answer;
+  }
+
+  /** The next request of the gateway's in this call. */
+  theirs(method: string, withinMs?: number): Promise<WireMessage> {
+    const { callId } = this.signalling;
+    return this.peer.next(
+      method,
+      (message) => message.startLine.startsWith(`${method} `) && message.header('Call-ID') === callId,
+      withinMs,
+    );
+  }
+
+  has(method: string): boolean {
+    const { callId } = this.signalling;
+    return this.peer.received.some((message) => message.startLine.startsWith(`${method} `) && message.header('Call-ID') === callId);
+  }
+
+  close(): void {
+    this.audio.close();
+    this.peer.close();
+  }
+}
+
+/** Looks every 20 ms, the rhythm of the packets, until it holds. */
+export async function until(holds: () => boolean | Promise<boolean>, withinMs: number, otherwise: string, everyMs = 20): Promise<void> {
+  const deadlineMs = performance.now() + withinMs;
+  while (!(await holds())) {
+    if (performance.now() > deadlineMs) throw new Error(`${otherwise} within ${String(withinMs)} ms`);
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+}

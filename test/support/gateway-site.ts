@@ -1,0 +1,174 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import type { Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { CallRecord } from '../../src/contracts/call-record.js';
+import { parseE164 } from '../../src/contracts/e164.js';
+import { DEFAULT_INBOUND_OPTIONS, type InboundOptions } from '../../src/contracts/records.js';
+import { silentLog } from '../../src/lib/log.js';
+import { systemClock } from '../../src/ops/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../src/store/redis-stores.js';
+import { until, type CarrierCall } from './carrier-call.js';
+import { reserveMediaPorts } from './gateway.js';
+import { freePorts } from './ports.js';
+import { startRedis, type TestRedis } from './redis.js';
+import { RunningRtpengine } from './rtpengine.js';
+
+const MAIN = resolve('dist/cli/main.js');
+const SECRET = 'site-secret';
+const RELAY_PORTS = 200;
+
+export interface SiteOptions {
+  readonly relays?: number;
+  /** Of the SIP server and of each gateway. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** One process of the product, started by hand. */
+export class Service {
+  output = '';
+  readonly #ended: Promise<void>;
+
+  private constructor(private readonly child: ChildProcess) {
+    const read = (chunk: Buffer): void => {
+      this.output += chunk.toString();
+    };
+    child.stdout?.on('data', read);
+    child.stderr?.on('data', read);
+    this.#ended = new Promise((done) => child.once('close', () => done()));
+  }
+
+  /** Resolves when the text stands in its log. */
+  static async start(name: string, environment: Readonly<Record<string, string>>, ready: string): Promise<Service> {
+    const child = spawn(process.execPath, [MAIN, name], { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const service = new Service(child);
+    await service.logged(ready);
+    return service;
+  }
+
+  logged(text: string, withinMs = 20_000): Promise<void> {
+    return until(() => this.output.includes(text), withinMs, `${text} is not in the log:\n${this.output}\n`);
+  }
+
+  times(text: string): number {
+    return this.output.split(text).length - 1;
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    this.child.kill(signal);
+    await this.#ended;
+  }
+}
+
+/** A SIP server, a Redis and rtpengines that any number of gateways use; an organization with numbers. */
+export class GatewaySite {
+  sipPort = 0;
+  controlPort = 0;
+  ca = '';
+  readonly #gateways: Service[] = [];
+  #sip: Service | undefined;
+  readonly #mediaPorts = new Map<string, number>();
+  readonly #orgId = '7f3b5f0e-5d0c-4b0e-9a51-1c52ce0b4a11';
+
+  private constructor(
+    private readonly directory: string,
+    private readonly options: SiteOptions,
+    private readonly lock: Server,
+    private readonly firstPort: number,
+    readonly redis: TestRedis,
+    readonly relays: readonly RunningRtpengine[],
+    readonly stores: RedisStores,
+  ) {}
+
+  static async start(options: SiteOptions = {}): Promise<GatewaySite> {
+    const { first, lock } = await reserveMediaPorts();
+    const redis = await startRedis();
+    const relays = await Promise.all(
+      Array.from({ length: options.relays ?? 1 }, (_, index) =>
+        RunningRtpengine.start(first + index * RELAY_PORTS, first + index * RELAY_PORTS + RELAY_PORTS - 1),
+      ),
+    );
+    const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog });
+    await stores.ready();
+    const site = new GatewaySite(mkdtempSync(join(tmpdir(), 'trunkline-site-')), options, lock, first, redis, relays, stores);
+    await stores.orgs.create({ name: 'Site', sip_enabled: true, org_id: site.#orgId });
+    await site.#startSipServer();
+    return site;
+  }
+
+  /** One more gateway, or again one that has ended: with the same name it has the same ports. */
+  async gateway(instance: string, controlPort = this.controlPort): Promise<Service> {
+    const [http] = await freePorts(1);
+    const first = this.#mediaPorts.get(instance) ?? this.firstPort + 1_000 + 20 * this.#mediaPorts.size;
+    this.#mediaPorts.set(instance, first);
+    const environment = {
+      ...this.options.settings,
+      TRUNKLINE_DATA_DIR: join(this.directory, instance),
+      TRUNKLINE_GATEWAY_INSTANCE: instance,
+      TRUNKLINE_DRACHTIO_URL: `127.0.0.1:${String(controlPort)}`,
+      TRUNKLINE_DRACHTIO_SECRET: SECRET,
+      TRUNKLINE_REDIS_URL: this.redis.url,
+      TRUNKLINE_RTPENGINE: this.relays.map(({ name }) => name).join(','),
+      TRUNKLINE_HTTP_PORT: String(http),
+      TRUNKLINE_MEDIA_PORT_MIN: String(first),
+      TRUNKLINE_MEDIA_PORT_MAX: String(first + 19),
+    };
+    const service = await Service.start('gateway', environment, '"msg":"gateway.ready"');
+    this.#gateways.push(service);
+    return service;
+  }
+
+  async attach(number: string, options: Partial<InboundOptions> = {}): Promise<string> {
+    const parsed = parseE164(number);
+    if (parsed === undefined) throw new Error(`${number} is no number`);
+    await this.stores.numbers.attach(this.#orgId, parsed, {
+      inbound: { agent_id: null, options: { ...DEFAULT_INBOUND_OPTIONS, ...options } },
+    });
+    return number;
+  }
+
+  async recordOf({ signalling }: CarrierCall, withinMs = 15_000): Promise<CallRecord> {
+    let record: CallRecord | undefined;
+    await until(
+      async () => {
+        const { calls } = await this.stores.calls.list(this.#orgId, { limit: 200 }).catch(() => ({ calls: [] }));
+        record = calls.find(({ sip_call_id: id }) => id === signalling.callId);
+        return record !== undefined;
+      },
+      withinMs,
+      'no record',
+    );
+    if (record === undefined) throw new Error('no record');
+    return record;
+  }
+
+  async destroy(): Promise<void> {
+    for (const gateway of this.#gateways) await gateway.end('SIGKILL');
+    await this.#sip?.end('SIGKILL');
+    await this.stores.close();
+    await this.redis.close();
+    for (const relay of this.relays) await relay.stop();
+    await new Promise((done) => this.lock.close(done));
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  async #startSipServer(): Promise<void> {
+    const [sip = 0, control = 0] = await freePorts(2);
+    [this.sipPort, this.controlPort] = [sip, control];
+    const dataDir = join(this.directory, 'sip');
+    this.#sip = await Service.start(
+      'sip-server',
+      {
+        ...this.options.settings,
+        TRUNKLINE_DATA_DIR: dataDir,
+        TRUNKLINE_SIP_TLS_PORT: String(sip),
+        TRUNKLINE_DRACHTIO_PORT: String(control),
+        TRUNKLINE_DRACHTIO_SECRET: SECRET,
+      },
+      '"msg":"sip_server.ready"',
+    );
+    this.ca = await readFile(join(dataDir, 'tls/ca.pem'), 'utf8');
+  }
+}

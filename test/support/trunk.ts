@@ -1,0 +1,71 @@
+import { silentLog } from '../../src/lib/log.js';
+import type { CallRecord } from '../../src/contracts/call-record.js';
+import { systemClock } from '../../src/ops/system-clock.js';
+import { RtpengineNode } from '../../src/rtpengine/node.js';
+import { until, type CarrierCall } from './carrier-call.js';
+import type { RunningGateway } from './gateway.js';
+
+// What an operator would ask of a running gateway, for tests that kill its parts.
+
+/** The record of a carrier's call, when it has been written. */
+export async function recordOf(gateway: RunningGateway, { signalling }: CarrierCall, withinMs = 20_000): Promise<CallRecord> {
+  let record: CallRecord | undefined;
+  await until(
+    async () => {
+      const answer = await gateway.api('GET', '/v1/calls?limit=200').catch(() => undefined);
+      const calls = (answer?.json['calls'] ?? []) as readonly CallRecord[];
+      record = calls.find(({ sip_call_id: id }) => id === signalling.callId);
+      return record !== undefined;
+    },
+    withinMs,
+    'no record',
+  );
+  if (record === undefined) throw new Error('no record');
+  return record;
+}
+
+/** Sessions of an rtpengine; `null`: it does not answer. */
+export async function sessionsOf(port: number): Promise<number | null> {
+  const node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs: 1_000, clock: systemClock, log: silentLog });
+  try {
+    const { calls } = await node.command('list', { limit: 1_000 });
+    return Array.isArray(calls) ? calls.length : null;
+  } catch {
+    return null;
+  } finally {
+    node.close();
+  }
+}
+
+/** Nothing of any call is left on the rtpengine. */
+export function nothingLeft(port: number, withinMs = 10_000): Promise<void> {
+  return until(async () => (await sessionsOf(port)) === 0, withinMs, 'sessions are left');
+}
+
+/** A number that the test line answers. */
+export async function attach(gateway: RunningGateway, number: string, options: object = {}): Promise<void> {
+  const body = { phone_number: number, directions: ['inbound'], service: 'sip', options };
+  const { status, json } = await gateway.api('POST', '/sip/attach', body);
+  if (status !== 200) throw new Error(JSON.stringify(json));
+}
+
+/** How often something stands in a log. */
+export async function timesLogged(gateway: RunningGateway, name: string, text: string): Promise<number> {
+  return (await gateway.log(name)).split(text).length - 1;
+}
+
+/** Ends the gateway as a crash does; resolves with the moment. */
+export async function killGateway(gateway: RunningGateway): Promise<number> {
+  const pid = await gateway.pidOf('gateway');
+  const atMs = performance.now();
+  process.kill(pid, 'SIGKILL');
+  return atMs;
+}
+
+/** Ends the gateway; resolves when the next one has begun to serve. */
+export async function killAndReturn(gateway: RunningGateway): Promise<number> {
+  const before = await timesLogged(gateway, 'gateway', '"msg":"gateway.ready"');
+  const atMs = await killGateway(gateway);
+  await until(async () => (await timesLogged(gateway, 'gateway', '"msg":"gateway.ready"')) > before, 20_000, 'no gateway');
+  return atMs;
+}
