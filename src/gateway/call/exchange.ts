@@ -25,10 +25,10 @@ export function onReoffered(state: CallState, event: EventOf<'reoffered'>): Exch
   const { session, exchange } = state;
   const { requestId, method, sdp } = event;
   const reject = (reason: Reason): ExchangeStep => ({ state, effects: [{ do: 'reject', requestId, reason }] });
-  // RFC 5407 §3.1.4: an offer of ours in the 200 is not answered yet.
-  if (session === null) return reject(state.lateOffer === null ? 'NO_DIALOG' : 'REQUEST_PENDING');
   // A refresh by UPDATE touches no session.
   if (sdp === '' && method === 'UPDATE') return { state, effects: [{ do: 'accept', requestId, sdp: null }] };
+  // RFC 5407 §3.1.4: an offer of ours in the 200 is not answered yet.
+  if (session === null) return reject(state.lateOffer === null ? 'NO_DIALOG' : 'REQUEST_PENDING');
   switch (exchange.name) {
     case 'Offering':
     case 'Answering':

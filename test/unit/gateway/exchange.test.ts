@@ -82,6 +82,8 @@ describe('a change of the session by the carrier', () => {
     const refresh = playOn(talking, [NEXT('', 1, 'UPDATE')]);
     expect(refresh.effects).toEqual([{ do: 'accept', requestId: 1, sdp: null }]);
     expect(refresh.state).toBe(talking);
+    // Not even one that is not agreed yet.
+    expect(playOn(play(LATE_CALL.slice(0, 4), LATE_FACTS).state, [NEXT('', 1, 'UPDATE')]).effects).toEqual(refresh.effects);
   });
 
   it.each([
