@@ -6,7 +6,15 @@ import { ALLOWED_METHODS, SUPPORTED_OPTIONS } from './policy/invite.js';
 import { REASONS, reasonHeaderOf, type Reason } from './policy/reasons.js';
 import { refusalHeaders } from './policy/refusal.js';
 import { readReoffer } from './policy/reoffer.js';
-import type { KeptDialog, SrfApp, SrfDialog, SrfHeaders, SrfRequest, SrfResponse } from './srf-facade.js';
+import {
+  sessionExpiresOf,
+  type KeptDialog,
+  type SrfApp,
+  type SrfDialog,
+  type SrfHeaders,
+  type SrfRequest,
+  type SrfResponse,
+} from './srf-facade.js';
 
 /** How the gateway names itself in this call's messages. */
 export interface OwnSide {
@@ -187,7 +195,7 @@ export class CallDialog {
     const reoffer = readReoffer({
       require: request.get('Require'),
       supported: request.get('Supported'),
-      sessionExpires: request.get('Session-Expires'),
+      sessionExpires: sessionExpiresOf(request),
       contentType: request.get('Content-Type'),
       body: request.body,
     });
