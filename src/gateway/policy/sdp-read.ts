@@ -124,6 +124,12 @@ export function readRelaySdp(sdp: string): RelaySide | undefined {
   return { address, rtpPort: line.port, rtcpPort: line.rtcp?.port ?? line.port + 1, crypto };
 }
 
+/** Whether media can go between a relay and an address: with another family (IPv4, IPv6) rtpengine answers, and nothing is heard. */
+export function isReachable(address: string, relay: RelaySide): boolean {
+  const isNowhere = address === '0.0.0.0' || address === '::';
+  return isNowhere || ipFamily(address) === ipFamily(relay.address);
+}
+
 type Session = ReturnType<typeof parseSdp>;
 type MediaLine = Session['media'][number];
 
