@@ -164,6 +164,7 @@ describe('trunkline doctor', () => {
     const pid = childPid(gateway.ready.pid, 'rtpengine');
     process.kill(pid, 'SIGSTOP');
     try {
+      await expect.poll(isReady, { timeout: 10_000 }).toBe(false);
       const { code, stdout } = await gateway.cli('doctor');
       expect(code).toBe(1);
       expect(stdout).toMatch(/FAIL {2}gateway +runs, but is not ready: .*rtpengine/);
