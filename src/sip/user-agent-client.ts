@@ -127,15 +127,23 @@ export class UserAgentClient implements OutgoingOwner {
     if (dialog !== null && isFinal) {
       if (message.method === 'INVITE') dialog.hasOwnInvite = false;
       const isLast = endsSubscription(dialog, message.method, getHeader(message, 'subscription-state'));
-      // RFC 3261 §15.1.1; 401 and 407 to our BYE are for the user to answer.
-      const isBye = message.method === 'BYE' && response.status !== 401 && response.status !== 407;
-      if (isLast || isBye) this.context.dialogs.forget(dialog);
+      const isBye = message.method === 'BYE';
+      const isChallenged = isBye && (response.status === 401 || response.status === 407);
+      if (isChallenged) this.#forgetUnlessEnded(dialog);
+      // RFC 3261 §15.1.1
+      else if (isLast || isBye) this.context.dialogs.forget(dialog);
     }
     if (dialog !== null && request.isRefresh) return this.context.sessions.onRefreshAnswer(dialog, response);
     if (dialog !== null && setsSession(message.method, response.status)) this.context.sessions.settled(dialog, response, true);
     this.context.listener?.onResponse(request, response, synthesized);
     if (response.status >= 300) this.#forgetEarly(request);
     if (isFinal && message.method === 'SUBSCRIBE' && !request.isInDialog) this.#takeEarlyNotifies(request);
+  }
+
+  /** A 401 or 407 to a BYE is for the user to answer: a user that has no credentials sends no other BYE. */
+  #forgetUnlessEnded(dialog: DialogEntry): void {
+    const { timers, timerSettings } = this.context.stack;
+    timers.start(64 * timerSettings.t1Ms, () => this.context.dialogs.forget(dialog));
   }
 
   /** In a later turn, so that the user has the answer to its SUBSCRIBE first. */

@@ -278,6 +278,17 @@ describe('applications that fail', () => {
     expect(call.sent.filter((line) => line.startsWith('BYE '))).toHaveLength(1);
   });
 
+  it('[3261 §15.1.1] keeps the dialog of a BYE that was answered 401 or 407 for 64·T1, for another one with credentials', async () => {
+    await call.connected();
+    call.bench.fromApp(`b|sip||${call.dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`);
+    await call.bench.settle();
+    await call.answer(call.lastSent('BYE '), '407 Proxy Authentication Required', { extra: ['Proxy-Authenticate: Digest realm="x"'] });
+    await call.bench.pass(31_000);
+    expect(call.bench.dialogCount).toBe(1);
+    await call.bench.pass(2_000);
+    expect(call.bench.dialogCount).toBe(0);
+  });
+
   it('answers 503 when nobody has asked for INVITE', async () => {
     call = await Scenario.start([]);
     await call.receive(call.invite());
