@@ -11,7 +11,7 @@ export class HandMadeCall {
   #cseq = 1;
 
   constructor(
-    private readonly peer: SipPeer,
+    private peer: SipPeer,
     number: string,
     private readonly from = '"Carrier" <sip:+15550100999@carrier>',
   ) {
@@ -110,6 +110,12 @@ export class HandMadeCall {
   async hangUp(answer: WireMessage): Promise<void> {
     const bye = await this.request('BYE', answer);
     if (bye.status !== 200) throw new Error(`BYE: ${bye.startLine}`);
+  }
+
+  /** The call goes on over another connection. */
+  over(peer: SipPeer): this {
+    this.peer = peer;
+    return this;
   }
 
   /** The gateway's next request of this call. */

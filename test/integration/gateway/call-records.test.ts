@@ -54,13 +54,13 @@ describe('the record of an answered call', () => {
       answered_at: ANY_TIME,
       ended_at: ANY_TIME,
       timings: { ring_ms: null, answer_ms: ANY_COUNT, first_audio_ms: ANY_COUNT, talk_ms: ANY_COUNT },
-      quality: { endpoint: { packetsLost: 0, digitsReceived: 0 }, relay: { fromCarrier: { errors: 0 }, fromAgent: { errors: 0 } } },
+      quality: { endpoint: { packets_lost: 0, digits_received: 0 }, relay: { from_carrier: { errors: 0 }, from_agent: { errors: 0 } } },
       stale_route: false,
       resumed: 0,
     });
     const { quality, caller } = record as { quality: Record<string, Record<string, Record<string, number>>>; caller: object };
-    expect(quality['relay']?.['fromCarrier']?.['packets']).toBeGreaterThan(20);
-    expect(quality['relay']?.['fromAgent']?.['packets']).toBeGreaterThanOrEqual(end.peer.received.length);
+    expect(quality['relay']?.['from_carrier']?.['packets']).toBeGreaterThan(20);
+    expect(quality['relay']?.['from_agent']?.['packets']).toBeGreaterThanOrEqual(end.peer.received.length);
     expect(JSON.stringify(caller)).not.toContain('forged');
     expect((await gateway.api('GET', `/v1/calls/${String(record['call_id'])}`)).json['data']).toEqual(record);
   });

@@ -72,7 +72,7 @@ describe('an INVITE without SDP', () => {
     await end.close();
     expect(await gateway.record(call.callId)).toMatchObject({
       reason: 'CALLER_HANGUP',
-      quality: { relay: { fromCarrier: { errors: 0 } } },
+      quality: { relay: { from_carrier: { errors: 0 } } },
     });
   });
 

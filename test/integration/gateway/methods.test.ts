@@ -190,8 +190,8 @@ describe('digits by INFO', () => {
   }
 
   async function digitsOf(call: HandMadeCall): Promise<unknown> {
-    const { quality } = (await gateway.record(call.callId)) as { quality: { endpoint: { digitsReceived: number } } };
-    return quality.endpoint.digitsReceived;
+    const { quality } = (await gateway.record(call.callId)) as { quality: { endpoint: { digits_received: number } } };
+    return quality.endpoint.digits_received;
   }
 
   it.each([

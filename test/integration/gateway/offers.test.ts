@@ -148,7 +148,7 @@ describe('an INVITE on hold, and addresses', () => {
     ['sendonly', 'recvonly', offerSdp({ direction: 'sendonly' })],
     ['inactive', 'inactive', offerSdp({ direction: 'inactive' })],
     ['recvonly', 'sendonly', offerSdp({ direction: 'recvonly' })],
-    ['c=0.0.0.0', 'sendrecv', offerSdp({ address: '0.0.0.0' })],
+    ['c=0.0.0.0', 'recvonly', offerSdp({ address: '0.0.0.0' })],
     ['sendonly for the whole session', 'recvonly', offerSdp().replace('a=sendrecv\r\n', '').replace('t=0 0', 't=0 0\r\na=sendonly')],
     ['sendrecv of the line before sendonly of the session', 'sendrecv', offerSdp().replace('t=0 0', 't=0 0\r\na=sendonly')],
   ])('[3264 §6.1] %s is answered with %s', async (_what, direction, sdp) => {

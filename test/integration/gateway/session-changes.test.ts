@@ -80,13 +80,30 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
     ['sendonly', 'recvonly', offerSdp({ direction: 'sendonly' })],
     ['inactive', 'inactive', offerSdp({ direction: 'inactive' })],
     ['recvonly', 'sendonly', offerSdp({ direction: 'recvonly' })],
-    ['c=0.0.0.0', 'sendrecv', offerSdp({ address: '0.0.0.0' })],
+    ['c=0.0.0.0', 'recvonly', offerSdp({ address: '0.0.0.0' })],
     ['sendonly for the whole session', 'recvonly', SAME.replace('a=sendrecv\r\n', '').replace('t=0 0', 't=0 0\r\na=sendonly')],
   ])('[3264 §8.4] every spelling of hold: %s is answered with %s', async (_what, direction, sdp) => {
     const { call, ok } = await answered();
     expect((await change(method, call, ok, sdp)).body).toContain(`a=${direction}\r\n`);
     expect((await change(method, call, ok, SAME)).body).toContain('a=sendrecv\r\n');
     await call.hangUp(ok);
+  });
+
+  it('[3264 §8.4] held by c=0.0.0.0 the carrier hears nothing, and everything again afterwards', async () => {
+    const end = await CarrierEnd.open();
+    const { call, ok } = await answered(end.sdp());
+    end.connect(ok.body);
+    await end.hearsAgent();
+    expect((await change(method, call, ok, end.sdp({ address: '0.0.0.0' }))).status).toBe(200);
+    // What was on its way has come when the peer has spoken for 100 ms.
+    await end.peer.speak(new Int16Array(5 * 160));
+    const before = end.peer.received.length;
+    await end.peer.speak(new Int16Array(15 * 160));
+    expect(end.peer.received.length).toBe(before);
+    expect((await change(method, call, ok, end.sdp())).status).toBe(200);
+    await end.hearsEcho(3_500);
+    await call.hangUp(ok);
+    await end.close();
   });
 
   it('[3264 §8.3.1] another address and port: audio follows, both ways', async () => {

@@ -57,13 +57,13 @@ export class CarrierEnd {
   }
 
   /** Speaks one level for as long as it takes until the test line sends it back. */
-  async hearsEcho(sample: number, limitMs = 15_000): Promise<void> {
+  async hearsEcho(sample: number, packetMs = 20, limitMs = 15_000): Promise<void> {
     const [encoded] = mulaw.encode(new Int16Array([sample]));
     const done = new AbortController();
     const isHeard = (): boolean => this.peer.received.slice(-5).some(({ packet }) => packet.payload.every((byte) => byte === encoded));
     const heard = this.peer.until(isHeard, limitMs).finally(() => done.abort());
     heard.catch(() => undefined);
-    while (!done.signal.aborted) await this.peer.speak(new Int16Array(5 * FRAME_SAMPLES).fill(sample));
+    while (!done.signal.aborted) await this.peer.speak(new Int16Array(6 * FRAME_SAMPLES).fill(sample), packetMs);
     await heard;
   }
 

@@ -107,13 +107,14 @@ export class TestPeer {
     return samples;
   }
 
-  /** Sends samples in real time, one packet of 20 ms at a time. */
-  async speak(samples: Int16Array): Promise<void> {
+  /** Sends samples in real time, one packet at a time: of 20 ms unless told otherwise. */
+  async speak(samples: Int16Array, packetMs = 20): Promise<void> {
     const encoded = this.#law.encode(samples);
+    const size = packetMs * 8;
     const started = performance.now();
-    for (let frame = 0; (frame + 1) * 160 <= encoded.length; frame += 1) {
-      await until(started + frame * 20);
-      this.sendPacket(encoded.subarray(frame * 160, (frame + 1) * 160));
+    for (let packet = 0; (packet + 1) * size <= encoded.length; packet += 1) {
+      await until(started + packet * packetMs);
+      this.sendPacket(encoded.subarray(packet * size, (packet + 1) * size));
     }
   }
 

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RunningGateway } from '../../support/gateway.js';
+import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { offerSdp } from '../../support/sdp.js';
+import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+
+const NUMBER = '+15550100100';
+const POUND: [string, string[]] = ['Signal=#\r\nDuration=100\r\n', ['Content-Type: application/dtmf-relay']];
+
+let gateway: RunningGateway;
+let peer: SipPeer;
+
+beforeAll(async () => {
+  // 64·T1 are 6.4 s then.
+  gateway = await RunningGateway.start({ TRUNKLINE_SIP_T1_MS: '100', TRUNKLINE_MEDIA_TIMEOUT_MS: '4000' });
+  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+});
+
+afterAll(async () => {
+  peer.close();
+  await gateway.destroy();
+});
+
+const answersOf = (call: HandMadeCall): WireMessage[] =>
+  peer.received.filter(
+    (message) => message.status === 200 && message.header('CSeq') === '1 INVITE' && message.header('Call-ID') === call.callId,
+  );
+
+describe('the carrier hangs up', () => {
+  it('[3261 §15] before it has acknowledged the 200: BYE gets 200, and the call is gone', async () => {
+    const call = new HandMadeCall(peer, NUMBER);
+    call.invite(offerSdp());
+    const ok = await call.final();
+    await call.hangUp(ok);
+    expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_HANGUP', sip_status: 200 });
+    expect((await call.request('OPTIONS', ok)).status).toBe(481);
+  });
+
+  it('[3261 §12.2.2] over another connection than the INVITE came by', async () => {
+    const first = await SipPeer.connect(gateway.sipPort, gateway.ca);
+    const call = new HandMadeCall(first, NUMBER);
+    const ok = await call.answered(offerSdp());
+    first.close();
+    await first.whenClosed();
+    await call.over(peer).hangUp(ok);
+    expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_HANGUP' });
+  });
+});
+
+describe('an answer that is not acknowledged', () => {
+  it('[3261 §13.3.1.4] goes out again over TLS too until the ACK comes, each time the same', async () => {
+    const call = new HandMadeCall(peer, NUMBER);
+    call.invite(offerSdp());
+    const ok = await call.final();
+    await expect.poll(() => answersOf(call).length, { timeout: 5_000 }).toBeGreaterThanOrEqual(3);
+    expect(new Set(answersOf(call).map(({ text }) => text))).toEqual(new Set([ok.text]));
+    call.ack(ok);
+    await call.hangUp(ok);
+  });
+
+  it('[3261 §13.3.1.4] ends the call with BYE after 64·T1, and so says the record', async () => {
+    const call = new HandMadeCall(peer, NUMBER);
+    call.invite(offerSdp());
+    await call.final();
+    const bye = await call.incoming('BYE', 15_000);
+    expect(bye.header('Reason')).toBe('SIP;cause=200;text="ACK timeout"');
+    answerOk(peer, bye);
+    expect(await gateway.record(call.callId)).toMatchObject({ reason: 'ACK_TIMEOUT', sip_status: 200 });
+  });
+});
+
+describe('the agent hangs up', () => {
+  it.each([200, 407, 481, 500])('[3261 §15.1.1] and the call is over, whatever the BYE is answered: %i', async (status) => {
+    const end = await CarrierEnd.open();
+    const call = new HandMadeCall(peer, NUMBER);
+    const ok = await call.answered(end.sdp());
+    end.connect(ok.body);
+    await call.request('INFO', ok, ...POUND);
+    const bye = await call.incoming('BYE', 15_000);
+    expect(bye.header('Reason')).toBe('Q.850;cause=16;text="AGENT_HANGUP"');
+    const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].map((name) => `${name}: ${bye.header(name) ?? ''}`);
+    const challenge = status === 407 ? ['Proxy-Authenticate: Digest realm="carrier", nonce="n"'] : [];
+    peer.send([`SIP/2.0 ${String(status)} Answer`, ...copied, ...challenge]);
+    expect(await gateway.record(call.callId)).toMatchObject({ reason: 'AGENT_HANGUP', sip_status: 200 });
+    // With 401 and 407 the SIP server waits 64·T1 for another BYE with credentials.
+    await expect.poll(async () => (await call.request('OPTIONS', ok)).status, { timeout: 10_000, interval: 200 }).toBe(481);
+    const byes = peer.received.filter((message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId);
+    expect(byes).toHaveLength(1);
+    await end.close();
+  });
+});
+
+describe('a carrier whose audio does not come', () => {
+  it('gets BYE with MEDIA_TIMEOUT; one that has the call on hold does not', async () => {
+    const [held, silent] = [new HandMadeCall(peer, NUMBER), new HandMadeCall(peer, NUMBER)];
+    const heldOk = await held.answered(offerSdp({ direction: 'sendonly' }));
+    await silent.answered(offerSdp());
+    const bye = await silent.incoming('BYE', 15_000);
+    expect(bye.header('Reason')).toBe('Q.850;cause=41;text="MEDIA_TIMEOUT"');
+    answerOk(peer, bye);
+    expect(await gateway.record(silent.callId)).toMatchObject({ reason: 'MEDIA_TIMEOUT', timings: { first_audio_ms: null } });
+    expect((await held.request('OPTIONS', heldOk)).status).toBe(200);
+    await held.hangUp(heldOk);
+  });
+});

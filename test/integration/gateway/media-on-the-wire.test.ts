@@ -1,0 +1,101 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { generateSrtpKey } from '../../../src/media/srtp.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { HandMadeCall } from '../../support/invite.js';
+import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { rtpPacket } from '../../support/media/packets.js';
+import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+
+const NUMBER = '+15550100100';
+
+let gateway: RunningGateway;
+let peer: SipPeer;
+
+beforeAll(async () => {
+  gateway = await RunningGateway.start();
+  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+});
+
+afterAll(async () => {
+  peer.close();
+  await gateway.destroy();
+});
+
+async function called(end: CarrierEnd): Promise<{ call: HandMadeCall; ok: WireMessage }> {
+  const call = new HandMadeCall(peer, NUMBER);
+  const ok = await call.answered(end.sdp());
+  end.connect(ok.body);
+  return { call, ok };
+}
+
+const portOf = ({ body }: WireMessage): number => Number(/^m=audio (\d+)/m.exec(body)?.[1]);
+
+describe('audio', () => {
+  it.each([10, 20, 30, 40, 60])('[3551 §4.2] in packets of %i ms is heard by the agent', async (packetMs) => {
+    const end = await CarrierEnd.open();
+    const { call, ok } = await called(end);
+    await end.hearsEcho(6_000, packetMs);
+    await call.hangUp(ok);
+    await end.close();
+  });
+
+  it('the first words are heard: nothing comes before the ACK, the greeting begins right after it', async () => {
+    const end = await CarrierEnd.open();
+    const call = new HandMadeCall(peer, NUMBER);
+    call.invite(end.sdp());
+    const ok = await call.final();
+    end.connect(ok.body);
+    // The carrier's own audio comes before its ACK, as it may.
+    await end.peer.speak(new Int16Array(160 * 10));
+    expect(end.peer.received).toHaveLength(0);
+    call.ack(ok);
+    await end.hearsAgent();
+    const first = end.peer.received[0]!.packet.header;
+    expect(first.marker).toBe(true);
+    expect(end.peer.received.slice(0, 5).map(({ packet }) => packet.header.sequenceNumber - first.sequenceNumber)).toEqual([0, 1, 2, 3, 4]);
+    await call.hangUp(ok);
+    await end.close();
+  });
+});
+
+describe('packets that are not of the carrier', () => {
+  it.each([
+    ['before the carrier has sent anything', true],
+    ['in the middle of the call', false],
+  ])('[3711 §3.3] forged ones %s neither reach the agent nor turn the audio away from the carrier', async (_when, isFirst) => {
+    const [end, other] = [await CarrierEnd.open(), createSocket('udp4')];
+    let stolen = 0;
+    other.on('message', () => (stolen += 1));
+    other.bind(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { call, ok } = await called(end);
+    const forge = (): void => {
+      for (let sequenceNumber = 1; sequenceNumber <= 50; sequenceNumber += 1)
+        other.send(Buffer.concat([rtpPacket({ sequenceNumber }), Buffer.alloc(10, 1)]), portOf(ok), '127.0.0.1');
+    };
+    if (isFirst) forge();
+    else await end.hearsAgent();
+    forge();
+    await end.hearsEcho(5_500);
+    expect(stolen).toBe(0);
+    await call.hangUp(ok);
+    other.close();
+    await end.close();
+  });
+
+  it('[3711 §3.3] of a sender with another key are not heard: the watchdog and the figures do not see them', async () => {
+    const end = await CarrierEnd.open();
+    const { call, ok } = await called(end);
+    await end.hearsEcho(2_500);
+    const forger = await CarrierEnd.open(generateSrtpKey());
+    forger.connect(ok.body);
+    await forger.peer.speak(new Int16Array(160 * 20).fill(9_000));
+    await end.hearsEcho(-2_500);
+    expect(forger.peer.received).toHaveLength(0);
+    await call.hangUp(ok);
+    await Promise.all([end.close(), forger.close()]);
+    expect(await gateway.record(call.callId)).toMatchObject({ quality: { relay: { from_agent: { errors: 0 } } } });
+  });
+});
