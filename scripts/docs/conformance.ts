@@ -18,7 +18,7 @@ export function conformanceTable(): string {
   const entries = readdirSync(TEST_ROOT, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
     .sort()
-    .flatMap((file) => titles(file).flatMap((title) => entriesOf(title, file)));
+    .flatMap((file) => testTitles(file).flatMap((title) => entriesOf(title, file)));
   const rfcs = [...new Set(entries.map(({ rfc }) => rfc))].sort((a, b) => a - b);
   const parts = rfcs.map((rfc) => {
     const own = entries.filter((entry) => entry.rfc === rfc).sort((a, b) => collator.compare(a.section, b.section));
@@ -47,8 +47,8 @@ function entriesOf(title: string, file: string): Entry[] {
   return found.map(({ rfc, section }) => ({ rfc, section: section || '—', title: rest.replace(/%[sjid]/g, '…'), file }));
 }
 
-/** Titles of `it`, `test` and `describe`, also behind `.each(…)`. */
-function titles(file: string): string[] {
+/** Titles of `it`, `test` and `describe`, also behind `.each(…)`. @param file below test/ */
+export function testTitles(file: string): string[] {
   const source = ts.createSourceFile(file, readFileSync(`${TEST_ROOT}${file}`, 'utf8'), ts.ScriptTarget.Latest);
   const found: string[] = [];
   const visit = (node: ts.Node): void => {

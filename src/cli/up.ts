@@ -56,6 +56,7 @@ function block(
 ): string {
   const text = (value: unknown): string => (typeof value === 'string' ? value : '-');
   const number = text(ready['phone_number']);
+  const { port_min: portMin, port_max: portMax } = config.rtpengine;
   const rows: [string, string][] = [
     ['SIP trunk (TLS)', ready.sip.tls ?? 'off'],
     ['Number', number === '-' ? 'none: attach one with POST /sip/attach' : `${number}  (answered by the test line)`],
@@ -63,7 +64,10 @@ function block(
     ['API key', ready['api_key'] === null ? 'none: trunkline key create <org>' : text(ready['api_key'])],
     ['API pages', `${text(ready['http'])}/docs`],
     ['CA certificate', text(ready['ca_file'])],
-    ['Room', `${String(mediaRoom(config))} calls (rtpengine.port_min to port_max, 4 ports a call)`],
+    [
+      'Room',
+      `${String(mediaRoom(config))} calls: UDP ${String(portMin)} to ${String(portMax)} (rtpengine.port_min, port_max), 4 ports a call`,
+    ],
     ['Logs', join(directory, 'logs')],
     ['A test call', 'npm run call    (in a second terminal)'],
   ];

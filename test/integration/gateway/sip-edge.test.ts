@@ -60,6 +60,11 @@ async function hangUp(callId: string, ok: WireMessage, from?: string): Promise<v
 }
 
 describe('what stands in the way of a first call', () => {
+  it('the start says which ports carry media and how many calls fit', () => {
+    const [first, last] = ['MIN', 'MAX'].map((end) => gateway.environment[`TRUNKLINE_RTPENGINE_PORT_${end}`] ?? '');
+    expect(gateway.output).toContain(`250 calls: UDP ${first ?? ''} to ${last ?? ''} `);
+  });
+
   it.each([['sip'], ['http/1.1', 'h2']])('a peer that offers the ALPN %s is served', async (...protocols) => {
     const other = await SipPeer.connect(gateway.sipPort, gateway.ca, { ALPNProtocols: protocols });
     const call = new HandMadeCall(other, NUMBER);
