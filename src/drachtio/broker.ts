@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { DialogEntry } from '../sip/dialog-entry.js';
-import { getHeader, header, type SipRequest, type SipResponse } from '../sip/message/message.js';
+import { getHeader, header, type Header, type SipRequest, type SipResponse } from '../sip/message/message.js';
 import { serialize } from '../sip/message/serialize.js';
 import type { Flow } from '../sip/transport/flow.js';
 import type { IncomingRequest, OutgoingRequest } from '../sip/exchanges.js';
@@ -114,7 +114,9 @@ export class Broker implements UserAgentListener {
     if (call === undefined) {
       // An early dialog: the application knows the INVITE only, and has heard of its end (RFC 3261 §15.1.2).
       if (message.method === 'BYE') return this.#incoming.refuse(request, 200, 'OK');
-      return this.#incoming.refuse(request, 481, 'Call/Transaction Does Not Exist');
+      if (dialog.isConfirmed) return this.#incoming.refuse(request, 481, 'Call/Transaction Does Not Exist');
+      // RFC 3311 §5.2: its offer has no answer yet; at a 481 the caller would give the call up (RFC 5057 §5.1).
+      return this.#incoming.refuse(request, 500, 'Server Internal Error', [retryAfter()]);
     }
     if (message.method === 'BYE') {
       this.#calls.drop(call);
@@ -123,7 +125,7 @@ export class Broker implements UserAgentListener {
     if (call.app !== null) return this.#incoming.offer(request, call.app);
     // Its application is awaited back: a call may end meanwhile, anything else is to be tried again.
     if (message.method === 'BYE') this.#incoming.refuse(request, 200, 'OK');
-    else this.#incoming.refuse(request, 500, 'Server Internal Error', [header('Retry-After', String(randomInt(1, 11)))]);
+    else this.#incoming.refuse(request, 500, 'Server Internal Error', [retryAfter()]);
   }
 
   onCancelled(request: IncomingRequest, cancel: SipRequest | null): void {
@@ -186,7 +188,7 @@ export class Broker implements UserAgentListener {
     if (!ROUTABLE.has(method)) this.#incoming.refuse(request, 501, 'Not Implemented', [allow]);
     else if (routed.length === 0 || this.#router.isServed(method.toLowerCase())) {
       // Nobody is connected, or all that served it have withdrawn: another server, or a later attempt, may do.
-      this.#incoming.refuse(request, 503, 'Service Unavailable', [header('Retry-After', String(randomInt(1, 11)))]);
+      this.#incoming.refuse(request, 503, 'Service Unavailable', [retryAfter()]);
     } else this.#incoming.refuse(request, 405, 'Method Not Allowed', [allow]);
     return undefined;
   }
@@ -195,4 +197,9 @@ export class Broker implements UserAgentListener {
   #end(call: Call): void {
     if (!call.entry.isEnding) this.userAgent.hangUp(call.entry, 'SIP;cause=503;text="application gone"');
   }
+}
+
+/** 1 to 10 s: callers that are turned away do not come back together. */
+function retryAfter(): Header {
+  return header('Retry-After', String(randomInt(1, 11)));
 }

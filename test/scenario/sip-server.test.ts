@@ -148,6 +148,14 @@ describe('in a dialog', () => {
     expect(call.sent).toContain('SIP/2.0 487 Request Terminated');
   });
 
+  it('[3311 §5.2] answers an UPDATE on an early dialog with 500 and Retry-After: a 481 would end the call', async () => {
+    const id = await call.offered();
+    await call.respond(id, '180 Ringing');
+    const to = headerOf(call.bench.toCaller.at(-1) ?? '', 'To');
+    expect(await call.receive(call.request('UPDATE', { to, cseq: 2 }))).toBe('SIP/2.0 500 Server Internal Error');
+    expect(headerOf(call.bench.toCaller.at(-1) ?? '', 'Retry-After')).toMatch(/^(?:[1-9]|10)$/);
+  });
+
   it('[3261 §12.1.1] [3261 §16.12] copies Record-Route and follows loose routes, then strict ones', async () => {
     for (const [route, uri, routes] of [
       ['<sip:p1;lr>, <sip:p2;lr>', 'sip:a@caller:6000;transport=tls', ['<sip:p1;lr>', '<sip:p2;lr>']],
