@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RunningGateway } from '../../support/gateway.js';
+import { HandMadeCall } from '../../support/invite.js';
+import { NgProxy } from '../../support/ng-proxy.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
+import { offerSdp } from '../../support/sdp.js';
+import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+
+const NUMBER = '+15550100100';
+const RATE = 8;
+
+let rtpengine: RunningRtpengine;
+let proxy: NgProxy;
+let gateway: RunningGateway;
+let peer: SipPeer;
+
+beforeAll(async () => {
+  rtpengine = await RunningRtpengine.start(29_700, 29_799);
+  proxy = await NgProxy.open(rtpengine.port);
+  gateway = await RunningGateway.start({
+    TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,
+    TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000',
+    TRUNKLINE_SIP_RINGING_AFTER_MS: '50',
+    TRUNKLINE_ADMISSION_MAX_CALLS_PER_SECOND: String(RATE),
+  });
+  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+});
+
+afterAll(async () => {
+  peer.close();
+  await gateway.destroy();
+  proxy.close();
+  await rtpengine.stop();
+});
+
+const provisionalOf = (call: HandMadeCall): WireMessage[] =>
+  peer.received.filter(({ status, text }) => status > 100 && status < 200 && text.includes(call.callId));
+
+/** A call that rings: rtpengine has taken the offer, and its answer to ours is kept back. */
+async function ringing(extra: readonly string[] = []): Promise<{ call: HandMadeCall; early: WireMessage }> {
+  proxy.holding = 'answer';
+  const call = new HandMadeCall(peer, NUMBER);
+  call.invite(offerSdp(), extra);
+  const early = await peer.next('180', (message) => message.status === 180 && message.header('Call-ID') === call.callId);
+  return { call, early };
+}
+
+async function nothingLeft(call: HandMadeCall): Promise<void> {
+  proxy.release();
+  expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_CANCELLED', sip_status: 487, answered_at: null });
+  const node = rtpengine.node();
+  try {
+    await expect.poll(async () => (await node.command('list'))['calls'], { timeout: 5_000 }).toEqual([]);
+  } finally {
+    node.close();
+  }
+}
+
+describe('a call that is not answered at once', () => {
+  it('[3261 §12.1.1] [3261 §21.1.2] rings: 180 with tag and Contact and without SDP, then the 200 of the same dialog', async () => {
+    const { call, early } = await ringing();
+    expect([early.body, early.header('Contact')]).toEqual(['', expect.stringMatching(/^<sip:.*;transport=tls>$/)]);
+    proxy.release();
+    const ok = await call.final();
+    expect([ok.status, ok.header('To')]).toEqual([200, early.header('To')]);
+    expect(ok.header('To')).toMatch(/;tag=.+/);
+    call.ack(ok);
+    await call.hangUp(ok);
+    expect(await gateway.record(call.callId)).toMatchObject({ timings: { ring_ms: expect.any(Number) as number } });
+  });
+
+  it('[3262 §3] does not ring for a caller that requires reliable 18x: the 200 comes all the same', async () => {
+    proxy.holding = 'answer';
+    const call = new HandMadeCall(peer, NUMBER);
+    call.invite(offerSdp(), ['Require: 100rel']);
+    await expect.poll(() => proxy.heldCount).toBe(1);
+    // Another call rings meanwhile: the time for a 180 of the first has passed by then.
+    const { call: other } = await ringing();
+    proxy.release();
+    const [ok, otherOk] = [await call.final(), await other.final()];
+    expect([ok.status, provisionalOf(call)]).toEqual([200, []]);
+    for (const [each, answer] of [
+      [call, ok],
+      [other, otherOk],
+    ] as const) {
+      each.ack(answer);
+      await each.hangUp(answer);
+    }
+  });
+
+  it('[3261 §9.2] CANCEL after the 180: 487, and nothing is left', async () => {
+    const { call, early } = await ringing();
+    call.cancel();
+    const answer = await call.final();
+    expect([answer.status, answer.header('To')]).toEqual([487, early.header('To')]);
+    await nothingLeft(call);
+  });
+
+  it('[3261 §15.1.2] BYE on the early dialog: 200, the INVITE 487, and nothing is left', async () => {
+    const { call, early } = await ringing();
+    await call.hangUp(early);
+    expect((await call.final()).status).toBe(487);
+    await nothingLeft(call);
+  });
+
+  it('[3311 §5.2] an UPDATE while the offer has no answer gets 500 with Retry-After, and the call lives; PRACK of nothing gets 481', async () => {
+    const { call, early } = await ringing();
+    const update = await call.request('UPDATE', early, offerSdp({ direction: 'sendonly' }));
+    expect([update.status, /^\d+$/.test(update.header('Retry-After') ?? '')]).toEqual([500, true]);
+    expect((await call.request('INFO', early)).status).toBe(500);
+    expect((await call.request('PRACK', early, '', ['RAck: 1 1 INVITE'])).status).toBe(481);
+    proxy.release();
+    const ok = await call.final();
+    expect(ok.status).toBe(200);
+    call.ack(ok);
+    await call.hangUp(ok);
+  });
+});
+
+// The last one: it uses up the rate.
+describe('more calls a second than the trunk takes', () => {
+  it('[3261 §21.5.4] the ones above get 503 OVERLOADED with Retry-After', async () => {
+    const calls = Array.from({ length: 3 * RATE }, () => new HandMadeCall(peer, '+15550199999'));
+    for (const call of calls) call.invite(offerSdp());
+    const answers = await Promise.all(calls.map((call) => call.final()));
+    const served = answers.filter(({ status }) => status === 404);
+    const refused = answers.filter(({ status }) => status === 503);
+    expect(served.length + refused.length).toBe(3 * RATE);
+    expect(served.length).toBeLessThanOrEqual(2 * RATE);
+    expect(refused.every((answer) => answer.header('Warning')?.includes('"OVERLOADED: ') === true)).toBe(true);
+    expect(refused.every((answer) => /^(?:[1-9]|10)$/.test(answer.header('Retry-After') ?? ''))).toBe(true);
+  });
+});
