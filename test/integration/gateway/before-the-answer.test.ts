@@ -15,7 +15,7 @@ let gateway: RunningGateway;
 let peer: SipPeer;
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(29_700, 29_799);
+  rtpengine = await RunningRtpengine.start(30_700, 30_799);
   proxy = await NgProxy.open(rtpengine.port);
   gateway = await RunningGateway.start({
     TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,

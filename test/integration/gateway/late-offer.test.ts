@@ -15,7 +15,7 @@ let gateway: RunningGateway;
 let peer: SipPeer;
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(29_400, 29_499);
+  rtpengine = await RunningRtpengine.start(30_400, 30_499);
   proxy = await NgProxy.open(rtpengine.port);
   gateway = await RunningGateway.start({
     TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,

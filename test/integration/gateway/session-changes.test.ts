@@ -18,7 +18,7 @@ let gateway: RunningGateway;
 let peer: SipPeer;
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(29_500, 29_599);
+  rtpengine = await RunningRtpengine.start(30_500, 30_599);
   proxy = await NgProxy.open(rtpengine.port);
   gateway = await RunningGateway.start({
     TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,

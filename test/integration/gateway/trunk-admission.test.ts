@@ -23,7 +23,7 @@ async function peerOf(sans: string | null, localAddress: string): Promise<SipPee
 }
 
 beforeAll(async () => {
-  [rtpengine, ca] = await Promise.all([RunningRtpengine.start(29_600, 29_699), TestCa.create()]);
+  [rtpengine, ca] = await Promise.all([RunningRtpengine.start(30_600, 30_699), TestCa.create()]);
   gateway = await RunningGateway.start({
     TRUNKLINE_RTPENGINE: rtpengine.name,
     TRUNKLINE_SIP_CLIENT_CERTIFICATES: 'request',
