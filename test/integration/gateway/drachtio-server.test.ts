@@ -24,7 +24,8 @@ let kept: Map<string, CallSnapshot>;
 
 beforeEach(async () => {
   server = await HandMadeServer.listen();
-  [records, sessions, places, kept] = [[], new Set(), new Set(), new Map()];
+  [records, sessions, places] = [[], new Set(), new Set()];
+  kept = new Map();
   startGateway();
 });
 
