@@ -23,6 +23,7 @@ export async function runSipServer(config: Config): Promise<void> {
     tls: tls?.material ?? null,
     passClientIdentity: sip.pass_client_identity,
     passTls: sip.pass_tls,
+    trust: { proxyProtocolFrom: sip.proxy_protocol_from },
     outgoingTls: { ca: tls?.caFile == null ? null : await readFile(resolve(tls.caFile), 'utf8'), verify: sip.verify_peers },
     control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
     timers: { t1Ms: sip.t1_ms, t2Ms: sip.t2_ms, t4Ms: sip.t4_ms },

@@ -43,6 +43,7 @@ export const configSchema = z.strictObject({
       client_ca_file: z.string().nullable(),
       pass_client_identity: z.boolean(),
       pass_tls: z.boolean(),
+      proxy_protocol_from: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(100),
       verify_peers: z.boolean(),
       called_number_from: z.enum(['request-uri', 'to', 'p-called-party-id', 'diversion']),
       refer_status: z.union([z.literal(603), z.literal(405)], 'must be 603 or 405'),

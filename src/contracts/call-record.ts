@@ -1,5 +1,3 @@
-import type { LegFigures, RelayFigures } from './media.js';
-
 /** Who calls, by the headers of the INVITE. What the caller asked to keep private is not here. */
 export interface CallerIdentity {
   /** The From header's number (E.164 when it is one) or user part; `anonymous` when it is withheld. */
@@ -44,6 +42,36 @@ export interface CallTimings {
   readonly talk_ms: number | null;
 }
 
+/** What the media endpoint saw of the leg towards the relay. Counts are RTP packets. */
+export interface EndpointQuality {
+  readonly packets_sent: number;
+  readonly packets_received: number;
+  readonly packets_lost: number;
+  /** RFC 3550 §6.4.1. */
+  readonly jitter_ms: number;
+  /** From RTCP; `null`: no report came. */
+  readonly round_trip_ms: number | null;
+  readonly digits_received: number;
+}
+
+/** What the relay saw of one side's RTP; `null`: no RTCP report came by. */
+export interface StreamQuality {
+  readonly packets: number;
+  readonly bytes: number;
+  /** Packets that could not be relayed. */
+  readonly errors: number;
+  readonly lost: number | null;
+  readonly jitter_ms: number | null;
+  readonly round_trip_ms: number | null;
+  /** Mean opinion score, 1.0 to 4.5. */
+  readonly mos: number | null;
+}
+
+export interface CallQuality {
+  readonly endpoint: EndpointQuality | null;
+  readonly relay: { readonly from_carrier: StreamQuality; readonly from_agent: StreamQuality } | null;
+}
+
 /** What is kept of a call that ended or was refused. */
 export interface CallRecord {
   /** UUID. */
@@ -68,8 +96,7 @@ export interface CallRecord {
   readonly answered_at: string | null;
   readonly ended_at: string;
   readonly timings: CallTimings;
-  /** What the media endpoint saw, and what rtpengine saw. */
-  readonly quality: { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null };
+  readonly quality: CallQuality;
   /** Decided on what was remembered of the number, because the store was away. */
   readonly stale_route: boolean;
   /** The gateway was killed during the call and took it up again so many times. */

@@ -49,13 +49,12 @@ const timingsSchema = z.object({
 
 const endpointFiguresSchema = z
   .object({
-    packetsSent: count('RTP packets'),
-    packetsReceived: count('RTP packets'),
-    packetsLost: count('RTP packets'),
-    jitterMs: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
-    roundTripMs: z.number().nullable().describe('Milliseconds, from RTCP; null: no report came'),
-    firstAudioMs: milliseconds("from the start of audio to the caller's first RTP packet"),
-    digitsReceived: count('Key presses'),
+    packets_sent: count('RTP packets'),
+    packets_received: count('RTP packets'),
+    packets_lost: count('RTP packets'),
+    jitter_ms: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
+    round_trip_ms: z.number().nullable().describe('Milliseconds, from RTCP; null: no report came'),
+    digits_received: count('Key presses'),
   })
   .describe('What the media endpoint saw of the leg towards the relay');
 
@@ -64,15 +63,15 @@ const streamFiguresSchema = z.object({
   bytes: count('Bytes'),
   errors: count('Packets that could not be relayed'),
   lost: z.number().nullable().describe('RTP packets, from RTCP; null: no report came by'),
-  jitterMs: z.number().nullable().describe('Milliseconds'),
-  roundTripMs: z.number().nullable().describe('Milliseconds'),
+  jitter_ms: z.number().nullable().describe('Milliseconds'),
+  round_trip_ms: z.number().nullable().describe('Milliseconds'),
   mos: z.number().nullable().describe('Mean opinion score, 1.0 to 4.5'),
 });
 
 const qualitySchema = z.object({
   endpoint: endpointFiguresSchema.nullable(),
   relay: z
-    .object({ fromCarrier: streamFiguresSchema, fromAgent: streamFiguresSchema })
+    .object({ from_carrier: streamFiguresSchema, from_agent: streamFiguresSchema })
     .nullable()
     .describe('What the media relay saw of both sides'),
 });

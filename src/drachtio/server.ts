@@ -11,6 +11,7 @@ import type { TimerSettings } from '../sip/transaction/timers.js';
 import type { Endpoint, TransportName } from '../sip/transport/flow.js';
 import type { TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import type { NameResolver } from '../sip/transport/locator.js';
+import type { ListenerTrust } from '../sip/transport/stream-listener.js';
 import { Transports, type TransportLimits } from '../sip/transport/transports.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
@@ -33,6 +34,7 @@ export interface SipServerOptions {
   readonly passClientIdentity: boolean;
   /** INVITEs that came by TLS have its version and cipher in X-Trunkline-Tls. */
   readonly passTls: boolean;
+  readonly trust: ListenerTrust;
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
   /** How names of peers are found. */
   readonly resolver: NameResolver;

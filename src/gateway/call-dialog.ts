@@ -8,6 +8,7 @@ import { refusalHeaders } from './policy/refusal.js';
 import { readReoffer } from './policy/reoffer.js';
 import {
   ConnectionLostError,
+  sessionExpiresOf,
   type KeptDialog,
   type SrfApp,
   type SrfDialog,
@@ -198,7 +199,7 @@ export class CallDialog {
     const reoffer = readReoffer({
       require: request.get('Require'),
       supported: request.get('Supported'),
-      sessionExpires: request.get('Session-Expires'),
+      sessionExpires: sessionExpiresOf(request),
       contentType: request.get('Content-Type'),
       body: request.body,
     });

@@ -1,4 +1,5 @@
-import type { CallerIdentity, CallRecord, CallSource } from '../contracts/call-record.js';
+import type { CallerIdentity, CallQuality, CallRecord, CallSource, StreamQuality } from '../contracts/call-record.js';
+import type { LegFigures, RelayFigures, StreamFigures } from '../contracts/media.js';
 import type { CallState } from './call/state.js';
 import { SUITE } from './policy/crypto-line.js';
 import { REASONS, type Reason } from './policy/reasons.js';
@@ -27,11 +28,11 @@ export function callRecord(
   origin: CallOrigin,
   progress: CallProgress,
   state: CallState,
-  quality: CallRecord['quality'],
+  media: { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null },
   end: { readonly reason: Reason; readonly atMs: number },
 ): CallRecord {
   const { route, session } = state;
-  const media = session?.media ?? state.media;
+  const codec = (session?.media ?? state.media)?.codec.name ?? null;
   const { answeredAtMs, ringingAtMs } = progress;
   return {
     call_id: origin.callId,
@@ -44,7 +45,7 @@ export function callRecord(
     source: origin.source,
     reason: end.reason,
     sip_status: answeredAtMs === null ? REASONS[end.reason].sipStatus : 200,
-    codec: media?.codec.name ?? null,
+    codec,
     crypto_suite: session?.media.crypto === null || session === null ? null : SUITE,
     started_at: new Date(origin.startedAtMs).toISOString(),
     answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
@@ -52,13 +53,39 @@ export function callRecord(
     timings: {
       ring_ms: since(origin.startedAtMs, ringingAtMs),
       answer_ms: since(origin.startedAtMs, answeredAtMs),
-      first_audio_ms: quality.endpoint?.firstAudioMs ?? null,
+      first_audio_ms: rounded(media.endpoint?.firstAudioMs ?? null),
       talk_ms: answeredAtMs === null ? null : since(answeredAtMs, end.atMs),
     },
-    quality,
+    quality: qualityOf(media.endpoint, media.relay),
     stale_route: state.isStale,
     resumed: progress.resumed,
   };
+}
+
+function qualityOf(endpoint: LegFigures | null, relay: RelayFigures | null): CallQuality {
+  return {
+    endpoint:
+      endpoint === null
+        ? null
+        : {
+            packets_sent: endpoint.packetsSent,
+            packets_received: endpoint.packetsReceived,
+            packets_lost: endpoint.packetsLost,
+            jitter_ms: rounded(endpoint.jitterMs) ?? 0,
+            round_trip_ms: rounded(endpoint.roundTripMs),
+            digits_received: endpoint.digitsReceived,
+          },
+    relay: relay === null ? null : { from_carrier: streamQuality(relay.fromCarrier), from_agent: streamQuality(relay.fromAgent) },
+  };
+}
+
+function streamQuality({ packets, bytes, errors, lost, jitterMs, roundTripMs, mos }: StreamFigures): StreamQuality {
+  return { packets, bytes, errors, lost, jitter_ms: rounded(jitterMs), round_trip_ms: rounded(roundTripMs), mos };
+}
+
+/** Milliseconds to a tenth. */
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms * 10) / 10;
 }
 
 /** The wall clock may be set back. */

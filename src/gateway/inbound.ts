@@ -13,7 +13,7 @@ import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSourc
 import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from './policy/invite.js';
 import { REASONS, type Reason } from './policy/reasons.js';
 import { refusalHeaders } from './policy/refusal.js';
-import type { SrfRequest, SrfResponse } from './srf-facade.js';
+import { sessionExpiresOf, type SrfRequest, type SrfResponse } from './srf-facade.js';
 
 export interface InboundOptions {
   /** Name in Contact and Warning; `null`: the host that the SIP server states. */
@@ -205,7 +205,7 @@ export class Inbound {
       body: request.body,
       contactUri,
       supported: request.get('Supported'),
-      sessionExpires: request.get('Session-Expires'),
+      sessionExpires: sessionExpiresOf(request),
     });
     const context = this.#contextOf(request, response, contactUri, admission.ok ? admission.value : null);
     const runner = CallRunner.invited(this.#services, context, (ended) => this.#onEnded(ended));

@@ -28,6 +28,11 @@ export interface SrfRequest extends SrfMessage {
   on(event: 'cancel', listener: () => void): void;
 }
 
+/** drachtio-srf expands the one-letter names of RFC 3261 and not the `x` of RFC 4028 §4. */
+export function sessionExpiresOf(request: SrfMessage): string | undefined {
+  return request.get('Session-Expires') ?? request.get('x');
+}
+
 export interface SrfResponse {
   send(status: number, reason: string, options: { headers?: SrfHeaders; body?: string }, callback?: (error: unknown) => void): void;
 }

@@ -57,7 +57,8 @@ export function offerCommand({ callId, offerer, sdp }: NegotiationArguments, fla
     DTLS: 'off',
     // `demux` alone still answers a=rtcp-mux: both are needed for RTCP on RTP+1.
     'rtcp-mux': ['demux', 'reject'],
-    replace: ['origin', 'session-connection'],
+    // `zero-address`: a carrier's c=0.0.0.0 (hold as it was in RFC 2543) must not become the address of the inside.
+    replace: ['origin', 'session-connection', 'zero-address'],
     flags: KEEP_PORTS,
     SDES: UNWANTED_SUITES.map((suite) => `no-${suite}`),
     codec: { strip: ['all'], except: ['PCMU', 'PCMA', 'telephone-event'] },

@@ -148,6 +148,18 @@ export class RunningGateway {
     return { status: response.status, json: (await response.json()) as Record<string, unknown> };
   }
 
+  /** The record of the call with this Call-ID, as GET /v1/calls lists it: it is written when everything of the call is freed. */
+  async record(sipCallId: string, withinMs = 5_000): Promise<Readonly<Record<string, unknown>>> {
+    const deadline = Date.now() + withinMs;
+    for (;;) {
+      const { json } = await this.api('GET', '/v1/calls?limit=100');
+      const found = (json['calls'] as Record<string, unknown>[]).find((record) => record['sip_call_id'] === sipCallId);
+      if (found !== undefined) return found;
+      if (Date.now() > deadline) throw new Error(`no record of ${sipCallId}`);
+      await new Promise((resolve_) => setTimeout(resolve_, 20));
+    }
+  }
+
   /** Resolves when the text stands in the log of a process. */
   async logged(name: string, text: string, withinMs = 20_000): Promise<void> {
     const deadline = Date.now() + withinMs;

@@ -13,6 +13,7 @@ export class HandMadeCall {
   constructor(
     private readonly peer: SipPeer,
     number: string,
+    private readonly from = '"Carrier" <sip:+15550100999@carrier>',
   ) {
     serial += 1;
     this.callId = `hand-${String(process.pid)}-${String(serial)}@carrier`;
@@ -26,7 +27,7 @@ export class HandMadeCall {
       `${method} ${this.#uri} SIP/2.0`,
       `Via: SIP/2.0/TLS 127.0.0.1:${String(this.peer.localPort)};branch=${branch};rport`,
       'Max-Forwards: 70',
-      `From: "Carrier" <sip:+15550100999@carrier>;tag=${this.#tag}`,
+      `From: ${this.from};tag=${this.#tag}`,
       `To: ${to}`,
       `Call-ID: ${this.callId}`,
       `CSeq: ${String(cseq)} ${cseqMethod}`,
@@ -68,28 +69,53 @@ export class HandMadeCall {
     return answer;
   }
 
-  ack(answer: WireMessage, sdp = ''): void {
-    const number = Number((answer.header('CSeq') ?? '1').split(' ')[0]);
-    const type = sdp === '' ? [] : ['Content-Type: application/sdp'];
-    this.peer.send([...this.#lines('ACK', 'ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? ''), ...type], sdp);
-  }
-
   /** A request out of any dialog, as the carrier's health check is. */
   probe(method: string): Promise<WireMessage> {
     return this.request(method, { header: () => this.#to } as unknown as WireMessage);
   }
 
-  /** Sends a request in the dialog and resolves with its final answer. */
+  /** The INVITE's call, answered and acknowledged: its 200. */
+  async answered(sdp: string, extra: readonly string[] = []): Promise<WireMessage> {
+    this.invite(sdp, extra);
+    const ok = await this.final();
+    if (ok.status !== 200) throw new Error(`${ok.startLine}: ${ok.header('Warning') ?? ''}`);
+    this.ack(ok);
+    return ok;
+  }
+
+  /** @param sdp the answer to an offer in the 200 */
+  ack(answer: WireMessage, sdp = ''): void {
+    const number = Number((answer.header('CSeq') ?? '1').split(' ')[0]);
+    const lines = this.#lines('ACK', 'ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? '');
+    this.peer.send([...lines, ...(sdp === '' ? [] : ['Content-Type: application/sdp'])], sdp);
+  }
+
+  /** Sends a request in the dialog and resolves with its final answer; a refusal of a re-INVITE is acknowledged. */
   async request(method: string, answer: WireMessage, body = '', extra: readonly string[] = []): Promise<WireMessage> {
     this.#cseq += 1;
     const cseq = this.#cseq;
-    const lines = this.#lines(method, method, cseq, `${this.#branch}r${String(cseq)}`, answer.header('To') ?? '');
-    this.peer.send([...lines, this.#contact, ...(body === '' ? [] : ['Content-Type: application/sdp']), ...extra], body);
-    return this.peer.next(
+    const [branch, to] = [`${this.#branch}r${String(cseq)}`, answer.header('To') ?? ''];
+    const type = body === '' || extra.some((line) => /^content-type/i.test(line)) ? [] : ['Content-Type: application/sdp'];
+    this.peer.send([...this.#lines(method, method, cseq, branch, to), this.#contact, ...type, ...extra], body);
+    const final = await this.peer.next(
       `answer to ${method}`,
       (message) =>
         message.status >= 200 && message.header('Call-ID') === this.callId && message.header('CSeq') === `${String(cseq)} ${method}`,
     );
+    if (method === 'INVITE' && final.status >= 300) this.peer.send(this.#lines('ACK', 'ACK', cseq, branch, to));
+    return final;
+  }
+
+  /** The carrier hangs up. */
+  async hangUp(answer: WireMessage): Promise<void> {
+    const bye = await this.request('BYE', answer);
+    if (bye.status !== 200) throw new Error(`BYE: ${bye.startLine}`);
+  }
+
+  /** The gateway's next request of this call. */
+  incoming(method: string, withinMs?: number): Promise<WireMessage> {
+    const isIt = (message: WireMessage): boolean => message.startLine.startsWith(`${method} `) && message.header('Call-ID') === this.callId;
+    return this.peer.next(`${method} of ${this.callId}`, isIt, withinMs);
   }
 }
 

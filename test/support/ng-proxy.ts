@@ -46,6 +46,11 @@ export class NgProxy {
     return this.front.address().port;
   }
 
+  /** Replies that are kept back at the moment. */
+  get heldCount(): number {
+    return this.#held.length;
+  }
+
   /** What was kept back goes out, and nothing more is kept. */
   release(): void {
     this.holding = null;

@@ -35,6 +35,8 @@ export class RunnerBench {
   readonly runner: CallRunner;
   byes = 0;
   ended = 0;
+  /** How often a record was to be written: the store may be away. */
+  writes = 0;
   hasDialog = false;
   isAcknowledged = false;
   #onCancel: () => void = () => undefined;
@@ -124,7 +126,12 @@ export class RunnerBench {
         },
         release: (callId) => void open.leases.delete(callId),
       },
-      calls: { write: (record) => this.#wait('record', () => void this.records.push(record), new StoreUnavailableError('away')) },
+      calls: {
+        write: (record) => {
+          this.writes += 1;
+          return this.#wait('record', () => void this.records.push(record), new StoreUnavailableError('away'));
+        },
+      },
       snapshots: {
         keep: ({ call_id: id }) => void open.snapshots.add(id),
         forget: (callId) => void open.snapshots.delete(callId),

@@ -1,4 +1,4 @@
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp, type Socket, type TcpSocketConnectOpts } from 'node:net';
 import { connect, TLSSocket, type ConnectionOptions } from 'node:tls';
 import { readWire, WirePeer } from './wire-peer.js';
 
@@ -20,7 +20,7 @@ export class SipPeer extends WirePeer {
     socket.on('error', () => undefined);
   }
 
-  static connect(port: number, ca: string, options: ConnectionOptions = {}): Promise<SipPeer> {
+  static connect(port: number, ca: string, options: ConnectionOptions & Pick<TcpSocketConnectOpts, 'localAddress'> = {}): Promise<SipPeer> {
     return new Promise((resolve, reject) => {
       const socket = connect({ host: '127.0.0.1', port, ca, servername: 'localhost', ...options });
       socket.once('secureConnect', () => resolve(new SipPeer(socket)));

@@ -40,6 +40,7 @@ export async function startSipServer(overrides: Partial<SipServerOptions> = {}):
     tls: { certificates: [{ cert, key }], minVersion: 'TLSv1.2', ciphers: null, clients: null },
     passClientIdentity: false,
     passTls: false,
+    trust: { proxyProtocolFrom: [] },
     outgoingTls: { ca, verify: true },
     control: { address: '127.0.0.1', port: 0, secret: 'test-secret' },
     timers: DEFAULT_TIMERS,

@@ -1,6 +1,6 @@
 import type { MediaEncryption } from '../../contracts/records.js';
 import type { Reason } from '../policy/reasons.js';
-import { readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../policy/sdp-read.js';
+import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../policy/sdp-read.js';
 import { repeatedOffer, sessionSdp } from '../policy/sdp-write.js';
 import type { AgreedSession, CallEffect, CallEvent, CallState, Exchange } from './state.js';
 
@@ -25,10 +25,10 @@ export function onReoffered(state: CallState, event: EventOf<'reoffered'>): Exch
   const { session, exchange } = state;
   const { requestId, method, sdp } = event;
   const reject = (reason: Reason): ExchangeStep => ({ state, effects: [{ do: 'reject', requestId, reason }] });
-  // RFC 5407 §3.1.4: an offer of ours in the 200 is not answered yet.
-  if (session === null) return reject(state.lateOffer === null ? 'NO_DIALOG' : 'REQUEST_PENDING');
   // A refresh by UPDATE touches no session.
   if (sdp === '' && method === 'UPDATE') return { state, effects: [{ do: 'accept', requestId, sdp: null }] };
+  // RFC 5407 §3.1.4: an offer of ours in the 200 is not answered yet.
+  if (session === null) return reject(state.lateOffer === null ? 'NO_DIALOG' : 'REQUEST_PENDING');
   switch (exchange.name) {
     case 'Offering':
     case 'Answering':
@@ -65,13 +65,14 @@ function renegotiate(state: CallState, session: AgreedSession, requestId: number
   if (sdp === session.carrierSdp && state.exchange.name === 'Idle')
     return { state, effects: [{ do: 'accept', requestId, sdp: session.sentSdp }] };
   const read = readOffer(sdp, encryptionOf(state), session.media.codec.name);
-  const refusal = read.ok ? changeRefused(session.media, read.value) : read.error;
+  const refusal = read.ok ? changeRefused(session, read.value) : read.error;
   if (refusal !== null || !read.ok) return { state, effects: [{ do: 'reject', requestId, reason: refusal ?? 'BAD_SDP' }] };
   return relayAgain(state, requestId, read.value, sdp);
 }
 
 /** The codec and the payload types are those of the call: agent and endpoint do not change theirs. */
-function changeRefused(before: CarrierMedia, after: CarrierMedia): Reason | null {
+function changeRefused({ media: before, outside }: AgreedSession, after: CarrierMedia): Reason | null {
+  if (!isReachable(after.address, outside)) return 'ADDRESS_FAMILY_UNSUPPORTED';
   if (after.codec.name !== before.codec.name || after.codec.payloadType !== before.codec.payloadType) return 'NO_COMMON_CODEC';
   return after.telephoneEvent !== null && after.telephoneEvent !== before.telephoneEvent ? 'NO_COMMON_CODEC' : null;
 }
@@ -96,7 +97,7 @@ export function onAnswerInAck(state: CallState, sdp: string): ExchangeStep {
   // Nothing was agreed anew, so everything stays as it was; so too when the answer is the session that there is.
   if (outside === null && (sdp === '' || sdp === session.carrierSdp)) return settle(idle, []);
   const answer = readAnswer(sdp, repeatedOffer(session.media));
-  if (!answer.ok || changeRefused(session.media, answer.value) !== null) return { state: idle, effects: NOTHING, lost: 'BAD_ANSWER' };
+  if (!answer.ok || changeRefused(session, answer.value) !== null) return { state: idle, effects: NOTHING, lost: 'BAD_ANSWER' };
   return outside === null ? relayAgain(idle, null, answer.value, sdp) : moveIn(state, answer.value, sdp, outside);
 }
 

@@ -4,7 +4,7 @@ import { assertNever } from '../../lib/assert-never.js';
 import type { Load } from '../policy/admission.js';
 import { decide } from '../policy/decide.js';
 import type { Reason } from '../policy/reasons.js';
-import { readAnswer, readRelaySdp } from '../policy/sdp-read.js';
+import { isReachable, readAnswer, readRelaySdp } from '../policy/sdp-read.js';
 import { endpointOffer, endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../policy/sdp-write.js';
 import {
   exchangeFailed,
@@ -156,6 +156,7 @@ function onRelayAnswered(state: CallState, sdp: string): CallStep {
   const outside = readRelaySdp(sdp);
   const { media, local, insideKey, facts } = state;
   if (outside === undefined || media === null || local === null) return refuse(state, 'MEDIA_UNAVAILABLE');
+  if (!isReachable(media.address, outside)) return refuse(state, 'ADDRESS_FAMILY_UNSUPPORTED');
   const answer = sessionSdp(media, outside, { sessionId: facts.sessionId, version: 1 });
   // rtpengine chose another key than the one offered: never answer with it.
   if (answer === undefined) return refuse(state, 'SRTP_SUITE_UNSUPPORTED');
@@ -217,7 +218,8 @@ function after(first: CallStep, second: CallStep): CallStep {
 function onLateAnswer(state: CallState, sdp: string): CallStep {
   const answer = readAnswer(sdp, OWN_OFFER);
   const connecting: CallState = { ...state, name: 'Connecting' };
-  if (!answer.ok) return hangUp(connecting, 'BAD_ANSWER');
+  if (!answer.ok || state.lateOffer === null || !isReachable(answer.value.address, state.lateOffer.outside))
+    return hangUp(connecting, 'BAD_ANSWER');
   const media = answer.value;
   return {
     state: { ...connecting, media, facts: { ...state.facts, sdp } },

@@ -10,12 +10,23 @@ export function sessionDescription(contentType: string | undefined, body: string
   if (/^application\/sdp\s*(;|$)/i.test(type)) return ok(body);
   const boundary = /^multipart\/[a-z]+\s*;.*?boundary=(?:"([^"]{1,70})"|([^\s;]{1,70}))/i.exec(type);
   if (boundary === null) return err('BAD_BODY');
-  for (const part of body.split(`--${boundary[1] ?? boundary[2] ?? ''}`)) {
-    const split = /\r?\n\r?\n/.exec(part);
-    if (split === null) continue;
-    if (/^content-type\s*:\s*application\/sdp\s*(;|\r|\n|$)/im.test(part.slice(0, split.index + 1))) {
-      return ok(part.slice(split.index + split[0].length).replace(/\r?\n$/, '\r\n'));
-    }
-  }
-  return err('BAD_BODY');
+  const parts = body.split(`--${boundary[1] ?? boundary[2] ?? ''}`).flatMap(readPart);
+  const description = parts.find(({ isDescription }) => isDescription);
+  // RFC 3261 §8.2.3: a part that has to be understood, and is not. Without the parameter, parts that carriers add are skipped.
+  const isBeyondUs = parts.some(({ isDescription, head }) => !isDescription && /;\s*handling\s*=\s*"?required\b/i.test(head));
+  return description === undefined || isBeyondUs ? err('BAD_BODY') : ok(description.text);
+}
+
+interface BodyPart {
+  readonly head: string;
+  readonly isDescription: boolean;
+  readonly text: string;
+}
+
+function readPart(part: string): BodyPart[] {
+  const split = /\r?\n\r?\n/.exec(part);
+  if (split === null) return [];
+  const head = part.slice(0, split.index + 1);
+  const isDescription = /^content-type\s*:\s*application\/sdp\s*(;|\r|\n|$)/im.test(head);
+  return [{ head, isDescription, text: part.slice(split.index + split[0].length).replace(/\r?\n$/, '\r\n') }];
 }

@@ -82,6 +82,13 @@ export const REASONS = {
   ),
   NO_COMMON_CODEC: refuse(488, 'Not Acceptable Here', 88, 'caller', 'The offer has neither PCMU nor PCMA.'),
   BAD_SDP: refuse(488, 'Not Acceptable Here', 88, 'caller', 'The session description has no audio that can be negotiated.'),
+  ADDRESS_FAMILY_UNSUPPORTED: refuse(
+    488,
+    'Not Acceptable Here',
+    88,
+    'caller',
+    'The session description has an IPv4 or IPv6 address, and the media relay has only the other family.',
+  ),
   REQUEST_PENDING: refuse(491, 'Request Pending', 41, 'nobody', 'Another change of the session is in progress.', RETRY),
   EXCHANGE_PENDING: refuse(
     500,

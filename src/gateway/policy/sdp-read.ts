@@ -124,6 +124,12 @@ export function readRelaySdp(sdp: string): RelaySide | undefined {
   return { address, rtpPort: line.port, rtcpPort: line.rtcp?.port ?? line.port + 1, crypto };
 }
 
+/** Whether media can go between a relay and an address: with another family (IPv4, IPv6) rtpengine answers, and nothing is heard. */
+export function isReachable(address: string, relay: RelaySide): boolean {
+  const isNowhere = address === '0.0.0.0' || address === '::';
+  return isNowhere || ipFamily(address) === ipFamily(relay.address);
+}
+
 type Session = ReturnType<typeof parseSdp>;
 type MediaLine = Session['media'][number];
 
@@ -179,15 +185,20 @@ function placeOf(
 ): Pick<CarrierMedia, 'address' | 'port' | 'rtcpPort' | 'direction' | 'isHeld'> | undefined {
   const address = line.connection?.ip ?? session.connection?.ip ?? '';
   if (ipFamily(address) === 0) return undefined;
-  const direction = line.direction ?? sessionDirection(session) ?? 'sendrecv';
+  const stated = line.direction ?? sessionDirection(session) ?? 'sendrecv';
+  // RFC 3264 §8.4: the old spelling of hold, under which the peer receives nothing whatever it says of directions.
+  const direction = address === '0.0.0.0' || address === '::' ? withoutReceiving(stated) : stated;
   return {
     address,
     port: line.port,
     rtcpPort: isPort(line.rtcp?.port ?? -1) ? (line.rtcp?.port ?? 0) : line.port + 1,
     direction,
-    // RFC 3264 §8.4: the old spelling of hold.
-    isHeld: direction === 'sendonly' || direction === 'inactive' || address === '0.0.0.0' || address === '::',
+    isHeld: direction === 'sendonly' || direction === 'inactive',
   };
+}
+
+function withoutReceiving(direction: Direction): Direction {
+  return direction === 'sendrecv' || direction === 'sendonly' ? 'sendonly' : 'inactive';
 }
 
 function sessionDirection(session: Session): Direction | undefined {

@@ -1,10 +1,18 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, Server as TlsServer, type SecureContext, type TLSSocket } from 'node:tls';
 import type { Clock } from '../../lib/clock.js';
+import { isInBlocks } from '../../lib/ip-address.js';
 import type { Log } from '../../lib/log.js';
 import type { Endpoint, FlowListener } from './flow.js';
+import { readProxyHeader } from './proxy-protocol.js';
 import { StreamFlow, type StreamFlowLimits } from './stream-flow.js';
 import { TlsServerContexts, type TlsMaterial } from './tls-server-contexts.js';
+
+/** Who may tell where a connection comes from. */
+export interface ListenerTrust {
+  /** Addresses and blocks of balancers: their connections begin with a PROXY protocol header. */
+  readonly proxyProtocolFrom: readonly string[];
+}
 
 export interface ListenerLimits extends StreamFlowLimits {
   readonly maxConnections: number;
@@ -20,6 +28,10 @@ export class StreamListener {
   readonly #flows = new Set<StreamFlow>();
   readonly #perSource = new Map<string, number>();
   readonly #raw = new Set<Socket>();
+  /** Takes the connections when balancers are among them; `null`: the server does. */
+  readonly #front: Server | null;
+  /** Where a balancer's connections come from, by their address and port here. */
+  readonly #origins = new Map<string, Endpoint>();
   #local: Endpoint;
   #contexts: TlsServerContexts | undefined;
 
@@ -29,6 +41,7 @@ export class StreamListener {
     material: TlsMaterial | null,
     private readonly listener: FlowListener,
     private readonly limits: ListenerLimits,
+    private readonly trust: ListenerTrust,
     private readonly clock: Clock,
     private readonly log: Log,
   ) {
@@ -39,13 +52,19 @@ export class StreamListener {
       this.log.info({ peer: socket.remoteAddress ?? '', error: error.message }, 'sip.tls.handshake_failed');
       socket.destroy();
     });
-    this.#server.on('connection', (socket: Socket) => this.#admit(socket));
-    this.#server.maxConnections = limits.maxConnections;
+    const isBehindBalancers = trust.proxyProtocolFrom.length > 0;
+    this.#front = isBehindBalancers ? createTcpServer((socket) => this.#receive(socket)) : null;
+    if (!isBehindBalancers) this.#server.on('connection', (socket: Socket) => this.#admit(socket, socket.remoteAddress ?? ''));
+    this.#listening.maxConnections = limits.maxConnections;
   }
 
   /** Where it listens; the port is the real one once `listen` has resolved. */
   get local(): Endpoint {
     return this.#local;
+  }
+
+  get #listening(): Server {
+    return this.#front ?? this.#server;
   }
 
   get connectionCount(): number {
@@ -63,11 +82,12 @@ export class StreamListener {
   /** Rejects with the system's error (EADDRINUSE, EACCES, …). */
   listen(): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen({ host: this.#local.address, port: this.#local.port, backlog: 1_024 }, () => {
-        this.#server.off('error', reject);
-        this.#server.on('error', (error) => this.log.error({ error: error.message }, 'sip.listener.error'));
-        const bound = this.#server.address();
+      const server = this.#listening;
+      server.once('error', reject);
+      server.listen({ host: this.#local.address, port: this.#local.port, backlog: 1_024 }, () => {
+        server.off('error', reject);
+        server.on('error', (error) => this.log.error({ error: error.message }, 'sip.listener.error'));
+        const bound = server.address();
         if (bound !== null && typeof bound === 'object') this.#local = { ...this.#local, port: bound.port };
         resolve();
       });
@@ -76,7 +96,7 @@ export class StreamListener {
 
   close(): Promise<void> {
     return new Promise((resolve) => {
-      this.#server.close(() => resolve());
+      this.#listening.close(() => resolve());
       for (const flow of this.#flows) flow.close();
       for (const socket of this.#raw) socket.destroy();
     });
@@ -93,9 +113,38 @@ export class StreamListener {
     });
   }
 
+  /** A balancer's connection says first where it comes from; everybody else's is what it is. */
+  #receive(socket: Socket): void {
+    const address = plainAddress(socket.remoteAddress ?? '');
+    if (!isInBlocks(this.trust.proxyProtocolFrom, address)) return this.#handOn(socket, address);
+    socket.on('error', () => socket.destroy());
+    this.#raw.add(socket);
+    socket.once('close', () => this.#raw.delete(socket));
+    const cancel = this.clock.setTimer(this.limits.handshakeTimeoutMs, () => socket.destroy());
+    socket.once('close', cancel);
+    readProxyHeader(socket, (origin) => {
+      cancel();
+      if (origin === null) {
+        this.log.warn({ peer: address }, 'sip.proxy_protocol.no_header');
+        socket.destroy();
+        return;
+      }
+      if (origin !== 'itself') {
+        const key = socketKey(socket);
+        this.#origins.set(key, origin);
+        socket.once('close', () => this.#origins.delete(key));
+      }
+      this.#handOn(socket, origin === 'itself' ? address : origin.address);
+    });
+  }
+
+  #handOn(socket: Socket, source: string): void {
+    this.#admit(socket, source);
+    if (!socket.destroyed) this.#server.emit('connection', socket);
+  }
+
   /** Counts the connection against its source before any work is done for it. */
-  #admit(socket: Socket): void {
-    const source = socket.remoteAddress ?? '';
+  #admit(socket: Socket, source: string): void {
     const count = (this.#perSource.get(source) ?? 0) + 1;
     if (count > this.limits.maxConnectionsPerSource) {
       this.log.warn({ peer: source, limit: this.limits.maxConnectionsPerSource }, 'sip.connection.refused_per_source_limit');
@@ -115,12 +164,17 @@ export class StreamListener {
 
   #adopt(socket: Socket): void {
     if (socket.destroyed || socket.remoteAddress === undefined || socket.remotePort === undefined) return;
-    const remote: Endpoint = { address: plainAddress(socket.remoteAddress), port: socket.remotePort };
+    const remote = this.#origins.get(socketKey(socket)) ?? { address: plainAddress(socket.remoteAddress), port: socket.remotePort };
     const flow = new StreamFlow(socket, this.transport, this.#local, remote, this.listener, this.limits, this.clock);
     this.#flows.add(flow);
     socket.setTimeout(this.limits.idleTimeoutMs, () => flow.close());
     socket.once('close', () => this.#flows.delete(flow));
   }
+}
+
+/** Of a connection and of the TLS on it. */
+function socketKey(socket: Socket): string {
+  return `${socket.remoteAddress ?? ''}|${String(socket.remotePort)}`;
 }
 
 /** `::ffff:192.0.2.1`, as a dual-stack socket names an IPv4 peer, without the prefix. */

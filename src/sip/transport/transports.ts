@@ -7,7 +7,7 @@ import type { Endpoint, Flow, FlowListener, Target, TransportName } from './flow
 import { LocatedUdpFlow } from './located-udp-flow.js';
 import { Locator, type NameResolver } from './locator.js';
 import { OutgoingFlow, type Dialing, type OutgoingLimits } from './outgoing-flow.js';
-import { StreamListener, type ListenerLimits } from './stream-listener.js';
+import { StreamListener, type ListenerLimits, type ListenerTrust } from './stream-listener.js';
 import { namesSipDomain } from './tls-identity.js';
 import type { TlsMaterial } from './tls-server-contexts.js';
 import { UdpListener } from './udp-listener.js';
@@ -25,6 +25,7 @@ export interface TransportOptions {
   /** What connections of ours trust and whether the peer's certificate must check out. */
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
   readonly limits: TransportLimits;
+  readonly trust: ListenerTrust;
   readonly resolver: NameResolver;
   readonly clock: Clock;
   readonly log: Log;
@@ -52,12 +53,12 @@ export class Transports {
       random: Math.random,
       maxTtlMs: options.limits.dnsMaxTtlMs,
     });
-    const { bindAddress, ports, tls, limits, clock, log } = options;
+    const { bindAddress, ports, tls, limits, trust, clock, log } = options;
     if (ports.tls !== null && tls !== null) {
-      this.#listeners.push(new StreamListener('TLS', { address: bindAddress, port: ports.tls }, tls, listener, limits, clock, log));
+      this.#listeners.push(new StreamListener('TLS', { address: bindAddress, port: ports.tls }, tls, listener, limits, trust, clock, log));
     }
     if (ports.tcp !== null) {
-      this.#listeners.push(new StreamListener('TCP', { address: bindAddress, port: ports.tcp }, null, listener, limits, clock, log));
+      this.#listeners.push(new StreamListener('TCP', { address: bindAddress, port: ports.tcp }, null, listener, limits, trust, clock, log));
     }
     if (ports.udp !== null) {
       this.#listeners.push(

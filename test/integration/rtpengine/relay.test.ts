@@ -42,6 +42,12 @@ async function negotiate(sdp: string, insideSrtp = false) {
 }
 
 describe('a real rtpengine', () => {
+  it('[3264 §8.4] keeps its inside address while the carrier holds with c=0.0.0.0', async () => {
+    const { call, inside, outside } = await negotiate(offerSdp({ address: '0.0.0.0' }));
+    await relay.delete(call.relayId);
+    expect([inside?.address, outside?.address]).toEqual(['127.0.0.1', '127.0.0.1']);
+  });
+
   it('[4568 §5] takes the canonical offer: plain RTP inside, one new key of the offered tag outside, RTCP on RTP+1 of an even port', async () => {
     const { call, offer, inside, outside, answerSdp } = await negotiate(offerSdp({ crypto: [`7 AES_CM_128_HMAC_SHA1_80 inline:${KEY}`] }));
     expect(inside?.crypto).toBeNull();

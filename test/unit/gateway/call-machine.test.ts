@@ -42,6 +42,14 @@ describe('the call machine', () => {
     expect(kinds(effects)).toEqual([...END, 'refuse', 'finish']);
   });
 
+  it('refuses an offer of an address family that the relay does not have, and hangs up on such an answer', () => {
+    const sdp = offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::7');
+    expect(play(CALL.slice(0, 5), { ...FACTS, sdp }).state).toMatchObject({ name: 'Ended', reason: 'ADDRESS_FAMILY_UNSUPPORTED' });
+    expect(play(CALL.slice(0, 5), { ...FACTS, sdp: offerSdp({ address: '0.0.0.0' }) }).state.name).toBe('AwaitingAck');
+    const late = play([...LATE_CALL.slice(0, 4), { type: 'acknowledged', sdp }], LATE_FACTS);
+    expect(late.state).toMatchObject({ name: 'Ended', reason: 'BAD_ANSWER' });
+  });
+
   it('never answers with a key that was not offered', () => {
     const wrong = offerSdp({ port: 30_000, crypto: [`2 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] });
     expect(play([...CALL.slice(0, 4), { type: 'relay-answered', sdp: wrong, attempt: 0 }]).state).toMatchObject({

@@ -82,12 +82,15 @@ describe('a change of the session by the carrier', () => {
     const refresh = playOn(talking, [NEXT('', 1, 'UPDATE')]);
     expect(refresh.effects).toEqual([{ do: 'accept', requestId: 1, sdp: null }]);
     expect(refresh.state).toBe(talking);
+    // Not even one that is not agreed yet.
+    expect(playOn(play(LATE_CALL.slice(0, 4), LATE_FACTS).state, [NEXT('', 1, 'UPDATE')]).effects).toEqual(refresh.effects);
   });
 
   it.each([
     ['another codec', offerSdp({ payloads: '8 101' }), 'NO_COMMON_CODEC'],
     ['another payload type for digits', offerSdp({ payloads: '0 96', rtpmap: ['96 telephone-event/8000'] }), 'NO_COMMON_CODEC'],
     ['no SRTP', offerSdp({ profile: 'RTP/AVP', crypto: [] }), 'SRTP_REQUIRED'],
+    ['an address of IPv6', offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::7'), 'ADDRESS_FAMILY_UNSUPPORTED'],
     ['T.38', 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=image 5000 udptl t38\r\n', 'BAD_SDP'],
   ])('refuses %s, and the call goes on as it was', (_what, sdp, reason) => {
     const refused = playOn(talking, [NEXT(sdp)]);

@@ -173,6 +173,14 @@ describe('sessionDescription', () => {
     expect(sessionDescription('multipart/mixed;boundary=b2', body)).toEqual({ ok: false, error: 'BAD_BODY' });
   });
 
+  it('[3261 §8.2.3] refuses a multipart body with another part that has to be understood', () => {
+    const body = (handling: string): string =>
+      `--b1\r\nContent-Type: application/isup\r\nContent-Disposition: signal;handling=${handling}\r\n\r\nx\r\n` +
+      '--b1\r\nContent-Type: application/sdp\r\nContent-Disposition: session;handling=required\r\n\r\nv=0\r\n--b1--\r\n';
+    expect(sessionDescription('multipart/mixed;boundary=b1', body('optional'))).toEqual({ ok: true, value: 'v=0\r\n' });
+    expect(sessionDescription('multipart/mixed;boundary=b1', body('required'))).toEqual({ ok: false, error: 'BAD_BODY' });
+  });
+
   it('knows an empty body from one that cannot be used', () => {
     expect(sessionDescription(undefined, '')).toEqual({ ok: true, value: '' });
     expect(sessionDescription('application/json', '{}')).toEqual({ ok: false, error: 'BAD_BODY' });

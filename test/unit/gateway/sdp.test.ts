@@ -81,6 +81,19 @@ describe('readOffer', () => {
   });
 });
 
+describe('hold by address', () => {
+  it.each([
+    ['sendrecv', '0.0.0.0', 'recvonly'],
+    ['sendonly', '0.0.0.0', 'recvonly'],
+    ['recvonly', '0.0.0.0', 'inactive'],
+    ['inactive', '0.0.0.0', 'inactive'],
+    ['sendrecv', '::', 'recvonly'],
+  ])('[3264 §8.4] answers %s at %s with %s', (direction, address, answered) => {
+    const sdp = offerSdp({ direction, address }).replaceAll('IP4 ::', 'IP6 ::');
+    expect(sessionSdp(accepted(sdp), RELAY, { sessionId: '7', version: 1 })).toContain(`a=${answered}\r\n`);
+  });
+});
+
 describe('telephone-event', () => {
   it.each([
     [undefined, '0-15'],

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RunningGateway } from '../../support/gateway.js';
+import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { NgProxy } from '../../support/ng-proxy.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
+import { offerSdp } from '../../support/sdp.js';
+import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+
+const NUMBER = '+15550100100';
+
+let rtpengine: RunningRtpengine;
+let proxy: NgProxy;
+let gateway: RunningGateway;
+let peer: SipPeer;
+
+beforeAll(async () => {
+  rtpengine = await RunningRtpengine.start(29_400, 29_499);
+  proxy = await NgProxy.open(rtpengine.port);
+  gateway = await RunningGateway.start({
+    TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,
+    TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000',
+  });
+  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+});
+
+afterAll(async () => {
+  peer.close();
+  await gateway.destroy();
+  proxy.close();
+  await rtpengine.stop();
+});
+
+/** An INVITE without SDP, and its 200. */
+async function offered(): Promise<{ call: HandMadeCall; ok: WireMessage }> {
+  const call = new HandMadeCall(peer, NUMBER);
+  call.invite('');
+  const ok = await call.final();
+  expect(ok.status).toBe(200);
+  return { call, ok };
+}
+
+describe('an INVITE without SDP', () => {
+  it('[3261 §13.2.1] [3264 §5] gets an offer in the 200: both codecs, telephone-event, one key, both directions', async () => {
+    const { call, ok } = await offered();
+    const lines = ok.body.split('\r\n');
+    const port = Number(/^m=audio (\d+) RTP\/SAVP 0 8 101$/.exec(lines[5] ?? '')?.[1]);
+    expect(lines.slice(6, 10)).toEqual([
+      'a=rtpmap:0 PCMU/8000',
+      'a=rtpmap:8 PCMA/8000',
+      'a=rtpmap:101 telephone-event/8000',
+      'a=fmtp:101 0-15',
+    ]);
+    expect(lines[10]).toMatch(/^a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:[A-Za-z0-9+/]{40}$/);
+    expect(lines.slice(11)).toEqual([`a=rtcp:${String(port + 1)}`, 'a=ptime:20', 'a=sendrecv', '']);
+    call.ack(ok, offerSdp({ payloads: '8 101' }));
+    await call.hangUp(ok);
+    expect(await gateway.record(call.callId)).toMatchObject({
+      reason: 'CALLER_HANGUP',
+      codec: 'PCMA',
+      crypto_suite: 'AES_CM_128_HMAC_SHA1_80',
+    });
+  });
+
+  it('[3261 §13.2.2.4] [3264 §4] the answer in the ACK opens audio both ways', async () => {
+    const { call, ok } = await offered();
+    const end = (await CarrierEnd.open()).connect(ok.body);
+    call.ack(ok, end.sdp());
+    await end.hearsAgent();
+    await end.hearsEcho(5_000);
+    await call.hangUp(ok);
+    await end.close();
+    expect(await gateway.record(call.callId)).toMatchObject({
+      reason: 'CALLER_HANGUP',
+      quality: { relay: { fromCarrier: { errors: 0 } } },
+    });
+  });
+
+  it.each([
+    ['without an answer', ''],
+    ['with one that is no SDP', 'hello'],
+    ['with the audio refused', offerSdp({ port: 0 })],
+    [
+      'with another tag',
+      offerSdp({ payloads: '0', crypto: ['2 AES_CM_128_HMAC_SHA1_80 inline:d0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj'] }),
+    ],
+    ['with plain RTP', offerSdp({ profile: 'RTP/AVP', crypto: [] })],
+    ['with a codec that was not offered', offerSdp({ payloads: '18', rtpmap: ['18 G729/8000'] })],
+    ['at an IPv6 address', offerSdp({ payloads: '0' }).replaceAll('IN IP4 127.0.0.1', 'IN IP6 ::1')],
+  ])('[3264 §4] [3326 §2] an ACK %s gets BYE with BAD_ANSWER, and so says the record', async (_what, sdp) => {
+    const { call, ok } = await offered();
+    call.ack(ok, sdp);
+    const bye = await call.incoming('BYE');
+    expect(bye.header('Reason')).toBe('Q.850;cause=58;text="BAD_ANSWER"');
+    answerOk(peer, bye);
+    expect(await gateway.record(call.callId)).toMatchObject({ reason: 'BAD_ANSWER', sip_status: 200 });
+  });
+
+  it('[3261 §9.2] is cancelled while rtpengine makes the offer: 487, and nothing is left there', async () => {
+    proxy.holding = 'offer';
+    const call = new HandMadeCall(peer, NUMBER);
+    call.invite('');
+    await expect.poll(() => proxy.heldCount).toBe(1);
+    call.cancel();
+    expect((await call.final()).status).toBe(487);
+    proxy.release();
+    expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_CANCELLED', sip_status: 487, answered_at: null });
+    const node = rtpengine.node();
+    try {
+      await expect.poll(async () => (await node.command('list'))['calls']).toEqual([]);
+    } finally {
+      node.close();
+    }
+  });
+
+  it('[5407 §3.1.4] a re-INVITE before the ACK gets 491: our offer is not answered yet', async () => {
+    const { call, ok } = await offered();
+    expect((await call.request('INVITE', ok, offerSdp())).status).toBe(491);
+    call.ack(ok, offerSdp({ payloads: '0 101' }));
+    expect((await call.request('UPDATE', ok)).status).toBe(200);
+    await call.hangUp(ok);
+  });
+});
+
+describe('a re-INVITE without SDP', () => {
+  it('[3264 §8] [6337 §5.2.5] gets the session as it is; the same answer in the ACK changes nothing', async () => {
+    const end = await CarrierEnd.open();
+    const call = new HandMadeCall(peer, NUMBER);
+    const ok = await call.answered(end.sdp());
+    end.connect(ok.body);
+    const again = await call.request('INVITE', ok);
+    expect([again.status, again.body]).toEqual([200, ok.body]);
+    call.ack(again, end.sdp());
+    await end.hearsEcho(2_000);
+    await call.hangUp(ok);
+    await end.close();
+  });
+
+  it('[3264 §8.3.1] a changed address in its ACK is where audio goes', async () => {
+    const [first, second] = [await CarrierEnd.open(), await CarrierEnd.open()];
+    const call = new HandMadeCall(peer, NUMBER);
+    const ok = await call.answered(first.sdp());
+    first.connect(ok.body);
+    await first.hearsAgent();
+    const again = await call.request('INVITE', ok);
+    second.connect(again.body);
+    call.ack(again, second.sdp());
+    await second.hearsEcho(6_000);
+    await call.hangUp(ok);
+    await Promise.all([first.close(), second.close()]);
+  });
+
+  it('[6337 §5.3] takes a call off hold: the offer has both directions', async () => {
+    const end = await CarrierEnd.open();
+    const call = new HandMadeCall(peer, NUMBER);
+    const ok = await call.answered(end.sdp());
+    end.connect(ok.body);
+    await end.hearsAgent();
+    const held = await call.request('INVITE', ok, end.sdp({ direction: 'sendonly' }));
+    call.ack(held);
+    expect(held.body).toContain('a=recvonly\r\n');
+    const again = await call.request('INVITE', ok);
+    expect(again.body).toContain('a=sendrecv\r\n');
+    expect(again.body).toMatch(/^o=trunkline \d+ 3 /m);
+    call.ack(again, end.sdp());
+    await end.hearsEcho(7_000);
+    await call.hangUp(ok);
+    await end.close();
+  });
+
+  it('[3264 §4] an ACK without the answer leaves the session as it was', async () => {
+    const end = await CarrierEnd.open();
+    const call = new HandMadeCall(peer, NUMBER);
+    const ok = await call.answered(end.sdp());
+    end.connect(ok.body);
+    call.ack(await call.request('INVITE', ok));
+    await end.hearsEcho(1_500);
+    await call.hangUp(ok);
+    await end.close();
+  });
+});

@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RunningGateway } from '../../support/gateway.js';
+import { HandMadeCall } from '../../support/invite.js';
+import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
+import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+
+const NUMBER = '+15550100100';
+const SAVP_KEY = `a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${KEY}`;
+
+let gateway: RunningGateway;
+let peer: SipPeer;
+
+beforeAll(async () => {
+  gateway = await RunningGateway.start();
+  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+});
+
+afterAll(async () => {
+  peer.close();
+  await gateway.destroy();
+});
+
+/** The final answer; a call that was answered is hung up again. */
+async function answerTo(sdp: string, extra: readonly string[] = []): Promise<WireMessage> {
+  const call = new HandMadeCall(peer, NUMBER);
+  call.invite(sdp, extra);
+  const answer = await call.final();
+  if (answer.status === 200) {
+    call.ack(answer);
+    await call.hangUp(answer);
+  }
+  return answer;
+}
+
+const mediaLines = (answer: WireMessage): string[] => answer.body.match(/^m=.*(?=\r$)/gm) ?? [];
+const codeOf = (answer: WireMessage): string => /"(\w+):/.exec(answer.header('Warning') ?? '')?.[1] ?? '';
+
+/** A description of the lines given, ended by CRLF, after the usual head. */
+const description = (...lines: readonly string[]): string =>
+  ['v=0', 'o=carrier 1 1 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0', ...lines, ''].join('\r\n');
+
+describe('codecs and telephone events', () => {
+  it.each([
+    ['PCMU first', { payloads: '0 8 101' }, '0 101', 'a=rtpmap:0 PCMU/8000'],
+    ['PCMA first', { payloads: '8 0 101' }, '8 101', 'a=rtpmap:8 PCMA/8000'],
+    ['G722 before PCMA', { payloads: '9 8 101', rtpmap: ['9 G722/8000', '8 PCMA/8000', '101 telephone-event/8000'] }, '8 101', 'PCMA'],
+    ['static types without rtpmap', { payloads: '8 0', rtpmap: [] }, '8', 'a=rtpmap:8 PCMA/8000'],
+    ['PCMU at a dynamic type', { payloads: '118', rtpmap: ['118 PCMU/8000'] }, '118', 'a=rtpmap:118 PCMU/8000'],
+  ])('[3264 §6.1] the first of the two that the offer lists is taken: %s', async (_what, parts, payloads, mapping) => {
+    const answer = await answerTo(offerSdp(parts));
+    expect(mediaLines(answer)).toEqual([expect.stringMatching(new RegExp(`^m=audio \\d+ RTP/SAVP ${payloads}$`))]);
+    expect(answer.body).toContain(mapping);
+  });
+
+  it.each([
+    [96, undefined, '0-15'],
+    [101, '0-11', '0-11'],
+    [101, '0-16', '0-15'],
+    [127, '0-15,66,70', '0-15'],
+    [127, '0-9', '0-9'],
+  ])('[4733 §2.5.1.1] telephone-event at %i with fmtp %s is answered at the same type with %s', async (payloadType, format, events) => {
+    const type = String(payloadType);
+    const extra = format === undefined ? [] : [`a=fmtp:${type} ${format}`];
+    const answer = await answerTo(offerSdp({ payloads: `0 ${type}`, rtpmap: ['0 PCMU/8000', `${type} telephone-event/8000`], extra }));
+    expect(mediaLines(answer)[0]).toMatch(new RegExp(` 0 ${type}$`));
+    expect(answer.body).toContain(`a=fmtp:${type} ${events}\r\n`);
+  });
+
+  it('[4733 §2.5.1] of several telephone-events the one with the clock of PCMU is taken', async () => {
+    const rtpmap = ['0 PCMU/8000', '96 telephone-event/16000', '97 telephone-event/8000'];
+    expect(mediaLines(await answerTo(offerSdp({ payloads: '0 96 97', rtpmap })))[0]).toMatch(/ 0 97$/);
+  });
+
+  it.each(['a=ptime:10', 'a=ptime:30', 'a=ptime:40', 'a=ptime:60', 'a=maxptime:20', 'a=maxptime:150'])(
+    '[3264 §6.1] an offer with %s is answered with packets of 20 ms',
+    async (line) => {
+      const answer = await answerTo(offerSdp({ extra: [line] }));
+      expect(answer.body.match(/^a=(?:max)?ptime:.*(?=\r$)/gm)).toEqual(['a=ptime:20']);
+    },
+  );
+});
+
+describe('m-lines and profiles', () => {
+  const audio = `m=audio 40000 RTP/SAVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\n${SAVP_KEY}`;
+  const second = `m=audio 40020 RTP/SAVP 8\r\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`;
+  const video = 'm=video 40010 RTP/SAVP 96\r\na=rtpmap:96 H264/90000';
+  const twins = { plain: 'm=audio 40002 RTP/AVP 0', secured: `m=audio 40000 RTP/SAVP 0\r\n${SAVP_KEY}` };
+
+  it.each([
+    ['video, audio', [video, audio], ['video 0 RTP/SAVP 96', 'audio \\d\\d+ RTP/SAVP 0 101']],
+    ['audio, video, audio', [audio, video, second], ['audio \\d\\d+ RTP/SAVP 0 101', 'video 0 RTP/SAVP 96', 'audio 0 RTP/SAVP 8']],
+    ['fax, audio', ['m=image 40030 udptl t38', audio], ['image 0 udptl t38', 'audio \\d\\d+ RTP/SAVP 0 101']],
+    ['audio that is switched off, audio', ['m=audio 0 RTP/SAVP 8', audio], ['audio 0 RTP/SAVP 8', 'audio \\d\\d+ RTP/SAVP 0 101']],
+    ['plain before its secured twin', [twins.plain, twins.secured], ['audio 0 RTP/AVP 0', 'audio \\d\\d+ RTP/SAVP 0']],
+    ['secured before its plain twin', [twins.secured, twins.plain], ['audio \\d\\d+ RTP/SAVP 0', 'audio 0 RTP/AVP 0']],
+  ])('[3264 §6] one audio line is taken, the others refused in their places: %s', async (_what, lines, expected) => {
+    const answer = await answerTo(description(...lines));
+    expect(mediaLines(answer)).toEqual(expected.map((line) => expect.stringMatching(new RegExp(`^m=${line}$`)) as string));
+    expect(answer.body.match(/^a=crypto/gm)).toHaveLength(1);
+  });
+
+  it.each([
+    ['RTP/SAVPF', 'RTP/SAVPF'],
+    ['RTP/AVP', 'RTP/AVP'],
+    ['RTP/AVPF', 'RTP/AVPF'],
+  ])('[8643 §2] %s with a=crypto is answered in its own profile, encrypted', async (profile, answered) => {
+    const answer = await answerTo(offerSdp({ profile }));
+    expect(mediaLines(answer)[0]).toMatch(new RegExp(` ${answered} 0 101$`));
+    expect(answer.body).toContain('a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:');
+  });
+
+  it.each([
+    ['plain RTP', offerSdp({ profile: 'RTP/AVP', crypto: [] }), 'SRTP_REQUIRED'],
+    ['SAVP without a key', offerSdp({ crypto: [] }), 'SRTP_REQUIRED'],
+    [
+      'DTLS alone',
+      offerSdp({ profile: 'UDP/TLS/RTP/SAVP', crypto: [], extra: ['a=setup:actpass', 'a=fingerprint:sha-256 AA:BB'] }),
+      'SRTP_REQUIRED',
+    ],
+    ['fax alone', description('m=image 40030 udptl t38'), 'BAD_SDP'],
+    ['video alone', description(video), 'BAD_SDP'],
+    ['G.729 alone', offerSdp({ payloads: '18', rtpmap: ['18 G729/8000'] }), 'NO_COMMON_CODEC'],
+    ['PCMU of two channels', offerSdp({ payloads: '97', rtpmap: ['97 PCMU/8000/2'] }), 'NO_COMMON_CODEC'],
+    ['no line at all', description(), 'BAD_SDP'],
+  ])('[3261 §21.4.26] %s is refused with its reason', async (_what, sdp, reason) => {
+    const answer = await answerTo(sdp);
+    expect([answer.status, codeOf(answer)]).toEqual([488, reason]);
+  });
+
+  it('[5761 §5.1.1] [3605 §2.1] RTCP stays on RTP + 1 whether the offer has a=rtcp-mux or a=rtcp', async () => {
+    for (const line of ['a=rtcp-mux', 'a=rtcp:40077']) {
+      const { body } = await answerTo(offerSdp({ extra: [line] }));
+      const port = Number(/^m=audio (\d+)/m.exec(body)?.[1]);
+      expect(body.match(/^a=rtcp.*(?=\r$)/gm)).toEqual([`a=rtcp:${String(port + 1)}`]);
+    }
+  });
+
+  it('[8839 §4.4.1] ICE, bundles and groups are not answered', async () => {
+    const extra = ['a=mid:0', 'a=ice-ufrag:abcd', 'a=ice-pwd:abcdefghijklmnopqrstuv', 'a=candidate:1 1 UDP 1 127.0.0.1 40000 typ host'];
+    const { body } = await answerTo(offerSdp({ extra }).replace('t=0 0', 't=0 0\r\na=group:BUNDLE 0'));
+    expect(body).not.toMatch(/ice|candidate|group|mid/);
+  });
+});
+
+describe('an INVITE on hold, and addresses', () => {
+  it.each([
+    ['sendonly', 'recvonly', offerSdp({ direction: 'sendonly' })],
+    ['inactive', 'inactive', offerSdp({ direction: 'inactive' })],
+    ['recvonly', 'sendonly', offerSdp({ direction: 'recvonly' })],
+    ['c=0.0.0.0', 'sendrecv', offerSdp({ address: '0.0.0.0' })],
+    ['sendonly for the whole session', 'recvonly', offerSdp().replace('a=sendrecv\r\n', '').replace('t=0 0', 't=0 0\r\na=sendonly')],
+    ['sendrecv of the line before sendonly of the session', 'sendrecv', offerSdp().replace('t=0 0', 't=0 0\r\na=sendonly')],
+  ])('[3264 §6.1] %s is answered with %s', async (_what, direction, sdp) => {
+    const { body } = await answerTo(sdp);
+    expect(body.match(/^a=(?:sendrecv|sendonly|recvonly|inactive)(?=\r$)/gm)).toEqual([`a=${direction}`]);
+  });
+
+  it('[3264 §8.4] a call that begins on hold hears nothing until it is taken off hold', async () => {
+    const end = await CarrierEnd.open();
+    const call = new HandMadeCall(peer, NUMBER);
+    const ok = await call.answered(end.sdp({ direction: 'sendonly' }));
+    end.connect(ok.body);
+    // Three times the time of a packet that would have come: the peer's own silence is what opens the relay's way back.
+    await end.peer.speak(new Int16Array(160 * 15));
+    expect(end.peer.received).toHaveLength(0);
+    const resumed = await call.request('INVITE', ok, end.sdp());
+    call.ack(resumed);
+    await end.hearsAgent();
+    await call.hangUp(ok);
+    await end.close();
+  });
+
+  it('[3264 §5.1] an address of IPv6, where the relay has none, is refused as what it is', async () => {
+    const sdp = offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 ::1');
+    const answer = await answerTo(sdp);
+    expect([answer.status, codeOf(answer)]).toEqual([488, 'ADDRESS_FAMILY_UNSUPPORTED']);
+  });
+
+  it('[8866 §5.7] a host name in c= is refused', async () => {
+    const answer = await answerTo(offerSdp().replace('c=IN IP4 127.0.0.1', 'c=IN IP4 media.example.com'));
+    expect([answer.status, codeOf(answer)]).toEqual([488, 'BAD_SDP']);
+  });
+});
+
+describe('bodies', () => {
+  const sdp = offerSdp();
+  const part = (type: string, text: string, more = ''): string => `--gate\r\nContent-Type: ${type}\r\n${more}\r\n${text}\r\n`;
+
+  it.each([
+    ['SDP, then metadata', part('application/sdp', sdp) + part('application/rs-metadata+xml', '<x/>')],
+    [
+      'ISUP before SDP',
+      part('application/ISUP;version=itu-t92+', '\x01\x11\x00', 'Content-Disposition: signal;handling=optional\r\n') +
+        part('application/sdp', sdp),
+    ],
+    ['a preamble', `as is said\r\n${part('Application/SDP', sdp)}`],
+  ])('[3261 §7.4.1] [5621 §3.1] the SDP part of multipart/mixed is taken: %s', async (_what, parts) => {
+    const answer = await answerTo(`${parts}--gate--\r\n`, ['Content-Type: multipart/mixed;boundary=gate']);
+    expect(answer.status).toBe(200);
+  });
+
+  it.each([
+    [
+      'a part of an unknown type that must be understood',
+      part('application/x-secret', 'x', 'Content-Disposition: session;handling=required\r\n') + part('application/sdp', sdp),
+    ],
+    ['no SDP among the parts', part('application/ISUP', 'x')],
+  ])('[5621 §3.3] [3261 §21.4.13] 415 with Accept: %s', async (_what, parts) => {
+    const answer = await answerTo(`${parts}--gate--\r\n`, ['Content-Type: multipart/mixed;boundary=gate']);
+    expect([answer.status, codeOf(answer), answer.header('Accept')]).toEqual([415, 'BAD_BODY', expect.stringContaining('application/sdp')]);
+  });
+
+  it('[3261 §20.15] an empty body is no offer, whatever its Content-Type says', async () => {
+    const call = new HandMadeCall(peer, NUMBER);
+    call.invite('', ['Content-Type: application/sdp']);
+    const ok = await call.final();
+    expect(mediaLines(ok)[0]).toMatch(/RTP\/SAVP 0 8 101$/);
+    call.ack(ok, offerSdp());
+    await call.hangUp(ok);
+  });
+});

@@ -1,0 +1,73 @@
+import { mulaw } from 'alawmulaw';
+import { generateSrtpKey } from '../../../src/media/srtp.js';
+import { offerSdp, type OfferParts } from '../sdp.js';
+import { TestPeer } from './test-peer.js';
+
+const FRAME_SAMPLES = 160;
+const SILENCE = mulaw.encode(new Int16Array(1))[0] ?? 0xff;
+
+/** The carrier's end of a call with PCMU over SRTP: its sockets and key, its descriptions, and what it hears. */
+export class CarrierEnd {
+  private constructor(
+    readonly peer: TestPeer,
+    readonly key: Uint8Array,
+    readonly mki: Buffer,
+  ) {}
+
+  /** @param key to send with; another end of the same call has the same one, unless it changes its key */
+  static async open(key = generateSrtpKey(), mki: Buffer = Buffer.alloc(0)): Promise<CarrierEnd> {
+    return new CarrierEnd(await TestPeer.open(), key, mki);
+  }
+
+  /** Its offer or answer: RTCP is on a port of its own, which `a=rtcp` names (RFC 3605). */
+  sdp(parts: OfferParts = {}): string {
+    const { rtpPort, rtcpPort } = this.peer.address;
+    const mki = this.mki.length === 0 ? '' : `|${String(this.mki.readUIntBE(0, this.mki.length))}:${String(this.mki.length)}`;
+    return offerSdp({
+      payloads: '0 101',
+      rtpmap: ['0 PCMU/8000', '101 telephone-event/8000'],
+      crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.from(this.key).toString('base64')}${mki}`],
+      port: rtpPort,
+      ...parts,
+      extra: [`a=rtcp:${String(rtcpPort)}`, ...(parts.extra ?? [])],
+    });
+  }
+
+  /** Sends to, and reads with the key of, what the gateway described. */
+  connect(sdp: string): this {
+    const port = Number(/^m=audio (\d+) RTP\/SAVP /m.exec(sdp)?.[1]);
+    const rtcpPort = Number(/^a=rtcp:(\d+)/m.exec(sdp)?.[1]);
+    const key = /^a=crypto:\d+ AES_CM_128_HMAC_SHA1_80 inline:(\S+)/m.exec(sdp)?.[1];
+    const address = /^c=IN IP4 (\S+)/m.exec(sdp)?.[1];
+    if (key === undefined || address === undefined) throw new Error(`no address and key:\n${sdp}`);
+    this.peer.connect({ address, rtpPort: port, rtcpPort });
+    this.peer.secure({ receive: this.key, send: Buffer.from(key, 'base64') }, this.mki);
+    return this;
+  }
+
+  /** Packets of the gateway's with anything but silence in them. */
+  get voiced(): number {
+    return this.peer.received.filter(({ packet }) => packet.header.payloadType === 0 && packet.payload.some((byte) => byte !== SILENCE))
+      .length;
+  }
+
+  /** Resolves when the agent is heard. */
+  hearsAgent(limitMs = 10_000): Promise<void> {
+    return this.peer.until(() => this.voiced > 5, limitMs);
+  }
+
+  /** Speaks one level for as long as it takes until the test line sends it back. */
+  async hearsEcho(sample: number, limitMs = 15_000): Promise<void> {
+    const [encoded] = mulaw.encode(new Int16Array([sample]));
+    const done = new AbortController();
+    const isHeard = (): boolean => this.peer.received.slice(-5).some(({ packet }) => packet.payload.every((byte) => byte === encoded));
+    const heard = this.peer.until(isHeard, limitMs).finally(() => done.abort());
+    heard.catch(() => undefined);
+    while (!done.signal.aborted) await this.peer.speak(new Int16Array(5 * FRAME_SAMPLES).fill(sample));
+    await heard;
+  }
+
+  close(): Promise<void> {
+    return this.peer.close();
+  }
+}
