@@ -76,6 +76,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
 
   await inbound.whenConnected(10_000);
   const api = await openApi(config, clock, log, stores, relay, inbound);
+  load.start();
   stores.startSweeping();
   return {
     facts: { http: `http://${formatHostPort(config.bind_address, api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },

@@ -24,6 +24,8 @@ export class CallMedia {
   /** The relay command under way: `delete` must not overtake it. */
   #relayWork: Promise<unknown> = Promise.resolve();
   #hasRelaySession = false;
+  /** Where an earlier process left the call's session. */
+  #leftOn: string | null = null;
   #hasLeg = false;
 
   constructor(
@@ -82,11 +84,16 @@ export class CallMedia {
     return { type: 'leg-opened', local, insideKey };
   }
 
-  /** A call of an earlier process: its relay session is there, its leg is opened anew at the address that rtpengine knows. */
+  /** A call of an earlier process has a session on this node: it is freed with the call, whether that goes on or not. */
+  inherit(node: string | null): void {
+    this.#leftOn = node;
+    this.#ownRelaySession();
+  }
+
+  /** A call of an earlier process goes on: its relay session is there, its leg is opened anew at the address that rtpengine knows. */
   async resume(node: string | null, effect: Opening, isEncrypted: boolean): Promise<boolean> {
     this.#isEncrypted = isEncrypted;
     if (node === null || !this.services.relay.adopt(this.callId, node)) return false;
-    this.#ownRelaySession();
     await this.#open(effect, effect.reserved?.insideKey ?? null);
     return true;
   }
@@ -130,6 +137,7 @@ export class CallMedia {
     this.#hasRelaySession = true;
     this.scope.defer('relay session', async () => {
       await this.#relayWork;
+      if (this.node === null && this.#leftOn !== null) this.services.relay.adopt(this.callId, this.#leftOn);
       this.#relayFigures = await this.services.relay.delete(this.callId);
     });
   }

@@ -82,6 +82,7 @@ export class CallRunner {
     runner.#kept = kept.dialog;
     runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
     runner.#scope.defer('call count', () => services.routes.release(kept.origin.callId));
+    runner.#media.inherit(kept.node);
     return runner;
   }
 
@@ -286,6 +287,8 @@ export class CallRunner {
   }
 
   #keep(): void {
+    // A 200 that was on its way when the call ended.
+    if (this.#state.name === 'Ended') return;
     const snapshot: CallSnapshot | null = keepCall(this.#state, {
       origin: this.origin,
       own: this.own,

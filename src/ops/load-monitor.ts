@@ -18,8 +18,13 @@ export class LoadMonitor {
     private readonly limits: LoadLimits,
     private readonly clock: Clock,
     private readonly log: Log,
-  ) {
+  ) {}
+
+  /** From now on it watches. What a start costs is no load: calls that come right after it would be refused. */
+  start(): void {
     this.#delay.enable();
+    this.#cpu = process.cpuUsage();
+    this.#atMs = performance.now();
     this.#schedule();
   }
 

@@ -157,4 +157,18 @@ describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts 
       { numRuns: 5_000 },
     );
   });
+
+  it('keeps nothing of a call that ended while its 200 was on its way', async () => {
+    const bench = new RunnerBench(false);
+    const named = (isThis: boolean): number => bench.pending.findIndex(({ name }) => (name === '200') === isThis);
+    while (named(true) < 0) await bench.settle(0, true);
+    bench.runner.serverLost();
+    while (bench.ended === 0) {
+      await Promise.resolve();
+      if (named(false) >= 0) await bench.settle(named(false), true);
+    }
+    await bench.settle(named(true), true);
+    await bench.drain();
+    expect([bench.ended, bench.open.snapshots.size]).toEqual([1, 0]);
+  });
 });

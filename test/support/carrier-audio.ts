@@ -31,6 +31,7 @@ export class CarrierAudio {
   #receive: SrtpSession | undefined;
   #remote: { readonly address: string; readonly port: number } | undefined;
   #remoteKey = '';
+  #isClosed = false;
   #ticks: NodeJS.Timeout | undefined;
   // Far from where the sequence number wraps.
   #sequence = 1_000;
@@ -104,6 +105,8 @@ export class CarrierAudio {
   }
 
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.mute();
     this.rtp.close();
     this.rtcp.close();

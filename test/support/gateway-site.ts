@@ -44,12 +44,21 @@ export class Service {
   static async start(name: string, environment: Readonly<Record<string, string>>, ready: string): Promise<Service> {
     const child = spawn(process.execPath, [MAIN, name], { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] });
     const service = new Service(child);
-    await service.logged(ready);
+    try {
+      await service.logged(ready);
+    } catch (error) {
+      await service.end('SIGKILL');
+      throw error;
+    }
     return service;
   }
 
-  logged(text: string, withinMs = 20_000): Promise<void> {
-    return until(() => this.output.includes(text), withinMs, `${text} is not in the log:\n${this.output}\n`);
+  async logged(text: string, withinMs = 20_000): Promise<void> {
+    try {
+      await until(() => this.output.includes(text), withinMs, `${text} is not in the log`);
+    } catch (error) {
+      throw new Error(this.output, { cause: error });
+    }
   }
 
   times(text: string): number {

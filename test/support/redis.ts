@@ -90,7 +90,8 @@ async function formCluster(port: number): Promise<void> {
   while (!(await send(port, 'CLUSTER INFO')).includes('cluster_state:ok')) await new Promise((resolve) => setImmediate(resolve));
 }
 
-function send(port: number, text: string): Promise<string> {
+/** One command in inline form; resolves with the raw answer. */
+export function send(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(`${text}\r\n`));
     socket.setEncoding('utf8');

@@ -1,9 +1,13 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { silentLog } from '../../src/lib/log.js';
 import type { CallRecord } from '../../src/contracts/call-record.js';
 import { systemClock } from '../../src/ops/system-clock.js';
 import { RtpengineNode } from '../../src/rtpengine/node.js';
+import { gatewayCallsKey } from '../../src/store/keys.js';
 import { until, type CarrierCall } from './carrier-call.js';
 import type { RunningGateway } from './gateway.js';
+import { send } from './redis.js';
 
 // What an operator would ask of a running gateway, for tests that kill its parts.
 
@@ -35,6 +39,21 @@ export async function sessionsOf(port: number): Promise<number | null> {
   } finally {
     node.close();
   }
+}
+
+/** This text stands in what Redis has of the gateway's calls: it is written a moment after the 200, and nothing waits for it. */
+export function isKept(gateway: RunningGateway, text: string): Promise<void> {
+  return until(async () => (await ofKept(gateway, 'HGETALL')).includes(text), 5_000, `${text} is not kept`);
+}
+
+/** Redis has so many calls of the gateway's. */
+export function areKept(gateway: RunningGateway, calls: number): Promise<void> {
+  return until(async () => (await ofKept(gateway, 'HLEN')) === `:${String(calls)}\r\n`, 5_000, `${String(calls)} calls are not kept`);
+}
+
+async function ofKept(gateway: RunningGateway, command: string): Promise<string> {
+  const instance = (await readFile(join(gateway.dataDir, 'gateway-instance'), 'utf8')).trim();
+  return send(Number(gateway.environment['TRUNKLINE_REDIS_PORT']), `${command} ${gatewayCallsKey(instance)}`);
 }
 
 /** Nothing of any call is left on the rtpengine. */

@@ -10,23 +10,29 @@ const CONNECTED = '"msg":"gateway.sip_server.connected"';
 let site: GatewaySite;
 let proxy: ControlProxy;
 let gateway: Service;
-let call: CarrierCall;
+let current: CarrierCall | undefined;
 
 beforeEach(async () => {
   site = await GatewaySite.start({ relays: 2, settings: { TRUNKLINE_MEDIA_TIMEOUT_MS: '4000' } });
   await site.attach(NUMBER);
   proxy = await ControlProxy.open(site.controlPort);
   gateway = await site.gateway('a', proxy.port);
-  call = await CarrierCall.talking(site, NUMBER);
+  current = undefined;
 });
 
 afterEach(async () => {
-  call.close();
+  current?.close();
   await site.destroy();
   proxy.close();
 });
 
 const nothingLeftAnywhere = (): Promise<unknown> => Promise.all(site.relays.map(({ port }) => nothingLeft(port)));
+
+async function talking(): Promise<CarrierCall> {
+  current = await CarrierCall.open(site, NUMBER);
+  await current.connect();
+  return current;
+}
 
 /** Resolves when the gateway knows that the connection is gone. */
 async function cut(): Promise<void> {
@@ -45,6 +51,7 @@ async function mend(): Promise<number> {
 
 describe('the connection between gateway and SIP server breaks, and both live', () => {
   it('the call goes on without a gap, and everything in it works when the connection is back', async () => {
+    const call = await talking();
     const cutMs = performance.now();
     await cut();
     const backMs = await mend();
@@ -63,6 +70,7 @@ describe('the connection between gateway and SIP server breaks, and both live', 
   });
 
   it('a call that its caller ended meanwhile is noticed', async () => {
+    const call = await talking();
     await cut();
     expect((await call.request('BYE')).status).toBe(200);
     await mend();
@@ -71,6 +79,7 @@ describe('the connection between gateway and SIP server breaks, and both live', 
   });
 
   it('a call that the gateway ended meanwhile gets its BYE when the connection is back', async () => {
+    const call = await talking();
     await cut();
     call.audio.mute();
     await gateway.logged('"msg":"call.ended"');
@@ -81,6 +90,7 @@ describe('the connection between gateway and SIP server breaks, and both live', 
   });
 
   it('a call whose rtpengine died meanwhile moves when the connection is back', async () => {
+    const call = await talking();
     const [first, second] = site.relays;
     await cut();
     await first?.kill();

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CarrierCall } from '../../support/carrier-call.js';
+import { gatewayCallsKey } from '../../../src/store/keys.js';
+import { CarrierCall, until } from '../../support/carrier-call.js';
 import { GatewaySite, type Service } from '../../support/gateway-site.js';
 import { nothingLeft } from '../../support/trunk.js';
 
@@ -36,6 +37,11 @@ async function talking(): Promise<CarrierCall> {
   return call;
 }
 
+/** Redis has what is kept of a call: it is written a moment after the 200. */
+function isKept({ signalling }: CarrierCall): Promise<void> {
+  return until(async () => (await site.redis.command(`HGETALL ${gatewayCallsKey('a')}`)).includes(signalling.callId), 5_000, 'not kept');
+}
+
 async function warningOf(number: string): Promise<string | undefined> {
   const call = await opened(number);
   call.signalling.invite(call.audio.sdp());
@@ -61,6 +67,7 @@ describe('Redis dies', () => {
 
   it('and the gateway too: the call goes on when both are back in time', async () => {
     const call = await talking();
+    await isKept(call);
     await site.redis.stopServer();
     const killedMs = performance.now();
     await gateway.end('SIGKILL');

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
-import { attach, killAndReturn, killGateway, nothingLeft, recordOf } from '../../support/trunk.js';
+import { areKept, attach, isKept, killAndReturn, killGateway, nothingLeft, recordOf } from '../../support/trunk.js';
 
 // The goal is 2 s of silence; what is asserted leaves room for a machine that does other work.
 const LONGEST_SILENCE_MS = 5_000;
@@ -25,6 +25,7 @@ afterEach(async () => {
 async function talking(number = gateway.ready.phone_number): Promise<CarrierCall> {
   const call = await opened(number);
   await call.connect();
+  await isKept(gateway, call.signalling.callId);
   return call;
 }
 
@@ -83,6 +84,7 @@ describe('a gateway that is killed during a call', () => {
   it('leaves a held call held', async () => {
     const call = await talking();
     expect((await call.request('INVITE', call.audio.sdp({ direction: 'inactive' }))).body).toContain('a=inactive');
+    await isKept(gateway, '"isHeld":true');
     const killedMs = await killAndReturn(gateway);
     await call.theirs('OPTIONS', 10_000);
     const retrievedMs = performance.now();
@@ -112,6 +114,7 @@ describe('a gateway that is killed during a call', () => {
     call.signalling.invite(call.audio.sdp());
     call.answer = await call.signalling.final();
     call.audio.follow(call.answer.body);
+    await isKept(gateway, call.signalling.callId);
     const killedMs = await killAndReturn(gateway);
     call.signalling.ack(call.answer);
     await call.heardAfter(killedMs);
@@ -121,6 +124,7 @@ describe('a gateway that is killed during a call', () => {
   it('takes up a call without an offer', async () => {
     const call = await opened();
     await call.connectLate();
+    await isKept(gateway, '"name":"Talking"');
     const killedMs = await killGateway(gateway);
     await call.heardAfter(killedMs + 200);
     await call.echoedAfter(performance.now());
@@ -145,7 +149,9 @@ describe('a gateway that is killed during a call', () => {
   });
 
   it('takes up twenty at once', async () => {
-    const twenty = await Promise.all(Array.from({ length: 20 }, () => talking()));
+    const twenty = await Promise.all(Array.from({ length: 20 }, () => opened()));
+    await Promise.all(twenty.map((call) => call.connect()));
+    await areKept(gateway, 20);
     const killedMs = await killGateway(gateway);
     await Promise.all(twenty.map((call) => call.heardAfter(killedMs + 200, 20_000)));
     const silences = twenty.map(({ audio }) => audio.longestGapSince(killedMs)).toSorted((a, b) => a - b);

@@ -1,0 +1,154 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ConnectionLostError, createSrfApp, type KeptDialog, type SrfApp, type SrfDialog } from '../../../src/gateway/srf-facade.js';
+import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';
+import { offerSdp } from '../../support/sdp.js';
+
+const ANSWER = offerSdp({ port: 30_000 });
+const DIALOG = 'c1;from-tag=f1';
+const BODY = offerSdp();
+const TYPE = ['Content-Type: application/sdp', `Content-Length: ${String(BODY.length)}`];
+const VIA = 'Via: SIP/2.0/TLS carrier;branch=z9hG4bK1';
+const START = 'INVITE sip:+15550100100@gw SIP/2.0';
+
+const INVITES: readonly (readonly [string, readonly string[], string])[] = [
+  [
+    'as usual',
+    [VIA, 'From: <sip:a@carrier>;tag=f1', 'To: <sip:b@gw>', 'Call-ID: c1', 'CSeq: 1 INVITE', 'Contact: <sip:a@carrier>', ...TYPE],
+    BODY,
+  ],
+  [
+    'with compact header names',
+    [
+      'v: SIP/2.0/TLS carrier;branch=z9hG4bK1',
+      ...['f: <sip:a@carrier>;tag=f1', 't: <sip:b@gw>', 'i: c1', 'CSeq: 1 INVITE', 'm: <sip:a@carrier>', 'c: application/sdp'],
+      `l: ${String(BODY.length)}`,
+    ],
+    BODY,
+  ],
+  [
+    'with folded headers',
+    [
+      VIA,
+      ...['From: "A"', '  <sip:a@carrier>', '\t;tag=f1', 'To:', ' <sip:b@gw>', 'Call-ID:', ' c1', 'CSeq: 1', ' INVITE'],
+      ...['Contact: <sip:a@carrier>', ' ;expires=60', ...TYPE],
+    ],
+    BODY,
+  ],
+  [
+    'with several Contacts, quotes, commas and parameters',
+    [
+      VIA,
+      'From: "Last, First <x> \\"y\\"" <sip:a;phone-context=+1@carrier;user=phone>;tag=f1;other="z"',
+      'To: "B" <sip:b@gw;tag=not-this>;isub=1',
+      ...['Call-ID: c1', 'CSeq: 1 INVITE'],
+      'Contact: "A, B" <sip:a@one.example;transport=tls;x=y>;q=0.7;+sip.instance="<urn:uuid:1>", <sip:a@two.example:5061>',
+      'Contact: <sip:a@three.example>',
+      ...TYPE,
+    ],
+    BODY,
+  ],
+  [
+    'over IPv6',
+    [
+      ...[VIA, 'From: <sip:a@[2001:db8::7]>;tag=f1', 'To: <sip:b@[2001:db8::1]:5061>', 'Call-ID: c1@[2001:db8::7]', 'CSeq: 1 INVITE'],
+      ...['Contact: <sip:a@[2001:db8::7]:5061;transport=tls>', ...TYPE],
+    ],
+    BODY,
+  ],
+  [
+    'without an offer',
+    [VIA, 'From: sip:a@carrier;tag=f1', 'To: sip:b@gw', 'Call-ID: c1', 'CSeq: 1 INVITE', 'Contact: sip:a@carrier', 'Content-Length: 0'],
+    '',
+  ],
+];
+
+let server: HandMadeServer;
+let first: SrfApp;
+let second: SrfApp;
+
+beforeEach(async () => {
+  server = await HandMadeServer.listen();
+  first = createSrfApp();
+  second = createSrfApp();
+});
+
+afterEach(async () => {
+  second.disconnect();
+  await server.close();
+});
+
+function connect(app: SrfApp): Promise<void> {
+  return new Promise((resolve) => {
+    app.onConnect(() => resolve());
+    app.onLost(() => undefined);
+    app.connect({ host: '127.0.0.1', port: server.port, secret: 'x', tags: [] });
+  });
+}
+
+/** The dialog as drachtio-srf makes it, and what is kept of it. */
+async function answered(lines: readonly string[], body: string): Promise<{ dialog: SrfDialog; kept: KeptDialog }> {
+  server.onFrame = ({ id, text }) => {
+    const tagged = text.replace(/^(to:.*)$/im, '$1;tag=ours');
+    server.write(
+      sentResponse(id, /tag=ours/.test(tagged) ? tagged : text.replace('\r\n', '\r\nTo: <sip:b@gw>;tag=ours\r\n'), 't1', DIALOG),
+    );
+  };
+  const done = new Promise<{ dialog: SrfDialog; kept: KeptDialog }>((resolve, reject) => {
+    first.invite((request, response) => {
+      first.createUAS(request, response, { localSdp: ANSWER, headers: { Contact: '<sip:[::1]:5061;transport=tls>' } }, (error, dialog) => {
+        if (dialog === undefined) reject(error instanceof Error ? error : new Error(String(error)));
+        else resolve({ dialog, kept: first.keep(dialog, request) });
+      });
+    });
+  });
+  await connect(first);
+  server.write(shown([START, ...lines, '', body].join('\r\n'), 't1', ''));
+  return done;
+}
+
+function inDialog(method: string, body = ''): string {
+  const head = [`${method} sip:b@gw SIP/2.0`, VIA, 'From: <sip:a@carrier>;tag=f1', 'To: <sip:b@gw>;tag=ours', 'Call-ID: c1'];
+  return [...head, `CSeq: 2 ${method}`, `Content-Length: ${String(body.length)}`, '', body].join('\r\n');
+}
+
+describe('a dialog that another process restores', () => {
+  it.each(INVITES)('is the one that drachtio-srf made, from an INVITE %s, and gets what comes for it', async (_what, lines, body) => {
+    const { dialog, kept } = await answered(lines, body);
+    const before = JSON.parse(JSON.stringify(dialog)) as object;
+    first.disconnect();
+
+    const restored = second.restore(JSON.parse(JSON.stringify(kept)) as KeptDialog, ANSWER);
+    expect(JSON.parse(JSON.stringify(restored))).toEqual(before);
+    const heard: string[] = [];
+    restored.on('ack', () => heard.push('ack'));
+    restored.on('modify', (request) => heard.push(`modify ${String(request.body.length)}`));
+    restored.on('update', () => heard.push('update'));
+    restored.on('destroy', () => heard.push('destroy'));
+    // In the same read as the answer to its authentication: no route has been asked for yet.
+    server.greeting = [
+      shown(inDialog('ACK'), 't2', DIALOG),
+      // Behind the INVITE drachtio-srf would answer it by itself: 500 (RFC 3311 §5.2).
+      shown(inDialog('UPDATE', BODY), 't3', DIALOG),
+      shown(inDialog('INVITE', BODY), 't4', DIALOG),
+    ];
+    await connect(second);
+    await expect.poll(() => heard.toSorted()).toEqual(['ack', `modify ${String(BODY.length)}`, 'update']);
+    server.write(shown(inDialog('BYE'), 't5', DIALOG));
+    await expect.poll(() => heard).toContain('destroy');
+  });
+
+  it('cannot be made of what is no INVITE: that is said at once', async () => {
+    await connect(second);
+    expect(() => second.restore({ id: DIALOG, invite: 'garbage', localTag: 'ours', contact: '<sip:gw>' }, ANSWER)).toThrow();
+  });
+});
+
+describe('a request in a dialog', () => {
+  it('comes to an end without any connection, and a BYE goes out when there is one', async () => {
+    const errors: unknown[] = [];
+    for (const method of ['INVITE', 'OPTIONS', 'BYE'] as const) second.request(DIALOG, { method }, (error) => errors.push(error));
+    expect(errors.map((error) => error instanceof ConnectionLostError)).toEqual([true, true, true]);
+    await connect(second);
+    await expect.poll(() => server.frames.map(({ text, dialog }) => [text.split(' ', 1)[0], dialog])).toEqual([['BYE', DIALOG]]);
+  });
+});
