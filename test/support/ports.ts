@@ -1,22 +1,41 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Free TCP ports of this moment, all different. Used for UDP too: nothing else of the tests listens there. */
+// Above what the kernel gives to sockets that name no port, so that nobody is given one of these between our look and its use. Each of
+// vitest's workers has a part of its own.
+const FIRST_PORT = 61_000;
+const PORTS_PER_WORKER = 400;
+const WORKERS = 11;
+
+/** Ports of this moment that are free for TCP and for UDP, all different. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve, reject) => {
-          const server = createServer();
-          server.once('error', reject);
-          server.listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => {
-    const address = server.address();
-    return typeof address === 'object' && address !== null ? address.port : 0;
-  });
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  const worker = (Number(process.env['VITEST_POOL_ID'] ?? 1) - 1) % WORKERS;
+  const first = FIRST_PORT + worker * PORTS_PER_WORKER;
+  const start = Math.floor(Math.random() * PORTS_PER_WORKER);
+  const ports: number[] = [];
+  for (let index = 0; index < PORTS_PER_WORKER && ports.length < count; index += 1) {
+    const port = first + ((start + index) % PORTS_PER_WORKER);
+    if (await isFree(port)) ports.push(port);
+  }
+  if (ports.length < count) throw new Error(`fewer than ${String(count)} ports are free from ${String(first)} on`);
   return ports;
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const socket = createSocket('udp4');
+  try {
+    server.listen({ host: '127.0.0.1', port });
+    await once(server, 'listening');
+    socket.bind({ address: '127.0.0.1', port, exclusive: true });
+    await once(socket, 'listening');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    server.close();
+    socket.close();
+    if (server.listening) await once(server, 'close');
+  }
 }

@@ -12,7 +12,7 @@ let gateway: RunningGateway;
 let tunnel: Tunnel;
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(31_000, 31_399);
+  rtpengine = await RunningRtpengine.start(32_000, 32_399);
   proxy = await NgProxy.open(rtpengine.port);
   // Kept back, an answer of rtpengine's keeps its call unanswered for as long as a CANCEL needs.
   gateway = await RunningGateway.start({
