@@ -201,6 +201,7 @@ export class CallDialog {
       supported: request.get('Supported'),
       sessionExpires: sessionExpiresOf(request),
       contentType: request.get('Content-Type'),
+      contentDisposition: request.get('Content-Disposition'),
       body: request.body,
     });
     if (!reoffer.ok) return this.refuse(request, response, reoffer.error);

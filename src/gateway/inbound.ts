@@ -202,6 +202,7 @@ export class Inbound {
       require: request.get('Require'),
       accept: request.get('Accept'),
       contentType: request.get('Content-Type'),
+      contentDisposition: request.get('Content-Disposition'),
       body: request.body,
       contactUri,
       supported: request.get('Supported'),

@@ -126,7 +126,12 @@ describe('whatever comes from outside', () => {
     [
       'a multipart type',
       'multipart/mixed;boundary="b1"',
-      (text) => sessionDescription(text, '--b1\r\nContent-Type: application/sdp\r\n\r\nv=0\r\n--b1--'),
+      (text) =>
+        sessionDescription({
+          contentType: text,
+          contentDisposition: text,
+          body: '--b1\r\nContent-Type: application/sdp\r\n\r\nv=0\r\n--b1--',
+        }),
     ],
     ['a command', '1|sip|txn|dlg;from-tag=x|route\r\nBYE sip:placeholder SIP/2.0\r\n\r\n', parseCommand],
     ['an application’s message', 'SIP/2.0 200 OK\r\nContact: sip:a@localhost;x\r\n\r\nv=0', parseAppMessage],

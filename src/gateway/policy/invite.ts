@@ -1,18 +1,16 @@
 import type { E164 } from '../../contracts/e164.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import { sessionDescription } from './body.js';
+import { sessionDescription, type BodyHead } from './body.js';
 import { calledNumber } from './called-number.js';
 import type { Reason } from './reasons.js';
 import { sessionTimerHeaders } from './session-timer.js';
 
 /** The headers of an INVITE that decide whether it can be served at all. */
-export interface InviteHead {
+export interface InviteHead extends BodyHead {
   /** The URI that names the called number. */
   readonly uri: string;
   readonly require: string | undefined;
   readonly accept: string | undefined;
-  readonly contentType: string | undefined;
-  readonly body: string;
   /** The Contact URI; `undefined`: missing or not readable. */
   readonly contactUri: string | undefined;
   readonly supported: string | undefined;
@@ -40,7 +38,7 @@ export function admit(head: InviteHead): Result<AdmissibleInvite, Reason> {
   if (!called.ok) return called;
   // RFC 3261 §21.4.7: our answer is a session description.
   if (!acceptsSdp(head.accept)) return err('NOT_ACCEPTABLE');
-  const sdp = sessionDescription(head.contentType, head.body);
+  const sdp = sessionDescription(head);
   if (!sdp.ok) return sdp;
   const sessionTimer = sessionTimerHeaders(head);
   if (!sessionTimer.ok) return sessionTimer;

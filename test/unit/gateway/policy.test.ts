@@ -49,6 +49,7 @@ describe('admit', () => {
     require: undefined,
     accept: undefined,
     contentType: 'application/sdp',
+    contentDisposition: undefined,
     body: 'v=0',
     contactUri: 'sip:a@b',
     supported: undefined,
@@ -165,25 +166,35 @@ describe('sessionTimerHeaders', () => {
 });
 
 describe('sessionDescription', () => {
+  const description = (contentType: string | undefined, body: string, contentDisposition?: string) =>
+    sessionDescription({ contentType, contentDisposition, body });
+
+  it('[3261 §8.2.3] leaves a body alone that is optional, and refuses one that is not', () => {
+    expect(description('application/json', '{}', 'session;handling=optional')).toEqual({ ok: true, value: '' });
+    expect(description('application/json', '{}', 'session; handling="optional"')).toEqual({ ok: true, value: '' });
+    expect(description('application/json', '{}', 'session;handling=required')).toEqual({ ok: false, error: 'BAD_BODY' });
+    expect(description('application/sdp', 'v=0', 'session;handling=optional')).toEqual({ ok: true, value: 'v=0' });
+  });
+
   it('takes the application/sdp part of a multipart body', () => {
     const body =
       '--b1\r\nContent-Type: application/isup\r\n\r\nbinary\r\n--b1\r\nContent-Type: application/sdp\r\n\r\nv=0\r\ns=-\r\n--b1--\r\n';
-    expect(sessionDescription('multipart/mixed;boundary=b1', body)).toEqual({ ok: true, value: 'v=0\r\ns=-\r\n' });
-    expect(sessionDescription('multipart/mixed; boundary="b1"', body)).toMatchObject({ ok: true });
-    expect(sessionDescription('multipart/mixed;boundary=b2', body)).toEqual({ ok: false, error: 'BAD_BODY' });
+    expect(description('multipart/mixed;boundary=b1', body)).toEqual({ ok: true, value: 'v=0\r\ns=-\r\n' });
+    expect(description('multipart/mixed; boundary="b1"', body)).toMatchObject({ ok: true });
+    expect(description('multipart/mixed;boundary=b2', body)).toEqual({ ok: false, error: 'BAD_BODY' });
   });
 
   it('[3261 §8.2.3] refuses a multipart body with another part that has to be understood', () => {
     const body = (handling: string): string =>
       `--b1\r\nContent-Type: application/isup\r\nContent-Disposition: signal;handling=${handling}\r\n\r\nx\r\n` +
       '--b1\r\nContent-Type: application/sdp\r\nContent-Disposition: session;handling=required\r\n\r\nv=0\r\n--b1--\r\n';
-    expect(sessionDescription('multipart/mixed;boundary=b1', body('optional'))).toEqual({ ok: true, value: 'v=0\r\n' });
-    expect(sessionDescription('multipart/mixed;boundary=b1', body('required'))).toEqual({ ok: false, error: 'BAD_BODY' });
+    expect(description('multipart/mixed;boundary=b1', body('optional'))).toEqual({ ok: true, value: 'v=0\r\n' });
+    expect(description('multipart/mixed;boundary=b1', body('required'))).toEqual({ ok: false, error: 'BAD_BODY' });
   });
 
   it('knows an empty body from one that cannot be used', () => {
-    expect(sessionDescription(undefined, '')).toEqual({ ok: true, value: '' });
-    expect(sessionDescription('application/json', '{}')).toEqual({ ok: false, error: 'BAD_BODY' });
+    expect(description(undefined, '')).toEqual({ ok: true, value: '' });
+    expect(description('application/json', '{}')).toEqual({ ok: false, error: 'BAD_BODY' });
   });
 });
 

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { LoadMonitor } from '../../../src/ops/load-monitor.js';
 import { nextVerdict, NOT_OVERLOADED, type LoadSample, type LoadVerdict } from '../../../src/ops/load-verdict.js';
+import { EventLog } from '../../support/event-log.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
 
 const LIMITS = { maxEventLoopDelayMs: 500, maxCpuPercent: 180 };
 const QUIET: LoadSample = { delayMs: 5, cpuPercent: 20 };
@@ -28,5 +31,22 @@ describe('whether a gateway is overloaded', () => {
     expect(after(LATE, LATE, QUIET)).toBe(true);
     expect(after(LATE, LATE, NEARLY, NEARLY, NEARLY)).toBe(true);
     expect(after(LATE, LATE, QUIET, QUIET)).toBe(false);
+  });
+});
+
+describe('the watch over this process', () => {
+  it('finds it overloaded at the second sample over a limit, and says so once', () => {
+    const clock = new VirtualClock();
+    const log = new EventLog();
+    // Any process that runs takes some CPU.
+    const monitor = new LoadMonitor({ maxEventLoopDelayMs: 60_000, maxCpuPercent: 0 }, clock, log);
+    monitor.start();
+    const seen = [1, 2, 3].map(() => {
+      clock.advance(500);
+      return monitor.isOverloaded;
+    });
+    monitor.stop();
+    expect(seen).toEqual([false, true, true]);
+    expect(log.named('gateway.overload')).toHaveLength(1);
   });
 });
