@@ -89,7 +89,7 @@ try {
 async function settled(): Promise<number> {
   const endMs = performance.now() + 10_000;
   for (;;) {
-    const listed = (await rtpengine.command('list', { limit: 20_000 }))['calls'];
+    const listed = (await rtpengine.command('list', { limit: 1_000 }))['calls'];
     const left = Array.isArray(listed) ? listed.length : 0;
     if (left === 0 || performance.now() > endMs) return left;
     await new Promise((resolve) => setTimeout(resolve, 100));
