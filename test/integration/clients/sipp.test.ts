@@ -1,36 +1,29 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testCertificates } from '../../support/certificates.js';
-import { RunningGateway } from '../../support/gateway.js';
-import { NgProxy } from '../../support/ng-proxy.js';
-import { RunningRtpengine } from '../../support/rtpengine.js';
+import type { RunningGateway } from '../../support/gateway.js';
+import type { NgProxy } from '../../support/ng-proxy.js';
+import { ProxiedGateway } from '../../support/proxied-gateway.js';
 import { runSipp, Tunnel } from '../../support/sipp.js';
 
-let rtpengine: RunningRtpengine;
+let proxied: ProxiedGateway;
 let proxy: NgProxy;
 let gateway: RunningGateway;
 let tunnel: Tunnel;
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(32_000, 32_399);
-  proxy = await NgProxy.open(rtpengine.port);
-  // Kept back, an answer of rtpengine's keeps its call unanswered for as long as a CANCEL needs.
-  gateway = await RunningGateway.start({
-    TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,
-    TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000',
-  });
+  proxied = await ProxiedGateway.start(32_000, 32_399);
+  ({ proxy, gateway } = proxied);
   tunnel = await Tunnel.open(gateway.sipPort, gateway.ready.ca_file);
 });
 
 afterAll(async () => {
   await tunnel.close();
-  await gateway.destroy();
-  proxy.close();
-  await rtpengine.stop();
+  await proxied.stop();
 });
 
 async function sessions(): Promise<unknown> {
-  const node = rtpengine.node();
+  const node = proxied.rtpengine.node();
   const { calls } = await node.command('list').finally(() => node.close());
   return calls;
 }

@@ -1,36 +1,31 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
-import { NgProxy } from '../../support/ng-proxy.js';
-import { RunningRtpengine } from '../../support/rtpengine.js';
+import type { NgProxy } from '../../support/ng-proxy.js';
+import { ProxiedGateway } from '../../support/proxied-gateway.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 
 const NUMBER = '+15550100100';
 const RATE = 8;
 
-let rtpengine: RunningRtpengine;
+let proxied: ProxiedGateway;
 let proxy: NgProxy;
 let gateway: RunningGateway;
 let peer: SipPeer;
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(30_700, 30_799);
-  proxy = await NgProxy.open(rtpengine.port);
-  gateway = await RunningGateway.start({
-    TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,
-    TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000',
+  proxied = await ProxiedGateway.start(30_700, 30_799, {
     TRUNKLINE_SIP_RINGING_AFTER_MS: '50',
     TRUNKLINE_ADMISSION_MAX_CALLS_PER_SECOND: String(RATE),
   });
+  ({ proxy, gateway } = proxied);
   peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
 });
 
 afterAll(async () => {
   peer.close();
-  await gateway.destroy();
-  proxy.close();
-  await rtpengine.stop();
+  await proxied.stop();
 });
 
 const provisionalOf = (call: HandMadeCall): WireMessage[] =>
@@ -48,7 +43,7 @@ async function ringing(extra: readonly string[] = []): Promise<{ call: HandMadeC
 async function nothingLeft(call: HandMadeCall): Promise<void> {
   proxy.release();
   expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_CANCELLED', sip_status: 487, answered_at: null });
-  const node = rtpengine.node();
+  const node = proxied.rtpengine.node();
   try {
     await expect.poll(async () => (await node.command('list'))['calls'], { timeout: 5_000 }).toEqual([]);
   } finally {

@@ -1,34 +1,28 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
-import { NgProxy } from '../../support/ng-proxy.js';
-import { RunningRtpengine } from '../../support/rtpengine.js';
+import type { NgProxy } from '../../support/ng-proxy.js';
+import { ProxiedGateway } from '../../support/proxied-gateway.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 
 const NUMBER = '+15550100100';
 
-let rtpengine: RunningRtpengine;
+let proxied: ProxiedGateway;
 let proxy: NgProxy;
 let gateway: RunningGateway;
 let peer: SipPeer;
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(30_400, 30_499);
-  proxy = await NgProxy.open(rtpengine.port);
-  gateway = await RunningGateway.start({
-    TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,
-    TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000',
-  });
+  proxied = await ProxiedGateway.start(30_400, 30_499);
+  ({ proxy, gateway } = proxied);
   peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
 });
 
 afterAll(async () => {
   peer.close();
-  await gateway.destroy();
-  proxy.close();
-  await rtpengine.stop();
+  await proxied.stop();
 });
 
 /** An INVITE without SDP, and its 200. */
@@ -105,7 +99,7 @@ describe('an INVITE without SDP', () => {
     expect((await call.final()).status).toBe(487);
     proxy.release();
     expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_CANCELLED', sip_status: 487, answered_at: null });
-    const node = rtpengine.node();
+    const node = proxied.rtpengine.node();
     try {
       await expect.poll(async () => (await node.command('list'))['calls']).toEqual([]);
     } finally {

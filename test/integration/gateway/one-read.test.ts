@@ -1,7 +1,5 @@
-import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
-import { encodeFrame, FrameDecoder } from '../../../src/drachtio/frame.js';
 import { Inbound } from '../../../src/gateway/inbound.js';
 import { NO_LOAD } from '../../../src/gateway/policy/admission.js';
 import { createSrfApp, type SrfApp } from '../../../src/gateway/srf-facade.js';
@@ -9,35 +7,24 @@ import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
 import { INSIDE, LOCAL, OUTSIDE } from '../../support/call-machine.js';
+import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';
 import { ROUTE } from '../../support/route.js';
 import { offerSdp } from '../../support/sdp.js';
 
 // No server can be made to put the echo of a 200, its ACK and a BYE into one read at will: this one, written by hand, does nothing else.
 
-let server: Server;
+let server: HandMadeServer;
 let srf: SrfApp;
-let application: Socket;
 let inbound: Inbound;
 let records: CallRecord[];
 let openLegs: Set<string>;
 let relaySessions: Set<string>;
-let onAppFrame: (payload: string) => void;
 
 beforeEach(async () => {
   records = [];
   openLegs = new Set();
   relaySessions = new Set();
-  onAppFrame = () => undefined;
-  server = createServer((socket) => {
-    application = socket;
-    const decoder = new FrameDecoder(1 << 20);
-    socket.on('data', (chunk) => {
-      for (const item of decoder.push(chunk.toString('latin1'))) if (item.type === 'frame') onFrame(item.payload);
-    });
-    socket.on('error', () => undefined);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-  const address = server.address();
+  server = await HandMadeServer.listen();
   srf = createSrfApp();
   inbound = new Inbound(
     {
@@ -92,28 +79,15 @@ beforeEach(async () => {
     () => ({ isOverloaded: false, isRelayUp: true, mediaRoom: null }),
     silentLog,
   );
-  srf.connect({ host: '127.0.0.1', port: typeof address === 'object' && address !== null ? address.port : 0, secret: 'x', tags: [] });
+  srf.connect({ host: '127.0.0.1', port: server.port, secret: 'x', tags: [] });
   await inbound.whenConnected(5_000);
 });
 
 afterEach(async () => {
   srf.disconnect();
-  application.destroy();
-  await new Promise((resolve) => server.close(resolve));
+  await server.close();
 });
 
-function onFrame(payload: string): void {
-  const [id = '', verb] = payload.split('|');
-  if (verb === 'authenticate') write(`${newUuid()}|response|${id}|OK|tls/127.0.0.1:5061|v0.9.10|tls/127.0.0.1:5061`);
-  else if (verb === 'sip') onAppFrame(payload);
-  else write(`${newUuid()}|response|${id}|OK`);
-}
-
-function write(...payloads: readonly string[]): void {
-  application.write(payloads.map(encodeFrame).join(''), 'latin1');
-}
-
-const META = '300|tls|203.0.113.7|5061|09:00:00.000000';
 const message = (callId: string, start: string, cseq: string, to: string, body = ''): string =>
   [
     start,
@@ -135,20 +109,17 @@ function zeroLengthCall(callId: string): Promise<string> {
   const tagged = '<sip:b@gw>;tag=ours';
   const [invite, bye] = [newUuid(), newUuid()];
   return new Promise((resolve) => {
-    onAppFrame = (payload) => {
-      const [id = '', , transaction] = payload.split('|');
-      const start = payload.slice(payload.indexOf('\r\n') + 2).split('\r\n', 1)[0] ?? '';
+    server.onFrame = ({ id, transaction, text }) => {
+      const start = text.split('\r\n', 1)[0] ?? '';
       if (transaction === bye) return resolve(start);
-      const body = payload.slice(payload.indexOf('\r\n\r\n') + 4);
-      write(
-        `${newUuid()}|response|${id}|OK|application|${META}|${invite}|${dialogId}||Msg sent:|\r\n${message(callId, start, '1 INVITE', tagged, body)}`,
-        `${newUuid()}|sip|network|${META}|${invite}|${dialogId}|\r\n${message(callId, 'ACK sip:b@gw SIP/2.0', '1 ACK', tagged)}`,
-        `${newUuid()}|sip|network|${META}|${bye}|${dialogId}|\r\n${message(callId, 'BYE sip:b@gw SIP/2.0', '2 BYE', tagged)}`,
+      const body = text.slice(text.indexOf('\r\n\r\n') + 4);
+      server.write(
+        sentResponse(id, message(callId, start, '1 INVITE', tagged, body), invite, dialogId),
+        shown(message(callId, 'ACK sip:b@gw SIP/2.0', '1 ACK', tagged), invite, dialogId),
+        shown(message(callId, 'BYE sip:b@gw SIP/2.0', '2 BYE', tagged), bye, dialogId),
       );
     };
-    write(
-      `${newUuid()}|sip|network|${META}|${invite}||127.0.0.1|5061|\r\n${message(callId, 'INVITE sip:+15550100100@gw SIP/2.0', '1 INVITE', '<sip:b@gw>', offerSdp())}`,
-    );
+    server.write(shown(message(callId, 'INVITE sip:+15550100100@gw SIP/2.0', '1 INVITE', '<sip:b@gw>', offerSdp()), invite, ''));
   });
 }
 

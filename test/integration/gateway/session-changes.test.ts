@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
-import { NgProxy } from '../../support/ng-proxy.js';
-import { RunningRtpengine } from '../../support/rtpengine.js';
+import type { NgProxy } from '../../support/ng-proxy.js';
+import { ProxiedGateway } from '../../support/proxied-gateway.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 
@@ -12,26 +12,20 @@ const SAME = offerSdp();
 const HELD = offerSdp({ direction: 'sendonly' });
 const T38 = SAME.replace(/m=audio[\s\S]*/, 'm=image 40030 udptl t38\r\na=T38FaxVersion:0\r\n');
 
-let rtpengine: RunningRtpengine;
+let proxied: ProxiedGateway;
 let proxy: NgProxy;
 let gateway: RunningGateway;
 let peer: SipPeer;
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(30_500, 30_599);
-  proxy = await NgProxy.open(rtpengine.port);
-  gateway = await RunningGateway.start({
-    TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,
-    TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000',
-  });
+  proxied = await ProxiedGateway.start(30_500, 30_599);
+  ({ proxy, gateway } = proxied);
   peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
 });
 
 afterAll(async () => {
   peer.close();
-  await gateway.destroy();
-  proxy.close();
-  await rtpengine.stop();
+  await proxied.stop();
 });
 
 async function answered(sdp = SAME): Promise<{ call: HandMadeCall; ok: WireMessage }> {
@@ -190,7 +184,7 @@ describe('a change that rtpengine has not answered yet', () => {
     await call.hangUp(ok);
     expect((await final).status).toBe(487);
     proxy.release();
-    const node = rtpengine.node();
+    const node = proxied.rtpengine.node();
     try {
       await expect.poll(async () => (await node.command('list'))['calls'], { timeout: 5_000 }).toEqual([]);
     } finally {
