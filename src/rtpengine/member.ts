@@ -78,6 +78,11 @@ export class PoolMember {
     void this.#tellForgotten([relayId]);
   }
 
+  /** Asks after every call here; those that the node does not know are told as lost. */
+  findForgotten(): void {
+    void this.#tellForgotten([...this.placed]);
+  }
+
   /** Rejects with `RtpengineError`, at once when the node is dead. */
   command(name: NgCommand, args: object): Promise<NgReply> {
     if (!this.isAlive) return Promise.reject(new RtpengineError('timeout', `rtpengine at ${this.name} does not answer`));
@@ -178,7 +183,7 @@ export class PoolMember {
     this.#health = health;
     if (change === 'lost') this.#onLost();
     else if (change === 'back') this.#onBack();
-    else if (change === 'restarted') void this.#tellForgotten([...this.placed]);
+    else if (change === 'restarted') this.findForgotten();
   }
 
   #onLost(): void {

@@ -1,6 +1,6 @@
 import type { RelayFigures } from '../contracts/media.js';
 import { MediaUnavailableError, type MediaRelay, type RelayAnswer, type RelayCall } from '../gateway/ports.js';
-import type { Clock } from '../lib/clock.js';
+import type { CancelTimer, Clock } from '../lib/clock.js';
 import { formatHostPort } from '../lib/host-port.js';
 import type { Log } from '../lib/log.js';
 import { answerCommand, deleteCommand, offerCommand, type NgCommand, type RelayInterfaces, type RelaySide } from './flags.js';
@@ -9,6 +9,8 @@ import { RtpengineError, RtpengineNode, type NgReply } from './node.js';
 
 /** RTP and RTCP on both legs. */
 const PORTS_PER_CALL = 4;
+/** For so long the calls of the last node that answered may hope for it: it may stand still, or be started anew by whoever watches it. */
+const LAST_NODE_MS = 2_000;
 /** More do not fit one datagram of rtpengine's: it then answers nothing. */
 const LIST_LIMITS = [500, 1_000];
 
@@ -49,6 +51,8 @@ export class RelayPool implements MediaRelay {
   readonly #lostListeners: LostListener[] = [];
   readonly #backListeners: BackListener[] = [];
   readonly #prefix: string;
+  /** Nodes that do not answer, at a time when none does. */
+  readonly #silent = new Map<PoolMember, CancelTimer>();
   /** The command of each call that is under way, which its `delete` must not overtake. */
   readonly #busy = new Map<string, Promise<unknown>>();
 
@@ -58,8 +62,8 @@ export class RelayPool implements MediaRelay {
   ) {
     this.#prefix = `${encodeURIComponent(options.instance)}:`;
     const owner = {
-      onLost: (member: PoolMember, relayIds: readonly string[]) => this.#lostListeners.forEach((tell) => tell(member.name, relayIds)),
-      onBack: (member: PoolMember) => this.#backListeners.forEach((tell) => tell(member.name)),
+      onLost: (member: PoolMember, relayIds: readonly string[]) => this.#onLost(member, relayIds),
+      onBack: (member: PoolMember) => this.#onBack(member),
     };
     const { clock, log } = options;
     this.#members = options.nodes.map((at) => {
@@ -107,7 +111,7 @@ export class RelayPool implements MediaRelay {
     this.#memberOf(relayId)?.freeQuietly(relayId);
   }
 
-  /** A node does not answer any more, or has forgotten these calls. */
+  /** A node does not answer any more, or has forgotten these calls. While none answers its calls are told two seconds later. */
   onNodeLost(listener: LostListener): void {
     this.#lostListeners.push(listener);
   }
@@ -148,7 +152,33 @@ export class RelayPool implements MediaRelay {
     }
   }
 
+  /** Calls go to a node that lives. When none does they wait a little: nothing is gained by ending them at once. */
+  #onLost(member: PoolMember, relayIds: readonly string[]): void {
+    if (this.isUp) return this.#tellLost(member, relayIds);
+    const cancel = this.options.clock.setTimer(LAST_NODE_MS, () => {
+      this.#silent.delete(member);
+      this.#tellLost(member, [...member.placed]);
+    });
+    this.#silent.set(member, cancel);
+  }
+
+  #onBack(member: PoolMember): void {
+    for (const [silent, cancel] of [...this.#silent]) {
+      cancel();
+      this.#silent.delete(silent);
+      // It stood still, or is another process on the same port: whether it knows its calls tells.
+      if (silent === member) member.findForgotten();
+      else this.#tellLost(silent, [...silent.placed]);
+    }
+    this.#backListeners.forEach((tell) => tell(member.name));
+  }
+
+  #tellLost(member: PoolMember, relayIds: readonly string[]): void {
+    this.#lostListeners.forEach((tell) => tell(member.name, relayIds));
+  }
+
   close(): void {
+    for (const cancel of this.#silent.values()) cancel();
     for (const member of this.#members) member.close();
   }
 

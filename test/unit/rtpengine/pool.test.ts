@@ -212,7 +212,49 @@ describe('a node that dies', () => {
     // The answers may have been in the socket all the time.
     expect([events, pool.isUp]).toEqual([[], true]);
     await clock.advanceAsync(800);
-    expect([events, pool.isUp]).toEqual([[['lost 127.0.0.1:1']], false]);
+    expect([events, pool.isUp]).toEqual([[], false]);
+    await clock.advanceAsync(2_000);
+    expect(events).toEqual([['lost 127.0.0.1:1']]);
+  });
+
+  it('keeps its calls for two seconds when no other one lives, and keeps them if it only stood still', async () => {
+    const { pool, clock, nodes, events } = poolOf(1);
+    await pool.offer(call('a'), 'v=0');
+    nodes[0]!.isAlive = false;
+    await clock.advanceAsync(2_500);
+    expect([events, pool.isUp]).toEqual([[], false]);
+    nodes[0]!.isAlive = true;
+    await clock.advanceAsync(5_000);
+    expect(events).toEqual([['back 127.0.0.1:1']]);
+    await pool.answer(call('a'), 'v=0');
+  });
+
+  it('loses its calls when it is back as another process, or not back in time', async () => {
+    const { pool, clock, nodes, events } = poolOf(1);
+    await pool.offer(call('a'), 'v=0');
+    nodes[0]!.isAlive = false;
+    await clock.advanceAsync(2_000);
+    nodes[0]!.restart();
+    nodes[0]!.isAlive = true;
+    await clock.advanceAsync(1_000);
+    expect(events).toEqual([['back 127.0.0.1:1'], ['lost 127.0.0.1:1', 'a']]);
+    const late = poolOf(1);
+    await late.pool.offer(call('b'), 'v=0');
+    late.nodes[0]!.isAlive = false;
+    await late.clock.advanceAsync(2_800);
+    expect(late.events).toEqual([['lost 127.0.0.1:1', 'b']]);
+  });
+
+  it('gives its calls to another one that comes back first', async () => {
+    const { pool, clock, nodes, events } = poolOf(2);
+    await pool.offer(call('a'), 'v=0');
+    nodes[1]!.isAlive = false;
+    await clock.advanceAsync(1_000);
+    nodes[0]!.isAlive = false;
+    await clock.advanceAsync(1_000);
+    nodes[1]!.isAlive = true;
+    await clock.advanceAsync(1_000);
+    expect(events).toEqual([['lost 127.0.0.1:2'], ['lost 127.0.0.1:1', 'a'], ['back 127.0.0.1:2']]);
   });
 });
 
