@@ -126,8 +126,12 @@ export function readRelaySdp(sdp: string): RelaySide | undefined {
 
 /** Whether media can go between a relay and an address: with another family (IPv4, IPv6) rtpengine answers, and nothing is heard. */
 export function isReachable(address: string, relay: RelaySide): boolean {
-  const isNowhere = address === '0.0.0.0' || address === '::';
-  return isNowhere || ipFamily(address) === ipFamily(relay.address);
+  return isNowhere(address) || ipFamily(address) === ipFamily(relay.address);
+}
+
+/** RFC 3264 §8.4: the old spelling of hold, under which the peer receives nothing whatever it says of directions. */
+function isNowhere(address: string): boolean {
+  return address === '0.0.0.0' || address === '::';
 }
 
 type Session = ReturnType<typeof parseSdp>;
@@ -186,8 +190,7 @@ function placeOf(
   const address = line.connection?.ip ?? session.connection?.ip ?? '';
   if (ipFamily(address) === 0) return undefined;
   const stated = line.direction ?? sessionDirection(session) ?? 'sendrecv';
-  // RFC 3264 §8.4: the old spelling of hold, under which the peer receives nothing whatever it says of directions.
-  const direction = address === '0.0.0.0' || address === '::' ? withoutReceiving(stated) : stated;
+  const direction = isNowhere(address) ? withoutReceiving(stated) : stated;
   return {
     address,
     port: line.port,
