@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { createApiServer, type ApiServer } from './api/server.js';
 import type { Config } from './config/schema.js';
+import type { AgentConnectionLimits } from './contracts/agent.js';
 import { callCheck } from './gateway/check.js';
 import { Inbound, type InboundOptions } from './gateway/inbound.js';
 import { createSrfApp } from './gateway/srf-facade.js';
@@ -112,10 +114,22 @@ function inboundOptions(config: Config): InboundOptions {
   };
 }
 
+function agentLimits({ agents }: Config): AgentConnectionLimits {
+  return {
+    connectTimeoutMs: agents.connect_timeout_ms,
+    reconnectGraceMs: agents.reconnect_grace_ms,
+    pingIntervalMs: agents.ping_interval_ms,
+    maxQueuedSpeechMs: agents.max_queued_speech_ms,
+    maxUnsentAudioMs: agents.max_unsent_audio_ms,
+    allowPrivate: agents.allow_private,
+    caPem: agents.ca_file === null ? null : readFileSync(agents.ca_file, 'utf8'),
+  };
+}
+
 function openEndpoint(config: Config, log: Log): Promise<MediaService> {
   const { port_min: portMin, port_max: portMax, workers, timeout_ms: mediaTimeoutMs } = config.media;
   const address = config.rtpengine.address === null ? '127.0.0.1' : config.bind_address;
-  return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs }, log);
+  return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: agentLimits(config) }, log);
 }
 
 async function openRelay(config: Config, instance: string, clock: Clock, log: Log): Promise<RelayPool> {

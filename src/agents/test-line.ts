@@ -1,6 +1,6 @@
-import type { TestLineSettings } from '../contracts/media.js';
+import type { TestLineSettings } from '../contracts/agent.js';
 import type { Log } from '../lib/log.js';
-import type { LegAgent } from '../media/leg-agent.js';
+import type { AgentHost, LegAgent } from '../media/leg-agent.js';
 import { textOf } from './phrases.js';
 import { INITIAL_SESSION, step, type Phrase, type SessionEffect, type SessionEvent, type SessionState } from './session.js';
 import { SpeechError, type Speech } from './speech.js';
@@ -21,20 +21,24 @@ interface Playing {
 export class TestLine implements LegAgent {
   readonly #settings: TestLineSettings;
   readonly #speech: Speech;
-  readonly #hangUp: () => void;
+  readonly #host: AgentHost;
   readonly #log: Log;
   #state: SessionState = INITIAL_SESSION;
   #playing: Playing | undefined;
   #isClosed = false;
   #hasWarned = false;
 
-  /** The greeting is synthesized from here on. @param hangUp asked for once, when the line ends the call */
-  constructor(settings: TestLineSettings, speech: Speech, hangUp: () => void, log: Log) {
+  constructor(settings: TestLineSettings, speech: Speech, host: AgentHost, log: Log) {
     this.#settings = settings;
     this.#speech = speech;
-    this.#hangUp = hangUp;
+    this.#host = host;
     this.#log = log;
+  }
+
+  /** The greeting is synthesized from here on; the call does not wait for it. */
+  connect(): Promise<void> {
     this.#prepare({ kind: 'greeting' });
+    return Promise.resolve();
   }
 
   start(): void {
@@ -67,6 +71,11 @@ export class TestLine implements LegAgent {
     this.#step({ type: 'phrase-finished' });
   }
 
+  /** It asks for nothing. */
+  tell(): void {
+    return;
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#playing = undefined;
@@ -88,7 +97,7 @@ export class TestLine implements LegAgent {
         this.#playing = undefined;
         break;
       case 'hang-up':
-        this.#hangUp();
+        this.#host.emit({ type: 'agent-hangup' });
         break;
     }
   }

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { STREAM_FORMATS } from '../contracts/agent.js';
 import { isSourceAddress } from '../contracts/source-address.js';
 
 const port = z.int().min(1).max(65_535);
@@ -138,6 +139,26 @@ export const configSchema = z.strictObject({
       timeout_ms: milliseconds,
     })
     .refine((value) => value.port_max > value.port_min, { path: ['port_max'], message: 'must be above port_min' }),
+  agents: z.strictObject({
+    url: z
+      .string()
+      .regex(/^wss?:\/\/\S+$/, 'must be a wss:// URL')
+      .max(2_048)
+      .nullable(),
+    format: z.enum(STREAM_FORMATS),
+    bearer_token: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
+      .nullable(),
+    on_failure: z.enum(['refuse', 'test-line']),
+    allow_private: z.boolean(),
+    ca_file: z.string().min(1).nullable(),
+    connect_timeout_ms: milliseconds,
+    reconnect_grace_ms: z.int().min(0).max(600_000),
+    ping_interval_ms: milliseconds,
+    max_queued_speech_ms: milliseconds,
+    max_unsent_audio_ms: milliseconds,
+  }),
   calls: z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
     drain_ms: z.int().min(0).max(3_600_000),
@@ -149,4 +170,4 @@ export const configSchema = z.strictObject({
 export type Config = z.infer<typeof configSchema>;
 
 /** Settings whose values are never shown. */
-export const SECRET_SETTINGS: readonly string[] = ['drachtio.secret', 'redis.url'];
+export const SECRET_SETTINGS: readonly string[] = ['drachtio.secret', 'redis.url', 'agents.bearer_token'];

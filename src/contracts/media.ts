@@ -1,4 +1,4 @@
-import type { PronunciationEntry } from './records.js';
+import type { AgentRequest } from './agent.js';
 
 export type AudioCodec = 'PCMU' | 'PCMA';
 
@@ -15,14 +15,6 @@ export interface SrtpKeys {
   readonly receive: Uint8Array;
 }
 
-/** What the built-in agent says and how. */
-export interface TestLineSettings {
-  readonly firstSentence: string;
-  /** A language code of the product (`ENG`), mapped to a voice by the speech module. */
-  readonly language: string;
-  readonly pronunciationGuide: readonly PronunciationEntry[];
-}
-
 /** One media leg between rtpengine and the endpoint. */
 export interface LegDescription {
   readonly callId: string;
@@ -34,7 +26,8 @@ export interface LegDescription {
   readonly telephoneEventPayloadType: number | null;
   /** `null`: plain RTP. */
   readonly srtp: SrtpKeys | null;
-  readonly agent: TestLineSettings;
+  /** SRTP suite of the carrier's side, for agents that tell of it; `null`: plain RTP. */
+  readonly carrierSuite: string | null;
 }
 
 /** What one leg saw by the time it closed. Times are milliseconds after `start`; packet counts are RTP packets. */
@@ -59,6 +52,10 @@ export type LegEvent =
   | { readonly type: 'digit'; readonly event: number; readonly durationMs: number }
   /** The agent ends the call. */
   | { readonly type: 'agent-hangup' }
+  /** The agent's connection broke and did not come back in time. */
+  | { readonly type: 'agent-lost' }
+  /** The agent asks for something that is not the leg's business. */
+  | { readonly type: 'agent-request'; readonly request: AgentRequest }
   /** No packet from the caller for the configured time, not while held. */
   | { readonly type: 'media-timeout' }
   /** The part of the endpoint that carried the leg died; the leg is gone. */

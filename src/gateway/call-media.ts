@@ -1,7 +1,7 @@
 import type { LegEvent, LegFigures, MediaAddress, RelayFigures, SrtpKeys } from '../contracts/media.js';
 import type { Scope } from '../lib/scope.js';
 import type { CallEffect, CallEvent } from './call/state.js';
-import type { CryptoLine } from './policy/crypto-line.js';
+import { SUITE, type CryptoLine } from './policy/crypto-line.js';
 import type { RelaySide } from './policy/sdp-read.js';
 import { canonicalSdp } from './policy/sdp-write.js';
 import type { MediaEndpoint, MediaRelay, RelayCall } from './ports.js';
@@ -112,8 +112,9 @@ export class CallMedia {
     return null;
   }
 
-  #open({ media, inside, agent, reserved }: Opening, insideKey: CryptoLine | null): Promise<MediaAddress> {
+  async #open({ media, inside, agent, reserved }: Opening, insideKey: CryptoLine | null): Promise<MediaAddress> {
     this.#ownLeg();
+    await this.services.endpoint.connectAgent(this.callId, agent, this.onLegEvent);
     return this.services.endpoint.open(
       {
         callId: this.callId,
@@ -122,7 +123,7 @@ export class CallMedia {
         codec: media.codec.name,
         telephoneEventPayloadType: media.telephoneEvent,
         srtp: keysOf(inside, insideKey),
-        agent,
+        carrierSuite: media.crypto === null ? null : SUITE,
       },
       this.onLegEvent,
     );

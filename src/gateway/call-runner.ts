@@ -273,6 +273,10 @@ export class CallRunner {
         return;
       case 'agent-hangup':
         return this.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' });
+      case 'agent-lost':
+        return this.dispatch({ type: 'hangup', reason: 'AGENT_LOST' });
+      case 'agent-request':
+        return;
       case 'media-lost':
         return this.dispatch({ type: 'hangup', reason: 'MEDIA_LOST' });
       case 'media-timeout':

@@ -1,3 +1,4 @@
+import type { AgentAnswer, AgentDescription } from '../contracts/agent.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
@@ -92,8 +93,20 @@ export interface RelayCall {
   readonly outsideSrtp: boolean;
 }
 
-/** Media legs towards rtpengine, with the built-in agent on each. */
+/** The agent could not be reached, or refused the call. */
+export class AgentUnavailableError extends Error {
+  override readonly name = 'AgentUnavailableError';
+}
+
+/** Media legs towards rtpengine, and the agents on them. */
 export interface MediaEndpoint {
+  /**
+   * Connects the call's agent, before its leg is opened: it is ready to talk, and hears nothing of the call until `start`. Once a
+   * call; after a failure again. Rejects with `AgentUnavailableError`, or `MediaUnavailableError` when there is no room.
+   */
+  connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void>;
+  /** Answers a request of the agent; nothing when it is gone. */
+  tellAgent(callId: string, answer: AgentAnswer): void;
   /** Keeps a place for a leg whose far side is not known yet; `open` takes it, `close` frees it. */
   reserve(callId: string): Promise<MediaAddress>;
   /**
@@ -109,6 +122,6 @@ export interface MediaEndpoint {
   takeDigit(callId: string, event: number, durationMs: number): void;
   /** The far side is elsewhere now, or sends with another key (30 bytes; `null`: the same, or none). */
   setRemote(callId: string, remote: MediaAddress, receiveKey: Uint8Array | null): Promise<void>;
-  /** Closes the leg; resolves with what it saw, or `null` when it was not open. */
+  /** Closes the leg and lets the agent go; resolves with what it saw, or `null` when it was not open. */
   close(callId: string): Promise<LegFigures | null>;
 }

@@ -1,9 +1,10 @@
 import { isIP, SocketAddress } from 'node:net';
-import type { LegDescription, LegEvent, LegFigures, MediaAddress, TestLineSettings } from '../contracts/media.js';
+import type { AgentAnswer, AgentDescription } from '../contracts/agent.js';
+import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { MediaLeg } from './leg.js';
-import type { LegAgent } from './leg-agent.js';
+import type { AgentHost, LegAgent } from './leg-agent.js';
 import { PeerTable } from './peer-table.js';
 import type { ReceiveOutcome } from './rtp-receiver.js';
 import { SlotClock, type Ticking } from './slot-clock.js';
@@ -25,7 +26,7 @@ export interface EndpointDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly random32: () => number;
-  readonly newAgent: (settings: TestLineSettings, hangUp: () => void, log: Log) => LegAgent;
+  readonly newAgent: (description: AgentDescription, host: AgentHost, log: Log) => LegAgent;
 }
 
 /** What did not become audio, and how late the pacing was. */
@@ -72,6 +73,8 @@ export class RtpEndpoint {
   readonly #legs = new Map<string, OpenLeg>();
   /** Where the legs to come will be, by call. */
   readonly #reserved = new Map<string, Place>();
+  /** The agent of each call, from before its leg is opened until it is closed. */
+  readonly #agents = new Map<string, LegAgent>();
   readonly #slots: SlotClock;
   #strangers = 0;
   #notAuthentic = 0;
@@ -111,6 +114,33 @@ export class RtpEndpoint {
   }
 
   /**
+   * Makes the agent of a call and gets it ready, in place of one that there was.
+   * Rejects with `AgentUnavailableError`.
+   */
+  async connectAgent(callId: string, description: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
+    this.#dismiss(callId);
+    const host: AgentHost = {
+      // What an agent says that was let go is nobody's.
+      emit: (event) => this.#agents.get(callId) === agent && onEvent(event),
+      press: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
+      view: () => this.#legs.get(callId)?.media.view() ?? null,
+    };
+    const agent: LegAgent = this.#dependencies.newAgent(description, host, this.#dependencies.log.child({ callId }));
+    this.#agents.set(callId, agent);
+    try {
+      await agent.connect();
+    } catch (error) {
+      if (this.#agents.get(callId) === agent) this.#dismiss(callId);
+      throw error;
+    }
+  }
+
+  /** The answer to what a call's agent asked for, if it is still there. */
+  tellAgent(callId: string, answer: AgentAnswer): void {
+    this.#agents.get(callId)?.tell(answer);
+  }
+
+  /**
    * Opens a leg and returns the endpoint's own address for it.
    * @throws EndpointFullError when there is no room; RangeError when the description is not usable
    */
@@ -121,7 +151,6 @@ export class RtpEndpoint {
     const remote = checkedAddress(description.remote);
     const place = this.#placeFor(description.localRtpPort, reserved, remote);
     const { pair } = place;
-    const log = this.#dependencies.log.child({ callId });
     const media = new MediaLeg(description, {
       clock: this.#dependencies.clock,
       random32: this.#dependencies.random32,
@@ -131,7 +160,7 @@ export class RtpEndpoint {
       },
       mediaTimeoutMs: this.#options.mediaTimeoutMs,
       onEvent,
-      newAgent: (hangUp) => this.#dependencies.newAgent(description.agent, hangUp, log),
+      agent: () => this.#agents.get(callId),
     });
     const ticking = { tick: (skip: number, send: number) => this.with(callId, (leg) => leg.tick(skip, send)) };
     const leg: OpenLeg = { callId, media, place, remote, ticking, onEvent };
@@ -167,9 +196,10 @@ export class RtpEndpoint {
     }
   }
 
-  /** Closes a leg, or gives its reserved place back; `null` when it is not open. */
+  /** Closes a leg, or gives its reserved place back, and lets the agent go; `null` when it is not open. */
   closeLeg(callId: string): LegFigures | null {
     this.#unreserve(callId);
+    this.#dismiss(callId);
     const leg = this.#legs.get(callId);
     if (leg === undefined) return null;
     this.#legs.delete(callId);
@@ -193,7 +223,7 @@ export class RtpEndpoint {
 
   /** Closes all legs and sockets. */
   async close(): Promise<void> {
-    for (const callId of [...this.#legs.keys()]) this.closeLeg(callId);
+    for (const callId of [...this.#agents.keys(), ...this.#legs.keys()]) this.closeLeg(callId);
     await Promise.all(this.#places.map((place) => place.pair.close()));
   }
 
@@ -233,6 +263,13 @@ export class RtpEndpoint {
     } catch (error) {
       this.#lose(leg, error);
     }
+  }
+
+  #dismiss(callId: string): void {
+    const agent = this.#agents.get(callId);
+    if (agent === undefined) return;
+    this.#agents.delete(callId);
+    agent.close();
   }
 
   #lose(leg: OpenLeg, error: unknown): void {

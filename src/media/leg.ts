@@ -1,6 +1,6 @@
 import type { LegDescription, LegEvent, LegFigures } from '../contracts/media.js';
 import type { Clock } from '../lib/clock.js';
-import type { LegAgent } from './leg-agent.js';
+import type { LegAgent, LegView } from './leg-agent.js';
 import type { KeyPress } from './dtmf/event-receiver.js';
 import { PressMerger, type PressSource } from './dtmf/press-merger.js';
 import { RtcpSchedule } from './rtp/rtcp-schedule.js';
@@ -23,11 +23,12 @@ export interface LegContext {
   readonly mediaTimeoutMs: number;
   /** Without digits: what is pressed goes to the log only in redacted fields. */
   readonly onEvent: (event: LegEvent) => void;
-  readonly newAgent: (hangUp: () => void) => LegAgent;
+  /** The call's agent, once it is connected. */
+  readonly agent: () => LegAgent | undefined;
 }
 
 /** What a leg is made of; the part of `LegDescription` that packets need. */
-export type LegMedia = Pick<LegDescription, 'codec' | 'telephoneEventPayloadType' | 'srtp'>;
+export type LegMedia = Pick<LegDescription, 'codec' | 'telephoneEventPayloadType' | 'srtp' | 'carrierSuite'>;
 
 /**
  * One media leg without its sockets: packets in, packets out, one agent. Whoever owns it gives it every datagram of the peer and
@@ -35,13 +36,14 @@ export type LegMedia = Pick<LegDescription, 'codec' | 'telephoneEventPayloadType
  */
 export class MediaLeg {
   readonly #context: LegContext;
+  readonly #media: LegMedia;
   readonly #sendSrtp: SrtpSession | null;
   #receiveSrtp: SrtpSession | null;
   readonly #sender: RtpSender;
   readonly #receiver: RtpReceiver;
   readonly #rtcp: RtcpSession;
   readonly #rtcpSchedule: RtcpSchedule;
-  readonly #agent: LegAgent;
+  #agent: LegAgent | undefined;
   readonly #heard = new Int16Array(FRAME_SAMPLES);
   readonly #spoken = new Int16Array(FRAME_SAMPLES);
   readonly #presses = new PressMerger();
@@ -57,6 +59,7 @@ export class MediaLeg {
   /** @throws RangeError when an SRTP key has the wrong length */
   constructor(media: LegMedia, context: LegContext) {
     this.#context = context;
+    this.#media = media;
     this.#sendSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.send, 'send');
     this.#receiveSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.receive, 'receive');
     const { random32, transport } = context;
@@ -71,15 +74,15 @@ export class MediaLeg {
     // RFC 7022 §4.2: a short-term name of at least 96 random bits.
     this.#rtcp = new RtcpSession([random32(), random32(), random32()].map((word) => word.toString(16).padStart(8, '0')).join(''));
     this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);
-    this.#agent = context.newAgent(() => this.#emit({ type: 'agent-hangup' }));
   }
 
-  /** Audio and the agent start; a second call does nothing. */
+  /** Audio and the agent start; a second call does nothing. Without an agent the leg is silent. */
   start(): void {
     if (this.#startedMs !== undefined || this.#isClosed) return;
     this.#startedMs = this.#context.clock.nowMs();
     this.#watchedFromMs = this.#startedMs;
-    this.#agent.start();
+    this.#agent = this.#context.agent();
+    this.#agent?.start();
   }
 
   /**
@@ -153,7 +156,6 @@ export class MediaLeg {
     if (!this.#isClosed) {
       if (this.#sender.figures.packets > 0 && !this.#isHeld) this.#sendReport(true);
       this.#isClosed = true;
-      this.#agent.close();
       this.#sendSrtp?.close();
       this.#receiveSrtp?.close();
     }
@@ -173,13 +175,19 @@ export class MediaLeg {
     };
   }
 
+  /** For the agent. */
+  view(): LegView {
+    const { codec, carrierSuite } = this.#media;
+    return { figures: this.figures(), codec, carrierSuite, bufferedMs: this.#receiver.bufferedMs };
+  }
+
   #frame(): void {
     this.#receiver.pull(this.#heard);
     if (this.#isHeld) {
       this.#sender.skipFrames(1);
       return;
     }
-    this.#agent.frame(this.#heard, this.#spoken);
+    this.#agent?.frame(this.#heard, this.#spoken);
     // The agent may have ended the leg.
     if (this.#isClosed) return;
     this.#sender.sendFrame(this.#spoken);
@@ -197,7 +205,7 @@ export class MediaLeg {
     if (!this.#presses.take(source, press.event, press.durationMs, this.#context.clock.nowMs())) return;
     this.#digits += 1;
     this.#emit({ type: 'digit', event: press.event, durationMs: press.durationMs });
-    this.#agent.digit(press.event);
+    this.#context.agent()?.digit(press.event);
   }
 
   #emit(event: LegEvent): void {

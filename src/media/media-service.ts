@@ -1,5 +1,6 @@
+import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../contracts/agent.js';
 import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
-import { MediaUnavailableError, type MediaEndpoint } from '../gateway/ports.js';
+import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../gateway/ports.js';
 import type { Log } from '../lib/log.js';
 import type { EndpointCounters } from './endpoint.js';
 import { WorkerHandle } from './worker-handle.js';
@@ -17,6 +18,7 @@ export interface MediaServiceOptions {
   readonly mediaTimeoutMs: number;
   /** Path or name of the speech program; `espeak-ng` unless given. */
   readonly speechCommand?: string;
+  readonly agents: AgentConnectionLimits;
 }
 
 /** Sums over all workers; `maxLateMs` is the worst. */
@@ -47,8 +49,8 @@ const MAX_SOCKET_PAIRS = 256;
 interface OpenLeg {
   readonly slot: WorkerSlot;
   readonly onEvent: (event: LegEvent) => void;
-  /** Only `open` tells of a leg by events; `opening` tells of a failure itself. */
-  state: 'reserved' | 'opening' | 'open';
+  /** `waiting`: there is an agent, or a place is kept. Only `open` tells that the worker was lost; `opening` fails by itself. */
+  state: 'waiting' | 'opening' | 'open';
 }
 
 /** A worker's share of the ports, and the worker that has it now. */
@@ -70,6 +72,7 @@ export async function createMediaService(options: MediaServiceOptions, log: Log)
       rtpPorts,
       mediaTimeoutMs: options.mediaTimeoutMs,
       speechCommand: options.speechCommand ?? 'espeak-ng',
+      agents: options.agents,
     })),
     log,
   );
@@ -125,11 +128,21 @@ class ThreadedMediaService implements MediaService {
     this.#log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media endpoint ready');
   }
 
+  async connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
+    if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
+    const slot = this.#legs.get(callId)?.slot ?? this.#waitingSlot(callId, onEvent);
+    const reply = await slot.worker.request((requestId) => ({ type: 'connect-agent', requestId, callId, agent }));
+    if (reply.type === 'agent-unavailable') throw new AgentUnavailableError(reply.message);
+    if (reply.type !== 'agent-connected') throw new MediaUnavailableError(reply.type === 'refused' ? reply.message : 'unexpected reply');
+  }
+
+  tellAgent(callId: string, answer: AgentAnswer): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'tell-agent', callId, answer });
+  }
+
   async reserve(callId: string): Promise<MediaAddress> {
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
-    if (this.#legs.has(callId)) throw new MediaUnavailableError('the call has a media leg already');
-    const slot = this.#chooseSlot(null);
-    this.#enter(callId, { slot, onEvent: () => undefined, state: 'reserved' });
+    const slot = this.#waitingSlot(callId, () => undefined);
     const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'reserve', requestId, callId }));
     if (reply.type !== 'reserved') throw new MediaUnavailableError('unexpected reply');
     return reply.address;
@@ -139,7 +152,7 @@ class ThreadedMediaService implements MediaService {
     const { callId } = leg;
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
     const present = this.#legs.get(callId);
-    if (present !== undefined && present.state !== 'reserved') throw new MediaUnavailableError('the call has a media leg already');
+    if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
     this.#forget(callId);
     const slot = present?.slot ?? this.#chooseSlot(leg.localRtpPort);
     // Known before the reply: events may come first.
@@ -212,6 +225,16 @@ class ThreadedMediaService implements MediaService {
     this.#legs.clear();
   }
 
+  /** The worker that has the call's agent or place already, or else one with room. */
+  #waitingSlot(callId: string, onEvent: (event: LegEvent) => void): WorkerSlot {
+    const present = this.#legs.get(callId);
+    if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
+    if (present !== undefined) return present.slot;
+    const slot = this.#chooseSlot(null);
+    this.#enter(callId, { slot, onEvent, state: 'waiting' });
+    return slot;
+  }
+
   /** The worker with the fewest legs, or the one that has this port. */
   #chooseSlot(localRtpPort: number | null): WorkerSlot {
     let best: WorkerSlot | undefined;
@@ -224,7 +247,7 @@ class ThreadedMediaService implements MediaService {
     return best;
   }
 
-  /** A command that the call's entry depends on: refused or lost, there is none. */
+  /** A command that the call's entry depends on: refused or lost, there is none, and what the worker has of the call is freed. */
   async #ask(callId: string, slot: WorkerSlot, command: (requestId: number) => WorkerCommand): Promise<WorkerReply> {
     try {
       const reply = await slot.worker.request(command);
@@ -232,6 +255,7 @@ class ThreadedMediaService implements MediaService {
       return reply;
     } catch (error) {
       this.#forget(callId);
+      slot.worker.request((requestId) => ({ type: 'close', requestId, callId })).catch(() => undefined);
       throw error;
     }
   }

@@ -48,6 +48,11 @@ export class RtpReceiver {
     return this.#statistics.jitterMs;
   }
 
+  /** What waits in the jitter buffer. */
+  get bufferedMs(): number {
+    return Math.max(0, this.#jitterBuffer.depthMs);
+  }
+
   /** From now on packets come under another key. */
   setSrtp(srtp: SrtpSession): void {
     this.#srtp = srtp;

@@ -1,3 +1,4 @@
+import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../contracts/agent.js';
 import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
 import type { EndpointCounters } from './endpoint.js';
 
@@ -8,11 +9,14 @@ export interface WorkerSettings {
   readonly mediaTimeoutMs: number;
   /** Path or name of the speech program. */
   readonly speechCommand: string;
+  readonly agents: AgentConnectionLimits;
 }
 
 /** To a worker. A request carries an id, which its one reply carries too. */
 export type WorkerCommand =
   | { readonly type: 'reserve'; readonly requestId: number; readonly callId: string }
+  | { readonly type: 'connect-agent'; readonly requestId: number; readonly callId: string; readonly agent: AgentDescription }
+  | { readonly type: 'tell-agent'; readonly callId: string; readonly answer: AgentAnswer }
   | { readonly type: 'open'; readonly requestId: number; readonly leg: LegDescription }
   | { readonly type: 'start'; readonly callId: string }
   | { readonly type: 'hold'; readonly callId: string; readonly isHeld: boolean }
@@ -31,6 +35,8 @@ export type WorkerCommand =
 
 export type WorkerReply =
   | { readonly type: 'reserved'; readonly address: MediaAddress }
+  | { readonly type: 'agent-connected' }
+  | { readonly type: 'agent-unavailable'; readonly message: string }
   | { readonly type: 'opened'; readonly address: MediaAddress }
   | { readonly type: 'remote-set' }
   | { readonly type: 'refused'; readonly message: string }

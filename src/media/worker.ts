@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
-import { EspeakSpeech } from '../agents/speech.js';
+import { EspeakSpeech, type Speech } from '../agents/speech.js';
 import { TestLine } from '../agents/test-line.js';
+import type { AgentDescription } from '../contracts/agent.js';
 import type { LegDescription, MediaAddress } from '../contracts/media.js';
+import { AgentUnavailableError } from '../gateway/ports.js';
 import { assertNever } from '../lib/assert-never.js';
+import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
 import { systemClock } from '../ops/system-clock.js';
 import { RtpEndpoint } from './endpoint.js';
+import type { AgentHost, LegAgent } from './leg-agent.js';
 import type { LogLevel, WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
 
 // A worker thread of the media service: it owns sockets, pacing and agents, apart from signalling.
@@ -41,6 +45,12 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
         command.requestId,
         orRefused(() => ({ type: 'reserved', address: endpoint.reserve(command.callId) })),
       );
+      break;
+    case 'connect-agent':
+      void connectAgent(endpoint, command.callId, command.agent).then((answer) => reply(command.requestId, answer));
+      break;
+    case 'tell-agent':
+      endpoint.tellAgent(command.callId, command.answer);
       break;
     case 'open':
       reply(
@@ -84,6 +94,16 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
   }
 }
 
+async function connectAgent(endpoint: RtpEndpoint, callId: string, agent: AgentDescription): Promise<WorkerReply> {
+  try {
+    await endpoint.connectAgent(callId, agent, (event) => post({ type: 'leg-event', callId, event }));
+    return { type: 'agent-connected' };
+  } catch (error) {
+    const message = errorText(error);
+    return error instanceof AgentUnavailableError ? { type: 'agent-unavailable', message } : { type: 'refused', message };
+  }
+}
+
 function open(endpoint: RtpEndpoint, leg: LegDescription): MediaAddress {
   return endpoint.openLeg(leg, (event) => post({ type: 'leg-event', callId: leg.callId, event }));
 }
@@ -96,13 +116,24 @@ function orRefused(work: () => WorkerReply): WorkerReply {
   }
 }
 
+function newAgent(agent: AgentDescription, speech: Speech, host: AgentHost, log: Log): LegAgent {
+  switch (agent.kind) {
+    case 'test-line':
+      return new TestLine(agent, speech, host, log);
+    case 'stream':
+      throw new AgentUnavailableError('agents behind a WebSocket are not built yet');
+    default:
+      return assertNever(agent);
+  }
+}
+
 async function run(): Promise<void> {
   const speech = new EspeakSpeech({ command: settings.speechCommand });
   const endpoint = await RtpEndpoint.open(settings, {
     clock: systemClock,
     log: workerLog({}),
     random32: () => randomBytes(4).readUInt32BE(),
-    newAgent: (agent, hangUp, log) => new TestLine(agent, speech, hangUp, log),
+    newAgent: (agent, host, log) => newAgent(agent, speech, host, log),
   });
   port.on('message', (command: WorkerCommand) => handle(endpoint, command));
   post({ type: 'ready', capacity: endpoint.capacity });

@@ -151,6 +151,8 @@ export class RunnerBench {
         leave: () => (this.#isMoved = true),
       },
       endpoint: {
+        connectAgent: () => Promise.resolve(),
+        tellAgent: () => undefined,
         reserve: (callId) => this.#leg('reserve', callId),
         open: (leg) => this.#leg('open', leg.callId),
         start: () => undefined,

@@ -1,4 +1,4 @@
-import type { TestLineSettings } from '../../contracts/media.js';
+import type { AgentDescription } from '../../contracts/agent.js';
 import type { Route } from '../../contracts/records.js';
 import { assertNever } from '../../lib/assert-never.js';
 import type { Load } from '../policy/admission.js';
@@ -25,7 +25,7 @@ import {
 import type { CallEffect, CallEvent, CallFacts, CallState, CallStep, CallTimer, HangupReason } from './state.js';
 
 /** The built-in test line as it is without an agent of the owner's: an empty first sentence is its own greeting. */
-const DEFAULT_AGENT: TestLineSettings = { firstSentence: '', language: 'ENG', pronunciationGuide: [] };
+const DEFAULT_AGENT = { kind: 'test-line', firstSentence: '', language: 'ENG', voice: null, pronunciationGuide: [] } as const;
 
 const NOTHING: readonly CallEffect[] = [];
 
@@ -330,10 +330,12 @@ function finish(state: CallState, reason: Reason, before: readonly CallEffect[])
   };
 }
 
-export function agentOf(route: Route | null): TestLineSettings {
+export function agentOf(route: Route | null): AgentDescription {
   const agent = route?.agent ?? null;
   if (agent === null) return DEFAULT_AGENT;
   return {
+    kind: 'test-line',
+    voice: null,
     firstSentence: agent.first_sentence ?? DEFAULT_AGENT.firstSentence,
     language: agent.language,
     pronunciationGuide: agent.pronunciation_guide,

@@ -1,4 +1,5 @@
-import type { MediaAddress, TestLineSettings } from '../../contracts/media.js';
+import type { AgentDescription } from '../../contracts/agent.js';
+import type { MediaAddress } from '../../contracts/media.js';
 import type { Route } from '../../contracts/records.js';
 import type { Load } from '../policy/admission.js';
 import type { CryptoLine } from '../policy/crypto-line.js';
@@ -171,7 +172,7 @@ export type CallEffect =
       readonly do: 'open-leg';
       readonly media: CarrierMedia;
       readonly inside: RelaySide;
-      readonly agent: TestLineSettings;
+      readonly agent: AgentDescription;
       /** The place and key that were reserved; `null`: any, and a new one. */
       readonly reserved: { readonly local: MediaAddress; readonly insideKey: CryptoLine | null } | null;
     }

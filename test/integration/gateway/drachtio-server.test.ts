@@ -88,6 +88,8 @@ function services(): InboundServices {
       leave: () => (isMoved = true),
     },
     endpoint: {
+      connectAgent: () => Promise.resolve(),
+      tellAgent: () => undefined,
       reserve: () => Promise.resolve(LOCAL),
       open: () => Promise.resolve(LOCAL),
       start: () => undefined,

@@ -48,6 +48,8 @@ beforeEach(async () => {
         leave: () => undefined,
       },
       endpoint: {
+        connectAgent: () => Promise.resolve(),
+        tellAgent: () => undefined,
         reserve: () => Promise.resolve(LOCAL),
         open: (leg) => {
           openLegs.add(leg.callId);

@@ -8,7 +8,14 @@ import { TestPeer } from '../../support/media/test-peer.js';
 // The endpoint's sockets on loopback, in this thread, with an agent that says silence.
 
 const FIRST = 23_430;
-const AGENT = { start: () => undefined, digit: () => undefined, frame: () => undefined, close: () => undefined };
+const AGENT = {
+  connect: () => Promise.resolve(),
+  tell: () => undefined,
+  start: () => undefined,
+  digit: () => undefined,
+  frame: () => undefined,
+  close: () => undefined,
+};
 
 let endpoint: RtpEndpoint;
 const peers: TestPeer[] = [];
@@ -35,8 +42,15 @@ async function newPeer(): Promise<TestPeer> {
 const far = (port: number): MediaAddress => ({ address: '127.0.0.9', rtpPort: port, rtcpPort: port + 1 });
 
 function open(callId: string, remote: MediaAddress, localRtpPort: number | null = null): MediaAddress {
-  const agent = { firstSentence: '', language: 'ENG', pronunciationGuide: [] };
-  const leg: LegDescription = { callId, localRtpPort, remote, codec: 'PCMU', telephoneEventPayloadType: null, srtp: null, agent };
+  const leg: LegDescription = {
+    callId,
+    localRtpPort,
+    remote,
+    codec: 'PCMU',
+    telephoneEventPayloadType: null,
+    srtp: null,
+    carrierSuite: null,
+  };
   return endpoint.openLeg(leg, () => undefined);
 }
 

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtInGreeting, digitPhrase, goodbyePhrase } from '../../../src/agents/phrases.js';
 import { EspeakSpeech } from '../../../src/agents/speech.js';
+import type { AgentDescription } from '../../../src/contracts/agent.js';
 import type { LegDescription, LegEvent, SrtpKeys } from '../../../src/contracts/media.js';
 import { MediaUnavailableError } from '../../../src/gateway/ports.js';
 import { silentLog } from '../../../src/lib/log.js';
@@ -10,13 +11,14 @@ import { levelDbfs, voicedSegments } from '../../../src/media/codec/energy.js';
 import { throughG711 } from '../../../src/media/codec/g711.js';
 import { createMediaService, type MediaService } from '../../../src/media/media-service.js';
 import { generateSrtpKey } from '../../../src/media/srtp.js';
+import { AGENT_LIMITS } from '../../support/media/agent-limits.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';
 import { TestPeer } from '../../support/media/test-peer.js';
 
 // Real sockets on loopback, the real worker thread, the real espeak-ng; no rtpengine.
 
 // One pair of sockets, outside of the range from which the system hands out ports.
-const OPTIONS = { address: '127.0.0.1', portMin: 23_400, portMax: 23_401, workers: 1, mediaTimeoutMs: 60_000 };
+const OPTIONS = { address: '127.0.0.1', portMin: 23_400, portMax: 23_401, workers: 1, mediaTimeoutMs: 60_000, agents: AGENT_LIMITS };
 const GREETING = 'Hello, this is Trunkline.';
 
 const speech = new EspeakSpeech();
@@ -35,14 +37,17 @@ function describeLeg(callId: string, peer: TestPeer, changes: Partial<LegDescrip
     codec: 'PCMU',
     telephoneEventPayloadType: 101,
     srtp: null,
-    agent: { firstSentence: GREETING, language: 'ENG', pronunciationGuide: [] },
+    carrierSuite: null,
     ...changes,
   };
 }
 
-async function openCall(service: MediaService, callId: string, changes: Partial<LegDescription> = {}): Promise<Call> {
+const LINE: AgentDescription = { kind: 'test-line', firstSentence: GREETING, language: 'ENG', voice: null, pronunciationGuide: [] };
+
+async function openCall(service: MediaService, callId: string, changes: Partial<LegDescription> = {}, agent = LINE): Promise<Call> {
   const peer = await TestPeer.open({ codec: changes.codec ?? 'PCMU', srtp: changes.srtp ?? null });
   const events: LegEvent[] = [];
+  await service.connectAgent(callId, agent, (event) => events.push(event));
   peer.connect(await service.open(describeLeg(callId, peer, changes), (event) => events.push(event)));
   return { peer, events };
 }
@@ -353,7 +358,7 @@ describe('media service, its life', () => {
 
   it('an empty first sentence is the built-in greeting, heard at speaking volume from the start of the call', async () => {
     const service = await createMediaService({ ...OPTIONS, portMin: 23_422, portMax: 23_423 }, silentLog);
-    const call = await openCall(service, 'greeting', { agent: { firstSentence: '', language: 'ENG', pronunciationGuide: [] } });
+    const call = await openCall(service, 'greeting', {}, { ...LINE, firstSentence: '' });
     service.start('greeting');
     await heardFor(call, 1.5);
     const [segment] = voicedSegments(call.peer.heard);

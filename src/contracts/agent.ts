@@ -1,0 +1,92 @@
+import type { PronunciationEntry } from './records.js';
+
+// What the gateway and the media workers say to each other about the agent of a call.
+
+/** Audio and framing on an agent's WebSocket: Twilio Media Streams, or binary messages of raw audio with JSON control. */
+export const STREAM_FORMATS = ['twilio', 'pcmu', 'pcma', 'pcm16-8000', 'pcm16-16000'] as const;
+export type StreamFormat = (typeof STREAM_FORMATS)[number];
+
+/** What the built-in agent says and how. */
+export interface TestLineSettings {
+  readonly firstSentence: string;
+  /** A language code of the product (`ENG`), mapped to a voice by the speech module. */
+  readonly language: string;
+  /** A name of `supportedVoices`; `null`: the language's own. */
+  readonly voice: string | null;
+  readonly pronunciationGuide: readonly PronunciationEntry[];
+}
+
+/** An agent behind a WebSocket of its own. */
+export interface StreamSettings {
+  /** `wss://`, or `ws://` towards an address of a private network. */
+  readonly url: string;
+  readonly format: StreamFormat;
+  /** Sent as `Authorization: Bearer` on the upgrade; `null`: none. */
+  readonly bearerToken: string | null;
+  /** Key of `X-Twilio-Signature`. */
+  readonly signatureKey: string;
+  /** `AC` and `CA` with 32 hex digits: the organization's and the call's ids as Twilio's format spells them. */
+  readonly accountSid: string;
+  readonly callSid: string;
+  readonly customParameters: Readonly<Record<string, string>>;
+  /** Silence after which the caller counts as having finished speaking, in milliseconds. */
+  readonly endOfSpeechMs: number;
+}
+
+/** Who talks to the caller. */
+export type AgentDescription = ({ readonly kind: 'test-line' } & TestLineSettings) | ({ readonly kind: 'stream' } & StreamSettings);
+
+/** One thing that was said or pressed. */
+export interface TranscriptEntry {
+  readonly speaker: 'agent' | 'caller';
+  readonly text: string;
+  /** Milliseconds since the agent was started. */
+  readonly at_ms: number;
+}
+
+/** What an agent asks of the call. `requestId` is its own, and comes back with the answer. */
+export type AgentRequest =
+  | { readonly type: 'transcript'; readonly entries: readonly TranscriptEntry[] }
+  /** Extracted data points; what the agent's `analysis_schema` does not know is refused. */
+  | { readonly type: 'analysis'; readonly requestId: string | null; readonly analysis: Readonly<Record<string, unknown>> }
+  /** Run a custom tool. */
+  | { readonly type: 'tool'; readonly requestId: string; readonly name: string; readonly input: unknown }
+  /** Hand the caller over (REFER) to a number or SIP URI. */
+  | { readonly type: 'transfer'; readonly requestId: string | null; readonly to: string };
+
+/** The call's answers, which go to the agent as they are. */
+export type AgentAnswer =
+  | { readonly type: 'tool-result'; readonly requestId: string; readonly result: unknown; readonly httpStatus: number | null }
+  /** `status: null`: the carrier has not said yet, or never did. */
+  | {
+      readonly type: 'transfer-progress';
+      readonly requestId: string | null;
+      readonly state: 'accepted' | 'failed';
+      readonly status: number | null;
+    }
+  /** A request that was refused; `code` is stable, `message` is for a person. */
+  | {
+      readonly type: 'refused';
+      readonly requestId: string | null;
+      readonly request: AgentRequest['type'];
+      readonly code: string;
+      readonly message: string;
+    };
+
+/** What holds for every connection to an agent, whoever's it is. */
+export interface AgentConnectionLimits {
+  /** From the first packet to the answer of the upgrade. */
+  readonly connectTimeoutMs: number;
+  /** A connection that breaks is tried again for so long. */
+  readonly reconnectGraceMs: number;
+  /** A ping goes out so often; without a pong by the next but one the connection counts as broken. */
+  readonly pingIntervalMs: number;
+  /** Speech of the agent that waits to be played; more is dropped. */
+  readonly maxQueuedSpeechMs: number;
+  /** The caller's audio that waits for a slow agent; the oldest is dropped. */
+  readonly maxUnsentAudioMs: number;
+  /** Whether agents may be at private and loopback addresses, and without TLS there. */
+  readonly allowPrivate: boolean;
+  /** Certificates (PEM) that agents are checked against, beside the public ones; `null`: none. */
+  readonly caPem: string | null;
+}

@@ -1,0 +1,12 @@
+import type { AgentConnectionLimits } from '../../../src/contracts/agent.js';
+
+/** The defaults of the configuration, but agents on this machine are allowed. */
+export const AGENT_LIMITS: AgentConnectionLimits = {
+  connectTimeoutMs: 5_000,
+  reconnectGraceMs: 10_000,
+  pingIntervalMs: 5_000,
+  maxQueuedSpeechMs: 120_000,
+  maxUnsentAudioMs: 2_000,
+  allowPrivate: true,
+  caPem: null,
+};
