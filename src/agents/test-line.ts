@@ -1,6 +1,7 @@
 import type { TestLineSettings } from '../contracts/agent.js';
 import type { Log } from '../lib/log.js';
-import type { AgentHost, LegAgent } from '../media/leg-agent.js';
+import type { AgentHost } from '../media/leg-agent.js';
+import type { SampleAgent } from '../media/sample-leg-agent.js';
 import { textOf } from './phrases.js';
 import { INITIAL_SESSION, step, type Phrase, type SessionEffect, type SessionEvent, type SessionState } from './session.js';
 import { SpeechError, type Speech } from './speech.js';
@@ -18,7 +19,7 @@ interface Playing {
 }
 
 /** The built-in test line on one leg: carries out the session's effects. Without speech it echoes only. */
-export class TestLine implements LegAgent {
+export class TestLine implements SampleAgent {
   readonly #settings: TestLineSettings;
   readonly #speech: Speech;
   readonly #host: AgentHost;

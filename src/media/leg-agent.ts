@@ -15,23 +15,32 @@ export interface LegView {
   readonly figures: LegFigures;
   readonly codec: AudioCodec;
   readonly carrierSuite: string | null;
-  /** What the jitter buffer holds, in milliseconds: the delay of an echo within the endpoint. */
+  /** What the agent's buffer holds of the caller's audio, in milliseconds. */
   readonly bufferedMs: number;
 }
 
-/** Whoever speaks and listens on a leg: the built-in test line, an agent behind a WebSocket, or the test carrier's caller. */
+/**
+ * Whoever speaks and listens on a leg, in terms of packets: an agent behind a WebSocket, or one that works on samples behind
+ * `SampleLegAgent`. Times are the endpoint's monotonic clock, in milliseconds.
+ */
 export interface LegAgent {
+  /** What waits of the caller's audio, in milliseconds. */
+  readonly bufferedMs: number;
   /** Gets ready to talk. Rejects with `AgentUnavailableError`. */
   connect(): Promise<void>;
-  /** Audio may flow from now on. */
-  start(): void;
-  /** A key press, reported once (event codes of RFC 4733 §3.2). */
+  /** Audio may flow from now on; what goes out is of this codec. */
+  start(codec: AudioCodec, nowMs: number): void;
+  /** A key press, reported once (event codes of RFC 4733 §3.2). It may come before `start`. */
   digit(event: number): void;
   /**
-   * One frame of 20 ms: `heard` is what came in, `spoken` is to be filled with what goes out. Both 16-bit linear at 8 kHz and
-   * reused for the next frame. Not called before `start`, nor while the leg is held.
+   * One packet of the caller, as it came: late, twice, out of order or never. `buffer[offset, offset + lengthBytes)` is G.711 of
+   * `codec`, and is not the agent's after the call. It may come before `start`.
    */
-  frame(heard: Int16Array, spoken: Int16Array): void;
+  hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): void;
+  /** The next frame of 20 ms is due: fills `payload`, 160 bytes of the leg's codec. */
+  fill(payload: Uint8Array, nowMs: number): void;
+  /** The time of a frame passes in which nothing can be sent: the leg is held, or the frame was lost to a stall. */
+  pass(nowMs: number): void;
   /** The answer to a request. */
   tell(answer: AgentAnswer): void;
   /** The call is over; nothing is called afterwards. */

@@ -1,12 +1,13 @@
 import type { LegDescription, LegEvent, LegFigures } from '../contracts/media.js';
 import type { Clock } from '../lib/clock.js';
 import type { LegAgent, LegView } from './leg-agent.js';
+import { silenceByte } from './codec/g711.js';
 import type { KeyPress } from './dtmf/event-receiver.js';
 import { PressMerger, type PressSource } from './dtmf/press-merger.js';
 import { RtcpSchedule } from './rtp/rtcp-schedule.js';
 import { RtcpSession } from './rtp/rtcp-session.js';
-import { RtpReceiver, type ReceiveOutcome } from './rtp-receiver.js';
-import { FRAME_SAMPLES, RtpSender } from './rtp-sender.js';
+import { RtpReceiver, type HeardPackets, type ReceiveOutcome } from './rtp-receiver.js';
+import { RtpSender } from './rtp-sender.js';
 import { MAX_SRTP_PACKET_BYTES, SRTCP_TRAILER_BYTES, SrtpSession } from './srtp.js';
 
 /** Where a leg's packets go. A buffer may be written again 160 ms after it was given. */
@@ -44,10 +45,8 @@ export class MediaLeg {
   readonly #rtcp: RtcpSession;
   readonly #rtcpSchedule: RtcpSchedule;
   #agent: LegAgent | undefined;
-  readonly #heard = new Int16Array(FRAME_SAMPLES);
-  readonly #spoken = new Int16Array(FRAME_SAMPLES);
   readonly #presses = new PressMerger();
-  readonly #onPress = (press: KeyPress): void => this.#digit(press, 'media');
+  readonly #heard: HeardPackets;
   #startedMs: number | undefined;
   #firstPacketMs: number | undefined;
   #watchedFromMs: number | undefined;
@@ -74,6 +73,11 @@ export class MediaLeg {
     // RFC 7022 §4.2: a short-term name of at least 96 random bits.
     this.#rtcp = new RtcpSession([random32(), random32(), random32()].map((word) => word.toString(16).padStart(8, '0')).join(''));
     this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);
+    this.#heard = {
+      onPress: (press) => this.#digit(press, 'media'),
+      onAudio: (codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs) =>
+        (this.#agent ?? context.agent())?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs),
+    };
   }
 
   /** Audio and the agent start; a second call does nothing. Without an agent the leg is silent. */
@@ -82,7 +86,7 @@ export class MediaLeg {
     this.#startedMs = this.#context.clock.nowMs();
     this.#watchedFromMs = this.#startedMs;
     this.#agent = this.#context.agent();
-    this.#agent?.start();
+    this.#agent?.start(this.#media.codec, this.#startedMs);
   }
 
   /**
@@ -118,7 +122,7 @@ export class MediaLeg {
   receiveRtp(datagram: Uint8Array): ReceiveOutcome {
     if (this.#isClosed || datagram.length > MAX_SRTP_PACKET_BYTES) return 'not-rtp';
     const nowMs = this.#context.clock.nowMs();
-    const outcome = this.#receiver.receive(datagram, nowMs, this.#onPress);
+    const outcome = this.#receiver.receive(datagram, nowMs, this.#heard);
     if (outcome === 'taken' && this.#firstPacketMs === undefined) {
       this.#firstPacketMs = nowMs;
       this.#rtcpSchedule.start(nowMs);
@@ -143,9 +147,8 @@ export class MediaLeg {
     const press = this.#receiver.pollPress(nowMs);
     if (press !== undefined) this.#digit(press, 'media');
     if (this.#startedMs === undefined || this.#isClosed) return;
-    for (let i = 0; i < skip; i += 1) this.#receiver.pull(this.#heard);
-    this.#sender.skipFrames(skip);
-    for (let i = 0; i < send; i += 1) this.#frame();
+    for (let i = 0; i < skip; i += 1) this.#passFrame(nowMs);
+    for (let i = 0; i < send; i += 1) this.#frame(nowMs);
     if (this.#isHeld) return;
     if (this.#rtcpSchedule.take(nowMs)) this.#sendReport(false);
     this.#watch(nowMs);
@@ -178,20 +181,26 @@ export class MediaLeg {
   /** For the agent. */
   view(): LegView {
     const { codec, carrierSuite } = this.#media;
-    return { figures: this.figures(), codec, carrierSuite, bufferedMs: this.#receiver.bufferedMs };
+    return { figures: this.figures(), codec, carrierSuite, bufferedMs: this.#context.agent()?.bufferedMs ?? 0 };
   }
 
-  #frame(): void {
-    this.#receiver.pull(this.#heard);
+  #passFrame(nowMs: number): void {
+    this.#agent?.pass(nowMs);
+    this.#sender.skipFrames(1);
+  }
+
+  #frame(nowMs: number): void {
     if (this.#isHeld) {
-      this.#sender.skipFrames(1);
+      this.#passFrame(nowMs);
       return;
     }
-    this.#agent?.frame(this.#heard, this.#spoken);
+    const { payload } = this.#sender;
+    if (this.#agent === undefined) payload.fill(silenceByte(this.#media.codec));
+    else this.#agent.fill(payload, nowMs);
     // The agent may have ended the leg.
     if (this.#isClosed) return;
-    this.#sender.sendFrame(this.#spoken);
-    this.#rtcpSchedule.start(this.#context.clock.nowMs());
+    this.#sender.sendFrame();
+    this.#rtcpSchedule.start(nowMs);
   }
 
   #watch(nowMs: number): void {

@@ -1,7 +1,6 @@
 import type { AudioCodec } from '../contracts/media.js';
-import { COMFORT_NOISE_PAYLOAD_TYPE, decodeG711, G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from './codec/g711.js';
+import { COMFORT_NOISE_PAYLOAD_TYPE, G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from './codec/g711.js';
 import { EventReceiver, type KeyPress } from './dtmf/event-receiver.js';
-import { JitterBuffer } from './rtp/jitter-buffer.js';
 import { ReceptionStatistics } from './rtp/reception-statistics.js';
 import { RtpView } from './rtp/rtp-packet.js';
 import type { ReceivedFigures } from './rtp/rtcp-session.js';
@@ -16,15 +15,27 @@ export type ReceiveOutcome =
   /** No RTP packet, or one that cannot belong to the stream. */
   | 'not-rtp';
 
-/** The receiving half of a leg: SRTP, statistics, jitter buffer and key presses. */
+/** What a packet turned out to be. */
+export interface HeardPackets {
+  onPress(press: KeyPress): void;
+  /** G.711 of `codec` in `buffer[offset, offset + lengthBytes)`, in the order in which it came. */
+  onAudio(
+    codec: AudioCodec,
+    ssrc: number,
+    rtpTimestamp: number,
+    buffer: Uint8Array,
+    offset: number,
+    lengthBytes: number,
+    nowMs: number,
+  ): void;
+}
+
+/** The receiving half of a leg: SRTP, statistics and key presses. */
 export class RtpReceiver {
   #srtp: SrtpSession | null;
   readonly #telephoneEventPayloadType: number | null;
-  readonly #jitterBuffer = new JitterBuffer();
   readonly #events = new EventReceiver();
   readonly #view = new RtpView();
-  readonly #scratch = new Int16Array(2_048);
-  readonly #scratchFrame = this.#scratch.subarray(0, 160);
   #statistics = new ReceptionStatistics(G711_CLOCK_RATE_HZ);
   #ssrc: number | undefined;
   #earlierReceived = 0;
@@ -48,11 +59,6 @@ export class RtpReceiver {
     return this.#statistics.jitterMs;
   }
 
-  /** What waits in the jitter buffer. */
-  get bufferedMs(): number {
-    return Math.max(0, this.#jitterBuffer.depthMs);
-  }
-
   /** From now on packets come under another key. */
   setSrtp(srtp: SrtpSession): void {
     this.#srtp = srtp;
@@ -63,8 +69,8 @@ export class RtpReceiver {
     return this.#lastPacketMs;
   }
 
-  /** Takes one datagram, which is changed in place. Key presses that it ends are given to `onPress`. */
-  receive(datagram: Uint8Array, nowMs: number, onPress: (press: KeyPress) => void): ReceiveOutcome {
+  /** Takes one datagram, which is changed in place. */
+  receive(datagram: Uint8Array, nowMs: number, heard: HeardPackets): ReceiveOutcome {
     const lengthBytes = this.#srtp === null ? datagram.length : this.#srtp.tryUnprotectRtp(datagram, datagram.length);
     if (lengthBytes < 0) return 'not-authentic';
     const view = this.#view;
@@ -75,16 +81,11 @@ export class RtpReceiver {
     this.#lastPacketMs = nowMs;
     if (isEvent) {
       const { ssrc, rtpTimestamp, payloadOffset, payloadBytes } = view;
-      for (const press of this.#events.receive(ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs)) onPress(press);
+      for (const press of this.#events.receive(ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs)) heard.onPress(press);
     } else {
-      this.#receiveAudio(datagram);
+      this.#receiveAudio(datagram, nowMs, heard);
     }
     return 'taken';
-  }
-
-  /** The next frame of the caller's audio; silence while there is none. */
-  pull(frame: Int16Array): void {
-    this.#jitterBuffer.pull(frame);
   }
 
   /** A key press whose end was lost, once its time is over. */
@@ -97,13 +98,12 @@ export class RtpReceiver {
     return this.#ssrc === undefined ? null : { ssrc: this.#ssrc, figures: this.#statistics.takeReport() };
   }
 
-  #receiveAudio(datagram: Uint8Array): void {
+  #receiveAudio(datagram: Uint8Array, nowMs: number, heard: HeardPackets): void {
     const { ssrc, rtpTimestamp, payloadType, payloadOffset, payloadBytes } = this.#view;
-    // RFC 3389 comfort noise is no audio: the jitter buffer fades to silence by itself.
+    // RFC 3389 comfort noise is no audio: what conceals loss fades to silence by itself.
     const codec = payloadType === COMFORT_NOISE_PAYLOAD_TYPE ? undefined : audioCodecOf(payloadType);
-    if (codec === undefined || payloadBytes === 0 || payloadBytes > this.#scratch.length) return;
-    decodeG711(codec, datagram, this.#scratch, payloadOffset, payloadBytes);
-    this.#jitterBuffer.push(ssrc, rtpTimestamp, payloadBytes === 160 ? this.#scratchFrame : this.#scratch.subarray(0, payloadBytes));
+    if (codec === undefined || payloadBytes === 0) return;
+    heard.onAudio(codec, ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs);
   }
 
   #changeSource(ssrc: number): void {

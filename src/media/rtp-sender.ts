@@ -1,5 +1,5 @@
 import type { AudioCodec } from '../contracts/media.js';
-import { encodeG711, payloadTypeOf } from './codec/g711.js';
+import { payloadTypeOf } from './codec/g711.js';
 import { EventSender } from './dtmf/event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from './dtmf/telephone-event.js';
 import { RTP_HEADER_BYTES, writeRtpHeader } from './rtp/rtp-packet.js';
@@ -31,13 +31,13 @@ export class RtpSender {
   readonly #srtp: SrtpSession | null;
   readonly #send: (buffer: Uint8Array, lengthBytes: number) => void;
   readonly #events = new EventSender(FRAME_SAMPLES);
-  readonly #buffers = Array.from({ length: BUFFERS }, () => Buffer.alloc(RTP_HEADER_BYTES + FRAME_SAMPLES + SRTP_TRAILER_BYTES));
+  readonly #packets = Array.from({ length: BUFFERS }, () => newPacket());
   readonly #ssrc: number;
   #sequenceNumber: number;
   #rtpTimestamp: number;
-  #buffer = 0;
+  #next = 0;
   #isTalkspurtStart = true;
-  #packets = 0;
+  #sent = 0;
   #octets = 0;
 
   constructor(
@@ -61,7 +61,7 @@ export class RtpSender {
   }
 
   get figures(): SentFigures {
-    return { ssrc: this.#ssrc, packets: this.#packets, octets: this.#octets, rtpTimestampNow: this.#rtpTimestamp };
+    return { ssrc: this.#ssrc, packets: this.#sent, octets: this.#octets, rtpTimestampNow: this.#rtpTimestamp };
   }
 
   /** Queues a key press. False when telephone-events were not negotiated, or too many wait. */
@@ -69,12 +69,17 @@ export class RtpSender {
     return this.#telephoneEventPayloadType !== null && this.#events.press(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
   }
 
-  /** Sends the frame, or in its place the packet of a key that is down. */
-  sendFrame(samples: Int16Array): void {
+  /** Where the next frame belongs: 160 bytes of the codec, to be filled before `sendFrame`. */
+  get payload(): Uint8Array {
+    return this.#packet.payload;
+  }
+
+  /** Sends the frame that `payload` was filled with, or in its place the packet of a key that is down. */
+  sendFrame(): void {
     const event = this.#telephoneEventPayloadType === null ? undefined : this.#events.next(this.#rtpTimestamp);
-    const buffer = this.#nextBuffer();
+    const { buffer } = this.#packet;
+    this.#next = (this.#next + 1) % BUFFERS;
     if (event === undefined || this.#telephoneEventPayloadType === null) {
-      encodeG711(this.#codec, samples, buffer, RTP_HEADER_BYTES);
       this.#sendPacket(buffer, payloadTypeOf(this.#codec), this.#isTalkspurtStart, this.#rtpTimestamp, FRAME_SAMPLES);
       this.#isTalkspurtStart = false;
     } else {
@@ -97,15 +102,25 @@ export class RtpSender {
     const plainBytes = RTP_HEADER_BYTES + payloadBytes;
     const lengthBytes = this.#srtp === null ? plainBytes : this.#srtp.tryProtectRtp(buffer, plainBytes);
     if (lengthBytes < 0) return;
-    this.#packets += 1;
+    this.#sent += 1;
     this.#octets += payloadBytes;
     this.#send(buffer, lengthBytes);
   }
 
-  #nextBuffer(): Buffer {
-    this.#buffer = (this.#buffer + 1) % BUFFERS;
-    const buffer = this.#buffers[this.#buffer];
-    if (buffer === undefined) throw new RangeError('no such buffer');
-    return buffer;
+  get #packet(): OutgoingPacket {
+    const packet = this.#packets[this.#next];
+    if (packet === undefined) throw new RangeError('no such packet');
+    return packet;
   }
+}
+
+interface OutgoingPacket {
+  readonly buffer: Buffer;
+  /** The part of it behind the header. */
+  readonly payload: Uint8Array;
+}
+
+function newPacket(): OutgoingPacket {
+  const buffer = Buffer.alloc(RTP_HEADER_BYTES + FRAME_SAMPLES + SRTP_TRAILER_BYTES);
+  return { buffer, payload: buffer.subarray(RTP_HEADER_BYTES, RTP_HEADER_BYTES + FRAME_SAMPLES) };
 }

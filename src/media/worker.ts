@@ -11,6 +11,7 @@ import type { Log } from '../lib/log.js';
 import { systemClock } from '../ops/system-clock.js';
 import { RtpEndpoint } from './endpoint.js';
 import type { AgentHost, LegAgent } from './leg-agent.js';
+import { SampleLegAgent } from './sample-leg-agent.js';
 import type { LogLevel, WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
 
 // A worker thread of the media service: it owns sockets, pacing and agents, apart from signalling.
@@ -119,7 +120,7 @@ function orRefused(work: () => WorkerReply): WorkerReply {
 function newAgent(agent: AgentDescription, speech: Speech, host: AgentHost, log: Log): LegAgent {
   switch (agent.kind) {
     case 'test-line':
-      return new TestLine(agent, speech, host, log);
+      return new SampleLegAgent(new TestLine(agent, speech, host, log));
     case 'stream':
       throw new AgentUnavailableError('agents behind a WebSocket are not built yet');
     default:

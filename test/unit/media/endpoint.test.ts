@@ -13,7 +13,10 @@ const AGENT = {
   tell: () => undefined,
   start: () => undefined,
   digit: () => undefined,
-  frame: () => undefined,
+  bufferedMs: 0,
+  hear: () => undefined,
+  fill: () => undefined,
+  pass: () => undefined,
   close: () => undefined,
 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LegEvent } from '../../../src/contracts/media.js';
 import { levelDbfs } from '../../../src/media/codec/energy.js';
-import type { LegAgent } from '../../../src/media/leg-agent.js';
+import { SampleLegAgent, type SampleAgent } from '../../../src/media/sample-leg-agent.js';
 import { MediaLeg, type LegMedia } from '../../../src/media/leg.js';
 import { PeerTable } from '../../../src/media/peer-table.js';
 import { parseRtcpCompound } from '../../../src/media/rtp/rtcp-packet.js';
@@ -21,7 +21,7 @@ function openLeg(media: LegMedia = PLAIN, mediaTimeoutMs = 30_000) {
   const events: LegEvent[] = [];
   const heard: Int16Array[] = [];
   const digits: number[] = [];
-  const agent: LegAgent = {
+  const echo: SampleAgent = {
     connect: () => Promise.resolve(),
     start: () => undefined,
     digit: (event) => digits.push(event),
@@ -32,6 +32,7 @@ function openLeg(media: LegMedia = PLAIN, mediaTimeoutMs = 30_000) {
     tell: () => undefined,
     close: () => undefined,
   };
+  const agent = new SampleLegAgent(echo);
   let random = 1;
   const leg = new MediaLeg(media, {
     clock,
