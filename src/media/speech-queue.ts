@@ -1,0 +1,110 @@
+/** G.711 has 8 bytes a millisecond. */
+const BYTES_PER_MS = 8;
+const MAX_MARKS = 1_000;
+/** The rest of a frame is waited for so many times before it is filled up with silence: 40 ms. */
+const MAX_STARVED_PULLS = 2;
+
+interface Mark {
+  readonly name: string;
+  /** Played when so many bytes are. */
+  readonly at: number;
+}
+
+/**
+ * What an agent said and the caller has not heard yet: audio of any length, faster than real time, taken a frame at a time, and marks
+ * between. Bounded; nothing is copied before it is played.
+ */
+export class SpeechQueue {
+  readonly #maxBytes: number;
+  readonly #silence: number;
+  #chunks: Uint8Array[] = [];
+  /** Bytes of the first chunk that were played. */
+  #offset = 0;
+  #pushedBytes = 0;
+  #playedBytes = 0;
+  #marks: Mark[] = [];
+  #starvedPulls = 0;
+
+  /** @param silence the byte that fills up a frame */
+  constructor(maxMs: number, silence: number) {
+    this.#maxBytes = maxMs * BYTES_PER_MS;
+    this.#silence = silence;
+  }
+
+  get isEmpty(): boolean {
+    return this.#pushedBytes === this.#playedBytes;
+  }
+
+  get queuedMs(): number {
+    return (this.#pushedBytes - this.#playedBytes) / BYTES_PER_MS;
+  }
+
+  /** Queues audio, which then belongs to the queue; returns the bytes that there was no room for, the latest ones. */
+  push(bytes: Uint8Array): number {
+    const room = this.#maxBytes - (this.#pushedBytes - this.#playedBytes);
+    const taken = bytes.length <= room ? bytes : bytes.subarray(0, room);
+    if (taken.length > 0) this.#chunks.push(taken);
+    this.#pushedBytes += taken.length;
+    return bytes.length - taken.length;
+  }
+
+  /** False: there are a thousand already. A mark behind everything that was played is due at once: see `takePlayedMarks`. */
+  mark(name: string): boolean {
+    if (this.#marks.length >= MAX_MARKS) return false;
+    this.#marks.push({ name, at: this.#pushedBytes });
+    return true;
+  }
+
+  /** Fills `target` with what comes next, else with silence. True when there was any speech. */
+  pull(target: Uint8Array): boolean {
+    const queued = this.#pushedBytes - this.#playedBytes;
+    if (queued === 0 || this.#isWorthWaiting(queued, target.length)) {
+      target.fill(this.#silence);
+      return false;
+    }
+    this.#starvedPulls = 0;
+    let filled = 0;
+    for (let chunk = this.#chunks[0]; chunk !== undefined && filled < target.length; chunk = this.#chunks[0]) {
+      const part = Math.min(target.length - filled, chunk.length - this.#offset);
+      target.set(part === chunk.length ? chunk : chunk.subarray(this.#offset, this.#offset + part), filled);
+      filled += part;
+      this.#offset += part;
+      if (this.#offset === chunk.length) this.#dropChunk();
+    }
+    this.#playedBytes += filled;
+    if (filled < target.length) target.fill(this.#silence, filled);
+    return true;
+  }
+
+  /** The marks that everything before was played of, each once, in order; `null` when there are none. */
+  takePlayedMarks(): readonly string[] | null {
+    const [first] = this.#marks;
+    if (first === undefined || first.at > this.#playedBytes) return null;
+    const played = this.#marks.filter(({ at }) => at <= this.#playedBytes);
+    this.#marks = this.#marks.slice(played.length);
+    return played.map(({ name }) => name);
+  }
+
+  /** Forgets all speech; returns the names of the marks that waited. */
+  clear(): readonly string[] {
+    const names = this.#marks.map(({ name }) => name);
+    this.#chunks = [];
+    this.#marks = [];
+    this.#offset = 0;
+    this.#playedBytes = this.#pushedBytes;
+    this.#starvedPulls = 0;
+    return names;
+  }
+
+  /** Less than a frame, and the agent did not say that it is the end: the rest is probably on its way. */
+  #isWorthWaiting(queued: number, frameBytes: number): boolean {
+    if (queued >= frameBytes || this.#marks.length > 0 || this.#starvedPulls >= MAX_STARVED_PULLS) return false;
+    this.#starvedPulls += 1;
+    return true;
+  }
+
+  #dropChunk(): void {
+    this.#offset = 0;
+    this.#chunks.shift();
+  }
+}
