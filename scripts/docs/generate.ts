@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { agentMessageSchema } from './agent-schema.js';
 import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
 import { exchangeTable, stateDiagram, transitionTable } from './lifecycle.js';
@@ -21,6 +22,11 @@ export const SECTIONS: readonly Section[] = [
   { file: 'docs/call-lifecycle.md', name: 'exchanges', render: exchangeTable },
   { file: 'docs/errors.md', name: 'reasons', render: reasonTable },
   { file: 'docs/conformance.md', name: 'tests', render: conformanceTable },
+];
+
+/** Files that are made as a whole. */
+export const FILES: readonly { readonly file: string; readonly render: () => string }[] = [
+  { file: 'docs/agent-messages.schema.json', render: agentMessageSchema },
 ];
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -58,5 +64,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   for (const section of SECTIONS) {
     const isNew = writeSection(section);
     process.stdout.write(`  ${isNew ? 'written  ' : 'unchanged'}  ${section.file} (${section.name})\n`);
+  }
+  for (const { file, render } of FILES) {
+    writeFileSync(`${ROOT}${file}`, render());
+    process.stdout.write(`  written    ${file}\n`);
   }
 }

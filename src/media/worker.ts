@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import { EspeakSpeech, type Speech } from '../agents/speech.js';
+import { webSocketDial } from '../agents/stream/dial.js';
+import { StreamAgent, type StreamDependencies } from '../agents/stream/stream-agent.js';
 import { TestLine } from '../agents/test-line.js';
 import type { AgentDescription } from '../contracts/agent.js';
 import type { LegDescription, MediaAddress } from '../contracts/media.js';
@@ -117,12 +119,12 @@ function orRefused(work: () => WorkerReply): WorkerReply {
   }
 }
 
-function newAgent(agent: AgentDescription, speech: Speech, host: AgentHost, log: Log): LegAgent {
+function newAgent(agent: AgentDescription, speech: Speech, stream: StreamDependencies, host: AgentHost, log: Log): LegAgent {
   switch (agent.kind) {
     case 'test-line':
       return new SampleLegAgent(new TestLine(agent, speech, host, log));
     case 'stream':
-      throw new AgentUnavailableError('agents behind a WebSocket are not built yet');
+      return new StreamAgent(agent, host, stream, log);
     default:
       return assertNever(agent);
   }
@@ -130,11 +132,17 @@ function newAgent(agent: AgentDescription, speech: Speech, host: AgentHost, log:
 
 async function run(): Promise<void> {
   const speech = new EspeakSpeech({ command: settings.speechCommand });
+  const stream: StreamDependencies = {
+    clock: systemClock,
+    dial: webSocketDial(settings.agents),
+    limits: settings.agents,
+    newStreamSid: () => `MZ${randomBytes(16).toString('hex')}`,
+  };
   const endpoint = await RtpEndpoint.open(settings, {
     clock: systemClock,
     log: workerLog({}),
     random32: () => randomBytes(4).readUInt32BE(),
-    newAgent: (agent, host, log) => newAgent(agent, speech, host, log),
+    newAgent: (agent, host, log) => newAgent(agent, speech, stream, host, log),
   });
   port.on('message', (command: WorkerCommand) => handle(endpoint, command));
   post({ type: 'ready', capacity: endpoint.capacity });

@@ -91,3 +91,19 @@ export function throughG711(codec: AudioCodec, samples: Int16Array): Int16Array 
   decodeG711(codec, encoded, decoded);
   return decoded;
 }
+
+/** Codes of one law by those of the other. */
+const ACROSS: Readonly<Record<AudioCodec, Uint8Array>> = { PCMU: across('PCMU', 'PCMA'), PCMA: across('PCMA', 'PCMU') };
+
+function across(from: AudioCodec, to: AudioCodec): Uint8Array {
+  return LAWS[from].decode.reduce((codes, sample, code) => {
+    codes[code] = LAWS[to].encode[sample & 0xffff] ?? 0;
+    return codes;
+  }, new Uint8Array(256));
+}
+
+/** Writes `source[offset, offset + length)` of one law as the other law into `target` from its start on; `source` and `target` may be one. */
+export function transcodeG711(from: AudioCodec, source: Uint8Array, target: Uint8Array, offset = 0, length = source.length - offset): void {
+  const table = ACROSS[from];
+  for (let i = 0; i < length; i += 1) target[i] = table[source[offset + i] ?? 0] ?? 0;
+}

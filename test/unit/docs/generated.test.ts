@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { currentText, expectedText, ROOT, SECTIONS } from '../../../scripts/docs/generate.js';
+import { currentText, expectedText, FILES, ROOT, SECTIONS } from '../../../scripts/docs/generate.js';
 import { settings } from '../../../scripts/docs/settings.js';
 import { environmentLayer, parseLayer } from '../../../src/config/layers.js';
 import { configSchema } from '../../../src/config/schema.js';
@@ -10,6 +10,10 @@ import { configSchema } from '../../../src/config/schema.js';
 describe('generated sections of the documents (npm run docs makes them anew)', () => {
   it.each(SECTIONS.map((section) => [`${section.file}: ${section.name}`, section] as const))('%s', (_name, section) => {
     expect(currentText(section)).toBe(expectedText(section));
+  });
+
+  it.each(FILES)('$file', ({ file, render }) => {
+    expect(readFileSync(`${ROOT}${file}`, 'utf8')).toBe(render());
   });
 });
 

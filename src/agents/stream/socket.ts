@@ -1,0 +1,34 @@
+/** An open WebSocket to an agent, as far as a call needs it. After `close` or `terminate` nothing is called back. */
+export interface AgentSocket {
+  /** Given to the system or waiting for it, not yet sent, in bytes. */
+  readonly unsentBytes: number;
+  sendText(text: string): void;
+  /** The bytes may be changed after the call. */
+  sendBinary(bytes: Uint8Array): void;
+  ping(): void;
+  /** With code 1000, after what was sent before. */
+  close(): void;
+  /** At once. */
+  terminate(): void;
+}
+
+export interface AgentSocketEvents {
+  onOpen(socket: AgentSocket): void;
+  /** No connection came about; the message is for a person and names no secret. */
+  onFailed(message: string): void;
+  onText(text: string): void;
+  /** The bytes belong to the one who is called. */
+  onBinary(bytes: Uint8Array): void;
+  onPong(): void;
+  onClosed(code: number): void;
+}
+
+/** Where to and as whom. */
+export interface AgentAddress {
+  readonly url: string;
+  readonly bearerToken: string | null;
+  readonly signatureKey: string;
+}
+
+/** Begins to connect; the one function that is returned gives the attempt up. */
+export type DialAgent = (address: AgentAddress, events: AgentSocketEvents) => () => void;

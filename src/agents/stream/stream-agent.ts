@@ -1,0 +1,350 @@
+import type { AgentAnswer, AgentConnectionLimits, AgentRequest, StreamSettings } from '../../contracts/agent.js';
+import type { FromAgentMessage } from '../../contracts/agent-messages.js';
+import type { AudioCodec } from '../../contracts/media.js';
+import { AgentUnavailableError } from '../../gateway/ports.js';
+import { assertNever } from '../../lib/assert-never.js';
+import type { CancelTimer, Clock } from '../../lib/clock.js';
+import type { Log } from '../../lib/log.js';
+import { digitOfEvent, eventOfDigit } from '../../media/dtmf/telephone-event.js';
+import type { AgentHost, LegAgent } from '../../media/leg-agent.js';
+import {
+  IDLE_CONNECTION,
+  stepConnection,
+  type ConnectionEffect,
+  type ConnectionEvent,
+  type ConnectionState,
+  type ConnectionTimer,
+} from './connection.js';
+import { Downlink } from './downlink.js';
+import { MessageWriter, readMessage } from './messages.js';
+import type { AgentSocket, DialAgent } from './socket.js';
+import { Uplink } from './uplink.js';
+
+export interface StreamDependencies {
+  readonly clock: Clock;
+  readonly dial: DialAgent;
+  readonly limits: AgentConnectionLimits;
+  /** `MZ` and 32 hex digits, another one each time. */
+  readonly newStreamSid: () => string;
+}
+
+const FRAME_MS = 20;
+const DEFAULT_PRESS_MS = 160;
+/** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
+const FAREWELL_FRAMES = 10;
+/** Warnings of one kind a call. */
+const MAX_WARNINGS = 5;
+
+/** One call's agent behind a WebSocket: carries out what `stepConnection` says, and moves audio and messages between leg and socket. */
+export class StreamAgent implements LegAgent {
+  #connection: ConnectionState = IDLE_CONNECTION;
+  #stopDialling: () => void = () => undefined;
+  #socket: AgentSocket | null = null;
+  #writer: MessageWriter | null = null;
+  #settle: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null = null;
+  readonly #timers = new Map<ConnectionTimer, CancelTimer>();
+  #uplink: Uplink | null = null;
+  #downlink: Downlink | null = null;
+  #startedMs: number | null = null;
+  #brokenMs = 0;
+  #framesSincePing = 0;
+  #isPongDue = false;
+  #farewellFrames: number | null = null;
+  #wantsDrops = false;
+  /** Keys pressed before the agent could be told. */
+  readonly #earlyDigits: string[] = [];
+  #warnings = 0;
+
+  constructor(
+    private readonly settings: StreamSettings,
+    private readonly host: AgentHost,
+    private readonly dependencies: StreamDependencies,
+    private readonly log: Log,
+  ) {}
+
+  get bufferedMs(): number {
+    return this.#uplink?.bufferedMs ?? 0;
+  }
+
+  connect(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+      this.#step({ type: 'connect' });
+    });
+  }
+
+  start(codec: AudioCodec, nowMs: number): void {
+    const { format } = this.settings;
+    const { limits } = this.dependencies;
+    this.#startedMs = nowMs;
+    this.#uplink = new Uplink(format, codec, limits.maxUnsentAudioMs, {
+      onSamples: () => undefined,
+      onDropped: (milliseconds) => this.#onDropped('inbound', milliseconds),
+    });
+    this.#downlink = new Downlink(format, codec, limits.maxQueuedSpeechMs);
+    this.#uplink.start(nowMs);
+    this.#step({ type: 'started' });
+    for (const digit of this.#earlyDigits.splice(0)) this.#send((writer) => writer.dtmf(digit));
+  }
+
+  digit(event: number): void {
+    const digit = digitOfEvent(event);
+    if (digit === undefined) return;
+    if (this.#startedMs === null) this.#earlyDigits.push(digit);
+    else this.#send((writer) => writer.dtmf(digit));
+  }
+
+  hear(
+    codec: AudioCodec,
+    ssrc: number,
+    rtpTimestamp: number,
+    buffer: Uint8Array,
+    offset: number,
+    lengthBytes: number,
+    nowMs: number,
+  ): void {
+    this.#uplink?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
+  }
+
+  fill(payload: Uint8Array, nowMs: number): void {
+    const queue = this.#downlink?.queue;
+    if (queue === undefined) return;
+    queue.pull(payload);
+    this.#sendMarks(queue.takePlayedMarks());
+    if (this.#farewellFrames !== null && queue.isEmpty) this.#takeLeave(this.#farewellFrames);
+    this.#tick(nowMs);
+  }
+
+  pass(nowMs: number): void {
+    // A caller on hold hears no farewell.
+    if (this.#farewellFrames !== null) this.#takeLeave(this.#farewellFrames);
+    this.#tick(nowMs);
+  }
+
+  tell(answer: AgentAnswer): void {
+    this.#send((writer) => writer.answer(answer));
+  }
+
+  close(): void {
+    this.#step({ type: 'released' });
+    this.#settle?.reject(new AgentUnavailableError('the call ended'));
+    this.#settle = null;
+  }
+
+  #tick(nowMs: number): void {
+    this.#uplink?.tick(nowMs);
+    this.#framesSincePing += 1;
+    if (this.#framesSincePing * FRAME_MS < this.dependencies.limits.pingIntervalMs || this.#socket === null) return;
+    this.#framesSincePing = 0;
+    if (this.#isPongDue) return this.#step({ type: 'silent' });
+    this.#isPongDue = true;
+    this.#socket.ping();
+  }
+
+  #takeLeave(framesLeft: number): void {
+    this.#farewellFrames = framesLeft - 1;
+    if (framesLeft > 0) return;
+    this.#farewellFrames = null;
+    this.host.emit({ type: 'agent-hangup' });
+  }
+
+  #step(event: ConnectionEvent): void {
+    const { state, effects } = stepConnection(this.#connection, event, this.dependencies.limits);
+    this.#connection = state;
+    for (const effect of effects) this.#perform(effect);
+  }
+
+  #perform(effect: ConnectionEffect): void {
+    switch (effect.do) {
+      case 'dial':
+        return this.#dial();
+      case 'accepted':
+        this.#settle?.resolve();
+        this.#settle = null;
+        return;
+      case 'refused':
+        this.#settle?.reject(new AgentUnavailableError(effect.message));
+        this.#settle = null;
+        return;
+      case 'announce':
+        return this.#announce(effect.reconnects);
+      case 'say-stop':
+        this.#send((writer) => writer.stop());
+        this.#socket?.close();
+        return this.#forgetSocket();
+      case 'abandon':
+        this.#stopDialling();
+        if (this.#startedMs === null) this.#socket?.close();
+        else this.#socket?.terminate();
+        return this.#forgetSocket();
+      case 'hang-up':
+        return this.host.emit({ type: 'agent-hangup' });
+      case 'lost':
+        this.log.warn({}, 'agent.lost');
+        return this.host.emit({ type: 'agent-lost' });
+      case 'start-timer':
+        return this.#startTimer(effect.timer, effect.delayMs);
+      case 'stop-timer':
+        this.#timers.get(effect.timer)?.();
+        this.#timers.delete(effect.timer);
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #dial(): void {
+    const { clock, dial } = this.dependencies;
+    const startedMs = clock.nowMs();
+    this.#stopDialling = dial(this.settings, {
+      onOpen: (socket) => {
+        this.#socket = socket;
+        this.#isPongDue = false;
+        this.#framesSincePing = 0;
+        this.log.debug({ tookMs: Math.round(clock.nowMs() - startedMs) }, 'agent.connected');
+        this.#step({ type: 'opened' });
+      },
+      onFailed: (message) => {
+        this.log.warn({ error: message }, 'agent.not_connected');
+        this.#step({ type: 'failed', message });
+      },
+      onText: (text) => this.#onText(text),
+      onBinary: (bytes) => this.#onBinary(bytes),
+      onPong: () => (this.#isPongDue = false),
+      onClosed: (code) => this.#onClosed(code),
+    });
+  }
+
+  #onClosed(code: number): void {
+    this.#forgetSocket();
+    this.log.info({ code }, 'agent.closed');
+    this.#step({ type: 'closed', code });
+  }
+
+  #forgetSocket(): void {
+    this.#socket = null;
+    this.#writer = null;
+    this.#brokenMs = this.dependencies.clock.nowMs();
+    this.#uplink?.connect(null);
+  }
+
+  #announce(reconnects: number): void {
+    const socket = this.#socket;
+    const uplink = this.#uplink;
+    if (socket === null || uplink === null) return;
+    const writer = new MessageWriter(this.dependencies.newStreamSid(), this.settings);
+    this.#writer = writer;
+    socket.sendText(writer.connected());
+    const { customParameters } = this.settings;
+    socket.sendText(writer.start(reconnects === 0 ? customParameters : { ...customParameters, reconnects: String(reconnects) }));
+    uplink.connect({ socket, writer });
+    if (reconnects === 0) return;
+    const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
+    this.log.info({ reconnects, awayMs }, 'agent.reconnected');
+  }
+
+  #startTimer(timer: ConnectionTimer, delayMs: number): void {
+    this.#timers.get(timer)?.();
+    this.#timers.set(
+      timer,
+      this.dependencies.clock.setTimer(delayMs, () => this.#step({ type: 'timer', timer })),
+    );
+  }
+
+  #send(write: (writer: MessageWriter) => string): void {
+    if (this.#socket !== null && this.#writer !== null) this.#socket.sendText(write(this.#writer));
+  }
+
+  #sendMarks(names: readonly string[] | null): void {
+    if (names !== null) for (const name of names) this.#send((writer) => writer.mark(name));
+  }
+
+  #onBinary(bytes: Uint8Array): void {
+    this.#queued(this.#downlink?.sayBinary(bytes) ?? 0);
+  }
+
+  #onText(text: string): void {
+    const read = readMessage(text);
+    if (read.ok) return this.#onMessage(read.message);
+    this.#warn({ event: read.event, error: read.message }, 'agent.message.ignored');
+    if (read.isKnown) this.#refuse(read.event, null, 'BAD_MESSAGE', read.message);
+  }
+
+  #onMessage(message: FromAgentMessage): void {
+    // Before `start` an agent knows no stream to speak on.
+    const downlink = this.#downlink;
+    if (downlink === null) return;
+    switch (message.event) {
+      case 'media':
+        return this.#queued(downlink.sayBase64(message.media.payload));
+      case 'mark':
+        if (!downlink.queue.mark(message.mark.name)) this.#warn({}, 'agent.mark.dropped');
+        return this.#sendMarks(downlink.queue.takePlayedMarks());
+      case 'clear':
+        return this.#sendMarks(downlink.queue.clear());
+      case 'configure':
+        return this.#configure(message.configure);
+      case 'hangup':
+        if (message.hangup?.after === 'now') return this.host.emit({ type: 'agent-hangup' });
+        this.#farewellFrames ??= FAREWELL_FRAMES;
+        return;
+      case 'dtmf':
+        return this.#press(message.dtmf.digits, message.dtmf.duration_ms ?? DEFAULT_PRESS_MS);
+      case 'transfer':
+        return this.#ask({ type: 'transfer', requestId: message.transfer.id ?? null, to: message.transfer.to });
+      case 'transcript': {
+        const at_ms = this.#elapsedMs;
+        return this.#ask({
+          type: 'transcript',
+          entries: message.transcript.entries.map((entry) => ({ ...entry, at_ms: entry.at_ms ?? at_ms })),
+        });
+      }
+      case 'analysis':
+        return this.#ask({ type: 'analysis', requestId: message.analysis.id ?? null, analysis: message.analysis.data });
+      case 'tool':
+        return this.#ask({ type: 'tool', requestId: message.tool.id, name: message.tool.name, input: message.tool.input });
+      default:
+        assertNever(message);
+    }
+  }
+
+  get #elapsedMs(): number {
+    return Math.round(this.dependencies.clock.nowMs() - (this.#startedMs ?? 0));
+  }
+
+  #ask(request: AgentRequest): void {
+    this.host.emit({ type: 'agent-request', request });
+  }
+
+  #configure(wanted: Extract<FromAgentMessage, { event: 'configure' }>['configure']): void {
+    if (wanted.drop_events !== undefined) this.#wantsDrops = wanted.drop_events;
+  }
+
+  #press(digits: string, durationMs: number): void {
+    for (const digit of digits) {
+      const event = eventOfDigit(digit);
+      if (event !== undefined && this.host.press(event, durationMs)) continue;
+      return this.#refuse('dtmf', null, 'DTMF_NOT_SENT', 'the call has no telephone-events, or too many digits wait');
+    }
+  }
+
+  #refuse(request: string, id: string | null, code: string, message: string): void {
+    this.#send((writer) => writer.error({ request, id, code, message }));
+  }
+
+  /** @param lostMs what the queue had no room for */
+  #queued(lostMs: number): void {
+    if (lostMs > 0) this.#onDropped('outbound', lostMs);
+  }
+
+  #onDropped(track: 'inbound' | 'outbound', milliseconds: number): void {
+    this.#warn({ track, milliseconds }, 'agent.audio.dropped');
+    if (this.#wantsDrops) this.#send((writer) => writer.dropped(track, milliseconds));
+  }
+
+  #warn(fields: object, event: string): void {
+    this.#warnings += 1;
+    if (this.#warnings <= MAX_WARNINGS)
+      this.log.warn({ ...fields, ...(this.#warnings === MAX_WARNINGS ? { more: 'not logged' } : {}) }, event);
+  }
+}

@@ -1,0 +1,185 @@
+import type { StreamFormat } from '../../contracts/agent.js';
+import type { AudioCodec } from '../../contracts/media.js';
+import { decodeG711, transcodeG711 } from '../../media/codec/g711.js';
+import { Resequencer } from '../../media/rtp/resequencer.js';
+import type { MessageWriter } from './messages.js';
+import type { AgentSocket } from './socket.js';
+
+/** 20 ms of G.711. */
+const FRAME_BYTES = 160;
+const FRAME_MS = 20;
+/** More than this unsent, and the agent counts as slow: about half a second. */
+const MAX_UNSENT_BYTES = 16_384;
+const MAX_PACKET_BYTES = 2_048;
+
+/** Where the frames go; of one connection. */
+export interface UplinkTarget {
+  readonly socket: AgentSocket;
+  readonly writer: MessageWriter;
+}
+
+export interface UplinkEvents {
+  /** Each frame in order, as 16-bit linear at 8 kHz, where `wantsSamples`; valid for the time of the call only. */
+  onSamples(samples: Int16Array, timestampMs: number): void;
+  /** A slow agent is reading again, and so much of the oldest audio is gone. */
+  onDropped(milliseconds: number): void;
+}
+
+interface WaitingFrame {
+  readonly timestampMs: number;
+  readonly bytes: Uint8Array;
+}
+
+/** The caller's audio on its way to an agent: in order, in frames of 20 ms, in the agent's format, bounded when the agent is slow. */
+export class Uplink {
+  readonly #format: StreamFormat;
+  readonly #codec: AudioCodec;
+  readonly #maxWaiting: number;
+  readonly #events: UplinkEvents;
+  readonly #resequencer: Resequencer;
+  readonly #frame = new Uint8Array(FRAME_BYTES);
+  #scratch: Uint8Array | undefined;
+  #samples: Int16Array | undefined;
+  #filled = 0;
+  #target: UplinkTarget | null = null;
+  #frames = 0;
+  #waiting: WaitingFrame[] = [];
+  #droppedMs = 0;
+  /** Samples of each frame are wanted, for the detection of speech. */
+  wantsSamples = false;
+
+  /** @param legCodec of the leg: linear formats are decoded from it without another law between */
+  constructor(format: StreamFormat, legCodec: AudioCodec, maxUnsentMs: number, events: UplinkEvents) {
+    this.#format = format;
+    this.#codec = wireCodecOf(format, legCodec);
+    this.#maxWaiting = Math.max(1, Math.floor(maxUnsentMs / FRAME_MS));
+    this.#events = events;
+    this.#resequencer = new Resequencer(this.#codec, (buffer, offset, length) => this.#collect(buffer, offset, length));
+  }
+
+  /** What waits to be in order, or for a slow agent. */
+  get bufferedMs(): number {
+    return this.#resequencer.heldMs + this.#waiting.length * FRAME_MS;
+  }
+
+  /** A connection begins, and its times at 0; `null`: there is none, and what is heard is lost. */
+  connect(target: UplinkTarget | null): void {
+    this.#target = target;
+    this.#frames = 0;
+    this.#waiting = [];
+    this.#droppedMs = 0;
+  }
+
+  start(nowMs: number): void {
+    this.#resequencer.start(nowMs);
+  }
+
+  hear(
+    codec: AudioCodec,
+    ssrc: number,
+    rtpTimestamp: number,
+    buffer: Uint8Array,
+    offset: number,
+    lengthBytes: number,
+    nowMs: number,
+  ): void {
+    if (codec === this.#codec) {
+      this.#resequencer.push(ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
+      return;
+    }
+    if (lengthBytes > MAX_PACKET_BYTES) return;
+    this.#scratch ??= new Uint8Array(MAX_PACKET_BYTES);
+    transcodeG711(codec, buffer, this.#scratch, offset, lengthBytes);
+    this.#resequencer.push(ssrc, rtpTimestamp, this.#scratch, 0, lengthBytes, nowMs);
+  }
+
+  /** Each 20 ms. */
+  tick(nowMs: number): void {
+    this.#resequencer.tick(nowMs);
+    if (this.#waiting.length > 0) this.#flush();
+  }
+
+  #collect(buffer: Uint8Array, offset: number, length: number): void {
+    if (this.#filled === 0 && length === FRAME_BYTES) {
+      this.#take(buffer, offset);
+      return;
+    }
+    for (let at = offset, end = offset + length; at < end;) {
+      const part = Math.min(FRAME_BYTES - this.#filled, end - at);
+      this.#frame.set(buffer.subarray(at, at + part), this.#filled);
+      this.#filled += part;
+      at += part;
+      if (this.#filled < FRAME_BYTES) return;
+      this.#filled = 0;
+      this.#take(this.#frame, 0);
+    }
+  }
+
+  #take(buffer: Uint8Array, offset: number): void {
+    const timestampMs = this.#frames * FRAME_MS;
+    this.#frames += 1;
+    if (this.wantsSamples) this.#events.onSamples(this.#decode(buffer, offset), timestampMs);
+    const target = this.#target;
+    if (target === null) return;
+    if (this.#waiting.length === 0 && target.socket.unsentBytes <= MAX_UNSENT_BYTES) {
+      this.#send(target, buffer, offset, timestampMs);
+      return;
+    }
+    this.#waiting.push({ timestampMs, bytes: buffer.slice(offset, offset + FRAME_BYTES) });
+    if (this.#waiting.length > this.#maxWaiting) {
+      this.#waiting.shift();
+      this.#droppedMs += FRAME_MS;
+    }
+    this.#flush();
+  }
+
+  #flush(): void {
+    const target = this.#target;
+    if (target === null) return;
+    while (target.socket.unsentBytes <= MAX_UNSENT_BYTES) {
+      const frame = this.#waiting.shift();
+      if (frame === undefined) return;
+      if (this.#droppedMs > 0) {
+        this.#events.onDropped(this.#droppedMs);
+        this.#droppedMs = 0;
+      }
+      this.#send(target, frame.bytes, 0, frame.timestampMs);
+    }
+  }
+
+  #send({ socket, writer }: UplinkTarget, buffer: Uint8Array, offset: number, timestampMs: number): void {
+    switch (this.#format) {
+      case 'twilio':
+        socket.sendText(writer.media(base64Of(buffer, offset), timestampMs));
+        return;
+      case 'pcmu':
+      case 'pcma':
+        socket.sendBinary(buffer.subarray(offset, offset + FRAME_BYTES));
+        return;
+      case 'pcm16-8000':
+      case 'pcm16-16000': {
+        const samples = this.#decode(buffer, offset);
+        socket.sendBinary(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength));
+        return;
+      }
+    }
+  }
+
+  #decode(buffer: Uint8Array, offset: number): Int16Array {
+    this.#samples ??= new Int16Array(FRAME_BYTES);
+    decodeG711(this.#codec, buffer, this.#samples, offset, FRAME_BYTES);
+    return this.#samples;
+  }
+}
+
+/** The law in which audio is put in order. */
+function wireCodecOf(format: StreamFormat, legCodec: AudioCodec): AudioCodec {
+  if (format === 'twilio' || format === 'pcmu') return 'PCMU';
+  return format === 'pcma' ? 'PCMA' : legCodec;
+}
+
+/** Datagrams are Buffers: no view is made for them. */
+function base64Of(buffer: Uint8Array, offset: number): string {
+  if (Buffer.isBuffer(buffer)) return buffer.toString('base64', offset, offset + FRAME_BYTES);
+  return Buffer.from(buffer.buffer, buffer.byteOffset + offset, FRAME_BYTES).toString('base64');
+}

@@ -1,0 +1,48 @@
+import { lookup as systemLookup, type LookupAddress } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { isPublicAddress } from './address-scope.js';
+
+/** A customer's address names a place that it may not: `code` is `EPRIVATE`. */
+export class AddressRefusedError extends Error {
+  override readonly name = 'AddressRefusedError';
+  readonly code = 'EPRIVATE';
+}
+
+type Allowed = (address: string) => boolean;
+
+/**
+ * A `lookup` for sockets that finds only addresses that a customer may name. The check is made on what is connected to, so a name
+ * that changes between two look-ups gains nothing. Literal addresses are not looked up by sockets: see `assertAllowedHost`.
+ */
+export function guardedLookup(allowPrivate: boolean): LookupFunction {
+  return allowPrivate ? lookupOf(() => true) : lookupOf(isPublicAddress);
+}
+
+/** For connections without TLS: only where nobody else listens. */
+export const privateLookup: LookupFunction = lookupOf((address) => !isPublicAddress(address));
+
+/**
+ * @param host of a URL, with or without brackets
+ * @throws AddressRefusedError when it is a literal address that is not allowed
+ */
+export function assertAllowedHost(host: string, allowPrivate: boolean): void {
+  const address = host.replace(/^\[|\]$/g, '');
+  if (isIP(address) !== 0 && !allowPrivate && !isPublicAddress(address)) throw refused(host);
+}
+
+function lookupOf(isAllowed: Allowed): LookupFunction {
+  return (hostname, options, callback) => {
+    systemLookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
+      if (error !== null) return callback(error, []);
+      const allowed = found.filter(({ address }) => isAllowed(address));
+      const [first] = allowed;
+      if (first === undefined) return callback(refused(hostname), []);
+      if (options.all === true) callback(null, allowed);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+function refused(host: string): AddressRefusedError {
+  return new AddressRefusedError(`${host} is not an address of the public internet, and the configuration allows no others here`);
+}

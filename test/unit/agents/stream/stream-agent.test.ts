@@ -1,0 +1,486 @@
+import { describe, expect, it } from 'vitest';
+import { StreamAgent } from '../../../../src/agents/stream/stream-agent.js';
+import type { AgentConnectionLimits, StreamSettings } from '../../../../src/contracts/agent.js';
+import type { AudioCodec, LegEvent } from '../../../../src/contracts/media.js';
+import { AgentUnavailableError } from '../../../../src/gateway/ports.js';
+import { silentLog } from '../../../../src/lib/log.js';
+import { PlayedAgent } from '../../../support/agent/played-socket.js';
+import { AGENT_LIMITS } from '../../../support/media/agent-limits.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
+
+const HEX = '0123456789abcdef0123456789abcdef';
+const SETTINGS: StreamSettings = {
+  url: 'wss://bot.example.com/stream',
+  format: 'twilio',
+  bearerToken: null,
+  signatureKey: 'secret',
+  accountSid: `AC${HEX}`,
+  callSid: `CA${HEX}`,
+  customParameters: { from: '+15550001111', to: '+15552223333' },
+  endOfSpeechMs: 100,
+};
+const SILENCE = 0xff;
+
+interface Setup {
+  readonly settings?: Partial<StreamSettings>;
+  readonly limits?: Partial<AgentConnectionLimits>;
+  readonly codec?: AudioCodec;
+}
+
+/** An agent on a leg in virtual time: the other end of its WebSocket is played, and the leg takes a frame each 20 ms. */
+function open({ settings, limits, codec = 'PCMU' }: Setup = {}) {
+  const clock = new VirtualClock();
+  const bot = new PlayedAgent();
+  const asked: LegEvent[] = [];
+  const pressed: (readonly [event: number, durationMs: number])[] = [];
+  let streams = 0;
+  const agent = new StreamAgent(
+    { ...SETTINGS, ...settings },
+    {
+      emit: (event) => asked.push(event),
+      press: (event, durationMs) => pressed.length < 5 && pressed.push([event, durationMs]) > 0,
+      view: () => null,
+    },
+    { clock, dial: bot.dial, limits: { ...AGENT_LIMITS, ...limits }, newStreamSid: () => `MZ${String((streams += 1)).padStart(32, '0')}` },
+    silentLog,
+  );
+  let packets = 0;
+  let timestamp = 7_000;
+  const payload = new Uint8Array(160);
+  const said: Buffer[] = [];
+  return {
+    clock,
+    bot,
+    asked,
+    pressed,
+    agent,
+    said,
+    /** Connected, answered and acknowledged. */
+    talk: async (): Promise<void> => {
+      const connected = agent.connect();
+      bot.accept();
+      await connected;
+      agent.start(codec, clock.nowMs());
+    },
+    /** So many frames pass; the caller says one packet in each while `speaks`. */
+    frames: (count: number, speaks = false): void => {
+      for (let i = 0; i < count; i += 1) {
+        if (speaks) {
+          const bytes = Buffer.alloc(160, packets & 0x7f);
+          agent.hear(codec, 1, timestamp, bytes, 0, 160, clock.nowMs());
+          packets += 1;
+        }
+        timestamp += 160;
+        clock.advance(20);
+        agent.fill(payload, clock.nowMs());
+        said.push(Buffer.from(payload));
+      }
+    },
+  };
+}
+
+const media = (bytes: Uint8Array): object => ({
+  event: 'media',
+  streamSid: 'x',
+  media: { payload: Buffer.from(bytes).toString('base64') },
+});
+const markNames = (bot: PlayedAgent): unknown[] => bot.of('mark').map(({ mark }) => (mark as { name: string }).name);
+
+describe('an agent on Twilio Media Streams', () => {
+  it('is connected without a word; connected and start come when the call is acknowledged, then audio with strings that count', async () => {
+    const { agent, bot, clock, frames } = open();
+    const connected = agent.connect();
+    expect(bot.attempts[0]!.address).toMatchObject({ url: SETTINGS.url, signatureKey: 'secret', bearerToken: null });
+    bot.accept();
+    await connected;
+    clock.advance(3_000);
+    expect(bot.messages).toEqual([]);
+    agent.start('PCMU', clock.nowMs());
+    frames(3, true);
+    const streamSid = `MZ${'1'.padStart(32, '0')}`;
+    expect(bot.messages.slice(0, 2)).toEqual([
+      { event: 'connected', protocol: 'Call', version: '1.0.0' },
+      {
+        event: 'start',
+        sequenceNumber: '1',
+        start: {
+          accountSid: SETTINGS.accountSid,
+          streamSid,
+          callSid: SETTINGS.callSid,
+          tracks: ['inbound'],
+          mediaFormat: { encoding: 'audio/x-mulaw', sampleRate: 8_000, channels: 1 },
+          customParameters: SETTINGS.customParameters,
+        },
+        streamSid,
+      },
+    ]);
+    expect(bot.messages.slice(2)).toEqual(
+      [0, 1, 2].map((i) => ({
+        event: 'media',
+        sequenceNumber: String(i + 2),
+        media: { track: 'inbound', chunk: String(i + 1), timestamp: String(i * 20), payload: Buffer.alloc(160, i).toString('base64') },
+        streamSid,
+      })),
+    );
+  });
+
+  it('hears µ-law and speaks µ-law on a leg of A-law too', async () => {
+    const { agent, bot, clock, said } = open({ codec: 'PCMA' });
+    const connected = agent.connect();
+    bot.accept();
+    await connected;
+    agent.start('PCMA', 0);
+    // ITU-T G.711: silence is 0xd5 in A-law and 0xff in µ-law; the loudest is 0xaa and 0x80.
+    agent.hear('PCMA', 1, 0, Buffer.alloc(160, 0xaa), 0, 160, 0);
+    expect(Buffer.from((bot.messages[2]!.media as { payload: string }).payload, 'base64')).toEqual(Buffer.alloc(160, 0x80));
+    bot.says(media(Buffer.alloc(160, 0x80)));
+    const payload = new Uint8Array(160);
+    clock.advance(20);
+    agent.fill(payload, clock.nowMs());
+    expect(Buffer.from(payload)).toEqual(Buffer.alloc(160, 0xaa));
+    agent.fill(payload, clock.nowMs());
+    expect(Buffer.from(payload)).toEqual(Buffer.alloc(160, 0xd5));
+    expect(said).toEqual([]);
+  });
+
+  it('makes messages of 20 ms of packets of any length', async () => {
+    const { agent, bot, talk } = open();
+    await talk();
+    let timestamp = 0;
+    for (const length of [80, 80, 240, 240, 320, 480, 80]) {
+      agent.hear('PCMU', 1, timestamp, Buffer.alloc(length, 1), 0, length, timestamp / 8);
+      timestamp += length;
+    }
+    const sizes = bot.of('media').map((message) => Buffer.from((message.media as { payload: string }).payload, 'base64').length);
+    expect(sizes).toEqual(Array(9).fill(160));
+  });
+
+  it('plays speech of any length at the pace of the call, gives marks back when they are played, and clears', async () => {
+    const { bot, talk, frames, said } = open();
+    await talk();
+    const second = Buffer.from(Array.from({ length: 8_000 }, (_, i) => i % 100));
+    bot.says(media(second.subarray(0, 5_000)));
+    bot.says(media(second.subarray(5_000)));
+    bot.says({ event: 'mark', streamSid: 'x', mark: { name: 'said' } });
+    frames(49);
+    expect(markNames(bot)).toEqual([]);
+    frames(1);
+    expect(markNames(bot)).toEqual(['said']);
+    expect(Buffer.concat(said)).toEqual(second);
+    frames(1);
+    expect(said.at(-1)).toEqual(Buffer.alloc(160, SILENCE));
+    bot.says(media(second));
+    bot.says({ event: 'mark', streamSid: 'x', mark: { name: 'never played' } });
+    frames(3);
+    bot.says({ event: 'clear', streamSid: 'x' });
+    expect(markNames(bot)).toEqual(['said', 'never played']);
+    bot.says({ event: 'clear', streamSid: 'x' });
+    bot.says({ event: 'mark', streamSid: 'x', mark: { name: 'nothing before' } });
+    frames(1);
+    expect(said.at(-1)).toEqual(Buffer.alloc(160, SILENCE));
+    expect(markNames(bot)).toEqual(['said', 'never played', 'nothing before']);
+  });
+
+  it('tells each key, those that were pressed before the answer too', async () => {
+    const { agent, bot, clock } = open();
+    const connected = agent.connect();
+    bot.accept();
+    await connected;
+    agent.digit(5);
+    agent.start('PCMU', clock.nowMs());
+    for (const event of [0, 10, 11, 15]) agent.digit(event);
+    expect(bot.of('dtmf').map(({ dtmf }) => dtmf)).toEqual(['5', '0', '*', '#', 'D'].map((digit) => ({ track: 'inbound_track', digit })));
+  });
+
+  it('says stop and closes when the call ends', async () => {
+    const { agent, bot, talk } = open();
+    await talk();
+    agent.close();
+    expect(bot.messages.at(-1)).toMatchObject({ event: 'stop', stop: { accountSid: SETTINGS.accountSid, callSid: SETTINGS.callSid } });
+    expect(bot.ended).toEqual(['closed']);
+  });
+
+  it('is closed without start when the call is cancelled, while it is connecting or after', async () => {
+    const ringing = open();
+    const connected = ringing.agent.connect();
+    ringing.bot.accept();
+    await connected;
+    ringing.agent.close();
+    expect([ringing.bot.messages, ringing.bot.ended]).toEqual([[], ['closed']]);
+    const connecting = open();
+    const waiting = connecting.agent.connect();
+    connecting.agent.close();
+    await expect(waiting).rejects.toThrow(AgentUnavailableError);
+    expect(connecting.bot.attempts[0]!.isGivenUp).toBe(true);
+    expect(connecting.clock.pendingTimers).toBe(0);
+  });
+
+  it.each([1_000, 1_001, 1_005, 1_008, 4_000])('ends the call when the agent closes with %i', async (code) => {
+    const { bot, asked, clock, talk } = open();
+    await talk();
+    bot.events.onClosed(code);
+    expect(asked).toEqual([{ type: 'agent-hangup' }]);
+    expect(bot.attempts).toHaveLength(1);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('ignores what it does not know and what it cannot read, and the bot never sees an extension', async () => {
+    const { bot, asked, talk, frames } = open();
+    await talk();
+    for (const text of [
+      '',
+      '{',
+      'null',
+      '[]',
+      '{"event":5}',
+      '{"event":"media"}',
+      '{"event":"media","media":{"payload":5}}',
+      '{"event":"mark"}',
+    ]) {
+      bot.events.onText(text);
+    }
+    bot.says({ event: 'something', x: 1 });
+    bot.events.onBinary(Buffer.alloc(160));
+    frames(5, true);
+    expect(asked).toEqual([]);
+    expect(new Set(bot.messages.map(({ event }) => event))).toEqual(new Set(['connected', 'start', 'media']));
+  });
+});
+
+describe('an agent that cannot be reached', () => {
+  it('fails with what was wrong', async () => {
+    const { agent, bot, clock } = open();
+    const connected = agent.connect();
+    bot.events.onFailed('the upgrade was answered with HTTP 503');
+    await expect(connected).rejects.toThrow(new AgentUnavailableError('the upgrade was answered with HTTP 503'));
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('fails when it does not answer in time', async () => {
+    const { agent, bot, clock } = open();
+    const connected = agent.connect();
+    clock.advance(5_000);
+    await expect(connected).rejects.toThrow('no answer within 5000 ms');
+    expect(bot.attempts[0]!.isGivenUp).toBe(true);
+  });
+
+  it('is lost when it breaks before the call is answered', async () => {
+    const { agent, bot, asked } = open();
+    const connected = agent.connect();
+    bot.accept();
+    await connected;
+    bot.events.onClosed(1_006);
+    expect(asked).toEqual([{ type: 'agent-lost' }]);
+  });
+});
+
+describe('a connection that breaks in a call', () => {
+  it.each([1_006, 1_011, 1_012, 1_013])(
+    'with %i is made again at once, with a stream of its own, and the caller is heard again',
+    async (code) => {
+      const { bot, asked, talk, frames } = open();
+      await talk();
+      frames(5, true);
+      bot.events.onClosed(code);
+      frames(5, true);
+      expect(bot.attempts).toHaveLength(2);
+      bot.accept();
+      frames(2, true);
+      expect(asked).toEqual([]);
+      const starts = bot.of('start');
+      expect(starts.map(({ streamSid }) => streamSid)).toEqual(['1', '2'].map((n) => `MZ${n.padStart(32, '0')}`));
+      expect((starts[1]!.start as { customParameters: object }).customParameters).toEqual({
+        ...SETTINGS.customParameters,
+        reconnects: '1',
+      });
+      expect(bot.of('media').slice(5)).toMatchObject([
+        { sequenceNumber: '2', media: { chunk: '1', timestamp: '0' } },
+        { sequenceNumber: '3', media: { chunk: '2', timestamp: '20' } },
+      ]);
+    },
+  );
+
+  it('is tried again and again, and is lost when the grace is over', async () => {
+    const { bot, asked, clock, talk, frames } = open();
+    await talk();
+    bot.events.onClosed(1_006);
+    for (let i = 0; i < 20 && asked.length === 0; i += 1) {
+      bot.events.onFailed('refused');
+      frames(100);
+    }
+    expect(asked).toEqual([{ type: 'agent-lost' }]);
+    expect(clock.nowMs()).toBe(10_000);
+    expect(bot.attempts.length).toBeGreaterThan(6);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('counts as broken when two pings are not answered', async () => {
+    const { bot, asked, talk, frames } = open();
+    await talk();
+    frames(250);
+    expect(bot.pings).toBe(1);
+    bot.events.onPong();
+    frames(250);
+    expect(bot.pings).toBe(2);
+    frames(249);
+    expect(bot.attempts).toHaveLength(1);
+    frames(1);
+    expect(bot.ended).toEqual(['terminated']);
+    expect(bot.attempts).toHaveLength(2);
+    expect(asked).toEqual([]);
+  });
+
+  it('is not made again when the call ends meanwhile', async () => {
+    const { agent, bot, asked, clock, talk } = open();
+    await talk();
+    bot.events.onClosed(1_006);
+    agent.close();
+    expect(bot.attempts[1]!.isGivenUp).toBe(true);
+    clock.advance(60_000);
+    expect([bot.attempts.length, asked, clock.pendingTimers]).toEqual([2, [], 0]);
+  });
+
+  it('is the end at once where the grace is 0', async () => {
+    const { bot, asked, talk } = open({ limits: { reconnectGraceMs: 0 } });
+    await talk();
+    bot.events.onClosed(1_006);
+    expect(asked).toEqual([{ type: 'agent-lost' }]);
+    expect(bot.attempts).toHaveLength(1);
+  });
+});
+
+describe('bounds', () => {
+  it('a slow agent loses the oldest audio beyond 2 s, and is told when it asked for that', async () => {
+    const { bot, talk, frames } = open();
+    await talk();
+    bot.says({ event: 'configure', configure: { drop_events: true } });
+    frames(10, true);
+    bot.unsentBytes = 20_000;
+    frames(150, true);
+    expect(bot.of('media')).toHaveLength(10);
+    bot.unsentBytes = 0;
+    frames(1, true);
+    const chunks = bot.of('media').slice(10);
+    expect(chunks).toHaveLength(100);
+    // 151 frames waited, the first 51 are gone; times tell of the gap, chunks count on.
+    expect(chunks[0]).toMatchObject({ media: { chunk: '11', timestamp: String((10 + 51) * 20) } });
+    expect(bot.of('dropped')).toMatchObject([{ dropped: { track: 'inbound', milliseconds: 1_020 } }]);
+  });
+
+  it('speech beyond the cap is dropped, and the bot that did not ask sees nothing of it', async () => {
+    const { bot, talk, frames, said } = open({ limits: { maxQueuedSpeechMs: 100 } });
+    await talk();
+    bot.says(media(Buffer.alloc(8_000, 1)));
+    frames(6);
+    expect(said.map((frame) => frame[0])).toEqual([1, 1, 1, 1, 1, SILENCE]);
+    expect(bot.of('dropped')).toEqual([]);
+  });
+});
+
+describe('raw formats', () => {
+  it.each([
+    ['pcmu', 'PCMU', 0x12, 0x12],
+    ['pcma', 'PCMA', 0x12, 0x12],
+  ] as const)('%s: binary frames of G.711 both ways, JSON for the rest', async (format, codec, sent, heard) => {
+    const { agent, bot, talk, frames, said } = open({ settings: { format }, codec });
+    await talk();
+    agent.hear(codec, 1, 0, Buffer.alloc(160, sent), 0, 160, 0);
+    expect(bot.binary).toEqual([Buffer.alloc(160, heard)]);
+    expect(bot.of('media')).toEqual([]);
+    bot.events.onBinary(Buffer.alloc(320, heard));
+    bot.says({ event: 'mark', mark: { name: 'm' } });
+    frames(2);
+    expect(said).toEqual([Buffer.alloc(160, sent), Buffer.alloc(160, sent)]);
+    expect(markNames(bot)).toEqual(['m']);
+  });
+
+  it('pcm16-8000: little-endian samples', async () => {
+    const { agent, bot, talk, frames, said } = open({ settings: { format: 'pcm16-8000' } });
+    await talk();
+    expect(bot.of('start')).toMatchObject([{ start: { mediaFormat: { encoding: 'audio/l16', sampleRate: 8_000, channels: 1 } } }]);
+    // ITU-T G.711: µ-law 0x80 is the largest sample, 32,124.
+    agent.hear('PCMU', 1, 0, Buffer.alloc(160, 0x80), 0, 160, 0);
+    expect(bot.binary[0]).toHaveLength(320);
+    expect(bot.binary[0]!.readInt16LE(318)).toBe(32_124);
+    bot.events.onBinary(bot.binary[0]!);
+    frames(1);
+    expect(said[0]).toEqual(Buffer.alloc(160, 0x80));
+  });
+});
+
+describe('extensions', () => {
+  it('hangup waits until what is queued was played and heard, or not', async () => {
+    const { bot, asked, talk, frames } = open();
+    await talk();
+    bot.says(media(Buffer.alloc(1_600, 1)));
+    bot.says({ event: 'hangup' });
+    frames(10 + 9);
+    expect(asked).toEqual([]);
+    frames(1);
+    expect(asked).toEqual([{ type: 'agent-hangup' }]);
+    bot.says({ event: 'hangup', hangup: { after: 'now' } });
+    expect(asked).toHaveLength(2);
+  });
+
+  it('dtmf presses keys towards the caller; too many are refused', async () => {
+    const { bot, pressed, talk } = open();
+    await talk();
+    bot.says({ event: 'dtmf', dtmf: { digits: '1*d', duration_ms: 100 } });
+    expect(pressed).toEqual([
+      [1, 100],
+      [10, 100],
+      [15, 100],
+    ]);
+    bot.says({ event: 'dtmf', dtmf: { digits: '123' } });
+    expect(bot.of('error')).toMatchObject([{ error: { request: 'dtmf', code: 'DTMF_NOT_SENT' } }]);
+  });
+
+  it('transfer, transcript, analysis and tool go to the call, and its answers come back', async () => {
+    const { agent, bot, asked, clock, talk } = open();
+    await talk();
+    clock.advance(1_234);
+    bot.says({ event: 'transfer', transfer: { id: 't', to: '+15550009999' } });
+    bot.says({
+      event: 'transcript',
+      transcript: {
+        entries: [
+          { speaker: 'agent', text: 'Hi' },
+          { speaker: 'caller', text: 'Hello', at_ms: 5 },
+        ],
+      },
+    });
+    bot.says({ event: 'analysis', analysis: { data: { email: 'a@example.com' } } });
+    bot.says({ event: 'tool', tool: { id: '1', name: 'weather', input: { city: 'Paris' } } });
+    expect(asked.map((event) => (event.type === 'agent-request' ? event.request : event))).toEqual([
+      { type: 'transfer', requestId: 't', to: '+15550009999' },
+      {
+        type: 'transcript',
+        entries: [
+          { speaker: 'agent', text: 'Hi', at_ms: 1_234 },
+          { speaker: 'caller', text: 'Hello', at_ms: 5 },
+        ],
+      },
+      { type: 'analysis', requestId: null, analysis: { email: 'a@example.com' } },
+      { type: 'tool', requestId: '1', name: 'weather', input: { city: 'Paris' } },
+    ]);
+    agent.tell({ type: 'tool-result', requestId: '1', result: { sky: 'blue' }, httpStatus: 200 });
+    agent.tell({ type: 'transfer-progress', requestId: 't', state: 'failed', status: 486 });
+    agent.tell({ type: 'refused', requestId: null, request: 'analysis', code: 'ANALYSIS_UNKNOWN', message: 'no' });
+    expect(bot.messages.slice(2)).toMatchObject([
+      { event: 'tool_result', tool: { id: '1', result: { sky: 'blue' }, httpStatus: 200 } },
+      { event: 'transfer', transfer: { id: 't', state: 'failed', status: 486 } },
+      { event: 'error', error: { request: 'analysis', id: null, code: 'ANALYSIS_UNKNOWN' } },
+    ]);
+  });
+
+  it('an extension that cannot be read is refused with what is wrong', async () => {
+    const { bot, talk } = open();
+    await talk();
+    bot.says({ event: 'dtmf', dtmf: { digits: 'xyz' } });
+    bot.says({ event: 'configure', configure: { barge: true } });
+    expect(bot.of('error')).toMatchObject([
+      { error: { request: 'dtmf', code: 'BAD_MESSAGE', message: expect.stringContaining('dtmf.digits') as string } },
+      { error: { request: 'configure', code: 'BAD_MESSAGE' } },
+    ]);
+  });
+});
