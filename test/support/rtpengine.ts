@@ -21,6 +21,10 @@ export class RunningRtpengine {
     return running;
   }
 
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
   get name(): string {
     return `127.0.0.1:${String(this.port)}`;
   }

@@ -1,0 +1,141 @@
+import type { AudioCodec } from '../../src/contracts/media.js';
+import { endpointSdp } from '../../src/gateway/policy/sdp-write.js';
+import { decide } from '../../src/gateway/policy/decide.js';
+import { readRelaySdp } from '../../src/gateway/policy/sdp-read.js';
+import { silentLog } from '../../src/lib/log.js';
+import { createMediaService, type MediaService } from '../../src/media/media-service.js';
+import { generateSrtpKey } from '../../src/media/srtp.js';
+import { systemClock } from '../../src/ops/system-clock.js';
+import { openRelayPool, type RelayPool } from '../../src/rtpengine/pool.js';
+import { AGENT_LIMITS } from '../../test/support/media/agent-limits.js';
+import { ROUTE } from '../../test/support/route.js';
+import { NO_LOAD } from '../../src/gateway/policy/admission.js';
+import { canonicalSdp } from '../../src/gateway/policy/sdp-write.js';
+import { offerSdp } from '../../test/support/sdp.js';
+import type { CarrierSide, EndpointOrder, FarSide } from './messages.js';
+
+// The product's media: the endpoint with its workers and agents, and the commands to rtpengine; no signalling.
+
+const CODEC: AudioCodec = 'PCMU';
+const HEX = '0123456789abcdef0123456789abcdef';
+let media: MediaService;
+let relay: RelayPool | null = null;
+let settings: Extract<EndpointOrder, { type: 'set-up' }>;
+
+async function setUp(order: Extract<EndpointOrder, { type: 'set-up' }>): Promise<void> {
+  settings = order;
+  const { portMin, portMax, workers } = order;
+  media = await createMediaService(
+    { address: '127.0.0.1', portMin, portMax, workers, mediaTimeoutMs: 60_000, agents: AGENT_LIMITS },
+    silentLog,
+  );
+  if (order.ngPort === null) return;
+  relay = openRelayPool({
+    nodes: [{ address: '127.0.0.1', port: order.ngPort }],
+    interfaces: { outside: 'outside', inside: 'inside' },
+    instance: 'bench',
+    clock: systemClock,
+    log: silentLog,
+    timeoutMs: 5_000,
+    portRange: null,
+  });
+}
+
+async function open(side: CarrierSide): Promise<FarSide> {
+  const far = relay === null ? await openDirect(side) : await openRelayed(side, relay);
+  media.start(side.id);
+  return far;
+}
+
+async function connectAgent(callId: string): Promise<void> {
+  const { botUrl, format } = settings;
+  await media.connectAgent(
+    callId,
+    {
+      kind: 'stream',
+      url: botUrl,
+      format,
+      bearerToken: null,
+      signatureKey: 'bench',
+      accountSid: `AC${HEX}`,
+      callSid: `CA${HEX}`,
+      customParameters: {},
+      endOfSpeechMs: 100,
+    },
+    () => undefined,
+  );
+}
+
+async function openDirect({ id, port, key }: CarrierSide): Promise<FarSide> {
+  const own = key === null ? null : generateSrtpKey();
+  await connectAgent(id);
+  const local = await media.open(
+    {
+      callId: id,
+      localRtpPort: null,
+      remote: { address: '127.0.0.1', rtpPort: port, rtcpPort: port + 1 },
+      codec: CODEC,
+      telephoneEventPayloadType: null,
+      srtp: key === null || own === null ? null : { send: own, receive: Buffer.from(key, 'base64') },
+      carrierSuite: null,
+    },
+    () => undefined,
+  );
+  return { id, port: local.rtpPort, key: own === null ? null : Buffer.from(own).toString('base64') };
+}
+
+async function openRelayed({ id, port, key }: CarrierSide, pool: RelayPool): Promise<FarSide> {
+  const call = { relayId: id, insideSrtp: settings.insideSrtp, outsideSrtp: true };
+  const sdp = offerSdp({ port, payloads: '0', rtpmap: ['0 PCMU/8000'], crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${key ?? ''}`] });
+  const decision = decide({ route: ROUTE, sourceAddress: '127.0.0.1', sdp, load: NO_LOAD });
+  if (!decision.ok || decision.value === null) throw new Error('the offer is not taken');
+  const [offered] = await Promise.all([pool.offer(call, canonicalSdp(decision.value)), connectAgent(id)]);
+  const inside = readRelaySdp(offered.sdp);
+  if (inside === undefined) throw new Error('rtpengine’s answer cannot be read');
+  const own = inside.crypto === null ? null : { ...inside.crypto, inline: Buffer.from(generateSrtpKey()).toString('base64'), mki: null };
+  const local = await media.open(
+    {
+      callId: id,
+      localRtpPort: null,
+      remote: { address: inside.address, rtpPort: inside.rtpPort, rtcpPort: inside.rtcpPort },
+      codec: CODEC,
+      telephoneEventPayloadType: null,
+      srtp:
+        own === null || inside.crypto === null
+          ? null
+          : { send: Buffer.from(own.inline, 'base64'), receive: Buffer.from(inside.crypto.inline, 'base64') },
+      carrierSuite: null,
+    },
+    () => undefined,
+  );
+  const answered = await pool.answer(call, endpointSdp(decision.value, local, own));
+  const outside = readRelaySdp(answered.sdp);
+  if (outside?.crypto == null) throw new Error('rtpengine did not answer with SRTP');
+  return { id, port: outside.rtpPort, key: outside.crypto.inline };
+}
+
+async function obey(order: EndpointOrder): Promise<unknown> {
+  switch (order.type) {
+    case 'set-up':
+      return setUp(order);
+    case 'open': {
+      const far: FarSide[] = [];
+      for (const side of order.calls) far.push(await open(side));
+      return far;
+    }
+    case 'counters':
+      return media.counters();
+    case 'collect':
+      return globalThis.gc?.();
+  }
+}
+
+process.on('message', (order: EndpointOrder) => {
+  obey(order).then(
+    (result) => process.send?.({ result }),
+    (error: unknown) => process.send?.({ error: error instanceof Error ? (error.stack ?? error.message) : 'failed' }),
+  );
+});
+// Profiles are written by threads that end by themselves.
+process.on('SIGTERM', () => void media.shutdown().then(() => process.exit(0)));
+process.send?.({ ready: true });

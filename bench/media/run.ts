@@ -1,0 +1,166 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { cpus } from 'node:os';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { STREAM_FORMATS, type StreamFormat } from '../../src/contracts/agent.js';
+import { memoryKb } from '../../test/support/processes.js';
+import { RunningRtpengine } from '../../test/support/rtpengine.js';
+import { cpuMs } from '../support/process-figures.js';
+import type { CarrierSide, DelayFigures, EndpointOrder, FarSide, GeneratorOrder, TrafficFigures } from './messages.js';
+
+// Calls in progress: SRTP carriers → rtpengine → media endpoint → WebSocket agents that say back what they hear → back again.
+// A process each: generator, rtpengine, endpoint, agents.
+
+const { values } = parseArgs({
+  options: {
+    calls: { type: 'string', default: '250' },
+    seconds: { type: 'string', default: '20' },
+    format: { type: 'string', default: 'twilio' },
+    workers: { type: 'string', default: '1' },
+    /** `bare`, `endpoint`, `relayed`, `relayed-srtp`; several with commas. */
+    only: { type: 'string', default: 'bare,endpoint,relayed' },
+    profile: { type: 'boolean', default: false },
+  },
+});
+
+interface Child {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly ready: { readonly port?: number };
+}
+
+const BATCH = 25;
+const SETTLE_MS = 3_000;
+
+async function started(file: string, options: readonly string[] = []): Promise<Child> {
+  const child = fork(resolve(file), [], { execArgv: ['--import', 'tsx', ...options] });
+  const ready = await new Promise<{ port?: number }>((done, reject) => {
+    child.once('message', (message: { port?: number }) => done(message));
+    child.once('exit', (code) => reject(new Error(`${file} ended with ${String(code)}`)));
+  });
+  return { child, pid: child.pid ?? 0, ready };
+}
+
+function ask<T>({ child }: Child, order: EndpointOrder | GeneratorOrder): Promise<T> {
+  return new Promise((done, reject) => {
+    child.once('message', (answer: { result?: T; error?: string }) => {
+      if (answer.error === undefined) done(answer.result as T);
+      else reject(new Error(answer.error));
+    });
+    child.send(order);
+  });
+}
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
+
+interface Outcome {
+  readonly traffic: TrafficFigures;
+  /** Percent of a core a call, by process. */
+  readonly cpu: Readonly<Record<string, number>>;
+  /** kB a call. */
+  readonly memory: Readonly<Record<string, number>>;
+  readonly counters: { readonly maxLateMs?: number };
+}
+
+async function measured(kind: string, calls: number, seconds: number, format: StreamFormat): Promise<Outcome> {
+  const isRelayed = kind.startsWith('relayed');
+  const rtpengine = isRelayed ? await RunningRtpengine.start(28_000, 32_399) : null;
+  const bot = await started('bench/media/bot.ts');
+  const profiling = values.profile && kind !== 'bare' ? ['--cpu-prof', `--cpu-prof-dir=${resolve('test-results')}`] : [];
+  const endpoint = await started(kind === 'bare' ? 'bench/media/bare.ts' : 'bench/media/endpoint.ts', ['--expose-gc', ...profiling]);
+  const generator = await started('bench/media/generator.ts');
+  const watched: Record<string, number> = { endpoint: endpoint.pid, agents: bot.pid, generator: generator.pid };
+  if (rtpengine !== null) watched['rtpengine'] = rtpengine.pid;
+  await ask(endpoint, {
+    type: 'set-up',
+    ngPort: rtpengine?.port ?? null,
+    format: kind === 'bare' ? 'twilio' : format,
+    botUrl: `ws://127.0.0.1:${String(bot.ready.port)}/`,
+    insideSrtp: kind === 'relayed-srtp',
+    workers: Number(values.workers),
+    portMin: 24_000,
+    portMax: 24_199,
+  });
+  // The first calls load code and fill pools: they do not count as memory.
+  await open(generator, endpoint, 0, BATCH, isRelayed);
+  await ask(endpoint, { type: 'collect' });
+  const before = Object.fromEntries(Object.entries(watched).map(([name, pid]) => [name, memoryKb(pid)]));
+  for (let first = BATCH; first < calls; first += BATCH) await open(generator, endpoint, first, Math.min(BATCH, calls - first), isRelayed);
+  await pause(SETTLE_MS);
+  await ask(endpoint, { type: 'counters' });
+  await ask(generator, { type: 'measure' });
+  const cpuBefore = Object.fromEntries(Object.entries(watched).map(([name, pid]) => [name, cpuMs(pid)]));
+  await pause(seconds * 1_000);
+  const cpu = Object.fromEntries(
+    Object.entries(watched).map(([name, pid]) => [name, (100 * (cpuMs(pid) - (cpuBefore[name] ?? 0))) / (seconds * 1_000) / calls]),
+  );
+  const traffic = await ask<TrafficFigures>(generator, { type: 'figures' });
+  const counters = await ask<Outcome['counters']>(endpoint, { type: 'counters' });
+  await ask(endpoint, { type: 'collect' });
+  const memory = Object.fromEntries(
+    Object.entries(watched).map(([name, pid]) => [name, (memoryKb(pid) - (before[name] ?? 0)) / Math.max(1, calls - BATCH)]),
+  );
+  const gone = new Promise((done) => endpoint.child.once('exit', done));
+  endpoint.child.kill('SIGTERM');
+  await gone;
+  for (const { child } of [generator, bot]) child.kill();
+  await rtpengine?.stop();
+  return { traffic, cpu, memory, counters };
+}
+
+async function open(generator: Child, endpoint: Child, first: number, calls: number, isRelayed: boolean): Promise<void> {
+  const carriers = await ask<CarrierSide[]>(generator, { type: 'prepare', calls, first, srtp: isRelayed });
+  const far = await ask<FarSide[]>(endpoint, { type: 'open', calls: carriers });
+  await ask(generator, { type: 'start', far });
+}
+
+function show(title: string, { traffic, cpu, memory, counters }: Outcome, bare: Outcome | undefined): void {
+  const delay = ({ p50, p99, p999, max }: DelayFigures): string =>
+    `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, p99.9 ${p999.toFixed(1)}, at most ${max.toFixed(1)} ms`;
+  console.log(`\n${title}`);
+  console.log(
+    `  packets           ${String(traffic.sent)} sent, ${String(traffic.lost)} did not come back (${((100 * traffic.lost) / traffic.sent).toFixed(3)} %)`,
+  );
+  console.log(`  mouth to agent    ${delay(traffic.up)}`);
+  console.log(`  agent to ear      ${delay(traffic.down)}`);
+  console.log(`  there and back    ${delay(traffic.total)}, jitter ${traffic.jitterMs.toFixed(2)} ms`);
+  console.log(
+    `  lateness          generator ${traffic.generatorLateMs.toFixed(1)} ms at worst${counters.maxLateMs === undefined ? '' : `, endpoint ${counters.maxLateMs.toFixed(1)} ms`}`,
+  );
+  console.log(
+    `  CPU a call        ${Object.entries(cpu)
+      .map(([name, share]) => `${name} ${share.toFixed(3)} %`)
+      .join(', ')}`,
+  );
+  console.log(
+    `  memory a call     ${Object.entries(memory)
+      .map(([name, kb]) => `${name} ${kb.toFixed(0)} kB`)
+      .join(', ')}`,
+  );
+  if (bare === undefined) return;
+  const product = (cpu['endpoint'] ?? 0) + (cpu['rtpengine'] ?? 0);
+  console.log(
+    `  ratio             the endpoint takes ${((cpu['endpoint'] ?? 0) / (bare.cpu['endpoint'] ?? 1)).toFixed(2)} times the CPU of the bare bridge; with rtpengine ${product.toFixed(3)} % of a core a call`,
+  );
+}
+
+const TITLES: Readonly<Record<string, string>> = {
+  bare: 'Baseline: a bare bridge of UDP and WebSocket, Twilio’s JSON, no SRTP, nothing checked',
+  endpoint: 'The endpoint alone: plain RTP ↔ WebSocket',
+  relayed: 'The whole path: SRTP ↔ rtpengine ↔ RTP ↔ endpoint ↔ WebSocket',
+  'relayed-srtp': 'The whole path with SRTP inside too',
+};
+
+const calls = Number(values.calls);
+const format = STREAM_FORMATS.find((name) => name === values.format) ?? 'twilio';
+console.log(
+  `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${String(calls)} calls for ${values.seconds} s, agents on ${format}`,
+);
+let bare: Outcome | undefined;
+for (const kind of values.only.split(',')) {
+  const title = TITLES[kind];
+  if (title === undefined) throw new Error(`--only ${kind}: one of ${Object.keys(TITLES).join(', ')}`);
+  const outcome = await measured(kind, calls, Number(values.seconds), format);
+  show(title, outcome, bare);
+  if (kind === 'bare') bare = outcome;
+}
