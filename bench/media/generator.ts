@@ -184,10 +184,14 @@ async function obey(order: GeneratorOrder): Promise<unknown> {
   switch (order.type) {
     case 'prepare':
       return prepare(order.calls, order.first, order.srtp);
-    case 'start':
-      return start(order.far);
-    case 'measure':
-      return measure();
+    case 'start': {
+      start(order.far);
+      return;
+    }
+    case 'measure': {
+      measure();
+      return;
+    }
     case 'figures':
       return figures();
   }

@@ -4,6 +4,15 @@ const MAX_MARKS = 1_000;
 /** The rest of a frame is waited for so many times before it is filled up with silence: 40 ms. */
 const MAX_STARVED_PULLS = 2;
 
+/** Three seconds of frames over which an agent's pace and what waits are looked at. */
+const WINDOW_PULLS = 150;
+/** An agent that speaks in real time has so much waiting without need: it stalled, and caught up. */
+const STALE_MS = 60;
+/** What is left of that: the agent's own jitter. */
+const LEFT_MS = 40;
+/** In real time: as much as is played in a window, or nearly. */
+const PACE_SLACK = 0.15;
+
 interface Mark {
   readonly name: string;
   /** Played when so many bytes are. */
@@ -24,11 +33,29 @@ export class SpeechQueue {
   #playedBytes = 0;
   #marks: Mark[] = [];
   #starvedPulls = 0;
+  #windowPulls = 0;
+  #windowLeastBytes = Infinity;
+  #windowStartBytes = 0;
+  /** To be made up for in pauses. */
+  #excessBytes = 0;
+  #skippedBytes = 0;
 
-  /** @param silence the byte that fills up a frame */
-  constructor(maxMs: number, silence: number) {
+  /**
+   * @param silence the byte that fills up a frame
+   * @param isQuiet of a byte of speech: whether a pause consists of such
+   */
+  constructor(
+    maxMs: number,
+    silence: number,
+    private readonly isQuiet: (byte: number) => boolean,
+  ) {
     this.#maxBytes = maxMs * BYTES_PER_MS;
     this.#silence = silence;
+  }
+
+  /** Pauses that were left out to make up for an agent's stalls, in milliseconds. */
+  get skippedMs(): number {
+    return this.#skippedBytes / BYTES_PER_MS;
   }
 
   get isEmpty(): boolean {
@@ -55,14 +82,40 @@ export class SpeechQueue {
     return true;
   }
 
-  /** Fills `target` with what comes next, else with silence. True when there was any speech. */
+  /**
+   * Fills `target` with what comes next, else with silence. True when there was any speech. An agent that speaks in real time without
+   * end, and stalled once, would be heard so much later for good: its pauses are shortened until it is not.
+   */
   pull(target: Uint8Array): boolean {
     const queued = this.#pushedBytes - this.#playedBytes;
+    this.#watch(queued, target.length);
     if (queued === 0 || this.#isWorthWaiting(queued, target.length)) {
       target.fill(this.#silence);
       return false;
     }
     this.#starvedPulls = 0;
+    this.#take(target);
+    while (this.#excessBytes > 0 && this.#pushedBytes - this.#playedBytes >= target.length && target.every(this.isQuiet)) {
+      this.#excessBytes -= target.length;
+      this.#skippedBytes += target.length;
+      this.#take(target);
+    }
+    return true;
+  }
+
+  #watch(queued: number, frameBytes: number): void {
+    this.#windowLeastBytes = Math.min(this.#windowLeastBytes, queued);
+    this.#windowPulls += 1;
+    if (this.#windowPulls < WINDOW_PULLS) return;
+    const pace = (this.#pushedBytes - this.#windowStartBytes) / (WINDOW_PULLS * frameBytes);
+    const isStale = this.#windowLeastBytes >= STALE_MS * BYTES_PER_MS && Math.abs(pace - 1) <= PACE_SLACK;
+    this.#excessBytes = isStale ? this.#windowLeastBytes - LEFT_MS * BYTES_PER_MS : 0;
+    this.#windowPulls = 0;
+    this.#windowLeastBytes = Infinity;
+    this.#windowStartBytes = this.#pushedBytes;
+  }
+
+  #take(target: Uint8Array): void {
     let filled = 0;
     for (let chunk = this.#chunks[0]; chunk !== undefined && filled < target.length; chunk = this.#chunks[0]) {
       const part = Math.min(target.length - filled, chunk.length - this.#offset);
@@ -73,7 +126,6 @@ export class SpeechQueue {
     }
     this.#playedBytes += filled;
     if (filled < target.length) target.fill(this.#silence, filled);
-    return true;
   }
 
   /** The marks that everything before was played of, each once, in order; `null` when there are none. */
@@ -93,6 +145,7 @@ export class SpeechQueue {
     this.#offset = 0;
     this.#playedBytes = this.#pushedBytes;
     this.#starvedPulls = 0;
+    this.#excessBytes = 0;
     return names;
   }
 

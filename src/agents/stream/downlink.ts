@@ -1,6 +1,6 @@
 import type { StreamFormat } from '../../contracts/agent.js';
 import type { AudioCodec } from '../../contracts/media.js';
-import { encodeG711, silenceByte, transcodeG711 } from '../../media/codec/g711.js';
+import { encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../media/codec/g711.js';
 import { SpeechQueue } from '../../media/speech-queue.js';
 
 /** An agent's speech on its way to the caller: from the agent's format to the leg's codec, queued and paced. */
@@ -12,7 +12,7 @@ export class Downlink {
   constructor(format: StreamFormat, legCodec: AudioCodec, maxQueuedMs: number) {
     this.#format = format;
     this.#codec = legCodec;
-    this.queue = new SpeechQueue(maxQueuedMs, silenceByte(legCodec));
+    this.queue = new SpeechQueue(maxQueuedMs, silenceByte(legCodec), (byte) => isQuietG711(legCodec, byte));
   }
 
   /** A `media` message's payload: G.711 µ-law, base64, whatever the format. Returns the milliseconds that there was no room for. */

@@ -71,6 +71,14 @@ export function silenceByte(codec: AudioCodec): number {
   return LAWS[codec].silence;
 }
 
+/** About -48 dBFS: the noise of a line, not a voice. */
+const QUIET_SAMPLE = 130;
+
+/** Whether a code is that of a sample as quiet as a pause. */
+export function isQuietG711(codec: AudioCodec, byte: number): boolean {
+  return Math.abs(LAWS[codec].decode[byte] ?? 0) <= QUIET_SAMPLE;
+}
+
 /** Encodes all of `samples` (16-bit linear, 8 kHz) into `target` at `offset`, one byte each. */
 export function encodeG711(codec: AudioCodec, samples: Int16Array, target: Uint8Array, offset = 0): void {
   const table = LAWS[codec].encode;

@@ -16,7 +16,7 @@ const bytesOf = (length: number, from = 0): Uint8Array => Uint8Array.from({ leng
 
 describe('speech queue', () => {
   it('plays audio of any lengths without a gap, then silence', () => {
-    const queue = new SpeechQueue(10_000, SILENCE);
+    const queue = new SpeechQueue(10_000, SILENCE, (byte) => byte >= 0xf0);
     const said = bytesOf(160 * 4);
     for (const [from, to] of [
       [0, 7],
@@ -33,7 +33,7 @@ describe('speech queue', () => {
   });
 
   it('gives a mark back when all before it was played, once, and at once when there is nothing before it', () => {
-    const queue = new SpeechQueue(10_000, SILENCE);
+    const queue = new SpeechQueue(10_000, SILENCE, (byte) => byte >= 0xf0);
     queue.mark('first');
     expect(queue.takePlayedMarks()).toEqual(['first']);
     queue.push(bytesOf(320));
@@ -46,7 +46,7 @@ describe('speech queue', () => {
   });
 
   it('waits 40 ms for the rest of a frame, unless a mark says that there is none', () => {
-    const queue = new SpeechQueue(10_000, SILENCE);
+    const queue = new SpeechQueue(10_000, SILENCE, (byte) => byte >= 0xf0);
     queue.push(bytesOf(100));
     expect(queue.pull(frame)).toBe(false);
     queue.push(bytesOf(60, 100));
@@ -61,7 +61,7 @@ describe('speech queue', () => {
   });
 
   it('clears everything, and gives the marks that waited back', () => {
-    const queue = new SpeechQueue(10_000, SILENCE);
+    const queue = new SpeechQueue(10_000, SILENCE, (byte) => byte >= 0xf0);
     queue.push(bytesOf(1_000));
     queue.mark('a');
     queue.push(bytesOf(1_000));
@@ -77,7 +77,7 @@ describe('speech queue', () => {
   });
 
   it('takes no more than its limit, and tells what it dropped', () => {
-    const queue = new SpeechQueue(100, SILENCE);
+    const queue = new SpeechQueue(100, SILENCE, (byte) => byte >= 0xf0);
     expect(queue.push(bytesOf(700))).toBe(0);
     expect(queue.push(bytesOf(200))).toBe(100);
     expect(queue.push(bytesOf(1))).toBe(1);
@@ -87,9 +87,45 @@ describe('speech queue', () => {
   });
 
   it('takes no more than a thousand marks', () => {
-    const queue = new SpeechQueue(100, SILENCE);
+    const queue = new SpeechQueue(100, SILENCE, (byte) => byte >= 0xf0);
     queue.push(bytesOf(160));
     for (let i = 0; i < 1_000; i += 1) expect(queue.mark(String(i))).toBe(true);
     expect(queue.mark('more')).toBe(false);
+  });
+
+  /** An agent that says a frame each 20 ms; the bytes that were played, and how long they had waited at the end. */
+  function live(frames: number, isPause: (i: number) => boolean, stall: { readonly from: number; readonly to: number }) {
+    const queue = new SpeechQueue(10_000, SILENCE, (byte) => byte >= 0xf0);
+    const played: number[] = [];
+    let said = 0;
+    for (let i = 0; i < frames; i += 1) {
+      const isStalled = i >= stall.from && i < stall.to;
+      for (; !isStalled && said <= i; said += 1) queue.push(new Uint8Array(160).fill(isPause(said) ? 0xf8 : said % 200));
+      if (queue.pull(frame)) played.push(frame[0]!);
+    }
+    return { queue, played };
+  }
+
+  it('after a stall of an agent that speaks in real time shortens its pauses, not its words, until it is heard as soon as before', () => {
+    const isPause = (i: number): boolean => i % 50 >= 45;
+    const { queue, played } = live(2_000, isPause, { from: 300, to: 350 });
+    expect(queue.queuedMs).toBeLessThanOrEqual(60);
+    expect(queue.skippedMs).toBeGreaterThanOrEqual(900);
+    const words = Array.from({ length: 2_000 }, (_, i) => i)
+      .filter((i) => !isPause(i))
+      .map((i) => i % 200);
+    const heard = played.filter((byte) => byte < 0xf0);
+    expect(heard).toEqual(words.slice(0, heard.length));
+  });
+
+  it('leaves the pauses of an agent alone that speaks faster than real time, and of one that never stalled', () => {
+    const queue = new SpeechQueue(60_000, SILENCE, (byte) => byte >= 0xf0);
+    queue.push(new Uint8Array(160 * 900).fill(0xf8));
+    for (let i = 0; i < 900; i += 1) {
+      if (i % 2 === 0) queue.push(new Uint8Array(160 * 3).fill(0xf8));
+      queue.pull(frame);
+    }
+    expect(queue.skippedMs).toBe(0);
+    expect(live(1_000, () => true, { from: 0, to: 0 }).queue.skippedMs).toBe(0);
   });
 });
