@@ -119,7 +119,7 @@ function orRefused(work: () => WorkerReply): WorkerReply {
 function newAgent(agent: AgentDescription, speech: Speech, host: AgentHost, log: Log): LegAgent {
   switch (agent.kind) {
     case 'test-line':
-      return new TestLine(agent, speech, host, log);
+      return new TestLine(agent, speech, host, log, systemClock);
     case 'stream':
       throw new AgentUnavailableError('agents behind a WebSocket are not built yet');
     default:
