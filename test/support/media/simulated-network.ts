@@ -72,13 +72,14 @@ export function simulate(packets: readonly SentPacket[], options: Partial<Networ
     let arrivalMs = leavesMs + network.delayMs + jitterMs(network.jitter, random);
     if (network.keepsOrder) arrivalMs = Math.max(arrivalMs, latestMs);
     latestMs = Math.max(latestMs, arrivalMs);
-    const [isReordered, isDoubled] = [random() < network.reorderRate, random() < network.duplicateRate];
+    // As many numbers are drawn whatever becomes of the packet, so that one setting does not change what another does.
+    const [isReordered, isDoubled, againMs] = [random() < network.reorderRate, random() < network.duplicateRate, 5 * random()];
     if (isLost()) return;
     const next = packets[index + 1];
     // Behind its neighbour, whose own delay is not known yet: as far as that one is sent later, and a little more.
     if (isReordered && next !== undefined) arrivalMs += next.atMs - atMs + 1;
     arrivals.push({ arrivalMs, index });
-    if (isDoubled) arrivals.push({ arrivalMs: arrivalMs + 5 * random(), index });
+    if (isDoubled) arrivals.push({ arrivalMs: arrivalMs + againMs, index });
   });
   return arrivals.sort((a, b) => a.arrivalMs - b.arrivalMs);
 }
