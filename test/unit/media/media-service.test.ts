@@ -176,6 +176,9 @@ describe('media service over loopback', () => {
     }
     expect(stranger.received).toEqual([]);
     await expect.poll(async () => (await service.counters()).strangerPackets - before.strangerPackets, { timeout: 2_000 }).toBe(40);
+    expect(await service.counters()).toMatchObject({ kernelDrops: 0, earlierCallPackets: 0 });
+    // The least that Linux grants unless it is told otherwise is some 100 kB.
+    expect(before.receiveBufferBytes).toBeGreaterThan(50_000);
     expect((await service.counters()).legs).toBe(2);
     expect((await service.close('a'))!.packetsReceived).toBe(47);
     expect(await service.close('a')).toBeNull();
