@@ -15,8 +15,8 @@ const VOICES: Readonly<Record<string, string>> = {
   ELL: 'el',
   GRE: 'el',
   FIN: 'fi',
-  FRA: 'fr-fr',
-  FRE: 'fr-fr',
+  FRA: 'fr',
+  FRE: 'fr',
   HEB: 'he',
   HIN: 'hi',
   HUN: 'hu',
@@ -44,6 +44,26 @@ const DEFAULT_VOICE = 'en-us';
 /** The espeak-ng voice of a language code, in any case; an unknown code speaks English. */
 export function voiceOf(language: string): string {
   return Object.hasOwn(VOICES, language.toUpperCase()) ? (VOICES[language.toUpperCase()] ?? DEFAULT_VOICE) : DEFAULT_VOICE;
+}
+
+/** espeak-ng voices beside those of the languages; `en` is British. */
+const FURTHER_VOICES = ['en', 'en-gb-scotland', 'en-gb-x-rp', 'es', 'fr-be', 'fr-ch', 'pt', 'yue'];
+/** espeak-ng's own voices are male; this variant of each is female. */
+const FEMALE = '+f3';
+/** Other names of `en` and `fr`, which espeak-ng takes without a variant only. */
+const OTHER_NAMES = ['en-gb', 'fr-fr'];
+
+/** The names of voices that an agent may have, in alphabetical order: `de` and the like, and `de+f3` for a woman's. */
+export function supportedVoices(): string[] {
+  const voices = [...new Set([...Object.values(VOICES), ...FURTHER_VOICES])];
+  return [...voices, ...voices.map((voice) => voice + FEMALE), ...OTHER_NAMES].sort();
+}
+
+const SUPPORTED_VOICES: ReadonlySet<string> = new Set(supportedVoices());
+
+/** Whether it is one of `supportedVoices`. */
+export function isSupportedVoice(voice: string): boolean {
+  return SUPPORTED_VOICES.has(voice);
 }
 
 /** The codes that have a voice of their own, in alphabetical order. */

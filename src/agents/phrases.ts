@@ -1,89 +1,44 @@
+import type { AudioCodec } from '../contracts/media.js';
 import { DEFAULT_LANGUAGE } from './languages.js';
+import { PHRASE_BOOKS, type PhraseBook } from './phrase-books.js';
 import type { Phrase } from './session.js';
 
 /** What to say, and the language of the voice that says it. */
 export interface SpokenText {
   readonly text: string;
   readonly language: string;
+  /** A name of `supportedVoices`; without it the language's own. */
+  readonly voice?: string;
 }
 
-interface PhraseBook {
-  readonly greeting: string;
-  readonly goodbye: string;
-  /** Where `{}` stands, the key's name goes. */
-  readonly pressed: string;
-  /** Names of the events 0 to 11. */
-  readonly keys: readonly string[];
-  /** A to D: `{}` is the letter. */
-  readonly letter: string;
+/** How a call is doing, as the line tells it. */
+export interface CallFigures {
+  readonly lossPercent: number;
+  readonly jitterMs: number;
+  /** Mean opinion score, 1.0 to 4.5. */
+  readonly mos: number;
+  readonly codec: AudioCodec;
+  /** SRTP suite of the carrier's side; `null`: not encrypted. */
+  readonly cipher: string | null;
+  readonly echoMs: number;
 }
 
-const ENGLISH: PhraseBook = {
-  greeting:
-    'Hello. This is the Trunkline test line. Speak, and you will hear yourself. Press digits, and I will read them back. Press pound to end the call.',
-  goodbye: 'Goodbye.',
-  pressed: 'You pressed {}.',
-  keys: ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'star', 'pound'],
-  letter: 'the letter {}',
-};
-
-const GERMAN: PhraseBook = {
-  greeting:
-    'Hallo. Dies ist die Testleitung von Trunkline. Sprechen Sie, und Sie hören sich selbst. Drücken Sie Ziffern, und ich lese sie vor. Die Rautetaste beendet das Gespräch.',
-  goodbye: 'Auf Wiederhören.',
-  pressed: 'Sie haben {} gedrückt.',
-  keys: ['null', 'eins', 'zwei', 'drei', 'vier', 'fünf', 'sechs', 'sieben', 'acht', 'neun', 'Stern', 'Raute'],
-  letter: 'den Buchstaben {}',
-};
-
-const FRENCH: PhraseBook = {
-  greeting:
-    'Bonjour. Ceci est la ligne de test de Trunkline. Parlez, et vous vous entendrez. Appuyez sur des chiffres, et je les lirai. La touche dièse termine l’appel.',
-  goodbye: 'Au revoir.',
-  pressed: 'Vous avez appuyé sur {}.',
-  keys: ['zéro', 'un', 'deux', 'trois', 'quatre', 'cinq', 'six', 'sept', 'huit', 'neuf', 'étoile', 'dièse'],
-  letter: 'la lettre {}',
-};
-
-const SPANISH: PhraseBook = {
-  greeting:
-    'Hola. Esta es la línea de prueba de Trunkline. Hable, y se oirá a sí mismo. Pulse números, y los repetiré. Pulse almohadilla para terminar la llamada.',
-  goodbye: 'Adiós.',
-  pressed: 'Ha pulsado {}.',
-  keys: ['cero', 'uno', 'dos', 'tres', 'cuatro', 'cinco', 'seis', 'siete', 'ocho', 'nueve', 'asterisco', 'almohadilla'],
-  letter: 'la letra {}',
-};
-
-const ITALIAN: PhraseBook = {
-  greeting:
-    'Buongiorno. Questa è la linea di prova di Trunkline. Parli, e sentirà la sua voce. Prema dei numeri, e li ripeterò. Prema cancelletto per terminare la chiamata.',
-  goodbye: 'Arrivederci.',
-  pressed: 'Ha premuto {}.',
-  keys: ['zero', 'uno', 'due', 'tre', 'quattro', 'cinque', 'sei', 'sette', 'otto', 'nove', 'asterisco', 'cancelletto'],
-  letter: 'la lettera {}',
-};
-
-const BOOKS: Readonly<Record<string, PhraseBook>> = {
-  ENG: ENGLISH,
-  DEU: GERMAN,
-  GER: GERMAN,
-  FRA: FRENCH,
-  FRE: FRENCH,
-  SPA: SPANISH,
-  ITA: ITALIAN,
-};
+const STAR_EVENT = 10;
 
 function bookOf(language: string): { readonly book: PhraseBook; readonly language: string } {
   const code = language.toUpperCase();
-  const book = Object.hasOwn(BOOKS, code) ? BOOKS[code] : undefined;
+  const book = Object.hasOwn(PHRASE_BOOKS, code) ? PHRASE_BOOKS[code] : undefined;
+  if (book !== undefined) return { book, language: code };
   // English words want an English voice.
-  return book === undefined ? { book: ENGLISH, language: DEFAULT_LANGUAGE } : { book, language: code };
+  const english = PHRASE_BOOKS[DEFAULT_LANGUAGE];
+  if (english === undefined) throw new RangeError('there is no phrase book of the default language');
+  return { book: english, language: DEFAULT_LANGUAGE };
 }
 
 /** How a key press is read back: `You pressed one.` English, with an English voice, where there is no translation. */
 export function digitPhrase(event: number, language: string): SpokenText {
   const { book, language: spoken } = bookOf(language);
-  const key = book.keys[event] ?? book.letter.replace('{}', 'ABCD'[event - 12] ?? '');
+  const key = [...book.keys, book.star, book.pound][event] ?? book.letter.replace('{}', 'ABCD'[event - 12] ?? '');
   return { text: book.pressed.replace('{}', key), language: spoken };
 }
 
@@ -99,14 +54,54 @@ export function builtInGreeting(language: string): SpokenText {
   return { text: book.greeting, language: spoken };
 }
 
-/** The text of a phrase of the session; an empty first sentence is the built-in greeting. */
-export function textOf(phrase: Phrase, firstSentence: string, language: string): SpokenText {
+/** The sentence that `figuresPhrase` begins with, whatever the figures. */
+export function figuresIntroduction(language: string): SpokenText {
+  const { book, language: spoken } = bookOf(language);
+  return { text: book.figuresIntroduction, language: spoken };
+}
+
+/** How the line tells the quality of the call. */
+export function figuresPhrase(figures: CallFigures, language: string): SpokenText {
+  const { book, language: spoken } = bookOf(language);
+  const values: Readonly<Record<string, string>> = {
+    loss: tenths(figures.lossPercent, book),
+    jitter: milliseconds(figures.jitterMs, book),
+    mos: tenths(figures.mos, book),
+    codec: figures.codec.split('').join(' '),
+    cipher: cipherName(figures.cipher, book),
+    echo: milliseconds(figures.echoMs, book),
+  };
+  const text = book.figures.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
+  return { text: `${book.figuresIntroduction} ${text}`, language: spoken };
+}
+
+/** The text of a phrase of the session; an empty first sentence is the built-in greeting. Without figures `*` is read back. */
+export function textOf(phrase: Phrase, firstSentence: string, language: string, figures: CallFigures | null = null): SpokenText {
   switch (phrase.kind) {
     case 'greeting':
       return firstSentence.trim() === '' ? builtInGreeting(language) : { text: firstSentence, language };
     case 'digit':
       return digitPhrase(phrase.event, language);
+    case 'figures':
+      return figures === null ? digitPhrase(STAR_EVENT, language) : figuresPhrase(figures, language);
     case 'goodbye':
       return goodbyePhrase(language);
   }
+}
+
+function tenths(value: number, book: PhraseBook): string {
+  const rounded = Math.round(value * 10) / 10;
+  return String(rounded).replace('.', book.decimalMark);
+}
+
+function milliseconds(value: number, book: PhraseBook): string {
+  const rounded = Math.round(value);
+  return `${rounded} ${rounded === 1 ? book.millisecond : book.milliseconds}`;
+}
+
+/** `AES_CM_128_HMAC_SHA1_80` is AES with 128 bits. */
+function cipherName(suite: string | null, book: PhraseBook): string {
+  if (suite === null) return book.noCipher;
+  const bits = /^AES_(?:CM_)?(\d+)/.exec(suite)?.[1];
+  return bits === undefined ? suite.replaceAll('_', ' ') : `${book.aes} ${bits}`;
 }

@@ -42,6 +42,6 @@ function matchAt(
 
 function patternOf(rule: PronunciationRule): RegExp {
   const word = rule.word.replace(REGEXP_SYNTAX, '\\$&');
-  const source = rule.spaced === false ? word : `(?<![\\p{L}\\p{N}])${word}(?![\\p{L}\\p{N}])`;
+  const source = rule.spaced === false ? word : `(?<![\\p{L}\\p{M}\\p{N}])${word}(?![\\p{L}\\p{M}\\p{N}])`;
   return new RegExp(source, rule.case_sensitive === true ? 'uy' : 'iuy');
 }

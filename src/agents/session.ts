@@ -1,15 +1,18 @@
 import { assertNever } from '../lib/assert-never.js';
 
-// The built-in test line: it greets, echoes the caller, reads back every digit, and says goodbye on `#`.
+// The built-in test line: it greets, echoes the caller, reads back every digit, tells the call's figures on `*`, and says goodbye on `#`.
 
 /** RFC 4733 §3.2. */
+const STAR_EVENT = 10;
 const POUND_EVENT = 11;
 const MAX_PENDING = 64;
 
 export type Phrase =
   | { readonly kind: 'greeting' }
-  /** A digit read back: 0-9, 10 `*`, 12-15 A-D. */
+  /** A digit read back: 0-9, 12-15 A-D. */
   | { readonly kind: 'digit'; readonly event: number }
+  /** `*`: how the call is doing. */
+  | { readonly kind: 'figures' }
   | { readonly kind: 'goodbye' };
 
 export interface SessionState {
@@ -92,7 +95,8 @@ function phraseFinished(state: SessionState): Step {
 function speakNext(state: SessionState): Step {
   const [event, ...pending] = state.pending;
   if (event !== undefined) {
-    return { state: { ...state, phase: 'reading', pending }, effects: [{ type: 'say', phrase: { kind: 'digit', event } }] };
+    const phrase: Phrase = event === STAR_EVENT ? { kind: 'figures' } : { kind: 'digit', event };
+    return { state: { ...state, phase: 'reading', pending }, effects: [{ type: 'say', phrase }] };
   }
   if (state.isLeaving) return { state: { ...state, phase: 'farewell' }, effects: [{ type: 'say', phrase: { kind: 'goodbye' } }] };
   return { state: { ...state, phase: 'echo' }, effects: [] };

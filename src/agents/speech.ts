@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { PronunciationEntry } from '../contracts/records.js';
 import { resample } from '../media/codec/resample.js';
 import { parseWav } from '../media/codec/wav.js';
-import { voiceOf } from './languages.js';
+import { isSupportedVoice, voiceOf } from './languages.js';
 import type { SpokenText } from './phrases.js';
 import { applyPronunciation } from './pronunciation.js';
 
@@ -72,7 +72,7 @@ export class EspeakSpeech implements Speech {
     const text = plainText(applyPronunciation(spoken.text, guide));
     if (text.length > this.#options.maxTextCharacters) throw new SpeechError('text-too-long');
     if (text === '') return new Int16Array(0);
-    const voice = voiceOf(spoken.language);
+    const voice = spoken.voice !== undefined && isSupportedVoice(spoken.voice) ? spoken.voice : voiceOf(spoken.language);
     const key = `${voice}\n${text}`;
     const cached = this.#cache.get(key);
     if (cached !== undefined) {

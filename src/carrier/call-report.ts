@@ -5,7 +5,7 @@ import type { SipEvent } from './sip-client.js';
 /** Whether one digit was read back. */
 export interface DigitReport {
   readonly digit: string;
-  /** What the test line was expected to say. */
+  /** What the test line was expected to say, or to begin with. */
   readonly phrase: string;
   /** Normalised cross-correlation of the expected phrase with what was heard: 1 is the same audio. */
   readonly score: number;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { digitPhrase } from '../agents/phrases.js';
+import { digitPhrase, figuresIntroduction, type SpokenText } from '../agents/phrases.js';
 import { EspeakSpeech, type Speech } from '../agents/speech.js';
 import type { AudioCodec } from '../contracts/media.js';
 import type { Clock } from '../lib/clock.js';
@@ -144,7 +144,7 @@ class TestCall {
     this.#digits = digits.map((digit) => {
       const expected = phrases.get(digit) ?? new Int16Array(0);
       const score = findPhrase(heard, throughG711(codec, expected))?.score ?? 0;
-      const phrase = digitPhrase(eventOfDigit(digit) ?? 0, this.options.language).text;
+      const phrase = this.#answerTo(digit).text;
       return { digit, phrase, score: Math.round(score * 1_000) / 1_000, threshold: SCORE_THRESHOLD, heard: score >= SCORE_THRESHOLD };
     });
     return this.#digits.every(({ heard: isHeard }) => isHeard);
@@ -184,11 +184,16 @@ class TestCall {
   async #expectedPhrases(): Promise<Map<string, Int16Array>> {
     const phrases = new Map<string, Int16Array>();
     for (const digit of new Set(this.options.digits)) {
-      const event = eventOfDigit(digit);
-      if (event === undefined) throw new Error(`${JSON.stringify(digit)} is no key: use 0-9, *, #, A-D`);
-      phrases.set(digit, await this.#speech.synthesize(digitPhrase(event, this.options.language), []));
+      if (eventOfDigit(digit) === undefined) throw new Error(`${JSON.stringify(digit)} is no key: use 0-9, *, #, A-D`);
+      phrases.set(digit, await this.#speech.synthesize(this.#answerTo(digit), []));
     }
     return phrases;
+  }
+
+  /** What the line says when a key is pressed; of the figures of the call, which differ each time, what they begin with. */
+  #answerTo(digit: string): SpokenText {
+    const { language } = this.options;
+    return digit === '*' ? figuresIntroduction(language) : digitPhrase(eventOfDigit(digit) ?? 0, language);
   }
 
   #offer(port: number): string {

@@ -6,13 +6,13 @@ import type { Log } from '../lib/log.js';
 import { MediaLeg } from './leg.js';
 import type { AgentHost, LegAgent } from './leg-agent.js';
 import { PeerTable } from './peer-table.js';
+import { RestingPeers, type ShunnedSource } from './resting-peers.js';
+import { RTP_HEADER_BYTES, uint32At } from './rtp/rtp-packet.js';
 import type { ReceiveOutcome } from './rtp-receiver.js';
 import { SlotClock, type Ticking } from './slot-clock.js';
 import { SocketPair } from './socket-pair.js';
 
 export const CALLS_PER_SOCKET_PAIR = 64;
-/** After a call, packets that are still under way must not reach the next call of the same peer on the same sockets. */
-const REST_MS = 2_000;
 
 export interface EndpointOptions {
   /** An address of this machine, which legs are told to send to. */
@@ -36,6 +36,10 @@ export interface EndpointCounters {
   readonly notAuthenticPackets: number;
   readonly malformedPackets: number;
   readonly sendErrors: number;
+  /** Of a call that ended lately, from the peer that has another call on the same sockets now. */
+  readonly earlierCallPackets: number;
+  /** Granted to each socket; the smallest. */
+  readonly receiveBufferBytes: number;
   /** The latest wake-up since the counters were read last, in milliseconds. */
   readonly maxLateMs: number;
 }
@@ -50,6 +54,10 @@ interface OpenLeg {
   readonly media: MediaLeg;
   readonly place: Place;
   remote: MediaAddress;
+  /** Of the RTP that the peer sends. */
+  ssrc: number | undefined;
+  /** Of calls that the peer had here lately. */
+  shunned: readonly ShunnedSource[];
   readonly ticking: Ticking;
   readonly onEvent: (event: LegEvent) => void;
 }
@@ -61,8 +69,8 @@ interface Place {
   readonly byRtcp: PeerTable<OpenLeg>;
   /** Places kept for legs to come. */
   reserved: number;
-  /** Peers that left lately, with the time until which they rest. */
-  readonly resting: { readonly address: string; readonly port: number; readonly untilMs: number }[];
+  /** Peers that left lately. */
+  readonly resting: RestingPeers;
 }
 
 /** The media endpoint's sockets with all legs on them. */
@@ -79,6 +87,8 @@ export class RtpEndpoint {
   #strangers = 0;
   #notAuthentic = 0;
   #malformed = 0;
+  #earlierCall = 0;
+  #receiveBufferBytes = 0;
   #maxLateMs = 0;
 
   private constructor(options: EndpointOptions, dependencies: EndpointDependencies) {
@@ -163,8 +173,8 @@ export class RtpEndpoint {
       agent: () => this.#agents.get(callId),
     });
     const ticking = { tick: (skip: number, send: number) => this.with(callId, (leg) => leg.tick(skip, send)) };
-    const leg: OpenLeg = { callId, media, place, remote, ticking, onEvent };
-    enter(leg);
+    const leg: OpenLeg = { callId, media, place, remote, ssrc: undefined, shunned: [], ticking, onEvent };
+    this.#enter(leg);
     this.#legs.set(callId, leg);
     this.#slots.add(ticking);
     return addressOf(place);
@@ -181,7 +191,7 @@ export class RtpEndpoint {
     if (isTaken(leg.place, remote, leg)) throw new EndpointFullError('the peer has another leg on these sockets');
     this.#part(leg);
     leg.remote = remote;
-    enter(leg);
+    this.#enter(leg);
     if (receiveKey !== null) leg.media.setReceiveKey(receiveKey);
   }
 
@@ -217,6 +227,8 @@ export class RtpEndpoint {
       notAuthenticPackets: this.#notAuthentic,
       malformedPackets: this.#malformed,
       sendErrors: this.#places.reduce((sum, place) => sum + place.pair.sendErrors, 0),
+      earlierCallPackets: this.#earlierCall,
+      receiveBufferBytes: this.#receiveBufferBytes,
       maxLateMs,
     };
   }
@@ -235,11 +247,11 @@ export class RtpEndpoint {
       const pair = await SocketPair.open(
         this.#options.address,
         rtpPort,
-        (datagram, address, port) => this.#receive(byRtp.find(address, port), 'receiveRtp', datagram),
+        (datagram, address, port) => this.#receiveRtp(byRtp.find(address, port), datagram),
         (datagram, address, port) => this.#receive(byRtcp.find(address, port), 'receiveRtcp', datagram),
         log,
       );
-      this.#places.push({ pair, byRtp, byRtcp, reserved: 0, resting: [] });
+      this.#places.push({ pair, byRtp, byRtcp, reserved: 0, resting: new RestingPeers() });
     } catch (error) {
       log.warn({ address: this.#options.address, rtpPort, err: error }, 'media port not usable');
     }
@@ -249,8 +261,29 @@ export class RtpEndpoint {
     const sizes = this.#places.map((place) => place.pair.growReceiveBuffers());
     const askedBytes = Math.max(...sizes.map((size) => size.askedBytes));
     const grantedBytes = Math.min(...sizes.map((size) => size.grantedBytes));
+    this.#receiveBufferBytes = grantedBytes;
     if (grantedBytes >= askedBytes) return;
     this.#dependencies.log.warn({ askedBytes, grantedBytes }, 'media receive buffers are small: raise net.core.rmem_max');
+  }
+
+  /** RTP headers are in clear, with SRTP too (RFC 3711 §3.1). */
+  #receiveRtp(leg: OpenLeg | undefined, datagram: Buffer): void {
+    if (leg !== undefined && datagram.length >= RTP_HEADER_BYTES) {
+      const ssrc = uint32At(datagram, 8);
+      if (this.#isShunned(leg, ssrc)) {
+        this.#earlierCall += 1;
+        return;
+      }
+      leg.ssrc = ssrc;
+    }
+    this.#receive(leg, 'receiveRtp', datagram);
+  }
+
+  #isShunned(leg: OpenLeg, ssrc: number): boolean {
+    if (leg.shunned.length === 0) return false;
+    const nowMs = this.#dependencies.clock.nowMs();
+    leg.shunned = leg.shunned.filter(({ untilMs }) => untilMs > nowMs);
+    return leg.shunned.some((source) => source.ssrc === ssrc);
   }
 
   #receive(leg: OpenLeg | undefined, method: 'receiveRtp' | 'receiveRtcp', datagram: Buffer): void {
@@ -292,12 +325,19 @@ export class RtpEndpoint {
     return place;
   }
 
+  /** Puts the leg's peer into the tables. */
+  #enter(leg: OpenLeg): void {
+    const { callId, place, remote } = leg;
+    place.byRtp.add(remote.address, remote.rtpPort, leg);
+    place.byRtcp.add(remote.address, remote.rtcpPort, leg);
+    leg.shunned = place.resting.sources(callId, remote.address, remote.rtpPort, this.#dependencies.clock.nowMs());
+  }
+
   /** Takes the leg's peer out of the tables, and lets it rest. */
-  #part({ place, remote }: OpenLeg): void {
+  #part({ callId, place, remote, ssrc }: OpenLeg): void {
     place.byRtp.remove(remote.address, remote.rtpPort);
     place.byRtcp.remove(remote.address, remote.rtcpPort);
-    const untilMs = this.#dependencies.clock.nowMs() + REST_MS;
-    place.resting.push({ address: remote.address, port: remote.rtpPort, untilMs });
+    place.resting.add(callId, remote.address, remote.rtpPort, ssrc, this.#dependencies.clock.nowMs());
   }
 
   /** The far side knows the port already: only that one will do. */
@@ -316,10 +356,9 @@ export class RtpEndpoint {
     const nowMs = this.#dependencies.clock.nowMs();
     let best: { readonly place: Place; readonly cost: number } | undefined;
     for (const place of this.#places) {
-      while (place.resting[0] !== undefined && place.resting[0].untilMs <= nowMs) place.resting.shift();
       if (usedOf(place) >= CALLS_PER_SOCKET_PAIR) continue;
       if (remote !== null && isTaken(place, remote, null)) continue;
-      const isResting = place.resting.some((peer) => peer.address === remote?.address && peer.port === remote.rtpPort);
+      const isResting = remote !== null && place.resting.has(remote.address, remote.rtpPort, nowMs);
       const cost = usedOf(place) + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
       if (best === undefined || cost < best.cost) best = { place, cost };
     }
@@ -336,12 +375,6 @@ function usedOf({ byRtp, reserved }: Place): number {
 function isTaken({ byRtp, byRtcp }: Place, remote: MediaAddress, leg: OpenLeg | null): boolean {
   const owners = [byRtp.find(remote.address, remote.rtpPort), byRtcp.find(remote.address, remote.rtcpPort)];
   return owners.some((owner) => owner !== undefined && owner !== leg);
-}
-
-function enter(leg: OpenLeg): void {
-  const { place, remote } = leg;
-  place.byRtp.add(remote.address, remote.rtpPort, leg);
-  place.byRtcp.add(remote.address, remote.rtcpPort, leg);
 }
 
 function addressOf({ pair }: Place): MediaAddress {

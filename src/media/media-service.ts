@@ -1,8 +1,11 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../contracts/agent.js';
 import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
 import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../gateway/ports.js';
+import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
+import { systemClock } from '../ops/system-clock.js';
 import type { EndpointCounters } from './endpoint.js';
+import { KernelDropWatch, readKernelDrops } from './kernel-drops.js';
 import { WorkerHandle } from './worker-handle.js';
 import type { WorkerCommand, WorkerReply, WorkerSettings } from './worker-messages.js';
 
@@ -21,8 +24,10 @@ export interface MediaServiceOptions {
   readonly agents: AgentConnectionLimits;
 }
 
-/** Sums over all workers; `maxLateMs` is the worst. */
+/** Sums over all workers; `maxLateMs` and `receiveBufferBytes` are the worst. */
 export interface MediaCounters extends EndpointCounters {
+  /** Datagrams that the system threw away because a receive buffer was full; `null`: it does not say. */
+  readonly kernelDrops: number | null;
   readonly workerRestarts: number;
 }
 
@@ -64,7 +69,7 @@ interface WorkerSlot {
 }
 
 /** Starts the worker threads and binds their sockets. Rejects with `MediaUnavailableError` when a worker has no usable port. */
-export async function createMediaService(options: MediaServiceOptions, log: Log): Promise<MediaService> {
+export async function createMediaService(options: MediaServiceOptions, log: Log, clock: Clock = systemClock): Promise<MediaService> {
   const shares = sharePorts(options);
   const service = new ThreadedMediaService(
     shares.map((rtpPorts) => ({
@@ -75,6 +80,7 @@ export async function createMediaService(options: MediaServiceOptions, log: Log)
       agents: options.agents,
     })),
     log,
+    clock,
   );
   try {
     await service.ready();
@@ -98,11 +104,17 @@ class ThreadedMediaService implements MediaService {
   readonly #log: Log;
   readonly #slots: readonly WorkerSlot[];
   readonly #legs = new Map<string, OpenLeg>();
+  readonly #readDrops: () => Promise<number | null>;
+  readonly #dropWatch: KernelDropWatch;
   #workerRestarts = 0;
   #isShuttingDown = false;
 
-  constructor(settings: readonly WorkerSettings[], log: Log) {
+  constructor(settings: readonly WorkerSettings[], log: Log, clock: Clock) {
     this.#log = log;
+    const [first] = settings;
+    const ports = settings.flatMap(({ rtpPorts }) => rtpPorts);
+    this.#readDrops = () => readKernelDrops(first?.address ?? '', ports);
+    this.#dropWatch = new KernelDropWatch(this.#readDrops, clock, log);
     this.#slots = settings.map((share) => {
       const slot: Omit<WorkerSlot, 'worker'> = {
         settings: share,
@@ -201,7 +213,17 @@ class ThreadedMediaService implements MediaService {
   }
 
   async counters(): Promise<MediaCounters> {
-    const sum = { legs: 0, strangerPackets: 0, notAuthenticPackets: 0, malformedPackets: 0, sendErrors: 0, maxLateMs: 0 };
+    const sum = {
+      legs: 0,
+      strangerPackets: 0,
+      notAuthenticPackets: 0,
+      malformedPackets: 0,
+      sendErrors: 0,
+      earlierCallPackets: 0,
+      receiveBufferBytes: Infinity,
+      maxLateMs: 0,
+    };
+    const kernelDrops = await this.#readDrops();
     const replies = await Promise.allSettled(
       this.#slots.map((slot) => slot.worker.request((requestId) => ({ type: 'counters', requestId }))),
     );
@@ -213,13 +235,18 @@ class ThreadedMediaService implements MediaService {
       sum.notAuthenticPackets += counters.notAuthenticPackets;
       sum.malformedPackets += counters.malformedPackets;
       sum.sendErrors += counters.sendErrors;
+      sum.earlierCallPackets += counters.earlierCallPackets;
+      sum.receiveBufferBytes = Math.min(sum.receiveBufferBytes, counters.receiveBufferBytes);
       sum.maxLateMs = Math.max(sum.maxLateMs, counters.maxLateMs);
     }
-    return { ...sum, workerRestarts: this.#workerRestarts };
+    // No worker answered.
+    if (sum.receiveBufferBytes === Infinity) sum.receiveBufferBytes = 0;
+    return { ...sum, kernelDrops, workerRestarts: this.#workerRestarts };
   }
 
   async shutdown(): Promise<void> {
     this.#isShuttingDown = true;
+    this.#dropWatch.stop();
     for (const slot of this.#slots) clearTimeout(slot.restartTimer);
     await Promise.all(this.#slots.filter((slot) => !slot.worker.hasExited).map((slot) => slot.worker.shutDown(SHUTDOWN_LIMIT_MS)));
     this.#legs.clear();

@@ -14,6 +14,7 @@ import { systemClock } from '../ops/system-clock.js';
 import { RtpEndpoint } from './endpoint.js';
 import type { AgentHost, LegAgent } from './leg-agent.js';
 import { SampleLegAgent } from './sample-leg-agent.js';
+import { VoiceDetectors } from './voice-detector.js';
 import type { LogLevel, WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
 
 // A worker thread of the media service: it owns sockets, pacing and agents, apart from signalling.
@@ -122,7 +123,7 @@ function orRefused(work: () => WorkerReply): WorkerReply {
 function newAgent(agent: AgentDescription, speech: Speech, stream: StreamDependencies, host: AgentHost, log: Log): LegAgent {
   switch (agent.kind) {
     case 'test-line':
-      return new SampleLegAgent(new TestLine(agent, speech, host, log));
+      return new SampleLegAgent(new TestLine(agent, speech, host, log, systemClock));
     case 'stream':
       return new StreamAgent(agent, host, stream, log);
     default:
@@ -131,11 +132,13 @@ function newAgent(agent: AgentDescription, speech: Speech, stream: StreamDepende
 }
 
 async function run(): Promise<void> {
+  const voices = await VoiceDetectors.load();
   const speech = new EspeakSpeech({ command: settings.speechCommand });
   const stream: StreamDependencies = {
     clock: systemClock,
     dial: webSocketDial(settings.agents),
     limits: settings.agents,
+    openVoiceDetector: () => voices.open(),
     newStreamSid: () => `MZ${randomBytes(16).toString('hex')}`,
   };
   const endpoint = await RtpEndpoint.open(settings, {

@@ -1,6 +1,7 @@
 import type { StreamFormat } from '../../contracts/agent.js';
 import type { AudioCodec } from '../../contracts/media.js';
 import { encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../media/codec/g711.js';
+import { RateHalver } from '../../media/codec/rate-doubler.js';
 import { SpeechQueue } from '../../media/speech-queue.js';
 
 /** An agent's speech on its way to the caller: from the agent's format to the leg's codec, queued and paced. */
@@ -8,6 +9,7 @@ export class Downlink {
   readonly #format: StreamFormat;
   readonly #codec: AudioCodec;
   readonly queue: SpeechQueue;
+  #halver: RateHalver | undefined;
 
   constructor(format: StreamFormat, legCodec: AudioCodec, maxQueuedMs: number) {
     this.#format = format;
@@ -30,14 +32,21 @@ export class Downlink {
       case 'pcma':
         return this.#push('PCMA', bytes);
       case 'pcm16-8000':
-      case 'pcm16-16000':
         return this.#pushSamples(samplesOf(bytes));
+      case 'pcm16-16000':
+        return this.#pushSamples(this.#halve(samplesOf(bytes)));
     }
   }
 
   #push(codec: AudioCodec, bytes: Uint8Array): number {
     if (codec !== this.#codec) transcodeG711(codec, bytes, bytes);
     return this.queue.push(bytes) / 8;
+  }
+
+  #halve(samples: Int16Array): Int16Array {
+    this.#halver ??= new RateHalver();
+    const halved = new Int16Array(samples.length / 2 + 1);
+    return halved.subarray(0, this.#halver.process(samples, halved));
   }
 
   #pushSamples(samples: Int16Array): number {

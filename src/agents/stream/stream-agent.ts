@@ -5,6 +5,7 @@ import { AgentUnavailableError } from '../../gateway/ports.js';
 import { assertNever } from '../../lib/assert-never.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
+import { MAX_END_OF_SPEECH_MS, MIN_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/codec/voice-activity.js';
 import { digitOfEvent, eventOfDigit } from '../../media/dtmf/telephone-event.js';
 import type { AgentHost, LegAgent } from '../../media/leg-agent.js';
 import {
@@ -26,6 +27,7 @@ export interface StreamDependencies {
   readonly limits: AgentConnectionLimits;
   /** `MZ` and 32 hex digits, another one each time. */
   readonly newStreamSid: () => string;
+  readonly openVoiceDetector: () => VoiceDetector;
 }
 
 const FRAME_MS = 20;
@@ -51,16 +53,22 @@ export class StreamAgent implements LegAgent {
   #isPongDue = false;
   #farewellFrames: number | null = null;
   #wantsDrops = false;
+  #wantsSpeechEvents = false;
+  #wantsBargeIn = false;
+  #voice: VoiceActivity | null = null;
   /** Keys pressed before the agent could be told. */
   readonly #earlyDigits: string[] = [];
   #warnings = 0;
+  #endOfSpeechMs: number;
 
   constructor(
     private readonly settings: StreamSettings,
     private readonly host: AgentHost,
     private readonly dependencies: StreamDependencies,
     private readonly log: Log,
-  ) {}
+  ) {
+    this.#endOfSpeechMs = Math.min(MAX_END_OF_SPEECH_MS, Math.max(MIN_END_OF_SPEECH_MS, settings.endOfSpeechMs));
+  }
 
   get bufferedMs(): number {
     return this.#uplink?.bufferedMs ?? 0;
@@ -78,7 +86,7 @@ export class StreamAgent implements LegAgent {
     const { limits } = this.dependencies;
     this.#startedMs = nowMs;
     this.#uplink = new Uplink(format, codec, limits.maxUnsentAudioMs, {
-      onSamples: () => undefined,
+      onSamples: (samples, timestampMs) => this.#listen(samples, timestampMs),
       onDropped: (milliseconds) => this.#onDropped('inbound', milliseconds),
     });
     this.#downlink = new Downlink(format, codec, limits.maxQueuedSpeechMs);
@@ -127,6 +135,8 @@ export class StreamAgent implements LegAgent {
 
   close(): void {
     this.#step({ type: 'released' });
+    this.#voice?.close();
+    this.#voice = null;
     this.#settle?.reject(new AgentUnavailableError('the call ended'));
     this.#settle = null;
   }
@@ -317,7 +327,25 @@ export class StreamAgent implements LegAgent {
   }
 
   #configure(wanted: Extract<FromAgentMessage, { event: 'configure' }>['configure']): void {
-    if (wanted.drop_events !== undefined) this.#wantsDrops = wanted.drop_events;
+    this.#wantsDrops = wanted.drop_events ?? this.#wantsDrops;
+    this.#wantsSpeechEvents = wanted.speech_events ?? this.#wantsSpeechEvents;
+    this.#wantsBargeIn = wanted.barge_in ?? this.#wantsBargeIn;
+    this.#endOfSpeechMs = wanted.end_of_speech_ms ?? this.#endOfSpeechMs;
+    this.#voice?.close();
+    const isWanted = this.#wantsSpeechEvents || this.#wantsBargeIn;
+    this.#voice = isWanted ? new VoiceActivity(this.dependencies.openVoiceDetector(), this.#endOfSpeechMs) : null;
+    if (this.#uplink !== null) this.#uplink.wantsSamples = isWanted;
+  }
+
+  #listen(samples: Int16Array, timestampMs: number): void {
+    const event = this.#voice?.frame(samples);
+    if (event === undefined) return;
+    const isStart = event === 'speech-started';
+    if (isStart && this.#wantsBargeIn) this.#sendMarks(this.#downlink?.queue.clear() ?? null);
+    if (!this.#wantsSpeechEvents) return;
+    // Both are known some time after they were.
+    const sinceMs = isStart ? VoiceActivity.startMs : this.#endOfSpeechMs;
+    this.#send((writer) => writer.speech(isStart ? 'speech_started' : 'speech_stopped', timestampMs + FRAME_MS - sinceMs));
   }
 
   #press(digits: string, durationMs: number): void {

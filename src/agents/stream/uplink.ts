@@ -1,6 +1,7 @@
 import type { StreamFormat } from '../../contracts/agent.js';
 import type { AudioCodec } from '../../contracts/media.js';
 import { decodeG711, transcodeG711 } from '../../media/codec/g711.js';
+import { RateDoubler } from '../../media/codec/rate-doubler.js';
 import { Resequencer } from '../../media/rtp/resequencer.js';
 import type { MessageWriter } from './messages.js';
 import type { AgentSocket } from './socket.js';
@@ -40,6 +41,7 @@ export class Uplink {
   readonly #frame = new Uint8Array(FRAME_BYTES);
   #scratch: Uint8Array | undefined;
   #samples: Int16Array | undefined;
+  #doubler: { readonly rate: RateDoubler; readonly samples: Int16Array } | undefined;
   #filled = 0;
   #target: UplinkTarget | null = null;
   #frames = 0;
@@ -157,9 +159,12 @@ export class Uplink {
         socket.sendBinary(buffer.subarray(offset, offset + FRAME_BYTES));
         return;
       case 'pcm16-8000':
+        socket.sendBinary(bytesOf(this.#decode(buffer, offset)));
+        return;
       case 'pcm16-16000': {
-        const samples = this.#decode(buffer, offset);
-        socket.sendBinary(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength));
+        this.#doubler ??= { rate: new RateDoubler(), samples: new Int16Array(2 * FRAME_BYTES) };
+        this.#doubler.rate.process(this.#decode(buffer, offset), this.#doubler.samples);
+        socket.sendBinary(bytesOf(this.#doubler.samples));
         return;
       }
     }
@@ -176,6 +181,11 @@ export class Uplink {
 function wireCodecOf(format: StreamFormat, legCodec: AudioCodec): AudioCodec {
   if (format === 'twilio' || format === 'pcmu') return 'PCMU';
   return format === 'pcma' ? 'PCMA' : legCodec;
+}
+
+/** Little-endian, as the machines that Node.js runs on are. */
+function bytesOf(samples: Int16Array): Uint8Array {
+  return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
 }
 
 /** Datagrams are Buffers: no view is made for them. */

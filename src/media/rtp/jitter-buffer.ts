@@ -1,9 +1,13 @@
+import { DelayTarget } from './delay-target.js';
 import { addTicks, timestampDelta } from './sequence.js';
 
 export interface JitterBufferOptions {
   readonly clockRateHz: number;
-  /** Samples wait at least this long for those that are late. */
-  readonly targetMs: number;
+  /** Samples of a new source wait so long. */
+  readonly startMs: number;
+  /** The bounds between which the delay follows the jitter. */
+  readonly leastMs: number;
+  readonly mostMs: number;
   /** A packet further ahead than this is a jump of the source's timestamp, not delay. */
   readonly maxAheadMs: number;
 }
@@ -11,42 +15,57 @@ export interface JitterBufferOptions {
 export interface JitterBufferFigures {
   readonly latePackets: number;
   readonly duplicatePackets: number;
-  /** Played from repetition or silence because nothing had come, in samples. */
+  /** Played from repetition or silence because nothing had come, or to make the delay longer, in samples. */
   readonly concealedSamples: number;
   /** Thrown away because the buffer had grown beyond need, in samples. */
   readonly skippedSamples: number;
+  /** Times that the delay was changed at once, which may be heard; single samples that are left out or doubled do not count. */
+  readonly adjustments: number;
   /** Times that playing began anew: another SSRC, a jump of the timestamp, a lasting change of delay. */
   readonly restarts: number;
 }
 
 export type PushOutcome = 'stored' | 'late' | 'duplicate' | 'restarted';
 
-const DEFAULTS: JitterBufferOptions = { clockRateHz: 8_000, targetMs: 60, maxAheadMs: 500 };
+const DEFAULTS: JitterBufferOptions = { clockRateHz: 8_000, startMs: 40, leastMs: 20, mostMs: 200, maxAheadMs: 500 };
 /** A power of two, so that a timestamp's place survives the wrap at 2^32. One second and a bit. */
 const CAPACITY = 8_192;
-/** One second of 20 ms frames over which the least depth is looked for. */
-const SHRINK_WINDOW_PULLS = 50;
+/** What was played is remembered for 256 ms, so that a late copy of it is not taken for a late packet. */
+const REMEMBERED = 2_048;
+/** The delay is looked at once a second. */
+const LOOK_PULLS = 50;
 const DRY_PULLS = 10;
 const LATE_PULLS = 5;
 const LATE_PACKETS = 3;
+/** More than this is too long beyond need to be worked off sample by sample. */
+const MAX_SLIP_MS = 60;
+/** Less than this is not worth a change. */
+const MIN_SLIP_MS = 10;
+
+const MISSING = 0;
+const WAITING = 1;
+const PLAYED = 2;
 
 /**
  * Turns packets of any length, early, late, twice or never, into an even stream. Samples lie at their RTP timestamp, so that order
  * and packet time do not matter. What is missing is repeated from the last 20 ms and faded out within 60 ms.
  *
- * The delay adapts: it grows when packets keep coming too late, and shrinks when the least depth over a second shows that the
- * target would have been enough.
+ * The delay follows the jitter (`DelayTarget`). It grows at once when packets come too late, in what is concealed anyway. Small
+ * differences, such as those of the two clocks, are made up for by one sample a frame that is left out or doubled, where it changes
+ * the signal least. A frame's time is that between two pulls: they are the clock.
  */
 export class JitterBuffer {
   readonly #options: JitterBufferOptions;
-  readonly #targetTicks: number;
   readonly #fadeTicks: number;
+  readonly #target: DelayTarget;
   readonly #samples = new Int16Array(CAPACITY);
-  readonly #present = new Uint8Array(CAPACITY);
+  readonly #states = new Uint8Array(CAPACITY);
   readonly #history: Int16Array;
   #ssrc: number | undefined;
   /** The timestamp of the sample that is played next. */
   #playTimestamp = 0;
+  /** Samples that were pulled, modulo 2^32. */
+  #pulledTicks = 0;
   /** One behind the newest sample that was stored. */
   #endTimestamp = 0;
   #historyIndex = 0;
@@ -54,14 +73,17 @@ export class JitterBuffer {
   #pullsSinceStored = 0;
   #lateRun = 0;
   #pullsSinceLate = 0;
-  #windowPulls = 0;
-  #windowLeastTicks = Infinity;
-  #figures = { latePackets: 0, duplicatePackets: 0, concealedSamples: 0, skippedSamples: 0, restarts: 0 };
+  #pullsUntilLook = LOOK_PULLS;
+  /** Samples to be concealed before the next one is played. */
+  #holdTicks = 0;
+  /** Samples to be doubled, or left out where negative, one a pull. */
+  #slipTicks = 0;
+  #figures = { latePackets: 0, duplicatePackets: 0, concealedSamples: 0, skippedSamples: 0, adjustments: 0, restarts: 0 };
 
   constructor(options: Partial<JitterBufferOptions> = {}) {
     this.#options = { ...DEFAULTS, ...options };
-    this.#targetTicks = this.#ticks(this.#options.targetMs);
     this.#fadeTicks = this.#ticks(60);
+    this.#target = new DelayTarget(this.#ticks(this.#options.leastMs), this.#ticks(this.#options.mostMs));
     this.#history = new Int16Array(this.#ticks(20));
   }
 
@@ -77,19 +99,26 @@ export class JitterBuffer {
   /** Stores the samples of one packet. At most half a second is taken. */
   push(ssrc: number, rtpTimestamp: number, samples: Int16Array): PushOutcome {
     const packet = samples.length > CAPACITY / 2 ? samples.subarray(0, CAPACITY / 2) : samples;
-    if (ssrc !== this.#ssrc || this.#isJump(rtpTimestamp, packet.length)) {
-      this.#restart(ssrc, rtpTimestamp);
-      this.#store(rtpTimestamp, packet);
-      return 'restarted';
+    if (ssrc !== this.#ssrc || this.#isJump(rtpTimestamp, packet.length)) return this.#restart(ssrc, rtpTimestamp, packet);
+    const aheadTicks = timestampDelta(rtpTimestamp, this.#playTimestamp);
+    if (aheadTicks < 0 && aheadTicks >= -REMEMBERED && this.#states[rtpTimestamp & (CAPACITY - 1)] === PLAYED) {
+      this.#figures.duplicatePackets += 1;
+      return 'duplicate';
     }
-    if (timestampDelta(rtpTimestamp, this.#playTimestamp) + packet.length <= 0) {
-      if (!this.#isLastingDelay()) return 'late';
-      this.#restart(ssrc, rtpTimestamp);
-      this.#store(rtpTimestamp, packet);
-      return 'restarted';
+    if (aheadTicks + packet.length <= 0) {
+      if (this.#isLastingDelay()) return this.#restart(ssrc, rtpTimestamp, packet);
+      this.#target.arrive((this.#pulledTicks - rtpTimestamp) | 0);
+      this.#grow();
+      return 'late';
     }
     this.#lateRun = 0;
-    return this.#store(rtpTimestamp, packet) ? 'stored' : 'duplicate';
+    if (!this.#store(rtpTimestamp, packet)) {
+      this.#figures.duplicatePackets += 1;
+      return 'duplicate';
+    }
+    this.#target.arrive((this.#pulledTicks - rtpTimestamp) | 0);
+    if (aheadTicks < 0) this.#grow();
+    return 'stored';
   }
 
   /** Fills `target` with the next samples; with silence as long as nothing has come. */
@@ -98,15 +127,18 @@ export class JitterBuffer {
       target.fill(0);
       return;
     }
-    this.#shrink(target.length);
+    this.#target.endFrame();
+    this.#look();
     this.#pullsSinceStored += 1;
     if (this.#lateRun > 0) this.#pullsSinceLate += 1;
-    for (let i = 0; i < target.length; i += 1) {
-      const index = (this.#playTimestamp + i) & (CAPACITY - 1);
-      target[i] = this.#present[index] === 1 ? this.#play(this.#samples[index] ?? 0) : this.#conceal();
-      this.#present[index] = 0;
-    }
-    this.#playTimestamp = addTicks(this.#playTimestamp, target.length);
+    const held = Math.min(this.#holdTicks, target.length);
+    for (let i = 0; i < held; i += 1) target[i] = this.#conceal();
+    this.#holdTicks -= held;
+    this.#pulledTicks = addTicks(this.#pulledTicks, target.length);
+    const slip = Math.sign(this.#slipTicks);
+    if (slip === 0 || held > 0 || !this.#isWaiting(target.length - slip)) this.#read(target, held, target.length);
+    else if (slip > 0) this.#stretch(target);
+    else this.#squeeze(target);
   }
 
   #ticks(milliseconds: number): number {
@@ -115,7 +147,7 @@ export class JitterBuffer {
 
   #isJump(rtpTimestamp: number, length: number): boolean {
     const aheadTicks = timestampDelta(rtpTimestamp, this.#playTimestamp);
-    return aheadTicks + length > this.#ticks(this.#options.maxAheadMs) + this.#targetTicks || aheadTicks < -CAPACITY;
+    return aheadTicks + length > this.#ticks(this.#options.maxAheadMs) || aheadTicks < -CAPACITY;
   }
 
   /** Counts a late packet; true when they have been late for so long that waiting longer is better than losing them. */
@@ -126,15 +158,21 @@ export class JitterBuffer {
     return this.#pullsSinceStored >= DRY_PULLS || (this.#lateRun >= LATE_PACKETS && this.#pullsSinceLate >= LATE_PULLS);
   }
 
-  #restart(ssrc: number, rtpTimestamp: number): void {
+  #restart(ssrc: number, rtpTimestamp: number, packet: Int16Array): PushOutcome {
     if (this.#ssrc !== undefined) this.#figures.restarts += 1;
-    this.#present.fill(0);
+    this.#states.fill(MISSING);
     this.#ssrc = ssrc;
-    this.#playTimestamp = addTicks(rtpTimestamp, -this.#targetTicks);
+    this.#playTimestamp = addTicks(rtpTimestamp, -this.#ticks(this.#options.startMs));
     this.#endTimestamp = rtpTimestamp;
     this.#lateRun = 0;
-    this.#windowPulls = 0;
-    this.#windowLeastTicks = Infinity;
+    this.#holdTicks = 0;
+    this.#slipTicks = 0;
+    this.#pullsUntilLook = LOOK_PULLS;
+    const transit = (this.#pulledTicks - rtpTimestamp) | 0;
+    this.#target.restart(transit);
+    this.#target.arrive(transit);
+    this.#store(rtpTimestamp, packet);
+    return 'restarted';
   }
 
   /** False when all of it was there already. */
@@ -144,14 +182,85 @@ export class JitterBuffer {
     let isNew = false;
     for (let i = skip; i < samples.length; i += 1) {
       const index = (rtpTimestamp + i) & (CAPACITY - 1);
-      isNew ||= this.#present[index] === 0;
+      isNew ||= this.#states[index] !== WAITING;
       this.#samples[index] = samples[i] ?? 0;
-      this.#present[index] = 1;
+      this.#states[index] = WAITING;
     }
-    if (!isNew) this.#figures.duplicatePackets += 1;
     const end = addTicks(rtpTimestamp, samples.length);
     if (timestampDelta(end, this.#endTimestamp) > 0) this.#endTimestamp = end;
     return isNew;
+  }
+
+  /** How much later than now samples would have to be played, in ticks; negative: earlier. */
+  #missingDelay(): number {
+    const transit = (this.#pulledTicks - this.#playTimestamp) | 0;
+    return ((this.#target.wantedTransit() - transit) | 0) - this.#holdTicks;
+  }
+
+  /** A packet came too late, all or in part. */
+  #grow(): void {
+    const missing = this.#missingDelay();
+    if (missing <= 0) return;
+    this.#holdTicks += missing;
+    this.#slipTicks = 0;
+    this.#figures.adjustments += 1;
+  }
+
+  #look(): void {
+    this.#pullsUntilLook -= 1;
+    if (this.#pullsUntilLook > 0 || this.#target.framesSeen < LOOK_PULLS) return;
+    this.#pullsUntilLook = LOOK_PULLS;
+    const missing = this.#missingDelay();
+    if (-missing > this.#ticks(MAX_SLIP_MS)) this.#skip(-missing);
+    // Once begun it goes on to the end: what is left over would be missing at the next change.
+    else if (this.#slipTicks !== 0 || Math.abs(missing) >= this.#ticks(MIN_SLIP_MS)) this.#slipTicks = missing;
+  }
+
+  #skip(ticks: number): void {
+    for (let i = 0; i < ticks; i += 1) this.#take();
+    this.#slipTicks = 0;
+    this.#figures.skippedSamples += ticks;
+    this.#figures.adjustments += 1;
+  }
+
+  /** Whether the next samples are there, looked at in the first and the last of them. */
+  #isWaiting(count: number): boolean {
+    const first = this.#states[this.#playTimestamp & (CAPACITY - 1)];
+    return first === WAITING && this.#states[(this.#playTimestamp + count - 1) & (CAPACITY - 1)] === WAITING;
+  }
+
+  #read(target: Int16Array, from: number, to: number): void {
+    for (let i = from; i < to; i += 1) {
+      const index = this.#take();
+      target[i] = this.#states[index] === PLAYED ? this.#play(this.#samples[index] ?? 0) : this.#conceal();
+    }
+  }
+
+  /** The place of the next sample, which is over with. */
+  #take(): number {
+    const index = this.#playTimestamp & (CAPACITY - 1);
+    if (this.#states[index] === WAITING) this.#states[index] = PLAYED;
+    // Far enough behind, the place is one of a timestamp to come.
+    this.#states[(this.#playTimestamp - REMEMBERED) & (CAPACITY - 1)] = MISSING;
+    this.#playTimestamp = addTicks(this.#playTimestamp, 1);
+    return index;
+  }
+
+  /** One sample fewer is played, and one doubled. */
+  #stretch(target: Int16Array): void {
+    this.#read(target, 0, target.length - 1);
+    const at = smoothest(target, target.length - 1);
+    target.copyWithin(at + 1, at, target.length - 1);
+    this.#slipTicks -= 1;
+  }
+
+  /** One sample more is played, and one left out. */
+  #squeeze(target: Int16Array): void {
+    this.#read(target, 0, target.length);
+    const at = smoothest(target, target.length);
+    target.copyWithin(at, at + 1);
+    this.#read(target, target.length - 1, target.length);
+    this.#slipTicks += 1;
   }
 
   #play(sample: number): number {
@@ -169,18 +278,15 @@ export class JitterBuffer {
     this.#concealedRun += 1;
     return Math.round(sample * gain);
   }
+}
 
-  #shrink(pullTicks: number): void {
-    const depthTicks = timestampDelta(this.#endTimestamp, this.#playTimestamp);
-    this.#windowLeastTicks = Math.min(this.#windowLeastTicks, depthTicks);
-    this.#windowPulls += 1;
-    if (this.#windowPulls < SHRINK_WINDOW_PULLS) return;
-    const excessTicks = this.#windowLeastTicks - this.#targetTicks - pullTicks;
-    this.#windowPulls = 0;
-    this.#windowLeastTicks = Infinity;
-    if (excessTicks <= this.#ticks(40)) return;
-    for (let i = 0; i < excessTicks; i += 1) this.#present[(this.#playTimestamp + i) & (CAPACITY - 1)] = 0;
-    this.#playTimestamp = addTicks(this.#playTimestamp, excessTicks);
-    this.#figures.skippedSamples += excessTicks;
+/** Where two neighbours differ least among the first `length` samples. */
+function smoothest(samples: Int16Array, length: number): number {
+  let best = 0;
+  let least = Infinity;
+  for (let i = 0; i + 1 < length; i += 1) {
+    const step = Math.abs((samples[i + 1] ?? 0) - (samples[i] ?? 0));
+    if (step < least) [best, least] = [i, step];
   }
+  return best;
 }

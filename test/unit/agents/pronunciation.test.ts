@@ -18,6 +18,20 @@ describe('pronunciation guide', () => {
     expect(applyPronunciation('gossip', [rule('sip', 'ZIP', { spaced: false })])).toBe('gosZIP');
   });
 
+  it('case_sensitive is false and spaced is true unless said, and each says what it does on its own', () => {
+    const text = 'SQL sql MySQL mysql';
+    const spell = (rest: Partial<PronunciationRule>) => applyPronunciation(text, [rule('SQL', 'x', rest)]);
+    expect(spell({})).toBe('x x MySQL mysql');
+    expect(spell({})).toBe(spell({ case_sensitive: false, spaced: true }));
+    expect(spell({ case_sensitive: true })).toBe('x sql MySQL mysql');
+    expect(spell({ spaced: false })).toBe('x x Myx myx');
+    expect(spell({ case_sensitive: true, spaced: false })).toBe('x sql Myx mysql');
+  });
+
+  it('a letter with an accent of its own character is not the letter alone', () => {
+    expect(applyPronunciation('cafe\u0301 cafe', [rule('cafe', 'x')])).toBe('cafe\u0301 x');
+  });
+
   it('knows letters of any script as parts of words', () => {
     expect(applyPronunciation('Mülleré Müller', [rule('Müller', 'Miller')])).toBe('Mülleré Miller');
     expect(applyPronunciation('ÄRGER ärger', [rule('ärger', 'x')])).toBe('x x');

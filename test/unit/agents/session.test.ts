@@ -5,6 +5,7 @@ import { INITIAL_SESSION, step, type SessionEvent, type SessionState } from '../
 const START: SessionEvent = { type: 'started' };
 const DONE: SessionEvent = { type: 'phrase-finished' };
 const key = (event: number): SessionEvent => ({ type: 'digit', event });
+const STAR = key(10);
 const POUND = key(11);
 
 /** What the line does, in words. */
@@ -37,6 +38,12 @@ describe('test line session', () => {
     const events = [START, key(3), key(1), key(2), DONE, DONE, DONE];
     expect(run(events).done).toEqual(['say greeting', 'stop-speaking', 'say 3', 'say 1', 'say 2']);
     expect(run(events).state.phase).toBe('echo');
+  });
+
+  it('tells the figures on *, in its turn among the digits, and does not break off for the next key', () => {
+    const events = [START, DONE, key(1), STAR, STAR, key(2), DONE, DONE, DONE];
+    expect(run(events).done).toEqual(['say greeting', 'say 1', 'say figures', 'say figures', 'say 2']);
+    expect(run([...events, DONE]).state.phase).toBe('echo');
   });
 
   it('# waits for the digits before it to be read back, then says goodbye, then hangs up', () => {

@@ -2,11 +2,11 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { supportedLanguages, voiceOf } from '../../../src/agents/languages.js';
-import { digitPhrase, goodbyePhrase, textOf } from '../../../src/agents/phrases.js';
+import { isSupportedVoice, supportedLanguages, supportedVoices, voiceOf } from '../../../src/agents/languages.js';
+import { digitPhrase, figuresIntroduction, figuresPhrase, goodbyePhrase, textOf, type CallFigures } from '../../../src/agents/phrases.js';
 import { EspeakSpeech, SpeechError } from '../../../src/agents/speech.js';
 import { findPhrase } from '../../../src/media/codec/correlation.js';
-import { levelDbfs } from '../../../src/media/codec/energy.js';
+import { levelDbfs, voicedSegments } from '../../../src/media/codec/energy.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'speech-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -75,6 +75,29 @@ describe('espeak-ng', () => {
     expect(runs()).toBe(4);
   });
 
+  it('every voice that is offered speaks, a woman’s unlike the man’s; an unknown name is the language’s own', async () => {
+    const speech = new EspeakSpeech();
+    const say = async (voice?: string): Promise<Buffer> => {
+      // espeak-ng's Hebrew has words but no numbers.
+      const text = voice?.startsWith('he') === true ? 'שלום' : '1 2 3.';
+      const samples = await speech.synthesize({ text, language: 'ENG', ...(voice === undefined ? {} : { voice }) }, []);
+      expect(levelDbfs(samples), voice).toBeGreaterThan(-45);
+      return Buffer.from(samples.buffer);
+    };
+    for (const voice of supportedVoices()) {
+      const [name = '', variant] = voice.split('+');
+      if (variant !== undefined) expect((await say(voice)).equals(await say(name)), voice).toBe(false);
+      else await say(voice);
+    }
+    expect((await say('no such voice')).equals(await say())).toBe(true);
+    expect((await say('-w /tmp/x')).equals(await say('en-us'))).toBe(true);
+    expect([...supportedVoices().map(isSupportedVoice), isSupportedVoice('en-us+f1'), isSupportedVoice('')]).toEqual([
+      ...supportedVoices().map(() => true),
+      false,
+      false,
+    ]);
+  }, 20_000);
+
   it('says what went wrong: missing, failed, no WAV, too slow, too long, too many', async () => {
     const say = (options: ConstructorParameters<typeof EspeakSpeech>[0], text = 'Hello.') =>
       codeOf(new EspeakSpeech(options).synthesize(english(text), []));
@@ -119,6 +142,46 @@ describe('phrases', () => {
       expect(new Set(Array.from({ length: 16 }, (_, event) => digitPhrase(event, language).text)).size).toBe(16);
     }
   });
+
+  const FIGURES: CallFigures = {
+    lossPercent: 12.34,
+    jitterMs: 17.7,
+    mos: 3.96,
+    codec: 'PCMA',
+    cipher: 'AES_CM_128_HMAC_SHA1_80',
+    echoMs: 70.2,
+  };
+
+  it('the figures of a call are told in tenths and whole milliseconds, in words of the language', () => {
+    expect(figuresPhrase(FIGURES, 'ENG').text).toBe(
+      'Here are the figures of this call. Packets lost: 12.3 percent, jitter: 18 milliseconds, voice quality: 4 out of 5, codec: P C M A, cipher: AES 128, the echo takes 70 milliseconds.',
+    );
+    expect(figuresPhrase({ ...FIGURES, lossPercent: 0, jitterMs: 0.6, cipher: null }, 'DEU').text).toBe(
+      'Hier sind die Messwerte dieses Gesprächs. Verlorene Pakete: 0 Prozent, Jitter: 1 Millisekunde, Sprachqualität: 4 von 5, Codec: P C M A, Verschlüsselung: keine, das Echo braucht 70 Millisekunden.',
+    );
+    expect(figuresPhrase({ ...FIGURES, mos: 4.41, cipher: 'AEAD_X' }, 'FRA').text).toContain(
+      '4,4 sur 5, codec : P C M A, chiffrement : AEAD X',
+    );
+    expect(figuresPhrase(FIGURES, 'JPN')).toEqual(figuresPhrase(FIGURES, 'ENG'));
+    expect(textOf({ kind: 'figures' }, '', 'ITA').text).toBe('Ha premuto asterisco.');
+  });
+
+  it.each(['ENG', 'DEU', 'FRA', 'SPA', 'ITA'])(
+    'in %s no blank is left in the figures, they begin alike, and pause for less than 0.45 s',
+    async (language) => {
+      const phrase = figuresPhrase(FIGURES, language);
+      expect(phrase.text).not.toMatch(/[{}]|undefined/);
+      const speech = new EspeakSpeech();
+      const samples = await speech.synthesize(phrase, []);
+      const introduction = await speech.synthesize(figuresIntroduction(language), []);
+      // The test carrier knows them by their beginning, and takes half a second of silence for their end.
+      expect(findPhrase(samples, introduction)).toMatchObject({ offsetSamples: 0 });
+      expect(findPhrase(samples, introduction)!.score).toBeGreaterThan(0.95);
+      const voiced = voicedSegments(samples, { thresholdDbfs: -50, hangoverSamples: 0 });
+      const pauses = voiced.slice(1).map(({ start }, i) => start - voiced[i]!.end);
+      expect(Math.max(...pauses)).toBeLessThan(0.45 * 8_000);
+    },
+  );
 
   it('an own first sentence is said in its own language, even without translated phrases', () => {
     expect(textOf({ kind: 'greeting' }, 'こんにちは', 'JPN')).toEqual({ text: 'こんにちは', language: 'JPN' });

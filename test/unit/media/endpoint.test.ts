@@ -3,7 +3,9 @@ import type { LegDescription, MediaAddress } from '../../../src/contracts/media.
 import { silentLog } from '../../../src/lib/log.js';
 import { CALLS_PER_SOCKET_PAIR, EndpointFullError, RtpEndpoint } from '../../../src/media/endpoint.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
+import { rtpPacket } from '../../support/media/packets.js';
 import { TestPeer } from '../../support/media/test-peer.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
 
 // The endpoint's sockets on loopback, in this thread, with an agent that says silence.
 
@@ -150,4 +152,74 @@ describe('a leg whose far side moves', () => {
     endpoint.setRemote('a', far(1_000));
     endpoint.setRemote('a', { ...far(1_000), rtcpPort: 1_003 });
   });
+});
+
+describe('the next call of a peer on the same sockets', () => {
+  const clock = new VirtualClock();
+
+  beforeEach(async () => {
+    await endpoint.close();
+    endpoint = await RtpEndpoint.open(
+      { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
+      { clock, log: silentLog, random32: () => 7, newAgent: () => AGENT },
+    );
+  });
+
+  /** Packets of one call, and how many the leg took of them in the end. */
+  async function send(callId: string, peer: TestPeer, packets: number): Promise<number> {
+    const seen = (): number => {
+      const { earlierCallPackets, strangerPackets } = endpoint.counters();
+      let taken = 0;
+      endpoint.with(callId, (leg) => (taken = leg.figures().packetsReceived));
+      return taken + earlierCallPackets + strangerPackets;
+    };
+    const before = seen();
+    for (let packet = 0; packet < packets; packet += 1) peer.sendPacket(new Uint8Array(160));
+    await expect.poll(() => seen() - before, { timeout: 2_000 }).toBe(packets);
+    let taken = 0;
+    endpoint.with(callId, (leg) => (taken = leg.figures().packetsReceived));
+    return taken;
+  }
+
+  it('[3550 §5.1] does not hear late packets of the call before, for 2 s; another source it hears at once', async () => {
+    const peer = await newPeer();
+    const at = open('a', peer.address);
+    peer.connect(at);
+    expect(await send('a', peer, 3)).toBe(3);
+    endpoint.closeLeg('a');
+    expect(open('b', peer.address)).toEqual(at);
+    expect(await send('b', peer, 4)).toBe(0);
+    expect(endpoint.counters()).toMatchObject({ earlierCallPackets: 4, strangerPackets: 0 });
+    // The new call's own source, from the same port.
+    peer.rtpSocket.send(rtpPacket({ sequenceNumber: 1, ssrc: 99 }), at.rtpPort, at.address);
+    await expect.poll(() => received('b'), { timeout: 2_000 }).toBe(1);
+    // 2 s later the same source is nothing strange: a caller may use one for all calls.
+    clock.advance(1_999);
+    expect(await send('b', peer, 2)).toBe(1);
+    clock.advance(1);
+    expect(await send('b', peer, 2)).toBe(3);
+    expect(endpoint.counters().earlierCallPackets).toBe(6);
+  });
+
+  it('a call that moves away and back goes on hearing its own source', async () => {
+    const [peer, other] = [await newPeer(), await newPeer()];
+    const at = open('a', peer.address);
+    peer.connect(at);
+    await send('a', peer, 1);
+    endpoint.setRemote('a', other.address);
+    endpoint.setRemote('a', peer.address);
+    expect(await send('a', peer, 2)).toBe(3);
+    // Another call that moves to where this one was does not hear it.
+    endpoint.setRemote('a', other.address);
+    open('b', far(1_000));
+    endpoint.setRemote('b', peer.address);
+    expect(await send('b', peer, 2)).toBe(0);
+    expect(endpoint.counters().earlierCallPackets).toBe(2);
+  });
+
+  function received(callId: string): number {
+    let packets = 0;
+    endpoint.with(callId, (leg) => (packets = leg.figures().packetsReceived));
+    return packets;
+  }
 });

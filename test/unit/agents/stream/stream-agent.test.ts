@@ -4,6 +4,7 @@ import type { AgentConnectionLimits, StreamSettings } from '../../../../src/cont
 import type { AudioCodec, LegEvent } from '../../../../src/contracts/media.js';
 import { AgentUnavailableError } from '../../../../src/gateway/ports.js';
 import { silentLog } from '../../../../src/lib/log.js';
+import type { VoiceDetector } from '../../../../src/media/codec/voice-activity.js';
 import { PlayedAgent } from '../../../support/agent/played-socket.js';
 import { AGENT_LIMITS } from '../../../support/media/agent-limits.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
@@ -34,6 +35,8 @@ function open({ settings, limits, codec = 'PCMU' }: Setup = {}) {
   const asked: LegEvent[] = [];
   const pressed: (readonly [event: number, durationMs: number])[] = [];
   let streams = 0;
+  /** Loud frames are a voice. */
+  const detector: VoiceDetector = { isVoice: (frame) => Math.abs(frame[0] ?? 0) > 1_000, close: () => undefined };
   const agent = new StreamAgent(
     { ...SETTINGS, ...settings },
     {
@@ -41,7 +44,13 @@ function open({ settings, limits, codec = 'PCMU' }: Setup = {}) {
       press: (event, durationMs) => pressed.length < 5 && pressed.push([event, durationMs]) > 0,
       view: () => null,
     },
-    { clock, dial: bot.dial, limits: { ...AGENT_LIMITS, ...limits }, newStreamSid: () => `MZ${String((streams += 1)).padStart(32, '0')}` },
+    {
+      clock,
+      openVoiceDetector: () => detector,
+      dial: bot.dial,
+      limits: { ...AGENT_LIMITS, ...limits },
+      newStreamSid: () => `MZ${String((streams += 1)).padStart(32, '0')}`,
+    },
     silentLog,
   );
   let packets = 0;
@@ -394,6 +403,19 @@ describe('raw formats', () => {
     expect(markNames(bot)).toEqual(['m']);
   });
 
+  it('pcm16-16000: twice as many samples both ways', async () => {
+    const { agent, bot, talk, frames, said } = open({ settings: { format: 'pcm16-16000' } });
+    await talk();
+    expect(bot.of('start')).toMatchObject([{ start: { mediaFormat: { encoding: 'audio/l16', sampleRate: 16_000, channels: 1 } } }]);
+    for (let i = 0; i < 5; i += 1) agent.hear('PCMU', 1, i * 160, Buffer.alloc(160, 0x90), 0, 160, i * 20);
+    expect(bot.binary.map(({ length }) => length)).toEqual(Array(5).fill(640));
+    // ITU-T G.711: µ-law 0x90 is 15,996.
+    expect(Math.abs(bot.binary[4]!.readInt16LE(400) - 15_996)).toBeLessThan(20);
+    for (const frame of bot.binary.slice()) bot.events.onBinary(frame);
+    frames(5);
+    expect(said[4]![100]).toBe(0x90);
+  });
+
   it('pcm16-8000: little-endian samples', async () => {
     const { agent, bot, talk, frames, said } = open({ settings: { format: 'pcm16-8000' } });
     await talk();
@@ -405,6 +427,57 @@ describe('raw formats', () => {
     bot.events.onBinary(bot.binary[0]!);
     frames(1);
     expect(said[0]).toEqual(Buffer.alloc(160, 0x80));
+  });
+});
+
+describe('voice activity', () => {
+  const configured = async (configure: object) => {
+    const opened = open();
+    await opened.talk();
+    opened.bot.says({ event: 'configure', configure });
+    let timestamp = 0;
+    const caller = (frames: number, byte: number): void => {
+      for (let i = 0; i < frames; i += 1) {
+        opened.agent.hear('PCMU', 1, timestamp, Buffer.alloc(160, byte), 0, 160, opened.clock.nowMs());
+        timestamp += 160;
+        opened.frames(1);
+      }
+    };
+    return { ...opened, caller };
+  };
+  const LOUD = 0x80;
+
+  it('is told to an agent that asked, with the times of the first word and of the end of the last', async () => {
+    const { bot, caller } = await configured({ speech_events: true, end_of_speech_ms: 200 });
+    caller(50, SILENCE);
+    caller(50, LOUD);
+    caller(50, SILENCE);
+    expect(bot.of('speech_started', 'speech_stopped').map(({ event, speech }) => [event, speech])).toEqual([
+      ['speech_started', { timestamp: '1000' }],
+      ['speech_stopped', { timestamp: '2000' }],
+    ]);
+  });
+
+  it('clears what is queued on barge-in and gives the marks back, without a word of it where only that was asked for', async () => {
+    const { bot, caller, said } = await configured({ barge_in: true });
+    bot.says(media(Buffer.alloc(160_000, 1)));
+    bot.says({ event: 'mark', mark: { name: 'said' } });
+    caller(4, LOUD);
+    expect(markNames(bot)).toEqual([]);
+    caller(3, LOUD);
+    expect(markNames(bot)).toEqual(['said']);
+    expect(said.at(-1)).toEqual(Buffer.alloc(160, SILENCE));
+    expect(bot.of('speech_started', 'speech_stopped')).toEqual([]);
+  });
+
+  it('of the agent’s own threshold, and off again', async () => {
+    const { bot, caller } = await configured({ speech_events: true });
+    caller(10, LOUD);
+    caller(5, SILENCE);
+    expect(bot.of('speech_stopped')).toHaveLength(1);
+    bot.says({ event: 'configure', configure: { speech_events: false } });
+    caller(50, LOUD);
+    expect(bot.of('speech_started')).toHaveLength(1);
   });
 });
 

@@ -19,14 +19,15 @@ function pull(buffer: JitterBuffer, frames = 1): number[] {
   return out;
 }
 
-const SILENCE = Array.from({ length: 480 }, () => 0);
+/** A source begins with a delay of 40 ms. */
+const SILENCE = Array.from({ length: 320 }, () => 0);
 
 describe('jitter buffer', () => {
-  it('plays everything in order after 60 ms, though packets are reordered, doubled, and the timestamp wraps', () => {
+  it('plays everything in order after 40 ms, though packets are reordered, doubled, and the timestamp wraps', () => {
     const buffer = new JitterBuffer();
     const base = 0xffffff00;
     for (const index of [0, 2, 1, 1, 4, 3]) buffer.push(SSRC, addTicks(base, index * 160), samples(index * 160));
-    expect(pull(buffer, 8)).toEqual([...SILENCE, ...samples(0, 800)]);
+    expect(pull(buffer, 7)).toEqual([...SILENCE, ...samples(0, 800)]);
     expect(buffer.figures).toMatchObject({ duplicatePackets: 1, latePackets: 0, restarts: 0, skippedSamples: 0 });
   });
 
@@ -34,7 +35,7 @@ describe('jitter buffer', () => {
     const buffer = new JitterBuffer();
     const length = packetMs * 8;
     for (let index = 0; index * length < 960; index += 1) buffer.push(SSRC, index * length, samples(index * length, length));
-    expect(pull(buffer, 9)).toEqual([...SILENCE, ...samples(0, 960)]);
+    expect(pull(buffer, 8)).toEqual([...SILENCE, ...samples(0, 960)]);
   });
 
   it('repeats the last 20 ms for a lost packet, fading, and then plays on; a long loss fades to silence', () => {
@@ -42,7 +43,7 @@ describe('jitter buffer', () => {
     const loud = new Int16Array(160).fill(9_000);
     buffer.push(SSRC, 0, loud);
     buffer.push(SSRC, 320, loud);
-    pull(buffer, 3);
+    pull(buffer, 2);
     const heard = pull(buffer, 7);
     expect(heard.slice(0, 160)).toEqual([...loud]);
     const repeated = heard.slice(160, 320);
@@ -54,28 +55,30 @@ describe('jitter buffer', () => {
     expect(heard.slice(960).every((sample) => sample === 0)).toBe(true);
   });
 
-  it('drops a packet that comes after its time', () => {
+  it('drops a packet that comes after its time, and waits longer from then on', () => {
     const buffer = new JitterBuffer();
     for (let index = 0; index < 10; index += 1) {
       if (index !== 4) buffer.push(SSRC, index * 160, samples(index * 160));
     }
     pull(buffer, 8);
     expect(buffer.push(SSRC, 4 * 160, samples(640))).toBe('late');
-    expect(pull(buffer)).toEqual([...samples(800)]);
-    expect(buffer.figures.latePackets).toBe(1);
+    // It was 40 ms late; 20 ms more are kept for what comes later still.
+    pull(buffer, 3);
+    expect(pull(buffer)).toEqual([...samples(960)]);
+    expect(buffer.figures).toMatchObject({ latePackets: 1, adjustments: 1 });
   });
 
   it('begins anew with another SSRC and with a jump of the timestamp, either way', () => {
     const buffer = new JitterBuffer();
     buffer.push(SSRC, 0, samples(0));
-    pull(buffer, 4);
+    pull(buffer, 3);
     for (const [ssrc, rtpTimestamp] of [
       [6, 77],
       [6, 1_000_000],
       [6, 5_000],
     ] as const) {
       expect(buffer.push(ssrc, rtpTimestamp, samples(0))).toBe('restarted');
-      expect(pull(buffer, 4).slice(480)).toEqual([...samples(0)]);
+      expect(pull(buffer, 3).slice(320)).toEqual([...samples(0)]);
     }
     expect(buffer.figures.restarts).toBe(3);
   });
@@ -113,8 +116,8 @@ describe('jitter buffer', () => {
       buffer.push(SSRC, index * 160, samples(0));
       pull(buffer);
     }
-    expect(buffer.depthMs).toBeGreaterThan(30);
-    expect(buffer.depthMs).toBeLessThan(120);
+    expect(buffer.depthMs).toBeGreaterThanOrEqual(20);
+    expect(buffer.depthMs).toBeLessThan(100);
     expect(buffer.figures.skippedSamples).toBeGreaterThan(0);
   });
 
@@ -127,9 +130,19 @@ describe('jitter buffer', () => {
         pushed += 1;
       }
       pull(buffer);
-      expect(buffer.depthMs).toBeLessThan(200);
+      expect(buffer.depthMs).toBeLessThan(100);
     }
-    expect(buffer.figures.latePackets).toBe(0);
+    expect(buffer.figures).toMatchObject({ latePackets: 0, adjustments: 0 });
+  });
+
+  it('a copy of what was played already is a duplicate, and no reason to wait longer', () => {
+    const buffer = new JitterBuffer();
+    for (let index = 0; index < 100; index += 1) {
+      buffer.push(SSRC, index * 160, samples(0));
+      pull(buffer);
+      if (index > 20) expect(buffer.push(SSRC, (index - 10) * 160, samples(0))).toBe('duplicate');
+    }
+    expect(buffer.figures).toMatchObject({ duplicatePackets: 79, latePackets: 0, adjustments: 0, concealedSamples: 320 });
   });
 
   it('is silent before the first packet', () => {

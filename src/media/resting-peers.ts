@@ -1,0 +1,47 @@
+/** After a call, packets that are still under way must not reach the next call of the same peer on the same sockets. */
+const REST_MS = 2_000;
+
+interface RestingPeer {
+  readonly callId: string;
+  readonly address: string;
+  readonly port: number;
+  /** Of the call's RTP; `undefined`: none came. */
+  readonly ssrc: number | undefined;
+  readonly untilMs: number;
+}
+
+/** A source that is not to be heard until a time. */
+export interface ShunnedSource {
+  readonly ssrc: number;
+  readonly untilMs: number;
+}
+
+/** Who talked to a pair of sockets lately. */
+export class RestingPeers {
+  readonly #peers: RestingPeer[] = [];
+
+  /** A call's peer left. */
+  add(callId: string, address: string, port: number, ssrc: number | undefined, nowMs: number): void {
+    this.#forget(nowMs);
+    this.#peers.push({ callId, address, port, ssrc, untilMs: nowMs + REST_MS });
+  }
+
+  has(address: string, port: number, nowMs: number): boolean {
+    this.#forget(nowMs);
+    return this.#peers.some((peer) => peer.address === address && peer.port === port);
+  }
+
+  /** What other calls sent from there, which this call must not take for its own. */
+  sources(callId: string, address: string, port: number, nowMs: number): ShunnedSource[] {
+    this.#forget(nowMs);
+    return this.#peers.flatMap((peer) =>
+      peer.callId !== callId && peer.address === address && peer.port === port && peer.ssrc !== undefined
+        ? [{ ssrc: peer.ssrc, untilMs: peer.untilMs }]
+        : [],
+    );
+  }
+
+  #forget(nowMs: number): void {
+    while (this.#peers[0] !== undefined && this.#peers[0].untilMs <= nowMs) this.#peers.shift();
+  }
+}

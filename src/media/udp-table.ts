@@ -1,0 +1,43 @@
+import { isIPv6 } from 'node:net';
+
+/** A socket in one of Linux's tables of them. */
+export interface UdpSocket {
+  readonly address: string;
+  readonly port: number;
+}
+
+const HEADING = /^\s*sl\s+local_address\s/;
+
+/**
+ * How many datagrams the kernel threw away for these sockets because their receive buffers were full, by the text of `/proc/net/udp` or
+ * `/proc/net/udp6`: the last column. `null`: it is no such table.
+ */
+export function droppedDatagrams(table: string, sockets: readonly UdpSocket[]): number | null {
+  if (!HEADING.test(table)) return null;
+  const wanted = new Set(sockets.map(({ address, port }) => `${hexAddress(address)}:${port.toString(16).toUpperCase().padStart(4, '0')}`));
+  let sum = 0;
+  for (const line of table.split('\n').slice(1)) {
+    const columns = line.trim().split(/\s+/);
+    const drops = Number(columns.at(-1));
+    if (columns.length >= 13 && wanted.has(columns[1] ?? '') && Number.isSafeInteger(drops)) sum += drops;
+  }
+  return sum;
+}
+
+/** An address as the table spells it: words of 32 bits in the machine's own order, which is little-endian where Node.js runs. */
+function hexAddress(address: string): string {
+  const bytes = isIPv6(address) ? ipv6Bytes(address) : address.split('.').map(Number);
+  let hex = '';
+  for (let word = 0; word < bytes.length; word += 4) {
+    for (let byte = word + 3; byte >= word; byte -= 1) hex += (bytes[byte] ?? 0).toString(16).toUpperCase().padStart(2, '0');
+  }
+  return hex;
+}
+
+function ipv6Bytes(address: string): number[] {
+  const [head = '', tail] = address.split('%')[0]?.split('::') ?? [];
+  const groups = (text: string): number[] => (text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16)));
+  const [before, after] = [groups(head), groups(tail ?? '')];
+  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
+  return [...before, ...Array.from({ length: Math.max(0, zeros) }, () => 0), ...after].flatMap((group) => [group >> 8, group & 0xff]);
+}
