@@ -62,6 +62,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
       clock,
       log,
       newKey: generateSrtpKey,
+      operatorAgent: { url: config.agents.url, format: config.agents.format, bearerToken: config.agents.bearer_token },
       insideSrtp: config.media.agent_leg === 'srtp',
       referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',
     },
@@ -99,11 +100,12 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
 }
 
 function inboundOptions(config: Config): InboundOptions {
-  const { admission, calls, drachtio, sip } = config;
+  const { admission, agents, calls, drachtio, sip } = config;
   return {
     sipHost: drachtio.url === null ? sipHost(config) : sip.host,
     ringingAfterMs: sip.ringing_after_ms,
     maxDurationMs: calls.max_duration_minutes * 60_000,
+    mayFallBack: agents.on_failure === 'test-line',
     calledNumberFrom: sip.called_number_from,
     edge: {
       allowedSources: admission.allowed_sources,

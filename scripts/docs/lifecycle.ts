@@ -1,9 +1,11 @@
 import { stepCall } from '../../src/gateway/call/machine.js';
-import type { CallEffect, CallEvent, CallState, CallTimer } from '../../src/gateway/call/state.js';
+import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from '../../src/gateway/call/state.js';
 import { NO_LOAD } from '../../src/gateway/policy/admission.js';
 import {
+  AGENT_CONNECTED,
   ANSWER,
   CALL,
+  FACTS,
   INSIDE,
   LATE_CALL,
   LATE_FACTS,
@@ -73,6 +75,7 @@ const EVENTS: readonly NamedEvent[] = [
   { name: '`inadmissible`', event: { type: 'inadmissible', reason: 'BAD_EXTENSION' } },
   { name: '`routed`, acceptable', event: ROUTED },
   { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_LOAD, isStale: false } },
+  { name: '`agent-connected`', event: AGENT_CONNECTED },
   ...relay('relay-offered', INSIDE, 'garbage'),
   { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, insideKey: null } },
   { name: '`leg-opened`', event: { type: 'leg-opened', local: LOCAL, insideKey: null } },
@@ -116,6 +119,7 @@ type Named =
   | 'invited'
   | 'inadmissible'
   | 'routed'
+  | 'agent-connected'
   | 'relay-offered'
   | 'leg-reserved'
   | 'leg-opened'
@@ -141,20 +145,35 @@ interface NamedState {
   readonly state: CallState;
 }
 
-/** One state of each name, in the order of a call; those that a late offer takes as well. */
+/** One state of each name, in the order of a call; those that a late offer takes as well. The agent is slow, save where the name says it is not. */
 function states(): NamedState[] {
-  const found = CALL.map((_event, index) => play(CALL.slice(0, index + 1)).state).map((state) => ({ name: state.name, state }));
-  const late = [2, 3, 4, 5].map((length) => play(LATE_CALL.slice(0, length), LATE_FACTS).state);
-  const named = late.map((state) => ({ name: state.name === 'AwaitingAck' ? 'AwaitingAck, our offer' : state.name, state }));
-  const opening = play(LATE_CALL.slice(0, 6), LATE_FACTS).state;
-  const talking = found[5];
-  const hangingUp = play([...CALL.slice(0, 5), { type: 'hangup', reason: 'AGENT_HANGUP' }]).state;
+  const slow = (call: readonly CallEvent[], facts: CallFacts): CallState[] => {
+    const events = call.filter((event) => event !== AGENT_CONNECTED);
+    return events.map((_event, index) => play(events.slice(0, index + 1), facts).state).filter(({ name }) => name !== 'Ended');
+  };
+  const connected = (call: readonly CallEvent[], length: number, facts: CallFacts): NamedState => {
+    const { state } = play(call.slice(0, length), facts);
+    return { name: `${state.name}, agent connected`, state };
+  };
+  const named = (state: CallState): NamedState => ({ name: state.name, state });
+  const first = slow(CALL, FACTS).slice(0, 5).map(named);
+  const late = slow(LATE_CALL, LATE_FACTS)
+    .slice(1, 4)
+    .map(named)
+    .filter(({ name }) => name !== 'AwaitingAgent');
+  const lateAck = play(LATE_CALL.slice(0, 5), LATE_FACTS).state;
   return [
-    ...found.slice(0, 5),
-    ...named,
-    { name: 'Connecting, leg opens', state: opening },
-    ...(talking === undefined ? [] : [talking]),
-    { name: hangingUp.name, state: hangingUp },
+    ...first.slice(0, 4),
+    connected(CALL, 5, FACTS),
+    ...late,
+    connected(LATE_CALL, 4, LATE_FACTS),
+    ...first.slice(4),
+    named(play(CALL.slice(0, 6)).state),
+    { name: 'AwaitingAck, our offer', state: lateAck },
+    named(play(LATE_CALL.slice(0, 6), LATE_FACTS).state),
+    { name: 'Connecting, leg opens', state: play(LATE_CALL.slice(0, 7), LATE_FACTS).state },
+    named(play(CALL).state),
+    named(play([...CALL.slice(0, 6), { type: 'hangup', reason: 'AGENT_HANGUP' }]).state),
   ];
 }
 
@@ -246,6 +265,7 @@ function add(merged: Row[], row: Row): void {
 }
 
 function noteOf(before: CallState, after: CallState): string {
+  if (before.name === after.name && !before.agent.isConnected && after.agent.isConnected) return 'the agent is connected';
   if (!before.isRingDue && after.isRingDue) return 'the 180 is due';
   if (!before.isMoveDue && after.isMoveDue) return 'moves after the ACK';
   if (after.name === 'HangingUp' && before.name !== 'HangingUp') return `the reason is ${after.reason ?? ''}`;

@@ -10,11 +10,12 @@ import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from '
 import { CallMedia, type MediaServices } from './call-media.js';
 import { callRecord, type CallOrigin, type CallProgress } from './call-record.js';
 import { keepCall, type KeptCall } from './call-snapshot.js';
-import { agentOf, remainingMs, resumable, startCall, stepCall } from './call/machine.js';
-import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './call/state.js';
+import { remainingMs, resumable, startCall, stepCall } from './call/machine.js';
+import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './call/state.js';
+import { describeAgent, type OperatorAgent } from './policy/agent.js';
 import type { InfoDigit } from './policy/info-digit.js';
 import type { Reason } from './policy/reasons.js';
-import { MediaUnavailableError, StoreUnavailableError } from './ports.js';
+import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from './ports.js';
 import type { CallStore, RouteStore, SnapshotStore } from './ports.js';
 
 /** What every call of this process shares. */
@@ -22,6 +23,7 @@ export interface CallServices extends MediaServices, DialogServices {
   readonly routes: RouteStore;
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
+  readonly operatorAgent: OperatorAgent;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -107,20 +109,23 @@ export class CallRunner {
 
   /** Opens the media of a kept call again and lets it go on; ends it when that is not possible. */
   async resume(node: string | null): Promise<void> {
-    const { session, inside, local, insideKey, route } = this.#state;
+    const { session, inside, local, insideKey } = this.#state;
     if (session === null || inside === null || local === null) {
       this.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
       return;
     }
-    const agent = agentOf(route);
-    const opening = { do: 'open-leg', media: session.media, inside, agent, reserved: { local, insideKey } } as const;
+    const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, insideKey } } as const;
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is gone');
+      // The leg first: only one media worker has its port, and the agent has to be on the same.
+      await this.#connectAgent(this.#state.agent.choice);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
-      this.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+      this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
       return;
     }
+    // Connecting takes its time: the caller may be gone.
+    if (this.stateName === 'Ended') return;
     this.#media.start();
     if (session.media.isHeld) this.#media.setHeld(true);
     const talkedMs = this.services.clock.wallMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
@@ -162,19 +167,21 @@ export class CallRunner {
   #perform(effect: CallEffect): void {
     switch (effect.do) {
       case 'route':
-        return this.#async('STORE_UNAVAILABLE', null, this.#route());
+        return this.#async(null, this.#route());
+      case 'connect-agent':
+        return this.#async(null, this.#connectAgent(effect.choice));
       case 'offer-relay':
-        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.offer(effect));
+        return this.#async(effect.attempt, this.#media.offer(effect));
       case 'answer-relay':
-        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.answer(effect.sdp, effect.attempt));
+        return this.#async(effect.attempt, this.#media.answer(effect.sdp, effect.attempt));
       case 'offer-outward':
-        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.offerOutward(effect.sdp, effect.attempt));
+        return this.#async(effect.attempt, this.#media.offerOutward(effect.sdp, effect.attempt));
       case 'answer-outward':
-        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.answerOutward(effect));
+        return this.#async(effect.attempt, this.#media.answerOutward(effect));
       case 'reserve-leg':
-        return this.#async('MEDIA_UNAVAILABLE', null, this.#media.reserve());
+        return this.#async(null, this.#media.reserve());
       case 'open-leg':
-        return this.#async('MEDIA_UNAVAILABLE', null, this.#media.open(effect));
+        return this.#async(null, this.#media.open(effect));
       case 'leave-relay':
         return this.#media.leaveRelay();
       case 'start-leg':
@@ -182,7 +189,7 @@ export class CallRunner {
       case 'hold-leg':
         return this.#media.setHeld(effect.isHeld);
       case 'move-leg':
-        return this.#async('MEDIA_UNAVAILABLE', null, this.#media.move(effect.inside));
+        return this.#async(null, this.#media.move(effect.inside));
       case 'start-timer':
         return this.#startTimer(effect.timer, effect.delayMs);
       case 'stop-timer':
@@ -229,18 +236,23 @@ export class CallRunner {
   }
 
   /** An effect that fails comes back as an event: the expected failure by its reason, anything else as our own fault. */
-  #async(reason: 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE', attempt: number | null, work: Promise<CallEvent | null>): void {
+  #async(attempt: number | null, work: Promise<CallEvent | null>): void {
     work.then(
       (event) => {
         if (event !== null) this.dispatch(event);
       },
       (error: unknown) => {
-        const isExpected = error instanceof StoreUnavailableError || error instanceof MediaUnavailableError;
-        const why = isExpected ? reason : 'INTERNAL_ERROR';
-        this.#log.error({ reason: why, error: errorText(error) }, 'call.step.failed');
-        this.dispatch({ type: 'failed', reason: why, attempt });
+        const reason = failureOf(error);
+        this.#log.error({ reason, error: errorText(error) }, 'call.step.failed');
+        this.dispatch({ type: 'failed', reason, attempt });
       },
     );
+  }
+
+  async #connectAgent(choice: AgentChoice): Promise<CallEvent> {
+    const { agent, dropped } = describeAgent(this.services.operatorAgent, { ...this.origin, route: this.#state.route, tools: [] }, choice);
+    if (dropped.length > 0) this.#log.warn({ dropped }, 'call.agent.parameters_too_long');
+    return this.#media.connectAgent(agent);
   }
 
   async #route(): Promise<CallEvent> {
@@ -332,4 +344,10 @@ export class CallRunner {
     await Promise.race([this.#dialog.byeAnswered, limit]);
     cancel?.();
   }
+}
+
+function failureOf(error: unknown): Extract<CallEvent, { type: 'failed' }>['reason'] {
+  if (error instanceof StoreUnavailableError) return 'STORE_UNAVAILABLE';
+  if (error instanceof AgentUnavailableError) return 'AGENT_UNAVAILABLE';
+  return error instanceof MediaUnavailableError ? 'MEDIA_UNAVAILABLE' : 'INTERNAL_ERROR';
 }

@@ -20,6 +20,8 @@ export interface InboundOptions {
   readonly sipHost: string | null;
   readonly ringingAfterMs: number;
   readonly maxDurationMs: number;
+  /** Whether the test line stands in for an agent that cannot be reached. */
+  readonly mayFallBack: boolean;
   readonly calledNumberFrom: CalledNumberSource;
   readonly edge: EdgePolicy & {
     /** New calls a second on this gateway; `null`: no limit. */
@@ -253,6 +255,7 @@ export class Inbound {
         sessionId: String(randomBytes(6).readUIntBE(0, 6)),
         maxDurationMs: this.options.maxDurationMs,
         ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
+        mayFallBack: this.options.mayFallBack,
       },
       own: { contact: ownContact(own, head), warningHost: own.host },
     };

@@ -1,7 +1,8 @@
+import type { AgentRecord } from '../contracts/agent-record.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
-import type { AgentRecord, NumberRecord, OrgRecord, Route } from '../contracts/records.js';
+import type { NumberRecord, OrgRecord, Route } from '../contracts/records.js';
 import { brokenLimit } from '../gateway/policy/admission.js';
 import type { Lookup, RouteStore, SnapshotStore } from '../gateway/ports.js';
 import { isoNow, type Clock } from '../lib/clock.js';

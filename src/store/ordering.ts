@@ -1,4 +1,5 @@
-import type { AgentRecord, OrgRecord } from '../contracts/records.js';
+import type { AgentRecord } from '../contracts/agent-record.js';
+import type { OrgRecord } from '../contracts/records.js';
 import type { ApiKeyRecord } from './stores.js';
 
 // The orders in which the stores list things; the same in both adapters.

@@ -1,4 +1,4 @@
-import type { AgentRecord } from '../contracts/records.js';
+import type { AgentRecord } from '../contracts/agent-record.js';
 import { agentKey, CHANGES_CHANNEL, orgAgentsKey } from './keys.js';
 import { oldestFirst } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';

@@ -1,6 +1,7 @@
+import type { AgentRecord } from '../contracts/agent-record.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { E164 } from '../contracts/e164.js';
-import type { AgentRecord, InboundOptions, NumberRecord, OrgRecord } from '../contracts/records.js';
+import type { InboundOptions, NumberRecord, OrgRecord } from '../contracts/records.js';
 import type { CallStore, RouteStore, SnapshotStore } from '../gateway/ports.js';
 import type { Result } from '../lib/result.js';
 

@@ -11,6 +11,7 @@ const HELD = offerSdp({ direction: 'sendonly' });
 
 const EVENTS: readonly CallEvent[] = [
   { type: 'routed', route: null, load: NO_LOAD, isStale: false },
+  { type: 'agent-connected' },
   { type: 'relay-offered', sdp: 'garbage', attempt: 0 },
   { type: 'relay-offered', sdp: INSIDE, attempt: 1 },
   { type: 'relay-answered', sdp: OUTSIDE, attempt: 1 },
@@ -54,17 +55,24 @@ describe('the call machine under any order of events', () => {
   it.each([
     ['with an offer', CALL, FACTS],
     ['without one', LATE_CALL, LATE_FACTS],
+    ['that may get the test line', CALL, { ...FACTS, mayFallBack: true }],
   ])('of an INVITE %s finishes once, answers everything once, sends BYE only after the ACK', (_what, usual, facts) => {
     fc.assert(
       fc.property(schedule(usual), (events) => {
         let state = startCall(facts);
         const effects: CallEffect[] = [...stepCall(state, { type: 'invited' }).effects];
         let isAcknowledged = false;
+        let isConnected = false;
         const requested: number[] = [];
         for (const event of [...events, { type: 'hangup', reason: 'SHUTDOWN' } as const, { type: 'bye', reason: 'ACK_TIMEOUT' } as const]) {
           const wasAnswered = effects.some((effect) => effect.do === 'answer');
           const step = stepCall(state, event);
           state = step.state;
+          const wasRouted = effects.some((effect) => effect.do === 'connect-agent');
+          if (event.type === 'agent-connected' && wasRouted) isConnected = true;
+          if (step.effects.some((effect) => effect.do === 'connect-agent')) isConnected = false;
+          // Nobody is answered without somebody to talk to.
+          if (step.effects.some((effect) => effect.do === 'answer')) expect(isConnected).toBe(true);
           if (event.type === 'acknowledged' && wasAnswered) isAcknowledged = true;
           if (event.type === 'reoffered') requested.push(event.requestId);
           if (step.effects.some((effect) => effect.do === 'bye' || effect.do === 'reinvite')) expect(isAcknowledged).toBe(true);
@@ -78,6 +86,7 @@ describe('the call machine under any order of events', () => {
         expect(last.every((effect) => effect.do === 'reject' && effect.reason === 'NO_DIALOG')).toBe(true);
         expect(count('answer') + count('refuse')).toBeLessThanOrEqual(1);
         expect(count('bye')).toBeLessThanOrEqual(1);
+        expect(count('connect-agent')).toBeLessThanOrEqual(facts.mayFallBack ? 2 : 1);
         const said = effects.flatMap((effect) => (effect.do === 'accept' || effect.do === 'reject' ? [effect.requestId] : []));
         expect(said.toSorted((a, b) => a - b)).toEqual(requested.toSorted((a, b) => a - b));
         if (count('ring') > 0)
@@ -116,6 +125,7 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
       { name: '200 to our re-INVITE', run: (bench) => bench.answerReinvite(200, ANSWER) },
       { name: '491 to our re-INVITE', run: (bench) => bench.answerReinvite(491, '') },
       { name: 'the agent hangs up', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' }) },
+      { name: 'the agent is lost', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'AGENT_LOST' }) },
       { name: 'rtpengine dies', run: (bench) => bench.runner.dispatch({ type: 'relay-lost', mayMove: true }) },
       { name: 'no media comes', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' }) },
       { name: 'stopped by API', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'API_STOPPED' }) },
@@ -130,32 +140,59 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
 describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts and stops', () => {
   it('ends each call once, with one reason and one record, and leaves nothing open', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.boolean(), fc.boolean(), fc.array(action, { maxLength: 60 }), async (isLate, isConnected, actions) => {
-        const bench = new RunnerBench(isLate);
-        // Half of the schedules begin within the call: most end before they would get there.
-        if (isConnected) {
-          await bench.connect(isLate ? ANSWER : '');
-          expect(bench.runner.stateName).toBe('Talking');
-        }
-        for (const { run } of actions) await run(bench);
-        // Whatever state it is in now, it is ended in an orderly way.
-        bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
-        await bench.drain();
-        bench.say('destroy', '', 'ACK timeout');
-        await bench.drain();
-        expect(bench.ended).toBe(1);
-        expect(bench.runner.stateName).toBe('Ended');
-        // The store may be away when the one record is written.
-        expect(bench.writes).toBe(1);
-        expect(bench.records.length).toBeLessThanOrEqual(1);
-        expect([bench.open.legs.size, bench.open.sessions.size, bench.open.leases.size, bench.open.snapshots.size]).toEqual([0, 0, 0, 0]);
-        // One final answer to the INVITE at most: none when it was cancelled, or when the SIP server was lost.
-        expect(bench.statuses.filter((status) => status >= 200).length).toBeLessThanOrEqual(1);
-        for (const { answers } of bench.asked) expect(answers).toHaveLength(1);
-        expect(bench.byes).toBeLessThanOrEqual(2);
-      }),
+      fc.asyncProperty(
+        fc.boolean(),
+        fc.boolean(),
+        fc.boolean(),
+        fc.array(action, { maxLength: 60 }),
+        async (isLate, isConnected, mayFallBack, actions) => {
+          const bench = new RunnerBench(isLate, mayFallBack);
+          // Half of the schedules begin within the call: most end before they would get there.
+          if (isConnected) {
+            await bench.connect(isLate ? ANSWER : '');
+            expect(bench.runner.stateName).toBe('Talking');
+          }
+          for (const { run } of actions) await run(bench);
+          // Whatever state it is in now, it is ended in an orderly way.
+          bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
+          await bench.drain();
+          bench.say('destroy', '', 'ACK timeout');
+          await bench.drain();
+          expect(bench.ended).toBe(1);
+          expect(bench.runner.stateName).toBe('Ended');
+          // The store may be away when the one record is written.
+          expect(bench.writes).toBe(1);
+          expect(bench.records.length).toBeLessThanOrEqual(1);
+          expect(bench.open.agents.size).toBe(0);
+          expect(bench.connects).toBeLessThanOrEqual(mayFallBack ? 2 : 1);
+          expect([bench.open.legs.size, bench.open.sessions.size, bench.open.leases.size, bench.open.snapshots.size]).toEqual([0, 0, 0, 0]);
+          // One final answer to the INVITE at most: none when it was cancelled, or when the SIP server was lost.
+          expect(bench.statuses.filter((status) => status >= 200).length).toBeLessThanOrEqual(1);
+          for (const { answers } of bench.asked) expect(answers).toHaveLength(1);
+          expect(bench.byes).toBeLessThanOrEqual(2);
+        },
+      ),
       { numRuns: 5_000 },
     );
+  });
+
+  it.each([
+    ['goes on when its agent is reached again', true],
+    ['ends with AGENT_LOST when it is not', false],
+  ])('a call that a killed gateway had %s', async (_what, isReached) => {
+    const bench = new RunnerBench(false);
+    await bench.connect('');
+    const runner = bench.restart();
+    await bench.settle(0, true);
+    expect(bench.pending.map(({ name }) => name)).toEqual(['agent']);
+    await bench.settle(0, isReached);
+    if (isReached) {
+      expect([runner.stateName, bench.connects]).toEqual(['Talking', 2]);
+      return;
+    }
+    await bench.drain();
+    expect(bench.records.map(({ reason, resumed }) => [reason, resumed])).toEqual([['AGENT_LOST', 1]]);
+    expect([bench.byes, bench.open.agents.size, bench.open.legs.size]).toEqual([1, 0, 0]);
   });
 
   it('keeps nothing of a call that ended while its 200 was on its way', async () => {

@@ -1,8 +1,10 @@
+import type { CallSnapshot } from '../../src/contracts/call-snapshot.js';
 import type { CallRecord } from '../../src/contracts/call-record.js';
 import { CallRunner, type CallServices } from '../../src/gateway/call-runner.js';
+import { readKeptCall } from '../../src/gateway/call-snapshot.js';
 import { callerIdentity } from '../../src/gateway/policy/caller-identity.js';
 import { NO_LOAD } from '../../src/gateway/policy/admission.js';
-import { MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports.js';
+import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports.js';
 import type { SrfAnswer, SrfDialog, SrfHandler, SrfRequest, SrfResponse } from '../../src/gateway/srf-facade.js';
 import { silentLog } from '../../src/lib/log.js';
 import { FACTS, INSIDE, LATE_FACTS, LOCAL, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE } from './call-machine.js';
@@ -31,20 +33,30 @@ export class RunnerBench {
   readonly pending: Pending[] = [];
   readonly asked: Asked[] = [];
   readonly statuses: number[] = [];
-  readonly open = { legs: new Set<string>(), sessions: new Set<string>(), leases: new Set<string>(), snapshots: new Set<string>() };
+  readonly open = {
+    agents: new Set<string>(),
+    legs: new Set<string>(),
+    sessions: new Set<string>(),
+    leases: new Set<string>(),
+    snapshots: new Set<string>(),
+  };
   readonly runner: CallRunner;
   byes = 0;
   ended = 0;
   /** How often a record was to be written: the store may be away. */
   writes = 0;
+  /** How often an agent was to be connected. */
+  connects = 0;
   hasDialog = false;
   isAcknowledged = false;
   #onCancel: () => void = () => undefined;
   #listeners = new Map<string, (...args: never[]) => void>();
+  #kept: CallSnapshot | null = null;
   #isMoved = false;
   #reinvites: ((error: unknown, answer?: SrfAnswer) => void)[] = [];
 
-  constructor(isLate: boolean) {
+  /** @param mayFallBack the test line stands in for an agent that cannot be reached */
+  constructor(isLate: boolean, mayFallBack = false) {
     const request = this.#request('INVITE', isLate ? '' : FACTS.sdp);
     const response: SrfResponse = { send: (status) => this.statuses.push(status) };
     this.runner = CallRunner.invited(
@@ -60,7 +72,7 @@ export class RunnerBench {
         },
         open: { request, response, sessionTimer: {} },
         called: NUMBER,
-        facts: isLate ? LATE_FACTS : FACTS,
+        facts: { ...(isLate ? LATE_FACTS : FACTS), mayFallBack },
         own: { contact: '<sip:gw>', warningHost: 'gw' },
       },
       () => (this.ended += 1),
@@ -82,6 +94,15 @@ export class RunnerBench {
     this.say('ack', answer);
     await turns();
     while (this.pending.length > 0) await this.settle(0, true);
+  }
+
+  /** What was kept of the call is taken up by another process; this one's is as good as dead. */
+  restart(): CallRunner {
+    const kept = this.#kept === null ? undefined : readKeptCall(JSON.parse(JSON.stringify(this.#kept)) as CallSnapshot);
+    if (kept === undefined) throw new Error('nothing was kept of the call');
+    const runner = CallRunner.left(this.#services(), kept, () => (this.ended += 1));
+    void runner.resume(kept.node);
+    return runner;
   }
 
   cancel(): void {
@@ -133,7 +154,10 @@ export class RunnerBench {
         },
       },
       snapshots: {
-        keep: ({ call_id: id }) => void open.snapshots.add(id),
+        keep: (snapshot) => {
+          this.#kept = snapshot;
+          open.snapshots.add(snapshot.call_id);
+        },
         forget: (callId) => void open.snapshots.delete(callId),
         left: () => Promise.resolve([]),
       },
@@ -151,7 +175,7 @@ export class RunnerBench {
         leave: () => (this.#isMoved = true),
       },
       endpoint: {
-        connectAgent: () => Promise.resolve(),
+        connectAgent: (callId) => this.#agent(callId),
         tellAgent: () => undefined,
         reserve: (callId) => this.#leg('reserve', callId),
         open: (leg) => this.#leg('open', leg.callId),
@@ -159,11 +183,16 @@ export class RunnerBench {
         setHeld: () => undefined,
         takeDigit: () => undefined,
         setRemote: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
-        close: (callId) => (open.legs.delete(callId), Promise.resolve(null)),
+        close: (callId) => {
+          open.agents.delete(callId);
+          open.legs.delete(callId);
+          return Promise.resolve(null);
+        },
       },
       srf: this.#srf(),
       newKey: () => new Uint8Array(30),
       insideSrtp: false,
+      operatorAgent: { url: null, format: 'twilio', bearerToken: null },
       clock: this.clock,
       log: silentLog,
       retryAfterSeconds: () => 1,
@@ -185,7 +214,7 @@ export class RunnerBench {
       connect: none,
       disconnect: none,
       withdraw: none,
-      restore: none,
+      restore: () => this.#dialog(),
       keep: () => ({ id: 'd', invite: '', localTag: '', contact: '' }),
       forget: () => {
         this.hasDialog = false;
@@ -215,6 +244,10 @@ export class RunnerBench {
 
   #newDialog(): SrfDialog {
     this.statuses.push(200);
+    return this.#dialog();
+  }
+
+  #dialog(): SrfDialog {
     this.hasDialog = true;
     return {
       id: 'd',
@@ -227,6 +260,12 @@ export class RunnerBench {
   #relay(name: string, relayId: string, sdp: () => string): Promise<{ sdp: string }> {
     this.open.sessions.add(relayId);
     return this.#wait(name, () => ({ sdp: sdp() }), new MediaUnavailableError('no answer'));
+  }
+
+  #agent(callId: string): Promise<void> {
+    this.connects += 1;
+    this.open.agents.add(callId);
+    return this.#wait('agent', () => undefined, new AgentUnavailableError('refused'));
   }
 
   #leg(name: string, callId: string): Promise<typeof LOCAL> {

@@ -1,4 +1,3 @@
-import type { AgentDescription } from '../../contracts/agent.js';
 import type { Route } from '../../contracts/records.js';
 import { assertNever } from '../../lib/assert-never.js';
 import type { Load } from '../policy/admission.js';
@@ -24,9 +23,6 @@ import {
 } from './exchange.js';
 import type { CallEffect, CallEvent, CallFacts, CallState, CallStep, CallTimer, HangupReason } from './state.js';
 
-/** The built-in test line as it is without an agent of the owner's: an empty first sentence is its own greeting. */
-const DEFAULT_AGENT = { kind: 'test-line', firstSentence: '', language: 'ENG', voice: null, pronunciationGuide: [] } as const;
-
 const NOTHING: readonly CallEffect[] = [];
 
 type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
@@ -37,6 +33,7 @@ export function startCall(facts: CallFacts): CallState {
     facts,
     route: null,
     isStale: false,
+    agent: { choice: 'own', isConnected: false },
     media: null,
     inside: null,
     local: null,
@@ -63,6 +60,8 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return state.name === 'Routing' ? refuse(state, event.reason) : { state, effects: NOTHING };
     case 'routed':
       return state.name === 'Routing' ? onRouted(state, event.route, event.load, event.isStale) : { state, effects: NOTHING };
+    case 'agent-connected':
+      return onAgentConnected(state);
     case 'relay-offered':
       return state.name === 'Offering' ? onRelayOffered(state, event.sdp) : within(onRelayOfferedAgain(state, event.sdp));
     case 'leg-reserved':
@@ -127,8 +126,24 @@ function onRouted(state: CallState, route: Route | null, load: Load, isStale: bo
   const routed = { ...state, route, isStale };
   if (!decision.ok) return refuse(routed, decision.error);
   const media = decision.value;
-  if (media === null) return { state: { ...routed, name: 'Reserving' }, effects: [{ do: 'reserve-leg' }] };
-  return { state: { ...routed, name: 'Offering', media }, effects: [{ do: 'offer-relay', media, attempt: state.attempt }] };
+  // The agent has the time that the media takes to get ready.
+  const connect = { do: 'connect-agent', choice: state.agent.choice } as const;
+  if (media === null) return { state: { ...routed, name: 'Reserving' }, effects: [connect, { do: 'reserve-leg' }] };
+  return { state: { ...routed, name: 'Offering', media }, effects: [connect, { do: 'offer-relay', media, attempt: state.attempt }] };
+}
+
+function onAgentConnected(state: CallState): CallStep {
+  if (state.name === 'Routing') return { state, effects: NOTHING };
+  const connected = { ...state, agent: { ...state.agent, isConnected: true } };
+  return state.name === 'AwaitingAgent' ? answered(connected) : { state: connected, effects: NOTHING };
+}
+
+/** The agent could not be reached, or has no room: before the answer another may stand in for it, once. */
+function onAgentUnavailable(state: CallState): CallStep {
+  if (isAnswered(state)) return hangUp(state, 'AGENT_LOST');
+  if (state.name === 'Routing' || state.agent.choice === 'test-line' || !state.facts.mayFallBack) return refuse(state, 'AGENT_UNAVAILABLE');
+  const choice = 'test-line';
+  return { state: { ...state, agent: { choice, isConnected: false } }, effects: [{ do: 'connect-agent', choice }] };
 }
 
 function onRelayOffered(state: CallState, sdp: string): CallStep {
@@ -136,10 +151,7 @@ function onRelayOffered(state: CallState, sdp: string): CallStep {
   if (inside === undefined || state.media === null) return refuse(state, 'MEDIA_UNAVAILABLE');
   return {
     state: { ...state, name: 'Opening', inside },
-    effects: [
-      ...(state.isRingDue ? [{ do: 'ring' } as const] : []),
-      { do: 'open-leg', media: state.media, inside, agent: agentOf(state.route), reserved: null },
-    ],
+    effects: [...(state.isRingDue ? [{ do: 'ring' } as const] : []), { do: 'open-leg', media: state.media, inside, reserved: null }],
   };
 }
 
@@ -162,10 +174,20 @@ function onRelayAnswered(state: CallState, sdp: string): CallStep {
   if (answer === undefined) return refuse(state, 'SRTP_SUITE_UNSUPPORTED');
   const insideSdp = endpointSdp(media, local, insideKey);
   const session = { media, outside, insideSdp, carrierSdp: facts.sdp, sentSdp: answer, version: 1 };
-  return answered({ ...state, session }, answer);
+  return answerable({ ...state, session });
 }
 
-function answered(state: CallState, sdp: string): CallStep {
+/** The answer can go out as soon as there is somebody to talk to. */
+function answerable(state: CallState): CallStep {
+  if (state.agent.isConnected) return answered(state);
+  // A carrier that made no offer was not rung before.
+  const rings = state.isRingDue && state.lateOffer !== null;
+  return { state: { ...state, name: 'AwaitingAgent' }, effects: rings ? [{ do: 'ring' }] : NOTHING };
+}
+
+function answered(state: CallState): CallStep {
+  const sdp = state.session?.sentSdp ?? state.lateOffer?.sdp;
+  if (sdp === undefined) return refuse(state, 'INTERNAL_ERROR');
   return {
     state: { ...state, name: 'AwaitingAck' },
     effects: [
@@ -188,7 +210,7 @@ function onOwnOffer(state: CallState, sdp: string): CallStep {
   const outside = readRelaySdp(sdp);
   const offer = outside === undefined ? undefined : ownOfferSdp(outside, { sessionId: state.facts.sessionId, version: 1 });
   if (outside === undefined || offer === undefined) return refuse(state, 'MEDIA_UNAVAILABLE');
-  return answered({ ...state, lateOffer: { sdp: offer, outside } }, offer);
+  return answerable({ ...state, lateOffer: { sdp: offer, outside } });
 }
 
 function onAcknowledged(state: CallState, sdp: string): CallStep {
@@ -235,7 +257,7 @@ function onConnected(state: CallState, sdp: string): CallStep {
   const session = { media, outside: lateOffer.outside, insideSdp, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
   return {
     state: { ...state, inside, session },
-    effects: [{ do: 'open-leg', media, inside, agent: agentOf(state.route), reserved: { local, insideKey } }],
+    effects: [{ do: 'open-leg', media, inside, reserved: { local, insideKey } }],
   };
 }
 
@@ -246,6 +268,7 @@ function talk(state: CallState): CallStep {
 }
 
 function onFailed(state: CallState, reason: EventOf<'failed'>['reason']): CallStep {
+  if (reason === 'AGENT_UNAVAILABLE') return onAgentUnavailable(state);
   if (!isAnswered(state)) return refuse(state, reason);
   return state.exchange.name === 'Idle' ? hangUp(state, 'MEDIA_LOST') : within(exchangeFailed(state));
 }
@@ -262,6 +285,7 @@ function onLost(state: CallState, mayMove: boolean): CallStep {
       return { state, effects: NOTHING };
     case 'Opening':
     case 'Answering':
+    case 'AwaitingAgent':
       return refuse(state, 'MEDIA_UNAVAILABLE');
     case 'AwaitingAck':
     case 'Connecting':
@@ -294,7 +318,7 @@ function refusalOf(reason: HangupReason): Reason {
 function onTimer(state: CallState, timer: CallTimer): CallStep {
   switch (timer) {
     case 'ringing':
-      if (state.name === 'Opening' || state.name === 'Answering') return { state, effects: [{ do: 'ring' }] };
+      if (['Opening', 'Answering', 'AwaitingAgent'].includes(state.name)) return { state, effects: [{ do: 'ring' }] };
       return { state: { ...state, isRingDue: true }, effects: NOTHING };
     case 'max-duration':
       return isAnswered(state) ? hangUp(state, 'MAX_DURATION') : { state, effects: NOTHING };
@@ -327,18 +351,6 @@ function finish(state: CallState, reason: Reason, before: readonly CallEffect[])
       ...before,
       { do: 'finish', reason },
     ],
-  };
-}
-
-export function agentOf(route: Route | null): AgentDescription {
-  const agent = route?.agent ?? null;
-  if (agent === null) return DEFAULT_AGENT;
-  return {
-    kind: 'test-line',
-    voice: null,
-    firstSentence: agent.first_sentence ?? DEFAULT_AGENT.firstSentence,
-    language: agent.language,
-    pronunciationGuide: agent.pronunciation_guide,
   };
 }
 

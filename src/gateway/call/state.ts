@@ -1,4 +1,3 @@
-import type { AgentDescription } from '../../contracts/agent.js';
 import type { MediaAddress } from '../../contracts/media.js';
 import type { Route } from '../../contracts/records.js';
 import type { Load } from '../policy/admission.js';
@@ -20,6 +19,8 @@ export type CallStateName =
   | 'Reserving'
   /** rtpengine makes the offer for the 200. */
   | 'OfferingOutward'
+  /** Media is ready, and the 200 too: it waits for the agent. */
+  | 'AwaitingAgent'
   /** The 200 is out, its ACK has not come. */
   | 'AwaitingAck'
   /** The ACK brought the answer to our offer: rtpengine gets it, and the leg is opened. */
@@ -67,6 +68,9 @@ export interface AgreedSession {
   readonly version: number;
 }
 
+/** Whom the call gets: the agent of the number, or the built-in test line in its stead. */
+export type AgentChoice = 'own' | 'test-line';
+
 /** Plain data throughout: it is kept as JSON for a gateway that is killed. */
 export interface CallState {
   readonly name: CallStateName;
@@ -75,6 +79,7 @@ export interface CallState {
   readonly route: Route | null;
   /** The route was remembered, not read: the store was away. */
   readonly isStale: boolean;
+  readonly agent: { readonly choice: AgentChoice; readonly isConnected: boolean };
   /** The carrier's offer. */
   readonly media: CarrierMedia | null;
   /** rtpengine's inside, where the endpoint sends to. */
@@ -107,6 +112,8 @@ export interface CallFacts {
   readonly maxDurationMs: number;
   /** `null`: never; a caller that requires reliable provisional answers (RFC 3262 §3) gets none. */
   readonly ringingAfterMs: number | null;
+  /** Whether the test line stands in for an agent that cannot be reached. */
+  readonly mayFallBack: boolean;
 }
 
 export type CallTimer = 'ringing' | 'max-duration' | 'reinvite';
@@ -116,6 +123,7 @@ export type CallEvent =
   /** The INVITE itself breaks a rule, or the gateway takes no calls: refused before anything is looked up. */
   | { readonly type: 'inadmissible'; readonly reason: Reason }
   | { readonly type: 'routed'; readonly route: Route | null; readonly load: Load; readonly isStale: boolean }
+  | { readonly type: 'agent-connected' }
   | { readonly type: 'relay-offered'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'relay-answered'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'relay-offered-outward'; readonly sdp: string; readonly attempt: number }
@@ -161,6 +169,7 @@ export type HangupReason = Extract<
 
 export type CallEffect =
   | { readonly do: 'route' }
+  | { readonly do: 'connect-agent'; readonly choice: AgentChoice }
   | { readonly do: 'offer-relay'; readonly media: CarrierMedia; readonly attempt: number }
   | { readonly do: 'answer-relay'; readonly sdp: string; readonly attempt: number }
   /** Towards the carrier: the endpoint's offer, then the carrier's answer. */
@@ -172,7 +181,6 @@ export type CallEffect =
       readonly do: 'open-leg';
       readonly media: CarrierMedia;
       readonly inside: RelaySide;
-      readonly agent: AgentDescription;
       /** The place and key that were reserved; `null`: any, and a new one. */
       readonly reserved: { readonly local: MediaAddress; readonly insideKey: CryptoLine | null } | null;
     }

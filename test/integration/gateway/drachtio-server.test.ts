@@ -42,6 +42,7 @@ function startGateway(): void {
     {
       sipHost: null,
       ringingAfterMs: 500,
+      mayFallBack: false,
       maxDurationMs: 60_000,
       calledNumberFrom: 'request-uri',
       edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
@@ -104,6 +105,7 @@ function services(): InboundServices {
     newKey: () => new Uint8Array(30),
     insideSrtp: false,
     referReason: 'DECLINED',
+    operatorAgent: { url: null, format: 'twilio', bearerToken: null },
   };
 }
 

@@ -70,10 +70,12 @@ beforeEach(async () => {
       newKey: () => new Uint8Array(30),
       insideSrtp: false,
       referReason: 'DECLINED',
+      operatorAgent: { url: null, format: 'twilio', bearerToken: null },
     },
     {
       sipHost: null,
       ringingAfterMs: 500,
+      mayFallBack: false,
       maxDurationMs: 60_000,
       calledNumberFrom: 'request-uri',
       edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },

@@ -1,7 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
 import { parseE164, type E164 } from '../../../src/contracts/e164.js';
-import { DEFAULT_INBOUND_OPTIONS, type AgentRecord, type InboundOptions, type Route } from '../../../src/contracts/records.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../src/contracts/agent-record.js';
+import { DEFAULT_INBOUND_OPTIONS, type InboundOptions, type Route } from '../../../src/contracts/records.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import type { CallFilter, CallRetention, Stores } from '../../../src/store/stores.js';
 import type { VirtualClock } from '../../support/virtual-clock.js';
@@ -27,11 +28,9 @@ export function agentOf(orgId: string, fields: Partial<AgentRecord> = {}): Agent
   return {
     agent_id: newUuid(),
     org_id: orgId,
+    ...DEFAULT_AGENT_SETTINGS,
     name: 'front desk',
     first_sentence: 'Hello.',
-    language: 'ENG',
-    pronunciation_guide: [],
-    max_duration: 30,
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
     ...fields,
