@@ -1,3 +1,4 @@
+import type { AgentAnswer } from '../../src/contracts/agent.js';
 import { stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from '../../src/gateway/call/state.js';
 import { NO_LOAD } from '../../src/gateway/policy/admission.js';
@@ -45,7 +46,7 @@ const HANGUP = all<ReasonOf<'hangup'>>({
   DRAINING: true,
   GATEWAY_RESTARTED: true,
 });
-const TIMERS = all<CallTimer>({ ringing: true, 'max-duration': true, reinvite: true });
+const TIMERS = all<CallTimer>({ ringing: true, 'max-duration': true, reinvite: true, transfer: true });
 
 interface NamedEvent {
   readonly name: string;
@@ -114,7 +115,27 @@ const EXCHANGE_EVENTS: readonly NamedEvent[] = [
   { name: '`bye`', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
 ];
 
-/** The events of both tables: does not compile when the machine gets another one. */
+const TRANSFER: CallEvent = { type: 'transfer-asked', requestId: 't', to: '+15550100300' };
+const ACCEPTED: CallEvent = { type: 'refer-answered', status: 202, referId: 1 };
+
+/** A transfer: what the agent and the carrier say. */
+const TRANSFER_EVENTS: readonly NamedEvent[] = [
+  { name: '`transfer-asked`', event: TRANSFER },
+  { name: '`transfer-asked`, no target', event: { ...TRANSFER, to: 'nobody' } },
+  ...[202, 481, 603].map((status) => ({
+    name: `\`refer-answered\` ${String(status)}`,
+    event: { type: 'refer-answered', status, referId: 1 } as const,
+  })),
+  ...[180, 200, 486].map((status) => ({
+    name: `\`notified\` ${String(status)}`,
+    event: { type: 'notified', requestId: 2, status, isLast: false } as const,
+  })),
+  { name: '`notified`, the last, without a final status', event: { type: 'notified', requestId: 2, status: null, isLast: true } },
+  { name: '`timer` transfer', event: { type: 'timer', timer: 'transfer' } },
+  { name: '`bye` CALLER_HANGUP', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
+];
+
+/** The events of all tables: does not compile when the machine gets another one. */
 type Named =
   | 'invited'
   | 'inadmissible'
@@ -136,7 +157,10 @@ type Named =
   | 'relay-lost'
   | 'timer'
   | 'reoffered'
-  | 'reinvite-answered';
+  | 'reinvite-answered'
+  | 'transfer-asked'
+  | 'refer-answered'
+  | 'notified';
 type Missing = Exclude<CallEvent['type'], Named>;
 const _NONE_IS_MISSING: [Missing] extends [never] ? true : Missing = true;
 
@@ -206,11 +230,24 @@ function effectText(effect: CallEffect): string {
     case 'finish':
     case 'reject':
       return `${effect.do} ${effect.reason}`;
+    case 'tell-agent':
+      return `tell-agent ${answerText(effect.answer)}`;
     case 'start-timer':
     case 'stop-timer':
       return `${effect.do} ${effect.timer}`;
     default:
       return effect.do;
+  }
+}
+
+function answerText(answer: AgentAnswer): string {
+  switch (answer.type) {
+    case 'tool-result':
+      return answer.type;
+    case 'transfer-progress':
+      return `${answer.state}${answer.status === null ? '' : ` ${String(answer.status)}`}`;
+    case 'refused':
+      return answer.code;
   }
 }
 
@@ -290,6 +327,19 @@ export function transitionTable(): string {
 export function exchangeTable(): string {
   const found = rows(exchangeStates(), EXCHANGE_EVENTS, (state) => (state.name === 'Ended' ? 'Ended' : state.exchange.name));
   return tableOf(found, 'exchange');
+}
+
+/** The same of a transfer. */
+export function transferTable(): string {
+  const nameOf = ({ name, transfer }: CallState): string => {
+    if (name === 'Ended') return 'Ended';
+    return transfer === null ? 'none' : transfer.isAccepted ? 'accepted' : 'asked';
+  };
+  const from = [[], [TRANSFER], [TRANSFER, ACCEPTED]].map((path) => {
+    const { state } = playOn(play(CALL).state, path);
+    return { name: nameOf(state), state };
+  });
+  return tableOf(rows(from, TRANSFER_EVENTS, nameOf), 'transfer');
 }
 
 function tableOf(found: readonly Row[], what: string): string {

@@ -1,3 +1,4 @@
+import type { AgentRequest } from '../contracts/agent.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
 import type { LegEvent } from '../contracts/media.js';
@@ -190,6 +191,8 @@ export class CallRunner {
         return this.#media.setHeld(effect.isHeld);
       case 'move-leg':
         return this.#async(null, this.#media.move(effect.inside));
+      case 'tell-agent':
+        return this.services.endpoint.tellAgent(this.callId, effect.answer);
       case 'start-timer':
         return this.#startTimer(effect.timer, effect.delayMs);
       case 'stop-timer':
@@ -205,7 +208,9 @@ export class CallRunner {
   }
 
   /** What goes to the carrier. */
-  #say(effect: Extract<CallEffect, { do: 'ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'bye' }>): void {
+  #say(
+    effect: Extract<CallEffect, { do: 'ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'probe' | 'bye' }>,
+  ): void {
     const open = this.invite?.open;
     switch (effect.do) {
       case 'ring':
@@ -222,6 +227,10 @@ export class CallRunner {
         return this.#dialog.reject(effect.requestId, effect.reason);
       case 'reinvite':
         return this.#dialog.reinvite(effect.sdp, effect.attempt);
+      case 'refer':
+        return this.#dialog.refer(effect.target, effect.referId);
+      case 'probe':
+        return this.#dialog.probe('INTERNAL_ERROR');
       case 'bye':
         return this.#dialog.bye(effect.reason);
       default:
@@ -288,13 +297,22 @@ export class CallRunner {
       case 'agent-lost':
         return this.dispatch({ type: 'hangup', reason: 'AGENT_LOST' });
       case 'agent-request':
-        return;
+        return this.#onAgentRequest(event.request);
       case 'media-lost':
         return this.dispatch({ type: 'hangup', reason: 'MEDIA_LOST' });
       case 'media-timeout':
         return this.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' });
       default:
         assertNever(event);
+    }
+  }
+
+  #onAgentRequest(request: AgentRequest): void {
+    switch (request.type) {
+      case 'transfer':
+        return this.dispatch({ type: 'transfer-asked', requestId: request.requestId, to: request.to });
+      default:
+        return;
     }
   }
 

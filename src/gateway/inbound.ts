@@ -8,7 +8,7 @@ import { CallRunner, type CallServices, type InviteContext } from './call-runner
 import { readKeptCall, type KeptCall } from './call-snapshot.js';
 import { callerIdentity } from './policy/caller-identity.js';
 import { calledUri, type CalledNumberSource } from './policy/called-number.js';
-import { ownContact, type OwnAddress } from './policy/contact.js';
+import { hostOf, ownContact, type OwnAddress } from './policy/contact.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from './policy/edge.js';
 import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from './policy/invite.js';
 import { REASONS, type Reason } from './policy/reasons.js';
@@ -257,7 +257,7 @@ export class Inbound {
         ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
         mayFallBack: this.options.mayFallBack,
       },
-      own: { contact: ownContact(own, head), warningHost: own.host },
+      own: { contact: ownContact(own, head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
     };
   }
 

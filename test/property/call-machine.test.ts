@@ -36,6 +36,15 @@ const EVENTS: readonly CallEvent[] = [
   { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: HELD },
   { type: 'reoffered', requestId: 2, method: 'INVITE', sdp: '' },
   { type: 'reoffered', requestId: 3, method: 'UPDATE', sdp: offerSdp() },
+  { type: 'transfer-asked', requestId: 't', to: '+15550100300' },
+  { type: 'transfer-asked', requestId: null, to: 'nobody' },
+  { type: 'refer-answered', status: 202, referId: 1 },
+  { type: 'refer-answered', status: 481, referId: 1 },
+  { type: 'refer-answered', status: 202, referId: 2 },
+  { type: 'notified', requestId: 4, status: 100, isLast: false },
+  { type: 'notified', requestId: 5, status: 200, isLast: true },
+  { type: 'notified', requestId: 6, status: 486, isLast: true },
+  { type: 'timer', timer: 'transfer' },
   { type: 'relay-lost', mayMove: true },
   { type: 'relay-lost', mayMove: false },
   { type: 'timer', timer: 'ringing' },
@@ -49,7 +58,9 @@ const schedule = (usual: readonly CallEvent[]) =>
     .array(fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...EVENTS) }, { weight: 3, arbitrary: fc.constantFrom(...usual.slice(1)) }), {
       maxLength: 30,
     })
-    .map((events) => events.map((event, index) => (event.type === 'reoffered' ? { ...event, requestId: index } : event)));
+    .map((events) =>
+      events.map((event, index) => (event.type === 'reoffered' || event.type === 'notified' ? { ...event, requestId: index } : event)),
+    );
 
 describe('the call machine under any order of events', () => {
   it.each([
@@ -63,19 +74,22 @@ describe('the call machine under any order of events', () => {
         const effects: CallEffect[] = [...stepCall(state, { type: 'invited' }).effects];
         let isAcknowledged = false;
         let isConnected = false;
+        let transfers = 0;
         const requested: number[] = [];
         for (const event of [...events, { type: 'hangup', reason: 'SHUTDOWN' } as const, { type: 'bye', reason: 'ACK_TIMEOUT' } as const]) {
           const wasAnswered = effects.some((effect) => effect.do === 'answer');
           const step = stepCall(state, event);
           state = step.state;
+          if (event.type === 'transfer-asked' && !effects.some((effect) => effect.do === 'finish')) transfers += 1;
           const wasRouted = effects.some((effect) => effect.do === 'connect-agent');
           if (event.type === 'agent-connected' && wasRouted) isConnected = true;
           if (step.effects.some((effect) => effect.do === 'connect-agent')) isConnected = false;
           // Nobody is answered without somebody to talk to.
           if (step.effects.some((effect) => effect.do === 'answer')) expect(isConnected).toBe(true);
           if (event.type === 'acknowledged' && wasAnswered) isAcknowledged = true;
-          if (event.type === 'reoffered') requested.push(event.requestId);
-          if (step.effects.some((effect) => effect.do === 'bye' || effect.do === 'reinvite')) expect(isAcknowledged).toBe(true);
+          if (event.type === 'reoffered' || event.type === 'notified') requested.push(event.requestId);
+          if (step.effects.some(({ do: what }) => what === 'bye' || what === 'reinvite' || what === 'refer'))
+            expect(isAcknowledged).toBe(true);
           effects.push(...step.effects);
         }
         const count = (kind: CallEffect['do']): number => effects.filter((effect) => effect.do === kind).length;
@@ -86,6 +100,15 @@ describe('the call machine under any order of events', () => {
         expect(last.every((effect) => effect.do === 'reject' && effect.reason === 'NO_DIALOG')).toBe(true);
         expect(count('answer') + count('refuse')).toBeLessThanOrEqual(1);
         expect(count('bye')).toBeLessThanOrEqual(1);
+        // Each transfer is refused, or asked for; and of those the agent hears no more than that it was accepted, and that it failed.
+        const told = effects.flatMap((effect) => (effect.do === 'tell-agent' ? [effect.answer] : []));
+        expect(told.filter(({ type }) => type === 'refused').length + count('refer')).toBe(transfers);
+        expect(told.filter((answer) => answer.type === 'transfer-progress' && answer.state === 'accepted').length).toBeLessThanOrEqual(
+          count('refer'),
+        );
+        expect(told.filter((answer) => answer.type === 'transfer-progress' && answer.state === 'failed').length).toBeLessThanOrEqual(
+          count('refer'),
+        );
         expect(count('connect-agent')).toBeLessThanOrEqual(facts.mayFallBack ? 2 : 1);
         const said = effects.flatMap((effect) => (effect.do === 'accept' || effect.do === 'reject' ? [effect.requestId] : []));
         expect(said.toSorted((a, b) => a - b)).toEqual(requested.toSorted((a, b) => a - b));
@@ -126,6 +149,11 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
       { name: '491 to our re-INVITE', run: (bench) => bench.answerReinvite(491, '') },
       { name: 'the agent hangs up', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' }) },
       { name: 'the agent is lost', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'AGENT_LOST' }) },
+      { name: 'transfer', run: (bench) => bench.agentSays({ type: 'transfer', requestId: 't', to: '+15550100300' }) },
+      { name: 'NOTIFY 100', run: (bench) => bench.notify('100 Trying', 'active') },
+      { name: 'NOTIFY 200', run: (bench) => bench.notify('200 OK', 'terminated;reason=noresource') },
+      { name: 'NOTIFY 486', run: (bench) => bench.notify('486 Busy Here', 'terminated;reason=noresource') },
+      { name: 'a minute passes', run: (bench) => bench.clock.advance(60_000) },
       { name: 'rtpengine dies', run: (bench) => bench.runner.dispatch({ type: 'relay-lost', mayMove: true }) },
       { name: 'no media comes', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' }) },
       { name: 'stopped by API', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'API_STOPPED' }) },

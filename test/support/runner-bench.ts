@@ -1,5 +1,7 @@
+import type { AgentAnswer, AgentRequest } from '../../src/contracts/agent.js';
 import type { CallSnapshot } from '../../src/contracts/call-snapshot.js';
 import type { CallRecord } from '../../src/contracts/call-record.js';
+import type { LegEvent } from '../../src/contracts/media.js';
 import { CallRunner, type CallServices } from '../../src/gateway/call-runner.js';
 import { readKeptCall } from '../../src/gateway/call-snapshot.js';
 import { callerIdentity } from '../../src/gateway/policy/caller-identity.js';
@@ -33,6 +35,8 @@ export class RunnerBench {
   readonly pending: Pending[] = [];
   readonly asked: Asked[] = [];
   readonly statuses: number[] = [];
+  /** What the agent was told. */
+  readonly told: AgentAnswer[] = [];
   readonly open = {
     agents: new Set<string>(),
     legs: new Set<string>(),
@@ -52,6 +56,7 @@ export class RunnerBench {
   #onCancel: () => void = () => undefined;
   #listeners = new Map<string, (...args: never[]) => void>();
   #kept: CallSnapshot | null = null;
+  #onLegEvent: ((event: LegEvent) => void) | undefined;
   #isMoved = false;
   #reinvites: ((error: unknown, answer?: SrfAnswer) => void)[] = [];
 
@@ -73,7 +78,7 @@ export class RunnerBench {
         open: { request, response, sessionTimer: {} },
         called: NUMBER,
         facts: { ...(isLate ? LATE_FACTS : FACTS), mayFallBack },
-        own: { contact: '<sip:gw>', warningHost: 'gw' },
+        own: { contact: '<sip:gw>', warningHost: 'gw', peerHost: 'carrier' },
       },
       () => (this.ended += 1),
     );
@@ -121,6 +126,26 @@ export class RunnerBench {
     const asked: Asked = { method: event, answers: [] };
     this.asked.push(asked);
     listener(this.#request(event === 'modify' ? 'INVITE' : 'UPDATE', body), { send: (status: number) => asked.answers.push(status) });
+  }
+
+  /** The carrier tells how a transfer goes. */
+  notify(status: string, subscriptionState: string): void {
+    const listener = this.#listeners.get('notify') as SrfHandler | undefined;
+    if (listener === undefined || !this.hasDialog) return;
+    const asked: Asked = { method: 'NOTIFY', answers: [] };
+    this.asked.push(asked);
+    const headers: Readonly<Record<string, string>> = {
+      Event: 'refer',
+      'Subscription-State': subscriptionState,
+      'Content-Type': 'message/sipfrag',
+    };
+    const request = { ...this.#request('NOTIFY', `SIP/2.0 ${status}\r\n`), get: (name: string) => headers[name] };
+    listener(request, { send: (answer: number) => asked.answers.push(answer) });
+  }
+
+  /** The agent asks for something, once there is one. */
+  agentSays(request: AgentRequest): void {
+    this.#onLegEvent?.({ type: 'agent-request', request });
   }
 
   /** The carrier's answer to our re-INVITE, when one is out. */
@@ -175,8 +200,11 @@ export class RunnerBench {
         leave: () => (this.#isMoved = true),
       },
       endpoint: {
-        connectAgent: (callId) => this.#agent(callId),
-        tellAgent: () => undefined,
+        connectAgent: (callId, _agent, onEvent) => {
+          this.#onLegEvent = onEvent;
+          return this.#agent(callId);
+        },
+        tellAgent: (_callId, answer) => void this.told.push(answer),
         reserve: (callId) => this.#leg('reserve', callId),
         open: (leg) => this.#leg('open', leg.callId),
         start: () => undefined,

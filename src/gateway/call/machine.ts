@@ -21,6 +21,7 @@ import {
   settle,
   type ExchangeStep,
 } from './exchange.js';
+import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
 import type { CallEffect, CallEvent, CallFacts, CallState, CallStep, CallTimer, HangupReason } from './state.js';
 
 const NOTHING: readonly CallEffect[] = [];
@@ -41,6 +42,8 @@ export function startCall(facts: CallFacts): CallState {
     session: null,
     lateOffer: null,
     exchange: IDLE,
+    transfer: null,
+    referCount: 0,
     attempt: 0,
     isMoveDue: false,
     isRingDue: false,
@@ -86,13 +89,19 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'acknowledged':
       return onAcknowledged(state, event.sdp);
     case 'bye':
-      return isAnswered(state) ? finish(state, state.reason ?? event.reason, []) : { state, effects: NOTHING };
+      return isAnswered(state) ? finish(state, state.reason ?? byeReason(state, event.reason), []) : { state, effects: NOTHING };
     case 'hangup':
       return onHangup(state, event.reason);
     case 'reoffered':
       return within(onReoffered(state, event));
     case 'reinvite-answered':
       return within(onReinviteAnswered(state, event));
+    case 'transfer-asked':
+      return onTransferAsked(state, event);
+    case 'refer-answered':
+      return onReferAnswered(state, event);
+    case 'notified':
+      return transferring(onNotified(state, event));
     case 'relay-lost':
       return onLost(state, event.mayMove);
     case 'timer':
@@ -104,12 +113,23 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
 
 /** A request that crossed the end must not be left without an answer. */
 function tooLate(event: CallEvent): readonly CallEffect[] {
-  return event.type === 'reoffered' ? [{ do: 'reject', requestId: event.requestId, reason: 'NO_DIALOG' }] : NOTHING;
+  const isRequest = event.type === 'reoffered' || event.type === 'notified';
+  return isRequest ? [{ do: 'reject', requestId: event.requestId, reason: 'NO_DIALOG' }] : NOTHING;
 }
 
 /** A step of an exchange within the call, which may end the call. */
 function within(step: ExchangeStep): CallStep {
   return step.lost === undefined ? step : hangUp(step.state, step.lost, step.effects);
+}
+
+/** A step of a transfer, after which the caller may be elsewhere. */
+function transferring({ state, effects, isDone }: TransferStep): CallStep {
+  return isDone === true ? hangUp(state, 'TRANSFERRED', effects) : { state, effects };
+}
+
+/** A carrier that took a REFER may hang up without a word of what came of it. */
+function byeReason({ transfer }: CallState, reason: EventOf<'bye'>['reason']): Reason {
+  return reason === 'CALLER_HANGUP' && transfer?.isAccepted === true ? 'TRANSFERRED' : reason;
 }
 
 function isAnswered({ name }: CallState): boolean {
@@ -324,6 +344,8 @@ function onTimer(state: CallState, timer: CallTimer): CallStep {
       return isAnswered(state) ? hangUp(state, 'MAX_DURATION') : { state, effects: NOTHING };
     case 'reinvite':
       return within(onReinviteTimer(state));
+    case 'transfer':
+      return onTransferTimer(state);
     default:
       return assertNever(timer);
   }
@@ -339,11 +361,11 @@ function refuse(state: CallState, reason: Reason): CallStep {
   return finish(state, reason, [{ do: 'refuse', reason }]);
 }
 
-const TIMERS: readonly CallTimer[] = ['ringing', 'max-duration', 'reinvite'];
+const TIMERS: readonly CallTimer[] = ['ringing', 'max-duration', 'reinvite', 'transfer'];
 
 function finish(state: CallState, reason: Reason, before: readonly CallEffect[]): CallStep {
   return {
-    state: { ...state, name: 'Ended', exchange: IDLE, reason },
+    state: { ...state, name: 'Ended', exchange: IDLE, transfer: null, reason },
     effects: [
       ...TIMERS.map((timer) => ({ do: 'stop-timer', timer }) as const),
       // A re-INVITE or UPDATE that waits must not be left without an answer.
@@ -359,9 +381,9 @@ export function remainingMs(state: CallState, talkedMs: number): number {
   return Math.max(1, maxDurationMs(state) - talkedMs);
 }
 
-/** A kept call as it goes on in another process: acknowledged, and with no exchange under way. */
+/** A kept call as it goes on in another process: acknowledged, and with no exchange and no transfer under way. */
 export function resumable(kept: CallState): CallState {
-  return { ...kept, name: 'Talking', exchange: IDLE, attempt: kept.attempt + 1, isMoveDue: false, reason: null };
+  return { ...kept, name: 'Talking', exchange: IDLE, transfer: null, attempt: kept.attempt + 1, isMoveDue: false, reason: null };
 }
 
 function maxDurationMs(state: CallState): number {

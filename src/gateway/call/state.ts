@@ -1,9 +1,11 @@
+import type { AgentAnswer } from '../../contracts/agent.js';
 import type { MediaAddress } from '../../contracts/media.js';
 import type { Route } from '../../contracts/records.js';
 import type { Load } from '../policy/admission.js';
 import type { CryptoLine } from '../policy/crypto-line.js';
 import type { Reason } from '../policy/reasons.js';
 import type { CarrierMedia, RelaySide } from '../policy/sdp-read.js';
+import type { ReferProgress, TransferTarget } from '../policy/transfer.js';
 
 /** Where a call stands. docs/call-lifecycle.md has the picture. */
 export type CallStateName =
@@ -68,6 +70,15 @@ export interface AgreedSession {
   readonly version: number;
 }
 
+/** The agent's request to hand the caller over, until the carrier says what came of it. */
+export interface Transfer {
+  readonly referId: number;
+  /** The agent's. */
+  readonly requestId: string | null;
+  /** The carrier took the REFER. */
+  readonly isAccepted: boolean;
+}
+
 /** Whom the call gets: the agent of the number, or the built-in test line in its stead. */
 export type AgentChoice = 'own' | 'test-line';
 
@@ -92,6 +103,9 @@ export interface CallState {
   /** Our offer to a carrier that made none. */
   readonly lateOffer: { readonly sdp: string; readonly outside: RelaySide } | null;
   readonly exchange: Exchange;
+  /** At most one at a time. */
+  readonly transfer: Transfer | null;
+  readonly referCount: number;
   /** Counts exchanges: what comes of an earlier one is ignored. */
   readonly attempt: number;
   /** The relay was lost at a time when no re-INVITE may go out. */
@@ -116,7 +130,7 @@ export interface CallFacts {
   readonly mayFallBack: boolean;
 }
 
-export type CallTimer = 'ringing' | 'max-duration' | 'reinvite';
+export type CallTimer = 'ringing' | 'max-duration' | 'reinvite' | 'transfer';
 
 export type CallEvent =
   | { readonly type: 'invited' }
@@ -158,6 +172,12 @@ export type CallEvent =
       readonly retryAfterMs: number;
       readonly attempt: number;
     }
+  /** The agent wants its caller to go there. */
+  | { readonly type: 'transfer-asked'; readonly requestId: string | null; readonly to: string }
+  /** The final answer to our REFER; `null`: it could not be sent. */
+  | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number }
+  /** The carrier's NOTIFY of how a REFER goes. */
+  | ({ readonly type: 'notified'; readonly requestId: number } & ReferProgress)
   /** rtpengine died or was started anew: it knows nothing of the call. */
   | { readonly type: 'relay-lost'; readonly mayMove: boolean }
   | { readonly type: 'timer'; readonly timer: CallTimer };
@@ -193,10 +213,14 @@ export type CallEffect =
   /** 200 with this SDP. */
   | { readonly do: 'answer'; readonly sdp: string }
   | { readonly do: 'refuse'; readonly reason: Reason }
-  /** 200 to a re-INVITE or UPDATE; `null`: without an SDP. */
+  /** 200 to a re-INVITE, UPDATE or NOTIFY; `null`: without an SDP. */
   | { readonly do: 'accept'; readonly requestId: number; readonly sdp: string | null }
   | { readonly do: 'reject'; readonly requestId: number; readonly reason: Reason }
   | { readonly do: 'reinvite'; readonly sdp: string; readonly attempt: number }
+  | { readonly do: 'refer'; readonly target: TransferTarget; readonly referId: number }
+  /** Asks the carrier whether the call is still there. */
+  | { readonly do: 'probe' }
+  | { readonly do: 'tell-agent'; readonly answer: AgentAnswer }
   | { readonly do: 'bye'; readonly reason: Reason }
   | { readonly do: 'start-timer'; readonly timer: CallTimer; readonly delayMs: number }
   | { readonly do: 'stop-timer'; readonly timer: CallTimer }

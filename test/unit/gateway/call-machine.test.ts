@@ -17,7 +17,7 @@ import {
 import { ROUTE } from '../../support/route.js';
 import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
 
-const END = ['stop-timer', 'stop-timer', 'stop-timer'];
+const END = ['stop-timer', 'stop-timer', 'stop-timer', 'stop-timer'];
 const ACK: CallEvent = { type: 'acknowledged', sdp: '' };
 
 describe('the call machine', () => {
