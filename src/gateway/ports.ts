@@ -1,4 +1,5 @@
 import type { AgentAnswer, AgentDescription } from '../contracts/agent.js';
+import type { ToolRecord } from '../contracts/agent-record.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
@@ -40,6 +41,11 @@ export class StoreUnavailableError extends Error {
 export interface CallStore {
   /** Writes the record of an ended or refused call. */
   write(record: CallRecord): Promise<void>;
+}
+
+export interface ToolDirectory {
+  /** Those of an organization's tools that are there, in the order of the ids. Rejects with `StoreUnavailableError`. */
+  find(orgId: string, toolIds: readonly string[]): Promise<readonly ToolRecord[]>;
 }
 
 /** Answered calls of this gateway, kept so that a gateway that was killed finds them. Neither write ever fails the call. */

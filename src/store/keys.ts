@@ -58,6 +58,12 @@ export const apiKeyIdKey = (keyId: string): string => `keyid:{${keyId}}`;
 /** String, JSON: an agent. */
 export const agentKey = (agentId: string): string => `agent:{${agentId}}`;
 
+/** String, JSON: a tool. */
+export const toolKey = (toolId: string): string => `tool:{${toolId}}`;
+
+/** Set: ids of the organization's tools. */
+export const orgToolsKey = (orgId: string): string => `org:{${orgId}}:tools`;
+
 /** Hash, expires: answered calls of one gateway instance, JSON by call id. */
 export const gatewayCallsKey = (instance: string): string => `gw:{${instance}}:calls`;
 

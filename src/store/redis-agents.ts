@@ -24,6 +24,14 @@ export class RedisAgentStore implements AgentStore {
     await this.#redis.run((client) => client.multi().set(key, JSON.stringify(agent)).publish(CHANGES_CHANNEL, key).exec());
   }
 
+  async delete(orgId: string, agentId: string): Promise<boolean> {
+    if ((await this.get(orgId, agentId)) === null) return false;
+    const key = agentKey(agentId);
+    await this.#redis.run((client) => client.multi().del(key).publish(CHANGES_CHANNEL, key).exec());
+    await this.#redis.run((client) => client.srem(orgAgentsKey(orgId), agentId));
+    return true;
+  }
+
   async list(orgId: string): Promise<readonly AgentRecord[]> {
     const ids = await this.#redis.run((client) => client.smembers(orgAgentsKey(orgId)));
     const found = await Promise.all(ids.map((id) => this.get(orgId, id)));

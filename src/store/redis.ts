@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Redis, type ChainableCommander } from 'ioredis';
 import type { CallRecord } from '../contracts/call-record.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../contracts/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../contracts/agent-record.js';
 import type { NumberRecord, OrgRecord } from '../contracts/records.js';
 import { StoreUnavailableError } from '../gateway/ports.js';
 import { CHANGES_CHANNEL } from './keys.js';
@@ -172,6 +172,7 @@ interface RecordTypes {
   readonly number: NumberRecord;
   readonly org: OrgRecord;
   readonly agent: AgentRecord;
+  readonly tool: ToolRecord;
   readonly call: CallRecord;
 }
 

@@ -16,7 +16,7 @@ const bye: CallEvent = { type: 'bye', reason: 'CALLER_HANGUP' };
 const talking = play(CALL).state;
 const told = (events: readonly CallEvent[]) => playOn(talking, events).all.flatMap((one) => (one.do === 'tell-agent' ? [one.answer] : []));
 const failed = (status: number | null) => ({ type: 'transfer-progress', requestId: 't1', state: 'failed', status });
-const refused = (code: string) => expect.objectContaining({ type: 'refused', requestId: 't1', request: 'transfer', code });
+const refused = (code: string): unknown => expect.objectContaining({ type: 'refused', requestId: 't1', request: 'transfer', code });
 
 describe('a transfer', () => {
   it('is a REFER, and ends the call with TRANSFERRED when the target has answered', () => {

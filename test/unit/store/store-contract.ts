@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
 import { parseE164, type E164 } from '../../../src/contracts/e164.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../src/contracts/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../../../src/contracts/agent-record.js';
 import { DEFAULT_INBOUND_OPTIONS, type InboundOptions, type Route } from '../../../src/contracts/records.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import type { CallFilter, CallRetention, Stores } from '../../../src/store/stores.js';
@@ -31,6 +31,30 @@ export function agentOf(orgId: string, fields: Partial<AgentRecord> = {}): Agent
     ...DEFAULT_AGENT_SETTINGS,
     name: 'front desk',
     first_sentence: 'Hello.',
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+    ...fields,
+  };
+}
+
+export function toolOf(orgId: string, fields: Partial<ToolRecord> = {}): ToolRecord {
+  return {
+    tool_id: `TL-${newUuid()}`,
+    org_id: orgId,
+    label: null,
+    public: false,
+    tool: {
+      name: 'book',
+      description: 'Books a table.',
+      speech: null,
+      method: 'POST',
+      url: 'https://customer.example/book',
+      headers: {},
+      body: { day: '{{input.day}}' },
+      input_schema: { type: 'object', example: null, required: ['day'], properties: { day: 'YYYY-MM-DD' } },
+      response: { id: '$.id' },
+      timeout: 10_000,
+    },
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
     ...fields,
@@ -292,6 +316,41 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         await stores.agents.put({ ...older, first_sentence: null });
         expect((await stores.agents.get(orgId, older.agent_id))?.first_sentence).toBeNull();
         expect(await stores.agents.list(otherOrgId)).toEqual([]);
+      });
+    });
+
+    describe('agents that are deleted', () => {
+      it('are gone, for their own organization only, and their numbers have none', async () => {
+        const agent = agentOf(orgId);
+        const number = freshNumber();
+        await stores.agents.put(agent);
+        await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, agent.agent_id) });
+        expect((await stores.routes.lookup(number, null)).route?.agent).toEqual(agent);
+        expect(await stores.agents.delete(otherOrgId, agent.agent_id)).toBe(false);
+        expect(await stores.agents.delete(orgId, agent.agent_id)).toBe(true);
+        expect(await stores.agents.delete(orgId, agent.agent_id)).toBe(false);
+        expect(await stores.agents.list(orgId)).toEqual([]);
+        expect(await stores.routes.lookup(number, null)).toMatchObject({ route: { agent: null } });
+      });
+    });
+
+    describe('tools', () => {
+      it('put, get, find, list and delete, each within its organization', async () => {
+        const older = toolOf(orgId, { created_at: '2026-01-01T00:00:00.000Z' });
+        const newer = toolOf(orgId, { created_at: '2026-02-01T00:00:00.000Z', label: 'newer' });
+        const foreign = toolOf(otherOrgId);
+        for (const tool of [newer, older, foreign]) await stores.tools.put(tool);
+        expect(await stores.tools.get(orgId, older.tool_id)).toEqual(older);
+        expect(await stores.tools.get(otherOrgId, older.tool_id)).toBeNull();
+        expect(await stores.tools.list(orgId)).toEqual([older, newer]);
+        const ids = [newer.tool_id, `TL-${newUuid()}`, foreign.tool_id, older.tool_id];
+        expect(await stores.tools.find(orgId, ids)).toEqual([newer, older]);
+        await stores.tools.put({ ...older, label: 'changed' });
+        expect((await stores.tools.get(orgId, older.tool_id))?.label).toBe('changed');
+        expect(await stores.tools.delete(otherOrgId, older.tool_id)).toBe(false);
+        expect(await stores.tools.delete(orgId, older.tool_id)).toBe(true);
+        expect(await stores.tools.delete(orgId, older.tool_id)).toBe(false);
+        expect(await stores.tools.list(orgId)).toEqual([newer]);
       });
     });
 
