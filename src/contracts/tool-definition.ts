@@ -67,7 +67,7 @@ export const toolDefinition = z.strictObject({
     .refine(isShort, TOO_MANY)
     .default({}),
   timeout: z.int().min(1).max(MAX_TIMEOUT_MS).default(10_000),
-}) satisfies z.ZodType<ToolDefinition, unknown>;
+}) satisfies z.ZodType<ToolDefinition>;
 
 /** A tool as it is made. */
 export const newTool = z.strictObject({
