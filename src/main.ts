@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { HttpToolRunner } from './agents/tool-runner.js';
 import { createApiServer, type ApiServer } from './api/server.js';
 import type { Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
@@ -51,11 +52,14 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
     log,
   );
   const srf = createSrfApp();
+  const toolRunner = new HttpToolRunner({ allowPrivate: config.tools.allow_private, clock });
   const inbound = new Inbound(
     {
       routes: stores.routes,
       calls: stores.calls,
       snapshots: stores.snapshots,
+      tools: stores.tools,
+      toolRunner,
       relay,
       endpoint,
       srf,
@@ -92,6 +96,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
       await api.server.close();
       srf.disconnect();
       load.stop();
+      await toolRunner.close();
       await endpoint.shutdown();
       relay.close();
       await stores.close();

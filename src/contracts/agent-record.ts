@@ -8,9 +8,10 @@ export interface ToolDefinition {
   /** What the agent says meanwhile. */
   readonly speech: string | null;
   readonly method: ToolMethod;
+  /** `{{input.name}}` may stand in path and query. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A template: `{{input}}` and `{{input.name}}` stand for what the agent gives. `null`: no body. */
+  /** A template: `{{input}}` and `{{input.name}}` stand for what the agent gives. `null`: what the agent gives is the body. A GET has none. */
   readonly body: Readonly<Record<string, unknown>> | null;
   readonly input_schema: ToolInputSchema;
   /** Names of results, and where in the answer they are (JSONPath); empty: the whole answer. */

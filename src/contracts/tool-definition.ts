@@ -1,6 +1,6 @@
-import { compile } from 'json-p3';
 import { z } from 'zod';
 import { TOOL_METHODS, type ToolDefinition } from './agent-record.js';
+import { parseResultPath } from './result-path.js';
 
 const MAX_TIMEOUT_MS = 60_000;
 const MAX_URL = 2_048;
@@ -12,15 +12,6 @@ const OWN_HEADERS = ['host', 'content-length', 'connection', 'transfer-encoding'
 
 const isShort = (value: object): boolean => Object.keys(value).length <= MAX_NAMES;
 const TOO_MANY = `must have at most ${String(MAX_NAMES)} names`;
-
-function isJsonPath(text: string): boolean {
-  try {
-    compile(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** Placeholders may stand in the path and the query, never in what decides where the request goes. */
 function isToolUrl(text: string): boolean {
@@ -63,7 +54,13 @@ export const toolDefinition = z.strictObject({
     })
     .default({ type: 'object', example: null, required: [], properties: {} }),
   response: z
-    .record(z.string().min(1).max(64), z.string().max(500).refine(isJsonPath, 'must be a JSONPath, such as $.data.id'))
+    .record(
+      z.string().min(1).max(64),
+      z
+        .string()
+        .max(500)
+        .refine((text) => parseResultPath(text) !== undefined, 'must be a JSONPath of names, indexes and wildcards, such as $.data.id'),
+    )
     .refine(isShort, TOO_MANY)
     .default({}),
   timeout: z.int().min(1).max(MAX_TIMEOUT_MS).default(10_000),

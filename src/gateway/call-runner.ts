@@ -1,4 +1,4 @@
-import type { AgentRequest } from '../contracts/agent.js';
+import type { AgentAnswer, AgentRequest } from '../contracts/agent.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
 import type { LegEvent } from '../contracts/media.js';
@@ -7,6 +7,7 @@ import type { CancelTimer, Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
 import { Scope } from '../lib/scope.js';
+import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
 import { callRecord, type CallOrigin, type CallProgress } from './call-record.js';
@@ -20,7 +21,7 @@ import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } f
 import type { CallStore, RouteStore, SnapshotStore } from './ports.js';
 
 /** What every call of this process shares. */
-export interface CallServices extends MediaServices, DialogServices {
+export interface CallServices extends MediaServices, DialogServices, RequestServices {
   readonly routes: RouteStore;
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
@@ -50,6 +51,7 @@ export class CallRunner {
   readonly #timers = new Map<CallTimer, CancelTimer>();
   readonly #dialog: CallDialog;
   readonly #media: CallMedia;
+  readonly #requests: AgentRequests;
   #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0 };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
@@ -70,6 +72,8 @@ export class CallRunner {
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
     const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
     this.#dialog = new CallDialog(services, own, owner, this.#log);
+    const tell = (answer: AgentAnswer): void => services.endpoint.tellAgent(origin.callId, answer);
+    this.#requests = new AgentRequests(services, () => this.#state.route, tell, this.#log);
     this.#media = new CallMedia(origin.callId, services, this.#scope, (event) => this.#onLegEvent(event));
   }
 
@@ -258,8 +262,11 @@ export class CallRunner {
     );
   }
 
-  async #connectAgent(choice: AgentChoice): Promise<CallEvent> {
-    const { agent, dropped } = describeAgent(this.services.operatorAgent, { ...this.origin, route: this.#state.route, tools: [] }, choice);
+  async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
+    const tools = await this.#requests.tools();
+    // Nobody would let the agent go.
+    if (this.#scope.isClosed || this.stateName === 'Ended') return null;
+    const { agent, dropped } = describeAgent(this.services.operatorAgent, { ...this.origin, route: this.#state.route, tools }, choice);
     if (dropped.length > 0) this.#log.warn({ dropped }, 'call.agent.parameters_too_long');
     return this.#media.connectAgent(agent);
   }
@@ -308,12 +315,8 @@ export class CallRunner {
   }
 
   #onAgentRequest(request: AgentRequest): void {
-    switch (request.type) {
-      case 'transfer':
-        return this.dispatch({ type: 'transfer-asked', requestId: request.requestId, to: request.to });
-      default:
-        return;
-    }
+    if (request.type !== 'transfer') return this.#requests.take(request);
+    this.dispatch({ type: 'transfer-asked', requestId: request.requestId, to: request.to });
   }
 
   #onInfoDigit({ event, durationMs }: InfoDigit): void {
@@ -336,11 +339,12 @@ export class CallRunner {
   async #finish(reason: Reason): Promise<void> {
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
+    this.#requests.close();
     const atMs = this.services.clock.wallMs();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
     this.services.snapshots.forget(this.callId);
-    const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, { reason, atMs });
+    const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
     const facts = { reason, sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
     this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');

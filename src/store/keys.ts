@@ -43,6 +43,9 @@ export const orgCallsKey = (orgId: string): string => `org:{${orgId}}:calls`;
 /** String, JSON, expires: one call's record. */
 export const callKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}`;
 
+/** String, JSON, expires: what was said in one call. */
+export const transcriptKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:transcript`;
+
 /** List, JSON, newest first, trimmed: calls that belong to no organization. */
 export const UNROUTED_CALLS_KEY = 'calls:unrouted';
 

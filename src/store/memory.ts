@@ -280,7 +280,7 @@ class MemoryCallLog implements CallLog {
   list(orgId: string, query: CallQuery): Promise<CallPage> {
     return readPage(query, ({ from, to }, count) => {
       const members = this.#newestFirst(orgId).filter((member) => member >= from && (to === null || member < to));
-      return Promise.resolve(members.slice(0, count).map((member) => ({ member, record: this.#record(orgId, member) })));
+      return Promise.resolve(members.slice(0, count).map((member) => ({ member, record: withoutTranscript(this.#record(orgId, member)) })));
     });
   }
 
@@ -297,6 +297,10 @@ class MemoryCallLog implements CallLog {
   #record(orgId: string, member: string): CallRecord | null {
     return this.#byOrg.get(orgId)?.get(member) ?? null;
   }
+}
+
+function withoutTranscript(record: CallRecord | null): CallRecord | null {
+  return record === null ? null : { ...record, transcript: [] };
 }
 
 class MemoryRouteStore implements RouteStore {

@@ -151,7 +151,7 @@ export const MAX_SCANNED_CALLS = 1_000;
 /** Records of ended and refused calls. Those without an organization (unknown numbers) are only the newest few. */
 export interface CallLog extends CallStore {
   get(orgId: string, callId: string): Promise<CallRecord | null>;
-  /** Newest first. */
+  /** Newest first, without their transcripts. */
   list(orgId: string, query: CallQuery): Promise<CallPage>;
   /** Newest first: calls to numbers that nobody has. */
   listUnrouted(limit: number): Promise<readonly CallRecord[]>;

@@ -150,6 +150,11 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
       { name: 'the agent hangs up', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' }) },
       { name: 'the agent is lost', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'AGENT_LOST' }) },
       { name: 'transfer', run: (bench) => bench.agentSays({ type: 'transfer', requestId: 't', to: '+15550100300' }) },
+      { name: 'a tool', run: (bench) => bench.agentSays({ type: 'tool', requestId: 'u', name: 'inline', input: {} }) },
+      {
+        name: 'something was said',
+        run: (bench) => bench.agentSays({ type: 'transcript', entries: [{ speaker: 'caller', text: 'Hello?', at_ms: 1 }] }),
+      },
       { name: 'NOTIFY 100', run: (bench) => bench.notify('100 Trying', 'active') },
       { name: 'NOTIFY 200', run: (bench) => bench.notify('200 OK', 'terminated;reason=noresource') },
       { name: 'NOTIFY 486', run: (bench) => bench.notify('486 Busy Here', 'terminated;reason=noresource') },
@@ -211,7 +216,10 @@ describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts 
     const bench = new RunnerBench(false);
     await bench.connect('');
     const runner = bench.restart();
-    await bench.settle(0, true);
+    for (const name of ['open', 'tools']) {
+      expect(bench.pending.map((one) => one.name)).toEqual([name]);
+      await bench.settle(0, true);
+    }
     expect(bench.pending.map(({ name }) => name)).toEqual(['agent']);
     await bench.settle(0, isReached);
     if (isReached) {

@@ -116,6 +116,8 @@ function services(route: Route, srf: SrfApp, gateway: () => PlayedGateway | unde
     newKey: () => new Uint8Array(30),
     insideSrtp: false,
     referReason: 'DECLINED',
+    tools: { find: () => Promise.resolve([]) },
+    toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
     operatorAgent: { url: null, format: 'twilio', bearerToken: null },
   };
 }

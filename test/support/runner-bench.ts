@@ -1,17 +1,35 @@
 import type { AgentAnswer, AgentRequest } from '../../src/contracts/agent.js';
 import type { CallSnapshot } from '../../src/contracts/call-snapshot.js';
 import type { CallRecord } from '../../src/contracts/call-record.js';
+import { DEFAULT_AGENT_SETTINGS } from '../../src/contracts/agent-record.js';
 import type { LegEvent } from '../../src/contracts/media.js';
+import type { Route } from '../../src/contracts/records.js';
 import { CallRunner, type CallServices } from '../../src/gateway/call-runner.js';
 import { readKeptCall } from '../../src/gateway/call-snapshot.js';
 import { callerIdentity } from '../../src/gateway/policy/caller-identity.js';
 import { NO_LOAD } from '../../src/gateway/policy/admission.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports.js';
 import type { SrfAnswer, SrfDialog, SrfHandler, SrfRequest, SrfResponse } from '../../src/gateway/srf-facade.js';
+import { ok } from '../../src/lib/result.js';
 import { silentLog } from '../../src/lib/log.js';
 import { FACTS, INSIDE, LATE_FACTS, LOCAL, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE } from './call-machine.js';
 import { NUMBER, ROUTE } from './route.js';
+import { toolOf } from './tool.js';
 import { VirtualClock } from './virtual-clock.js';
+
+/** The agent's one tool is in the store, so that it is looked up before the agent is connected. */
+const TOOLED: Route = {
+  ...ROUTE,
+  agent: {
+    ...DEFAULT_AGENT_SETTINGS,
+    agent_id: 'a',
+    org_id: 'o',
+    name: '',
+    created_at: '',
+    updated_at: '',
+    tools: ['TL-1', { ...toolOf('o').tool, name: 'inline' }],
+  },
+};
 
 /** Something that the call waits for, and that a schedule settles one way or the other. */
 interface Pending {
@@ -168,7 +186,7 @@ export class RunnerBench {
       routes: {
         lookup: (_number, callId) => {
           if (callId !== null) open.leases.add(callId);
-          return this.#wait('lookup', () => ({ route: ROUTE, load: NO_LOAD, staleMs: null }), new StoreUnavailableError('away'));
+          return this.#wait('lookup', () => ({ route: TOOLED, load: NO_LOAD, staleMs: null }), new StoreUnavailableError('away'));
         },
         release: (callId) => void open.leases.delete(callId),
       },
@@ -220,6 +238,10 @@ export class RunnerBench {
       srf: this.#srf(),
       newKey: () => new Uint8Array(30),
       insideSrtp: false,
+      tools: { find: () => this.#wait('tools', () => [], new StoreUnavailableError('away')) },
+      toolRunner: {
+        run: (_tool, input) => this.#wait('tool', () => ok({ result: input, httpStatus: 200 }), new Error('a bug of the runner')),
+      },
       operatorAgent: { url: null, format: 'twilio', bearerToken: null },
       clock: this.clock,
       log: silentLog,

@@ -70,6 +70,8 @@ beforeEach(async () => {
       newKey: () => new Uint8Array(30),
       insideSrtp: false,
       referReason: 'DECLINED',
+      tools: { find: () => Promise.resolve([]) },
+      toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
       operatorAgent: { url: null, format: 'twilio', bearerToken: null },
     },
     {

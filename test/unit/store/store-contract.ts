@@ -1,10 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
 import { parseE164, type E164 } from '../../../src/contracts/e164.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../../../src/contracts/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../src/contracts/agent-record.js';
 import { DEFAULT_INBOUND_OPTIONS, type InboundOptions, type Route } from '../../../src/contracts/records.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import type { CallFilter, CallRetention, Stores } from '../../../src/store/stores.js';
+import { toolOf } from '../../support/tool.js';
 import type { VirtualClock } from '../../support/virtual-clock.js';
 
 /** Retention under which the suite's stores run. */
@@ -31,30 +32,6 @@ export function agentOf(orgId: string, fields: Partial<AgentRecord> = {}): Agent
     ...DEFAULT_AGENT_SETTINGS,
     name: 'front desk',
     first_sentence: 'Hello.',
-    created_at: '2026-01-01T00:00:00.000Z',
-    updated_at: '2026-01-01T00:00:00.000Z',
-    ...fields,
-  };
-}
-
-export function toolOf(orgId: string, fields: Partial<ToolRecord> = {}): ToolRecord {
-  return {
-    tool_id: `TL-${newUuid()}`,
-    org_id: orgId,
-    label: null,
-    public: false,
-    tool: {
-      name: 'book',
-      description: 'Books a table.',
-      speech: null,
-      method: 'POST',
-      url: 'https://customer.example/book',
-      headers: {},
-      body: { day: '{{input.day}}' },
-      input_schema: { type: 'object', example: null, required: ['day'], properties: { day: 'YYYY-MM-DD' } },
-      response: { id: '$.id' },
-      timeout: 10_000,
-    },
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
     ...fields,
@@ -90,6 +67,8 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     ended_at: new Date(startedAtMs + 1000).toISOString(),
     timings: { ring_ms: null, answer_ms: 0, first_audio_ms: null, talk_ms: 1000 },
     quality: { endpoint: null, relay: null },
+    transcript: [],
+    analysis: null,
     stale_route: false,
     resumed: 0,
     ...fields,
@@ -351,6 +330,16 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         expect(await stores.tools.delete(orgId, older.tool_id)).toBe(true);
         expect(await stores.tools.delete(orgId, older.tool_id)).toBe(false);
         expect(await stores.tools.list(orgId)).toEqual([newer]);
+      });
+    });
+
+    describe('what was said in a call', () => {
+      it('is in the record that is asked for, and not in lists', async () => {
+        const transcript = [{ speaker: 'caller', text: 'Hello?', at_ms: 1_200 }] as const;
+        const call = callOf(orgId, clock.wallMs() - 1_000, { transcript, analysis: { name: 'Ann' } });
+        await stores.calls.write(call);
+        expect(await stores.calls.get(orgId, call.call_id)).toEqual(call);
+        expect((await stores.calls.list(orgId, { limit: 1 })).calls).toEqual([{ ...call, transcript: [] }]);
       });
     });
 
