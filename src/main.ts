@@ -175,6 +175,7 @@ async function openApi(
       clock,
       log,
       check: callCheck(stores.routes, inbound),
+      liveCalls: inbound,
       readiness: async () => ({
         redis: await isFine(stores.ping()),
         rtpengine: relay.isUp,

@@ -1,6 +1,7 @@
 import type { AgentAnswer, AgentRequest } from '../contracts/agent.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
+import type { LiveCall } from '../contracts/live-calls.js';
 import type { LegEvent } from '../contracts/media.js';
 import { assertNever } from '../lib/assert-never.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
@@ -99,6 +100,14 @@ export class CallRunner {
 
   get stateName(): CallState['name'] {
     return this.#state.name;
+  }
+
+  /** `null`: it has ended. */
+  get live(): LiveCall | null {
+    if (this.stateName === 'Ended') return null;
+    const { callId, caller, to, startedAtMs } = this.origin;
+    const orgId = this.#state.route?.org.org_id ?? null;
+    return { callId, orgId, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
   }
 
   /** One event, then all its effects in order, then the next event. */

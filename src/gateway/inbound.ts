@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
+import type { LiveCall, LiveCalls } from '../contracts/live-calls.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
@@ -45,7 +46,7 @@ interface LeftCall {
 }
 
 /** drachtio-srf's handlers → call events, and the list of calls in progress. */
-export class Inbound {
+export class Inbound implements LiveCalls {
   readonly #services: CallServices;
   readonly #runners = new Map<string, CallRunner>();
   readonly #rate: SourceRates | null;
@@ -90,6 +91,16 @@ export class Inbound {
 
   get callCount(): number {
     return this.#runners.size;
+  }
+
+  /** `null`: there is no such call in progress here. */
+  find(callId: string): LiveCall | null {
+    return this.#runners.get(callId)?.live ?? null;
+  }
+
+  /** Ends a call on behalf of its agent. */
+  hangUp(callId: string): void {
+    this.#runners.get(callId)?.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' });
   }
 
   /** Why no new call is taken; `null`: they are. */

@@ -61,6 +61,11 @@ export class PlayedGateway {
     for (const tell of this.#agents.values()) tell({ type: 'agent-request', request });
   }
 
+  /** The calls that have an agent. */
+  get callIds(): readonly string[] {
+    return [...this.#agents.keys()];
+  }
+
   start(): void {
     this.started += 1;
   }

@@ -2,6 +2,7 @@ import type { AgentDescription, StreamFormat, StreamSettings } from '../../contr
 import { DEFAULT_AGENT_SETTINGS, type AgentStream, type ToolDefinition } from '../../contracts/agent-record.js';
 import type { CallerIdentity } from '../../contracts/call-record.js';
 import type { Route } from '../../contracts/records.js';
+import { accountSidOf, callSidOf } from '../../contracts/twilio-ids.js';
 import type { AgentChoice } from '../call/state.js';
 
 /** Whom callers talk to where the number's agent says nothing else; `url: null`: the built-in test line. */
@@ -61,18 +62,9 @@ function streamSettings(
     bearerToken,
     signatureKey: org.webhook_secret,
     accountSid: accountSidOf(org.org_id),
-    callSid: `CA${hexOf(callId)}`,
+    callSid: callSidOf(callId),
     endOfSpeechMs: (agent ?? DEFAULT_AGENT_SETTINGS).interruption_threshold,
   };
-}
-
-/** An organization's id as Twilio's formats spell it. */
-export function accountSidOf(orgId: string): string {
-  return `AC${hexOf(orgId)}`;
-}
-
-function hexOf(uuid: string): string {
-  return uuid.replaceAll('-', '').toLowerCase();
 }
 
 /** Texts and numbers as they are, everything else as JSON; what is not set, or empty, is left out. */
