@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { HttpToolRunner } from './agents/tool-runner.js';
 import { createApiServer, type ApiServer } from './api/server.js';
 import type { Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
@@ -51,17 +52,21 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
     log,
   );
   const srf = createSrfApp();
+  const toolRunner = new HttpToolRunner({ allowPrivate: config.tools.allow_private, clock });
   const inbound = new Inbound(
     {
       routes: stores.routes,
       calls: stores.calls,
       snapshots: stores.snapshots,
+      tools: stores.tools,
+      toolRunner,
       relay,
       endpoint,
       srf,
       clock,
       log,
       newKey: generateSrtpKey,
+      operatorAgent: { url: config.agents.url, format: config.agents.format, bearerToken: config.agents.bearer_token },
       insideSrtp: config.media.agent_leg === 'srtp',
       referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',
     },
@@ -91,6 +96,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
       await api.server.close();
       srf.disconnect();
       load.stop();
+      await toolRunner.close();
       await endpoint.shutdown();
       relay.close();
       await stores.close();
@@ -99,11 +105,12 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
 }
 
 function inboundOptions(config: Config): InboundOptions {
-  const { admission, calls, drachtio, sip } = config;
+  const { admission, agents, calls, drachtio, sip } = config;
   return {
     sipHost: drachtio.url === null ? sipHost(config) : sip.host,
     ringingAfterMs: sip.ringing_after_ms,
     maxDurationMs: calls.max_duration_minutes * 60_000,
+    mayFallBack: agents.on_failure === 'test-line',
     calledNumberFrom: sip.called_number_from,
     edge: {
       allowedSources: admission.allowed_sources,
@@ -168,6 +175,7 @@ async function openApi(
       clock,
       log,
       check: callCheck(stores.routes, inbound),
+      liveCalls: inbound,
       readiness: async () => ({
         redis: await isFine(stores.ping()),
         rtpengine: relay.isUp,

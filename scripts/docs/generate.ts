@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { agentMessageSchema } from './agent-schema.js';
 import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
-import { exchangeTable, stateDiagram, transitionTable } from './lifecycle.js';
+import { exchangeTable, stateDiagram, transferTable, transitionTable } from './lifecycle.js';
 import { settingsTable } from './settings.js';
 
 // `npm run docs` writes the generated sections into the documents; test/unit/docs fails when one is stale.
@@ -20,6 +20,7 @@ export const SECTIONS: readonly Section[] = [
   { file: 'docs/call-lifecycle.md', name: 'states', render: stateDiagram },
   { file: 'docs/call-lifecycle.md', name: 'transitions', render: transitionTable },
   { file: 'docs/call-lifecycle.md', name: 'exchanges', render: exchangeTable },
+  { file: 'docs/call-lifecycle.md', name: 'transfers', render: transferTable },
   { file: 'docs/errors.md', name: 'reasons', render: reasonTable },
   { file: 'docs/conformance.md', name: 'tests', render: conformanceTable },
 ];

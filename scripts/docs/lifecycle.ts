@@ -1,9 +1,12 @@
+import type { AgentAnswer } from '../../src/contracts/agent.js';
 import { stepCall } from '../../src/gateway/call/machine.js';
-import type { CallEffect, CallEvent, CallState, CallTimer } from '../../src/gateway/call/state.js';
+import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from '../../src/gateway/call/state.js';
 import { NO_LOAD } from '../../src/gateway/policy/admission.js';
 import {
+  AGENT_CONNECTED,
   ANSWER,
   CALL,
+  FACTS,
   INSIDE,
   LATE_CALL,
   LATE_FACTS,
@@ -43,7 +46,7 @@ const HANGUP = all<ReasonOf<'hangup'>>({
   DRAINING: true,
   GATEWAY_RESTARTED: true,
 });
-const TIMERS = all<CallTimer>({ ringing: true, 'max-duration': true, reinvite: true });
+const TIMERS = all<CallTimer>({ ringing: true, 'max-duration': true, reinvite: true, transfer: true });
 
 interface NamedEvent {
   readonly name: string;
@@ -73,6 +76,7 @@ const EVENTS: readonly NamedEvent[] = [
   { name: '`inadmissible`', event: { type: 'inadmissible', reason: 'BAD_EXTENSION' } },
   { name: '`routed`, acceptable', event: ROUTED },
   { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_LOAD, isStale: false } },
+  { name: '`agent-connected`', event: AGENT_CONNECTED },
   ...relay('relay-offered', INSIDE, 'garbage'),
   { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, insideKey: null } },
   { name: '`leg-opened`', event: { type: 'leg-opened', local: LOCAL, insideKey: null } },
@@ -111,11 +115,32 @@ const EXCHANGE_EVENTS: readonly NamedEvent[] = [
   { name: '`bye`', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
 ];
 
-/** The events of both tables: does not compile when the machine gets another one. */
+const TRANSFER: CallEvent = { type: 'transfer-asked', requestId: 't', to: '+15550100300' };
+const ACCEPTED: CallEvent = { type: 'refer-answered', status: 202, referId: 1 };
+
+/** A transfer: what the agent and the carrier say. */
+const TRANSFER_EVENTS: readonly NamedEvent[] = [
+  { name: '`transfer-asked`', event: TRANSFER },
+  { name: '`transfer-asked`, no target', event: { ...TRANSFER, to: 'nobody' } },
+  ...[202, 481, 603].map((status) => ({
+    name: `\`refer-answered\` ${String(status)}`,
+    event: { type: 'refer-answered', status, referId: 1 } as const,
+  })),
+  ...[180, 200, 486].map((status) => ({
+    name: `\`notified\` ${String(status)}`,
+    event: { type: 'notified', requestId: 2, status, isLast: false } as const,
+  })),
+  { name: '`notified`, the last, without a final status', event: { type: 'notified', requestId: 2, status: null, isLast: true } },
+  { name: '`timer` transfer', event: { type: 'timer', timer: 'transfer' } },
+  { name: '`bye` CALLER_HANGUP', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
+];
+
+/** The events of all tables: does not compile when the machine gets another one. */
 type Named =
   | 'invited'
   | 'inadmissible'
   | 'routed'
+  | 'agent-connected'
   | 'relay-offered'
   | 'leg-reserved'
   | 'leg-opened'
@@ -132,7 +157,10 @@ type Named =
   | 'relay-lost'
   | 'timer'
   | 'reoffered'
-  | 'reinvite-answered';
+  | 'reinvite-answered'
+  | 'transfer-asked'
+  | 'refer-answered'
+  | 'notified';
 type Missing = Exclude<CallEvent['type'], Named>;
 const _NONE_IS_MISSING: [Missing] extends [never] ? true : Missing = true;
 
@@ -141,20 +169,35 @@ interface NamedState {
   readonly state: CallState;
 }
 
-/** One state of each name, in the order of a call; those that a late offer takes as well. */
+/** One state of each name, in the order of a call; those that a late offer takes as well. The agent is slow, save where the name says it is not. */
 function states(): NamedState[] {
-  const found = CALL.map((_event, index) => play(CALL.slice(0, index + 1)).state).map((state) => ({ name: state.name, state }));
-  const late = [2, 3, 4, 5].map((length) => play(LATE_CALL.slice(0, length), LATE_FACTS).state);
-  const named = late.map((state) => ({ name: state.name === 'AwaitingAck' ? 'AwaitingAck, our offer' : state.name, state }));
-  const opening = play(LATE_CALL.slice(0, 6), LATE_FACTS).state;
-  const talking = found[5];
-  const hangingUp = play([...CALL.slice(0, 5), { type: 'hangup', reason: 'AGENT_HANGUP' }]).state;
+  const slow = (call: readonly CallEvent[], facts: CallFacts): CallState[] => {
+    const events = call.filter((event) => event !== AGENT_CONNECTED);
+    return events.map((_event, index) => play(events.slice(0, index + 1), facts).state).filter(({ name }) => name !== 'Ended');
+  };
+  const connected = (call: readonly CallEvent[], length: number, facts: CallFacts): NamedState => {
+    const { state } = play(call.slice(0, length), facts);
+    return { name: `${state.name}, agent connected`, state };
+  };
+  const named = (state: CallState): NamedState => ({ name: state.name, state });
+  const first = slow(CALL, FACTS).slice(0, 5).map(named);
+  const late = slow(LATE_CALL, LATE_FACTS)
+    .slice(1, 4)
+    .map(named)
+    .filter(({ name }) => name !== 'AwaitingAgent');
+  const lateAck = play(LATE_CALL.slice(0, 5), LATE_FACTS).state;
   return [
-    ...found.slice(0, 5),
-    ...named,
-    { name: 'Connecting, leg opens', state: opening },
-    ...(talking === undefined ? [] : [talking]),
-    { name: hangingUp.name, state: hangingUp },
+    ...first.slice(0, 4),
+    connected(CALL, 5, FACTS),
+    ...late,
+    connected(LATE_CALL, 4, LATE_FACTS),
+    ...first.slice(4),
+    named(play(CALL.slice(0, 6)).state),
+    { name: 'AwaitingAck, our offer', state: lateAck },
+    named(play(LATE_CALL.slice(0, 6), LATE_FACTS).state),
+    { name: 'Connecting, leg opens', state: play(LATE_CALL.slice(0, 7), LATE_FACTS).state },
+    named(play(CALL).state),
+    named(play([...CALL.slice(0, 6), { type: 'hangup', reason: 'AGENT_HANGUP' }]).state),
   ];
 }
 
@@ -187,11 +230,24 @@ function effectText(effect: CallEffect): string {
     case 'finish':
     case 'reject':
       return `${effect.do} ${effect.reason}`;
+    case 'tell-agent':
+      return `tell-agent ${answerText(effect.answer)}`;
     case 'start-timer':
     case 'stop-timer':
       return `${effect.do} ${effect.timer}`;
     default:
       return effect.do;
+  }
+}
+
+function answerText(answer: AgentAnswer): string {
+  switch (answer.type) {
+    case 'tool-result':
+      return answer.type;
+    case 'transfer-progress':
+      return `${answer.state}${answer.status === null ? '' : ` ${String(answer.status)}`}`;
+    case 'refused':
+      return answer.code;
   }
 }
 
@@ -246,6 +302,7 @@ function add(merged: Row[], row: Row): void {
 }
 
 function noteOf(before: CallState, after: CallState): string {
+  if (before.name === after.name && !before.agent.isConnected && after.agent.isConnected) return 'the agent is connected';
   if (!before.isRingDue && after.isRingDue) return 'the 180 is due';
   if (!before.isMoveDue && after.isMoveDue) return 'moves after the ACK';
   if (after.name === 'HangingUp' && before.name !== 'HangingUp') return `the reason is ${after.reason ?? ''}`;
@@ -270,6 +327,19 @@ export function transitionTable(): string {
 export function exchangeTable(): string {
   const found = rows(exchangeStates(), EXCHANGE_EVENTS, (state) => (state.name === 'Ended' ? 'Ended' : state.exchange.name));
   return tableOf(found, 'exchange');
+}
+
+/** The same of a transfer. */
+export function transferTable(): string {
+  const nameOf = ({ name, transfer }: CallState): string => {
+    if (name === 'Ended') return 'Ended';
+    return transfer === null ? 'none' : transfer.isAccepted ? 'accepted' : 'asked';
+  };
+  const from = [[], [TRANSFER], [TRANSFER, ACCEPTED]].map((path) => {
+    const { state } = playOn(play(CALL).state, path);
+    return { name: nameOf(state), state };
+  });
+  return tableOf(rows(from, TRANSFER_EVENTS, nameOf), 'transfer');
 }
 
 function tableOf(found: readonly Row[], what: string): string {

@@ -7,6 +7,7 @@ import Fastify, {
 } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { IncomingMessage } from 'node:http';
+import type { LiveCalls } from '../contracts/live-calls.js';
 import type { SipApiPolicy } from '../contracts/sip-api.js';
 import type { CallCheck } from '../contracts/sip-check.js';
 import { newUuid } from '../lib/ids.js';
@@ -21,6 +22,7 @@ import { DEFAULT_RATE_LIMITS, rateLimitHooks, type RateLimitHooks, type RateLimi
 import { callRoutes } from './routes/calls.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
 import { sipRoutes } from './routes/sip.js';
+import { twilioRoutes } from './routes/twilio.js';
 import { watchRoutes } from './unknown-routes.js';
 import { zodValidator } from './validation.js';
 
@@ -43,6 +45,7 @@ export interface ServedRequest {
 export interface ApiDeps {
   readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls'>;
   readonly check: CallCheck;
+  readonly liveCalls: LiveCalls;
   readonly readiness: Readiness;
   readonly clock: Clock;
   readonly log: Log;
@@ -139,6 +142,8 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
       await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain } });
     });
   });
+  const { stores, liveCalls: calls, clock } = deps;
+  await app.register(twilioRoutes, { stores, calls, clock, perKey: limits.perKey });
   await openapiRoutes(app);
 }
 

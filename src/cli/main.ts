@@ -6,6 +6,7 @@ import { packageVersion } from '../ops/version.js';
 import { systemClock } from '../ops/system-clock.js';
 import { openRedisStores } from '../store/redis-stores.js';
 import { createLogger } from '../ops/logger.js';
+import { agentCommand, toolCommand } from './agent.js';
 import { callCommand } from './call.js';
 import { doctorCommand } from './doctor.js';
 import { keyCommand } from './key.js';
@@ -66,6 +67,8 @@ program
   .action(async () => (await import('./sip-server.js')).runSipServer(config()));
 program.addCommand(orgCommand(connect));
 program.addCommand(keyCommand(connect));
+program.addCommand(agentCommand(connect));
+program.addCommand(toolCommand(connect));
 program.addCommand(callCommand(config));
 program.addCommand(doctorCommand(config));
 

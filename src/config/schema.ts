@@ -159,6 +159,7 @@ export const configSchema = z.strictObject({
     max_queued_speech_ms: milliseconds,
     max_unsent_audio_ms: milliseconds,
   }),
+  tools: z.strictObject({ allow_private: z.boolean() }),
   calls: z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
     drain_ms: z.int().min(0).max(3_600_000),

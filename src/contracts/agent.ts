@@ -1,4 +1,4 @@
-import type { PronunciationEntry } from './records.js';
+import type { PronunciationEntry } from './pronunciation.js';
 
 // What the gateway and the media workers say to each other about the agent of a call.
 

@@ -1,3 +1,5 @@
+import type { TranscriptEntry } from './agent.js';
+
 /** Who calls, by the headers of the INVITE. What the caller asked to keep private is not here. */
 export interface CallerIdentity {
   /** The From header's number (E.164 when it is one) or user part; `anonymous` when it is withheld. */
@@ -97,6 +99,10 @@ export interface CallRecord {
   readonly ended_at: string;
   readonly timings: CallTimings;
   readonly quality: CallQuality;
+  /** What was said, as the agent tells; empty where calls are listed. */
+  readonly transcript: readonly TranscriptEntry[];
+  /** What the agent found out; `null`: it told nothing. */
+  readonly analysis: Readonly<Record<string, unknown>> | null;
   /** Decided on what was remembered of the number, because the store was away. */
   readonly stale_route: boolean;
   /** The gateway was killed during the call and took it up again so many times. */

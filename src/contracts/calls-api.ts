@@ -81,7 +81,7 @@ export const callSchema = z
   .object({
     call_id: z.uuid(),
     org_id: text,
-    agent_id: text.describe('null: the built-in test line, or nobody'),
+    agent_id: text.describe("null: the operator's default agent, or nobody"),
     sip_call_id: z.string().describe("The carrier's Call-ID"),
     from: z.string().describe('As `caller.number`'),
     to: z.string().describe('The called number in E.164'),
@@ -96,10 +96,21 @@ export const callSchema = z
     ended_at: time,
     timings: timingsSchema,
     quality: qualitySchema,
+    analysis: z.record(z.string(), z.unknown()).nullable().describe('What the agent found out; null: it told nothing'),
     stale_route: z.boolean().describe('Decided on what was remembered of the number, because the store was away'),
     resumed: z.number().describe('How often the gateway was killed during the call and took it up again'),
   })
   .meta({ id: 'Call', description: 'A call that ended or was refused' });
+
+/** The same with what was said, which lists leave out. */
+export const callDetailSchema = callSchema
+  .extend({
+    transcript: z
+      .array(z.object({ speaker: z.enum(['agent', 'caller']), text: z.string(), at_ms: z.number().describe('Since the agent began') }))
+      .readonly()
+      .describe('As the agent told it'),
+  })
+  .meta({ id: 'CallDetail', description: 'A call that ended or was refused, with its transcript' });
 
 const LIMIT = /^[1-9]\d{0,2}$/;
 

@@ -1,4 +1,7 @@
+import type { AgentRecord } from './agent-record.js';
 import type { E164 } from './e164.js';
+
+export type { PronunciationEntry } from './pronunciation.js';
 
 /** `required`: a call without SRTP is refused. `optional`: plain RTP is accepted too. */
 export type MediaEncryption = 'required' | 'optional';
@@ -27,7 +30,7 @@ export interface NumberRecord {
   readonly inbound_id: string;
   readonly phone_number: E164;
   readonly org_id: string;
-  /** `null`: not attached inbound. `agent_id: null` is the built-in test line. */
+  /** `null`: not attached inbound. `agent_id: null` is the operator's default agent. */
   readonly inbound: { readonly agent_id: string | null; readonly options: InboundOptions } | null;
   /** `null`: not attached outbound. */
   readonly outbound: { readonly sip_endpoint: string } | null;
@@ -54,35 +57,10 @@ export interface OrgRecord {
   readonly created_at: string;
 }
 
-/** One entry of an agent's pronunciation guide (web agent settings, §2.4). */
-export interface PronunciationEntry {
-  readonly word: string;
-  readonly pronunciation: string;
-  readonly case_sensitive: boolean;
-  readonly spaced: boolean;
-}
-
-/** The stored agent: as much of the settings as the built-in test line needs; the control API adds the rest. */
-export interface AgentRecord {
-  /** UUID. */
-  readonly agent_id: string;
-  readonly org_id: string;
-  readonly name: string;
-  /** `null`: the built-in greeting. */
-  readonly first_sentence: string | null;
-  /** `ENG` and the like. */
-  readonly language: string;
-  readonly pronunciation_guide: readonly PronunciationEntry[];
-  /** Minutes. */
-  readonly max_duration: number;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
-
 /** Everything that one INVITE needs to know, read in one round trip. */
 export interface Route {
   readonly number: NumberRecord;
   readonly org: OrgRecord;
-  /** `null`: the built-in test line with its defaults. */
+  /** `null`: the operator's default with the default settings. */
   readonly agent: AgentRecord | null;
 }

@@ -4,6 +4,7 @@ import type { CallEvent } from './call/state.js';
 import { readInfoDigit, type InfoDigit } from './policy/info-digit.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS } from './policy/invite.js';
 import { REASONS, reasonHeaderOf, type Reason } from './policy/reasons.js';
+import { readReferProgress, type TransferTarget } from './policy/transfer.js';
 import { refusalHeaders } from './policy/refusal.js';
 import { readReoffer } from './policy/reoffer.js';
 import {
@@ -22,6 +23,8 @@ export interface OwnSide {
   /** Our Contact. */
   readonly contact: string;
   readonly warningHost: string;
+  /** The carrier's, of its Contact: numbers that callers are transferred to are dialled there. */
+  readonly peerHost: string;
 }
 
 export interface DialogServices {
@@ -118,7 +121,7 @@ export class CallDialog {
     response.send(sipStatus, sipPhrase, { headers });
   }
 
-  /** 200 to a re-INVITE or UPDATE. */
+  /** 200 to a re-INVITE, UPDATE or NOTIFY. */
   accept(requestId: number, sdp: string | null): void {
     const waiting = this.#take(requestId);
     if (waiting === undefined) return;
@@ -149,6 +152,19 @@ export class CallDialog {
       },
       (update, response) => this.#onReoffer(update, response),
     );
+  }
+
+  /** REFER (RFC 3515, RFC 3892): the carrier is to call the target, and to say how that goes. */
+  refer(target: TransferTarget, referId: number): void {
+    const dialog = this.#dialog;
+    if (dialog === null) return;
+    const { contact, peerHost } = this.own;
+    const uri = target.kind === 'uri' ? target.uri : `sip:${target.number}@${peerHost};user=phone`;
+    const headers = { 'Refer-To': `<${uri}>`, 'Referred-By': contact, Contact: contact, Allow: `${ALLOWED_METHODS}, NOTIFY` };
+    this.services.srf.request(dialog.id, { method: 'REFER', headers }, (error, answer) => {
+      if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.refer.failed');
+      this.owner.dispatch({ type: 'refer-answered', status: answer?.status ?? null, referId });
+    });
   }
 
   bye(reason: Reason): void {
@@ -191,7 +207,8 @@ export class CallDialog {
     dialog.on('options', (_request, response) => response.send(200, 'OK', { headers: this.#capabilities() }));
     dialog.on('info', (request, response) => this.#onInfo(request, response));
     dialog.on('refer', (request, response) => this.refuse(request, response, this.services.referReason));
-    for (const method of ['message', 'notify', 'publish'] as const)
+    dialog.on('notify', (request, response) => this.#onNotify(request, response));
+    for (const method of ['message', 'publish'] as const)
       dialog.on(method, (request, response) => this.refuse(request, response, 'METHOD_NOT_ALLOWED'));
   }
 
@@ -206,9 +223,7 @@ export class CallDialog {
     });
     if (!reoffer.ok) return this.refuse(request, response, reoffer.error);
     const { sdp, sessionTimer } = reoffer.value;
-    const requestId = this.#nextRequestId;
-    this.#nextRequestId += 1;
-    this.#waiting.set(requestId, { request, response, sessionTimer });
+    const requestId = this.#wait({ request, response, sessionTimer });
     this.owner.dispatch({ type: 'reoffered', requestId, method: request.method === 'UPDATE' ? 'UPDATE' : 'INVITE', sdp });
   }
 
@@ -219,6 +234,26 @@ export class CallDialog {
     if (!digit.ok) return this.refuse(request, response, digit.error, DIGIT_TYPES);
     this.owner.onDigit(digit.value);
     response.send(200, 'OK', {});
+  }
+
+  #onNotify(request: SrfRequest, response: SrfResponse): void {
+    const [event = ''] = (request.get('Event') ?? request.get('o') ?? '').split(';');
+    if (event.trim().toLowerCase() !== 'refer') return this.refuse(request, response, 'METHOD_NOT_ALLOWED');
+    const progress = readReferProgress({
+      contentType: request.get('Content-Type'),
+      subscriptionState: request.get('Subscription-State'),
+      body: request.body,
+    });
+    if (!progress.ok) return this.refuse(request, response, progress.error, 'message/sipfrag');
+    const requestId = this.#wait({ request, response, sessionTimer: {} });
+    this.owner.dispatch({ type: 'notified', requestId, ...progress.value });
+  }
+
+  #wait(waiting: WaitingRequest): number {
+    const requestId = this.#nextRequestId;
+    this.#nextRequestId += 1;
+    this.#waiting.set(requestId, waiting);
+    return requestId;
   }
 
   #take(requestId: number): WaitingRequest | undefined {

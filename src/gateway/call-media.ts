@@ -1,3 +1,4 @@
+import type { AgentDescription } from '../contracts/agent.js';
 import type { LegEvent, LegFigures, MediaAddress, RelayFigures, SrtpKeys } from '../contracts/media.js';
 import type { Scope } from '../lib/scope.js';
 import type { CallEffect, CallEvent } from './call/state.js';
@@ -16,7 +17,7 @@ export interface MediaServices {
 
 type Opening = Extract<CallEffect, { do: 'open-leg' }>;
 
-/** The media of one call: its session in rtpengine and its leg in the endpoint. What was opened is freed with the call's scope. */
+/** The media of one call: its session in rtpengine, its leg in the endpoint and the agent on it. What was opened is freed with the call's scope. */
 export class CallMedia {
   #endpointFigures: LegFigures | null = null;
   #relayFigures: RelayFigures | null = null;
@@ -27,6 +28,7 @@ export class CallMedia {
   /** Where an earlier process left the call's session. */
   #leftOn: string | null = null;
   #hasLeg = false;
+  #isOwned = false;
 
   constructor(
     private readonly callId: string,
@@ -34,6 +36,12 @@ export class CallMedia {
     private readonly scope: Scope,
     private readonly onLegEvent: (event: LegEvent) => void,
   ) {}
+
+  async connectAgent(agent: AgentDescription): Promise<CallEvent> {
+    this.#ownLeg();
+    await this.services.endpoint.connectAgent(this.callId, agent, this.onLegEvent);
+    return { type: 'agent-connected' };
+  }
 
   /** What was seen by the time the scope closed. */
   get quality(): { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null } {
@@ -112,9 +120,8 @@ export class CallMedia {
     return null;
   }
 
-  async #open({ media, inside, agent, reserved }: Opening, insideKey: CryptoLine | null): Promise<MediaAddress> {
+  async #open({ media, inside, reserved }: Opening, insideKey: CryptoLine | null): Promise<MediaAddress> {
     this.#ownLeg();
-    await this.services.endpoint.connectAgent(this.callId, agent, this.onLegEvent);
     return this.services.endpoint.open(
       {
         callId: this.callId,
@@ -134,20 +141,27 @@ export class CallMedia {
   }
 
   #ownRelaySession(): void {
-    if (this.#hasRelaySession) return;
     this.#hasRelaySession = true;
+    this.#own();
+  }
+
+  #ownLeg(): void {
+    this.#hasLeg = true;
+    this.#own();
+  }
+
+  /** The leg and its agent go first, whichever came first: the agent must not talk on while the relay is asked to let go. */
+  #own(): void {
+    if (this.#isOwned) return;
+    this.#isOwned = true;
     this.scope.defer('relay session', async () => {
+      if (!this.#hasRelaySession) return;
       await this.#relayWork;
       if (this.node === null && this.#leftOn !== null) this.services.relay.adopt(this.callId, this.#leftOn);
       this.#relayFigures = await this.services.relay.delete(this.callId);
     });
-  }
-
-  #ownLeg(): void {
-    if (this.#hasLeg) return;
-    this.#hasLeg = true;
     this.scope.defer('media leg', async () => {
-      this.#endpointFigures = await this.services.endpoint.close(this.callId);
+      if (this.#hasLeg) this.#endpointFigures = await this.services.endpoint.close(this.callId);
     });
   }
 

@@ -1,5 +1,6 @@
 import type { CallerIdentity, CallQuality, CallRecord, CallSource, StreamQuality } from '../contracts/call-record.js';
 import type { LegFigures, RelayFigures, StreamFigures } from '../contracts/media.js';
+import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './call/state.js';
 import { SUITE } from './policy/crypto-line.js';
 import { REASONS, type Reason } from './policy/reasons.js';
@@ -29,6 +30,7 @@ export function callRecord(
   progress: CallProgress,
   state: CallState,
   media: { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null },
+  notes: CallNotes,
   end: { readonly reason: Reason; readonly atMs: number },
 ): CallRecord {
   const { route, session } = state;
@@ -57,6 +59,8 @@ export function callRecord(
       talk_ms: answeredAtMs === null ? null : since(answeredAtMs, end.atMs),
     },
     quality: qualityOf(media.endpoint, media.relay),
+    transcript: notes.transcript,
+    analysis: notes.analysis,
     stale_route: state.isStale,
     resumed: progress.resumed,
   };

@@ -1,27 +1,32 @@
+import type { AgentAnswer, AgentRequest } from '../contracts/agent.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
+import type { LiveCall } from '../contracts/live-calls.js';
 import type { LegEvent } from '../contracts/media.js';
 import { assertNever } from '../lib/assert-never.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
 import { Scope } from '../lib/scope.js';
+import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
 import { callRecord, type CallOrigin, type CallProgress } from './call-record.js';
 import { keepCall, type KeptCall } from './call-snapshot.js';
-import { agentOf, remainingMs, resumable, startCall, stepCall } from './call/machine.js';
-import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './call/state.js';
+import { remainingMs, resumable, startCall, stepCall } from './call/machine.js';
+import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './call/state.js';
+import { describeAgent, type OperatorAgent } from './policy/agent.js';
 import type { InfoDigit } from './policy/info-digit.js';
 import type { Reason } from './policy/reasons.js';
-import { MediaUnavailableError, StoreUnavailableError } from './ports.js';
+import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from './ports.js';
 import type { CallStore, RouteStore, SnapshotStore } from './ports.js';
 
 /** What every call of this process shares. */
-export interface CallServices extends MediaServices, DialogServices {
+export interface CallServices extends MediaServices, DialogServices, RequestServices {
   readonly routes: RouteStore;
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
+  readonly operatorAgent: OperatorAgent;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -47,6 +52,7 @@ export class CallRunner {
   readonly #timers = new Map<CallTimer, CancelTimer>();
   readonly #dialog: CallDialog;
   readonly #media: CallMedia;
+  readonly #requests: AgentRequests;
   #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0 };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
@@ -67,6 +73,8 @@ export class CallRunner {
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
     const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
     this.#dialog = new CallDialog(services, own, owner, this.#log);
+    const tell = (answer: AgentAnswer): void => services.endpoint.tellAgent(origin.callId, answer);
+    this.#requests = new AgentRequests(services, () => this.#state.route, tell, this.#log);
     this.#media = new CallMedia(origin.callId, services, this.#scope, (event) => this.#onLegEvent(event));
   }
 
@@ -94,6 +102,14 @@ export class CallRunner {
     return this.#state.name;
   }
 
+  /** `null`: it has ended. */
+  get live(): LiveCall | null {
+    if (this.stateName === 'Ended') return null;
+    const { callId, caller, to, startedAtMs } = this.origin;
+    const orgId = this.#state.route?.org.org_id ?? null;
+    return { callId, orgId, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
+  }
+
   /** One event, then all its effects in order, then the next event. */
   dispatch(event: CallEvent): void {
     this.#queue.push(event);
@@ -107,20 +123,23 @@ export class CallRunner {
 
   /** Opens the media of a kept call again and lets it go on; ends it when that is not possible. */
   async resume(node: string | null): Promise<void> {
-    const { session, inside, local, insideKey, route } = this.#state;
+    const { session, inside, local, insideKey } = this.#state;
     if (session === null || inside === null || local === null) {
       this.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
       return;
     }
-    const agent = agentOf(route);
-    const opening = { do: 'open-leg', media: session.media, inside, agent, reserved: { local, insideKey } } as const;
+    const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, insideKey } } as const;
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is gone');
+      // The leg first: only one media worker has its port, and the agent has to be on the same.
+      await this.#connectAgent(this.#state.agent.choice);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
-      this.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+      this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
       return;
     }
+    // Connecting takes its time: the caller may be gone.
+    if (this.stateName === 'Ended') return;
     this.#media.start();
     if (session.media.isHeld) this.#media.setHeld(true);
     const talkedMs = this.services.clock.wallMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
@@ -162,19 +181,21 @@ export class CallRunner {
   #perform(effect: CallEffect): void {
     switch (effect.do) {
       case 'route':
-        return this.#async('STORE_UNAVAILABLE', null, this.#route());
+        return this.#async(null, this.#route());
+      case 'connect-agent':
+        return this.#async(null, this.#connectAgent(effect.choice));
       case 'offer-relay':
-        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.offer(effect));
+        return this.#async(effect.attempt, this.#media.offer(effect));
       case 'answer-relay':
-        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.answer(effect.sdp, effect.attempt));
+        return this.#async(effect.attempt, this.#media.answer(effect.sdp, effect.attempt));
       case 'offer-outward':
-        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.offerOutward(effect.sdp, effect.attempt));
+        return this.#async(effect.attempt, this.#media.offerOutward(effect.sdp, effect.attempt));
       case 'answer-outward':
-        return this.#async('MEDIA_UNAVAILABLE', effect.attempt, this.#media.answerOutward(effect));
+        return this.#async(effect.attempt, this.#media.answerOutward(effect));
       case 'reserve-leg':
-        return this.#async('MEDIA_UNAVAILABLE', null, this.#media.reserve());
+        return this.#async(null, this.#media.reserve());
       case 'open-leg':
-        return this.#async('MEDIA_UNAVAILABLE', null, this.#media.open(effect));
+        return this.#async(null, this.#media.open(effect));
       case 'leave-relay':
         return this.#media.leaveRelay();
       case 'start-leg':
@@ -182,7 +203,9 @@ export class CallRunner {
       case 'hold-leg':
         return this.#media.setHeld(effect.isHeld);
       case 'move-leg':
-        return this.#async('MEDIA_UNAVAILABLE', null, this.#media.move(effect.inside));
+        return this.#async(null, this.#media.move(effect.inside));
+      case 'tell-agent':
+        return this.services.endpoint.tellAgent(this.callId, effect.answer);
       case 'start-timer':
         return this.#startTimer(effect.timer, effect.delayMs);
       case 'stop-timer':
@@ -198,7 +221,9 @@ export class CallRunner {
   }
 
   /** What goes to the carrier. */
-  #say(effect: Extract<CallEffect, { do: 'ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'bye' }>): void {
+  #say(
+    effect: Extract<CallEffect, { do: 'ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'probe' | 'bye' }>,
+  ): void {
     const open = this.invite?.open;
     switch (effect.do) {
       case 'ring':
@@ -215,6 +240,10 @@ export class CallRunner {
         return this.#dialog.reject(effect.requestId, effect.reason);
       case 'reinvite':
         return this.#dialog.reinvite(effect.sdp, effect.attempt);
+      case 'refer':
+        return this.#dialog.refer(effect.target, effect.referId);
+      case 'probe':
+        return this.#dialog.probe('INTERNAL_ERROR');
       case 'bye':
         return this.#dialog.bye(effect.reason);
       default:
@@ -229,18 +258,26 @@ export class CallRunner {
   }
 
   /** An effect that fails comes back as an event: the expected failure by its reason, anything else as our own fault. */
-  #async(reason: 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE', attempt: number | null, work: Promise<CallEvent | null>): void {
+  #async(attempt: number | null, work: Promise<CallEvent | null>): void {
     work.then(
       (event) => {
         if (event !== null) this.dispatch(event);
       },
       (error: unknown) => {
-        const isExpected = error instanceof StoreUnavailableError || error instanceof MediaUnavailableError;
-        const why = isExpected ? reason : 'INTERNAL_ERROR';
-        this.#log.error({ reason: why, error: errorText(error) }, 'call.step.failed');
-        this.dispatch({ type: 'failed', reason: why, attempt });
+        const reason = failureOf(error);
+        this.#log.error({ reason, error: errorText(error) }, 'call.step.failed');
+        this.dispatch({ type: 'failed', reason, attempt });
       },
     );
+  }
+
+  async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
+    const tools = await this.#requests.tools();
+    // Nobody would let the agent go.
+    if (this.#scope.isClosed || this.stateName === 'Ended') return null;
+    const { agent, dropped } = describeAgent(this.services.operatorAgent, { ...this.origin, route: this.#state.route, tools }, choice);
+    if (dropped.length > 0) this.#log.warn({ dropped }, 'call.agent.parameters_too_long');
+    return this.#media.connectAgent(agent);
   }
 
   async #route(): Promise<CallEvent> {
@@ -276,7 +313,7 @@ export class CallRunner {
       case 'agent-lost':
         return this.dispatch({ type: 'hangup', reason: 'AGENT_LOST' });
       case 'agent-request':
-        return;
+        return this.#onAgentRequest(event.request);
       case 'media-lost':
         return this.dispatch({ type: 'hangup', reason: 'MEDIA_LOST' });
       case 'media-timeout':
@@ -284,6 +321,11 @@ export class CallRunner {
       default:
         assertNever(event);
     }
+  }
+
+  #onAgentRequest(request: AgentRequest): void {
+    if (request.type !== 'transfer') return this.#requests.take(request);
+    this.dispatch({ type: 'transfer-asked', requestId: request.requestId, to: request.to });
   }
 
   #onInfoDigit({ event, durationMs }: InfoDigit): void {
@@ -306,11 +348,12 @@ export class CallRunner {
   async #finish(reason: Reason): Promise<void> {
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
+    this.#requests.close();
     const atMs = this.services.clock.wallMs();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
     this.services.snapshots.forget(this.callId);
-    const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, { reason, atMs });
+    const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
     const facts = { reason, sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
     this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
@@ -332,4 +375,10 @@ export class CallRunner {
     await Promise.race([this.#dialog.byeAnswered, limit]);
     cancel?.();
   }
+}
+
+function failureOf(error: unknown): Extract<CallEvent, { type: 'failed' }>['reason'] {
+  if (error instanceof StoreUnavailableError) return 'STORE_UNAVAILABLE';
+  if (error instanceof AgentUnavailableError) return 'AGENT_UNAVAILABLE';
+  return error instanceof MediaUnavailableError ? 'MEDIA_UNAVAILABLE' : 'INTERNAL_ERROR';
 }

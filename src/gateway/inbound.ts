@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
+import type { LiveCall, LiveCalls } from '../contracts/live-calls.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
@@ -8,7 +9,7 @@ import { CallRunner, type CallServices, type InviteContext } from './call-runner
 import { readKeptCall, type KeptCall } from './call-snapshot.js';
 import { callerIdentity } from './policy/caller-identity.js';
 import { calledUri, type CalledNumberSource } from './policy/called-number.js';
-import { ownContact, type OwnAddress } from './policy/contact.js';
+import { hostOf, ownContact, type OwnAddress } from './policy/contact.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from './policy/edge.js';
 import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from './policy/invite.js';
 import { REASONS, type Reason } from './policy/reasons.js';
@@ -20,6 +21,8 @@ export interface InboundOptions {
   readonly sipHost: string | null;
   readonly ringingAfterMs: number;
   readonly maxDurationMs: number;
+  /** Whether the test line stands in for an agent that cannot be reached. */
+  readonly mayFallBack: boolean;
   readonly calledNumberFrom: CalledNumberSource;
   readonly edge: EdgePolicy & {
     /** New calls a second on this gateway; `null`: no limit. */
@@ -43,7 +46,7 @@ interface LeftCall {
 }
 
 /** drachtio-srf's handlers → call events, and the list of calls in progress. */
-export class Inbound {
+export class Inbound implements LiveCalls {
   readonly #services: CallServices;
   readonly #runners = new Map<string, CallRunner>();
   readonly #rate: SourceRates | null;
@@ -88,6 +91,16 @@ export class Inbound {
 
   get callCount(): number {
     return this.#runners.size;
+  }
+
+  /** `null`: there is no such call in progress here. */
+  find(callId: string): LiveCall | null {
+    return this.#runners.get(callId)?.live ?? null;
+  }
+
+  /** Ends a call on behalf of its agent. */
+  hangUp(callId: string): void {
+    this.#runners.get(callId)?.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' });
   }
 
   /** Why no new call is taken; `null`: they are. */
@@ -253,8 +266,9 @@ export class Inbound {
         sessionId: String(randomBytes(6).readUIntBE(0, 6)),
         maxDurationMs: this.options.maxDurationMs,
         ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
+        mayFallBack: this.options.mayFallBack,
       },
-      own: { contact: ownContact(own, head), warningHost: own.host },
+      own: { contact: ownContact(own, head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
     };
   }
 

@@ -1,9 +1,11 @@
 import type { AgentAnswer, AgentDescription } from '../contracts/agent.js';
+import type { ToolDefinition, ToolRecord } from '../contracts/agent-record.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
 import type { LegDescription, LegEvent, LegFigures, MediaAddress, RelayFigures } from '../contracts/media.js';
 import type { Route } from '../contracts/records.js';
+import type { Result } from '../lib/result.js';
 import type { Load } from './policy/admission.js';
 
 /** What one look-up tells of a called number. */
@@ -40,6 +42,21 @@ export class StoreUnavailableError extends Error {
 export interface CallStore {
   /** Writes the record of an ended or refused call. */
   write(record: CallRecord): Promise<void>;
+}
+
+export interface ToolDirectory {
+  /** Those of an organization's tools that are there, in the order of the ids. Rejects with `StoreUnavailableError`. */
+  find(orgId: string, toolIds: readonly string[]): Promise<readonly ToolRecord[]>;
+}
+
+export type ToolOutcome = Result<
+  { readonly result: unknown; readonly httpStatus: number },
+  { readonly code: 'TOOL_BAD_INPUT' | 'TOOL_FAILED' | 'TOOL_TIMEOUT'; readonly message: string }
+>;
+
+export interface ToolRunner {
+  /** Calls a tool; never rejects. @param ended the call is over, and nobody waits for the result */
+  run(tool: ToolDefinition, input: unknown, ended: AbortSignal): Promise<ToolOutcome>;
 }
 
 /** Answered calls of this gateway, kept so that a gateway that was killed finds them. Neither write ever fails the call. */

@@ -67,7 +67,7 @@ export interface SrfAnswer {
 }
 
 export interface RequestInDialog {
-  readonly method: 'BYE' | 'INVITE' | 'OPTIONS';
+  readonly method: 'BYE' | 'INVITE' | 'OPTIONS' | 'REFER';
   readonly headers?: SrfHeaders;
   readonly body?: string;
 }

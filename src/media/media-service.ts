@@ -53,7 +53,9 @@ const MAX_SOCKET_PAIRS = 256;
 
 interface OpenLeg {
   readonly slot: WorkerSlot;
-  readonly onEvent: (event: LegEvent) => void;
+  onEvent: (event: LegEvent) => void;
+  /** The agent on it was connected: a worker that is lost takes it along. */
+  hasAgent: boolean;
   /** `waiting`: there is an agent, or a place is kept. Only `open` tells that the worker was lost; `opening` fails by itself. */
   state: 'waiting' | 'opening' | 'open';
 }
@@ -142,10 +144,15 @@ class ThreadedMediaService implements MediaService {
 
   async connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
-    const slot = this.#legs.get(callId)?.slot ?? this.#waitingSlot(callId, onEvent);
+    const present = this.#legs.get(callId);
+    // A place that was kept before has no listener.
+    if (present !== undefined) present.onEvent = onEvent;
+    const slot = present?.slot ?? this.#waitingSlot(callId, onEvent);
     const reply = await slot.worker.request((requestId) => ({ type: 'connect-agent', requestId, callId, agent }));
     if (reply.type === 'agent-unavailable') throw new AgentUnavailableError(reply.message);
     if (reply.type !== 'agent-connected') throw new MediaUnavailableError(reply.type === 'refused' ? reply.message : 'unexpected reply');
+    const leg = this.#legs.get(callId);
+    if (leg !== undefined) leg.hasAgent = true;
   }
 
   tellAgent(callId: string, answer: AgentAnswer): void {
@@ -168,7 +175,7 @@ class ThreadedMediaService implements MediaService {
     this.#forget(callId);
     const slot = present?.slot ?? this.#chooseSlot(leg.localRtpPort);
     // Known before the reply: events may come first.
-    const entry: OpenLeg = { slot, onEvent, state: 'opening' };
+    const entry: OpenLeg = { slot, onEvent, state: 'opening', hasAgent: present?.hasAgent === true };
     this.#enter(callId, entry);
     const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'open', requestId, leg }));
     if (reply.type !== 'opened') throw new MediaUnavailableError('unexpected reply');
@@ -258,7 +265,7 @@ class ThreadedMediaService implements MediaService {
     if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
     if (present !== undefined) return present.slot;
     const slot = this.#chooseSlot(null);
-    this.#enter(callId, { slot, onEvent, state: 'waiting' });
+    this.#enter(callId, { slot, onEvent, state: 'waiting', hasAgent: false });
     return slot;
   }
 
@@ -317,7 +324,7 @@ class ThreadedMediaService implements MediaService {
     this.#log.error({ legs: lost.length, restartDelayMs: slot.restartDelayMs }, 'media worker ended: its calls are lost');
     for (const [callId, leg] of lost) {
       this.#forget(callId);
-      if (leg.state === 'open') leg.onEvent({ type: 'media-lost' });
+      if (leg.state === 'open' || (leg.state === 'waiting' && leg.hasAgent)) leg.onEvent({ type: 'media-lost' });
     }
     slot.restartTimer = setTimeout(() => void this.#restart(slot), slot.restartDelayMs);
     slot.restartDelayMs = Math.min(2 * slot.restartDelayMs, MAX_RESTART_DELAY_MS);

@@ -2,7 +2,8 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseE164, type E164 } from '../contracts/e164.js';
-import { DEFAULT_INBOUND_OPTIONS, type AgentRecord } from '../contracts/records.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../contracts/agent-record.js';
+import { DEFAULT_INBOUND_OPTIONS } from '../contracts/records.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { newToken, newUuid } from '../lib/ids.js';
 import type { Stores } from '../store/stores.js';
@@ -77,11 +78,9 @@ function demoAgent(orgId: string, agentId: string, now: string): AgentRecord {
   return {
     agent_id: agentId,
     org_id: orgId,
+    ...DEFAULT_AGENT_SETTINGS,
     name: 'Test line',
     first_sentence: GREETING,
-    language: 'ENG',
-    pronunciation_guide: [],
-    max_duration: 30,
     created_at: now,
     updated_at: now,
   };

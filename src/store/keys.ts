@@ -43,6 +43,9 @@ export const orgCallsKey = (orgId: string): string => `org:{${orgId}}:calls`;
 /** String, JSON, expires: one call's record. */
 export const callKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}`;
 
+/** String, JSON, expires: what was said in one call. */
+export const transcriptKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:transcript`;
+
 /** List, JSON, newest first, trimmed: calls that belong to no organization. */
 export const UNROUTED_CALLS_KEY = 'calls:unrouted';
 
@@ -57,6 +60,12 @@ export const apiKeyIdKey = (keyId: string): string => `keyid:{${keyId}}`;
 
 /** String, JSON: an agent. */
 export const agentKey = (agentId: string): string => `agent:{${agentId}}`;
+
+/** String, JSON: a tool. */
+export const toolKey = (toolId: string): string => `tool:{${toolId}}`;
+
+/** Set: ids of the organization's tools. */
+export const orgToolsKey = (orgId: string): string => `org:{${orgId}}:tools`;
 
 /** Hash, expires: answered calls of one gateway instance, JSON by call id. */
 export const gatewayCallsKey = (instance: string): string => `gw:{${instance}}:calls`;

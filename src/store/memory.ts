@@ -1,7 +1,8 @@
+import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
-import type { AgentRecord, NumberRecord, OrgRecord, Route } from '../contracts/records.js';
+import type { NumberRecord, OrgRecord, Route } from '../contracts/records.js';
 import { brokenLimit } from '../gateway/policy/admission.js';
 import type { Lookup, RouteStore, SnapshotStore } from '../gateway/ports.js';
 import { isoNow, type Clock } from '../lib/clock.js';
@@ -10,7 +11,7 @@ import { apiKeyDigest, newApiKey, newApiKeyRecord, newInboundId, newOrgRecord, T
 import { decideAttach, decideDetach, decideUpdate, type NumberDecision } from './number-change.js';
 import { readPage } from './call-page.js';
 import { OwnCalls } from './own-calls.js';
-import { byName, callIndexMember, callIndexTime, newestFirst, oldestFirst } from './ordering.js';
+import { byName, callIndexMember, callIndexTime, newestFirst, oldestFirst, oldestToolFirst } from './ordering.js';
 import {
   DEFAULT_CALL_RETENTION,
   type AgentStore,
@@ -28,6 +29,7 @@ import {
   type OrgStore,
   type Page,
   type Stores,
+  type ToolStore,
   type SweepReport,
   type UpdateChange,
 } from './stores.js';
@@ -46,6 +48,7 @@ export function createMemoryStores(options: { readonly clock: Clock; readonly ca
     orgs,
     keys: new MemoryApiKeyStore(clock),
     agents,
+    tools: new MemoryToolStore(),
     calls: new MemoryCallLog(clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }),
     routes: new MemoryRouteStore(numbers, orgs, agents, own),
     snapshots: new MemorySnapshotStore(own),
@@ -207,8 +210,42 @@ class MemoryAgentStore implements AgentStore {
     return Promise.resolve();
   }
 
+  delete(orgId: string, agentId: string): Promise<boolean> {
+    return Promise.resolve(this.#records.get(agentId)?.org_id === orgId && this.#records.delete(agentId));
+  }
+
   list(orgId: string): Promise<readonly AgentRecord[]> {
     return Promise.resolve([...this.#records.values()].filter((agent) => agent.org_id === orgId).sort(oldestFirst));
+  }
+}
+
+class MemoryToolStore implements ToolStore {
+  readonly #records = new Map<string, ToolRecord>();
+
+  get(orgId: string, toolId: string): Promise<ToolRecord | null> {
+    return Promise.resolve(this.#read(orgId, toolId));
+  }
+
+  put(tool: ToolRecord): Promise<void> {
+    this.#records.set(tool.tool_id, tool);
+    return Promise.resolve();
+  }
+
+  list(orgId: string): Promise<readonly ToolRecord[]> {
+    return Promise.resolve([...this.#records.values()].filter((tool) => tool.org_id === orgId).sort(oldestToolFirst));
+  }
+
+  delete(orgId: string, toolId: string): Promise<boolean> {
+    return Promise.resolve(this.#read(orgId, toolId) !== null && this.#records.delete(toolId));
+  }
+
+  find(orgId: string, toolIds: readonly string[]): Promise<readonly ToolRecord[]> {
+    return Promise.resolve(toolIds.flatMap((toolId) => this.#read(orgId, toolId) ?? []));
+  }
+
+  #read(orgId: string, toolId: string): ToolRecord | null {
+    const tool = this.#records.get(toolId);
+    return tool?.org_id === orgId ? tool : null;
   }
 }
 
@@ -243,7 +280,7 @@ class MemoryCallLog implements CallLog {
   list(orgId: string, query: CallQuery): Promise<CallPage> {
     return readPage(query, ({ from, to }, count) => {
       const members = this.#newestFirst(orgId).filter((member) => member >= from && (to === null || member < to));
-      return Promise.resolve(members.slice(0, count).map((member) => ({ member, record: this.#record(orgId, member) })));
+      return Promise.resolve(members.slice(0, count).map((member) => ({ member, record: withoutTranscript(this.#record(orgId, member)) })));
     });
   }
 
@@ -260,6 +297,10 @@ class MemoryCallLog implements CallLog {
   #record(orgId: string, member: string): CallRecord | null {
     return this.#byOrg.get(orgId)?.get(member) ?? null;
   }
+}
+
+function withoutTranscript(record: CallRecord | null): CallRecord | null {
+  return record === null ? null : { ...record, transcript: [] };
 }
 
 class MemoryRouteStore implements RouteStore {

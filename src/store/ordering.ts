@@ -1,4 +1,5 @@
-import type { AgentRecord, OrgRecord } from '../contracts/records.js';
+import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
+import type { OrgRecord } from '../contracts/records.js';
 import type { ApiKeyRecord } from './stores.js';
 
 // The orders in which the stores list things; the same in both adapters.
@@ -18,6 +19,12 @@ export function newestFirst(a: ApiKeyRecord, b: ApiKeyRecord): number {
 export function oldestFirst(a: AgentRecord, b: AgentRecord): number {
   if (a.created_at !== b.created_at) return a.created_at < b.created_at ? -1 : 1;
   return a.agent_id < b.agent_id ? -1 : 1;
+}
+
+/** The order of `ToolStore.list`. */
+export function oldestToolFirst(a: ToolRecord, b: ToolRecord): number {
+  if (a.created_at !== b.created_at) return a.created_at < b.created_at ? -1 : 1;
+  return a.tool_id < b.tool_id ? -1 : 1;
 }
 
 /** Where a call stands in its organization's index: text order is time order. */

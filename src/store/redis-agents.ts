@@ -1,4 +1,4 @@
-import type { AgentRecord } from '../contracts/records.js';
+import type { AgentRecord } from '../contracts/agent-record.js';
 import { agentKey, CHANGES_CHANNEL, orgAgentsKey } from './keys.js';
 import { oldestFirst } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
@@ -22,6 +22,14 @@ export class RedisAgentStore implements AgentStore {
     const key = agentKey(agent.agent_id);
     // One transaction: a gateway that remembers the agent must not miss the change.
     await this.#redis.run((client) => client.multi().set(key, JSON.stringify(agent)).publish(CHANGES_CHANNEL, key).exec());
+  }
+
+  async delete(orgId: string, agentId: string): Promise<boolean> {
+    if ((await this.get(orgId, agentId)) === null) return false;
+    const key = agentKey(agentId);
+    await this.#redis.run((client) => client.multi().del(key).publish(CHANGES_CHANNEL, key).exec());
+    await this.#redis.run((client) => client.srem(orgAgentsKey(orgId), agentId));
+    return true;
   }
 
   async list(orgId: string): Promise<readonly AgentRecord[]> {

@@ -1,6 +1,6 @@
 import type { CallRecord } from '../contracts/call-record.js';
 import type { Clock } from '../lib/clock.js';
-import { callKey, orgCallsKey, UNROUTED_CALLS_KEY } from './keys.js';
+import { callKey, orgCallsKey, transcriptKey, UNROUTED_CALLS_KEY } from './keys.js';
 import { callIndexMember, callIndexTime } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
 import { readPage } from './call-page.js';
@@ -27,7 +27,10 @@ export class RedisCallLog implements CallLog {
   }
 
   async get(orgId: string, callId: string): Promise<CallRecord | null> {
-    return decodeCall(await this.#redis.run((client) => client.get(callKey(orgId, callId))));
+    const [text, transcript] = await this.#redis.run((client) => client.mget(callKey(orgId, callId), transcriptKey(orgId, callId)));
+    const record = decodeCall(text);
+    if (record === null || typeof transcript !== 'string') return record;
+    return { ...record, transcript: JSON.parse(transcript) as CallRecord['transcript'] };
   }
 
   list(orgId: string, query: CallQuery): Promise<CallPage> {
@@ -62,11 +65,15 @@ export class RedisCallLog implements CallLog {
     const expireS = Math.ceil((this.#retention.days * DAY_MS) / 1000);
     const [, , , count] = await this.#redis.run((client) =>
       Promise.all([
-        client.set(callKey(orgId, record.call_id), JSON.stringify(record), 'EX', expireS),
+        client.set(callKey(orgId, record.call_id), JSON.stringify({ ...record, transcript: [] }), 'EX', expireS),
         client.zadd(index, 0, callIndexMember(record.started_at, record.call_id)),
         client.zremrangebylex(index, '-', `(${callIndexTime(oldestMs)}`),
         client.zcard(index),
         client.expire(index, expireS),
+        // Apart, so that a list of calls need not read what was said in each.
+        ...(record.transcript.length === 0
+          ? []
+          : [client.set(transcriptKey(orgId, record.call_id), JSON.stringify(record.transcript), 'EX', expireS)]),
       ]),
     );
     if (count > this.#retention.maxPerOrg) await this.#evict(orgId, Math.min(count - this.#retention.maxPerOrg, EVICT_AT_ONCE));
@@ -75,7 +82,12 @@ export class RedisCallLog implements CallLog {
   async #evict(orgId: string, count: number): Promise<void> {
     const popped = await this.#redis.run((client) => client.zpopmin(orgCallsKey(orgId), count));
     // Members and scores in turn.
-    const keys = popped.filter((_value, index) => index % 2 === 0).map((member) => callKey(orgId, callIdOf(member)));
+    const keys = popped
+      .filter((_value, index) => index % 2 === 0)
+      .flatMap((member) => {
+        const callId = callIdOf(member);
+        return [callKey(orgId, callId), transcriptKey(orgId, callId)];
+      });
     if (keys.length > 0) await this.#redis.run((client) => client.unlink(...keys));
   }
 }

@@ -5,6 +5,7 @@ import { Leases } from './leases.js';
 import { scheduleSweep } from './number-sweep-schedule.js';
 import { OwnCalls } from './own-calls.js';
 import { RedisAgentStore } from './redis-agents.js';
+import { RedisToolStore } from './redis-tools.js';
 import { RedisApiKeyStore } from './redis-api-keys.js';
 import { RedisCallLog } from './redis-calls.js';
 import { RedisNumberStore } from './redis-numbers.js';
@@ -59,6 +60,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     orgs: new RedisOrgStore(redis, clock),
     keys: new RedisApiKeyStore(redis, clock),
     agents: new RedisAgentStore(redis),
+    tools: new RedisToolStore(redis),
     calls: withWriter(records, waiting),
     routes,
     snapshots,

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Redis, type ChainableCommander } from 'ioredis';
 import type { CallRecord } from '../contracts/call-record.js';
-import type { AgentRecord, NumberRecord, OrgRecord } from '../contracts/records.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../contracts/agent-record.js';
+import type { NumberRecord, OrgRecord } from '../contracts/records.js';
 import { StoreUnavailableError } from '../gateway/ports.js';
 import { CHANGES_CHANNEL } from './keys.js';
 import type { Clock } from '../lib/clock.js';
@@ -171,12 +172,15 @@ interface RecordTypes {
   readonly number: NumberRecord;
   readonly org: OrgRecord;
   readonly agent: AgentRecord;
+  readonly tool: ToolRecord;
   readonly call: CallRecord;
 }
 
 /** What records that were stored by an earlier version lack. */
 const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]> } = {
   org: { max_calls_per_second: null, allowed_sources: [] },
+  agent: DEFAULT_AGENT_SETTINGS,
+  call: { transcript: [], analysis: null },
 };
 
 /** Reads a value that this product wrote itself; `null` stays `null`. Throws on anything that is not JSON. */

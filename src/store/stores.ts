@@ -1,7 +1,8 @@
+import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { E164 } from '../contracts/e164.js';
-import type { AgentRecord, InboundOptions, NumberRecord, OrgRecord } from '../contracts/records.js';
-import type { CallStore, RouteStore, SnapshotStore } from '../gateway/ports.js';
+import type { InboundOptions, NumberRecord, OrgRecord } from '../contracts/records.js';
+import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from '../gateway/ports.js';
 import type { Result } from '../lib/result.js';
 
 // What the rest of the product sees of the store. Everything here rejects with `StoreUnavailableError` when the store does
@@ -107,6 +108,18 @@ export interface AgentStore {
   put(agent: AgentRecord): Promise<void>;
   /** Oldest first. */
   list(orgId: string): Promise<readonly AgentRecord[]>;
+  /** False: none, or of another organization. A number that names it refuses calls with 480. */
+  delete(orgId: string, agentId: string): Promise<boolean>;
+}
+
+export interface ToolStore extends ToolDirectory {
+  /** `null`: none, or of another organization. */
+  get(orgId: string, toolId: string): Promise<ToolRecord | null>;
+  put(tool: ToolRecord): Promise<void>;
+  /** Oldest first. */
+  list(orgId: string): Promise<readonly ToolRecord[]>;
+  /** False: none, or of another organization. */
+  delete(orgId: string, toolId: string): Promise<boolean>;
 }
 
 export interface CallPage {
@@ -138,7 +151,7 @@ export const MAX_SCANNED_CALLS = 1_000;
 /** Records of ended and refused calls. Those without an organization (unknown numbers) are only the newest few. */
 export interface CallLog extends CallStore {
   get(orgId: string, callId: string): Promise<CallRecord | null>;
-  /** Newest first. */
+  /** Newest first, without their transcripts. */
   list(orgId: string, query: CallQuery): Promise<CallPage>;
   /** Newest first: calls to numbers that nobody has. */
   listUnrouted(limit: number): Promise<readonly CallRecord[]>;
@@ -149,6 +162,7 @@ export interface Stores {
   readonly orgs: OrgStore;
   readonly keys: ApiKeyStore;
   readonly agents: AgentStore;
+  readonly tools: ToolStore;
   readonly calls: CallLog;
   readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;

@@ -11,6 +11,7 @@ const HELD = offerSdp({ direction: 'sendonly' });
 
 const EVENTS: readonly CallEvent[] = [
   { type: 'routed', route: null, load: NO_LOAD, isStale: false },
+  { type: 'agent-connected' },
   { type: 'relay-offered', sdp: 'garbage', attempt: 0 },
   { type: 'relay-offered', sdp: INSIDE, attempt: 1 },
   { type: 'relay-answered', sdp: OUTSIDE, attempt: 1 },
@@ -35,6 +36,15 @@ const EVENTS: readonly CallEvent[] = [
   { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: HELD },
   { type: 'reoffered', requestId: 2, method: 'INVITE', sdp: '' },
   { type: 'reoffered', requestId: 3, method: 'UPDATE', sdp: offerSdp() },
+  { type: 'transfer-asked', requestId: 't', to: '+15550100300' },
+  { type: 'transfer-asked', requestId: null, to: 'nobody' },
+  { type: 'refer-answered', status: 202, referId: 1 },
+  { type: 'refer-answered', status: 481, referId: 1 },
+  { type: 'refer-answered', status: 202, referId: 2 },
+  { type: 'notified', requestId: 4, status: 100, isLast: false },
+  { type: 'notified', requestId: 5, status: 200, isLast: true },
+  { type: 'notified', requestId: 6, status: 486, isLast: true },
+  { type: 'timer', timer: 'transfer' },
   { type: 'relay-lost', mayMove: true },
   { type: 'relay-lost', mayMove: false },
   { type: 'timer', timer: 'ringing' },
@@ -48,26 +58,38 @@ const schedule = (usual: readonly CallEvent[]) =>
     .array(fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...EVENTS) }, { weight: 3, arbitrary: fc.constantFrom(...usual.slice(1)) }), {
       maxLength: 30,
     })
-    .map((events) => events.map((event, index) => (event.type === 'reoffered' ? { ...event, requestId: index } : event)));
+    .map((events) =>
+      events.map((event, index) => (event.type === 'reoffered' || event.type === 'notified' ? { ...event, requestId: index } : event)),
+    );
 
 describe('the call machine under any order of events', () => {
   it.each([
     ['with an offer', CALL, FACTS],
     ['without one', LATE_CALL, LATE_FACTS],
+    ['that may get the test line', CALL, { ...FACTS, mayFallBack: true }],
   ])('of an INVITE %s finishes once, answers everything once, sends BYE only after the ACK', (_what, usual, facts) => {
     fc.assert(
       fc.property(schedule(usual), (events) => {
         let state = startCall(facts);
         const effects: CallEffect[] = [...stepCall(state, { type: 'invited' }).effects];
         let isAcknowledged = false;
+        let isConnected = false;
+        let transfers = 0;
         const requested: number[] = [];
         for (const event of [...events, { type: 'hangup', reason: 'SHUTDOWN' } as const, { type: 'bye', reason: 'ACK_TIMEOUT' } as const]) {
           const wasAnswered = effects.some((effect) => effect.do === 'answer');
           const step = stepCall(state, event);
           state = step.state;
+          if (event.type === 'transfer-asked' && !effects.some((effect) => effect.do === 'finish')) transfers += 1;
+          const wasRouted = effects.some((effect) => effect.do === 'connect-agent');
+          if (event.type === 'agent-connected' && wasRouted) isConnected = true;
+          if (step.effects.some((effect) => effect.do === 'connect-agent')) isConnected = false;
+          // Nobody is answered without somebody to talk to.
+          if (step.effects.some((effect) => effect.do === 'answer')) expect(isConnected).toBe(true);
           if (event.type === 'acknowledged' && wasAnswered) isAcknowledged = true;
-          if (event.type === 'reoffered') requested.push(event.requestId);
-          if (step.effects.some((effect) => effect.do === 'bye' || effect.do === 'reinvite')) expect(isAcknowledged).toBe(true);
+          if (event.type === 'reoffered' || event.type === 'notified') requested.push(event.requestId);
+          if (step.effects.some(({ do: what }) => what === 'bye' || what === 'reinvite' || what === 'refer'))
+            expect(isAcknowledged).toBe(true);
           effects.push(...step.effects);
         }
         const count = (kind: CallEffect['do']): number => effects.filter((effect) => effect.do === kind).length;
@@ -78,6 +100,16 @@ describe('the call machine under any order of events', () => {
         expect(last.every((effect) => effect.do === 'reject' && effect.reason === 'NO_DIALOG')).toBe(true);
         expect(count('answer') + count('refuse')).toBeLessThanOrEqual(1);
         expect(count('bye')).toBeLessThanOrEqual(1);
+        // Each transfer is refused, or asked for; and of those the agent hears no more than that it was accepted, and that it failed.
+        const told = effects.flatMap((effect) => (effect.do === 'tell-agent' ? [effect.answer] : []));
+        expect(told.filter(({ type }) => type === 'refused').length + count('refer')).toBe(transfers);
+        expect(told.filter((answer) => answer.type === 'transfer-progress' && answer.state === 'accepted').length).toBeLessThanOrEqual(
+          count('refer'),
+        );
+        expect(told.filter((answer) => answer.type === 'transfer-progress' && answer.state === 'failed').length).toBeLessThanOrEqual(
+          count('refer'),
+        );
+        expect(count('connect-agent')).toBeLessThanOrEqual(facts.mayFallBack ? 2 : 1);
         const said = effects.flatMap((effect) => (effect.do === 'accept' || effect.do === 'reject' ? [effect.requestId] : []));
         expect(said.toSorted((a, b) => a - b)).toEqual(requested.toSorted((a, b) => a - b));
         if (count('ring') > 0)
@@ -116,6 +148,17 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
       { name: '200 to our re-INVITE', run: (bench) => bench.answerReinvite(200, ANSWER) },
       { name: '491 to our re-INVITE', run: (bench) => bench.answerReinvite(491, '') },
       { name: 'the agent hangs up', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' }) },
+      { name: 'the agent is lost', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'AGENT_LOST' }) },
+      { name: 'transfer', run: (bench) => bench.agentSays({ type: 'transfer', requestId: 't', to: '+15550100300' }) },
+      { name: 'a tool', run: (bench) => bench.agentSays({ type: 'tool', requestId: 'u', name: 'inline', input: {} }) },
+      {
+        name: 'something was said',
+        run: (bench) => bench.agentSays({ type: 'transcript', entries: [{ speaker: 'caller', text: 'Hello?', at_ms: 1 }] }),
+      },
+      { name: 'NOTIFY 100', run: (bench) => bench.notify('100 Trying', 'active') },
+      { name: 'NOTIFY 200', run: (bench) => bench.notify('200 OK', 'terminated;reason=noresource') },
+      { name: 'NOTIFY 486', run: (bench) => bench.notify('486 Busy Here', 'terminated;reason=noresource') },
+      { name: 'a minute passes', run: (bench) => bench.clock.advance(60_000) },
       { name: 'rtpengine dies', run: (bench) => bench.runner.dispatch({ type: 'relay-lost', mayMove: true }) },
       { name: 'no media comes', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' }) },
       { name: 'stopped by API', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'API_STOPPED' }) },
@@ -130,32 +173,62 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
 describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts and stops', () => {
   it('ends each call once, with one reason and one record, and leaves nothing open', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.boolean(), fc.boolean(), fc.array(action, { maxLength: 60 }), async (isLate, isConnected, actions) => {
-        const bench = new RunnerBench(isLate);
-        // Half of the schedules begin within the call: most end before they would get there.
-        if (isConnected) {
-          await bench.connect(isLate ? ANSWER : '');
-          expect(bench.runner.stateName).toBe('Talking');
-        }
-        for (const { run } of actions) await run(bench);
-        // Whatever state it is in now, it is ended in an orderly way.
-        bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
-        await bench.drain();
-        bench.say('destroy', '', 'ACK timeout');
-        await bench.drain();
-        expect(bench.ended).toBe(1);
-        expect(bench.runner.stateName).toBe('Ended');
-        // The store may be away when the one record is written.
-        expect(bench.writes).toBe(1);
-        expect(bench.records.length).toBeLessThanOrEqual(1);
-        expect([bench.open.legs.size, bench.open.sessions.size, bench.open.leases.size, bench.open.snapshots.size]).toEqual([0, 0, 0, 0]);
-        // One final answer to the INVITE at most: none when it was cancelled, or when the SIP server was lost.
-        expect(bench.statuses.filter((status) => status >= 200).length).toBeLessThanOrEqual(1);
-        for (const { answers } of bench.asked) expect(answers).toHaveLength(1);
-        expect(bench.byes).toBeLessThanOrEqual(2);
-      }),
+      fc.asyncProperty(
+        fc.boolean(),
+        fc.boolean(),
+        fc.boolean(),
+        fc.array(action, { maxLength: 60 }),
+        async (isLate, isConnected, mayFallBack, actions) => {
+          const bench = new RunnerBench(isLate, mayFallBack);
+          // Half of the schedules begin within the call: most end before they would get there.
+          if (isConnected) {
+            await bench.connect(isLate ? ANSWER : '');
+            expect(bench.runner.stateName).toBe('Talking');
+          }
+          for (const { run } of actions) await run(bench);
+          // Whatever state it is in now, it is ended in an orderly way.
+          bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
+          await bench.drain();
+          bench.say('destroy', '', 'ACK timeout');
+          await bench.drain();
+          expect(bench.ended).toBe(1);
+          expect(bench.runner.stateName).toBe('Ended');
+          // The store may be away when the one record is written.
+          expect(bench.writes).toBe(1);
+          expect(bench.records.length).toBeLessThanOrEqual(1);
+          expect(bench.open.agents.size).toBe(0);
+          expect(bench.connects).toBeLessThanOrEqual(mayFallBack ? 2 : 1);
+          expect([bench.open.legs.size, bench.open.sessions.size, bench.open.leases.size, bench.open.snapshots.size]).toEqual([0, 0, 0, 0]);
+          // One final answer to the INVITE at most: none when it was cancelled, or when the SIP server was lost.
+          expect(bench.statuses.filter((status) => status >= 200).length).toBeLessThanOrEqual(1);
+          for (const { answers } of bench.asked) expect(answers).toHaveLength(1);
+          expect(bench.byes).toBeLessThanOrEqual(2);
+        },
+      ),
       { numRuns: 5_000 },
     );
+  });
+
+  it.each([
+    ['goes on when its agent is reached again', true],
+    ['ends with AGENT_LOST when it is not', false],
+  ])('a call that a killed gateway had %s', async (_what, isReached) => {
+    const bench = new RunnerBench(false);
+    await bench.connect('');
+    const runner = bench.restart();
+    for (const name of ['open', 'tools']) {
+      expect(bench.pending.map((one) => one.name)).toEqual([name]);
+      await bench.settle(0, true);
+    }
+    expect(bench.pending.map(({ name }) => name)).toEqual(['agent']);
+    await bench.settle(0, isReached);
+    if (isReached) {
+      expect([runner.stateName, bench.connects]).toEqual(['Talking', 2]);
+      return;
+    }
+    await bench.drain();
+    expect(bench.records.map(({ reason, resumed }) => [reason, resumed])).toEqual([['AGENT_LOST', 1]]);
+    expect([bench.byes, bench.open.agents.size, bench.open.legs.size]).toEqual([1, 0, 0]);
   });
 
   it('keeps nothing of a call that ended while its 200 was on its way', async () => {

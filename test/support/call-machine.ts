@@ -12,6 +12,7 @@ export const FACTS: CallFacts = {
   sessionId: '7',
   maxDurationMs: 600_000,
   ringingAfterMs: 500,
+  mayFallBack: false,
 };
 export const LATE_FACTS: CallFacts = { ...FACTS, sdp: '' };
 export const LOCAL = { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 };
@@ -27,6 +28,8 @@ export const OTHER_INSIDE = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 51_
 export const ANSWER = offerSdp({ payloads: '0 101', port: 40_000 });
 
 export const ROUTED: CallEvent = { type: 'routed', route: ROUTE, load: NO_LOAD, isStale: false };
+export const AGENT_CONNECTED: CallEvent = { type: 'agent-connected' };
+export const AGENT_FAILED: CallEvent = { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null };
 const ACK: CallEvent = { type: 'acknowledged', sdp: '' };
 
 /** A call whose INVITE has an offer, event by event. */
@@ -35,6 +38,7 @@ export const CALL: readonly CallEvent[] = [
   ROUTED,
   { type: 'relay-offered', sdp: INSIDE, attempt: 0 },
   { type: 'leg-opened', local: LOCAL, insideKey: null },
+  AGENT_CONNECTED,
   { type: 'relay-answered', sdp: OUTSIDE, attempt: 0 },
   ACK,
 ];
@@ -44,6 +48,7 @@ export const LATE_CALL: readonly CallEvent[] = [
   { type: 'invited' },
   ROUTED,
   { type: 'leg-reserved', local: LOCAL, insideKey: null },
+  AGENT_CONNECTED,
   { type: 'relay-offered-outward', sdp: OUTSIDE, attempt: 0 },
   { type: 'acknowledged', sdp: ANSWER },
   { type: 'relay-answered-outward', sdp: INSIDE, attempt: 0 },

@@ -1,13 +1,35 @@
+import type { AgentAnswer, AgentRequest } from '../../src/contracts/agent.js';
+import type { CallSnapshot } from '../../src/contracts/call-snapshot.js';
 import type { CallRecord } from '../../src/contracts/call-record.js';
+import { DEFAULT_AGENT_SETTINGS } from '../../src/contracts/agent-record.js';
+import type { LegEvent } from '../../src/contracts/media.js';
+import type { Route } from '../../src/contracts/records.js';
 import { CallRunner, type CallServices } from '../../src/gateway/call-runner.js';
+import { readKeptCall } from '../../src/gateway/call-snapshot.js';
 import { callerIdentity } from '../../src/gateway/policy/caller-identity.js';
 import { NO_LOAD } from '../../src/gateway/policy/admission.js';
-import { MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports.js';
+import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports.js';
 import type { SrfAnswer, SrfDialog, SrfHandler, SrfRequest, SrfResponse } from '../../src/gateway/srf-facade.js';
+import { ok } from '../../src/lib/result.js';
 import { silentLog } from '../../src/lib/log.js';
 import { FACTS, INSIDE, LATE_FACTS, LOCAL, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE } from './call-machine.js';
 import { NUMBER, ROUTE } from './route.js';
+import { toolOf } from './tool.js';
 import { VirtualClock } from './virtual-clock.js';
+
+/** The agent's one tool is in the store, so that it is looked up before the agent is connected. */
+const TOOLED: Route = {
+  ...ROUTE,
+  agent: {
+    ...DEFAULT_AGENT_SETTINGS,
+    agent_id: 'a',
+    org_id: 'o',
+    name: '',
+    created_at: '',
+    updated_at: '',
+    tools: ['TL-1', { ...toolOf('o').tool, name: 'inline' }],
+  },
+};
 
 /** Something that the call waits for, and that a schedule settles one way or the other. */
 interface Pending {
@@ -31,20 +53,33 @@ export class RunnerBench {
   readonly pending: Pending[] = [];
   readonly asked: Asked[] = [];
   readonly statuses: number[] = [];
-  readonly open = { legs: new Set<string>(), sessions: new Set<string>(), leases: new Set<string>(), snapshots: new Set<string>() };
+  /** What the agent was told. */
+  readonly told: AgentAnswer[] = [];
+  readonly open = {
+    agents: new Set<string>(),
+    legs: new Set<string>(),
+    sessions: new Set<string>(),
+    leases: new Set<string>(),
+    snapshots: new Set<string>(),
+  };
   readonly runner: CallRunner;
   byes = 0;
   ended = 0;
   /** How often a record was to be written: the store may be away. */
   writes = 0;
+  /** How often an agent was to be connected. */
+  connects = 0;
   hasDialog = false;
   isAcknowledged = false;
   #onCancel: () => void = () => undefined;
   #listeners = new Map<string, (...args: never[]) => void>();
+  #kept: CallSnapshot | null = null;
+  #onLegEvent: ((event: LegEvent) => void) | undefined;
   #isMoved = false;
   #reinvites: ((error: unknown, answer?: SrfAnswer) => void)[] = [];
 
-  constructor(isLate: boolean) {
+  /** @param mayFallBack the test line stands in for an agent that cannot be reached */
+  constructor(isLate: boolean, mayFallBack = false) {
     const request = this.#request('INVITE', isLate ? '' : FACTS.sdp);
     const response: SrfResponse = { send: (status) => this.statuses.push(status) };
     this.runner = CallRunner.invited(
@@ -60,8 +95,8 @@ export class RunnerBench {
         },
         open: { request, response, sessionTimer: {} },
         called: NUMBER,
-        facts: isLate ? LATE_FACTS : FACTS,
-        own: { contact: '<sip:gw>', warningHost: 'gw' },
+        facts: { ...(isLate ? LATE_FACTS : FACTS), mayFallBack },
+        own: { contact: '<sip:gw>', warningHost: 'gw', peerHost: 'carrier' },
       },
       () => (this.ended += 1),
     );
@@ -84,6 +119,15 @@ export class RunnerBench {
     while (this.pending.length > 0) await this.settle(0, true);
   }
 
+  /** What was kept of the call is taken up by another process; this one's is as good as dead. */
+  restart(): CallRunner {
+    const kept = this.#kept === null ? undefined : readKeptCall(JSON.parse(JSON.stringify(this.#kept)) as CallSnapshot);
+    if (kept === undefined) throw new Error('nothing was kept of the call');
+    const runner = CallRunner.left(this.#services(), kept, () => (this.ended += 1));
+    void runner.resume(kept.node);
+    return runner;
+  }
+
   cancel(): void {
     this.#onCancel();
   }
@@ -100,6 +144,26 @@ export class RunnerBench {
     const asked: Asked = { method: event, answers: [] };
     this.asked.push(asked);
     listener(this.#request(event === 'modify' ? 'INVITE' : 'UPDATE', body), { send: (status: number) => asked.answers.push(status) });
+  }
+
+  /** The carrier tells how a transfer goes. */
+  notify(status: string, subscriptionState: string): void {
+    const listener = this.#listeners.get('notify') as SrfHandler | undefined;
+    if (listener === undefined || !this.hasDialog) return;
+    const asked: Asked = { method: 'NOTIFY', answers: [] };
+    this.asked.push(asked);
+    const headers: Readonly<Record<string, string>> = {
+      Event: 'refer',
+      'Subscription-State': subscriptionState,
+      'Content-Type': 'message/sipfrag',
+    };
+    const request = { ...this.#request('NOTIFY', `SIP/2.0 ${status}\r\n`), get: (name: string) => headers[name] };
+    listener(request, { send: (answer: number) => asked.answers.push(answer) });
+  }
+
+  /** The agent asks for something, once there is one. */
+  agentSays(request: AgentRequest): void {
+    this.#onLegEvent?.({ type: 'agent-request', request });
   }
 
   /** The carrier's answer to our re-INVITE, when one is out. */
@@ -122,7 +186,7 @@ export class RunnerBench {
       routes: {
         lookup: (_number, callId) => {
           if (callId !== null) open.leases.add(callId);
-          return this.#wait('lookup', () => ({ route: ROUTE, load: NO_LOAD, staleMs: null }), new StoreUnavailableError('away'));
+          return this.#wait('lookup', () => ({ route: TOOLED, load: NO_LOAD, staleMs: null }), new StoreUnavailableError('away'));
         },
         release: (callId) => void open.leases.delete(callId),
       },
@@ -133,7 +197,10 @@ export class RunnerBench {
         },
       },
       snapshots: {
-        keep: ({ call_id: id }) => void open.snapshots.add(id),
+        keep: (snapshot) => {
+          this.#kept = snapshot;
+          open.snapshots.add(snapshot.call_id);
+        },
         forget: (callId) => void open.snapshots.delete(callId),
         left: () => Promise.resolve([]),
       },
@@ -151,19 +218,31 @@ export class RunnerBench {
         leave: () => (this.#isMoved = true),
       },
       endpoint: {
-        connectAgent: () => Promise.resolve(),
-        tellAgent: () => undefined,
+        connectAgent: (callId, _agent, onEvent) => {
+          this.#onLegEvent = onEvent;
+          return this.#agent(callId);
+        },
+        tellAgent: (_callId, answer) => void this.told.push(answer),
         reserve: (callId) => this.#leg('reserve', callId),
         open: (leg) => this.#leg('open', leg.callId),
         start: () => undefined,
         setHeld: () => undefined,
         takeDigit: () => undefined,
         setRemote: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
-        close: (callId) => (open.legs.delete(callId), Promise.resolve(null)),
+        close: (callId) => {
+          open.agents.delete(callId);
+          open.legs.delete(callId);
+          return Promise.resolve(null);
+        },
       },
       srf: this.#srf(),
       newKey: () => new Uint8Array(30),
       insideSrtp: false,
+      tools: { find: () => this.#wait('tools', () => [], new StoreUnavailableError('away')) },
+      toolRunner: {
+        run: (_tool, input) => this.#wait('tool', () => ok({ result: input, httpStatus: 200 }), new Error('a bug of the runner')),
+      },
+      operatorAgent: { url: null, format: 'twilio', bearerToken: null },
       clock: this.clock,
       log: silentLog,
       retryAfterSeconds: () => 1,
@@ -185,7 +264,7 @@ export class RunnerBench {
       connect: none,
       disconnect: none,
       withdraw: none,
-      restore: none,
+      restore: () => this.#dialog(),
       keep: () => ({ id: 'd', invite: '', localTag: '', contact: '' }),
       forget: () => {
         this.hasDialog = false;
@@ -215,6 +294,10 @@ export class RunnerBench {
 
   #newDialog(): SrfDialog {
     this.statuses.push(200);
+    return this.#dialog();
+  }
+
+  #dialog(): SrfDialog {
     this.hasDialog = true;
     return {
       id: 'd',
@@ -227,6 +310,12 @@ export class RunnerBench {
   #relay(name: string, relayId: string, sdp: () => string): Promise<{ sdp: string }> {
     this.open.sessions.add(relayId);
     return this.#wait(name, () => ({ sdp: sdp() }), new MediaUnavailableError('no answer'));
+  }
+
+  #agent(callId: string): Promise<void> {
+    this.connects += 1;
+    this.open.agents.add(callId);
+    return this.#wait('agent', () => undefined, new AgentUnavailableError('refused'));
   }
 
   #leg(name: string, callId: string): Promise<typeof LOCAL> {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { callPageSchema, callSchema, callsQuerySchema, type CallsQuery } from '../../contracts/calls-api.js';
+import { callDetailSchema, callPageSchema, callsQuerySchema, type CallsQuery } from '../../contracts/calls-api.js';
 import { parseE164 } from '../../contracts/e164.js';
 import { successSchema } from '../../contracts/sip-record.js';
 import type { CallQuery, Stores } from '../../store/stores.js';
@@ -45,7 +45,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       security,
       summary: 'Read one call',
       params: z.object({ call_id: z.string().max(100).describe('UUID') }),
-      response: { 200: successAnswer('The call', successSchema(callSchema)), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
+      response: { 200: successAnswer('The call', successSchema(callDetailSchema)), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
     },
     handler: async (request) => {
       const id = z.uuid().safeParse(request.params.call_id);

@@ -1,4 +1,3 @@
-import type { AgentDescription } from '../../contracts/agent.js';
 import type { Route } from '../../contracts/records.js';
 import { assertNever } from '../../lib/assert-never.js';
 import type { Load } from '../policy/admission.js';
@@ -22,10 +21,8 @@ import {
   settle,
   type ExchangeStep,
 } from './exchange.js';
+import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
 import type { CallEffect, CallEvent, CallFacts, CallState, CallStep, CallTimer, HangupReason } from './state.js';
-
-/** The built-in test line as it is without an agent of the owner's: an empty first sentence is its own greeting. */
-const DEFAULT_AGENT = { kind: 'test-line', firstSentence: '', language: 'ENG', voice: null, pronunciationGuide: [] } as const;
 
 const NOTHING: readonly CallEffect[] = [];
 
@@ -37,6 +34,7 @@ export function startCall(facts: CallFacts): CallState {
     facts,
     route: null,
     isStale: false,
+    agent: { choice: 'own', isConnected: false },
     media: null,
     inside: null,
     local: null,
@@ -44,6 +42,8 @@ export function startCall(facts: CallFacts): CallState {
     session: null,
     lateOffer: null,
     exchange: IDLE,
+    transfer: null,
+    referCount: 0,
     attempt: 0,
     isMoveDue: false,
     isRingDue: false,
@@ -63,6 +63,8 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return state.name === 'Routing' ? refuse(state, event.reason) : { state, effects: NOTHING };
     case 'routed':
       return state.name === 'Routing' ? onRouted(state, event.route, event.load, event.isStale) : { state, effects: NOTHING };
+    case 'agent-connected':
+      return onAgentConnected(state);
     case 'relay-offered':
       return state.name === 'Offering' ? onRelayOffered(state, event.sdp) : within(onRelayOfferedAgain(state, event.sdp));
     case 'leg-reserved':
@@ -87,13 +89,19 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'acknowledged':
       return onAcknowledged(state, event.sdp);
     case 'bye':
-      return isAnswered(state) ? finish(state, state.reason ?? event.reason, []) : { state, effects: NOTHING };
+      return isAnswered(state) ? finish(state, state.reason ?? byeReason(state, event.reason), []) : { state, effects: NOTHING };
     case 'hangup':
       return onHangup(state, event.reason);
     case 'reoffered':
       return within(onReoffered(state, event));
     case 'reinvite-answered':
       return within(onReinviteAnswered(state, event));
+    case 'transfer-asked':
+      return onTransferAsked(state, event);
+    case 'refer-answered':
+      return onReferAnswered(state, event);
+    case 'notified':
+      return transferring(onNotified(state, event));
     case 'relay-lost':
       return onLost(state, event.mayMove);
     case 'timer':
@@ -105,12 +113,23 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
 
 /** A request that crossed the end must not be left without an answer. */
 function tooLate(event: CallEvent): readonly CallEffect[] {
-  return event.type === 'reoffered' ? [{ do: 'reject', requestId: event.requestId, reason: 'NO_DIALOG' }] : NOTHING;
+  const isRequest = event.type === 'reoffered' || event.type === 'notified';
+  return isRequest ? [{ do: 'reject', requestId: event.requestId, reason: 'NO_DIALOG' }] : NOTHING;
 }
 
 /** A step of an exchange within the call, which may end the call. */
 function within(step: ExchangeStep): CallStep {
   return step.lost === undefined ? step : hangUp(step.state, step.lost, step.effects);
+}
+
+/** A step of a transfer, after which the caller may be elsewhere. */
+function transferring({ state, effects, isDone }: TransferStep): CallStep {
+  return isDone === true ? hangUp(state, 'TRANSFERRED', effects) : { state, effects };
+}
+
+/** A carrier that took a REFER may hang up without a word of what came of it. */
+function byeReason({ transfer }: CallState, reason: EventOf<'bye'>['reason']): Reason {
+  return reason === 'CALLER_HANGUP' && transfer?.isAccepted === true ? 'TRANSFERRED' : reason;
 }
 
 function isAnswered({ name }: CallState): boolean {
@@ -127,8 +146,24 @@ function onRouted(state: CallState, route: Route | null, load: Load, isStale: bo
   const routed = { ...state, route, isStale };
   if (!decision.ok) return refuse(routed, decision.error);
   const media = decision.value;
-  if (media === null) return { state: { ...routed, name: 'Reserving' }, effects: [{ do: 'reserve-leg' }] };
-  return { state: { ...routed, name: 'Offering', media }, effects: [{ do: 'offer-relay', media, attempt: state.attempt }] };
+  // The agent has the time that the media takes to get ready.
+  const connect = { do: 'connect-agent', choice: state.agent.choice } as const;
+  if (media === null) return { state: { ...routed, name: 'Reserving' }, effects: [connect, { do: 'reserve-leg' }] };
+  return { state: { ...routed, name: 'Offering', media }, effects: [connect, { do: 'offer-relay', media, attempt: state.attempt }] };
+}
+
+function onAgentConnected(state: CallState): CallStep {
+  if (state.name === 'Routing') return { state, effects: NOTHING };
+  const connected = { ...state, agent: { ...state.agent, isConnected: true } };
+  return state.name === 'AwaitingAgent' ? answered(connected) : { state: connected, effects: NOTHING };
+}
+
+/** The agent could not be reached, or has no room: before the answer another may stand in for it, once. */
+function onAgentUnavailable(state: CallState): CallStep {
+  if (isAnswered(state)) return hangUp(state, 'AGENT_LOST');
+  if (state.name === 'Routing' || state.agent.choice === 'test-line' || !state.facts.mayFallBack) return refuse(state, 'AGENT_UNAVAILABLE');
+  const choice = 'test-line';
+  return { state: { ...state, agent: { choice, isConnected: false } }, effects: [{ do: 'connect-agent', choice }] };
 }
 
 function onRelayOffered(state: CallState, sdp: string): CallStep {
@@ -136,10 +171,7 @@ function onRelayOffered(state: CallState, sdp: string): CallStep {
   if (inside === undefined || state.media === null) return refuse(state, 'MEDIA_UNAVAILABLE');
   return {
     state: { ...state, name: 'Opening', inside },
-    effects: [
-      ...(state.isRingDue ? [{ do: 'ring' } as const] : []),
-      { do: 'open-leg', media: state.media, inside, agent: agentOf(state.route), reserved: null },
-    ],
+    effects: [...(state.isRingDue ? [{ do: 'ring' } as const] : []), { do: 'open-leg', media: state.media, inside, reserved: null }],
   };
 }
 
@@ -162,10 +194,20 @@ function onRelayAnswered(state: CallState, sdp: string): CallStep {
   if (answer === undefined) return refuse(state, 'SRTP_SUITE_UNSUPPORTED');
   const insideSdp = endpointSdp(media, local, insideKey);
   const session = { media, outside, insideSdp, carrierSdp: facts.sdp, sentSdp: answer, version: 1 };
-  return answered({ ...state, session }, answer);
+  return answerable({ ...state, session });
 }
 
-function answered(state: CallState, sdp: string): CallStep {
+/** The answer can go out as soon as there is somebody to talk to. */
+function answerable(state: CallState): CallStep {
+  if (state.agent.isConnected) return answered(state);
+  // A carrier that made no offer was not rung before.
+  const rings = state.isRingDue && state.lateOffer !== null;
+  return { state: { ...state, name: 'AwaitingAgent' }, effects: rings ? [{ do: 'ring' }] : NOTHING };
+}
+
+function answered(state: CallState): CallStep {
+  const sdp = state.session?.sentSdp ?? state.lateOffer?.sdp;
+  if (sdp === undefined) return refuse(state, 'INTERNAL_ERROR');
   return {
     state: { ...state, name: 'AwaitingAck' },
     effects: [
@@ -188,7 +230,7 @@ function onOwnOffer(state: CallState, sdp: string): CallStep {
   const outside = readRelaySdp(sdp);
   const offer = outside === undefined ? undefined : ownOfferSdp(outside, { sessionId: state.facts.sessionId, version: 1 });
   if (outside === undefined || offer === undefined) return refuse(state, 'MEDIA_UNAVAILABLE');
-  return answered({ ...state, lateOffer: { sdp: offer, outside } }, offer);
+  return answerable({ ...state, lateOffer: { sdp: offer, outside } });
 }
 
 function onAcknowledged(state: CallState, sdp: string): CallStep {
@@ -235,7 +277,7 @@ function onConnected(state: CallState, sdp: string): CallStep {
   const session = { media, outside: lateOffer.outside, insideSdp, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
   return {
     state: { ...state, inside, session },
-    effects: [{ do: 'open-leg', media, inside, agent: agentOf(state.route), reserved: { local, insideKey } }],
+    effects: [{ do: 'open-leg', media, inside, reserved: { local, insideKey } }],
   };
 }
 
@@ -246,6 +288,7 @@ function talk(state: CallState): CallStep {
 }
 
 function onFailed(state: CallState, reason: EventOf<'failed'>['reason']): CallStep {
+  if (reason === 'AGENT_UNAVAILABLE') return onAgentUnavailable(state);
   if (!isAnswered(state)) return refuse(state, reason);
   return state.exchange.name === 'Idle' ? hangUp(state, 'MEDIA_LOST') : within(exchangeFailed(state));
 }
@@ -262,6 +305,7 @@ function onLost(state: CallState, mayMove: boolean): CallStep {
       return { state, effects: NOTHING };
     case 'Opening':
     case 'Answering':
+    case 'AwaitingAgent':
       return refuse(state, 'MEDIA_UNAVAILABLE');
     case 'AwaitingAck':
     case 'Connecting':
@@ -294,12 +338,14 @@ function refusalOf(reason: HangupReason): Reason {
 function onTimer(state: CallState, timer: CallTimer): CallStep {
   switch (timer) {
     case 'ringing':
-      if (state.name === 'Opening' || state.name === 'Answering') return { state, effects: [{ do: 'ring' }] };
+      if (['Opening', 'Answering', 'AwaitingAgent'].includes(state.name)) return { state, effects: [{ do: 'ring' }] };
       return { state: { ...state, isRingDue: true }, effects: NOTHING };
     case 'max-duration':
       return isAnswered(state) ? hangUp(state, 'MAX_DURATION') : { state, effects: NOTHING };
     case 'reinvite':
       return within(onReinviteTimer(state));
+    case 'transfer':
+      return onTransferTimer(state);
     default:
       return assertNever(timer);
   }
@@ -315,11 +361,11 @@ function refuse(state: CallState, reason: Reason): CallStep {
   return finish(state, reason, [{ do: 'refuse', reason }]);
 }
 
-const TIMERS: readonly CallTimer[] = ['ringing', 'max-duration', 'reinvite'];
+const TIMERS: readonly CallTimer[] = ['ringing', 'max-duration', 'reinvite', 'transfer'];
 
 function finish(state: CallState, reason: Reason, before: readonly CallEffect[]): CallStep {
   return {
-    state: { ...state, name: 'Ended', exchange: IDLE, reason },
+    state: { ...state, name: 'Ended', exchange: IDLE, transfer: null, reason },
     effects: [
       ...TIMERS.map((timer) => ({ do: 'stop-timer', timer }) as const),
       // A re-INVITE or UPDATE that waits must not be left without an answer.
@@ -330,26 +376,14 @@ function finish(state: CallState, reason: Reason, before: readonly CallEffect[])
   };
 }
 
-export function agentOf(route: Route | null): AgentDescription {
-  const agent = route?.agent ?? null;
-  if (agent === null) return DEFAULT_AGENT;
-  return {
-    kind: 'test-line',
-    voice: null,
-    firstSentence: agent.first_sentence ?? DEFAULT_AGENT.firstSentence,
-    language: agent.language,
-    pronunciationGuide: agent.pronunciation_guide,
-  };
-}
-
 /** How much of its longest duration a call has left after so much talk. */
 export function remainingMs(state: CallState, talkedMs: number): number {
   return Math.max(1, maxDurationMs(state) - talkedMs);
 }
 
-/** A kept call as it goes on in another process: acknowledged, and with no exchange under way. */
+/** A kept call as it goes on in another process: acknowledged, and with no exchange and no transfer under way. */
 export function resumable(kept: CallState): CallState {
-  return { ...kept, name: 'Talking', exchange: IDLE, attempt: kept.attempt + 1, isMoveDue: false, reason: null };
+  return { ...kept, name: 'Talking', exchange: IDLE, transfer: null, attempt: kept.attempt + 1, isMoveDue: false, reason: null };
 }
 
 function maxDurationMs(state: CallState): number {

@@ -1,10 +1,11 @@
-import type { AgentDescription } from '../../contracts/agent.js';
+import type { AgentAnswer } from '../../contracts/agent.js';
 import type { MediaAddress } from '../../contracts/media.js';
 import type { Route } from '../../contracts/records.js';
 import type { Load } from '../policy/admission.js';
 import type { CryptoLine } from '../policy/crypto-line.js';
 import type { Reason } from '../policy/reasons.js';
 import type { CarrierMedia, RelaySide } from '../policy/sdp-read.js';
+import type { ReferProgress, TransferTarget } from '../policy/transfer.js';
 
 /** Where a call stands. docs/call-lifecycle.md has the picture. */
 export type CallStateName =
@@ -20,6 +21,8 @@ export type CallStateName =
   | 'Reserving'
   /** rtpengine makes the offer for the 200. */
   | 'OfferingOutward'
+  /** Media is ready, and the 200 too: it waits for the agent. */
+  | 'AwaitingAgent'
   /** The 200 is out, its ACK has not come. */
   | 'AwaitingAck'
   /** The ACK brought the answer to our offer: rtpengine gets it, and the leg is opened. */
@@ -67,6 +70,18 @@ export interface AgreedSession {
   readonly version: number;
 }
 
+/** The agent's request to hand the caller over, until the carrier says what came of it. */
+export interface Transfer {
+  readonly referId: number;
+  /** The agent's. */
+  readonly requestId: string | null;
+  /** The carrier took the REFER. */
+  readonly isAccepted: boolean;
+}
+
+/** Whom the call gets: the agent of the number, or the built-in test line in its stead. */
+export type AgentChoice = 'own' | 'test-line';
+
 /** Plain data throughout: it is kept as JSON for a gateway that is killed. */
 export interface CallState {
   readonly name: CallStateName;
@@ -75,6 +90,7 @@ export interface CallState {
   readonly route: Route | null;
   /** The route was remembered, not read: the store was away. */
   readonly isStale: boolean;
+  readonly agent: { readonly choice: AgentChoice; readonly isConnected: boolean };
   /** The carrier's offer. */
   readonly media: CarrierMedia | null;
   /** rtpengine's inside, where the endpoint sends to. */
@@ -87,6 +103,9 @@ export interface CallState {
   /** Our offer to a carrier that made none. */
   readonly lateOffer: { readonly sdp: string; readonly outside: RelaySide } | null;
   readonly exchange: Exchange;
+  /** At most one at a time. */
+  readonly transfer: Transfer | null;
+  readonly referCount: number;
   /** Counts exchanges: what comes of an earlier one is ignored. */
   readonly attempt: number;
   /** The relay was lost at a time when no re-INVITE may go out. */
@@ -107,15 +126,18 @@ export interface CallFacts {
   readonly maxDurationMs: number;
   /** `null`: never; a caller that requires reliable provisional answers (RFC 3262 §3) gets none. */
   readonly ringingAfterMs: number | null;
+  /** Whether the test line stands in for an agent that cannot be reached. */
+  readonly mayFallBack: boolean;
 }
 
-export type CallTimer = 'ringing' | 'max-duration' | 'reinvite';
+export type CallTimer = 'ringing' | 'max-duration' | 'reinvite' | 'transfer';
 
 export type CallEvent =
   | { readonly type: 'invited' }
   /** The INVITE itself breaks a rule, or the gateway takes no calls: refused before anything is looked up. */
   | { readonly type: 'inadmissible'; readonly reason: Reason }
   | { readonly type: 'routed'; readonly route: Route | null; readonly load: Load; readonly isStale: boolean }
+  | { readonly type: 'agent-connected' }
   | { readonly type: 'relay-offered'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'relay-answered'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'relay-offered-outward'; readonly sdp: string; readonly attempt: number }
@@ -150,6 +172,12 @@ export type CallEvent =
       readonly retryAfterMs: number;
       readonly attempt: number;
     }
+  /** The agent wants its caller to go there. */
+  | { readonly type: 'transfer-asked'; readonly requestId: string | null; readonly to: string }
+  /** The final answer to our REFER; `null`: it could not be sent. */
+  | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number }
+  /** The carrier's NOTIFY of how a REFER goes. */
+  | ({ readonly type: 'notified'; readonly requestId: number } & ReferProgress)
   /** rtpengine died or was started anew: it knows nothing of the call. */
   | { readonly type: 'relay-lost'; readonly mayMove: boolean }
   | { readonly type: 'timer'; readonly timer: CallTimer };
@@ -161,6 +189,7 @@ export type HangupReason = Extract<
 
 export type CallEffect =
   | { readonly do: 'route' }
+  | { readonly do: 'connect-agent'; readonly choice: AgentChoice }
   | { readonly do: 'offer-relay'; readonly media: CarrierMedia; readonly attempt: number }
   | { readonly do: 'answer-relay'; readonly sdp: string; readonly attempt: number }
   /** Towards the carrier: the endpoint's offer, then the carrier's answer. */
@@ -172,7 +201,6 @@ export type CallEffect =
       readonly do: 'open-leg';
       readonly media: CarrierMedia;
       readonly inside: RelaySide;
-      readonly agent: AgentDescription;
       /** The place and key that were reserved; `null`: any, and a new one. */
       readonly reserved: { readonly local: MediaAddress; readonly insideKey: CryptoLine | null } | null;
     }
@@ -185,10 +213,14 @@ export type CallEffect =
   /** 200 with this SDP. */
   | { readonly do: 'answer'; readonly sdp: string }
   | { readonly do: 'refuse'; readonly reason: Reason }
-  /** 200 to a re-INVITE or UPDATE; `null`: without an SDP. */
+  /** 200 to a re-INVITE, UPDATE or NOTIFY; `null`: without an SDP. */
   | { readonly do: 'accept'; readonly requestId: number; readonly sdp: string | null }
   | { readonly do: 'reject'; readonly requestId: number; readonly reason: Reason }
   | { readonly do: 'reinvite'; readonly sdp: string; readonly attempt: number }
+  | { readonly do: 'refer'; readonly target: TransferTarget; readonly referId: number }
+  /** Asks the carrier whether the call is still there. */
+  | { readonly do: 'probe' }
+  | { readonly do: 'tell-agent'; readonly answer: AgentAnswer }
   | { readonly do: 'bye'; readonly reason: Reason }
   | { readonly do: 'start-timer'; readonly timer: CallTimer; readonly delayMs: number }
   | { readonly do: 'stop-timer'; readonly timer: CallTimer }

@@ -16,6 +16,11 @@ export interface SecurityHead {
   readonly contactUri: string | undefined;
 }
 
+/** The host of a SIP URI, an IPv6 address in brackets; `undefined`: there is none. */
+export function hostOf(uri: string): string | undefined {
+  return /^sips?:(?:[^@]*@)?(\[[\da-f:.]+\]|[^\s:;?<>@]+)/i.exec(uri)?.[1];
+}
+
 /**
  * Our Contact. `sips:` only where RFC 3261 §12.1.1 demands it (Request-URI, top Record-Route, or without one the Contact is sips):
  * many peers cannot dial it.

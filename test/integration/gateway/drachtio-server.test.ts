@@ -42,6 +42,7 @@ function startGateway(): void {
     {
       sipHost: null,
       ringingAfterMs: 500,
+      mayFallBack: false,
       maxDurationMs: 60_000,
       calledNumberFrom: 'request-uri',
       edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
@@ -104,6 +105,9 @@ function services(): InboundServices {
     newKey: () => new Uint8Array(30),
     insideSrtp: false,
     referReason: 'DECLINED',
+    tools: { find: () => Promise.resolve([]) },
+    toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
+    operatorAgent: { url: null, format: 'twilio', bearerToken: null },
   };
 }
 

@@ -1,6 +1,7 @@
 import { createApiServer, type ApiServer, type ServedRequest } from '../../../src/api/server.js';
 import type { Readiness } from '../../../src/api/routes/health.js';
 import type { ErrorEnvelope } from '../../../src/contracts/api-error.js';
+import type { LiveCalls } from '../../../src/contracts/live-calls.js';
 import type { NumberRecord } from '../../../src/contracts/records.js';
 import type { CallCheck } from '../../../src/contracts/sip-check.js';
 import type { Log } from '../../../src/lib/log.js';
@@ -50,12 +51,15 @@ export interface FixtureOptions {
   readonly rateLimits?: Partial<RateLimits>;
   readonly readiness?: Readiness;
   readonly check?: CallCheck;
+  readonly liveCalls?: LiveCalls;
   /** Puts other stores in place of some of those in memory. */
   readonly replace?: (stores: Stores) => Partial<Stores>;
 }
 
 export const acceptAll: CallCheck = () =>
   Promise.resolve({ outcome: 'accept', sip_status: 200, reason: null, explanation: 'Accepted.', codec: null, crypto_tag: null });
+
+const NO_CALLS: LiveCalls = { find: () => null, hangUp: () => undefined };
 
 /** The API over stores in memory, with one organization that has SIP enabled and one key of it. */
 export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture> {
@@ -66,7 +70,15 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
   const served: ServedRequest[] = [];
   const readiness = options.readiness ?? (() => Promise.resolve({ redis: true }));
   const api = await createApiServer(
-    { stores, check: options.check ?? acceptAll, readiness, clock, log: recordingLog(lines), onServed: (one) => served.push(one) },
+    {
+      stores,
+      check: options.check ?? acceptAll,
+      liveCalls: options.liveCalls ?? NO_CALLS,
+      readiness,
+      clock,
+      log: recordingLog(lines),
+      onServed: (one) => served.push(one),
+    },
     { allowPlain: options.allowPlain ?? false, version: '0.0.0-test', ...(options.rateLimits ? { rateLimits: options.rateLimits } : {}) },
   );
   const { org_id: orgId } = await memory.orgs.create({ name: 'acme', sip_enabled: true });

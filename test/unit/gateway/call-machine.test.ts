@@ -1,20 +1,33 @@
 import { describe, expect, it } from 'vitest';
+import { DEFAULT_AGENT_SETTINGS } from '../../../src/contracts/agent-record.js';
 import type { CallEvent } from '../../../src/gateway/call/state.js';
 import { NO_LOAD } from '../../../src/gateway/policy/admission.js';
-import { ANSWER, CALL, effect, FACTS, kinds, LATE_CALL, LATE_FACTS, play } from '../../support/call-machine.js';
+import {
+  AGENT_CONNECTED,
+  AGENT_FAILED,
+  ANSWER,
+  CALL,
+  effect,
+  FACTS,
+  kinds,
+  LATE_CALL,
+  LATE_FACTS,
+  play,
+} from '../../support/call-machine.js';
 import { ROUTE } from '../../support/route.js';
 import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
 
-const END = ['stop-timer', 'stop-timer', 'stop-timer'];
+const END = ['stop-timer', 'stop-timer', 'stop-timer', 'stop-timer'];
 const ACK: CallEvent = { type: 'acknowledged', sdp: '' };
 
 describe('the call machine', () => {
   it('takes an INVITE from look-up to talking in one order', () => {
     const states = CALL.map((_event, index) => play(CALL.slice(0, index + 1)).state.name);
-    expect(states).toEqual(['Routing', 'Offering', 'Opening', 'Answering', 'AwaitingAck', 'Talking']);
+    expect(states).toEqual(['Routing', 'Offering', 'Opening', 'Answering', 'Answering', 'AwaitingAck', 'Talking']);
     expect(kinds(play(CALL).all)).toEqual([
       'start-timer',
       'route',
+      'connect-agent',
       'offer-relay',
       'open-leg',
       'answer-relay',
@@ -27,7 +40,7 @@ describe('the call machine', () => {
   });
 
   it('answers with SAVP, the offered tag, RTCP on RTP+1 and no mux', () => {
-    const answer = effect(play(CALL.slice(0, 5)), 'answer');
+    const answer = effect(play(CALL.slice(0, 6)), 'answer');
     expect(answer?.sdp).toContain('m=audio 30000 RTP/SAVP 0 101\r\n');
     expect(answer?.sdp).toContain(`a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}\r\n`);
     expect(answer?.sdp).toContain('a=rtcp:30001\r\n');
@@ -44,9 +57,9 @@ describe('the call machine', () => {
 
   it('refuses an offer of an address family that the relay does not have, and hangs up on such an answer', () => {
     const sdp = offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::7');
-    expect(play(CALL.slice(0, 5), { ...FACTS, sdp }).state).toMatchObject({ name: 'Ended', reason: 'ADDRESS_FAMILY_UNSUPPORTED' });
-    expect(play(CALL.slice(0, 5), { ...FACTS, sdp: offerSdp({ address: '0.0.0.0' }) }).state.name).toBe('AwaitingAck');
-    const late = play([...LATE_CALL.slice(0, 4), { type: 'acknowledged', sdp }], LATE_FACTS);
+    expect(play(CALL.slice(0, 6), { ...FACTS, sdp }).state).toMatchObject({ name: 'Ended', reason: 'ADDRESS_FAMILY_UNSUPPORTED' });
+    expect(play(CALL.slice(0, 6), { ...FACTS, sdp: offerSdp({ address: '0.0.0.0' }) }).state.name).toBe('AwaitingAck');
+    const late = play([...LATE_CALL.slice(0, 5), { type: 'acknowledged', sdp }], LATE_FACTS);
     expect(late.state).toMatchObject({ name: 'Ended', reason: 'BAD_ANSWER' });
   });
 
@@ -65,7 +78,7 @@ describe('the call machine', () => {
     expect(kinds(play([...CALL.slice(0, 1), due]).effects)).toEqual([]);
     expect(kinds(play([...CALL.slice(0, 2), due, CALL[2]!]).effects)).toEqual(['ring', 'open-leg']);
     expect(kinds(play([...CALL.slice(0, 3), due]).effects)).toEqual(['ring']);
-    expect(kinds(play([...CALL.slice(0, 5), due]).effects)).toEqual([]);
+    expect(kinds(play([...CALL.slice(0, 6), due]).effects)).toEqual([]);
   });
 
   it('[3262 §3] never rings for a caller that requires reliable provisional answers', () => {
@@ -87,8 +100,8 @@ describe('the call machine', () => {
   });
 
   it('ends as CALLER_CANCELLED at every state before the answer, without a second answer', () => {
-    const calls = [1, 2, 3, 4].map((length) => play([...CALL.slice(0, length), { type: 'cancelled' }]));
-    const late = [1, 2, 3].map((length) => play([...LATE_CALL.slice(0, length), { type: 'cancelled' }], LATE_FACTS));
+    const calls = [1, 2, 3, 4, 5].map((length) => play([...CALL.slice(0, length), { type: 'cancelled' }]));
+    const late = [1, 2, 3, 4].map((length) => play([...LATE_CALL.slice(0, length), { type: 'cancelled' }], LATE_FACTS));
     for (const { state, effects } of [...calls, ...late]) {
       expect(state).toMatchObject({ name: 'Ended', reason: 'CALLER_CANCELLED' });
       expect(kinds(effects)).toEqual([...END, 'finish']);
@@ -96,16 +109,16 @@ describe('the call machine', () => {
   });
 
   it('[3261 §9.2] lets a CANCEL that crosses the 200 change nothing', () => {
-    expect(play([...CALL.slice(0, 5), { type: 'cancelled' }]).state.name).toBe('AwaitingAck');
+    expect(play([...CALL.slice(0, 6), { type: 'cancelled' }]).state.name).toBe('AwaitingAck');
   });
 
   it('[3261 §15] holds the BYE until the ACK has come', () => {
     const hangup = { type: 'hangup', reason: 'AGENT_HANGUP' } as const;
-    const waiting = play([...CALL.slice(0, 5), hangup]);
+    const waiting = play([...CALL.slice(0, 6), hangup]);
     expect(waiting.state.name).toBe('HangingUp');
     expect(kinds(waiting.effects)).toEqual([]);
-    expect(kinds(play([...CALL.slice(0, 5), hangup, ACK]).effects)).toEqual([...END, 'bye', 'finish']);
-    const given = play([...CALL.slice(0, 5), hangup, { type: 'bye', reason: 'ACK_TIMEOUT' }]);
+    expect(kinds(play([...CALL.slice(0, 6), hangup, ACK]).effects)).toEqual([...END, 'bye', 'finish']);
+    const given = play([...CALL.slice(0, 6), hangup, { type: 'bye', reason: 'ACK_TIMEOUT' }]);
     expect(given.state.reason).toBe('AGENT_HANGUP');
     expect(kinds(given.effects)).not.toContain('bye');
   });
@@ -129,26 +142,16 @@ describe('the call machine', () => {
     ['SHUTDOWN', 'DRAINING'],
     ['MEDIA_LOST', 'MEDIA_UNAVAILABLE'],
   ] as const)('refuses a call that %s ends before the answer with %s', (reason, refusal) => {
-    for (let length = 1; length <= 4; length += 1) {
+    for (let length = 1; length <= 5; length += 1) {
       const { effects } = play([...CALL.slice(0, length), { type: 'hangup', reason }]);
       expect(effects).toContainEqual({ do: 'refuse', reason: refusal });
     }
   });
 
   it('counts the shorter of the agent’s and the gateway’s longest duration', () => {
-    const agent = {
-      agent_id: 'a',
-      org_id: 'o',
-      name: '',
-      first_sentence: null,
-      language: 'ENG',
-      pronunciation_guide: [],
-      max_duration: 2,
-      created_at: '',
-      updated_at: '',
-    };
+    const agent = { ...DEFAULT_AGENT_SETTINGS, agent_id: 'a', org_id: 'o', name: '', max_duration: 2, created_at: '', updated_at: '' };
     const routed = { type: 'routed', route: { ...ROUTE, agent }, load: NO_LOAD, isStale: false } as const;
-    const { effects } = play([CALL[0]!, routed, ...CALL.slice(2, 5)]);
+    const { effects } = play([CALL[0]!, routed, ...CALL.slice(2, 6)]);
     expect(effects).toContainEqual({ do: 'start-timer', timer: 'max-duration', delayMs: 120_000 });
   });
 
@@ -158,13 +161,84 @@ describe('the call machine', () => {
   });
 });
 
+describe('the agent of a call', () => {
+  const unconnected = (call: readonly CallEvent[]): CallEvent[] => call.filter((event) => event !== AGENT_CONNECTED);
+  const READY = unconnected(CALL).slice(0, 5);
+  const LATE_READY = unconnected(LATE_CALL).slice(0, 4);
+  const FALLING_BACK = { ...FACTS, mayFallBack: true };
+  const OWN = { do: 'connect-agent', choice: 'own' };
+  const TEST_LINE = { do: 'connect-agent', choice: 'test-line' };
+
+  it.each([
+    ['with an offer', READY, FACTS],
+    ['without one', LATE_READY, LATE_FACTS],
+  ])('is connected while the media of an INVITE %s gets ready, and the 200 waits for it', (_what, events, facts) => {
+    expect(play(events.slice(0, 2), facts).effects[0]).toEqual(OWN);
+    const waiting = play(events, facts);
+    expect(waiting.state.name).toBe('AwaitingAgent');
+    expect(kinds(waiting.all)).not.toContain('answer');
+    const connected = play([...events, AGENT_CONNECTED], facts);
+    expect(connected.state.name).toBe('AwaitingAck');
+    expect(kinds(connected.effects)).toEqual(['stop-timer', 'answer', 'start-timer']);
+  });
+
+  it('refuses the call with 480 when it cannot be reached, at every moment before the answer', () => {
+    for (let length = 2; length <= READY.length; length += 1) {
+      const { state, effects } = play([...READY.slice(0, length), AGENT_FAILED]);
+      expect(state).toMatchObject({ name: 'Ended', reason: 'AGENT_UNAVAILABLE' });
+      expect(kinds(effects)).toEqual([...END, 'refuse', 'finish']);
+    }
+  });
+
+  it('is the test line once, where the operator set that, and then nobody', () => {
+    for (let length = 2; length <= READY.length; length += 1) {
+      const replaced = play([...READY.slice(0, length), AGENT_FAILED], FALLING_BACK);
+      expect(replaced.effects).toEqual([TEST_LINE]);
+      const rest = READY.slice(length);
+      expect(play([...READY.slice(0, length), AGENT_FAILED, ...rest, AGENT_CONNECTED], FALLING_BACK).state.name).toBe('AwaitingAck');
+      expect(play([...READY.slice(0, length), AGENT_FAILED, AGENT_FAILED], FALLING_BACK).state.reason).toBe('AGENT_UNAVAILABLE');
+    }
+  });
+
+  it('lets the 180 go out while it is waited for', () => {
+    const due = { type: 'timer', timer: 'ringing' } as const;
+    expect(kinds(play([...READY, due]).effects)).toEqual(['ring']);
+    expect(kinds(play([...LATE_READY, due], LATE_FACTS).effects)).toEqual(['ring']);
+    const early = play([LATE_READY[0]!, due, ...LATE_READY.slice(1)], LATE_FACTS);
+    expect(kinds(early.effects)).toEqual(['ring']);
+    expect(kinds(play([READY[0]!, due, ...READY.slice(1)]).all).filter((kind) => kind === 'ring')).toHaveLength(1);
+  });
+
+  it('is waited for no longer by a caller that gives up, or without a relay', () => {
+    expect(play([...READY, { type: 'cancelled' }]).state.reason).toBe('CALLER_CANCELLED');
+    expect(play([...READY, { type: 'relay-lost', mayMove: true }]).state.reason).toBe('MEDIA_UNAVAILABLE');
+    expect(kinds(play([...READY, { type: 'cancelled' }, AGENT_CONNECTED]).effects)).toEqual([]);
+  });
+
+  it('ends an answered call with AGENT_LOST when it is lost', () => {
+    const { state, effects } = play([...CALL, { type: 'hangup', reason: 'AGENT_LOST' }]);
+    expect(state.reason).toBe('AGENT_LOST');
+    expect(kinds(effects)).toContain('bye');
+  });
+});
+
 describe('late offer', () => {
   it('[3261 §13.2.1] offers in the 200, takes the answer from the ACK, and only then opens the leg', () => {
     const states = LATE_CALL.map((_event, index) => play(LATE_CALL.slice(0, index + 1), LATE_FACTS).state.name);
-    expect(states).toEqual(['Routing', 'Reserving', 'OfferingOutward', 'AwaitingAck', 'Connecting', 'Connecting', 'Talking']);
+    expect(states).toEqual([
+      'Routing',
+      'Reserving',
+      'OfferingOutward',
+      'OfferingOutward',
+      'AwaitingAck',
+      'Connecting',
+      'Connecting',
+      'Talking',
+    ]);
     expect(kinds(play(LATE_CALL, LATE_FACTS).all)).toEqual([
       'start-timer',
       'route',
+      'connect-agent',
       'reserve-leg',
       'offer-outward',
       'stop-timer',
@@ -178,7 +252,7 @@ describe('late offer', () => {
   });
 
   it('offers both codecs, digits, and one key of rtpengine’s under a tag of its own', () => {
-    const offer = effect(play(LATE_CALL.slice(0, 4), LATE_FACTS), 'answer');
+    const offer = effect(play(LATE_CALL.slice(0, 5), LATE_FACTS), 'answer');
     expect(offer?.sdp.split('\r\n').slice(5)).toEqual([
       'm=audio 30000 RTP/SAVP 0 8 101',
       'a=rtpmap:0 PCMU/8000',
@@ -203,26 +277,26 @@ describe('late offer', () => {
     ['has one m-line more', `${ANSWER}m=audio 0 RTP/SAVP 0\r\n`],
     ['refuses the line', ANSWER.replace('m=audio 40000', 'm=audio 0')],
   ])('[3264 §6] ends with BYE and BAD_ANSWER when the answer in the ACK %s', (_what, sdp) => {
-    const { state, effects } = play([...LATE_CALL.slice(0, 4), { type: 'acknowledged', sdp }], LATE_FACTS);
+    const { state, effects } = play([...LATE_CALL.slice(0, 5), { type: 'acknowledged', sdp }], LATE_FACTS);
     expect(state).toMatchObject({ name: 'Ended', reason: 'BAD_ANSWER' });
     expect(kinds(effects)).toEqual([...END, 'bye', 'finish']);
   });
 
   it('takes PCMA when the carrier answers with it', () => {
     const sdp = ANSWER.replace('RTP/SAVP 0 101', 'RTP/SAVP 8 101');
-    const { state } = play([...LATE_CALL.slice(0, 4), { type: 'acknowledged', sdp }, ...LATE_CALL.slice(5)], LATE_FACTS);
+    const { state } = play([...LATE_CALL.slice(0, 5), { type: 'acknowledged', sdp }, ...LATE_CALL.slice(6)], LATE_FACTS);
     expect(state).toMatchObject({ name: 'Talking', session: { media: { codec: { name: 'PCMA', payloadType: 8 } } } });
   });
 
   it('hangs up at once when media is lost after the ACK', () => {
-    const lost = play([...LATE_CALL.slice(0, 5), { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 }], LATE_FACTS);
+    const lost = play([...LATE_CALL.slice(0, 6), { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 }], LATE_FACTS);
     expect(lost.state).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
     expect(kinds(lost.effects)).toContain('bye');
   });
 
   it('[5407 §3.1.4] answers a change before the ACK with 491, since its own offer is not answered', () => {
     const { effects } = play(
-      [...LATE_CALL.slice(0, 4), { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: offerSdp() }],
+      [...LATE_CALL.slice(0, 5), { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: offerSdp() }],
       LATE_FACTS,
     );
     expect(effects).toEqual([{ do: 'reject', requestId: 1, reason: 'REQUEST_PENDING' }]);

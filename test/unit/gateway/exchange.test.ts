@@ -83,7 +83,7 @@ describe('a change of the session by the carrier', () => {
     expect(refresh.effects).toEqual([{ do: 'accept', requestId: 1, sdp: null }]);
     expect(refresh.state).toBe(talking);
     // Not even one that is not agreed yet.
-    expect(playOn(play(LATE_CALL.slice(0, 4), LATE_FACTS).state, [NEXT('', 1, 'UPDATE')]).effects).toEqual(refresh.effects);
+    expect(playOn(play(LATE_CALL.slice(0, 5), LATE_FACTS).state, [NEXT('', 1, 'UPDATE')]).effects).toEqual(refresh.effects);
   });
 
   it.each([
@@ -117,7 +117,7 @@ describe('a change of the session by the carrier', () => {
   });
 
   it('before the ACK of the 200 is taken too: the session is agreed', () => {
-    const awaiting = play(CALL.slice(0, 5)).state;
+    const awaiting = play(CALL.slice(0, 6)).state;
     const held = change(HELD, awaiting);
     expect(kinds(held.effects)).toContain('accept');
     expect(playOn(held.state, [ACK()]).state.name).toBe('Talking');
@@ -254,7 +254,7 @@ describe('a relay that is lost', () => {
   });
 
   it('waits for the ACK before the re-INVITE goes out', () => {
-    const awaiting = playOn(play(CALL.slice(0, 5)).state, [LOST]);
+    const awaiting = playOn(play(CALL.slice(0, 6)).state, [LOST]);
     expect(awaiting.effects).toEqual([]);
     expect(kinds(playOn(awaiting.state, [ACK()]).effects)).toEqual(['start-leg', 'leave-relay', 'offer-outward']);
     const offered = playOn(talking, [NEXT(''), LOST]);
@@ -276,9 +276,9 @@ describe('a relay that is lost', () => {
   });
 
   it('ends a late offer’s call, whose relay alone has its half of the session', () => {
-    const waiting = play([...LATE_CALL.slice(0, 4), LOST], LATE_FACTS);
+    const waiting = play([...LATE_CALL.slice(0, 5), LOST], LATE_FACTS);
     expect(waiting.state).toMatchObject({ name: 'HangingUp', reason: 'MEDIA_LOST' });
-    expect(play([...LATE_CALL.slice(0, 5), LOST], LATE_FACTS).state.name).toBe('Ended');
+    expect(play([...LATE_CALL.slice(0, 6), LOST], LATE_FACTS).state.name).toBe('Ended');
   });
 });
 

@@ -1,9 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
 import { parseE164, type E164 } from '../../../src/contracts/e164.js';
-import { DEFAULT_INBOUND_OPTIONS, type AgentRecord, type InboundOptions, type Route } from '../../../src/contracts/records.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../src/contracts/agent-record.js';
+import { DEFAULT_INBOUND_OPTIONS, type InboundOptions, type Route } from '../../../src/contracts/records.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import type { CallFilter, CallRetention, Stores } from '../../../src/store/stores.js';
+import { toolOf } from '../../support/tool.js';
 import type { VirtualClock } from '../../support/virtual-clock.js';
 
 /** Retention under which the suite's stores run. */
@@ -27,11 +29,9 @@ export function agentOf(orgId: string, fields: Partial<AgentRecord> = {}): Agent
   return {
     agent_id: newUuid(),
     org_id: orgId,
+    ...DEFAULT_AGENT_SETTINGS,
     name: 'front desk',
     first_sentence: 'Hello.',
-    language: 'ENG',
-    pronunciation_guide: [],
-    max_duration: 30,
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
     ...fields,
@@ -67,6 +67,8 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     ended_at: new Date(startedAtMs + 1000).toISOString(),
     timings: { ring_ms: null, answer_ms: 0, first_audio_ms: null, talk_ms: 1000 },
     quality: { endpoint: null, relay: null },
+    transcript: [],
+    analysis: null,
     stale_route: false,
     resumed: 0,
     ...fields,
@@ -293,6 +295,51 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         await stores.agents.put({ ...older, first_sentence: null });
         expect((await stores.agents.get(orgId, older.agent_id))?.first_sentence).toBeNull();
         expect(await stores.agents.list(otherOrgId)).toEqual([]);
+      });
+    });
+
+    describe('agents that are deleted', () => {
+      it('are gone, for their own organization only, and their numbers have none', async () => {
+        const agent = agentOf(orgId);
+        const number = freshNumber();
+        await stores.agents.put(agent);
+        await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, agent.agent_id) });
+        expect((await stores.routes.lookup(number, null)).route?.agent).toEqual(agent);
+        expect(await stores.agents.delete(otherOrgId, agent.agent_id)).toBe(false);
+        expect(await stores.agents.delete(orgId, agent.agent_id)).toBe(true);
+        expect(await stores.agents.delete(orgId, agent.agent_id)).toBe(false);
+        expect(await stores.agents.list(orgId)).toEqual([]);
+        expect(await stores.routes.lookup(number, null)).toMatchObject({ route: { agent: null } });
+      });
+    });
+
+    describe('tools', () => {
+      it('put, get, find, list and delete, each within its organization', async () => {
+        const older = toolOf(orgId, { created_at: '2026-01-01T00:00:00.000Z' });
+        const newer = toolOf(orgId, { created_at: '2026-02-01T00:00:00.000Z', label: 'newer' });
+        const foreign = toolOf(otherOrgId);
+        for (const tool of [newer, older, foreign]) await stores.tools.put(tool);
+        expect(await stores.tools.get(orgId, older.tool_id)).toEqual(older);
+        expect(await stores.tools.get(otherOrgId, older.tool_id)).toBeNull();
+        expect(await stores.tools.list(orgId)).toEqual([older, newer]);
+        const ids = [newer.tool_id, `TL-${newUuid()}`, foreign.tool_id, older.tool_id];
+        expect(await stores.tools.find(orgId, ids)).toEqual([newer, older]);
+        await stores.tools.put({ ...older, label: 'changed' });
+        expect((await stores.tools.get(orgId, older.tool_id))?.label).toBe('changed');
+        expect(await stores.tools.delete(otherOrgId, older.tool_id)).toBe(false);
+        expect(await stores.tools.delete(orgId, older.tool_id)).toBe(true);
+        expect(await stores.tools.delete(orgId, older.tool_id)).toBe(false);
+        expect(await stores.tools.list(orgId)).toEqual([newer]);
+      });
+    });
+
+    describe('what was said in a call', () => {
+      it('is in the record that is asked for, and not in lists', async () => {
+        const transcript = [{ speaker: 'caller', text: 'Hello?', at_ms: 1_200 }] as const;
+        const call = callOf(orgId, clock.wallMs() - 1_000, { transcript, analysis: { name: 'Ann' } });
+        await stores.calls.write(call);
+        expect(await stores.calls.get(orgId, call.call_id)).toEqual(call);
+        expect((await stores.calls.list(orgId, { limit: 1 })).calls).toEqual([{ ...call, transcript: [] }]);
       });
     });
 

@@ -1,0 +1,121 @@
+import { Agent } from 'undici';
+import type { ToolDefinition } from '../contracts/agent-record.js';
+import { parseResultPath } from '../contracts/result-path.js';
+import type { ToolOutcome, ToolRunner } from '../gateway/ports.js';
+import type { Clock } from '../lib/clock.js';
+import { err, ok } from '../lib/result.js';
+import { assertAllowedHost, guardedLookup } from '../outbound/guarded-lookup.js';
+import { fillBody, fillUrl, inputProblem, type ToolInput } from './tool-template.js';
+
+const MAX_RESPONSE_BYTES = 1_024 * 1_024;
+const MAX_CONNECTIONS_PER_ORIGIN = 64;
+const IDLE_MS = 10_000;
+
+export interface ToolRunnerOptions {
+  /** Tools at private and loopback addresses too. */
+  readonly allowPrivate: boolean;
+  readonly clock: Clock;
+}
+
+/** Calls custom tools over HTTP: addresses guarded, redirects not followed, time and answers limited. */
+export class HttpToolRunner implements ToolRunner {
+  readonly #allowPrivate: boolean;
+  readonly #clock: Clock;
+  readonly #dispatcher: Agent;
+
+  constructor({ allowPrivate, clock }: ToolRunnerOptions) {
+    this.#allowPrivate = allowPrivate;
+    this.#clock = clock;
+    this.#dispatcher = new Agent({
+      connect: { lookup: guardedLookup(allowPrivate) },
+      connections: MAX_CONNECTIONS_PER_ORIGIN,
+      keepAliveTimeout: IDLE_MS,
+      maxResponseSize: MAX_RESPONSE_BYTES,
+      // The limit is the tool's own, and ours to count.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  async run(tool: ToolDefinition, given: unknown, ended: AbortSignal): Promise<ToolOutcome> {
+    const input = given ?? {};
+    const problem = inputProblem(tool.input_schema, input);
+    if (problem !== null) return err({ code: 'TOOL_BAD_INPUT', message: problem });
+    const url = fillUrl(tool.url, input as ToolInput);
+    if (url === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input would change where the tool is.' });
+    const limit = new AbortController();
+    const cancel = this.#clock.setTimer(tool.timeout, () => limit.abort());
+    try {
+      assertAllowedHost(url.hostname, this.#allowPrivate);
+      const answer = await this.#call(tool, url, input as ToolInput, AbortSignal.any([limit.signal, ended]));
+      return resultOf(tool, answer);
+    } catch (error) {
+      if (limit.signal.aborted) return err({ code: 'TOOL_TIMEOUT', message: `The tool did not answer within ${String(tool.timeout)} ms.` });
+      return err({ code: 'TOOL_FAILED', message: failureText(error) });
+    } finally {
+      cancel();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#dispatcher.destroy();
+  }
+
+  async #call({ method, headers, body }: ToolDefinition, url: URL, input: ToolInput, signal: AbortSignal): Promise<Answer> {
+    const sent = method === 'GET' ? null : JSON.stringify(body === null ? input : fillBody(body, input));
+    const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type');
+    const response = await this.#dispatcher.request({
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method,
+      headers: { accept: 'application/json', ...(sent === null || isTyped ? {} : { 'content-type': 'application/json' }), ...headers },
+      body: sent,
+      signal,
+    });
+    return { status: response.statusCode, text: await response.body.text() };
+  }
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** What the tool's owner wants of the answer; all of it when the tool refused, or when nothing is said. */
+function resultOf({ response }: ToolDefinition, { status, text }: Answer): ToolOutcome {
+  const paths = Object.entries(response);
+  const answer = json(text);
+  if (status >= 300 || paths.length === 0) return ok({ result: answer === undefined ? text : answer, httpStatus: status });
+  if (answer === undefined) return err({ code: 'TOOL_FAILED', message: 'The answer of the tool is no JSON.' });
+  const result = Object.fromEntries(paths.map(([name, path]) => [name, found(path, answer)]));
+  // What a path repeats may be more than there was.
+  if (Buffer.byteLength(JSON.stringify(result)) > MAX_RESPONSE_BYTES) return err({ code: 'TOOL_FAILED', message: TOO_LARGE });
+  return ok({ result, httpStatus: status });
+}
+
+/** `undefined`: it is none. */
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** One value as it is, several as a list, none as null. */
+function found(path: string, answer: unknown): unknown {
+  const query = parseResultPath(path);
+  if (query === undefined) throw new Error(`${path} is no path of a result`);
+  const values = query.query(answer as never).values();
+  return values.length > 1 ? values : (values[0] ?? null);
+}
+
+const TOO_LARGE = `The answer of the tool has more than ${String(MAX_RESPONSE_BYTES)} bytes.`;
+
+/** Without names and addresses, which may hold keys. */
+function failureText(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  if (code === 'EPRIVATE') return 'The tool is not at an address of the public internet.';
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return TOO_LARGE;
+  return `The tool could not be reached${typeof code === 'string' ? ` (${code})` : ''}.`;
+}

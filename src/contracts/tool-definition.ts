@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { TOOL_METHODS, type ToolDefinition } from './agent-record.js';
+import { parseResultPath } from './result-path.js';
+
+const MAX_TIMEOUT_MS = 60_000;
+const MAX_URL = 2_048;
+const MAX_JSON_BYTES = 65_536;
+const MAX_NAMES = 50;
+
+/** They belong to the connection, which is ours. */
+const OWN_HEADERS = ['host', 'content-length', 'connection', 'transfer-encoding', 'upgrade', 'expect', 'te', 'trailer', 'keep-alive'];
+
+const isShort = (value: object): boolean => Object.keys(value).length <= MAX_NAMES;
+const TOO_MANY = `must have at most ${String(MAX_NAMES)} names`;
+
+/** Placeholders may stand in the path and the query, never in what decides where the request goes. */
+function isToolUrl(text: string): boolean {
+  if (/\s/.test(text) || !/^https?:\/\/[^/?#{}]+(?:[/?#]|$)/i.test(text) || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}
+
+/** A custom tool as its owner gives it (§2.3 of the interface). */
+export const toolDefinition = z.strictObject({
+  name: z.string().regex(/^[\w .-]{1,64}$/, 'must be 1 to 64 letters, digits, spaces, dots, dashes or underscores'),
+  description: z.string().max(4_000),
+  speech: z.string().max(500).nullable().default(null),
+  method: z.enum(TOOL_METHODS).default('POST'),
+  url: z.string().max(MAX_URL).refine(isToolUrl, 'must be an http:// or https:// URL without a user'),
+  headers: z
+    .record(
+      z
+        .string()
+        .regex(/^[!#$%&'*+.^_`|~\w-]{1,100}$/, 'must be the name of a header')
+        .refine((name) => !OWN_HEADERS.includes(name.toLowerCase()), 'is not yours to set'),
+      z.string().regex(/^[\t\x20-\x7e]{0,4096}$/, 'must be printable'),
+    )
+    .refine(isShort, TOO_MANY)
+    .default({}),
+  body: z
+    .record(z.string().max(256), z.json())
+    .refine(
+      (body) => Buffer.byteLength(JSON.stringify(body)) <= MAX_JSON_BYTES,
+      `must have at most ${String(MAX_JSON_BYTES)} bytes as JSON`,
+    )
+    .nullable()
+    .default(null),
+  input_schema: z
+    .strictObject({
+      type: z.literal('object', 'must be "object"').default('object'),
+      example: z.record(z.string().max(256), z.json()).nullable().default(null),
+      required: z.array(z.string().min(1).max(64)).max(MAX_NAMES).default([]),
+      properties: z.record(z.string().min(1).max(64), z.string().max(1_000)).refine(isShort, TOO_MANY).default({}),
+    })
+    .default({ type: 'object', example: null, required: [], properties: {} }),
+  response: z
+    .record(
+      z.string().min(1).max(64),
+      z
+        .string()
+        .max(500)
+        .refine((text) => parseResultPath(text) !== undefined, 'must be a JSONPath of names, indexes and wildcards, such as $.data.id'),
+    )
+    .refine(isShort, TOO_MANY)
+    .default({}),
+  timeout: z.int().min(1).max(MAX_TIMEOUT_MS).default(10_000),
+}) satisfies z.ZodType<ToolDefinition>;
+
+/** A tool as it is made. */
+export const newTool = z.strictObject({
+  label: z.string().max(200).nullable().default(null),
+  public: z.boolean().default(false),
+  tool: toolDefinition,
+});

@@ -1,0 +1,20 @@
+// Ids as Twilio's formats and API spell them: two letters and the 32 hex digits of a UUID.
+
+export function accountSidOf(orgId: string): string {
+  return `AC${hexOf(orgId)}`;
+}
+
+export function callSidOf(callId: string): string {
+  return `CA${hexOf(callId)}`;
+}
+
+/** `undefined`: it is no id of a call. */
+export function callIdOf(callSid: string): string | undefined {
+  const [, a = '', b = '', c = '', d = '', e = ''] =
+    /^CA([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/i.exec(callSid) ?? [];
+  return a === '' ? undefined : [a, b, c, d, e].join('-').toLowerCase();
+}
+
+function hexOf(uuid: string): string {
+  return uuid.replaceAll('-', '').toLowerCase();
+}

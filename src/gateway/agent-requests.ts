@@ -1,0 +1,138 @@
+import type { AgentAnswer, AgentRequest, TranscriptEntry } from '../contracts/agent.js';
+import type { ToolDefinition } from '../contracts/agent-record.js';
+import type { Route } from '../contracts/records.js';
+import { errorText } from '../lib/error-text.js';
+import type { Log } from '../lib/log.js';
+import { checkAnalysis } from './policy/analysis.js';
+import type { ToolDirectory, ToolRunner } from './ports.js';
+
+export interface RequestServices {
+  readonly tools: ToolDirectory;
+  readonly toolRunner: ToolRunner;
+}
+
+/** What the call's record gets of the agent. */
+export interface CallNotes {
+  readonly transcript: readonly TranscriptEntry[];
+  readonly analysis: Readonly<Record<string, unknown>> | null;
+}
+
+type RequestOf<Type extends AgentRequest['type']> = Extract<AgentRequest, { type: Type }>;
+
+const MAX_ENTRIES = 2_000;
+const MAX_CHARACTERS = 200_000;
+const MAX_ANALYSIS_BYTES = 65_536;
+const MAX_TOOLS_UNDER_WAY = 8;
+const MAX_NAMES_TOLD = 20;
+const MAX_NAME_TOLD = 64;
+
+/** What one call's agent asks for beside a transfer: its transcript and analysis are kept, its tools are run. */
+export class AgentRequests {
+  readonly #transcript: TranscriptEntry[] = [];
+  #characters = 0;
+  #isFull = false;
+  #analysis: Readonly<Record<string, unknown>> | null = null;
+  #toolsUnderWay = 0;
+  readonly #ended = new AbortController();
+  #tools: Promise<readonly ToolDefinition[]> | undefined;
+
+  constructor(
+    private readonly services: RequestServices,
+    private readonly route: () => Route | null,
+    private readonly answer: (answer: AgentAnswer) => void,
+    private readonly log: Log,
+  ) {}
+
+  get notes(): CallNotes {
+    return { transcript: this.#transcript, analysis: this.#analysis };
+  }
+
+  take(request: Exclude<AgentRequest, { type: 'transfer' }>): void {
+    switch (request.type) {
+      case 'transcript':
+        return this.#keep(request.entries);
+      case 'analysis':
+        return this.#analyse(request);
+      case 'tool':
+        return this.#runTool(request);
+    }
+  }
+
+  /** The tools of the agent in full: those that it names by id are read once. Without the store there are only the others. */
+  tools(): Promise<readonly ToolDefinition[]> {
+    this.#tools ??= this.#readTools().catch((error: unknown) => {
+      this.#tools = undefined;
+      this.log.warn({ error: errorText(error) }, 'call.tools.not_read');
+      return (this.route()?.agent?.tools ?? []).filter((tool) => typeof tool !== 'string');
+    });
+    return this.#tools;
+  }
+
+  /** The call is over: tools that run are left. */
+  close(): void {
+    this.#ended.abort();
+  }
+
+  async #readTools(): Promise<readonly ToolDefinition[]> {
+    const route = this.route();
+    const listed = route?.agent?.tools ?? [];
+    const ids = listed.filter((tool) => typeof tool === 'string');
+    if (route === null || ids.length === 0) return listed.filter((tool) => typeof tool !== 'string');
+    const found = new Map((await this.services.tools.find(route.org.org_id, ids)).map(({ tool_id: id, tool }) => [id, tool]));
+    return listed.flatMap((tool) => (typeof tool === 'string' ? (found.get(tool) ?? []) : tool));
+  }
+
+  #keep(entries: readonly TranscriptEntry[]): void {
+    for (const entry of entries) {
+      const characters = this.#characters + entry.text.length;
+      if (this.#transcript.length === MAX_ENTRIES || characters > MAX_CHARACTERS) {
+        if (!this.#isFull) this.log.warn({ entries: this.#transcript.length }, 'call.transcript.full');
+        this.#isFull = true;
+        return;
+      }
+      this.#characters = characters;
+      this.#transcript.push(entry);
+    }
+  }
+
+  #analyse({ requestId, analysis }: RequestOf<'analysis'>): void {
+    const { kept, wrong } = checkAnalysis(this.route()?.agent?.analysis_schema ?? null, analysis);
+    const merged = { ...this.#analysis, ...kept };
+    if (Buffer.byteLength(JSON.stringify(merged)) > MAX_ANALYSIS_BYTES) {
+      const message = `The analysis of a call has at most ${String(MAX_ANALYSIS_BYTES)} bytes.`;
+      return this.answer({ type: 'refused', requestId, request: 'analysis', code: 'ANALYSIS_TOO_LARGE', message });
+    }
+    this.#analysis = merged;
+    if (wrong.length === 0) return;
+    const names = wrong.slice(0, MAX_NAMES_TOLD).map((name) => name.slice(0, MAX_NAME_TOLD));
+    const message = `Not kept, for the analysis_schema of the agent does not have them, or not with such a value: ${names.join(', ')}.`;
+    this.answer({ type: 'refused', requestId, request: 'analysis', code: 'ANALYSIS_INVALID', message });
+  }
+
+  #runTool(request: RequestOf<'tool'>): void {
+    const { requestId } = request;
+    if (this.#toolsUnderWay >= MAX_TOOLS_UNDER_WAY) {
+      const message = `A call runs at most ${String(MAX_TOOLS_UNDER_WAY)} tools at a time.`;
+      return this.answer({ type: 'refused', requestId, request: 'tool', code: 'TOO_MANY', message });
+    }
+    this.#toolsUnderWay += 1;
+    this.#outcomeOf(request)
+      .then((answer) => {
+        if (!this.#ended.signal.aborted) this.answer(answer);
+      })
+      .catch((error: unknown) => this.log.error({ error: errorText(error) }, 'call.tool.bug'))
+      .finally(() => (this.#toolsUnderWay -= 1));
+  }
+
+  async #outcomeOf({ requestId, name, input }: RequestOf<'tool'>): Promise<AgentAnswer> {
+    const refused = (code: string, message: string): AgentAnswer => ({ type: 'refused', requestId, request: 'tool', code, message });
+    const tool = (await this.tools()).find((one) => one.name === name);
+    if (tool === undefined) return refused('TOOL_UNKNOWN', 'The agent has no tool of this name.');
+    const outcome = await this.services.toolRunner.run(tool, input, this.#ended.signal);
+    if (!outcome.ok) {
+      this.log.warn({ tool: name, code: outcome.error.code }, 'call.tool.failed');
+      return refused(outcome.error.code, outcome.error.message);
+    }
+    return { type: 'tool-result', requestId, ...outcome.value };
+  }
+}

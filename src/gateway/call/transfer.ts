@@ -1,0 +1,92 @@
+import type { AgentAnswer } from '../../contracts/agent.js';
+import { transferTarget } from '../policy/transfer.js';
+import type { CallEffect, CallEvent, CallState, Transfer } from './state.js';
+
+// The agent hands its caller over: REFER to the carrier, which says by NOTIFY how it goes (RFC 3515). The call lives on until the target
+// has answered, or the carrier hangs up.
+
+type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
+
+/** As a step of the call; `isDone`: the caller is elsewhere, and the call is to end. */
+export interface TransferStep {
+  readonly state: CallState;
+  readonly effects: readonly CallEffect[];
+  readonly isDone?: true;
+}
+
+const NOTHING: readonly CallEffect[] = [];
+/** A carrier that accepted the transfer and says nothing for so long has failed. */
+const SILENCE_MS = 60_000;
+
+const REFUSALS = {
+  TRANSFER_TOO_EARLY: 'The call is not in progress yet.',
+  TRANSFER_PENDING: 'Another transfer is under way.',
+  TRANSFER_NOT_ALLOWED: 'The target does not stand in the transfer_list of the agent.',
+  TRANSFER_BAD_TARGET: 'The target is neither a number in E.164 form nor a sip:, sips: or tel: URI.',
+} as const;
+
+export function onTransferAsked(state: CallState, { requestId, to }: EventOf<'transfer-asked'>): TransferStep {
+  const refuse = (code: keyof typeof REFUSALS): TransferStep => {
+    const answer = { type: 'refused', requestId, request: 'transfer', code, message: REFUSALS[code] } as const;
+    return { state, effects: [{ do: 'tell-agent', answer }] };
+  };
+  if (state.name !== 'Talking') return refuse('TRANSFER_TOO_EARLY');
+  if (state.transfer !== null) return refuse('TRANSFER_PENDING');
+  const target = transferTarget(to, state.route?.agent?.transfer_list);
+  if (!target.ok) return refuse(target.error);
+  const referId = state.referCount + 1;
+  return {
+    state: { ...state, referCount: referId, transfer: { referId, requestId, isAccepted: false } },
+    effects: [{ do: 'refer', target: target.value, referId }],
+  };
+}
+
+/** The final answer to our REFER. */
+export function onReferAnswered(state: CallState, { status, referId }: EventOf<'refer-answered'>): TransferStep {
+  const { transfer } = state;
+  if (transfer?.referId !== referId) return { state, effects: NOTHING };
+  if (status !== null && status < 300) {
+    return {
+      state: { ...state, transfer: { ...transfer, isAccepted: true } },
+      effects: [progress(transfer, 'accepted', status), { do: 'start-timer', timer: 'transfer', delayMs: SILENCE_MS }],
+    };
+  }
+  const failed = transferFailed(state, transfer, status);
+  // RFC 3261 §12.2.1.2: the carrier may not know the call any more.
+  const isInDoubt = status === 481 || status === 408;
+  return isInDoubt ? { ...failed, effects: [...failed.effects, { do: 'probe' }] } : failed;
+}
+
+/** A NOTIFY, which may overtake the answer to the REFER (RFC 3515 §2.4.4). */
+export function onNotified(state: CallState, { requestId, status, isLast }: EventOf<'notified'>): TransferStep {
+  const { transfer } = state;
+  // RFC 3265 §3.2.4: there is no subscription.
+  if (transfer === null) return { state, effects: [{ do: 'reject', requestId, reason: 'NO_DIALOG' }] };
+  const accept = { do: 'accept', requestId, sdp: null } as const;
+  if (status !== null && status >= 200 && status < 300) {
+    return { state: { ...state, transfer: null }, effects: [accept], isDone: true };
+  }
+  if (isLast || (status !== null && status >= 300)) {
+    const failed = transferFailed(state, transfer, status);
+    return { ...failed, effects: [accept, ...failed.effects] };
+  }
+  if (!transfer.isAccepted) return { state, effects: [accept] };
+  return { state, effects: [accept, { do: 'start-timer', timer: 'transfer', delayMs: SILENCE_MS }] };
+}
+
+export function onTransferTimer(state: CallState): TransferStep {
+  return state.transfer === null ? { state, effects: NOTHING } : transferFailed(state, state.transfer, null);
+}
+
+/** The call goes on as it was. */
+function transferFailed(state: CallState, transfer: Transfer, status: number | null): TransferStep {
+  return {
+    state: { ...state, transfer: null },
+    effects: [{ do: 'stop-timer', timer: 'transfer' }, progress(transfer, 'failed', status)],
+  };
+}
+
+function progress({ requestId }: Transfer, state: 'accepted' | 'failed', status: number | null): CallEffect {
+  const answer: AgentAnswer = { type: 'transfer-progress', requestId, state, status };
+  return { do: 'tell-agent', answer };
+}

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { answerOk, answerWith, HandMadeCall } from '../../support/invite.js';
+import { PlayedGateway } from '../../support/played-gateway.js';
+import { offerSdp } from '../../support/sdp.js';
+import type { WireMessage } from '../../support/sip-peer.js';
+
+const TARGET = '+15550100300';
+
+let gateway: PlayedGateway;
+let call: HandMadeCall;
+let ok: WireMessage;
+
+beforeEach(async () => {
+  gateway = await PlayedGateway.start();
+  call = new HandMadeCall(gateway.peer, '+15550100100');
+  ok = await call.answered(offerSdp());
+});
+
+afterEach(async () => {
+  await gateway.stop();
+});
+
+/** The agent asks for a transfer, and the carrier gets this. */
+async function referred(to = TARGET): Promise<WireMessage> {
+  await expect.poll(() => gateway.started).toBe(1);
+  gateway.agentSays({ type: 'transfer', requestId: 't1', to });
+  return call.incoming('REFER');
+}
+
+function notify(status: string, state = 'active;expires=60', event = 'refer'): Promise<WireMessage> {
+  const headers = [`Event: ${event}`, `Subscription-State: ${state}`, 'Content-Type: message/sipfrag;version=2.0'];
+  return call.request('NOTIFY', ok, `SIP/2.0 ${status}\r\n`, headers);
+}
+
+const progress = (state: string, status: number | null): object => ({ type: 'transfer-progress', requestId: 't1', state, status });
+
+async function ended(reason: string): Promise<void> {
+  await gateway.inbound.whenIdle();
+  expect(gateway.records.map((record) => record.reason)).toEqual([reason]);
+}
+
+describe('a transfer on the wire', () => {
+  it('[3515 §2.1] [3892 §2.1] is a REFER in the dialog with the number at the carrier’s host; after NOTIFY 200 we hang up', async () => {
+    const refer = await referred();
+    expect(refer.header('Refer-To')).toBe(`<sip:${TARGET}@127.0.0.1;user=phone>`);
+    expect(refer.header('Referred-By')).toBe(ok.header('Contact'));
+    expect(refer.header('Contact')).toBe(ok.header('Contact'));
+    expect(refer.header('From')).toBe(ok.header('To'));
+    answerWith(gateway.peer, refer, '202 Accepted');
+    await expect.poll(() => gateway.told).toEqual([progress('accepted', 202)]);
+    expect((await notify('100 Trying')).status).toBe(200);
+    expect((await notify('200 OK', 'terminated;reason=noresource')).status).toBe(200);
+    const bye = await call.incoming('BYE');
+    expect(bye.header('Reason')).toContain('text="TRANSFERRED"');
+    answerOk(gateway.peer, bye);
+    await ended('TRANSFERRED');
+  });
+
+  it('takes a SIP URI as it is', async () => {
+    const refer = await referred('sip:sales@pbx.example;transport=tcp');
+    expect(refer.header('Refer-To')).toBe('<sip:sales@pbx.example;transport=tcp>');
+    answerWith(gateway.peer, refer, '603 Decline');
+    await expect.poll(() => gateway.told).toEqual([progress('failed', 603)]);
+    await call.hangUp(ok);
+    await ended('CALLER_HANGUP');
+  });
+
+  it('whose target is busy is told to the agent, and the call goes on: the next one is a REFER again', async () => {
+    answerWith(gateway.peer, await referred(), '202 Accepted');
+    await expect.poll(() => gateway.told).toHaveLength(1);
+    expect((await notify('486 Busy Here', 'terminated;reason=noresource')).status).toBe(200);
+    await expect.poll(() => gateway.told).toEqual([progress('accepted', 202), progress('failed', 486)]);
+    // A refresh shows that the call is whole.
+    const again = await call.request('INVITE', ok, offerSdp());
+    expect(again.status).toBe(200);
+    call.ack(again);
+    answerWith(gateway.peer, await referred(), '603 Decline');
+    await expect.poll(() => gateway.told.at(-1)).toEqual(progress('failed', 603));
+    await call.hangUp(ok);
+    await ended('CALLER_HANGUP');
+  });
+
+  it('that the carrier accepted ends as TRANSFERRED when the carrier hangs up', async () => {
+    answerWith(gateway.peer, await referred(), '202 Accepted');
+    await expect.poll(() => gateway.told).toEqual([progress('accepted', 202)]);
+    await call.hangUp(ok);
+    await ended('TRANSFERRED');
+  });
+
+  it('[3261 §12.2.1.2] whose REFER gets 481 ends the call when OPTIONS gets it too', async () => {
+    answerWith(gateway.peer, await referred(), '481 Call/Transaction Does Not Exist');
+    answerWith(gateway.peer, await call.incoming('OPTIONS'), '481 Call/Transaction Does Not Exist');
+    await ended('INTERNAL_ERROR');
+    expect(gateway.told).toEqual([progress('failed', 481)]);
+  });
+
+  it('[3265 §3.2.4] that nobody asked for: its NOTIFY gets 481; of other events 405, without a fragment of SIP 415', async () => {
+    expect((await notify('200 OK')).status).toBe(481);
+    expect((await notify('200 OK', 'active', 'presence')).status).toBe(405);
+    const answer = await call.request('NOTIFY', ok, 'x', ['Event: refer', 'Subscription-State: active', 'Content-Type: text/plain']);
+    expect([answer.status, answer.header('Accept')]).toEqual([415, 'message/sipfrag']);
+    await call.hangUp(ok);
+    await ended('CALLER_HANGUP');
+  });
+});

@@ -1,0 +1,128 @@
+import type { AgentAnswer, AgentRequest } from '../../src/contracts/agent.js';
+import type { CallRecord } from '../../src/contracts/call-record.js';
+import type { LegEvent } from '../../src/contracts/media.js';
+import type { Route } from '../../src/contracts/records.js';
+import type { SipServer } from '../../src/drachtio/server.js';
+import { Inbound, type InboundServices } from '../../src/gateway/inbound.js';
+import { NO_LOAD } from '../../src/gateway/policy/admission.js';
+import { createSrfApp, type SrfApp } from '../../src/gateway/srf-facade.js';
+import { silentLog } from '../../src/lib/log.js';
+import { systemClock } from '../../src/ops/system-clock.js';
+import { INSIDE, LOCAL, OUTSIDE } from './call-machine.js';
+import { testCertificates } from './certificates.js';
+import { ROUTE } from './route.js';
+import { SipPeer } from './sip-peer.js';
+import { startSipServer } from './sip-server.js';
+
+/** The gateway's calls on the real SIP server, with a carrier at its other side; store, relay, media and the agent are played. */
+export class PlayedGateway {
+  readonly records: CallRecord[] = [];
+  /** What the agent was told. */
+  readonly told: AgentAnswer[] = [];
+  /** Agents that were told to talk. */
+  started = 0;
+  readonly #agents = new Map<string, (event: LegEvent) => void>();
+
+  private constructor(
+    private readonly server: SipServer,
+    private readonly srf: SrfApp,
+    readonly peer: SipPeer,
+    readonly inbound: Inbound,
+  ) {}
+
+  static async start(route: Route = ROUTE, more: Partial<InboundServices> = {}): Promise<PlayedGateway> {
+    const server = await startSipServer();
+    const { ca } = await testCertificates();
+    const peer = await SipPeer.connect(server.portOf('TLS') ?? 0, ca);
+    const srf = createSrfApp();
+    const played: { gateway?: PlayedGateway } = {};
+    const inbound = new Inbound(
+      { ...services(route, srf, () => played.gateway), ...more },
+      {
+        sipHost: null,
+        ringingAfterMs: 500,
+        mayFallBack: false,
+        maxDurationMs: 60_000,
+        calledNumberFrom: 'request-uri',
+        edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
+      },
+      () => ({ isOverloaded: false, isRelayUp: true, mediaRoom: null }),
+      silentLog,
+    );
+    const gateway = new PlayedGateway(server, srf, peer, inbound);
+    played.gateway = gateway;
+    srf.connect({ host: '127.0.0.1', port: server.controlPort, secret: 'test-secret', tags: ['gw:played'] });
+    await inbound.whenConnected(5_000);
+    return gateway;
+  }
+
+  /** The agent of the one call in progress asks for something. */
+  agentSays(request: AgentRequest): void {
+    for (const tell of this.#agents.values()) tell({ type: 'agent-request', request });
+  }
+
+  /** The calls that have an agent. */
+  get callIds(): readonly string[] {
+    return [...this.#agents.keys()];
+  }
+
+  start(): void {
+    this.started += 1;
+  }
+
+  connect(callId: string, onEvent: (event: LegEvent) => void): void {
+    this.#agents.set(callId, onEvent);
+  }
+
+  leave(callId: string): void {
+    this.#agents.delete(callId);
+  }
+
+  async stop(): Promise<void> {
+    this.peer.close();
+    this.srf.disconnect();
+    await this.server.close();
+  }
+}
+
+function services(route: Route, srf: SrfApp, gateway: () => PlayedGateway | undefined): InboundServices {
+  const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
+  return {
+    routes: { lookup: () => Promise.resolve({ route, load: NO_LOAD, staleMs: null }), release: () => undefined },
+    calls: { write: (record) => Promise.resolve(void gateway()?.records.push(record)) },
+    snapshots: { keep: () => undefined, forget: () => undefined, left: () => Promise.resolve([]) },
+    relay: {
+      offer: () => sdp(INSIDE),
+      answer: () => sdp(OUTSIDE),
+      offerOutward: () => sdp(OUTSIDE),
+      answerOutward: () => sdp(INSIDE),
+      delete: () => Promise.resolve(null),
+      nodeOf: () => 'node',
+      adopt: () => true,
+      leave: () => undefined,
+    },
+    endpoint: {
+      connectAgent: (callId, _agent, onEvent) => Promise.resolve(gateway()?.connect(callId, onEvent)),
+      tellAgent: (_callId, answer) => void gateway()?.told.push(answer),
+      reserve: () => Promise.resolve(LOCAL),
+      open: () => Promise.resolve(LOCAL),
+      start: () => gateway()?.start(),
+      setHeld: () => undefined,
+      takeDigit: () => undefined,
+      setRemote: () => Promise.resolve(),
+      close: (callId) => {
+        gateway()?.leave(callId);
+        return Promise.resolve(null);
+      },
+    },
+    srf,
+    clock: systemClock,
+    log: silentLog,
+    newKey: () => new Uint8Array(30),
+    insideSrtp: false,
+    referReason: 'DECLINED',
+    tools: { find: () => Promise.resolve([]) },
+    toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
+    operatorAgent: { url: null, format: 'twilio', bearerToken: null },
+  };
+}

@@ -1,0 +1,110 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CommanderError, type Command } from 'commander';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { agentCommand, toolCommand } from '../../../src/cli/agent.js';
+import { DEFAULT_AGENT_SETTINGS } from '../../../src/contracts/agent-record.js';
+import { createMemoryStores } from '../../../src/store/memory.js';
+import type { Stores } from '../../../src/store/stores.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+let stores: Stores;
+let orgId: string;
+let directory: string;
+let printed: string[];
+let errors: string;
+
+beforeEach(async () => {
+  stores = createMemoryStores({ clock: new VirtualClock() });
+  ({ org_id: orgId } = await stores.orgs.create({ name: 'acme', sip_enabled: true }));
+  directory = await mkdtemp(join(tmpdir(), 'trunkline-cli-'));
+  [printed, errors] = [[], ''];
+});
+
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+
+/** Runs one command on the organization; resolves with its exit code. */
+async function run(...args: string[]): Promise<number> {
+  const connect = () => Promise.resolve({ ...stores, close: () => Promise.resolve() });
+  const build = args[0] === 'agent' ? agentCommand : toolCommand;
+  const command = build(connect, (line) => void printed.push(line));
+  const quiet = (one: Command): void => {
+    one.exitOverride().configureOutput({ writeErr: (text) => (errors += text), writeOut: (text) => void printed.push(text) });
+    one.commands.forEach(quiet);
+  };
+  quiet(command);
+  try {
+    await command.parseAsync([...args.slice(1), '--org', 'acme'], { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode;
+    throw error;
+  }
+}
+
+async function file(name: string, content: unknown): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+describe('trunkline agent', () => {
+  it('makes, changes, shows and deletes an agent, and never prints its token', async () => {
+    const settings = await file('settings.json', { prompt: 'Be kind.', language: 'ger' });
+    const token = await file('token', 'secret-token\n');
+    const flags = ['--name', 'bot', '--url', 'wss://bot.example/', '--bearer-token-file', token, '--settings', settings];
+    expect(await run('agent', 'create', ...flags)).toBe(0);
+    const made = (await stores.agents.list(orgId))[0]!;
+    expect(made).toMatchObject({
+      ...DEFAULT_AGENT_SETTINGS,
+      name: 'bot',
+      prompt: 'Be kind.',
+      language: 'GER',
+      stream: { url: 'wss://bot.example/', format: 'twilio', bearer_token: 'secret-token' },
+    });
+    expect(await run('agent', 'set', made.agent_id, '--format', 'pcm16-16000')).toBe(0);
+    expect((await stores.agents.get(orgId, made.agent_id))?.stream).toEqual({
+      url: 'wss://bot.example/',
+      format: 'pcm16-16000',
+      bearer_token: 'secret-token',
+    });
+    for (const command of ['list', 'show']) await run('agent', command, ...(command === 'show' ? [made.agent_id] : []));
+    await run('agent', 'list', '--json');
+    expect(printed.join('\n')).toContain('wss://bot.example/');
+    expect(printed.join('\n')).not.toContain('secret-token');
+    expect(await run('agent', 'set', made.agent_id, '--url', 'wss://elsewhere.example/')).toBe(0);
+    expect((await stores.agents.get(orgId, made.agent_id))?.stream).toMatchObject({ bearer_token: null });
+    expect(await run('agent', 'set', made.agent_id, '--url', 'test-line')).toBe(0);
+    expect((await stores.agents.get(orgId, made.agent_id))?.stream).toBe('test-line');
+    expect(await run('agent', 'delete', made.agent_id)).toBe(0);
+    expect(await stores.agents.list(orgId)).toEqual([]);
+  });
+
+  it('names every field that is wrong, and makes nothing', async () => {
+    const settings = await file('settings.json', { promt: 'x', max_duration: 0 });
+    expect(await run('agent', 'create', '--settings', settings, '--url', 'https://bot.example')).toBe(1);
+    for (const part of ['promt', 'max_duration', 'stream']) expect(errors).toContain(part);
+    expect(await run('agent', 'create', '--settings', await file('broken.json', '{'))).toBe(1);
+    expect(await run('agent', 'create', '--settings', join(directory, 'nothing'))).toBe(1);
+    expect(await run('agent', 'set', 'nobody', '--name', 'x')).toBe(1);
+    expect(await stores.agents.list(orgId)).toEqual([]);
+  });
+});
+
+describe('trunkline tool', () => {
+  it('makes a tool of a file, lists and deletes it', async () => {
+    const tool = { name: 'book', description: 'Books a table.', url: 'https://customer.example/book' };
+    expect(await run('tool', 'create', await file('tool.json', { label: 'Booking', tool }))).toBe(0);
+    const made = (await stores.tools.list(orgId))[0]!;
+    expect([made.tool_id, made.label, made.tool.url]).toEqual([expect.stringMatching(/^TL-/), 'Booking', tool.url]);
+    expect(await run('tool', 'list')).toBe(0);
+    expect(printed.join('\n')).toContain(made.tool_id);
+    expect(await run('tool', 'delete', made.tool_id)).toBe(0);
+    expect(await run('tool', 'delete', made.tool_id)).toBe(1);
+    expect(await run('tool', 'create', await file('tool.json', { tool: { ...tool, url: 'file:///x' } }))).toBe(1);
+    expect(errors).toContain('tool.url');
+  });
+});
