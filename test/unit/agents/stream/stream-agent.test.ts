@@ -1,105 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { StreamAgent } from '../../../../src/agents/stream/stream-agent.js';
-import type { AgentConnectionLimits, StreamSettings } from '../../../../src/contracts/agent.js';
-import type { AudioCodec, LegEvent } from '../../../../src/contracts/media.js';
 import { AgentUnavailableError } from '../../../../src/gateway/ports.js';
-import { silentLog } from '../../../../src/lib/log.js';
-import type { VoiceDetector } from '../../../../src/media/codec/voice-activity.js';
-import { PlayedAgent } from '../../../support/agent/played-socket.js';
-import { AGENT_LIMITS } from '../../../support/media/agent-limits.js';
-import { VirtualClock } from '../../../support/virtual-clock.js';
-
-const HEX = '0123456789abcdef0123456789abcdef';
-const SETTINGS: StreamSettings = {
-  url: 'wss://bot.example.com/stream',
-  format: 'twilio',
-  bearerToken: null,
-  signatureKey: 'secret',
-  accountSid: `AC${HEX}`,
-  callSid: `CA${HEX}`,
-  customParameters: { from: '+15550001111', to: '+15552223333' },
-  endOfSpeechMs: 100,
-};
-const SILENCE = 0xff;
-
-interface Setup {
-  readonly settings?: Partial<StreamSettings>;
-  readonly limits?: Partial<AgentConnectionLimits>;
-  readonly codec?: AudioCodec;
-}
-
-/** An agent on a leg in virtual time: the other end of its WebSocket is played, and the leg takes a frame each 20 ms. */
-function open({ settings, limits, codec = 'PCMU' }: Setup = {}) {
-  const clock = new VirtualClock();
-  const bot = new PlayedAgent();
-  const asked: LegEvent[] = [];
-  const pressed: (readonly [event: number, durationMs: number])[] = [];
-  let streams = 0;
-  /** Loud frames are a voice. */
-  const detector: VoiceDetector = { isVoice: (frame) => Math.abs(frame[0] ?? 0) > 1_000, close: () => undefined };
-  const agent = new StreamAgent(
-    { ...SETTINGS, ...settings },
-    {
-      emit: (event) => asked.push(event),
-      press: (event, durationMs) => pressed.length < 5 && pressed.push([event, durationMs]) > 0,
-      view: () => null,
-    },
-    {
-      clock,
-      openVoiceDetector: () => detector,
-      dial: bot.dial,
-      limits: { ...AGENT_LIMITS, ...limits },
-      newStreamSid: () => `MZ${String((streams += 1)).padStart(32, '0')}`,
-    },
-    silentLog,
-  );
-  let packets = 0;
-  let timestamp = 7_000;
-  const payload = new Uint8Array(160);
-  const said: Buffer[] = [];
-  return {
-    clock,
-    bot,
-    asked,
-    pressed,
-    agent,
-    said,
-    /** Connected, answered and acknowledged. */
-    talk: async (): Promise<void> => {
-      const connected = agent.connect();
-      bot.accept();
-      await connected;
-      agent.start(codec, clock.nowMs());
-    },
-    /** So many frames pass; the caller says one packet in each while `speaks`. */
-    frames: (count: number, speaks = false): void => {
-      for (let i = 0; i < count; i += 1) {
-        if (speaks) {
-          const bytes = Buffer.alloc(160, packets & 0x7f);
-          agent.hear(codec, 1, timestamp, bytes, 0, 160, clock.nowMs());
-          packets += 1;
-        }
-        timestamp += 160;
-        clock.advance(20);
-        agent.fill(payload, clock.nowMs());
-        said.push(Buffer.from(payload));
-      }
-    },
-  };
-}
-
-const media = (bytes: Uint8Array): object => ({
-  event: 'media',
-  streamSid: 'x',
-  media: { payload: Buffer.from(bytes).toString('base64') },
-});
-const markNames = (bot: PlayedAgent): unknown[] => bot.of('mark').map(({ mark }) => (mark as { name: string }).name);
+import { markNames, media, openStream, SILENCE, STREAM } from '../../../support/agent/stream-leg.js';
 
 describe('an agent on Twilio Media Streams', () => {
   it('is connected without a word; connected and start come when the call is acknowledged, then audio with strings that count', async () => {
-    const { agent, bot, clock, frames } = open();
+    const { agent, bot, clock, frames } = openStream();
     const connected = agent.connect();
-    expect(bot.attempts[0]!.address).toMatchObject({ url: SETTINGS.url, signatureKey: 'secret', bearerToken: null });
+    expect(bot.attempts[0]!.address).toMatchObject({ url: STREAM.url, signatureKey: 'secret', bearerToken: null });
     bot.accept();
     await connected;
     clock.advance(3_000);
@@ -113,12 +20,12 @@ describe('an agent on Twilio Media Streams', () => {
         event: 'start',
         sequenceNumber: '1',
         start: {
-          accountSid: SETTINGS.accountSid,
+          accountSid: STREAM.accountSid,
           streamSid,
-          callSid: SETTINGS.callSid,
+          callSid: STREAM.callSid,
           tracks: ['inbound'],
           mediaFormat: { encoding: 'audio/x-mulaw', sampleRate: 8_000, channels: 1 },
-          customParameters: SETTINGS.customParameters,
+          customParameters: STREAM.customParameters,
         },
         streamSid,
       },
@@ -134,7 +41,7 @@ describe('an agent on Twilio Media Streams', () => {
   });
 
   it('hears µ-law and speaks µ-law on a leg of A-law too', async () => {
-    const { agent, bot, clock, said } = open({ codec: 'PCMA' });
+    const { agent, bot, clock, said } = openStream({ codec: 'PCMA' });
     const connected = agent.connect();
     bot.accept();
     await connected;
@@ -153,7 +60,7 @@ describe('an agent on Twilio Media Streams', () => {
   });
 
   it('makes messages of 20 ms of packets of any length', async () => {
-    const { agent, bot, talk } = open();
+    const { agent, bot, talk } = openStream();
     await talk();
     let timestamp = 0;
     for (const length of [80, 80, 240, 240, 320, 480, 80]) {
@@ -165,7 +72,7 @@ describe('an agent on Twilio Media Streams', () => {
   });
 
   it('plays speech of any length at the pace of the call, gives marks back when they are played, and clears', async () => {
-    const { bot, talk, frames, said } = open();
+    const { bot, talk, frames, said } = openStream();
     await talk();
     const second = Buffer.from(Array.from({ length: 8_000 }, (_, i) => i % 100));
     bot.says(media(second.subarray(0, 5_000)));
@@ -191,7 +98,7 @@ describe('an agent on Twilio Media Streams', () => {
   });
 
   it('tells each key, those that were pressed before the answer too', async () => {
-    const { agent, bot, clock } = open();
+    const { agent, bot, clock } = openStream();
     const connected = agent.connect();
     bot.accept();
     await connected;
@@ -202,21 +109,21 @@ describe('an agent on Twilio Media Streams', () => {
   });
 
   it('says stop and closes when the call ends', async () => {
-    const { agent, bot, talk } = open();
+    const { agent, bot, talk } = openStream();
     await talk();
     agent.close();
-    expect(bot.messages.at(-1)).toMatchObject({ event: 'stop', stop: { accountSid: SETTINGS.accountSid, callSid: SETTINGS.callSid } });
+    expect(bot.messages.at(-1)).toMatchObject({ event: 'stop', stop: { accountSid: STREAM.accountSid, callSid: STREAM.callSid } });
     expect(bot.ended).toEqual(['closed']);
   });
 
   it('is closed without start when the call is cancelled, while it is connecting or after', async () => {
-    const ringing = open();
+    const ringing = openStream();
     const connected = ringing.agent.connect();
     ringing.bot.accept();
     await connected;
     ringing.agent.close();
     expect([ringing.bot.messages, ringing.bot.ended]).toEqual([[], ['closed']]);
-    const connecting = open();
+    const connecting = openStream();
     const waiting = connecting.agent.connect();
     connecting.agent.close();
     await expect(waiting).rejects.toThrow(AgentUnavailableError);
@@ -225,7 +132,7 @@ describe('an agent on Twilio Media Streams', () => {
   });
 
   it.each([1_000, 1_001, 1_005, 1_008, 4_000])('ends the call when the agent closes with %i', async (code) => {
-    const { bot, asked, clock, talk } = open();
+    const { bot, asked, clock, talk } = openStream();
     await talk();
     bot.events.onClosed(code);
     expect(asked).toEqual([{ type: 'agent-hangup' }]);
@@ -234,7 +141,7 @@ describe('an agent on Twilio Media Streams', () => {
   });
 
   it('ignores what it does not know and what it cannot read, and the bot never sees an extension', async () => {
-    const { bot, asked, talk, frames } = open();
+    const { bot, asked, talk, frames } = openStream();
     await talk();
     for (const text of [
       '',
@@ -258,7 +165,7 @@ describe('an agent on Twilio Media Streams', () => {
 
 describe('an agent that cannot be reached', () => {
   it('fails with what was wrong', async () => {
-    const { agent, bot, clock } = open();
+    const { agent, bot, clock } = openStream();
     const connected = agent.connect();
     bot.events.onFailed('the upgrade was answered with HTTP 503');
     await expect(connected).rejects.toThrow(new AgentUnavailableError('the upgrade was answered with HTTP 503'));
@@ -266,7 +173,7 @@ describe('an agent that cannot be reached', () => {
   });
 
   it('fails when it does not answer in time', async () => {
-    const { agent, bot, clock } = open();
+    const { agent, bot, clock } = openStream();
     const connected = agent.connect();
     clock.advance(5_000);
     await expect(connected).rejects.toThrow('no answer within 5000 ms');
@@ -274,7 +181,7 @@ describe('an agent that cannot be reached', () => {
   });
 
   it('is lost when it breaks before the call is answered', async () => {
-    const { agent, bot, asked } = open();
+    const { agent, bot, asked } = openStream();
     const connected = agent.connect();
     bot.accept();
     await connected;
@@ -287,7 +194,7 @@ describe('a connection that breaks in a call', () => {
   it.each([1_006, 1_011, 1_012, 1_013])(
     'with %i is made again at once, with a stream of its own, and the caller is heard again',
     async (code) => {
-      const { bot, asked, talk, frames } = open();
+      const { bot, asked, talk, frames } = openStream();
       await talk();
       frames(5, true);
       bot.events.onClosed(code);
@@ -299,7 +206,7 @@ describe('a connection that breaks in a call', () => {
       const starts = bot.of('start');
       expect(starts.map(({ streamSid }) => streamSid)).toEqual(['1', '2'].map((n) => `MZ${n.padStart(32, '0')}`));
       expect((starts[1]!.start as { customParameters: object }).customParameters).toEqual({
-        ...SETTINGS.customParameters,
+        ...STREAM.customParameters,
         reconnects: '1',
       });
       expect(bot.of('media').slice(5)).toMatchObject([
@@ -310,7 +217,7 @@ describe('a connection that breaks in a call', () => {
   );
 
   it('is tried again and again, and is lost when the grace is over', async () => {
-    const { bot, asked, clock, talk, frames } = open();
+    const { bot, asked, clock, talk, frames } = openStream();
     await talk();
     bot.events.onClosed(1_006);
     for (let i = 0; i < 20 && asked.length === 0; i += 1) {
@@ -324,7 +231,7 @@ describe('a connection that breaks in a call', () => {
   });
 
   it('counts as broken when two pings are not answered', async () => {
-    const { bot, asked, talk, frames } = open();
+    const { bot, asked, talk, frames } = openStream();
     await talk();
     frames(250);
     expect(bot.pings).toBe(1);
@@ -340,7 +247,7 @@ describe('a connection that breaks in a call', () => {
   });
 
   it('is not made again when the call ends meanwhile', async () => {
-    const { agent, bot, asked, clock, talk } = open();
+    const { agent, bot, asked, clock, talk } = openStream();
     await talk();
     bot.events.onClosed(1_006);
     agent.close();
@@ -350,7 +257,7 @@ describe('a connection that breaks in a call', () => {
   });
 
   it('is the end at once where the grace is 0', async () => {
-    const { bot, asked, talk } = open({ limits: { reconnectGraceMs: 0 } });
+    const { bot, asked, talk } = openStream({ limits: { reconnectGraceMs: 0 } });
     await talk();
     bot.events.onClosed(1_006);
     expect(asked).toEqual([{ type: 'agent-lost' }]);
@@ -360,7 +267,7 @@ describe('a connection that breaks in a call', () => {
 
 describe('bounds', () => {
   it('a slow agent loses the oldest audio beyond 2 s, and is told when it asked for that', async () => {
-    const { bot, talk, frames } = open();
+    const { bot, talk, frames } = openStream();
     await talk();
     bot.says({ event: 'configure', configure: { drop_events: true } });
     frames(10, true);
@@ -377,7 +284,7 @@ describe('bounds', () => {
   });
 
   it('speech beyond the cap is dropped, and the bot that did not ask sees nothing of it', async () => {
-    const { bot, talk, frames, said } = open({ limits: { maxQueuedSpeechMs: 100 } });
+    const { bot, talk, frames, said } = openStream({ limits: { maxQueuedSpeechMs: 100 } });
     await talk();
     bot.says(media(Buffer.alloc(8_000, 1)));
     frames(6);
@@ -391,7 +298,7 @@ describe('raw formats', () => {
     ['pcmu', 'PCMU', 0x12, 0x12],
     ['pcma', 'PCMA', 0x12, 0x12],
   ] as const)('%s: binary frames of G.711 both ways, JSON for the rest', async (format, codec, sent, heard) => {
-    const { agent, bot, talk, frames, said } = open({ settings: { format }, codec });
+    const { agent, bot, talk, frames, said } = openStream({ settings: { format }, codec });
     await talk();
     agent.hear(codec, 1, 0, Buffer.alloc(160, sent), 0, 160, 0);
     expect(bot.binary).toEqual([Buffer.alloc(160, heard)]);
@@ -404,7 +311,7 @@ describe('raw formats', () => {
   });
 
   it('pcm16-16000: twice as many samples both ways', async () => {
-    const { agent, bot, talk, frames, said } = open({ settings: { format: 'pcm16-16000' } });
+    const { agent, bot, talk, frames, said } = openStream({ settings: { format: 'pcm16-16000' } });
     await talk();
     expect(bot.of('start')).toMatchObject([{ start: { mediaFormat: { encoding: 'audio/l16', sampleRate: 16_000, channels: 1 } } }]);
     for (let i = 0; i < 5; i += 1) agent.hear('PCMU', 1, i * 160, Buffer.alloc(160, 0x90), 0, 160, i * 20);
@@ -417,7 +324,7 @@ describe('raw formats', () => {
   });
 
   it('pcm16-8000: little-endian samples', async () => {
-    const { agent, bot, talk, frames, said } = open({ settings: { format: 'pcm16-8000' } });
+    const { agent, bot, talk, frames, said } = openStream({ settings: { format: 'pcm16-8000' } });
     await talk();
     expect(bot.of('start')).toMatchObject([{ start: { mediaFormat: { encoding: 'audio/l16', sampleRate: 8_000, channels: 1 } } }]);
     // ITU-T G.711: µ-law 0x80 is the largest sample, 32,124.
@@ -427,133 +334,5 @@ describe('raw formats', () => {
     bot.events.onBinary(bot.binary[0]!);
     frames(1);
     expect(said[0]).toEqual(Buffer.alloc(160, 0x80));
-  });
-});
-
-describe('voice activity', () => {
-  const configured = async (configure: object) => {
-    const opened = open();
-    await opened.talk();
-    opened.bot.says({ event: 'configure', configure });
-    let timestamp = 0;
-    const caller = (frames: number, byte: number): void => {
-      for (let i = 0; i < frames; i += 1) {
-        opened.agent.hear('PCMU', 1, timestamp, Buffer.alloc(160, byte), 0, 160, opened.clock.nowMs());
-        timestamp += 160;
-        opened.frames(1);
-      }
-    };
-    return { ...opened, caller };
-  };
-  const LOUD = 0x80;
-
-  it('is told to an agent that asked, with the times of the first word and of the end of the last', async () => {
-    const { bot, caller } = await configured({ speech_events: true, end_of_speech_ms: 200 });
-    caller(50, SILENCE);
-    caller(50, LOUD);
-    caller(50, SILENCE);
-    expect(bot.of('speech_started', 'speech_stopped').map(({ event, speech }) => [event, speech])).toEqual([
-      ['speech_started', { timestamp: '1000' }],
-      ['speech_stopped', { timestamp: '2000' }],
-    ]);
-  });
-
-  it('clears what is queued on barge-in and gives the marks back, without a word of it where only that was asked for', async () => {
-    const { bot, caller, said } = await configured({ barge_in: true });
-    bot.says(media(Buffer.alloc(160_000, 1)));
-    bot.says({ event: 'mark', mark: { name: 'said' } });
-    caller(4, LOUD);
-    expect(markNames(bot)).toEqual([]);
-    caller(3, LOUD);
-    expect(markNames(bot)).toEqual(['said']);
-    expect(said.at(-1)).toEqual(Buffer.alloc(160, SILENCE));
-    expect(bot.of('speech_started', 'speech_stopped')).toEqual([]);
-  });
-
-  it('of the agent’s own threshold, and off again', async () => {
-    const { bot, caller } = await configured({ speech_events: true });
-    caller(10, LOUD);
-    caller(5, SILENCE);
-    expect(bot.of('speech_stopped')).toHaveLength(1);
-    bot.says({ event: 'configure', configure: { speech_events: false } });
-    caller(50, LOUD);
-    expect(bot.of('speech_started')).toHaveLength(1);
-  });
-});
-
-describe('extensions', () => {
-  it('hangup waits until what is queued was played and heard, or not', async () => {
-    const { bot, asked, talk, frames } = open();
-    await talk();
-    bot.says(media(Buffer.alloc(1_600, 1)));
-    bot.says({ event: 'hangup' });
-    frames(10 + 9);
-    expect(asked).toEqual([]);
-    frames(1);
-    expect(asked).toEqual([{ type: 'agent-hangup' }]);
-    bot.says({ event: 'hangup', hangup: { after: 'now' } });
-    expect(asked).toHaveLength(2);
-  });
-
-  it('dtmf presses keys towards the caller; too many are refused', async () => {
-    const { bot, pressed, talk } = open();
-    await talk();
-    bot.says({ event: 'dtmf', dtmf: { digits: '1*d', duration_ms: 100 } });
-    expect(pressed).toEqual([
-      [1, 100],
-      [10, 100],
-      [15, 100],
-    ]);
-    bot.says({ event: 'dtmf', dtmf: { digits: '123' } });
-    expect(bot.of('error')).toMatchObject([{ error: { request: 'dtmf', code: 'DTMF_NOT_SENT' } }]);
-  });
-
-  it('transfer, transcript, analysis and tool go to the call, and its answers come back', async () => {
-    const { agent, bot, asked, clock, talk } = open();
-    await talk();
-    clock.advance(1_234);
-    bot.says({ event: 'transfer', transfer: { id: 't', to: '+15550009999' } });
-    bot.says({
-      event: 'transcript',
-      transcript: {
-        entries: [
-          { speaker: 'agent', text: 'Hi' },
-          { speaker: 'caller', text: 'Hello', at_ms: 5 },
-        ],
-      },
-    });
-    bot.says({ event: 'analysis', analysis: { data: { email: 'a@example.com' } } });
-    bot.says({ event: 'tool', tool: { id: '1', name: 'weather', input: { city: 'Paris' } } });
-    expect(asked.map((event) => (event.type === 'agent-request' ? event.request : event))).toEqual([
-      { type: 'transfer', requestId: 't', to: '+15550009999' },
-      {
-        type: 'transcript',
-        entries: [
-          { speaker: 'agent', text: 'Hi', at_ms: 1_234 },
-          { speaker: 'caller', text: 'Hello', at_ms: 5 },
-        ],
-      },
-      { type: 'analysis', requestId: null, analysis: { email: 'a@example.com' } },
-      { type: 'tool', requestId: '1', name: 'weather', input: { city: 'Paris' } },
-    ]);
-    agent.tell({ type: 'tool-result', requestId: '1', result: { sky: 'blue' }, httpStatus: 200 });
-    agent.tell({ type: 'transfer-progress', requestId: 't', state: 'failed', status: 486 });
-    agent.tell({ type: 'refused', requestId: null, request: 'analysis', code: 'ANALYSIS_UNKNOWN', message: 'no' });
-    expect(bot.messages.slice(2)).toMatchObject([
-      { event: 'tool_result', tool: { id: '1', result: { sky: 'blue' }, httpStatus: 200 } },
-      { event: 'transfer', transfer: { id: 't', state: 'failed', status: 486 } },
-      { event: 'error', error: { request: 'analysis', id: null, code: 'ANALYSIS_UNKNOWN' } },
-    ]);
-  });
-
-  it('an extension that cannot be read is refused with what is wrong', async () => {
-    const { bot, talk } = open();
-    await talk();
-    bot.says({ event: 'dtmf', dtmf: { digits: 'xyz' } });
-    bot.says({ event: 'configure', configure: { barge: true } });
-    expect(bot.of('error')).toMatchObject([
-      { error: { request: 'dtmf', code: 'BAD_MESSAGE', message: expect.stringContaining('dtmf.digits') as string } },
-      { error: { request: 'configure', code: 'BAD_MESSAGE' } },
-    ]);
   });
 });

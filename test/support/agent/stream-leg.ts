@@ -1,0 +1,95 @@
+import { StreamAgent } from '../../../src/agents/stream/stream-agent.js';
+import type { AgentConnectionLimits, StreamSettings } from '../../../src/contracts/agent.js';
+import type { AudioCodec, LegEvent } from '../../../src/contracts/media.js';
+import { silentLog } from '../../../src/lib/log.js';
+import type { VoiceDetector } from '../../../src/media/codec/voice-activity.js';
+import { AGENT_LIMITS } from '../media/agent-limits.js';
+import { VirtualClock } from '../virtual-clock.js';
+import { PlayedAgent } from './played-socket.js';
+
+const HEX = '0123456789abcdef0123456789abcdef';
+export const STREAM: StreamSettings = {
+  url: 'wss://bot.example.com/stream',
+  format: 'twilio',
+  bearerToken: null,
+  signatureKey: 'secret',
+  accountSid: `AC${HEX}`,
+  callSid: `CA${HEX}`,
+  customParameters: { from: '+15550001111', to: '+15552223333' },
+  endOfSpeechMs: 100,
+};
+/** Of µ-law. */
+export const SILENCE = 0xff;
+
+interface Setup {
+  readonly settings?: Partial<StreamSettings>;
+  readonly limits?: Partial<AgentConnectionLimits>;
+  readonly codec?: AudioCodec;
+}
+
+/** An agent on a leg in virtual time: the other end of its WebSocket is played, and the leg takes a frame each 20 ms. */
+export function openStream({ settings, limits, codec = 'PCMU' }: Setup = {}) {
+  const clock = new VirtualClock();
+  const bot = new PlayedAgent();
+  const asked: LegEvent[] = [];
+  const pressed: (readonly [event: number, durationMs: number])[] = [];
+  let streams = 0;
+  /** Loud frames are a voice. */
+  const detector: VoiceDetector = { isVoice: (frame) => Math.abs(frame[0] ?? 0) > 1_000, close: () => undefined };
+  const agent = new StreamAgent(
+    { ...STREAM, ...settings },
+    {
+      emit: (event) => asked.push(event),
+      press: (event, durationMs) => pressed.length < 5 && pressed.push([event, durationMs]) > 0,
+      view: () => null,
+    },
+    {
+      clock,
+      openVoiceDetector: () => detector,
+      dial: bot.dial,
+      limits: { ...AGENT_LIMITS, ...limits },
+      newStreamSid: () => `MZ${String((streams += 1)).padStart(32, '0')}`,
+    },
+    silentLog,
+  );
+  let packets = 0;
+  let timestamp = 7_000;
+  const payload = new Uint8Array(160);
+  const said: Buffer[] = [];
+  return {
+    clock,
+    bot,
+    asked,
+    pressed,
+    agent,
+    said,
+    /** Connected, answered and acknowledged. */
+    talk: async (): Promise<void> => {
+      const connected = agent.connect();
+      bot.accept();
+      await connected;
+      agent.start(codec, clock.nowMs());
+    },
+    /** So many frames pass; the caller says one packet in each while `speaks`. */
+    frames: (count: number, speaks = false): void => {
+      for (let i = 0; i < count; i += 1) {
+        if (speaks) {
+          const bytes = Buffer.alloc(160, packets & 0x7f);
+          agent.hear(codec, 1, timestamp, bytes, 0, 160, clock.nowMs());
+          packets += 1;
+        }
+        timestamp += 160;
+        clock.advance(20);
+        agent.fill(payload, clock.nowMs());
+        said.push(Buffer.from(payload));
+      }
+    },
+  };
+}
+
+export const media = (bytes: Uint8Array): object => ({
+  event: 'media',
+  streamSid: 'x',
+  media: { payload: Buffer.from(bytes).toString('base64') },
+});
+export const markNames = (bot: PlayedAgent): unknown[] => bot.of('mark').map(({ mark }) => (mark as { name: string }).name);
