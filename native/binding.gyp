@@ -10,8 +10,8 @@
       "libraries": ["<!@(pkg-config --libs libsrtp2)"],
       "conditions": [
         ["'<!(echo ${TRUNKLINE_SANITIZE:-})'!=''", {
-          "cflags_cc": ["-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-g"],
-          "ldflags": ["-fsanitize=address,undefined"]
+          "cflags_cc": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g"],
+          "ldflags": ["-fsanitize=address,undefined", "-Wl,-z,nodelete"]
         }]
       ]
     }

@@ -1,0 +1,14 @@
+import { resolve } from 'node:path';
+import { expect, it } from 'vitest';
+import { stressInThreads } from '../support/media/native-stress.mjs';
+
+// Several media workers load the addon at once. `npm run sanitize` runs this under the address sanitizer.
+
+const THREADS = 4;
+const SESSIONS = 400;
+const PACKETS = 40;
+
+it('sessions of several threads at once protect and unprotect every packet, and none disturbs another', async () => {
+  const good = await stressInThreads(resolve('native/build/Release/srtp.node'), THREADS, SESSIONS, PACKETS);
+  expect(good).toEqual(Array.from({ length: THREADS }, () => SESSIONS * PACKETS));
+});

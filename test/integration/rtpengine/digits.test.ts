@@ -1,0 +1,218 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readOffer, readRelaySdp } from '../../../src/gateway/policy/sdp-read.js';
+import { canonicalSdp } from '../../../src/gateway/policy/sdp-write.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { RtpEndpoint } from '../../../src/media/endpoint.js';
+import { generateSrtpKey } from '../../../src/media/srtp.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import type { RelayPool } from '../../../src/rtpengine/pool.js';
+import { telephoneEvent } from '../../support/media/packets.js';
+import { TestPeer } from '../../support/media/test-peer.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
+import { offerSdp } from '../../support/sdp.js';
+
+// Key presses between a carrier, whose packets werift-rtp makes and reads, and the endpoint, through the real rtpengine and SRTP.
+
+const FIRST_PORT = 23_490;
+const FRAME_TICKS = 160;
+const LOUD = 0x10;
+
+let rtpengine: RunningRtpengine;
+let pool: RelayPool;
+let endpoint: RtpEndpoint;
+/** Keys that reached the agent of each call. */
+const digits = new Map<string, number[]>();
+let calls = 0;
+const peers: TestPeer[] = [];
+
+beforeAll(async () => {
+  rtpengine = await RunningRtpengine.start(28_700, 28_799);
+  pool = rtpengine.pool();
+  let random = 1;
+  endpoint = await RtpEndpoint.open(
+    { address: '127.0.0.1', rtpPorts: [FIRST_PORT], mediaTimeoutMs: 60_000 },
+    {
+      clock: systemClock,
+      log: silentLog,
+      random32: () => (random = (Math.imul(random, 69_069) + 12_345) >>> 0),
+      newAgent: (description) => ({
+        connect: () => Promise.resolve(),
+        start: () => undefined,
+        digit: (event) => digits.get(description.kind === 'test-line' ? description.firstSentence : '')?.push(event),
+        frame: (_heard, spoken) => spoken.fill(1_000),
+        tell: () => undefined,
+        close: () => undefined,
+      }),
+    },
+  );
+});
+
+afterAll(async () => {
+  await endpoint.close();
+  for (const peer of peers) await peer.close();
+  pool.close();
+  await rtpengine.stop();
+});
+
+/** A call that was answered, with telephone-events at these types: the clock of 8 kHz, and that of 48 kHz if there is one. */
+async function answered(type: number, otherType: number | null = null): Promise<{ readonly callId: string; readonly peer: TestPeer }> {
+  const callId = `digits-${String((calls += 1))}`;
+  const key = generateSrtpKey();
+  const peer = await TestPeer.open({ telephoneEventPayloadType: type });
+  peers.push(peer);
+  const events = [...(otherType === null ? [] : [`${String(otherType)} telephone-event/48000`]), `${String(type)} telephone-event/8000`];
+  const sdp = offerSdp({
+    payloads: `0 ${events.map((event) => event.split(' ')[0]).join(' ')}`,
+    rtpmap: ['0 PCMU/8000', ...events],
+    crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.from(key).toString('base64')}`],
+    port: peer.address.rtpPort,
+    extra: [`a=rtcp:${String(peer.address.rtcpPort)}`],
+  });
+  const offer = readOffer(sdp, 'required');
+  if (!offer.ok) throw new Error('the offer is refused');
+  expect(offer.value.telephoneEvent).toBe(type);
+  const call = { relayId: callId, insideSrtp: false, outsideSrtp: true };
+  const inside = readRelaySdp((await pool.offer(call, canonicalSdp(offer.value))).sdp);
+  if (inside === undefined) throw new Error('rtpengine offers no audio');
+  digits.set(callId, []);
+  const agent = { kind: 'test-line', firstSentence: callId, language: 'ENG', voice: null, pronunciationGuide: [] } as const;
+  await endpoint.connectAgent(callId, agent, () => undefined);
+  const { address, rtpPort, rtcpPort } = inside;
+  const local = endpoint.openLeg(
+    {
+      callId,
+      localRtpPort: null,
+      remote: { address, rtpPort, rtcpPort },
+      codec: 'PCMU',
+      telephoneEventPayloadType: type,
+      srtp: null,
+      carrierSuite: null,
+    },
+    () => undefined,
+  );
+  const answer = offerSdp({
+    profile: 'RTP/AVP',
+    payloads: `0 ${String(type)}`,
+    rtpmap: ['0 PCMU/8000', `${String(type)} telephone-event/8000`],
+    crypto: [],
+    port: local.rtpPort,
+  });
+  const outside = readRelaySdp((await pool.answer(call, answer)).sdp);
+  if (outside?.crypto == null) throw new Error('rtpengine answers without a key');
+  peer.connect(outside);
+  peer.secure({ receive: key, send: Buffer.from(outside.crypto.inline, 'base64') });
+  endpoint.with(callId, (leg) => leg.start());
+  // rtpengine learns where each side is by its packets.
+  peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
+  await peer.until(() => peer.received.length > 3, 3_000);
+  return { callId, peer };
+}
+
+describe('keys that the agent presses', () => {
+  it.each([
+    [96, null],
+    [101, 100],
+    [127, 96],
+    [110, 127],
+  ])(
+    '[4733 §2.5.1.1 §2.5.1.2 §2.5.1.4] reach the carrier at type %i (48 kHz at %s): marker, timestamp, durations, ends, pause',
+    async (type, otherType) => {
+      const { callId, peer } = await answered(type, otherType);
+      const pressed = [5, 5, 11];
+      endpoint.with(callId, (leg) => {
+        for (const event of pressed) expect(leg.sendDigit(event, 100)).toBe(true);
+      });
+      const ends = (): number =>
+        peer.received.filter(({ packet }) => packet.header.payloadType === type && packet.payload[1]! >= 0x80).length;
+      await peer.until(() => ends() === 9, 3_000);
+      const after = peer.received.length;
+      await peer.until(() => peer.received.length >= after + 5, 1_000);
+
+      const packets = peer.received.map(({ packet }) => packet);
+      const first = packets[0]!.header;
+      // Nothing lost, and the clock of the audio goes on as if it had never been interrupted.
+      packets.forEach(({ header }, i) => expect((header.sequenceNumber - first.sequenceNumber) & 0xffff).toBe(i));
+      packets.forEach(({ header }, i) => {
+        if (header.payloadType === 0) expect((header.timestamp - first.timestamp) >>> 0).toBe(i * FRAME_TICKS);
+        else expect(header.payloadType).toBe(type);
+      });
+
+      const groups = new Map<number, number[]>();
+      packets.forEach(({ header }, i) => {
+        if (header.payloadType === type) groups.set(header.timestamp, [...(groups.get(header.timestamp) ?? []), i]);
+      });
+      expect([...groups.values()].map((group) => packets[group[0]!]!.payload[0])).toEqual(pressed);
+      let before = -Infinity;
+      for (const [timestamp, group] of groups) {
+        const [start] = group;
+        expect(group).toEqual(group.map((_, i) => start! + i));
+        // A pause of 60 ms, and the timestamp of the moment at which the key went down.
+        expect(start! - before).toBeGreaterThan(3);
+        expect((timestamp - first.timestamp) >>> 0).toBe(start! * FRAME_TICKS);
+        const told = group.map((i) => packets[i]!);
+        expect(told.map(({ header }) => header.marker)).toEqual([true, false, false, false, false, false, false]);
+        expect(told.map(({ payload }) => payload.readUInt16BE(2))).toEqual([160, 320, 480, 640, 800, 800, 800]);
+        expect(told.map(({ payload }) => payload[1]! >= 0x80)).toEqual([false, false, false, false, true, true, true]);
+        before = group.at(-1)!;
+      }
+      // No talkspurt begins after a key: nothing was left out.
+      expect(packets.filter(({ header }) => header.payloadType === 0 && header.marker)).toHaveLength(first.marker ? 1 : 0);
+      endpoint.closeLeg(callId);
+      await pool.delete(callId);
+    },
+  );
+});
+
+describe('keys that the carrier tells', () => {
+  interface Told {
+    readonly ticks: number;
+    readonly isEnd?: boolean;
+    readonly marker?: boolean;
+    readonly event?: number;
+    readonly more?: Buffer;
+  }
+  const usual: readonly Told[] = [
+    { ticks: 160, marker: true },
+    { ticks: 320 },
+    { ticks: 480 },
+    ...Array.from({ length: 3 }, () => ({ ticks: 640, isEnd: true })),
+  ];
+
+  it.each<[string, readonly Told[]]>([
+    ['as RFC 4733 wants them', usual],
+    ['without a marker', usual.map((told) => ({ ...told, marker: false }))],
+    ['with a marker on each', usual.map((told) => ({ ...told, marker: true }))],
+    ['with one end packet', usual.slice(0, 4)],
+    ['with six end packets', [...usual, ...usual.slice(3)]],
+    ['without an end', usual.slice(0, 3)],
+    ['with the end alone', usual.slice(3)],
+    ['in one packet', usual.slice(3, 4)],
+    ['with the end before the rest', [...usual.slice(3), ...usual.slice(0, 3)]],
+    ['with durations that stand still', usual.map((told) => ({ ...told, ticks: 800 }))],
+    ['with durations of 0 until the end', usual.map((told) => (told.isEnd === true ? told : { ...told, ticks: 0 }))],
+    ['each packet twice', usual.flatMap((told) => [told, told])],
+    ['with four bytes of padding in the payload', usual.map((told) => ({ ...told, more: Buffer.alloc(4) }))],
+    ['shorter than the shortest that the RFC allows: 20 ms', [{ ticks: 160, isEnd: true, marker: true }]],
+    ['after a hook flash, which is no digit', [{ ticks: 400, isEnd: true, event: 16 }, ...usual]],
+  ])('[4733 §2.5.1.4] reach the agent once: %s', async (_what, packets) => {
+    const { callId, peer } = await answered(97);
+    // The same key three times, and each at a timestamp of its own.
+    for (const event of [7, 7, 10]) {
+      const { rtpTimestamp } = peer;
+      for (const told of packets) {
+        const payload = Buffer.concat([telephoneEvent(told.event ?? event, told.ticks, told.isEnd), told.more ?? Buffer.alloc(0)]);
+        // A flash before it is an event of its own.
+        peer.sendEvent(payload, told.event === undefined ? rtpTimestamp : rtpTimestamp - 800, told.marker);
+      }
+      for (let frame = 0; frame < 3; frame += 1) peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
+    }
+    // A press whose end never comes is over 200 ms after its last packet.
+    await expect.poll(() => digits.get(callId)!.length, { timeout: 2_000 }).toBe(3);
+    peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
+    const before = peer.received.length;
+    await peer.until(() => peer.received.length >= before + 15, 2_000);
+    expect(digits.get(callId)).toEqual([7, 7, 10]);
+    expect(endpoint.closeLeg(callId)).toMatchObject({ digitsReceived: 3 });
+    await pool.delete(callId);
+  });
+});
