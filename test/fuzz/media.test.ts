@@ -7,7 +7,7 @@ import type { LegDescription, LegEvent } from '../../src/contracts/media.js';
 import { silentLog } from '../../src/lib/log.js';
 import { EventReceiver } from '../../src/media/dtmf/event-receiver.js';
 import { RtpEndpoint } from '../../src/media/endpoint.js';
-import type { LegAgent } from '../../src/media/leg-agent.js';
+import { SampleLegAgent } from '../../src/media/sample-leg-agent.js';
 import { MediaLeg } from '../../src/media/leg.js';
 import { parseRtcpCompound } from '../../src/media/rtp/rtcp-packet.js';
 import { RtpView } from '../../src/media/rtp/rtp-packet.js';
@@ -82,14 +82,14 @@ function newLeg(isSecure: boolean) {
   const clock = new VirtualClock();
   const events: LegEvent[] = [];
   const sent = { packets: 0 };
-  const agent: LegAgent = {
+  const agent = new SampleLegAgent({
     connect: () => Promise.resolve(),
     start: () => undefined,
     digit: () => undefined,
     frame: (heard, spoken) => spoken.set(heard),
     tell: () => undefined,
     close: () => undefined,
-  };
+  });
   const leg = new MediaLeg(
     { codec: 'PCMU', telephoneEventPayloadType: 101, srtp: isSecure ? KEYS : null, carrierSuite: null },
     {

@@ -155,7 +155,20 @@ function onRouted(state: CallState, route: Route | null, load: Load, isStale: bo
 function onAgentConnected(state: CallState): CallStep {
   if (state.name === 'Routing') return { state, effects: NOTHING };
   const connected = { ...state, agent: { ...state.agent, isConnected: true } };
-  return state.name === 'AwaitingAgent' ? answered(connected) : { state: connected, effects: NOTHING };
+  if (state.name === 'AwaitingAgent') return answered(connected);
+  return { state: connected, effects: state.isRingDue && isAccepted(state) ? RING : NOTHING };
+}
+
+const RING: readonly CallEffect[] = [{ do: 'ring' }];
+
+/** rtpengine has taken the offer. */
+function isAccepted({ name }: CallState): boolean {
+  return name === 'Opening' || name === 'Answering' || name === 'AwaitingAgent';
+}
+
+/** A refusal never follows an 18x: neither rtpengine nor the agent may have anything left to refuse. */
+function mayRing(state: CallState): boolean {
+  return state.agent.isConnected || state.facts.mayFallBack;
 }
 
 /** The agent could not be reached, or has no room: before the answer another may stand in for it, once. */
@@ -171,7 +184,7 @@ function onRelayOffered(state: CallState, sdp: string): CallStep {
   if (inside === undefined || state.media === null) return refuse(state, 'MEDIA_UNAVAILABLE');
   return {
     state: { ...state, name: 'Opening', inside },
-    effects: [...(state.isRingDue ? [{ do: 'ring' } as const] : []), { do: 'open-leg', media: state.media, inside, reserved: null }],
+    effects: [...(state.isRingDue && mayRing(state) ? RING : NOTHING), { do: 'open-leg', media: state.media, inside, reserved: null }],
   };
 }
 
@@ -201,8 +214,8 @@ function onRelayAnswered(state: CallState, sdp: string): CallStep {
 function answerable(state: CallState): CallStep {
   if (state.agent.isConnected) return answered(state);
   // A carrier that made no offer was not rung before.
-  const rings = state.isRingDue && state.lateOffer !== null;
-  return { state: { ...state, name: 'AwaitingAgent' }, effects: rings ? [{ do: 'ring' }] : NOTHING };
+  const rings = state.isRingDue && state.lateOffer !== null && mayRing(state);
+  return { state: { ...state, name: 'AwaitingAgent' }, effects: rings ? RING : NOTHING };
 }
 
 function answered(state: CallState): CallStep {
@@ -338,7 +351,7 @@ function refusalOf(reason: HangupReason): Reason {
 function onTimer(state: CallState, timer: CallTimer): CallStep {
   switch (timer) {
     case 'ringing':
-      if (['Opening', 'Answering', 'AwaitingAgent'].includes(state.name)) return { state, effects: [{ do: 'ring' }] };
+      if (isAccepted(state) && mayRing(state)) return { state, effects: RING };
       return { state: { ...state, isRingDue: true }, effects: NOTHING };
     case 'max-duration':
       return isAnswered(state) ? hangUp(state, 'MAX_DURATION') : { state, effects: NOTHING };

@@ -3,6 +3,7 @@ import { readOffer, readRelaySdp } from '../../../src/gateway/policy/sdp-read.js
 import { canonicalSdp } from '../../../src/gateway/policy/sdp-write.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { RtpEndpoint } from '../../../src/media/endpoint.js';
+import { SampleLegAgent } from '../../../src/media/sample-leg-agent.js';
 import { generateSrtpKey } from '../../../src/media/srtp.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
 import type { RelayPool } from '../../../src/rtpengine/pool.js';
@@ -35,14 +36,15 @@ beforeAll(async () => {
       clock: systemClock,
       log: silentLog,
       random32: () => (random = (Math.imul(random, 69_069) + 12_345) >>> 0),
-      newAgent: (description) => ({
-        connect: () => Promise.resolve(),
-        start: () => undefined,
-        digit: (event) => digits.get(description.kind === 'test-line' ? description.firstSentence : '')?.push(event),
-        frame: (_heard, spoken) => spoken.fill(1_000),
-        tell: () => undefined,
-        close: () => undefined,
-      }),
+      newAgent: (description) =>
+        new SampleLegAgent({
+          connect: () => Promise.resolve(),
+          start: () => undefined,
+          digit: (event) => digits.get(description.kind === 'test-line' ? description.firstSentence : '')?.push(event),
+          frame: (_heard, spoken) => spoken.fill(1_000),
+          tell: () => undefined,
+          close: () => undefined,
+        }),
     },
   );
 });

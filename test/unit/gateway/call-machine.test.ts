@@ -73,11 +73,18 @@ describe('the call machine', () => {
     expect(play([...CALL.slice(0, 4), { type: 'relay-answered', sdp: none, attempt: 0 }]).state.name).toBe('Ended');
   });
 
-  it('rings only after rtpengine has taken the call, so that a refusal never follows an 18x', () => {
+  it('rings only after rtpengine has taken the call and the agent is there, so that a refusal never follows an 18x', () => {
     const due = { type: 'timer', timer: 'ringing' } as const;
-    expect(kinds(play([...CALL.slice(0, 1), due]).effects)).toEqual([]);
-    expect(kinds(play([...CALL.slice(0, 2), due, CALL[2]!]).effects)).toEqual(['ring', 'open-leg']);
-    expect(kinds(play([...CALL.slice(0, 3), due]).effects)).toEqual(['ring']);
+    const standIn = { ...FACTS, mayFallBack: true };
+    const [invited, routed, offered, opened, connected] = CALL;
+    const ringsAfter = (events: readonly CallEvent[], facts = FACTS): readonly string[] => kinds(play(events, facts).effects);
+    expect(ringsAfter([invited!, due])).toEqual([]);
+    expect(ringsAfter([invited!, routed!, due, offered!])).toEqual(['open-leg']);
+    expect(ringsAfter([invited!, routed!, due, offered!], standIn)).toEqual(['ring', 'open-leg']);
+    expect(ringsAfter([invited!, routed!, due, offered!, connected!])).toEqual(['ring']);
+    expect(ringsAfter([invited!, routed!, due, connected!, offered!])).toEqual(['ring', 'open-leg']);
+    expect(ringsAfter([invited!, routed!, offered!, opened!, due])).toEqual([]);
+    expect(ringsAfter([invited!, routed!, offered!, opened!, connected!, due])).toEqual(['ring']);
     expect(kinds(play([...CALL.slice(0, 6), due]).effects)).toEqual([]);
   });
 
@@ -200,13 +207,18 @@ describe('the agent of a call', () => {
     }
   });
 
-  it('lets the 180 go out while it is waited for', () => {
+  it('holds the 180 back while it is waited for, unless the test line would stand in for it', () => {
     const due = { type: 'timer', timer: 'ringing' } as const;
-    expect(kinds(play([...READY, due]).effects)).toEqual(['ring']);
-    expect(kinds(play([...LATE_READY, due], LATE_FACTS).effects)).toEqual(['ring']);
-    const early = play([LATE_READY[0]!, due, ...LATE_READY.slice(1)], LATE_FACTS);
-    expect(kinds(early.effects)).toEqual(['ring']);
-    expect(kinds(play([READY[0]!, due, ...READY.slice(1)]).all).filter((kind) => kind === 'ring')).toHaveLength(1);
+    const early = (events: readonly CallEvent[]): readonly CallEvent[] => [events[0]!, due, ...events.slice(1)];
+    for (const [events, facts] of [
+      [READY, FACTS],
+      [LATE_READY, LATE_FACTS],
+    ] as const) {
+      const rings = (played: readonly CallEvent[], mayFallBack: boolean): number =>
+        kinds(play(played, { ...facts, mayFallBack }).all).filter((kind) => kind === 'ring').length;
+      expect([rings([...events, due], false), rings(early(events), false)]).toEqual([0, 0]);
+      expect([rings([...events, due], true), rings(early(events), true)]).toEqual([1, 1]);
+    }
   });
 
   it('is waited for no longer by a caller that gives up, or without a relay', () => {
