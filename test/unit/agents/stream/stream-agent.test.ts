@@ -108,6 +108,23 @@ describe('an agent on Twilio Media Streams', () => {
     expect(bot.of('dtmf').map(({ dtmf }) => dtmf)).toEqual(['5', '0', '*', '#', 'D'].map((digit) => ({ track: 'inbound_track', digit })));
   });
 
+  it('hears what the caller said while his ACK was under way, of the last 200 ms and in order', async () => {
+    const { agent, bot, clock } = openStream();
+    const connected = agent.connect();
+    bot.accept();
+    await connected;
+    // 15 packets in 300 ms; the second last and the last change places.
+    for (const i of [...Array(13).keys(), 14, 13]) {
+      clock.advance(20);
+      agent.hear('PCMU', 1, 160 * i, Buffer.alloc(160, i), 0, 160, clock.nowMs());
+    }
+    agent.start('PCMU', clock.nowMs());
+    const heard = bot.of('media').map((message) => Buffer.from((message.media as { payload: string }).payload, 'base64')[0]);
+    expect(heard).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    agent.hear('PCMU', 1, 160 * 15, Buffer.alloc(160, 15), 0, 160, clock.nowMs());
+    expect(bot.of('media')).toHaveLength(12);
+  });
+
   it('says stop and closes when the call ends', async () => {
     const { agent, bot, talk } = openStream();
     await talk();
