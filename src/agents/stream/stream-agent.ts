@@ -36,6 +36,8 @@ const DEFAULT_PRESS_MS = 160;
 /** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
 const FAREWELL_FRAMES = 10;
 const MAX_EARLY_DIGITS = 64;
+/** Audio that an agent does not read is dropped long before; answers to what it sends are not, and end here. */
+const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
 /** Warnings of one kind a call. */
 const MAX_WARNINGS = 5;
 
@@ -268,7 +270,12 @@ export class StreamAgent implements LegAgent {
   }
 
   #send(write: (writer: MessageWriter) => string): void {
-    if (this.#socket !== null && this.#writer !== null) this.#socket.sendText(write(this.#writer));
+    const socket = this.#socket;
+    if (socket === null || this.#writer === null) return;
+    socket.sendText(write(this.#writer));
+    if (socket.unsentBytes <= MAX_UNSENT_BYTES) return;
+    this.#warn({ unsentBytes: socket.unsentBytes }, 'agent.does_not_read');
+    this.#step({ type: 'silent' });
   }
 
   #sendMarks(names: readonly string[] | null): void {

@@ -247,6 +247,46 @@ describe('a connection that breaks in a call', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('that breaks again and again is tried at the pace of one that cannot be made, and is lost when the grace is over', async () => {
+    const { bot, asked, clock, talk, frames } = openStream();
+    await talk();
+    const brokenMs = clock.nowMs();
+    bot.events.onClosed(1_011);
+    // It fails at each `start`.
+    while (asked.length === 0 && clock.nowMs() < 60_000) {
+      if (bot.attempts.length > bot.of('start').length) {
+        bot.accept();
+        bot.events.onClosed(1_011);
+      }
+      frames(1);
+    }
+    expect(asked).toEqual([{ type: 'agent-lost' }]);
+    expect(clock.nowMs() - brokenMs).toBe(10_000);
+    expect(bot.attempts.length).toBeLessThan(15);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('that is made in the last moment of the grace is kept; it must last for two seconds', async () => {
+    const late = openStream({ limits: { connectTimeoutMs: 20_000 } });
+    await late.talk();
+    late.bot.events.onClosed(1_006);
+    late.frames(450);
+    late.bot.accept();
+    late.frames(99);
+    late.bot.events.onClosed(1_006);
+    expect(late.asked).toEqual([{ type: 'agent-lost' }]);
+
+    const { bot, asked, talk, frames } = openStream({ limits: { connectTimeoutMs: 20_000 } });
+    await talk();
+    bot.events.onClosed(1_006);
+    frames(450);
+    bot.accept();
+    frames(101);
+    bot.events.onClosed(1_006);
+    expect(asked).toEqual([]);
+    expect(bot.attempts).toHaveLength(3);
+  });
+
   it('counts as broken when two pings are not answered', async () => {
     const { bot, asked, talk, frames } = openStream();
     await talk();
@@ -298,6 +338,18 @@ describe('bounds', () => {
     // 151 frames waited, the first 51 are gone; times tell of the gap, chunks count on.
     expect(chunks[0]).toMatchObject({ media: { chunk: '11', timestamp: String((10 + 51) * 20) } });
     expect(bot.of('dropped')).toMatchObject([{ dropped: { track: 'inbound', milliseconds: 1_020 } }]);
+  });
+
+  it('an agent that asks for answers and reads none is cut off, and connected again', async () => {
+    const { bot, talk } = openStream();
+    await talk();
+    bot.unsentBytes = 4 * 1_024 * 1_024;
+    bot.says({ event: 'mark', mark: { name: 'first' } });
+    expect(bot.attempts).toHaveLength(1);
+    bot.unsentBytes += 1;
+    bot.says({ event: 'mark', mark: { name: 'second' } });
+    expect(bot.ended).toEqual(['terminated']);
+    expect(bot.attempts).toHaveLength(2);
   });
 
   it('speech beyond the cap is dropped, and the bot that did not ask sees nothing of it', async () => {
