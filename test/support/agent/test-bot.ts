@@ -3,7 +3,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { Arrivals } from '../arrivals.js';
-import { faultsToAgent } from './message-schema.js';
+import { faultsFromAgent, faultsToAgent } from './message-schema.js';
 
 export interface BotMessage {
   readonly event: string;
@@ -67,6 +67,8 @@ export class BotCall {
   }
 
   send(message: object): void {
+    const faults = faultsFromAgent(message);
+    if (faults !== '') throw new Error(`${JSON.stringify(message)}: ${faults}`);
     this.socket.send(JSON.stringify(message));
   }
 
