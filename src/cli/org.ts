@@ -23,6 +23,7 @@ export function orgCommand(connect: Connect, print = printLine): Command {
   addChange(org, io, 'disable', 'refuse all API requests and new calls of an organization; nothing is deleted', { disabled: true });
   addChange(org, io, 'enable', 'undo disable', { disabled: false });
   addSetLimits(org, io);
+  addSecret(org, io);
   org.addHelpText(
     'after',
     '\nA first organization that can attach numbers:\n  trunkline org create "My company" --sip\n  trunkline key create "My company"',
@@ -96,6 +97,14 @@ function addChange(parent: Command, { connect, print }: CommandIo, name: string,
     );
 }
 
+function addSecret(parent: Command, { connect, print }: CommandIo): void {
+  const command = parent
+    .command('secret')
+    .description("print the key of X-Twilio-Signature, by which an organization's agents know who calls them")
+    .argument('<org>', 'its id or its name')
+    .action((idOrName: string) => withStores(command, connect, async (stores) => print((await findOrg(stores, idOrName)).webhook_secret)));
+}
+
 type LimitArgument = number | 'none';
 
 interface LimitFlags {
@@ -161,7 +170,7 @@ function limitsLine({ name, max_concurrent_calls, max_calls_per_second, allowed_
   return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}`;
 }
 
-/** Everything but the webhook secret. */
+/** Everything but the webhook secret, which is shown to whoever asks for it alone. */
 function shown({ webhook_secret: _secret, ...rest }: OrgRecord): Omit<OrgRecord, 'webhook_secret'> {
   return rest;
 }

@@ -66,6 +66,15 @@ describe('trunkline org and key', () => {
     expect(closed).toBe(5);
   });
 
+  it('prints the secret of an organization to whoever asks for it alone', async () => {
+    await run('org', 'create', 'My company');
+    const [org] = await stores.orgs.list();
+    printed = [];
+    expect(await run('org', 'secret', 'My company')).toBe(0);
+    expect(printed).toEqual([org?.webhook_secret]);
+    await expect(run('org', 'secret', 'nobody')).resolves.toBe(1);
+  });
+
   it('changes the entitlement and the state, by id and by name', async () => {
     await run('org', 'create', 'a', '--json');
     const { org_id } = json() as { org_id: string };
