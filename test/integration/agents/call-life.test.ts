@@ -13,7 +13,7 @@ let other: TestBot;
 let otherNumber: string;
 
 beforeAll(async () => {
-  [site, other] = await Promise.all([AgentSite.start(), TestBot.start()]);
+  [site, other] = await Promise.all([AgentSite.start({ TRUNKLINE_CALLS_DRAIN_MS: '200' }), TestBot.start()]);
   otherNumber = await site.numberOf({ stream: { url: other.url }, prompt: 'the other one' });
 });
 afterAll(async () => {
@@ -64,5 +64,16 @@ describe('a gateway that is killed in a call', () => {
     expect(await again.closed.at(0, LIMIT_MS)).toBe(1_000);
     expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1 });
     await nothingLeft(Number(site.gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
+  });
+});
+
+describe('a gateway that is stopped', () => {
+  it('ends its calls with SHUTDOWN when they have had their time, and tells each bot with stop', async () => {
+    const call = await site.talking();
+    const stopping = site.gateway.stop();
+    expect(await call.ended(LIMIT_MS)).toContain('text="SHUTDOWN"');
+    expect(await call.bot.closed.at(0, LIMIT_MS)).toBe(1_000);
+    expect(call.bot.messages.all.at(-1)).toMatchObject({ event: 'stop' });
+    await stopping;
   });
 });
