@@ -38,6 +38,8 @@ const MAX_HELD = 32;
 /** A packet further ahead than this, or as far behind, is a jump of the source's timestamp. */
 const MAX_AHEAD_BYTES = 500 * BYTES_PER_MS;
 const MAX_BEHIND_BYTES = 1_000 * BYTES_PER_MS;
+/** A tick that comes so long after the last one was late itself: packets of the time between wait to be read, and come before the next. */
+const STALL_MS = 2 * FRAME_MS;
 /** What is missing is the last frame again, fainter each time, then silence. */
 const CONCEAL_GAINS = [1, 0.66, 0.33];
 
@@ -59,6 +61,8 @@ export class Resequencer {
   #nextTimestamp = 0;
   /** When the next byte comes if all is well. */
   #dueMs = 0;
+  #tickedMs = Infinity;
+  #stalledMs = -Infinity;
   #waitMs = MIN_WAIT_MS;
   #calm = 0;
   #lateRun = 0;
@@ -115,6 +119,10 @@ export class Resequencer {
 
   /** To be called each 20 ms: fills what has been waited for long enough. */
   tick(nowMs: number): void {
+    if (nowMs - this.#tickedMs > STALL_MS) this.#stalledMs = nowMs;
+    this.#tickedMs = nowMs;
+    // The ticks that a stall kept back come all at once.
+    if (nowMs === this.#stalledMs) return;
     const [oldest] = this.#held;
     if (oldest !== undefined) {
       if (nowMs - oldest.arrivalMs < this.#waitMs) return;

@@ -27,10 +27,27 @@ function open() {
     const datagram = Buffer.alloc(12 + length, i);
     resequencer.push(options.ssrc ?? SSRC, (options.timestamp ?? 1_000 + i * 160) >>> 0, datagram, 12, length, nowMs);
   };
-  return { resequencer, heard, push, until, order: () => heard.map(({ first }) => first) };
+  /** This process stands still, and does then what was due: timers come before packets. */
+  const stall = (ms: number): void => {
+    for (nowMs += ms; nextTickMs <= nowMs; nextTickMs += 20) resequencer.tick(nowMs);
+  };
+  return { resequencer, heard, push, until, stall, order: () => heard.map(({ first }) => first) };
 }
 
 describe('resequencer', () => {
+  it('makes nothing up for what came while this process stood still; what did not come is silence then', () => {
+    const { resequencer, push, stall, until, order } = open();
+    for (const i of [0, 1, 2]) push(i, 5 + 20 * i);
+    stall(120);
+    expect(order()).toEqual([0, 1, 2]);
+    for (const i of [3, 4, 5, 6, 7, 8]) push(i, 165);
+    expect(order()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(resequencer.figures).toMatchObject({ concealedBytes: 0, latePackets: 0 });
+    stall(120);
+    until(320);
+    expect(resequencer.figures.concealedBytes).toBeGreaterThan(3 * 160);
+  });
+
   it('gives a packet that is next at once, of any length', () => {
     const { heard, push } = open();
     push(0, 5);
