@@ -83,10 +83,14 @@ describe('a bot with binary messages', () => {
     // In pieces that keep to no frame; samples stay whole.
     for (let at = 0; at < said.length; at += 1_000) bot.socket.send(said.subarray(at, at + 1_000));
     bot.send({ event: 'mark', mark: { name: 'said' } });
-    await end.peer.speak(speech);
+    const score = (): number => findPhrase(wire.decode(Buffer.concat(bot.binary.all)), speech)?.score ?? 0;
+    // A test that is kept waiting by others is a caller with gaps: it says it again.
+    for (let time = 1; time <= 3 && score() < 0.98; time += 1) {
+      await end.peer.speak(speech);
+      await bot.binary.at(bot.binary.all.length + 3, LIMIT_MS);
+    }
+    expect(score()).toBeGreaterThan(0.98);
     await bot.message('mark', 0, LIMIT_MS);
-    const heard = (): Int16Array => wire.decode(Buffer.concat(bot.binary.all));
-    await expect.poll(() => findPhrase(heard(), speech)?.score).toBeGreaterThan(0.98);
     await expect.poll(() => findPhrase(end.peer.heard, answer)?.score).toBeGreaterThan(0.98);
     expect(new Set(bot.binary.all.map(({ length }) => length))).toEqual(new Set([wire.frameBytes]));
     expect(bot.of('media')).toEqual([]);

@@ -91,7 +91,7 @@ describe('a Twilio bot', () => {
     const call = await site.invite();
     await call.answered();
     const bot = await site.bot.calls.at(before, 0);
-    const said = noise(1, 5);
+    const said = noise(0.2, 5);
     const greeting = noise(1, 6);
     // Audio does not go the way of the ACK: here three packets are quicker.
     const quicker = 3 * 160;
@@ -109,9 +109,14 @@ describe('a Twilio bot', () => {
   it('hears a caller with PCMA in µ-law', async () => {
     const call = await site.talking({ codec: 'PCMA' });
     const said = voiceLikeNoise(SECOND / 2, 7);
-    await call.end.peer.speak(said);
     const expected = mulaw.decode(mulaw.encode(alaw.decode(alaw.encode(said))));
-    await expect.poll(() => findPhrase(mulaw.decode(call.bot.heard), expected)?.score).toBeGreaterThan(0.999);
+    const score = (): number => findPhrase(mulaw.decode(call.bot.heard), expected)?.score ?? 0;
+    // A test that is kept waiting by others is a caller with gaps: it says it again.
+    for (let time = 1; time <= 3 && score() < 0.999; time += 1) {
+      await call.end.peer.speak(said);
+      await call.bot.message('media', call.bot.of('media').length + 3);
+    }
+    expect(score()).toBeGreaterThan(0.999);
     await call.hangUp();
   });
 });
@@ -202,7 +207,7 @@ describe('an INVITE without SDP', () => {
     expect(bot.messages.all).toEqual([]);
     call.ack();
     await bot.message('start');
-    const [said, answer] = [noise(1, 17), noise(1, 18)];
+    const [said, answer] = [noise(0.2, 17), noise(1, 18)];
     bot.say(answer);
     await call.end.peer.speak(mulaw.decode(said));
     await bot.messages.until(() => bot.heard.includes(said) || undefined, LIMIT_MS);
