@@ -17,7 +17,7 @@ export interface ConnectionState {
     /** or under way. */
     | 'Redialling'
     | 'Closed';
-  /** Attempts since the connection broke. */
+  /** Attempts to connect again since the connection last held for as long as the grace. */
   readonly attempts: number;
   /** Connections that were made again. */
   readonly reconnects: number;
@@ -83,7 +83,7 @@ export function stepConnection(state: ConnectionState, event: ConnectionEvent, l
     case 'connect':
       return state.name === 'Idle' ? dial(state, 'Dialling', limits) : stay;
     case 'opened':
-      return onOpened(state);
+      return onOpened(state, limits);
     case 'failed':
       return onFailed(state, event.message);
     case 'closed':
@@ -109,32 +109,39 @@ export function stepConnection(state: ConnectionState, event: ConnectionEvent, l
 }
 
 function dial(state: ConnectionState, name: 'Dialling' | 'Redialling', limits: ConnectionLimits): ConnectionStep {
+  const attempts = name === 'Dialling' ? 0 : state.attempts + 1;
   return {
-    state: { ...state, name },
+    state: { ...state, name, attempts },
     effects: [{ do: 'start-timer', timer: 'connect', delayMs: limits.connectTimeoutMs }, { do: 'dial' }],
   };
 }
 
-function onOpened(state: ConnectionState): ConnectionStep {
+function onOpened(state: ConnectionState, limits: ConnectionLimits): ConnectionStep {
   if (state.name === 'Dialling') {
     return { state: { ...state, name: 'Ready' }, effects: [{ do: 'stop-timer', timer: 'connect' }, { do: 'accepted' }] };
   }
   if (state.name !== 'Redialling') return { state, effects: NOTHING };
   const reconnects = state.reconnects + 1;
-  return { state: { name: 'Streaming', attempts: 0, reconnects }, effects: [...STOP_TIMERS, { do: 'announce', reconnects }] };
+  return {
+    state: { ...state, name: 'Streaming', reconnects },
+    effects: [{ do: 'stop-timer', timer: 'connect' }, startGrace(limits), { do: 'announce', reconnects }],
+  };
+}
+
+function startGrace({ reconnectGraceMs }: ConnectionLimits): ConnectionEffect {
+  return { do: 'start-timer', timer: 'grace', delayMs: reconnectGraceMs };
 }
 
 function onFailed(state: ConnectionState, message: string): ConnectionStep {
   if (state.name === 'Dialling') return { state: closed(state), effects: [...STOP_TIMERS, { do: 'refused', message }] };
   if (state.name !== 'Redialling') return { state, effects: NOTHING };
-  const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** state.attempts);
-  return {
-    state: { ...state, name: 'Waiting', attempts: state.attempts + 1 },
-    effects: [
-      { do: 'stop-timer', timer: 'connect' },
-      { do: 'start-timer', timer: 'retry', delayMs },
-    ],
-  };
+  const step = wait(state);
+  return { ...step, effects: [{ do: 'stop-timer', timer: 'connect' }, ...step.effects] };
+}
+
+function wait(state: ConnectionState): ConnectionStep {
+  const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (state.attempts - 1));
+  return { state: { ...state, name: 'Waiting' }, effects: [{ do: 'start-timer', timer: 'retry', delayMs }] };
 }
 
 /** Before the call is answered there is nothing to come back to. */
@@ -142,8 +149,9 @@ function broken(state: ConnectionState, before: readonly ConnectionEffect[], lim
   if (state.name === 'Ready' || limits.reconnectGraceMs === 0) {
     return { state: closed(state), effects: [...before, ...STOP_TIMERS, { do: 'lost' }] };
   }
-  const step = dial({ ...state, attempts: 0 }, 'Redialling', limits);
-  return { ...step, effects: [...before, { do: 'start-timer', timer: 'grace', delayMs: limits.reconnectGraceMs }, ...step.effects] };
+  // At once; but an agent that takes every connection and drops it is not dialled without end.
+  const step = state.attempts === 0 ? dial(state, 'Redialling', limits) : wait(state);
+  return { ...step, effects: [...before, startGrace(limits), ...step.effects] };
 }
 
 function onTimer(state: ConnectionState, timer: ConnectionTimer, limits: ConnectionLimits): ConnectionStep {
@@ -156,6 +164,7 @@ function onTimer(state: ConnectionState, timer: ConnectionTimer, limits: Connect
     case 'retry':
       return state.name === 'Waiting' ? dial(state, 'Redialling', limits) : { state, effects: NOTHING };
     case 'grace':
+      if (state.name === 'Streaming') return { state: { ...state, attempts: 0 }, effects: NOTHING };
       if (state.name !== 'Waiting' && state.name !== 'Redialling') return { state, effects: NOTHING };
       return { state: closed(state), effects: [...STOP_TIMERS, { do: 'abandon' }, { do: 'lost' }] };
     default:

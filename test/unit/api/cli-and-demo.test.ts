@@ -94,6 +94,20 @@ describe('trunkline org and key', () => {
     expect(await stored()).toMatchObject({ max_concurrent_calls: null, max_calls_per_second: null, allowed_sources: [] });
   });
 
+  it('shows the key of signatures when asked for it, and makes another one', async () => {
+    await run('org', 'create', 'a');
+    const stored = async () => (await stores.orgs.list())[0]!;
+    const { org_id, webhook_secret: first } = await stored();
+    expect(await run('org', 'webhook-secret', 'a')).toBe(0);
+    expect(printed.at(-1)).toBe(first);
+    expect(await run('org', 'webhook-secret', org_id, '--rotate', '--json')).toBe(0);
+    const second = (await stored()).webhook_secret;
+    expect(second).toMatch(/^whsec_[\w-]{43}$/);
+    expect(second).not.toBe(first);
+    expect(json()).toEqual({ org_id, webhook_secret: second });
+    expect(await run('org', 'webhook-secret', 'nobody')).toBe(1);
+  });
+
   it.each([
     [['--max-concurrent-calls', '-1'], 'must be 0 to 100000'],
     [['--max-calls-per-second', '10001'], 'must be 0 to 10000'],

@@ -230,6 +230,28 @@ describe('a connection that breaks in a call', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('is not dialled without end when the agent takes every connection and drops it', async () => {
+    const { bot, asked, clock, talk } = openStream();
+    await talk();
+    const dials: number[] = [];
+    const flap = (): void => {
+      bot.events.onClosed(1_006);
+      for (const before = bot.attempts.length; bot.attempts.length === before && clock.nowMs() < 60_000;) clock.advance(10);
+      dials.push(clock.nowMs());
+      bot.accept();
+    };
+    bot.events.onClosed(1_006);
+    expect(bot.attempts).toHaveLength(2);
+    bot.accept();
+    for (let i = 0; i < 7; i += 1) flap();
+    expect(dials).toEqual([100, 300, 700, 1_500, 3_100, 5_100, 7_100]);
+    // One that has held for as long as the grace is dialled again at once.
+    clock.advance(10_000);
+    bot.events.onClosed(1_006);
+    expect(bot.attempts).toHaveLength(10);
+    expect(asked).toEqual([]);
+  });
+
   it('counts as broken when two pings are not answered', async () => {
     const { bot, asked, talk, frames } = openStream();
     await talk();
