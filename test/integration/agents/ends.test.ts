@@ -1,7 +1,7 @@
 import { mulaw } from 'alawmulaw';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
-import { TestBot, type BotCall, type BotMessage, type BotOptions } from '../../support/agent/test-bot.js';
+import { TestBot, type BotCall, type BotOptions } from '../../support/agent/test-bot.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';
 import { freePorts } from '../../support/ports.js';
 
