@@ -215,22 +215,34 @@ export class StreamAgent implements LegAgent {
     const { clock, dial } = this.dependencies;
     const startedMs = clock.nowMs();
     this.#stopDialling = dial(this.settings, {
-      onOpen: (socket) => {
-        this.#socket = socket;
-        this.#isPongDue = false;
-        this.#framesSincePing = 0;
-        this.log.debug({ tookMs: Math.round(clock.nowMs() - startedMs) }, 'agent.connected');
-        this.#step({ type: 'opened' });
-      },
-      onFailed: (message) => {
-        this.log.warn({ error: message }, 'agent.not_connected');
-        this.#step({ type: 'failed', message });
-      },
-      onText: (text) => this.#onText(text),
-      onBinary: (bytes) => this.#onBinary(bytes),
+      onOpen: (socket) =>
+        this.#safely(() => {
+          this.#socket = socket;
+          this.#isPongDue = false;
+          this.#framesSincePing = 0;
+          this.log.debug({ tookMs: Math.round(clock.nowMs() - startedMs) }, 'agent.connected');
+          this.#step({ type: 'opened' });
+        }),
+      onFailed: (message) =>
+        this.#safely(() => {
+          this.log.warn({ error: message }, 'agent.not_connected');
+          this.#step({ type: 'failed', message });
+        }),
+      onText: (text) => this.#safely(() => this.#onText(text)),
+      onBinary: (bytes) => this.#safely(() => this.#onBinary(bytes)),
       onPong: () => (this.#isPongDue = false),
-      onClosed: (code) => this.#onClosed(code),
+      onClosed: (code) => this.#safely(() => this.#onClosed(code)),
     });
+  }
+
+  /** What a socket or a timer calls: a bug of ours ends this call, and no other one of the thread. */
+  #safely(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.log.error({ err: error }, 'agent.bug');
+      this.host.emit({ type: 'agent-lost' });
+    }
   }
 
   #onClosed(code: number): void {
@@ -265,7 +277,7 @@ export class StreamAgent implements LegAgent {
     this.#timers.get(timer)?.();
     this.#timers.set(
       timer,
-      this.dependencies.clock.setTimer(delayMs, () => this.#step({ type: 'timer', timer })),
+      this.dependencies.clock.setTimer(delayMs, () => this.#safely(() => this.#step({ type: 'timer', timer }))),
     );
   }
 

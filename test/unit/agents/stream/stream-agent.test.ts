@@ -405,3 +405,12 @@ describe('raw formats', () => {
     expect(said[0]).toEqual(Buffer.alloc(160, 0x80));
   });
 });
+
+describe('a bug of ours', () => {
+  it('in what a message does ends that call, and throws nothing at the socket', async () => {
+    const { bot, asked, talk } = openStream({ pressThrows: true });
+    await talk();
+    bot.says({ event: 'dtmf', dtmf: { digits: '1' } });
+    expect(asked).toEqual([{ type: 'agent-lost' }]);
+  });
+});
