@@ -19,6 +19,9 @@ import { packageVersion } from './ops/version.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
 import { openRedisStores, type RedisStores } from './store/redis-stores.js';
 
+/** For the SIP server to take the gateway; calls of an earlier process connect their agents anew within it too. */
+const SERVER_LIMIT_MS = 10_000;
+
 /** A running gateway. */
 export interface Gateway {
   /** What the supervisor prints and keeps in ready.json. */
@@ -80,7 +83,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   // The tag tells the embedded SIP server whose calls are whose, across connections and restarts.
   srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
 
-  await inbound.whenConnected(10_000);
+  await inbound.whenConnected(SERVER_LIMIT_MS + config.agents.connect_timeout_ms);
   const api = await openApi(config, clock, log, stores, relay, inbound);
   load.start();
   stores.startSweeping();

@@ -20,8 +20,10 @@ export interface TestCallOptions {
   readonly digits: string;
   /** The longest that the call may take. */
   readonly seconds: number;
-  /** Language of the test line, for the expected phrases. */
+  /** Language of the test line, for the expected phrases; of what is said to a bot. */
   readonly language: string;
+  /** Somebody else's agent answers: it is spoken to and listened to until the time is over, and nothing of the test line is expected. */
+  readonly isBot: boolean;
   /** In order of preference. */
   readonly codecs: readonly AudioCodec[];
 }
@@ -32,6 +34,8 @@ const RATE_HZ = 8_000;
 const SCORE_THRESHOLD = 0.85;
 const TONE_HZ = 1_004;
 const TONE_SAMPLES = RATE_HZ / 2;
+/** Anything that makes a bot answer. */
+const WORDS_FOR_A_BOT = 'Hello. This is a test call. Can you hear me?';
 const POLL_MS = 100;
 const BYE_LIMIT_MS = 3_000;
 
@@ -123,6 +127,7 @@ class TestCall {
       telephoneEventPayloadType: telephoneEvent,
       keys: { send: this.#sendKey, receive: answer.key },
     });
+    if (this.options.isBot) return this.#talkToBot(leg);
     await this.#until(() => voicedSegments(leg.recording()).length > 0);
     const pressed = this.#readBackDigits();
     const at = leg.recording().length;
@@ -135,6 +140,14 @@ class TestCall {
     }
     // One report each way at least.
     await this.#until(() => leg.figures().rtcpReceived > 0 && leg.figures().rtcpSent > 0);
+    this.#hungUpBy = this.#client.isEnded ? 'gateway' : 'carrier';
+    await this.#hangUp();
+  }
+
+  async #talkToBot(leg: CarrierMediaLeg): Promise<void> {
+    leg.play(await this.#speech.synthesize({ text: WORDS_FOR_A_BOT, language: this.options.language }, []));
+    for (const digit of this.options.digits) leg.press(eventOfDigit(digit) ?? 0);
+    await this.#until(() => false);
     this.#hungUpBy = this.#client.isEnded ? 'gateway' : 'carrier';
     await this.#hangUp();
   }
@@ -217,12 +230,19 @@ class TestCall {
     ].join('\r\n');
   }
 
+  #testLineChecks(): Readonly<Record<string, boolean>> {
+    return {
+      digits_read_back: this.#digits.every(({ heard }) => heard) && this.#digits.length === this.#readBackDigits().length,
+      echo_heard: this.#echoHeard === true,
+      hung_up_as_expected: this.#hungUpBy === (this.options.digits.includes('#') ? 'gateway' : 'carrier'),
+    };
+  }
+
   report(): CallReport {
     const media = this.#leg?.figures() ?? null;
     const voiced = this.#leg === undefined ? [] : voicedSegments(this.#leg.recording());
     const first = voiced[0];
     const level = first === undefined || this.#leg === undefined ? null : levelDbfs(this.#leg.recording().subarray(first.start, first.end));
-    const wantsHangup = this.options.digits.includes('#');
     const checks = {
       tls_1_2_or_higher: this.#tls?.version === 'TLSv1.2' || this.#tls?.version === 'TLSv1.3',
       answered: this.#outcome?.status === 200,
@@ -232,10 +252,8 @@ class TestCall {
       rtp_lossless: media !== null && media.packetsLost === 0 && (media.remoteLost ?? 0) <= 0 && media.packetsBad === 0,
       rtcp_received: (media?.rtcpReceived ?? 0) > 0,
       agent_audio_heard: first !== undefined,
-      digits_read_back: this.#digits.every(({ heard }) => heard) && this.#digits.length === this.#readBackDigits().length,
-      echo_heard: this.#echoHeard === true,
+      ...(this.options.isBot ? {} : this.#testLineChecks()),
       bye_answered: this.#client.isEnded,
-      hung_up_as_expected: this.#hungUpBy === (wantsHangup ? 'gateway' : 'carrier'),
     };
     const ok = this.#failure === undefined && Object.values(checks).every(Boolean);
     return {

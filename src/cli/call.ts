@@ -6,7 +6,8 @@ import type { Config } from '../config/schema.js';
 import { systemClock } from '../ops/system-clock.js';
 
 interface CallFlags {
-  readonly digits: string;
+  readonly digits?: string;
+  readonly bot?: boolean;
   readonly seconds: number;
   readonly json?: true;
   readonly target?: string;
@@ -21,13 +22,14 @@ export function callCommand(config: () => Config): Command {
   return new Command('call')
     .description('call the running gateway as a carrier would (TLS, SRTP, digits) and report what was seen and heard')
     .argument('[number]', 'number to call; without it the one that the running gateway was started with')
-    .option('--digits <keys>', 'keys to press; # makes the test line hang up', '123#')
+    .option('--digits <keys>', 'keys to press; # makes the test line hang up (default: "123#", of a bot none)')
     .option('--seconds <n>', 'longest duration of the call', positive, 30)
     .option('--json', 'print one JSON object')
     .option('--target <host:port>', 'SIP address to call instead of the running gateway’s')
     .option('--ca <file>', 'CA certificate that the gateway’s must be signed by')
     .option('--from <number>', 'caller number', '+15550100999')
     .option('--language <code>', 'language that the test line speaks', 'ENG')
+    .option('--bot', 'a bot answers, not the test line: speak to it, press the keys if any are given, listen until the time is over')
     .option('--codec <name>', 'offer only PCMU or only PCMA', codecName)
     .action(async (number: string | undefined, flags: CallFlags) => {
       const ready = flags.target === undefined || number === undefined ? await readReady(config()) : undefined;
@@ -42,7 +44,8 @@ export function callCommand(config: () => Config): Command {
           target: { host, port, ca: caFile == null ? null : await readFile(caFile, 'utf8') },
           called,
           caller: flags.from,
-          digits: flags.digits.toUpperCase(),
+          digits: (flags.digits ?? (flags.bot === true ? '' : '123#')).toUpperCase(),
+          isBot: flags.bot === true,
           seconds: flags.seconds,
           language: flags.language,
           codecs: flags.codec === undefined ? ['PCMU', 'PCMA'] : [flags.codec],

@@ -17,8 +17,10 @@ export interface ConnectionState {
     /** or under way. */
     | 'Redialling'
     | 'Closed';
-  /** Attempts to connect again since the connection last held for as long as the grace. */
+  /** Attempts since the connection broke that came to nothing, or to nothing that lasted. */
   readonly attempts: number;
+  /** Of a connection that broke: until another one has lasted for a while. `over`: the grace is over, and it must not break again. */
+  readonly recovery: 'none' | 'running' | 'over';
   /** Connections that were made again. */
   readonly reconnects: number;
 }
@@ -38,7 +40,7 @@ export type ConnectionEvent =
   /** The call is over. */
   | { readonly type: 'released' };
 
-export type ConnectionTimer = 'connect' | 'retry' | 'grace';
+export type ConnectionTimer = 'connect' | 'retry' | 'grace' | 'settled';
 
 export type ConnectionEffect =
   | { readonly do: 'dial' }
@@ -65,15 +67,20 @@ interface ConnectionStep {
   readonly effects: readonly ConnectionEffect[];
 }
 
-export const IDLE_CONNECTION: ConnectionState = { name: 'Idle', attempts: 0, reconnects: 0 };
+export const IDLE_CONNECTION: ConnectionState = { name: 'Idle', attempts: 0, recovery: 'none', reconnects: 0 };
 
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 2_000;
+/** A bot that fails at `start` is there each time that it is tried. */
+const SETTLED_MS = 2_000;
 /** Nothing was said (1005 stands for no code at all), or the connection is not to blame on the agent's will: RFC 6455 §7.4.1, IANA. */
 const BROKEN: ReadonlySet<number> = new Set([1006, 1011, 1012, 1013, 1014, 1015]);
 
 const NOTHING: readonly ConnectionEffect[] = [];
-const STOP_TIMERS: readonly ConnectionEffect[] = (['connect', 'retry', 'grace'] as const).map((timer) => ({ do: 'stop-timer', timer }));
+const STOP_TIMERS: readonly ConnectionEffect[] = (['connect', 'retry', 'grace', 'settled'] as const).map((timer) => ({
+  do: 'stop-timer',
+  timer,
+}));
 
 /** Total: an event that means nothing in a state changes nothing. */
 export function stepConnection(state: ConnectionState, event: ConnectionEvent, limits: ConnectionLimits): ConnectionStep {
@@ -83,7 +90,7 @@ export function stepConnection(state: ConnectionState, event: ConnectionEvent, l
     case 'connect':
       return state.name === 'Idle' ? dial(state, 'Dialling', limits) : stay;
     case 'opened':
-      return onOpened(state, limits);
+      return onOpened(state);
     case 'failed':
       return onFailed(state, event.message);
     case 'closed':
@@ -109,14 +116,13 @@ export function stepConnection(state: ConnectionState, event: ConnectionEvent, l
 }
 
 function dial(state: ConnectionState, name: 'Dialling' | 'Redialling', limits: ConnectionLimits): ConnectionStep {
-  const attempts = name === 'Dialling' ? 0 : state.attempts + 1;
   return {
-    state: { ...state, name, attempts },
+    state: { ...state, name },
     effects: [{ do: 'start-timer', timer: 'connect', delayMs: limits.connectTimeoutMs }, { do: 'dial' }],
   };
 }
 
-function onOpened(state: ConnectionState, limits: ConnectionLimits): ConnectionStep {
+function onOpened(state: ConnectionState): ConnectionStep {
   if (state.name === 'Dialling') {
     return { state: { ...state, name: 'Ready' }, effects: [{ do: 'stop-timer', timer: 'connect' }, { do: 'accepted' }] };
   }
@@ -124,34 +130,41 @@ function onOpened(state: ConnectionState, limits: ConnectionLimits): ConnectionS
   const reconnects = state.reconnects + 1;
   return {
     state: { ...state, name: 'Streaming', reconnects },
-    effects: [{ do: 'stop-timer', timer: 'connect' }, startGrace(limits), { do: 'announce', reconnects }],
+    effects: [
+      { do: 'stop-timer', timer: 'connect' },
+      { do: 'start-timer', timer: 'settled', delayMs: SETTLED_MS },
+      { do: 'announce', reconnects },
+    ],
   };
-}
-
-function startGrace({ reconnectGraceMs }: ConnectionLimits): ConnectionEffect {
-  return { do: 'start-timer', timer: 'grace', delayMs: reconnectGraceMs };
 }
 
 function onFailed(state: ConnectionState, message: string): ConnectionStep {
   if (state.name === 'Dialling') return { state: closed(state), effects: [...STOP_TIMERS, { do: 'refused', message }] };
-  if (state.name !== 'Redialling') return { state, effects: NOTHING };
-  const step = wait(state);
-  return { ...step, effects: [{ do: 'stop-timer', timer: 'connect' }, ...step.effects] };
+  return state.name === 'Redialling' ? waitToRedial(state, 'connect') : { state, effects: NOTHING };
 }
 
-function wait(state: ConnectionState): ConnectionStep {
-  const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (state.attempts - 1));
-  return { state: { ...state, name: 'Waiting' }, effects: [{ do: 'start-timer', timer: 'retry', delayMs }] };
+function waitToRedial(state: ConnectionState, timer: ConnectionTimer): ConnectionStep {
+  const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** state.attempts);
+  return {
+    state: { ...state, name: 'Waiting', attempts: state.attempts + 1 },
+    effects: [
+      { do: 'stop-timer', timer },
+      { do: 'start-timer', timer: 'retry', delayMs },
+    ],
+  };
 }
 
 /** Before the call is answered there is nothing to come back to. */
 function broken(state: ConnectionState, before: readonly ConnectionEffect[], limits: ConnectionLimits): ConnectionStep {
-  if (state.name === 'Ready' || limits.reconnectGraceMs === 0) {
+  if (state.name === 'Ready' || limits.reconnectGraceMs === 0 || state.recovery === 'over') {
     return { state: closed(state), effects: [...before, ...STOP_TIMERS, { do: 'lost' }] };
   }
-  // At once; but an agent that takes every connection and drops it is not dialled without end.
-  const step = state.attempts === 0 ? dial(state, 'Redialling', limits) : wait(state);
-  return { ...step, effects: [...before, startGrace(limits), ...step.effects] };
+  if (state.recovery === 'running') {
+    const step = waitToRedial(state, 'settled');
+    return { ...step, effects: [...before, ...step.effects] };
+  }
+  const step = dial({ ...state, recovery: 'running' }, 'Redialling', limits);
+  return { ...step, effects: [...before, { do: 'start-timer', timer: 'grace', delayMs: limits.reconnectGraceMs }, ...step.effects] };
 }
 
 function onTimer(state: ConnectionState, timer: ConnectionTimer, limits: ConnectionLimits): ConnectionStep {
@@ -163,8 +176,12 @@ function onTimer(state: ConnectionState, timer: ConnectionTimer, limits: Connect
     }
     case 'retry':
       return state.name === 'Waiting' ? dial(state, 'Redialling', limits) : { state, effects: NOTHING };
+    case 'settled':
+      if (state.name !== 'Streaming') return { state, effects: NOTHING };
+      return { state: { ...state, attempts: 0, recovery: 'none' }, effects: [{ do: 'stop-timer', timer: 'grace' }] };
     case 'grace':
-      if (state.name === 'Streaming') return { state: { ...state, attempts: 0 }, effects: NOTHING };
+      // The connection that there is may still last.
+      if (state.name === 'Streaming') return { state: { ...state, recovery: 'over' }, effects: NOTHING };
       if (state.name !== 'Waiting' && state.name !== 'Redialling') return { state, effects: NOTHING };
       return { state: closed(state), effects: [...STOP_TIMERS, { do: 'abandon' }, { do: 'lost' }] };
     default:

@@ -83,7 +83,7 @@ function attach(socket: WebSocket, events: AgentSocketEvents): () => void {
   // Of an open socket `close` follows.
   socket.on('error', (error) => isOpen || end(() => events.onFailed(errorText(error))));
   socket.on('close', (code) => end(() => (isOpen ? events.onClosed(code) : events.onFailed('the connection was closed'))));
-  return () => end(() => socket.terminate());
+  return () => isOpen || end(() => socket.terminate());
 }
 
 function openSocket(socket: WebSocket, leave: () => void): AgentSocket {

@@ -30,5 +30,5 @@ export interface AgentAddress {
   readonly signatureKey: string;
 }
 
-/** Begins to connect; the one function that is returned gives the attempt up. */
+/** Begins to connect; the one function that is returned gives the attempt up, and does nothing once it has come to its end. */
 export type DialAgent = (address: AgentAddress, events: AgentSocketEvents) => () => void;

@@ -17,6 +17,7 @@ import {
   type ConnectionTimer,
 } from './connection.js';
 import { Downlink } from './downlink.js';
+import { EarlyAudio } from './early-audio.js';
 import { MessageWriter, readMessage } from './messages.js';
 import type { AgentSocket, DialAgent } from './socket.js';
 import { Uplink } from './uplink.js';
@@ -34,6 +35,9 @@ const FRAME_MS = 20;
 const DEFAULT_PRESS_MS = 160;
 /** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
 const FAREWELL_FRAMES = 10;
+const MAX_EARLY_DIGITS = 64;
+/** Audio that an agent does not read is dropped long before; answers to what it sends are not, and end here. */
+const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
 /** Warnings of one kind a call. */
 const MAX_WARNINGS = 5;
 
@@ -58,6 +62,7 @@ export class StreamAgent implements LegAgent {
   #voice: VoiceActivity | null = null;
   /** Keys pressed before the agent could be told. */
   readonly #earlyDigits: string[] = [];
+  readonly #earlyAudio = new EarlyAudio();
   #warnings = 0;
   #endOfSpeechMs: number;
 
@@ -92,14 +97,16 @@ export class StreamAgent implements LegAgent {
     this.#downlink = new Downlink(format, codec, limits.maxQueuedSpeechMs);
     this.#uplink.start(nowMs);
     this.#step({ type: 'started' });
+    this.#earlyAudio.giveTo(this.#uplink, nowMs);
     for (const digit of this.#earlyDigits.splice(0)) this.#send((writer) => writer.dtmf(digit));
   }
 
   digit(event: number): void {
     const digit = digitOfEvent(event);
     if (digit === undefined) return;
-    if (this.#startedMs === null) this.#earlyDigits.push(digit);
-    else this.#send((writer) => writer.dtmf(digit));
+    if (this.#startedMs === null) {
+      if (this.#earlyDigits.length < MAX_EARLY_DIGITS) this.#earlyDigits.push(digit);
+    } else this.#send((writer) => writer.dtmf(digit));
   }
 
   hear(
@@ -111,7 +118,8 @@ export class StreamAgent implements LegAgent {
     lengthBytes: number,
     nowMs: number,
   ): void {
-    this.#uplink?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
+    const listener = this.#uplink ?? this.#earlyAudio;
+    listener.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
   }
 
   fill(payload: Uint8Array, nowMs: number): void {
@@ -207,22 +215,34 @@ export class StreamAgent implements LegAgent {
     const { clock, dial } = this.dependencies;
     const startedMs = clock.nowMs();
     this.#stopDialling = dial(this.settings, {
-      onOpen: (socket) => {
-        this.#socket = socket;
-        this.#isPongDue = false;
-        this.#framesSincePing = 0;
-        this.log.debug({ tookMs: Math.round(clock.nowMs() - startedMs) }, 'agent.connected');
-        this.#step({ type: 'opened' });
-      },
-      onFailed: (message) => {
-        this.log.warn({ error: message }, 'agent.not_connected');
-        this.#step({ type: 'failed', message });
-      },
-      onText: (text) => this.#onText(text),
-      onBinary: (bytes) => this.#onBinary(bytes),
+      onOpen: (socket) =>
+        this.#safely(() => {
+          this.#socket = socket;
+          this.#isPongDue = false;
+          this.#framesSincePing = 0;
+          this.log.debug({ tookMs: Math.round(clock.nowMs() - startedMs) }, 'agent.connected');
+          this.#step({ type: 'opened' });
+        }),
+      onFailed: (message) =>
+        this.#safely(() => {
+          this.log.warn({ error: message }, 'agent.not_connected');
+          this.#step({ type: 'failed', message });
+        }),
+      onText: (text) => this.#safely(() => this.#onText(text)),
+      onBinary: (bytes) => this.#safely(() => this.#onBinary(bytes)),
       onPong: () => (this.#isPongDue = false),
-      onClosed: (code) => this.#onClosed(code),
+      onClosed: (code) => this.#safely(() => this.#onClosed(code)),
     });
+  }
+
+  /** What a socket or a timer calls: a bug of ours ends this call, and no other one of the thread. */
+  #safely(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.log.error({ err: error }, 'agent.bug');
+      this.host.emit({ type: 'agent-lost' });
+    }
   }
 
   #onClosed(code: number): void {
@@ -257,12 +277,17 @@ export class StreamAgent implements LegAgent {
     this.#timers.get(timer)?.();
     this.#timers.set(
       timer,
-      this.dependencies.clock.setTimer(delayMs, () => this.#step({ type: 'timer', timer })),
+      this.dependencies.clock.setTimer(delayMs, () => this.#safely(() => this.#step({ type: 'timer', timer }))),
     );
   }
 
   #send(write: (writer: MessageWriter) => string): void {
-    if (this.#socket !== null && this.#writer !== null) this.#socket.sendText(write(this.#writer));
+    const socket = this.#socket;
+    if (socket === null || this.#writer === null) return;
+    socket.sendText(write(this.#writer));
+    if (socket.unsentBytes <= MAX_UNSENT_BYTES) return;
+    this.#warn({ unsentBytes: socket.unsentBytes }, 'agent.does_not_read');
+    this.#step({ type: 'silent' });
   }
 
   #sendMarks(names: readonly string[] | null): void {

@@ -42,6 +42,14 @@ const MAX_SLIP_MS = 60;
 /** Less than this is not worth a change. */
 const MIN_SLIP_MS = 10;
 
+/** Pulls for each sample that is doubled or left out while there is sound: 0.06 % of pitch, or 0.12 % when much is to be made up for. */
+const SLIP_PULLS = 10;
+const URGENT_SLIP_PULLS = 5;
+const URGENT_SLIP_MS = 30;
+/** What stays below it, about -50 dBFS, is a pause: many samples may go or come there. */
+const QUIET_PEAK = 100;
+const QUIET_SLIP_TICKS = 40;
+
 const MISSING = 0;
 const WAITING = 1;
 const PLAYED = 2;
@@ -51,8 +59,8 @@ const PLAYED = 2;
  * and packet time do not matter. What is missing is repeated from the last 20 ms and faded out within 60 ms.
  *
  * The delay follows the jitter (`DelayTarget`). It grows at once when packets come too late, in what is concealed anyway. Small
- * differences, such as those of the two clocks, are made up for by one sample a frame that is left out or doubled, where it changes
- * the signal least. A frame's time is that between two pulls: they are the clock.
+ * differences, such as those of the two clocks, are made up for in pauses, and within sound by a single sample now and then that is left
+ * out or doubled, where it changes the signal least: more would put tones out of tune. A frame's time is that between two pulls: they are the clock.
  */
 export class JitterBuffer {
   readonly #options: JitterBufferOptions;
@@ -76,8 +84,9 @@ export class JitterBuffer {
   #pullsUntilLook = LOOK_PULLS;
   /** Samples to be concealed before the next one is played. */
   #holdTicks = 0;
-  /** Samples to be doubled, or left out where negative, one a pull. */
+  /** Samples to be doubled, or left out where negative. */
   #slipTicks = 0;
+  #pullsSinceSlip = 0;
   #figures = { latePackets: 0, duplicatePackets: 0, concealedSamples: 0, skippedSamples: 0, adjustments: 0, restarts: 0 };
 
   constructor(options: Partial<JitterBufferOptions> = {}) {
@@ -135,10 +144,7 @@ export class JitterBuffer {
     for (let i = 0; i < held; i += 1) target[i] = this.#conceal();
     this.#holdTicks -= held;
     this.#pulledTicks = addTicks(this.#pulledTicks, target.length);
-    const slip = Math.sign(this.#slipTicks);
-    if (slip === 0 || held > 0 || !this.#isWaiting(target.length - slip)) this.#read(target, held, target.length);
-    else if (slip > 0) this.#stretch(target);
-    else this.#squeeze(target);
+    if (this.#slipTicks === 0 || held > 0 || !this.#slip(target)) this.#read(target, held, target.length);
   }
 
   #ticks(milliseconds: number): number {
@@ -246,21 +252,49 @@ export class JitterBuffer {
     return index;
   }
 
-  /** One sample fewer is played, and one doubled. */
-  #stretch(target: Int16Array): void {
-    this.#read(target, 0, target.length - 1);
-    const at = smoothest(target, target.length - 1);
-    target.copyWithin(at + 1, at, target.length - 1);
-    this.#slipTicks -= 1;
+  /** Fills `target` with a sample more or fewer than it has, or many in a pause; false when it is not the moment. */
+  #slip(target: Int16Array): boolean {
+    this.#pullsSinceSlip += 1;
+    const many = Math.max(-QUIET_SLIP_TICKS, Math.min(QUIET_SLIP_TICKS, this.#slipTicks));
+    const isQuiet = this.#isQuiet(target.length - many);
+    const count = isQuiet ? many : Math.sign(many);
+    if (!isQuiet) {
+      const isUrgent = Math.abs(this.#slipTicks) > this.#ticks(URGENT_SLIP_MS);
+      if (this.#pullsSinceSlip < (isUrgent ? URGENT_SLIP_PULLS : SLIP_PULLS) || !this.#isWaiting(target.length - count)) return false;
+    }
+    this.#pullsSinceSlip = 0;
+    this.#slipTicks -= count;
+    if (count > 0) this.#stretch(target, count);
+    else this.#squeeze(target, -count);
+    return true;
   }
 
-  /** One sample more is played, and one left out. */
-  #squeeze(target: Int16Array): void {
+  /** Whether the next samples are all there and none is loud. */
+  #isQuiet(count: number): boolean {
+    for (let i = 0; i < count; i += 1) {
+      const index = (this.#playTimestamp + i) & (CAPACITY - 1);
+      if (this.#states[index] !== WAITING || Math.abs(this.#samples[index] ?? 0) > QUIET_PEAK) return false;
+    }
+    return true;
+  }
+
+  /** Plays `count` samples fewer: one is doubled instead. */
+  #stretch(target: Int16Array, count: number): void {
+    const end = target.length - count;
+    this.#read(target, 0, end);
+    const at = smoothest(target, end);
+    target.copyWithin(at + count, at, end);
+    target.fill(target[at] ?? 0, at, at + count);
+  }
+
+  /** Plays `count` samples more, and leaves as many out. */
+  #squeeze(target: Int16Array, count: number): void {
+    // All but one of many: they are of a pause.
+    for (let i = 1; i < count; i += 1) this.#take();
     this.#read(target, 0, target.length);
     const at = smoothest(target, target.length);
     target.copyWithin(at, at + 1);
     this.#read(target, target.length - 1, target.length);
-    this.#slipTicks += 1;
   }
 
   #play(sample: number): number {

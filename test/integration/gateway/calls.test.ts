@@ -29,6 +29,7 @@ const testCall = (called: string, more: { digits?: string; codecs?: ('PCMU' | 'P
       digits: more.digits ?? '1',
       seconds: 25,
       language: 'ENG',
+      isBot: false,
       codecs: more.codecs ?? ['PCMU', 'PCMA'],
     },
     systemClock,

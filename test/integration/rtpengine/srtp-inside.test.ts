@@ -25,6 +25,7 @@ it('carries a whole call end to end encrypted: keys are read back, the echo is h
       digits: '19#',
       seconds: 25,
       language: 'ENG',
+      isBot: false,
       codecs: ['PCMU'],
     },
     systemClock,

@@ -52,6 +52,7 @@ const testCall = (at: RunningGateway) =>
       digits: '5#',
       seconds: 25,
       language: 'ENG',
+      isBot: false,
       codecs: ['PCMU'],
     },
     systemClock,

@@ -25,10 +25,12 @@ interface Setup {
   readonly settings?: Partial<StreamSettings>;
   readonly limits?: Partial<AgentConnectionLimits>;
   readonly codec?: AudioCodec;
+  /** As a bug in the leg would. */
+  readonly pressThrows?: boolean;
 }
 
 /** An agent on a leg in virtual time: the other end of its WebSocket is played, and the leg takes a frame each 20 ms. */
-export function openStream({ settings, limits, codec = 'PCMU' }: Setup = {}) {
+export function openStream({ settings, limits, codec = 'PCMU', pressThrows = false }: Setup = {}) {
   const clock = new VirtualClock();
   const bot = new PlayedAgent();
   const asked: LegEvent[] = [];
@@ -40,7 +42,10 @@ export function openStream({ settings, limits, codec = 'PCMU' }: Setup = {}) {
     { ...STREAM, ...settings },
     {
       emit: (event) => asked.push(event),
-      press: (event, durationMs) => pressed.length < 5 && pressed.push([event, durationMs]) > 0,
+      press: (event, durationMs) => {
+        if (pressThrows) throw new Error('a bug');
+        return pressed.length < 5 && pressed.push([event, durationMs]) > 0;
+      },
       view: () => null,
     },
     {

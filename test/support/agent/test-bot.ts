@@ -3,7 +3,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { Arrivals } from '../arrivals.js';
-import { faultsToAgent } from './message-schema.js';
+import { faultsFromAgent, faultsToAgent } from './message-schema.js';
 
 export interface BotMessage {
   readonly event: string;
@@ -16,6 +16,7 @@ export class BotCall {
   readonly messages = new Arrivals<BotMessage>();
   readonly binary = new Arrivals<Buffer>();
   readonly closed = new Arrivals<number>();
+  readonly #arrivalMs = new WeakMap<BotMessage, number>();
 
   constructor(
     readonly socket: WebSocket,
@@ -27,6 +28,7 @@ export class BotCall {
       const message = JSON.parse(data.toString()) as BotMessage;
       const faults = faultsToAgent(message);
       if (faults !== '') throw new Error(`${data.toString()}: ${faults}`);
+      this.#arrivalMs.set(message, performance.now());
       onMessage(this, message);
       this.messages.add(message);
     });
@@ -44,12 +46,29 @@ export class BotCall {
     return start;
   }
 
+  /** The messages of one kind so far. */
+  of(event: string): BotMessage[] {
+    return this.messages.all.filter((message) => message.event === event);
+  }
+
+  /** The message of this kind in this place, once it has come. */
+  message(event: string, index = 0, limitMs = 5_000): Promise<BotMessage> {
+    return this.messages.until(() => this.of(event)[index], limitMs);
+  }
+
+  /** When it came, by `performance.now()`. */
+  arrivalMs(message: BotMessage): number {
+    return this.#arrivalMs.get(message) ?? Number.NaN;
+  }
+
   /** The caller's audio so far, as it came. */
   get heard(): Buffer {
-    return Buffer.concat(this.messages.all.filter(({ event }) => event === 'media').map((message) => payloadOf(message)));
+    return Buffer.concat(this.of('media').map((message) => payloadOf(message)));
   }
 
   send(message: object): void {
+    const faults = faultsFromAgent(message);
+    if (faults !== '') throw new Error(`${JSON.stringify(message)}: ${faults}`);
     this.socket.send(JSON.stringify(message));
   }
 

@@ -1,4 +1,5 @@
 import { mulaw } from 'alawmulaw';
+import type { AudioCodec } from '../../../src/contracts/media.js';
 import { generateSrtpKey } from '../../../src/media/srtp.js';
 import { offerSdp, type OfferParts } from '../sdp.js';
 import { TestPeer } from './test-peer.js';
@@ -6,26 +7,28 @@ import { TestPeer } from './test-peer.js';
 const FRAME_SAMPLES = 160;
 const SILENCE = mulaw.encode(new Int16Array(1))[0] ?? 0xff;
 
-/** The carrier's end of a call with PCMU over SRTP: its sockets and key, its descriptions, and what it hears. */
+/** The carrier's end of a call with PCMU (or PCMA) over SRTP: its sockets and key, its descriptions, and what it hears. */
 export class CarrierEnd {
   private constructor(
     readonly peer: TestPeer,
     readonly key: Uint8Array,
     readonly mki: Buffer,
+    private readonly codec: AudioCodec,
   ) {}
 
   /** @param key to send with; another end of the same call has the same one, unless it changes its key */
-  static async open(key = generateSrtpKey(), mki: Buffer = Buffer.alloc(0)): Promise<CarrierEnd> {
-    return new CarrierEnd(await TestPeer.open(), key, mki);
+  static async open(key = generateSrtpKey(), mki: Buffer = Buffer.alloc(0), codec: AudioCodec = 'PCMU'): Promise<CarrierEnd> {
+    return new CarrierEnd(await TestPeer.open({ codec }), key, mki, codec);
   }
 
   /** Its offer or answer: RTCP is on a port of its own, which `a=rtcp` names (RFC 3605). */
   sdp(parts: OfferParts = {}): string {
     const { rtpPort, rtcpPort } = this.peer.address;
     const mki = this.mki.length === 0 ? '' : `|${String(this.mki.readUIntBE(0, this.mki.length))}:${String(this.mki.length)}`;
+    const type = this.codec === 'PCMU' ? '0' : '8';
     return offerSdp({
-      payloads: '0 101',
-      rtpmap: ['0 PCMU/8000', '101 telephone-event/8000'],
+      payloads: `${type} 101`,
+      rtpmap: [`${type} ${this.codec}/8000`, '101 telephone-event/8000'],
       crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.from(this.key).toString('base64')}${mki}`],
       port: rtpPort,
       ...parts,

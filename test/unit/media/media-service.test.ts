@@ -85,6 +85,21 @@ describe('media service over loopback', () => {
   });
   afterAll(() => service.shutdown());
 
+  it('keeps its pace while the main thread does nothing else for a second', async () => {
+    const call = await openCall(service, 'paced');
+    service.start('paced');
+    await heardFor(call, 0.2);
+    // Lateness counts from here.
+    await service.counters();
+    const busyUntilMs = performance.now() + 1_000;
+    while (performance.now() < busyUntilMs);
+    const { maxLateMs } = await service.counters();
+    // With pacing in this thread it would be the whole second.
+    expect(maxLateMs).toBeLessThan(500);
+    expect((await service.close('paced'))!.packetsSent).toBeGreaterThan(50);
+    await call.peer.close();
+  });
+
   it.each([
     ['plain PCMU', 'PCMU', null],
     ['SRTP PCMA', 'PCMA', { send: generateSrtpKey(), receive: generateSrtpKey() }],

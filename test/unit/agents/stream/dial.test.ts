@@ -104,6 +104,15 @@ describe('the connection to an agent', () => {
     expect([outcomes.all, texts.all]).toEqual([['open'], []]);
   });
 
+  it('is no attempt any more once it is open: giving that up changes nothing', async () => {
+    const { url, calls } = await startBot();
+    const { outcomes, giveUp, socket } = dial(url);
+    await outcomes.at(0, LIMIT_MS);
+    giveUp();
+    socket().close();
+    expect(await (await calls.at(0, LIMIT_MS)).closed.at(0, LIMIT_MS)).toBe(1_000);
+  });
+
   it('ends with a message that is too long', async () => {
     const { url, calls } = await startBot();
     const { outcomes } = dial(url);

@@ -108,6 +108,23 @@ describe('an agent on Twilio Media Streams', () => {
     expect(bot.of('dtmf').map(({ dtmf }) => dtmf)).toEqual(['5', '0', '*', '#', 'D'].map((digit) => ({ track: 'inbound_track', digit })));
   });
 
+  it('hears what the caller said while his ACK was under way, of the last 200 ms and in order', async () => {
+    const { agent, bot, clock } = openStream();
+    const connected = agent.connect();
+    bot.accept();
+    await connected;
+    // 15 packets in 300 ms; the second last and the last change places.
+    for (const i of [...Array(13).keys(), 14, 13]) {
+      clock.advance(20);
+      agent.hear('PCMU', 1, 160 * i, Buffer.alloc(160, i), 0, 160, clock.nowMs());
+    }
+    agent.start('PCMU', clock.nowMs());
+    const heard = bot.of('media').map((message) => Buffer.from((message.media as { payload: string }).payload, 'base64')[0]);
+    expect(heard).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    agent.hear('PCMU', 1, 160 * 15, Buffer.alloc(160, 15), 0, 160, clock.nowMs());
+    expect(bot.of('media')).toHaveLength(12);
+  });
+
   it('says stop and closes when the call ends', async () => {
     const { agent, bot, talk } = openStream();
     await talk();
@@ -230,26 +247,44 @@ describe('a connection that breaks in a call', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('is not dialled without end when the agent takes every connection and drops it', async () => {
-    const { bot, asked, clock, talk } = openStream();
+  it('that breaks again and again is tried at the pace of one that cannot be made, and is lost when the grace is over', async () => {
+    const { bot, asked, clock, talk, frames } = openStream();
     await talk();
-    const dials: number[] = [];
-    const flap = (): void => {
-      bot.events.onClosed(1_006);
-      for (const before = bot.attempts.length; bot.attempts.length === before && clock.nowMs() < 60_000;) clock.advance(10);
-      dials.push(clock.nowMs());
-      bot.accept();
-    };
+    const brokenMs = clock.nowMs();
+    bot.events.onClosed(1_011);
+    // It fails at each `start`.
+    while (asked.length === 0 && clock.nowMs() < 60_000) {
+      if (bot.attempts.length > bot.of('start').length) {
+        bot.accept();
+        bot.events.onClosed(1_011);
+      }
+      frames(1);
+    }
+    expect(asked).toEqual([{ type: 'agent-lost' }]);
+    expect(clock.nowMs() - brokenMs).toBe(10_000);
+    expect(bot.attempts.length).toBeLessThan(15);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('that is made in the last moment of the grace is kept; it must last for two seconds', async () => {
+    const late = openStream({ limits: { connectTimeoutMs: 20_000 } });
+    await late.talk();
+    late.bot.events.onClosed(1_006);
+    late.frames(450);
+    late.bot.accept();
+    late.frames(99);
+    late.bot.events.onClosed(1_006);
+    expect(late.asked).toEqual([{ type: 'agent-lost' }]);
+
+    const { bot, asked, talk, frames } = openStream({ limits: { connectTimeoutMs: 20_000 } });
+    await talk();
     bot.events.onClosed(1_006);
-    expect(bot.attempts).toHaveLength(2);
+    frames(450);
     bot.accept();
-    for (let i = 0; i < 7; i += 1) flap();
-    expect(dials).toEqual([100, 300, 700, 1_500, 3_100, 5_100, 7_100]);
-    // One that has held for as long as the grace is dialled again at once.
-    clock.advance(10_000);
+    frames(101);
     bot.events.onClosed(1_006);
-    expect(bot.attempts).toHaveLength(10);
     expect(asked).toEqual([]);
+    expect(bot.attempts).toHaveLength(3);
   });
 
   it('counts as broken when two pings are not answered', async () => {
@@ -305,6 +340,18 @@ describe('bounds', () => {
     expect(bot.of('dropped')).toMatchObject([{ dropped: { track: 'inbound', milliseconds: 1_020 } }]);
   });
 
+  it('an agent that asks for answers and reads none is cut off, and connected again', async () => {
+    const { bot, talk } = openStream();
+    await talk();
+    bot.unsentBytes = 4 * 1_024 * 1_024;
+    bot.says({ event: 'mark', mark: { name: 'first' } });
+    expect(bot.attempts).toHaveLength(1);
+    bot.unsentBytes += 1;
+    bot.says({ event: 'mark', mark: { name: 'second' } });
+    expect(bot.ended).toEqual(['terminated']);
+    expect(bot.attempts).toHaveLength(2);
+  });
+
   it('speech beyond the cap is dropped, and the bot that did not ask sees nothing of it', async () => {
     const { bot, talk, frames, said } = openStream({ limits: { maxQueuedSpeechMs: 100 } });
     await talk();
@@ -356,5 +403,14 @@ describe('raw formats', () => {
     bot.events.onBinary(bot.binary[0]!);
     frames(1);
     expect(said[0]).toEqual(Buffer.alloc(160, 0x80));
+  });
+});
+
+describe('a bug of ours', () => {
+  it('in what a message does ends that call, and throws nothing at the socket', async () => {
+    const { bot, asked, talk } = openStream({ pressThrows: true });
+    await talk();
+    bot.says({ event: 'dtmf', dtmf: { digits: '1' } });
+    expect(asked).toEqual([{ type: 'agent-lost' }]);
   });
 });

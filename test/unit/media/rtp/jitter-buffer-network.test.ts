@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { findPhrase } from '../../../../src/media/codec/correlation.js';
 import { JitterBuffer, type JitterBufferFigures } from '../../../../src/media/rtp/jitter-buffer.js';
 import { packetStream, simulate, type NetworkOptions } from '../../../support/media/simulated-network.js';
 
@@ -150,6 +151,46 @@ describe('jitter buffer behind a network', () => {
     const { depthsMs, figures } = play(10 * MINUTE, { jitter: { kind: 'spikes', rate: 0.001, ms: 150 }, keepsOrder: false }, 9);
     expect(mean(depthsMs.subarray(MINUTE))).toBeLessThan(60);
     expect(figures.latePackets).toBeLessThan(60);
+  });
+
+  it('a tone stays in tune and a pause takes the change: the delay of the beginning shrinks in the silence before', () => {
+    const heard = (startOfTone: number): { readonly audio: Int16Array; readonly tone: Int16Array; readonly depthMs: number } => {
+      const buffer = new JitterBuffer();
+      const tone = Int16Array.from({ length: 4_000 }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * 1_004 * n) / 8_000)));
+      const audio = new Int16Array(startOfTone * 160 + 16_000);
+      let depthMs = 0;
+      for (let pull = 0; (pull + 1) * 160 <= audio.length; pull += 1) {
+        const samples = new Int16Array(160);
+        samples.set(tone.subarray(Math.max(0, pull - startOfTone) * 160, Math.max(0, pull - startOfTone + 1) * 160));
+        buffer.push(1, pull * 160, samples);
+        buffer.pull(audio.subarray(pull * 160, (pull + 1) * 160));
+        if (pull === startOfTone) ({ depthMs } = buffer);
+      }
+      return { audio, tone, depthMs };
+    };
+    // A second after the start the delay begins to shrink; 0.3 s of a pause are enough for it.
+    expect(heard(70).depthMs).toBe(20);
+    // Two samples within a quarter of a second, each an eighth of a period of the tone, leave 0.94.
+    for (const startOfTone of [20, 49, 52, 60, 100, 200]) {
+      const { audio, tone } = heard(startOfTone);
+      expect(findPhrase(audio, tone.subarray(0, 2_000))!.score, String(startOfTone)).toBeGreaterThan(0.9);
+    }
+  });
+
+  it('a tone that never pauses stays in tune too', () => {
+    const buffer = new JitterBuffer();
+    const tone = Int16Array.from({ length: 160 * 500 }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * 1_004 * n) / 8_000)));
+    const audio = new Int16Array(tone.length);
+    for (let pull = 0; pull < 500; pull += 1) {
+      buffer.push(1, pull * 160, tone.subarray(pull * 160, (pull + 1) * 160));
+      buffer.pull(audio.subarray(pull * 160, (pull + 1) * 160));
+    }
+    // Any quarter of a second, also while the delay shrinks.
+    for (let second = 0.25; second < 9.5; second += 0.25) {
+      const piece = audio.subarray(second * 8_000, second * 8_000 + 4_000);
+      expect(findPhrase(piece, tone.subarray(0, 2_000))!.score, `${second} s`).toBeGreaterThan(0.9);
+    }
+    expect(buffer.depthMs).toBeLessThan(40);
   });
 
   it('doubling and leaving out single samples is not heard: a sine stays smooth while the delay changes', () => {

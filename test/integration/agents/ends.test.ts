@@ -1,0 +1,145 @@
+import { mulaw } from 'alawmulaw';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
+import { TestBot, type BotCall, type BotOptions } from '../../support/agent/test-bot.js';
+import { voiceLikeNoise } from '../../support/media/audio.js';
+import { freePorts } from '../../support/ports.js';
+
+// How a connection to a bot ends, and what becomes of the call.
+
+const LIMIT_MS = 5_000;
+const GRACE_MS = 1_500;
+const PING_INTERVAL_MS = 1_500;
+const UNSENT_AUDIO_MS = 400;
+const FLOOD = 5_200;
+const NOISE = Buffer.from(mulaw.encode(voiceLikeNoise(8_000, 21)));
+let site: AgentSite;
+let port: number;
+let bot: TestBot | undefined;
+
+beforeAll(async () => {
+  [port] = (await freePorts(1)) as [number];
+  site = await AgentSite.start({
+    TRUNKLINE_AGENTS_URL: `ws://127.0.0.1:${String(port)}/stream`,
+    TRUNKLINE_AGENTS_RECONNECT_GRACE_MS: String(GRACE_MS),
+    TRUNKLINE_AGENTS_PING_INTERVAL_MS: String(PING_INTERVAL_MS),
+    TRUNKLINE_AGENTS_MAX_UNSENT_AUDIO_MS: String(UNSENT_AUDIO_MS),
+  });
+});
+afterEach(async () => {
+  await bot?.stop();
+  bot = undefined;
+});
+afterAll(() => site.stop());
+
+async function startBot(options: BotOptions = {}): Promise<TestBot> {
+  return (bot = await TestBot.start({ port, ...options }));
+}
+
+async function talking(): Promise<AgentCall> {
+  return site.talking({}, bot);
+}
+
+const startOf = (call: BotCall): { callSid: string; streamSid: string; customParameters: Record<string, string> } =>
+  (call.start as unknown as { start: { callSid: string; streamSid: string; customParameters: Record<string, string> } }).start;
+
+/** Both hear each other on this connection. */
+async function talksOn(call: AgentCall, connection: BotCall): Promise<void> {
+  const voiced = call.end.voiced;
+  connection.say(NOISE.subarray(0, 3_200));
+  await call.end.peer.speak(mulaw.decode(NOISE.subarray(0, 3_200)));
+  await connection.messages.until(() => connection.heard.includes(NOISE.subarray(0, 1_600)) || undefined, LIMIT_MS);
+  await call.end.peer.until(() => call.end.voiced > voiced + 10, LIMIT_MS);
+}
+
+/** The second connection is that of the same call, whose caller noticed nothing but silence. */
+async function isBack(call: AgentCall, again: BotCall): Promise<void> {
+  await again.message('start');
+  expect(startOf(again).callSid).toBe(startOf(call.bot).callSid);
+  expect(startOf(again).streamSid).not.toBe(startOf(call.bot).streamSid);
+  expect(startOf(again).customParameters).toEqual({ ...startOf(call.bot).customParameters, reconnects: '1' });
+  await talksOn(call, again);
+  expect(call.peer.received.some(({ startLine }) => startLine.startsWith('BYE '))).toBe(false);
+  await call.hangUp();
+}
+
+describe('a bot that ends its connection', () => {
+  it.each([
+    ['with 1000', 1_000],
+    ['without a code', undefined],
+  ])('%s ends the call: BYE within a second, AGENT_HANGUP', async (_how, code) => {
+    await startBot();
+    const call = await talking();
+    const closedMs = performance.now();
+    call.bot.socket.close(code);
+    expect(await call.ended(LIMIT_MS)).toContain('text="AGENT_HANGUP"');
+    expect(performance.now() - closedMs).toBeLessThan(1_000);
+    expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'AGENT_HANGUP', sip_status: 200 });
+  });
+});
+
+describe('a bot that breaks', () => {
+  it('and is back within the grace has its call again, as the same call, and both hear each other', async () => {
+    const first = await startBot();
+    const call = await talking();
+    await talksOn(call, call.bot);
+    await first.stop();
+    const second = await startBot();
+    await isBack(call, await second.calls.at(0, LIMIT_MS));
+  });
+
+  it('and stays away loses it when the grace is over: BYE with AGENT_LOST', async () => {
+    await startBot();
+    const call = await talking();
+    const brokenMs = performance.now();
+    await bot!.stop();
+    expect(await call.ended(LIMIT_MS)).toContain('text="AGENT_LOST"');
+    const tookMs = performance.now() - brokenMs;
+    expect(tookMs).toBeGreaterThan(GRACE_MS - 100);
+    expect(tookMs).toBeLessThan(GRACE_MS + 1_000);
+    expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'AGENT_LOST', sip_status: 200 });
+  });
+
+  it('at each start is not tried at full speed, and loses its call', async () => {
+    const failing = await startBot({ onMessage: (call, { event }) => event === 'start' && call.socket.close(1_011) });
+    const call = await talking();
+    expect(await call.ended(LIMIT_MS)).toContain('text="AGENT_LOST"');
+    expect(failing.calls.all.length).toBeGreaterThan(2);
+    expect(failing.calls.all.length).toBeLessThan(8);
+  });
+});
+
+describe('a bot that freezes', () => {
+  it('answers no ping, and its call is connected anew', async () => {
+    const frozen = await startBot();
+    const call = await talking();
+    const frozenMs = performance.now();
+    call.bot.socket.pause();
+    const again = await frozen.calls.at(1, LIMIT_MS);
+    // By the next ping but one; and a tick of the clock more.
+    expect(performance.now() - frozenMs).toBeLessThan(2 * PING_INTERVAL_MS + 500);
+    await isBack(call, again);
+  });
+});
+
+describe('a bot that does not read for a while', () => {
+  it('gets what was said last, not what it missed, and is told how much that was', async () => {
+    await startBot();
+    const call = await talking();
+    call.bot.send({ event: 'configure', configure: { drop_events: true } });
+    call.bot.socket.pause();
+    // The network holds megabytes before anything waits at the gateway: answers to marks fill it up, audio would take minutes.
+    for (let i = 0; i < FLOOD; i += 1) call.bot.send({ event: 'mark', mark: { name: `${String(i)} `.padEnd(1_000, '.') } });
+    await call.end.peer.speak(voiceLikeNoise(6_400, 22));
+    call.bot.socket.resume();
+    const dropped = await call.bot.message('dropped');
+    const { track, milliseconds } = dropped.dropped as { track: string; milliseconds: number };
+    expect(track).toBe('inbound');
+    await call.bot.messages.until(() => call.bot.messages.all.indexOf(dropped) < call.bot.messages.all.length - 30 || undefined, LIMIT_MS);
+    const times = call.bot.of('media').map(({ media }) => Number((media as { timestamp: string }).timestamp));
+    const gaps = times.map((time, index) => time - (times[index - 1] ?? -20) - 20).filter((gap) => gap !== 0);
+    expect(gaps).toEqual([milliseconds]);
+    expect(call.bot.of('mark')).toHaveLength(FLOOD);
+    await call.hangUp();
+  });
+});

@@ -1,0 +1,123 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AudioCodec } from '../../../src/contracts/media.js';
+import { RunningGateway } from '../gateway.js';
+import { answerOk, HandMadeCall } from '../invite.js';
+import { CarrierEnd } from '../media/carrier-end.js';
+import { SipPeer, type WireMessage } from '../sip-peer.js';
+import { TestBot, type BotCall, type BotOptions } from './test-bot.js';
+
+const LIMIT_MS = 10_000;
+
+/** A carrier's call to a number whose agent is a bot. */
+export class AgentCall {
+  /** The gateway's 200. */
+  ok!: WireMessage;
+  bot!: BotCall;
+
+  constructor(
+    readonly peer: SipPeer,
+    readonly signalling: HandMadeCall,
+    readonly end: CarrierEnd,
+    private readonly isLate: boolean,
+  ) {}
+
+  /** The 200 came; its ACK has not gone out. */
+  async answered(): Promise<void> {
+    this.ok = await this.signalling.final(LIMIT_MS);
+    if (this.ok.status !== 200) throw new Error(`refused: ${this.ok.text}`);
+    this.end.connect(this.ok.body);
+  }
+
+  ack(): void {
+    this.signalling.ack(this.ok, this.isLate ? this.end.sdp() : '');
+  }
+
+  /** The caller's BYE; ends with the connection and the sockets closed. */
+  async hangUp(): Promise<void> {
+    await this.signalling.hangUp(this.ok);
+    await this.close();
+  }
+
+  /** The gateway's BYE, which is answered: its Reason. */
+  async ended(withinMs?: number): Promise<string> {
+    const bye = await this.signalling.incoming('BYE', withinMs);
+    answerOk(this.peer, bye);
+    await this.close();
+    return bye.header('Reason') ?? '';
+  }
+
+  async close(): Promise<void> {
+    this.peer.close();
+    await this.end.close();
+  }
+}
+
+export interface CallOptions {
+  readonly number?: string;
+  readonly codec?: AudioCodec;
+  /** Further headers of the INVITE. */
+  readonly headers?: readonly string[];
+  /** Without an offer: the answer is in the ACK. */
+  readonly isLate?: boolean;
+}
+
+/** The whole product with a bot as the operator's default agent. */
+export class AgentSite {
+  #attached = 0;
+
+  constructor(
+    readonly gateway: RunningGateway,
+    readonly bot: TestBot,
+  ) {}
+
+  static async start(settings: Readonly<Record<string, string>> = {}, options: BotOptions = {}): Promise<AgentSite> {
+    const bot = await TestBot.start(options);
+    try {
+      const defaults = { TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' };
+      return new AgentSite(await RunningGateway.start({ ...defaults, ...settings }), bot);
+    } catch (error) {
+      await bot.stop();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.gateway.destroy();
+    await this.bot.stop();
+  }
+
+  /** Makes an agent by the command line and attaches a number to it. */
+  async numberOf(settings: object): Promise<string> {
+    this.#attached += 1;
+    const number = `+1555010${String(2_000 + this.#attached)}`;
+    const file = join(this.gateway.directory, `agent-${String(this.#attached)}.json`);
+    await writeFile(file, JSON.stringify(settings));
+    const made = await this.gateway.cli('agent', 'create', '--org', this.gateway.ready.org_id, '--json', '--settings', file);
+    if (made.code !== 0) throw new Error(made.stderr);
+    const { agent_id: agentId } = JSON.parse(made.stdout) as { agent_id: string };
+    const body = { phone_number: number, directions: ['inbound'], service: 'sip', agent_id: agentId };
+    const attached = await this.gateway.api('POST', '/sip/attach', body);
+    if (attached.status !== 200) throw new Error(JSON.stringify(attached.json));
+    return number;
+  }
+
+  /** An INVITE is out. */
+  async invite({ number = this.gateway.ready.phone_number, codec, headers = [], isLate = false }: CallOptions = {}): Promise<AgentCall> {
+    const peer = await SipPeer.connect(this.gateway.sipPort, this.gateway.ca);
+    const call = new AgentCall(peer, new HandMadeCall(peer, number), await CarrierEnd.open(undefined, undefined, codec), isLate);
+    call.signalling.invite(isLate ? '' : call.end.sdp(), headers);
+    return call;
+  }
+
+  /** A call that was answered and acknowledged, and that the bot was told of. */
+  async talking(options: CallOptions = {}, bot: TestBot = this.bot): Promise<AgentCall> {
+    const before = bot.calls.all.length;
+    const call = await this.invite(options);
+    await call.answered();
+    call.bot = await bot.calls.at(before, LIMIT_MS);
+    call.ack();
+    await call.bot.message('start');
+    return call;
+  }
+}
