@@ -38,6 +38,7 @@ const TIMERS: Record<ConnectionTimer, string> = {
   connect: 'no answer in time',
   retry: 'the pause is over',
   grace: 'the grace is over',
+  settled: 'it lasts',
 };
 
 const EVENTS: readonly (readonly [string, ConnectionEvent])[] = [
@@ -54,13 +55,13 @@ const EVENTS: readonly (readonly [string, ConnectionEvent])[] = [
 
 const LIMITS = { connectTimeoutMs: 5_000, reconnectGraceMs: 10_000 };
 
-/** Every state is given every event; of a connection that broke before, and of one that did not. */
+/** Every state is given every event, whatever became of a recovery before. */
 export function connectionDiagram(): string {
   const edges = new Map<string, Set<string>>();
   for (const from of Object.keys(NAMES) as ConnectionState['name'][]) {
-    for (const attempts of [0, 1]) {
+    for (const recovery of ['none', 'running', 'over'] as const) {
       for (const [name, event] of EVENTS) {
-        const { state } = stepConnection({ ...IDLE_CONNECTION, name: from, attempts }, event, LIMITS);
+        const { state } = stepConnection({ ...IDLE_CONNECTION, name: from, recovery }, event, LIMITS);
         if (state.name === from) continue;
         const edge = `${from} --> ${state.name}`;
         edges.set(edge, (edges.get(edge) ?? new Set()).add(name));
