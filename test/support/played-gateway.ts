@@ -42,7 +42,7 @@ export class PlayedGateway {
         sipHost: null,
         ringingAfterMs: 500,
         mayFallBack: false,
-        maxDurationMs: 60_000,
+        maxDurationMs: 600_000,
         calledNumberFrom: 'request-uri',
         edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
       },

@@ -1,6 +1,10 @@
 import { expect, it } from 'vitest';
+import { DEFAULT_AGENT_SETTINGS } from '../../../src/contracts/agent-record.js';
+import type { Clock } from '../../../src/lib/clock.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { PlayedGateway } from '../../support/played-gateway.js';
+import { ROUTE } from '../../support/route.js';
 import { offerSdp } from '../../support/sdp.js';
 
 it('a call that is ended on behalf of its agent gets BYE with AGENT_HANGUP', async () => {
@@ -18,6 +22,35 @@ it('a call that is ended on behalf of its agent gets BYE with AGENT_HANGUP', asy
     await gateway.inbound.whenIdle();
     expect(gateway.inbound.find(callId)).toBeNull();
     expect(gateway.records.map(({ reason }) => reason)).toEqual(['AGENT_HANGUP']);
+  } finally {
+    await gateway.stop();
+  }
+});
+
+it('a call that lasts for as long as its agent may talk gets BYE with MAX_DURATION', async () => {
+  const minutes: (() => void)[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    // The minute is over when the test says so.
+    setTimer: (delayMs, callback) => {
+      if (delayMs !== 60_000) return systemClock.setTimer(delayMs, callback);
+      minutes.push(callback);
+      return () => undefined;
+    },
+  };
+  const agent = { ...DEFAULT_AGENT_SETTINGS, agent_id: 'a', org_id: 'o', name: '', max_duration: 1, created_at: '', updated_at: '' };
+  const gateway = await PlayedGateway.start({ ...ROUTE, agent }, { clock });
+  try {
+    const call = new HandMadeCall(gateway.peer, '+15550100100');
+    await call.answered(offerSdp());
+    await expect.poll(() => gateway.started).toBe(1);
+    expect(minutes).toHaveLength(1);
+    minutes[0]?.();
+    const bye = await call.incoming('BYE');
+    expect(bye.header('Reason')).toContain('text="MAX_DURATION"');
+    answerOk(gateway.peer, bye);
+    await gateway.inbound.whenIdle();
+    expect(gateway.records).toMatchObject([{ reason: 'MAX_DURATION', agent_id: 'a' }]);
   } finally {
     await gateway.stop();
   }

@@ -1,0 +1,161 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mulaw } from 'alawmulaw';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EspeakSpeech } from '../../../src/agents/speech.js';
+import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
+import type { BotMessage } from '../../support/agent/test-bot.js';
+import { answerOk, answerWith } from '../../support/invite.js';
+import { voiceLikeNoise } from '../../support/media/audio.js';
+
+// What a bot may do beyond Twilio's messages, behind the whole product.
+
+const LIMIT_MS = 5_000;
+const SECOND = 8_000;
+const TARGET = '+15550100300';
+let site: AgentSite;
+let number: string;
+let toolServer: Server;
+let speech: Int16Array;
+const toolRequests: { readonly key: string; readonly body: unknown }[] = [];
+
+beforeAll(async () => {
+  speech = await new EspeakSpeech().synthesize({ text: 'A table for two, please.', language: 'ENG' }, []);
+  toolServer = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    request.on('end', () => {
+      toolRequests.push({ key: request.headers['x-key'] as string, body: JSON.parse(body) as unknown });
+      response.setHeader('content-type', 'application/json').end('{"booking":{"id":"B-7"},"internal":true}');
+    });
+  });
+  await new Promise<void>((resolve) => toolServer.listen(0, '127.0.0.1', resolve));
+  site = await AgentSite.start({ TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true' });
+  const url = `http://127.0.0.1:${String((toolServer.address() as AddressInfo).port)}/book`;
+  number = await site.numberOf({
+    stream: { url: site.bot.url },
+    analysis_schema: { name: 'string', guests: 'integer' },
+    tools: [
+      {
+        name: 'book',
+        description: 'Books a table.',
+        url,
+        headers: { 'X-Key': 'tool-key' },
+        body: { day: '{{input.day}}' },
+        input_schema: { type: 'object', required: ['day'], properties: { day: 'YYYY-MM-DD' } },
+        response: { id: '$.booking.id' },
+      },
+    ],
+    transfer_list: [TARGET],
+  });
+});
+afterAll(async () => {
+  await site.stop();
+  await new Promise((resolve) => toolServer.close(resolve));
+});
+
+const talking = (): Promise<AgentCall> => site.talking({ number });
+const timeOf = ({ speech: told }: BotMessage): number => Number((told as { timestamp: string }).timestamp);
+const recordOf = ({ signalling }: AgentCall): Promise<Readonly<Record<string, unknown>>> => site.gateway.record(signalling.callId);
+
+describe('configure', () => {
+  it('speech_events: the bot is told when the caller begins and when he has finished', async () => {
+    const call = await talking();
+    const { bot, end } = call;
+    bot.send({ event: 'configure', configure: { speech_events: true, end_of_speech_ms: 400 } });
+    const silence = new Int16Array(SECOND);
+    await end.peer.speak(silence.subarray(0, SECOND / 2));
+    const beganMs = bot.of('media').length * 20;
+    await end.peer.speak(speech);
+    const endedMs = bot.of('media').length * 20;
+    await end.peer.speak(silence);
+    const started = await bot.message('speech_started');
+    const stopped = await bot.messages.until(() => bot.of('speech_stopped').at(-1), LIMIT_MS);
+    expect(Math.abs(timeOf(started) - beganMs)).toBeLessThan(200);
+    expect(Math.abs(timeOf(stopped) - endedMs)).toBeLessThan(300);
+    expect(timeOf(stopped)).toBeGreaterThan(timeOf(started));
+    await call.hangUp();
+  });
+
+  it('barge_in: the caller’s first word stops the bot, and its marks come back', async () => {
+    const call = await talking();
+    const { bot, end } = call;
+    bot.send({ event: 'configure', configure: { barge_in: true } });
+    bot.say(Buffer.from(mulaw.encode(voiceLikeNoise(20 * SECOND, 71))));
+    bot.send({ event: 'mark', mark: { name: 'unheard' } });
+    await end.peer.until(() => end.voiced > 20, LIMIT_MS);
+    await end.peer.speak(speech);
+    expect(await bot.message('mark')).toMatchObject({ mark: { name: 'unheard' } });
+    // Nothing more is on its way, 20 s of speech or not.
+    const voiced = end.voiced;
+    await end.peer.speak(speech.subarray(0, SECOND / 2));
+    expect(end.voiced).toBe(voiced);
+    expect(bot.of('speech_started')).toEqual([]);
+    await call.hangUp();
+  });
+});
+
+describe('hangup', () => {
+  it('after speech: the caller hears the farewell to its end, then comes BYE', async () => {
+    const call = await talking();
+    const farewell = Buffer.from(mulaw.encode(voiceLikeNoise(SECOND, 72)));
+    call.bot.say(farewell);
+    call.bot.send({ event: 'hangup' });
+    const bye = await call.signalling.incoming('BYE', LIMIT_MS);
+    const heard = Buffer.concat(call.end.peer.received.map(({ packet }) => packet.payload));
+    expect(heard.includes(farewell)).toBe(true);
+    expect(bye.header('Reason')).toContain('text="AGENT_HANGUP"');
+    answerOk(call.peer, bye);
+    expect(await call.bot.closed.at(0, LIMIT_MS)).toBe(1_000);
+    expect(call.bot.messages.all.at(-1)).toMatchObject({ event: 'stop' });
+    await call.close();
+  });
+});
+
+describe('transfer', () => {
+  it('[3515 §2.4.4] is a REFER; the bot is told that it was accepted, and NOTIFY 200 ends the call', async () => {
+    const call = await talking();
+    call.bot.send({ event: 'transfer', transfer: { id: 'no', to: '+15550100301' } });
+    expect(await call.bot.message('error')).toMatchObject({ error: { request: 'transfer', id: 'no', code: 'TRANSFER_NOT_ALLOWED' } });
+    call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TARGET } });
+    const refer = await call.signalling.incoming('REFER');
+    expect(refer.header('Refer-To')).toContain(TARGET);
+    answerWith(call.peer, refer, '202 Accepted');
+    expect(await call.bot.message('transfer')).toMatchObject({ transfer: { id: 't1', state: 'accepted', status: 202 } });
+    const headers = ['Event: refer', 'Subscription-State: terminated;reason=noresource', 'Content-Type: message/sipfrag;version=2.0'];
+    expect((await call.signalling.request('NOTIFY', call.ok, 'SIP/2.0 200 OK\r\n', headers)).status).toBe(200);
+    expect(await call.ended()).toContain('text="TRANSFERRED"');
+    expect(await call.bot.closed.at(0, LIMIT_MS)).toBe(1_000);
+    expect(await recordOf(call)).toMatchObject({ reason: 'TRANSFERRED' });
+  });
+});
+
+describe('what a bot tells and asks', () => {
+  it('transcript and analysis stand in the record of the call; what the schema does not have is refused', async () => {
+    const call = await talking();
+    const entries = [
+      { speaker: 'agent', text: 'Good day.', at_ms: 100 },
+      { speaker: 'caller', text: 'A table for two.', at_ms: 900 },
+    ];
+    call.bot.send({ event: 'transcript', transcript: { entries } });
+    call.bot.send({ event: 'analysis', analysis: { id: 'a1', data: { name: 'Jane', guests: 2, mood: 'fine' } } });
+    const { error } = (await call.bot.message('error')) as unknown as { error: { id: string; code: string; message: string } };
+    expect([error.id, error.code, error.message]).toEqual(['a1', 'ANALYSIS_INVALID', expect.stringContaining('mood')]);
+    await call.hangUp();
+    const { call_id: id } = await recordOf(call);
+    const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
+    expect(json).toMatchObject({ data: { transcript: entries, analysis: { name: 'Jane', guests: 2 } } });
+    expect(JSON.stringify(json)).not.toContain('mood');
+  });
+
+  it('a tool is called by the gateway, with headers that the bot never sees, and its result comes back', async () => {
+    const call = await talking();
+    expect(JSON.stringify(call.bot.start)).not.toContain('tool-key');
+    call.bot.send({ event: 'tool', tool: { id: 'x', name: 'book', input: {} } });
+    expect(await call.bot.message('error')).toMatchObject({ error: { request: 'tool', id: 'x', code: 'TOOL_BAD_INPUT' } });
+    call.bot.send({ event: 'tool', tool: { id: 'y', name: 'book', input: { day: '2026-12-24' } } });
+    expect(await call.bot.message('tool_result')).toMatchObject({ tool: { id: 'y', result: { id: 'B-7' }, httpStatus: 200 } });
+    expect(toolRequests).toEqual([{ key: 'tool-key', body: { day: '2026-12-24' } }]);
+    await call.hangUp();
+  });
+});
