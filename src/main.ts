@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { HttpToolRunner } from './agents/tool-runner.js';
 import { createApiServer, type ApiServer } from './api/server.js';
 import type { Config } from './config/schema.js';
@@ -15,7 +14,7 @@ import { controlSecret, ensureDataDir, gatewayInstance } from './ops/data-dir.js
 import { ensureDemo } from './ops/demo.js';
 import { LoadMonitor } from './ops/load-monitor.js';
 import { resolveHostPort } from './ops/resolve.js';
-import { sipHost } from './ops/tls-material.js';
+import { agentCertificates, sipHost } from './ops/tls-material.js';
 import { packageVersion } from './ops/version.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
 import { openRedisStores, type RedisStores } from './store/redis-stores.js';
@@ -124,7 +123,8 @@ function inboundOptions(config: Config): InboundOptions {
   };
 }
 
-function agentLimits({ agents }: Config): AgentConnectionLimits {
+async function agentLimits(config: Config): Promise<AgentConnectionLimits> {
+  const { agents } = config;
   return {
     connectTimeoutMs: agents.connect_timeout_ms,
     reconnectGraceMs: agents.reconnect_grace_ms,
@@ -132,14 +132,14 @@ function agentLimits({ agents }: Config): AgentConnectionLimits {
     maxQueuedSpeechMs: agents.max_queued_speech_ms,
     maxUnsentAudioMs: agents.max_unsent_audio_ms,
     allowPrivate: agents.allow_private,
-    caPem: agents.ca_file === null ? null : readFileSync(agents.ca_file, 'utf8'),
+    caPem: await agentCertificates(config),
   };
 }
 
-function openEndpoint(config: Config, log: Log): Promise<MediaService> {
+async function openEndpoint(config: Config, log: Log): Promise<MediaService> {
   const { port_min: portMin, port_max: portMax, workers, timeout_ms: mediaTimeoutMs } = config.media;
   const address = config.rtpengine.address === null ? '127.0.0.1' : config.bind_address;
-  return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: agentLimits(config) }, log);
+  return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: await agentLimits(config) }, log);
 }
 
 async function openRelay(config: Config, instance: string, clock: Clock, log: Log): Promise<RelayPool> {

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { agentSettings, connectionDiagram, program } from './agents.js';
 import { agentMessageSchema } from './agent-schema.js';
 import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
@@ -17,6 +18,10 @@ export interface Section {
 
 export const SECTIONS: readonly Section[] = [
   { file: 'README.md', name: 'settings', render: settingsTable },
+  { file: 'docs/agents.md', name: 'bot', render: () => program('examples/bot.ts') },
+  { file: 'docs/agents.md', name: 'signature', render: () => program('examples/signature.ts') },
+  { file: 'docs/agents.md', name: 'connection', render: connectionDiagram },
+  { file: 'docs/agents.md', name: 'agent-settings', render: agentSettings },
   { file: 'docs/call-lifecycle.md', name: 'states', render: stateDiagram },
   { file: 'docs/call-lifecycle.md', name: 'transitions', render: transitionTable },
   { file: 'docs/call-lifecycle.md', name: 'exchanges', render: exchangeTable },

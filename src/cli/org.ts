@@ -3,6 +3,7 @@ import type { OrgRecord } from '../contracts/records.js';
 import { MAX_ALLOWED_SOURCES } from '../contracts/sip-api.js';
 import { isSourceAddress } from '../contracts/source-address.js';
 import { StoreUnavailableError } from '../gateway/ports.js';
+import { newWebhookSecret } from '../store/new-records.js';
 import type { OrgChange, Stores } from '../store/stores.js';
 
 interface Flags {
@@ -23,7 +24,7 @@ export function orgCommand(connect: Connect, print = printLine): Command {
   addChange(org, io, 'disable', 'refuse all API requests and new calls of an organization; nothing is deleted', { disabled: true });
   addChange(org, io, 'enable', 'undo disable', { disabled: false });
   addSetLimits(org, io);
-  addSecret(org, io);
+  addWebhookSecret(org, io);
   org.addHelpText(
     'after',
     '\nA first organization that can attach numbers:\n  trunkline org create "My company" --sip\n  trunkline key create "My company"',
@@ -97,12 +98,9 @@ function addChange(parent: Command, { connect, print }: CommandIo, name: string,
     );
 }
 
-function addSecret(parent: Command, { connect, print }: CommandIo): void {
-  const command = parent
-    .command('secret')
-    .description("print the key of X-Twilio-Signature, by which an organization's agents know who calls them")
-    .argument('<org>', 'its id or its name')
-    .action((idOrName: string) => withStores(command, connect, async (stores) => print((await findOrg(stores, idOrName)).webhook_secret)));
+interface SecretFlags {
+  readonly json?: boolean;
+  readonly rotate?: boolean;
 }
 
 type LimitArgument = number | 'none';
@@ -170,7 +168,26 @@ function limitsLine({ name, max_concurrent_calls, max_calls_per_second, allowed_
   return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}`;
 }
 
-/** Everything but the webhook secret, which is shown to whoever asks for it alone. */
+function addWebhookSecret(parent: Command, { connect, print }: CommandIo): void {
+  const command = parent
+    .command('webhook-secret')
+    .description('print the key of X-Twilio-Signature, by which bots of an organization know its calls')
+    .argument('<org>', 'its id or its name')
+    .option('--rotate', 'make another one first; calls are signed with it from their next look-up on')
+    .option('--json', 'print JSON')
+    .action((idOrName: string, flags: SecretFlags) =>
+      withStores(command, connect, async (stores) => {
+        const org = await findOrg(stores, idOrName);
+        const change = { webhook_secret: newWebhookSecret() };
+        const found = flags.rotate === true ? await stores.orgs.change(org.org_id, change) : org;
+        if (found === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
+        const { org_id, webhook_secret } = found;
+        print(flags.json === true ? JSON.stringify({ org_id, webhook_secret }) : webhook_secret);
+      }),
+    );
+}
+
+/** Everything but the webhook secret. */
 function shown({ webhook_secret: _secret, ...rest }: OrgRecord): Omit<OrgRecord, 'webhook_secret'> {
   return rest;
 }

@@ -6,7 +6,7 @@ import { ensureDataDir, writePrivateFile } from '../ops/data-dir.js';
 import { createLogger } from '../ops/logger.js';
 import { mediaRoom, Supervisor } from '../ops/supervisor.js';
 import { systemClock } from '../ops/system-clock.js';
-import { serverTls } from '../ops/tls-material.js';
+import { agentCertificates, serverTls } from '../ops/tls-material.js';
 import { onHangUp, onStopSignal } from './process.js';
 
 /** `trunkline up`: the whole gateway in the foreground. */
@@ -24,6 +24,8 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
   supervisor.claim();
   const stop = onStopSignal(log, () => supervisor.stop());
   onHangUp(() => supervisor.reload(), stop);
+  // The gateway reads them too; a fault is told before anything starts.
+  await agentCertificates(config);
   const isOwnSipServer = config.drachtio.url === null;
   const { caFile } = isOwnSipServer && config.sip.tls_port !== null ? await serverTls(config) : { caFile: null };
   const facts = await supervisor.start();
@@ -59,7 +61,12 @@ function block(
   const { port_min: portMin, port_max: portMax } = config.rtpengine;
   const rows: [string, string][] = [
     ['SIP trunk (TLS)', ready.sip.tls ?? 'off'],
-    ['Number', number === '-' ? 'none: attach one with POST /sip/attach' : `${number}  (answered by the test line)`],
+    [
+      'Number',
+      number === '-'
+        ? 'none: attach one with POST /sip/attach'
+        : `${number}  (answered by ${config.agents.url === null ? 'the test line' : 'the bot at agents.url'})`,
+    ],
     ['Control API', text(ready['http'])],
     ['API key', ready['api_key'] === null ? 'none: trunkline key create <org>' : text(ready['api_key'])],
     ['API pages', `${text(ready['http'])}/docs`],

@@ -1,7 +1,9 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { STREAM_FORMATS } from '../contracts/agent.js';
+import { agentUrl } from '../contracts/agent-url.js';
 import { isSourceAddress } from '../contracts/source-address.js';
+import { isPublicAddress } from '../outbound/address-scope.js';
 
 const port = z.int().min(1).max(65_535);
 const milliseconds = z.int().min(1).max(86_400_000);
@@ -18,6 +20,13 @@ const hostPorts = z
   .refine((text) => text.split(',').every((part) => hostPort.safeParse(part.trim()).success), 'must be host:port, or several with commas')
   .refine((text) => text.split(',').length <= MAX_NODES, `must name at most ${String(MAX_NODES)}`)
   .refine((text) => new Set(text.split(',').map((part) => part.trim())).size === text.split(',').length, 'must not name one twice');
+
+/** Of names nothing is known before they are looked up. */
+function isPrivateLiteral(url: string | null): boolean {
+  if (url === null || !URL.canParse(url)) return false;
+  const address = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  return isIP(address) !== 0 && !isPublicAddress(address);
+}
 
 /** Every setting of the product; config/default.yaml says what each means and holds its default. */
 export const configSchema = z.strictObject({
@@ -139,26 +148,31 @@ export const configSchema = z.strictObject({
       timeout_ms: milliseconds,
     })
     .refine((value) => value.port_max > value.port_min, { path: ['port_max'], message: 'must be above port_min' }),
-  agents: z.strictObject({
-    url: z
-      .string()
-      .regex(/^wss?:\/\/\S+$/, 'must be a wss:// URL')
-      .max(2_048)
-      .nullable(),
-    format: z.enum(STREAM_FORMATS),
-    bearer_token: z
-      .string()
-      .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
-      .nullable(),
-    on_failure: z.enum(['refuse', 'test-line']),
-    allow_private: z.boolean(),
-    ca_file: z.string().min(1).nullable(),
-    connect_timeout_ms: milliseconds,
-    reconnect_grace_ms: z.int().min(0).max(600_000),
-    ping_interval_ms: milliseconds,
-    max_queued_speech_ms: milliseconds,
-    max_unsent_audio_ms: milliseconds,
-  }),
+  agents: z
+    .strictObject({
+      url: agentUrl.nullable(),
+      format: z.enum(STREAM_FORMATS),
+      bearer_token: z
+        .string()
+        .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
+        .nullable(),
+      on_failure: z.enum(['refuse', 'test-line']),
+      allow_private: z.boolean(),
+      ca_file: z.string().min(1).nullable(),
+      connect_timeout_ms: milliseconds,
+      reconnect_grace_ms: z.int().min(0).max(600_000),
+      ping_interval_ms: milliseconds,
+      max_queued_speech_ms: milliseconds,
+      max_unsent_audio_ms: milliseconds,
+    })
+    .refine(({ url, allow_private }) => allow_private || !url?.toLowerCase().startsWith('ws://'), {
+      path: ['url'],
+      message: 'is without TLS (ws://), which needs agents.allow_private and an address of a private network',
+    })
+    .refine(({ url, allow_private }) => allow_private || !isPrivateLiteral(url), {
+      path: ['url'],
+      message: 'is at a private, loopback or reserved address, which needs agents.allow_private',
+    }),
   tools: z.strictObject({ allow_private: z.boolean() }),
   calls: z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
@@ -171,4 +185,4 @@ export const configSchema = z.strictObject({
 export type Config = z.infer<typeof configSchema>;
 
 /** Settings whose values are never shown. */
-export const SECRET_SETTINGS: readonly string[] = ['drachtio.secret', 'redis.url', 'agents.bearer_token'];
+export const SECRET_SETTINGS: readonly string[] = ['drachtio.secret', 'redis.url', 'agents.url', 'agents.bearer_token'];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { STREAM_FORMATS } from './agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings } from './agent-record.js';
+import { agentUrl } from './agent-url.js';
 import type { PronunciationEntry } from './pronunciation.js';
 import { toolDefinition } from './tool-definition.js';
 
@@ -51,7 +52,7 @@ function url(schemes: readonly string[], message: string) {
 const emptyText = z.literal('');
 
 const stream = z.strictObject({
-  url: url(['wss:', 'ws:'], 'must be a wss:// (or ws://) URL without a user'),
+  url: agentUrl,
   format: z.enum(STREAM_FORMATS).default('twilio'),
   bearer_token: z
     .string()

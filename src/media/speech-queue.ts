@@ -1,6 +1,8 @@
 /** G.711 has 8 bytes a millisecond. */
 const BYTES_PER_MS = 8;
 const MAX_MARKS = 1_000;
+/** Pieces that are shorter together are put together. */
+const FEW_BYTES = 160;
 /** The rest of a frame is waited for so many times before it is filled up with silence: 40 ms. */
 const MAX_STARVED_PULLS = 2;
 
@@ -21,7 +23,7 @@ interface Mark {
 
 /**
  * What an agent said and the caller has not heard yet: audio of any length, faster than real time, taken a frame at a time, and marks
- * between. Bounded; nothing is copied before it is played.
+ * between. Bounded; but for pieces of a few bytes nothing is copied before it is played.
  */
 export class SpeechQueue {
   readonly #maxBytes: number;
@@ -70,9 +72,22 @@ export class SpeechQueue {
   push(bytes: Uint8Array): number {
     const room = this.#maxBytes - (this.#pushedBytes - this.#playedBytes);
     const taken = bytes.length <= room ? bytes : bytes.subarray(0, room);
-    if (taken.length > 0) this.#chunks.push(taken);
+    if (taken.length > 0) this.#append(taken);
     this.#pushedBytes += taken.length;
     return bytes.length - taken.length;
+  }
+
+  /** Pieces of a byte each would be a million in a full queue. */
+  #append(bytes: Uint8Array): void {
+    const last = this.#chunks.at(-1);
+    if (last === undefined || last.length + bytes.length > FEW_BYTES) {
+      this.#chunks.push(bytes);
+      return;
+    }
+    const joined = new Uint8Array(last.length + bytes.length);
+    joined.set(last);
+    joined.set(bytes, last.length);
+    this.#chunks[this.#chunks.length - 1] = joined;
   }
 
   /** False: there are a thousand already. A mark behind everything that was played is due at once: see `takePlayedMarks`. */

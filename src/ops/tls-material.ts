@@ -72,6 +72,11 @@ async function mainPair(config: Config): Promise<{ main: Pair; caFile: string | 
   return { main: { setting: 'data_dir: ', ...files }, caFile: files.caFile };
 }
 
+/** What `agents.ca_file` holds; `null`: it is not set. Throws a `ConfigError` that says what is wrong with it. */
+export async function agentCertificates({ agents }: Config): Promise<string | null> {
+  return agents.ca_file === null ? null : readCertificates({ setting: 'agents.ca_file', file: agents.ca_file });
+}
+
 function readPair({ setting, certFile, keyFile }: Pair): Promise<TlsCertificate> {
   return readCertificatePair({ setting: `${setting}cert_file`, file: certFile }, { setting: `${setting}key_file`, file: keyFile });
 }

@@ -13,9 +13,14 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     max_concurrent_calls: null,
     max_calls_per_second: null,
     allowed_sources: [],
-    webhook_secret: `whsec_${newToken(43)}`,
+    webhook_secret: newWebhookSecret(),
     created_at: now,
   };
+}
+
+/** 258 random bits. */
+export function newWebhookSecret(): string {
+  return `whsec_${newToken(43)}`;
 }
 
 export function newApiKeyRecord(orgId: string, name: string, now: string): ApiKeyRecord {

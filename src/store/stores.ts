@@ -63,7 +63,7 @@ export interface NewOrg {
 
 export type OrgLimit = 'max_concurrent_calls' | 'max_calls_per_second' | 'allowed_sources';
 
-export type OrgChange = Partial<Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | OrgLimit>>;
+export type OrgChange = Partial<Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | OrgLimit>>;
 
 export interface OrgStore {
   create(org: NewOrg): Promise<OrgRecord>;

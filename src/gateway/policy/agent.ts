@@ -31,7 +31,7 @@ export interface DescribedAgent {
 
 const MAX_PARAMETERS_BYTES = 65_536;
 /** Kept whatever the others take. */
-const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'call_id', 'org_id', 'agent_id'];
+const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'from_number', 'to_number', 'call_id', 'org_id', 'agent_id'];
 
 /** Who talks to the caller, and what that agent is told. */
 export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, choice: AgentChoice): DescribedAgent {
@@ -97,6 +97,9 @@ function parametersOf({ callId, to, caller, route, tools }: CallFactsForAgent): 
   const parameters: Record<string, string> = {
     from: caller.number,
     to,
+    // As Pipecat's runner looks for them.
+    from_number: caller.number,
+    to_number: to,
     call_id: callId,
     org_id: route?.org.org_id ?? '',
     agent_id: route?.agent?.agent_id ?? '',

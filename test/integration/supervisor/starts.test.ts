@@ -65,6 +65,8 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
     ['TRUNKLINE_MEDIA_AGENT_LEG', 'dtls', 'media.agent_leg = "dtls"', 'the environment'],
     ['TRUNKLINE_SIP_TSL_PORT', '5061', 'the environment variable TRUNKLINE_SIP_TSL_PORT is no setting', 'Known are'],
     ['TRUNKLINE_SIP_CERT_FILE', '/nowhere/cert.pem', 'sip.cert_file and sip.key_file go together', 'trunkline:'],
+    ['TRUNKLINE_AGENTS_CA_FILE', '/nowhere/ca.pem', 'agents.ca_file = "/nowhere/ca.pem" cannot be read', 'ENOENT'],
+    ['TRUNKLINE_AGENTS_CA_FILE', 'package.json', 'agents.ca_file = "package.json" holds no certificate (PEM)', 'trunkline:'],
     ['TRUNKLINE_CONFIG', '/nowhere/trunkline.yaml', 'the configuration file /nowhere/trunkline.yaml cannot be read', 'ENOENT'],
   ])('%s=%s', async (name, value, ...texts) => {
     const refused = up({ [name]: value });

@@ -66,15 +66,6 @@ describe('trunkline org and key', () => {
     expect(closed).toBe(5);
   });
 
-  it('prints the secret of an organization to whoever asks for it alone', async () => {
-    await run('org', 'create', 'My company');
-    const [org] = await stores.orgs.list();
-    printed = [];
-    expect(await run('org', 'secret', 'My company')).toBe(0);
-    expect(printed).toEqual([org?.webhook_secret]);
-    await expect(run('org', 'secret', 'nobody')).resolves.toBe(1);
-  });
-
   it('changes the entitlement and the state, by id and by name', async () => {
     await run('org', 'create', 'a', '--json');
     const { org_id } = json() as { org_id: string };
@@ -101,6 +92,20 @@ describe('trunkline org and key', () => {
     expect(await stored()).toMatchObject(limits);
     await run('org', 'set-limits', 'a', '--max-concurrent-calls', 'none', '--max-calls-per-second', 'none', '--allowed-sources', 'any');
     expect(await stored()).toMatchObject({ max_concurrent_calls: null, max_calls_per_second: null, allowed_sources: [] });
+  });
+
+  it('shows the key of signatures when asked for it, and makes another one', async () => {
+    await run('org', 'create', 'a');
+    const stored = async () => (await stores.orgs.list())[0]!;
+    const { org_id, webhook_secret: first } = await stored();
+    expect(await run('org', 'webhook-secret', 'a')).toBe(0);
+    expect(printed.at(-1)).toBe(first);
+    expect(await run('org', 'webhook-secret', org_id, '--rotate', '--json')).toBe(0);
+    const second = (await stored()).webhook_secret;
+    expect(second).toMatch(/^whsec_[\w-]{43}$/);
+    expect(second).not.toBe(first);
+    expect(json()).toEqual({ org_id, webhook_secret: second });
+    expect(await run('org', 'webhook-secret', 'nobody')).toBe(1);
   });
 
   it.each([

@@ -25,6 +25,7 @@ describe('configuration', () => {
     ['TRUNKLINE_REDIS_URL', 'redis://:pw@host:6379/0', 'redis.url'],
     ['TRUNKLINE_RTPENGINE', '127.0.0.1:2223, rtp.example.com:2223', 'rtpengine.address'],
     ['TRUNKLINE_DRACHTIO_URL', 'drachtio:9022', 'drachtio.url'],
+    ['TRUNKLINE_AGENTS_URL', 'wss://bot.example.com:9000/stream?line=1', 'agents.url'],
   ])('reads %s', (name, value, path) => {
     const found = path.split('.').reduce<unknown>((tree, part) => (tree as Record<string, unknown>)[part], load({ [name]: value }));
     expect(found).toBe(value);
@@ -38,9 +39,23 @@ describe('configuration', () => {
     [{ TRUNKLINE_BIND_ADDRESS: '0.0.0.0' }, /bind_address = "0\.0\.0\.0": must be one address of this machine/],
     [{ TRUNKLINE_RTPENGINE: '127.0.0.1:2223,' }, /rtpengine\.address = .*: must be host:port, or several with commas/],
     [{ TRUNKLINE_RTPENGINE: 'a:1,a:1' }, /rtpengine\.address = .*: must not name one twice/],
+    [{ TRUNKLINE_AGENTS_URL: 'https://bot.example.com/' }, /agents\.url = \(hidden\): must be a wss:\/\/ \(or ws:\/\/\) URL.*environment/],
+    [{ TRUNKLINE_AGENTS_URL: 'wss://' }, /agents\.url = \(hidden\): must be a wss/],
+    [{ TRUNKLINE_AGENTS_URL: 'wss://me:hush@bot.example.com/' }, /agents\.url = \(hidden\): must be .* without a user/],
+    [{ TRUNKLINE_AGENTS_URL: 'wss://bot.example.com/#a' }, /agents\.url = \(hidden\): must be .* without a fragment/],
+    [
+      { TRUNKLINE_AGENTS_URL: 'WS://bot.example.com/' },
+      /agents\.url = \(hidden\): is without TLS \(ws:\/\/\), which needs agents\.allow_private/,
+    ],
+    [{ TRUNKLINE_AGENTS_URL: 'wss://[::1]:9000/' }, /agents\.url = \(hidden\): is at a private, .* which needs agents\.allow_private/],
     [{ TRUNKLINE_RTPENGINE_PORT_MAX: '30001' }, /rtpengine\.port_max = 30001: must leave room/],
   ])('names the setting, its value, what is allowed and where it came from: %j', (environment, message) => {
     expect(() => load(environment)).toThrow(message);
+  });
+
+  it('lets bots be at loopback where private addresses are allowed', () => {
+    const url = 'ws://127.0.0.1:9000/';
+    expect(load({ TRUNKLINE_AGENTS_URL: url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' }).agents.url).toBe(url);
   });
 
   it('names an unknown setting of a flag and of a file', () => {

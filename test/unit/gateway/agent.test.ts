@@ -88,6 +88,8 @@ describe('what an agent is told', () => {
     expect(told(call({ prompt: 'Be kind.', metadata: { a: 1 }, transfer_list: ['+15550100300'] }))).toEqual({
       from: '+15550100200',
       to: NUMBER,
+      from_number: '+15550100200',
+      to_number: NUMBER,
       call_id: CALL_ID,
       org_id: ORG_ID,
       agent_id: 'agent-1',

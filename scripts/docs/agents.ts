@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import {
+  IDLE_CONNECTION,
+  stepConnection,
+  type ConnectionEvent,
+  type ConnectionState,
+  type ConnectionTimer,
+} from '../../src/agents/stream/connection.js';
+import { settings } from './settings.js';
+import { table } from './table.js';
+
+/** An example program, word for word. */
+export function program(file: string): string {
+  const text = readFileSync(new URL(`../../docs/${file}`, import.meta.url), 'utf8').trim();
+  return ['```ts', text, '```'].join('\n');
+}
+
+export function agentSettings(): string {
+  const rows = settings().filter(({ path }) => path.startsWith('agents.'));
+  return table(
+    ['setting', 'default', 'meaning'],
+    rows.map(({ path, byDefault, meaning }) => [`\`${path}\``, `\`${byDefault}\``, meaning]),
+  );
+}
+
+/** Does not compile when a state is missing, or one too many. */
+const NAMES: Record<ConnectionState['name'], true> = {
+  Idle: true,
+  Dialling: true,
+  Ready: true,
+  Streaming: true,
+  Waiting: true,
+  Redialling: true,
+  Closed: true,
+};
+
+const TIMERS: Record<ConnectionTimer, string> = {
+  connect: 'no answer in time',
+  retry: 'the pause is over',
+  grace: 'the grace is over',
+  settled: 'it lasts',
+};
+
+const EVENTS: readonly (readonly [string, ConnectionEvent])[] = [
+  ['the call is decided', { type: 'connect' }],
+  ['handshake', { type: 'opened' }],
+  ['refused', { type: 'failed', message: '' }],
+  ['1006, 1011 to 1015', { type: 'closed', code: 1_006 }],
+  ['another close code', { type: 'closed', code: 1_000 }],
+  ['no pong', { type: 'silent' }],
+  ['ACK', { type: 'started' }],
+  ...Object.entries(TIMERS).map(([timer, name]) => [name, { type: 'timer', timer: timer as ConnectionTimer }] as const),
+  ['the call ends', { type: 'released' }],
+];
+
+const LIMITS = { connectTimeoutMs: 5_000, reconnectGraceMs: 10_000 };
+
+/** Every state is given every event, whatever became of a recovery before. */
+export function connectionDiagram(): string {
+  const edges = new Map<string, Set<string>>();
+  for (const from of Object.keys(NAMES) as ConnectionState['name'][]) {
+    for (const recovery of ['none', 'running', 'over'] as const) {
+      for (const [name, event] of EVENTS) {
+        const { state } = stepConnection({ ...IDLE_CONNECTION, name: from, recovery }, event, LIMITS);
+        if (state.name === from) continue;
+        const edge = `${from} --> ${state.name}`;
+        edges.set(edge, (edges.get(edge) ?? new Set()).add(name));
+      }
+    }
+  }
+  const lines = [...edges].map(([edge, names]) => `  ${edge}: ${[...names].join('; ')}`);
+  return ['```mermaid', 'stateDiagram-v2', '  [*] --> Idle', ...lines, '  Closed --> [*]', '```'].join('\n').replaceAll('; ', ' / ');
+}
