@@ -202,7 +202,8 @@ describe('agents.allow_private: false', () => {
   let other: AgentSite;
 
   beforeAll(async () => {
-    other = await AgentSite.start({ TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'false' });
+    // The operator's own may not be here either; nobody calls it.
+    other = await AgentSite.start({ TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'false', TRUNKLINE_AGENTS_URL: 'wss://bot.example.com/stream' });
   });
   afterAll(() => other.stop());
 
