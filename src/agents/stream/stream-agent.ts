@@ -38,6 +38,9 @@ const FAREWELL_FRAMES = 10;
 const MAX_EARLY_DIGITS = 64;
 /** Audio that an agent does not read is dropped long before; answers to what it sends are not, and end here. */
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
+/** Messages of an agent: an utterance of minutes may come at once, in pieces of 20 ms; in the long run twenty times as many as real time takes. */
+const MAX_MESSAGES_AT_ONCE = 10_000;
+const MESSAGES_PER_FRAME = 20;
 /** Warnings of one kind a call. */
 const MAX_WARNINGS = 5;
 
@@ -64,6 +67,7 @@ export class StreamAgent implements LegAgent {
   readonly #earlyDigits: string[] = [];
   readonly #earlyAudio = new EarlyAudio();
   #warnings = 0;
+  #messageRoom = MAX_MESSAGES_AT_ONCE;
   #endOfSpeechMs: number;
 
   constructor(
@@ -151,6 +155,7 @@ export class StreamAgent implements LegAgent {
 
   #tick(nowMs: number): void {
     this.#uplink?.tick(nowMs);
+    this.#messageRoom = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageRoom + MESSAGES_PER_FRAME);
     this.#framesSincePing += 1;
     if (this.#framesSincePing * FRAME_MS < this.dependencies.limits.pingIntervalMs || this.#socket === null) return;
     this.#framesSincePing = 0;
@@ -295,10 +300,20 @@ export class StreamAgent implements LegAgent {
   }
 
   #onBinary(bytes: Uint8Array): void {
+    if (!this.#takeMessage()) return;
     this.#queued(this.#downlink?.sayBinary(bytes) ?? 0);
   }
 
+  /** Too many, and they are not even read: the thread has other calls. */
+  #takeMessage(): boolean {
+    this.#messageRoom -= 1;
+    if (this.#messageRoom === -1) this.#warn({}, 'agent.messages.too_many');
+    if (this.#messageRoom < 0) this.#messageRoom = -1;
+    return this.#messageRoom >= 0;
+  }
+
   #onText(text: string): void {
+    if (!this.#takeMessage()) return;
     const read = readMessage(text);
     if (read.ok) return this.#onMessage(read.message);
     this.#warn({ event: read.event, error: read.message }, 'agent.message.ignored');

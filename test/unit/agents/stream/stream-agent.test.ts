@@ -406,6 +406,19 @@ describe('raw formats', () => {
   });
 });
 
+describe('an agent that floods', () => {
+  it('is read ten thousand messages at once and a thousand a second, no more', async () => {
+    const { bot, talk, frames } = openStream();
+    await talk();
+    for (let i = 0; i < 12_000; i += 1) bot.says({ event: 'mark', mark: { name: String(i) } });
+    expect(markNames(bot)).toHaveLength(10_000);
+    frames(50);
+    for (let i = 0; i < 2_000; i += 1) bot.says({ event: 'mark', mark: { name: 'more' } });
+    expect(markNames(bot).filter((name) => name === 'more').length).toBeGreaterThanOrEqual(998);
+    expect(markNames(bot).length).toBeLessThanOrEqual(11_000);
+  });
+});
+
 describe('a bug of ours', () => {
   it('in what a message does ends that call, and throws nothing at the socket', async () => {
     const { bot, asked, talk } = openStream({ pressThrows: true });
