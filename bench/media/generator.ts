@@ -10,6 +10,10 @@ const CALLS_PER_SOCKET = 32;
 const FRAME_MS = 20;
 const PACKET_BYTES = 172;
 const MAX_SAMPLES = 4_000_000;
+/** As people speak: two seconds of words, one of silence. */
+const ROUND_PACKETS = 150;
+const WORD_PACKETS = 100;
+const SILENCE = 0xff;
 
 class Call {
   readonly packet = Buffer.alloc(PACKET_BYTES + 16, 0xff);
@@ -102,6 +106,12 @@ function tick(): void {
   setTimeout(tick, Math.max(0, startMs + nextSlot - performance.now()));
 }
 
+const LOUD = 0xd0;
+
+function isSpoken(serial: number): boolean {
+  return serial % ROUND_PACKETS < WORD_PACKETS;
+}
+
 function send(call: Call, far: FarSide): void {
   const { packet } = call;
   call.sequence += 1;
@@ -109,12 +119,15 @@ function send(call: Call, far: FarSide): void {
   packet.writeUInt8(0, 1);
   packet.writeUInt16BE(call.sequence & 0xffff, 2);
   packet.writeUInt32BE(call.timestamp, 4);
-  packet.fill(0xd0, 12, PACKET_BYTES);
-  writeTime(packet, 12 + TIME_AT, nowUs());
-  writeSerial(packet, 12, call.sequence);
+  const isWord = isSpoken(call.sequence);
+  packet.fill(isWord ? LOUD : SILENCE, 12, PACKET_BYTES);
+  if (isWord) {
+    writeTime(packet, 12 + TIME_AT, nowUs());
+    writeSerial(packet, 12, call.sequence);
+  }
   const length = call.protect === null ? PACKET_BYTES : call.protect.protectRtp(packet, PACKET_BYTES);
   call.socket.send(packet, 0, length, far.port, '127.0.0.1');
-  if (isMeasuring) sent += 1;
+  if (isMeasuring && isWord) sent += 1;
 }
 
 function hear(call: Call | undefined, datagram: Buffer): void {
@@ -157,7 +170,8 @@ async function figures(): Promise<TrafficFigures> {
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   let missing = 0;
   calls.forEach((call, i) => {
-    for (let serial = call.sentFrom; serial <= (sequences[i] ?? 0); serial += 1) if (!call.heard.has(serial)) missing += 1;
+    for (let serial = call.sentFrom; serial <= (sequences[i] ?? 0); serial += 1)
+      if (isSpoken(serial) && !call.heard.has(serial)) missing += 1;
   });
   isMeasuring = false;
   const all = total.slice(0, samples);

@@ -125,7 +125,7 @@ function show(title: string, { traffic, cpu, memory, counters }: Outcome, bare: 
     `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, p99.9 ${p999.toFixed(1)}, at most ${max.toFixed(1)} ms`;
   console.log(`\n${title}`);
   console.log(
-    `  packets           ${String(traffic.sent)} sent, ${String(traffic.lost)} did not come back (${((100 * traffic.lost) / traffic.sent).toFixed(3)} %)`,
+    `  words             ${String(traffic.sent)} packets sent, ${String(traffic.lost)} did not come back (${((100 * traffic.lost) / traffic.sent).toFixed(3)} %)`,
   );
   console.log(`  mouth to agent    ${delay(traffic.up)}`);
   console.log(`  agent to ear      ${delay(traffic.down)}`);

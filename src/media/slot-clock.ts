@@ -22,6 +22,7 @@ export class SlotClock {
   readonly #onLate: (lateMs: number) => void;
   #cancelTimer: CancelTimer | undefined;
   #isFiring = false;
+  #isLateAlready = false;
 
   /** @param onLate is told how late each wake-up was */
   constructor(clock: Clock, onLate: (lateMs: number) => void = () => undefined) {
@@ -64,8 +65,16 @@ export class SlotClock {
 
   #fire(deadlineMs: number): void {
     this.#cancelTimer = undefined;
+    const lateMs = this.#clock.nowMs() - deadlineMs;
+    // After a stall timers run before sockets are read: what came meanwhile belongs into the frames that are due.
+    if (lateMs >= FRAME_MS && !this.#isLateAlready) {
+      this.#isLateAlready = true;
+      this.#cancelTimer = this.#clock.setTimer(0, () => this.#fire(deadlineMs));
+      return;
+    }
+    this.#isLateAlready = false;
     this.#isFiring = true;
-    this.#onLate(this.#clock.nowMs() - deadlineMs);
+    this.#onLate(lateMs);
     for (const slot of this.#slots) {
       const { skip, send } = slot.pacer.take(this.#clock.nowMs());
       if (skip + send > 0) for (const member of slot.members) member.tick(skip, send);

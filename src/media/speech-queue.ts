@@ -6,12 +6,12 @@ const FEW_BYTES = 160;
 /** The rest of a frame is waited for so many times before it is filled up with silence: 40 ms. */
 const MAX_STARVED_PULLS = 2;
 
-/** Three seconds of frames over which an agent's pace and what waits are looked at. */
-const WINDOW_PULLS = 150;
+/** Two seconds of frames over which an agent's pace and what waits are looked at. */
+const WINDOW_PULLS = 100;
 /** An agent that speaks in real time has so much waiting without need: it stalled, and caught up. */
-const STALE_MS = 60;
+const STALE_MS = 40;
 /** What is left of that: the agent's own jitter. */
-const LEFT_MS = 40;
+const LEFT_MS = 20;
 /** In real time: as much as is played in a window, or nearly. */
 const PACE_SLACK = 0.15;
 
