@@ -3,13 +3,10 @@ import type { CallRecord } from '../../src/contracts/call-record.js';
 import type { LegEvent } from '../../src/contracts/media.js';
 import type { Route } from '../../src/contracts/records.js';
 import type { SipServer } from '../../src/drachtio/server.js';
-import { Inbound, type InboundServices } from '../../src/gateway/inbound.js';
-import { NO_LOAD } from '../../src/gateway/policy/admission.js';
+import type { Inbound, InboundServices } from '../../src/gateway/inbound.js';
 import { createSrfApp, type SrfApp } from '../../src/gateway/srf-facade.js';
-import { silentLog } from '../../src/lib/log.js';
-import { systemClock } from '../../src/ops/system-clock.js';
-import { INSIDE, LOCAL, OUTSIDE } from './call-machine.js';
 import { testCertificates } from './certificates.js';
+import { playedInbound, type Played } from './played-services.js';
 import { ROUTE } from './route.js';
 import { SipPeer } from './sip-peer.js';
 import { startSipServer } from './sip-server.js';
@@ -36,18 +33,11 @@ export class PlayedGateway {
     const peer = await SipPeer.connect(server.portOf('TLS') ?? 0, ca);
     const srf = createSrfApp();
     const played: { gateway?: PlayedGateway } = {};
-    const inbound = new Inbound(
-      { ...services(route, srf, () => played.gateway), ...more },
-      {
-        sipHost: null,
-        ringingAfterMs: 500,
-        mayFallBack: false,
-        maxDurationMs: 600_000,
-        calledNumberFrom: 'request-uri',
-        edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
-      },
-      () => ({ isOverloaded: false, isRelayUp: true, mediaRoom: null }),
-      silentLog,
+    const inbound = playedInbound(
+      srf,
+      playedPorts(() => played.gateway),
+      more,
+      route,
     );
     const gateway = new PlayedGateway(server, srf, peer, inbound);
     played.gateway = gateway;
@@ -85,44 +75,17 @@ export class PlayedGateway {
   }
 }
 
-function services(route: Route, srf: SrfApp, gateway: () => PlayedGateway | undefined): InboundServices {
-  const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
+function playedPorts(gateway: () => PlayedGateway | undefined): Played {
   return {
-    routes: { lookup: () => Promise.resolve({ route, load: NO_LOAD, staleMs: null }), release: () => undefined },
     calls: { write: (record) => Promise.resolve(void gateway()?.records.push(record)) },
-    snapshots: { keep: () => undefined, forget: () => undefined, left: () => Promise.resolve([]) },
-    relay: {
-      offer: () => sdp(INSIDE),
-      answer: () => sdp(OUTSIDE),
-      offerOutward: () => sdp(OUTSIDE),
-      answerOutward: () => sdp(INSIDE),
-      delete: () => Promise.resolve(null),
-      nodeOf: () => 'node',
-      adopt: () => true,
-      leave: () => undefined,
-    },
     endpoint: {
       connectAgent: (callId, _agent, onEvent) => Promise.resolve(gateway()?.connect(callId, onEvent)),
       tellAgent: (_callId, answer) => void gateway()?.told.push(answer),
-      reserve: () => Promise.resolve(LOCAL),
-      open: () => Promise.resolve(LOCAL),
       start: () => gateway()?.start(),
-      setHeld: () => undefined,
-      takeDigit: () => undefined,
-      setRemote: () => Promise.resolve(),
       close: (callId) => {
         gateway()?.leave(callId);
         return Promise.resolve(null);
       },
     },
-    srf,
-    clock: systemClock,
-    log: silentLog,
-    newKey: () => new Uint8Array(30),
-    insideSrtp: false,
-    referReason: 'DECLINED',
-    tools: { find: () => Promise.resolve([]) },
-    toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
-    operatorAgent: { url: null, format: 'twilio', bearerToken: null },
   };
 }

@@ -1,14 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
 import type { CallSnapshot } from '../../../src/contracts/call-snapshot.js';
-import { Inbound, type InboundServices } from '../../../src/gateway/inbound.js';
+import type { Inbound } from '../../../src/gateway/inbound.js';
 import { NO_LOAD } from '../../../src/gateway/policy/admission.js';
 import { createSrfApp, type SrfApp } from '../../../src/gateway/srf-facade.js';
-import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { INSIDE, LOCAL, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE } from '../../support/call-machine.js';
+import { INSIDE, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE } from '../../support/call-machine.js';
 import { HandMadeServer, refused, sentRequest, sentResponse, shown, type AppFrame } from '../../support/hand-made-server.js';
 import { ROUTE } from '../../support/route.js';
+import { playedInbound, type Played } from '../../support/played-services.js';
 import { offerSdp } from '../../support/sdp.js';
 
 const DIALOG = 'c1;from-tag=f1';
@@ -37,22 +36,10 @@ afterEach(async () => {
 /** A gateway process; what its calls left in stores and relay stays. */
 function startGateway(): void {
   srf = createSrfApp();
-  inbound = new Inbound(
-    services(),
-    {
-      sipHost: null,
-      ringingAfterMs: 500,
-      mayFallBack: false,
-      maxDurationMs: 60_000,
-      calledNumberFrom: 'request-uri',
-      edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
-    },
-    () => ({ isOverloaded: false, isRelayUp: true, mediaRoom: null }),
-    silentLog,
-  );
+  inbound = playedInbound(srf, playedPorts());
 }
 
-function services(): InboundServices {
+function playedPorts(): Played {
   const placed = new Set<string>();
   let isMoved = false;
   const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
@@ -76,7 +63,6 @@ function services(): InboundServices {
         sessions.add(relayId);
         return sdp(INSIDE);
       },
-      answer: () => sdp(OUTSIDE),
       offerOutward: () => sdp(isMoved ? OTHER_OUTSIDE : OUTSIDE),
       answerOutward: () => sdp(isMoved ? OTHER_INSIDE : INSIDE),
       // A call that was neither placed nor adopted is on no node that the pool knows.
@@ -88,26 +74,6 @@ function services(): InboundServices {
       adopt: (relayId) => (placed.add(relayId), true),
       leave: () => (isMoved = true),
     },
-    endpoint: {
-      connectAgent: () => Promise.resolve(),
-      tellAgent: () => undefined,
-      reserve: () => Promise.resolve(LOCAL),
-      open: () => Promise.resolve(LOCAL),
-      start: () => undefined,
-      setHeld: () => undefined,
-      takeDigit: () => undefined,
-      setRemote: () => Promise.resolve(),
-      close: () => Promise.resolve(null),
-    },
-    srf,
-    clock: systemClock,
-    log: silentLog,
-    newKey: () => new Uint8Array(30),
-    insideSrtp: false,
-    referReason: 'DECLINED',
-    tools: { find: () => Promise.resolve([]) },
-    toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
-    operatorAgent: { url: null, format: 'twilio', bearerToken: null },
   };
 }
 

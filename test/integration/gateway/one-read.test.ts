@@ -1,14 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
-import { Inbound } from '../../../src/gateway/inbound.js';
-import { NO_LOAD } from '../../../src/gateway/policy/admission.js';
+import type { Inbound } from '../../../src/gateway/inbound.js';
 import { createSrfApp, type SrfApp } from '../../../src/gateway/srf-facade.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { INSIDE, LOCAL, OUTSIDE } from '../../support/call-machine.js';
+import { INSIDE, LOCAL } from '../../support/call-machine.js';
 import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';
-import { ROUTE } from '../../support/route.js';
+import { playedInbound } from '../../support/played-services.js';
 import { offerSdp } from '../../support/sdp.js';
 
 // No server can be made to put the echo of a 200, its ACK and a BYE into one read at will: this one, written by hand, does nothing else.
@@ -26,65 +23,31 @@ beforeEach(async () => {
   relaySessions = new Set();
   server = await HandMadeServer.listen();
   srf = createSrfApp();
-  inbound = new Inbound(
-    {
-      routes: { lookup: () => Promise.resolve({ route: ROUTE, load: NO_LOAD, staleMs: null }), release: () => undefined },
-      calls: { write: (record) => Promise.resolve(void records.push(record)) },
-      snapshots: { keep: () => undefined, forget: () => undefined, left: () => Promise.resolve([]) },
-      relay: {
-        offer: (call) => {
-          relaySessions.add(call.relayId);
-          return Promise.resolve({ sdp: INSIDE });
-        },
-        answer: () => Promise.resolve({ sdp: OUTSIDE }),
-        offerOutward: () => Promise.resolve({ sdp: OUTSIDE }),
-        answerOutward: () => Promise.resolve({ sdp: INSIDE }),
-        delete: (relayId) => {
-          relaySessions.delete(relayId);
-          return Promise.resolve(null);
-        },
-        nodeOf: () => null,
-        adopt: () => false,
-        leave: () => undefined,
+  inbound = playedInbound(srf, {
+    calls: { write: (record) => Promise.resolve(void records.push(record)) },
+    relay: {
+      offer: (call) => {
+        relaySessions.add(call.relayId);
+        return Promise.resolve({ sdp: INSIDE });
       },
-      endpoint: {
-        connectAgent: () => Promise.resolve(),
-        tellAgent: () => undefined,
-        reserve: () => Promise.resolve(LOCAL),
-        open: (leg) => {
-          openLegs.add(leg.callId);
-          return Promise.resolve(LOCAL);
-        },
-        start: () => undefined,
-        setHeld: () => undefined,
-        takeDigit: () => undefined,
-        setRemote: () => Promise.resolve(),
-        close: (callId) => {
-          openLegs.delete(callId);
-          return Promise.resolve(null);
-        },
+      delete: (relayId) => {
+        relaySessions.delete(relayId);
+        return Promise.resolve(null);
       },
-      srf,
-      clock: systemClock,
-      log: silentLog,
-      newKey: () => new Uint8Array(30),
-      insideSrtp: false,
-      referReason: 'DECLINED',
-      tools: { find: () => Promise.resolve([]) },
-      toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
-      operatorAgent: { url: null, format: 'twilio', bearerToken: null },
+      nodeOf: () => null,
+      adopt: () => false,
     },
-    {
-      sipHost: null,
-      ringingAfterMs: 500,
-      mayFallBack: false,
-      maxDurationMs: 60_000,
-      calledNumberFrom: 'request-uri',
-      edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
+    endpoint: {
+      open: (leg) => {
+        openLegs.add(leg.callId);
+        return Promise.resolve(LOCAL);
+      },
+      close: (callId) => {
+        openLegs.delete(callId);
+        return Promise.resolve(null);
+      },
     },
-    () => ({ isOverloaded: false, isRelayUp: true, mediaRoom: null }),
-    silentLog,
-  );
+  });
   srf.connect({ host: '127.0.0.1', port: server.port, secret: 'x', tags: [] });
   await inbound.whenConnected(5_000);
 });

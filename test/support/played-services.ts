@@ -1,0 +1,75 @@
+import type { Route } from '../../src/contracts/records.js';
+import { Inbound, type InboundServices } from '../../src/gateway/inbound.js';
+import { NO_LOAD } from '../../src/gateway/policy/admission.js';
+import type { SrfApp } from '../../src/gateway/srf-facade.js';
+import { silentLog } from '../../src/lib/log.js';
+import { systemClock } from '../../src/ops/system-clock.js';
+import { INSIDE, LOCAL, OUTSIDE } from './call-machine.js';
+import { ROUTE } from './route.js';
+
+/** What of the gateway's surroundings a test plays otherwise. */
+export type Played = {
+  readonly [Name in 'routes' | 'calls' | 'snapshots' | 'relay' | 'endpoint']?: Partial<InboundServices[Name]>;
+};
+
+/** A gateway's calls on drachtio-srf: store, relay, media and agents say yes to everything at once. */
+export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<InboundServices> = {}, route: Route = ROUTE): Inbound {
+  return new Inbound(
+    { ...playedServices(srf, played, route), ...more },
+    {
+      sipHost: null,
+      ringingAfterMs: 500,
+      mayFallBack: false,
+      maxDurationMs: 600_000,
+      calledNumberFrom: 'request-uri',
+      edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
+    },
+    () => ({ isOverloaded: false, isRelayUp: true, mediaRoom: null }),
+    silentLog,
+  );
+}
+
+function playedServices(srf: SrfApp, played: Played, route: Route): InboundServices {
+  const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
+  return {
+    routes: {
+      lookup: () => Promise.resolve({ route, load: NO_LOAD, staleMs: null }),
+      release: () => undefined,
+      ...played.routes,
+    },
+    calls: { write: () => Promise.resolve(), ...played.calls },
+    snapshots: { keep: () => undefined, forget: () => undefined, left: () => Promise.resolve([]), ...played.snapshots },
+    relay: {
+      offer: () => sdp(INSIDE),
+      answer: () => sdp(OUTSIDE),
+      offerOutward: () => sdp(OUTSIDE),
+      answerOutward: () => sdp(INSIDE),
+      delete: () => Promise.resolve(null),
+      nodeOf: () => 'node',
+      adopt: () => true,
+      leave: () => undefined,
+      ...played.relay,
+    },
+    endpoint: {
+      connectAgent: () => Promise.resolve(),
+      tellAgent: () => undefined,
+      reserve: () => Promise.resolve(LOCAL),
+      open: () => Promise.resolve(LOCAL),
+      start: () => undefined,
+      setHeld: () => undefined,
+      takeDigit: () => undefined,
+      setRemote: () => Promise.resolve(),
+      close: () => Promise.resolve(null),
+      ...played.endpoint,
+    },
+    srf,
+    clock: systemClock,
+    log: silentLog,
+    newKey: () => new Uint8Array(30),
+    insideSrtp: false,
+    referReason: 'DECLINED',
+    tools: { find: () => Promise.resolve([]) },
+    toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
+    operatorAgent: { url: null, format: 'twilio', bearerToken: null },
+  };
+}
