@@ -1,6 +1,7 @@
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { WebSocket } from 'ws';
 import type { CarrierSide, EndpointOrder, FarSide } from './messages.js';
+import { takeOrders } from './orders.js';
 
 // What is held against the endpoint: a bridge of a few lines that does nothing but move bytes, with one send for each receive: no SRTP, no
 // order, no pacing, no limits, no checks. It says what sockets, base64 and JSON cost on this machine.
@@ -76,10 +77,4 @@ async function obey(order: EndpointOrder): Promise<unknown> {
   }
 }
 
-process.on('message', (order: EndpointOrder) => {
-  obey(order).then(
-    (result) => process.send?.({ result }),
-    (error: unknown) => process.send?.({ error: error instanceof Error ? error.message : 'failed' }),
-  );
-});
-process.send?.({ ready: true });
+takeOrders(obey);

@@ -13,6 +13,7 @@ import { NO_LOAD } from '../../src/gateway/policy/admission.js';
 import { canonicalSdp } from '../../src/gateway/policy/sdp-write.js';
 import { offerSdp } from '../../test/support/sdp.js';
 import type { CarrierSide, EndpointOrder, FarSide } from './messages.js';
+import { takeOrders } from './orders.js';
 
 // The product's media: the endpoint with its workers and agents, and the commands to rtpengine; no signalling.
 
@@ -130,12 +131,6 @@ async function obey(order: EndpointOrder): Promise<unknown> {
   }
 }
 
-process.on('message', (order: EndpointOrder) => {
-  obey(order).then(
-    (result) => process.send?.({ result }),
-    (error: unknown) => process.send?.({ error: error instanceof Error ? (error.stack ?? error.message) : 'failed' }),
-  );
-});
 // Profiles are written by threads that end by themselves.
 process.on('SIGTERM', () => void media.shutdown().then(() => process.exit(0)));
-process.send?.({ ready: true });
+takeOrders(obey);

@@ -1,8 +1,8 @@
+import { FRAME_MS } from '../media/codec/frame.js';
 /** Frames between two looks at the buffer: ten a second are plenty. */
 const FRAMES_PER_LOOK = 5;
 /** The last 3.2 s count. */
 const KEPT_LOOKS = 32;
-const FRAME_MS = 20;
 
 /**
  * How long the caller's audio takes from its arrival until it goes out again: what waits in the jitter buffer when a frame was taken

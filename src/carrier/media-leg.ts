@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import type { AudioCodec } from '../contracts/media.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
+import { FRAME_MS, FRAME_SAMPLES } from '../media/codec/frame.js';
 import { decodeG711, encodeG711, payloadTypeOf } from '../media/codec/g711.js';
 import { EventSender } from '../media/dtmf/event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from '../media/dtmf/telephone-event.js';
@@ -13,8 +14,6 @@ import { RtcpSchedule } from '../media/rtp/rtcp-schedule.js';
 import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../media/rtp/rtp-packet.js';
 import { SrtpSession } from '../media/srtp.js';
 
-const FRAME_SAMPLES = 160;
-const FRAME_MS = 20;
 const CLOCK_RATE_HZ = 8_000;
 const MAX_RECORDED_SAMPLES = CLOCK_RATE_HZ * 600;
 

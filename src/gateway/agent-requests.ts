@@ -63,7 +63,7 @@ export class AgentRequests {
     this.#tools ??= this.#readTools().catch((error: unknown) => {
       this.#tools = undefined;
       this.log.warn({ error: errorText(error) }, 'call.tools.not_read');
-      return (this.route()?.agent?.tools ?? []).filter((tool) => typeof tool !== 'string');
+      return this.#listed.filter((tool) => typeof tool !== 'string');
     });
     return this.#tools;
   }
@@ -73,13 +73,16 @@ export class AgentRequests {
     this.#ended.abort();
   }
 
+  get #listed(): readonly (string | ToolDefinition)[] {
+    return this.route()?.agent?.tools ?? [];
+  }
+
   async #readTools(): Promise<readonly ToolDefinition[]> {
-    const route = this.route();
-    const listed = route?.agent?.tools ?? [];
-    const ids = listed.filter((tool) => typeof tool === 'string');
-    if (route === null || ids.length === 0) return listed.filter((tool) => typeof tool !== 'string');
-    const found = new Map((await this.services.tools.find(route.org.org_id, ids)).map(({ tool_id: id, tool }) => [id, tool]));
-    return listed.flatMap((tool) => (typeof tool === 'string' ? (found.get(tool) ?? []) : tool));
+    const ids = this.#listed.filter((tool) => typeof tool === 'string');
+    const orgId = this.route()?.org.org_id;
+    const records = orgId === undefined || ids.length === 0 ? [] : await this.services.tools.find(orgId, ids);
+    const found = new Map(records.map(({ tool_id: id, tool }) => [id, tool]));
+    return this.#listed.flatMap((tool) => (typeof tool === 'string' ? (found.get(tool) ?? []) : tool));
   }
 
   #keep(entries: readonly TranscriptEntry[]): void {

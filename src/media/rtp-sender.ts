@@ -1,15 +1,12 @@
 import type { AudioCodec } from '../contracts/media.js';
+import { FRAME_MS, FRAME_SAMPLES } from './codec/frame.js';
 import { payloadTypeOf } from './codec/g711.js';
 import { EventSender } from './dtmf/event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from './dtmf/telephone-event.js';
-import { RTP_HEADER_BYTES, writeRtpHeader } from './rtp/rtp-packet.js';
 import type { SentFigures } from './rtp/rtcp-session.js';
+import { RTP_HEADER_BYTES, writeRtpHeader } from './rtp/rtp-packet.js';
 import { addTicks, nextSequence } from './rtp/sequence.js';
 import { SRTP_TRAILER_BYTES, type SrtpSession } from './srtp.js';
-
-/** 20 ms at 8 kHz. */
-export const FRAME_SAMPLES = 160;
-export const FRAME_MS = 20;
 
 /**
  * Packets are built in turn in one of these: a buffer that the socket could not send at once is read later, and is not written

@@ -1,9 +1,10 @@
 import type { AgentAnswer } from '../contracts/agent.js';
 import type { AudioCodec } from '../contracts/media.js';
+import { FRAME_SAMPLES } from './codec/frame.js';
 import { decodeG711, encodeG711 } from './codec/g711.js';
 import type { LegAgent } from './leg-agent.js';
 import { JitterBuffer } from './rtp/jitter-buffer.js';
-import { FRAME_SAMPLES } from './rtp-sender.js';
+import { MAX_SRTP_PACKET_BYTES } from './srtp.js';
 
 /** An agent that works on samples at the pace of the leg: the built-in test line. */
 export interface SampleAgent {
@@ -21,13 +22,10 @@ export interface SampleAgent {
   close(): void;
 }
 
-/** The longest packet that is decoded: a quarter of a second. */
-const MAX_PACKET_SAMPLES = 2_048;
-
 /** Puts an agent that works on samples on a leg: G.711, and a jitter buffer that makes an even stream of what comes. */
 export class SampleLegAgent implements LegAgent {
   readonly #jitterBuffer = new JitterBuffer();
-  readonly #scratch = new Int16Array(MAX_PACKET_SAMPLES);
+  readonly #scratch = new Int16Array(MAX_SRTP_PACKET_BYTES);
   readonly #scratchFrame = this.#scratch.subarray(0, FRAME_SAMPLES);
   readonly #heard = new Int16Array(FRAME_SAMPLES);
   readonly #spoken = new Int16Array(FRAME_SAMPLES);
@@ -53,7 +51,7 @@ export class SampleLegAgent implements LegAgent {
   }
 
   hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number): void {
-    if (lengthBytes > MAX_PACKET_SAMPLES) return;
+    if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
     decodeG711(codec, buffer, this.#scratch, offset, lengthBytes);
     this.#jitterBuffer.push(
       ssrc,

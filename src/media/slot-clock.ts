@@ -1,6 +1,6 @@
 import type { CancelTimer, Clock } from '../lib/clock.js';
+import { FRAME_MS } from './codec/frame.js';
 import { FramePacer } from './rtp/frame-pacer.js';
-import { FRAME_MS } from './rtp-sender.js';
 
 /** Called once a frame, or with the frames that passed unseen in a stall. */
 export interface Ticking {

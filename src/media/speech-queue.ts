@@ -1,5 +1,5 @@
-/** G.711 has 8 bytes a millisecond. */
-const BYTES_PER_MS = 8;
+import { BYTES_PER_MS } from './codec/frame.js';
+
 const MAX_MARKS = 1_000;
 /** Pieces that are shorter together are put together. */
 const FEW_BYTES = 160;

@@ -1,8 +1,8 @@
 import loadFvad, { type FvadModule } from '@echogarden/fvad-wasm';
+import { FRAME_SAMPLES } from './codec/frame.js';
 import type { VoiceDetector } from './codec/voice-activity.js';
 
 const RATE_HZ = 8_000;
-const FRAME_SAMPLES = 160;
 /** 0 to 3; 3 takes the least noise for voice. */
 const MODE = 3;
 

@@ -1,5 +1,6 @@
 import type { StreamFormat } from '../../contracts/agent.js';
 import type { AudioCodec } from '../../contracts/media.js';
+import { BYTES_PER_MS } from '../../media/codec/frame.js';
 import { encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../media/codec/g711.js';
 import { RateHalver } from '../../media/codec/rate-doubler.js';
 import { SpeechQueue } from '../../media/speech-queue.js';
@@ -40,7 +41,7 @@ export class Downlink {
 
   #push(codec: AudioCodec, bytes: Uint8Array): number {
     if (codec !== this.#codec) transcodeG711(codec, bytes, bytes);
-    return this.queue.push(bytes) / 8;
+    return this.queue.push(bytes) / BYTES_PER_MS;
   }
 
   #halve(samples: Int16Array): Int16Array {
@@ -52,7 +53,7 @@ export class Downlink {
   #pushSamples(samples: Int16Array): number {
     const bytes = new Uint8Array(samples.length);
     encodeG711(this.#codec, samples, bytes);
-    return this.queue.push(bytes) / 8;
+    return this.queue.push(bytes) / BYTES_PER_MS;
   }
 }
 

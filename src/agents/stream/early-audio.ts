@@ -1,11 +1,11 @@
 import type { AudioCodec } from '../../contracts/media.js';
+import { MAX_SRTP_PACKET_BYTES } from '../../media/srtp.js';
 import type { Uplink } from './uplink.js';
 
 /** How much longer than audio the ACK may be under way, through proxies. */
 const MAX_AGE_MS = 200;
 /** In packets of 10 ms. */
 const MAX_PACKETS = 20;
-const MAX_PACKET_BYTES = 2_048;
 
 type Packet = Parameters<Uplink['hear']>;
 
@@ -22,7 +22,7 @@ export class EarlyAudio {
     lengthBytes: number,
     nowMs: number,
   ): void {
-    if (lengthBytes > MAX_PACKET_BYTES) return;
+    if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
     this.#packets.push([
       codec,
       ssrc,

@@ -5,6 +5,7 @@ import { AgentUnavailableError } from '../../gateway/ports.js';
 import { assertNever } from '../../lib/assert-never.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
+import { FRAME_MS } from '../../media/codec/frame.js';
 import { MAX_END_OF_SPEECH_MS, MIN_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/codec/voice-activity.js';
 import { digitOfEvent, eventOfDigit } from '../../media/dtmf/telephone-event.js';
 import type { AgentHost, LegAgent } from '../../media/leg-agent.js';
@@ -31,7 +32,6 @@ export interface StreamDependencies {
   readonly openVoiceDetector: () => VoiceDetector;
 }
 
-const FRAME_MS = 20;
 const DEFAULT_PRESS_MS = 160;
 /** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
 const FAREWELL_FRAMES = 10;

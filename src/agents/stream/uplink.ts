@@ -1,17 +1,15 @@
 import type { StreamFormat } from '../../contracts/agent.js';
 import type { AudioCodec } from '../../contracts/media.js';
+import { FRAME_BYTES, FRAME_MS } from '../../media/codec/frame.js';
 import { decodeG711, transcodeG711 } from '../../media/codec/g711.js';
 import { RateDoubler } from '../../media/codec/rate-doubler.js';
 import { Resequencer } from '../../media/rtp/resequencer.js';
+import { MAX_SRTP_PACKET_BYTES } from '../../media/srtp.js';
 import type { MessageWriter } from './messages.js';
 import type { AgentSocket } from './socket.js';
 
-/** 20 ms of G.711. */
-const FRAME_BYTES = 160;
-const FRAME_MS = 20;
 /** More than this unsent, and the agent counts as slow: about half a second. */
 const MAX_UNSENT_BYTES = 16_384;
-const MAX_PACKET_BYTES = 2_048;
 
 /** Where the frames go; of one connection. */
 export interface UplinkTarget {
@@ -89,8 +87,8 @@ export class Uplink {
       this.#resequencer.push(ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
       return;
     }
-    if (lengthBytes > MAX_PACKET_BYTES) return;
-    this.#scratch ??= new Uint8Array(MAX_PACKET_BYTES);
+    if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
+    this.#scratch ??= new Uint8Array(MAX_SRTP_PACKET_BYTES);
     transcodeG711(codec, buffer, this.#scratch, offset, lengthBytes);
     this.#resequencer.push(ssrc, rtpTimestamp, this.#scratch, 0, lengthBytes, nowMs);
   }

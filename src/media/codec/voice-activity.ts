@@ -1,3 +1,5 @@
+import { FRAME_MS } from './frame.js';
+
 /** Says of each frame whether it holds a voice. It may remember the frames before. */
 export interface VoiceDetector {
   /** One frame of 20 ms: 160 samples, 16-bit linear at 8 kHz. */
@@ -11,7 +13,6 @@ export type VoiceEvent = 'speech-started' | 'speech-stopped';
 export const MIN_END_OF_SPEECH_MS = 20;
 export const MAX_END_OF_SPEECH_MS = 10_000;
 
-const FRAME_MS = 20;
 /**
  * 100 ms of the last 120. Less would not do: a detector goes on saying "voice" for some frames after a sound (WebRTC's for 60 ms and
  * more), and takes the beginning of any noise for voice (WebRTC's for 80 ms).

@@ -1,4 +1,5 @@
 import type { AudioCodec } from '../../contracts/media.js';
+import { BYTES_PER_MS, FRAME_BYTES, FRAME_MS } from '../codec/frame.js';
 import { decodeG711, encodeG711, silenceByte } from '../codec/g711.js';
 import { addTicks, timestampDelta } from './sequence.js';
 
@@ -21,10 +22,6 @@ interface HeldPacket {
   readonly bytes: Uint8Array;
 }
 
-/** G.711 has 8 bytes a millisecond. */
-const BYTES_PER_MS = 8;
-const FRAME_BYTES = 160;
-const FRAME_MS = 20;
 const MIN_WAIT_MS = 40;
 const MAX_WAIT_MS = 200;
 /** What is waited longer than the latest packet was late. */

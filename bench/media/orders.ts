@@ -1,0 +1,10 @@
+/** Carries out what the benchmark's main process orders, each with one answer, and says that it is ready to. */
+export function takeOrders(obey: (order: never) => Promise<unknown>): void {
+  process.on('message', (order) => {
+    obey(order as never).then(
+      (result) => process.send?.({ result }),
+      (error: unknown) => process.send?.({ error: error instanceof Error ? (error.stack ?? error.message) : 'failed' }),
+    );
+  });
+  process.send?.({ ready: true });
+}
