@@ -8,14 +8,17 @@ const FIRST_PORT = 61_000;
 const PORTS_PER_WORKER = 400;
 const WORKERS = 11;
 
-/** Ports of this moment that are free for TCP and for UDP, all different. */
+// Goes round: a port that was named and is not yet listened at is not named again by a second call, as it would now and then be at random.
+let next = Math.floor(Math.random() * PORTS_PER_WORKER);
+
+/** Ports of this moment that are free for TCP and for UDP, all different, and different from those this process was named before. */
 export async function freePorts(count: number): Promise<number[]> {
   const worker = (Number(process.env['VITEST_POOL_ID'] ?? 1) - 1) % WORKERS;
   const first = FIRST_PORT + worker * PORTS_PER_WORKER;
-  const start = Math.floor(Math.random() * PORTS_PER_WORKER);
   const ports: number[] = [];
-  for (let index = 0; index < PORTS_PER_WORKER && ports.length < count; index += 1) {
-    const port = first + ((start + index) % PORTS_PER_WORKER);
+  for (let tried = 0; tried < PORTS_PER_WORKER && ports.length < count; tried += 1) {
+    const port = first + next;
+    next = (next + 1) % PORTS_PER_WORKER;
     if (await isFree(port)) ports.push(port);
   }
   if (ports.length < count) throw new Error(`fewer than ${String(count)} ports are free from ${String(first)} on`);

@@ -1,9 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePorts } from './ports.js';
 
 /** A real redis-server with an append-only file, on a free port and in a directory of its own. */
 export interface TestRedis {
@@ -29,9 +30,9 @@ export interface TestRedisOptions {
 
 export async function startRedis(options: TestRedisOptions = {}): Promise<TestRedis> {
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-redis-'));
-  const port = await freePort();
+  const [port = 0, bus = 0] = await freePorts(2);
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', '', '--appendonly', 'yes'];
-  args.push('--appendfsync', 'always', ...(options.cluster === true ? ['--cluster-enabled', 'yes'] : []));
+  args.push('--appendfsync', 'always', ...(options.cluster === true ? ['--cluster-enabled', 'yes', '--cluster-port', String(bus)] : []));
   let server: ChildProcess | undefined;
 
   const startServer = async (): Promise<void> => {
@@ -61,18 +62,6 @@ export async function startRedis(options: TestRedisOptions = {}): Promise<TestRe
       await rm(directory, { recursive: true, force: true });
     },
   };
-}
-
-/** A port that was free a moment ago. A cluster node also needs the one 10,000 above it, so it is below 50,000. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const probe = createServer().listen(0, '127.0.0.1');
-    await once(probe, 'listening');
-    const { port } = probe.address() as AddressInfo;
-    probe.close();
-    await once(probe, 'close');
-    if (port < 50_000) return port;
-  }
 }
 
 async function answersPing(port: number, server: ChildProcess): Promise<void> {

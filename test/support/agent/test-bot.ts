@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -113,7 +114,8 @@ export class TestBot {
         bot.calls.add(new BotCall(accepted, request, options.onMessage ?? (() => undefined)));
       });
     });
-    await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve));
+    server.listen(options.port ?? 0, '127.0.0.1');
+    await once(server, 'listening');
     return bot;
   }
 
