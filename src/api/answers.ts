@@ -10,6 +10,7 @@ const MEANING: Record<ApiErrorCode, string> = {
   METHOD_NOT_ALLOWED: 'The route has no such method; the allow header lists those it has',
   REQUEST_TIMEOUT: 'The request did not arrive in time',
   NUMBER_TAKEN: 'The number belongs to another organization',
+  AGENT_IN_USE: 'A number names the agent',
   PRECONDITION_FAILED: 'The if-match header does not match',
   TOO_LARGE: 'The body is larger than 256 KiB',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not application/json',

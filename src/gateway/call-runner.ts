@@ -358,7 +358,7 @@ export class CallRunner {
     const facts = { reason, sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
     this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
     try {
-      await this.services.calls.write(record);
+      await this.services.calls.write({ record, trace: [], completion: null });
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }

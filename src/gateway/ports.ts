@@ -1,6 +1,8 @@
 import type { AgentAnswer, AgentDescription } from '../contracts/agent.js';
 import type { ToolDefinition, ToolRecord } from '../contracts/agent-record.js';
 import type { CallRecord } from '../contracts/call-record.js';
+import type { Completion } from '../contracts/completion.js';
+import type { TraceEntry } from '../contracts/call-trace.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
 import type { LegDescription, LegEvent, LegFigures, MediaAddress, RelayFigures } from '../contracts/media.js';
@@ -39,9 +41,17 @@ export class StoreUnavailableError extends Error {
   override readonly name = 'StoreUnavailableError';
 }
 
+/** All that is kept of a call that ended or was refused. */
+export interface EndedCall {
+  readonly record: CallRecord;
+  /** What happened in it, oldest first; empty: nothing is kept. */
+  readonly trace: readonly TraceEntry[];
+  /** The webhook to be called; `null`: there is none. */
+  readonly completion: Completion | null;
+}
+
 export interface CallStore {
-  /** Writes the record of an ended or refused call. */
-  write(record: CallRecord): Promise<void>;
+  write(call: EndedCall): Promise<void>;
 }
 
 export interface ToolDirectory {

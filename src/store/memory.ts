@@ -4,7 +4,7 @@ import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
 import type { NumberRecord, OrgRecord, Route } from '../contracts/records.js';
 import { brokenLimit } from '../gateway/policy/admission.js';
-import type { Lookup, RouteStore, SnapshotStore } from '../gateway/ports.js';
+import type { EndedCall, Lookup, RouteStore, SnapshotStore } from '../gateway/ports.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, newInboundId, newOrgRecord, TOUCH_INTERVAL_MS } from './new-records.js';
@@ -261,7 +261,7 @@ class MemoryCallLog implements CallLog {
     this.#retention = retention;
   }
 
-  write(record: CallRecord): Promise<void> {
+  write({ record }: EndedCall): Promise<void> {
     if (record.org_id === null) {
       this.#unrouted = [record, ...this.#unrouted].slice(0, this.#retention.maxUnrouted);
       return Promise.resolve();

@@ -1,4 +1,5 @@
 import type { CallRecord } from '../contracts/call-record.js';
+import type { EndedCall } from '../gateway/ports.js';
 import type { Clock } from '../lib/clock.js';
 import { callKey, orgCallsKey, transcriptKey, UNROUTED_CALLS_KEY } from './keys.js';
 import { callIndexMember, callIndexTime } from './ordering.js';
@@ -21,7 +22,7 @@ export class RedisCallLog implements CallLog {
     this.#retention = retention;
   }
 
-  async write(record: CallRecord): Promise<void> {
+  async write({ record }: EndedCall): Promise<void> {
     if (record.org_id === null) await this.#writeUnrouted(record);
     else await this.#writeRouted(record.org_id, record);
   }

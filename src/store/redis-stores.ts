@@ -1,4 +1,3 @@
-import type { CallRecord } from '../contracts/call-record.js';
 import { errorText } from '../lib/error-text.js';
 import { ChangeSubscription } from './changes.js';
 import { Leases } from './leases.js';
@@ -140,7 +139,7 @@ function openCalls(
 
 function withWriter(records: CallLog, writer: WaitingRecords): CallLog {
   return {
-    write: (record: CallRecord) => writer.write(record),
+    write: (call) => writer.write(call),
     get: (orgId, callId) => records.get(orgId, callId),
     list: (orgId, page) => records.list(orgId, page),
     listUnrouted: (limit) => records.listUnrouted(limit),

@@ -1,5 +1,4 @@
-import type { CallRecord } from '../contracts/call-record.js';
-import { StoreUnavailableError, type CallStore } from '../gateway/ports.js';
+import { StoreUnavailableError, type CallStore, type EndedCall } from '../gateway/ports.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 
@@ -16,7 +15,7 @@ export class WaitingRecords implements CallStore {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #store: CallStore;
-  #waiting: CallRecord[] = [];
+  #waiting: EndedCall[] = [];
   /** Records of unanswered calls in this second, by organization. */
   readonly #refused = new Map<string | null, number>();
   #writing: Promise<void> | undefined;
@@ -30,13 +29,14 @@ export class WaitingRecords implements CallStore {
   }
 
   /** Rejects when Redis is away and too many records wait already. */
-  async write(record: CallRecord): Promise<void> {
+  async write(call: EndedCall): Promise<void> {
+    const { record } = call;
     if (record.answered_at === null && this.#isLimited(record.org_id)) return;
     try {
-      await this.#store.write(record);
+      await this.#store.write(call);
     } catch (error) {
       if (!(error instanceof StoreUnavailableError) || this.#waiting.length >= MAX_WAITING) throw error;
-      this.#waiting.push(record);
+      this.#waiting.push(call);
       this.#cancelRetry ??= this.#clock.setTimer(RETRY_MS, () => void this.#retry());
     }
   }
@@ -64,12 +64,12 @@ export class WaitingRecords implements CallStore {
   }
 
   async #writeAll(): Promise<void> {
-    for (let record = this.#waiting[0]; record !== undefined; record = this.#waiting[0]) {
+    for (let call = this.#waiting[0]; call !== undefined; call = this.#waiting[0]) {
       try {
-        await this.#store.write(record);
+        await this.#store.write(call);
       } catch (error) {
         if (error instanceof StoreUnavailableError) return;
-        this.#log.error({ callId: record.call_id }, 'call.record.lost');
+        this.#log.error({ callId: call.record.call_id }, 'call.record.lost');
       }
       this.#waiting.shift();
     }

@@ -77,7 +77,7 @@ export class PlayedGateway {
 
 function playedPorts(gateway: () => PlayedGateway | undefined): Played {
   return {
-    calls: { write: (record) => Promise.resolve(void gateway()?.records.push(record)) },
+    calls: { write: ({ record }) => Promise.resolve(void gateway()?.records.push(record)) },
     endpoint: {
       connectAgent: (callId, _agent, onEvent) => Promise.resolve(gateway()?.connect(callId, onEvent)),
       tellAgent: (_callId, answer) => void gateway()?.told.push(answer),

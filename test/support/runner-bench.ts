@@ -191,7 +191,7 @@ export class RunnerBench {
         release: (callId) => void open.leases.delete(callId),
       },
       calls: {
-        write: (record) => {
+        write: ({ record }) => {
           this.writes += 1;
           return this.#wait('record', () => void this.records.push(record), new StoreUnavailableError('away'));
         },

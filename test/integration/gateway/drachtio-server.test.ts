@@ -51,7 +51,7 @@ function playedPorts(): Played {
       },
       release: (callId) => void places.delete(callId),
     },
-    calls: { write: (record) => Promise.resolve(void records.push(record)) },
+    calls: { write: ({ record }) => Promise.resolve(void records.push(record)) },
     snapshots: {
       keep: (snapshot) => void kept.set(snapshot.call_id, JSON.parse(JSON.stringify(snapshot)) as CallSnapshot),
       forget: (callId) => void kept.delete(callId),

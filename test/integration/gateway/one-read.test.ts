@@ -24,7 +24,7 @@ beforeEach(async () => {
   server = await HandMadeServer.listen();
   srf = createSrfApp();
   inbound = playedInbound(srf, {
-    calls: { write: (record) => Promise.resolve(void records.push(record)) },
+    calls: { write: ({ record }) => Promise.resolve(void records.push(record)) },
     relay: {
       offer: (call) => {
         relaySessions.add(call.relayId);

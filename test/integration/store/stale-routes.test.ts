@@ -10,7 +10,7 @@ import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../.
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { recordingLog, type LogLine } from '../../unit/api/api-fixture.js';
-import { agentOf, callOf, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
 
 describe('Redis is away', () => {
@@ -232,7 +232,7 @@ describe('Redis is away', () => {
   it('records of calls wait and are written when it is back', async () => {
     const record = callOf(orgId, clock.wallMs());
     await redis.stopServer();
-    await stores.calls.write(record);
+    await stores.calls.write(endedCall(record));
     await answersAgain();
     clock.advance(1_000);
     const found = await eventually(

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { callOf } from '../store/store-contract.js';
+import { callOf, endedCall } from '../store/store-contract.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 interface CallsAnswer {
@@ -26,7 +26,7 @@ describe('/v1/calls', () => {
       }),
       callOf(api.orgId, startMs + 2_000, { to: '+15551230000', from: 'anonymous' }),
     ];
-    for (const call of calls) await api.stores.calls.write(call);
+    for (const call of calls) await api.stores.calls.write(endedCall(call));
   });
 
   const page = async (query: string): Promise<CallsAnswer> => JSON.parse((await api.get(`/v1/calls${query}`)).text) as CallsAnswer;

@@ -3,6 +3,7 @@ import type { CallRecord } from '../../../src/contracts/call-record.js';
 import { parseE164, type E164 } from '../../../src/contracts/e164.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../src/contracts/agent-record.js';
 import { DEFAULT_INBOUND_OPTIONS, type InboundOptions, type Route } from '../../../src/contracts/records.js';
+import type { EndedCall } from '../../../src/gateway/ports.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import type { CallFilter, CallRetention, Stores } from '../../../src/store/stores.js';
 import { toolOf } from '../../support/tool.js';
@@ -36,6 +37,11 @@ export function agentOf(orgId: string, fields: Partial<AgentRecord> = {}): Agent
     updated_at: '2026-01-01T00:00:00.000Z',
     ...fields,
   };
+}
+
+/** A call of which there is no more than its record. */
+export function endedCall(record: CallRecord): EndedCall {
+  return { record, trace: [], completion: null };
 }
 
 export function callOf(orgId: string | null, startedAtMs: number, fields: Partial<CallRecord> = {}): CallRecord {
@@ -337,7 +343,7 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
       it('is in the record that is asked for, and not in lists', async () => {
         const transcript = [{ speaker: 'caller', text: 'Hello?', at_ms: 1_200 }] as const;
         const call = callOf(orgId, clock.wallMs() - 1_000, { transcript, analysis: { name: 'Ann' } });
-        await stores.calls.write(call);
+        await stores.calls.write(endedCall(call));
         expect(await stores.calls.get(orgId, call.call_id)).toEqual(call);
         expect((await stores.calls.list(orgId, { limit: 1 })).calls).toEqual([{ ...call, transcript: [] }]);
       });
@@ -347,7 +353,7 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
       it('list is newest first and pages', async () => {
         const times = [3000, 1000, 2000];
         const calls = times.map((offsetMs) => callOf(orgId, clock.wallMs() - offsetMs));
-        for (const call of calls) await stores.calls.write(call);
+        for (const call of calls) await stores.calls.write(endedCall(call));
         const [oldest, newest, middle] = [calls[0]!, calls[1]!, calls[2]!];
         const page = await stores.calls.list(orgId, { limit: 2 });
         expect(page.calls).toEqual([newest, middle]);
@@ -365,7 +371,7 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
           callOf(orgId, start + 2_000, { to: '+15550003333', reason: 'BAD_SDP' }),
           callOf(orgId, start + 3_000),
         ];
-        for (const call of made) await stores.calls.write(call);
+        for (const call of made) await stores.calls.write(endedCall(call));
         const listed = async (filter: CallFilter) => {
           const { calls, next } = await stores.calls.list(orgId, { limit: 10, ...filter });
           expect(next).toBeNull();
@@ -386,7 +392,7 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
 
       it('keeps the newest, and none older than the retention', async () => {
         const calls = Array.from({ length: 7 }, (_, index) => callOf(orgId, clock.wallMs() - 10_000 + index));
-        for (const call of calls) await stores.calls.write(call);
+        for (const call of calls) await stores.calls.write(endedCall(call));
         const listed = async (): Promise<string[]> => (await stores.calls.list(orgId, { limit: 100 })).calls.map((call) => call.call_id);
         expect(await listed()).toEqual(
           calls
@@ -397,13 +403,13 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         expect(await stores.calls.get(orgId, calls[0]!.call_id)).toBeNull();
         clock.advance(TEST_RETENTION.days * 86_400_000);
         const fresh = callOf(orgId, clock.wallMs());
-        await stores.calls.write(fresh);
+        await stores.calls.write(endedCall(fresh));
         expect(await listed()).toEqual([fresh.call_id]);
       });
 
       it('calls to unknown numbers are kept apart, the newest few', async () => {
         const calls = Array.from({ length: 5 }, (_, index) => callOf(null, clock.wallMs() + index, { reason: 'NUMBER_NOT_ATTACHED' }));
-        for (const call of calls) await stores.calls.write(call);
+        for (const call of calls) await stores.calls.write(endedCall(call));
         expect((await stores.calls.listUnrouted(100)).map((call) => call.call_id)).toEqual(
           calls
             .slice(-3)
