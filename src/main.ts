@@ -17,10 +17,15 @@ import { resolveHostPort } from './ops/resolve.js';
 import { agentCertificates, sipHost } from './ops/tls-material.js';
 import { packageVersion } from './ops/version.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
+import { Poster } from './webhooks/post.js';
+import type { RetrySchedule } from './webhooks/retry-schedule.js';
+import { WebhookSender } from './webhooks/sender.js';
 import { openRedisStores, type RedisStores } from './store/redis-stores.js';
 
 /** For the SIP server to take the gateway; calls of an earlier process connect their agents anew within it too. */
 const SERVER_LIMIT_MS = 10_000;
+/** For all that a webhook needs beside its receiver. */
+const CLAIM_SPARE_MS = 10_000;
 
 /** A running gateway. */
 export interface Gateway {
@@ -55,10 +60,26 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   );
   const srf = createSrfApp();
   const toolRunner = new HttpToolRunner({ allowPrivate: config.tools.allow_private, clock });
+  const poster = new Poster({ allowPrivate: config.webhooks.allow_private, timeoutMs: config.webhooks.timeout_ms, clock });
+  const webhooks = new WebhookSender({
+    outbox: stores.outbox,
+    orgs: stores.orgs,
+    post: (url, body, headers, aborted) => poster.post(url, body, headers, aborted),
+    schedule: retrySchedule(config),
+    claimMs: 2 * config.webhooks.timeout_ms + CLAIM_SPARE_MS,
+    clock,
+    log,
+    chance: Math.random,
+  });
   const inbound = new Inbound(
     {
       routes: stores.routes,
-      calls: stores.calls,
+      calls: {
+        write: async (call) => {
+          await stores.calls.write(call);
+          if (call.completion !== null && call.record.org_id !== null) webhooks.kick(call.record.org_id);
+        },
+      },
       snapshots: stores.snapshots,
       tools: stores.tools,
       toolRunner,
@@ -87,6 +108,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   const api = await openApi(config, clock, log, stores, relay, inbound);
   load.start();
   stores.startSweeping();
+  webhooks.start();
   return {
     facts: { http: `http://${formatHostPort(config.bind_address, api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
     shutdown: async () => {
@@ -99,11 +121,17 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
       srf.disconnect();
       load.stop();
       await toolRunner.close();
+      await webhooks.close();
+      await poster.close();
       await endpoint.shutdown();
       relay.close();
       await stores.close();
     },
   };
+}
+
+function retrySchedule({ webhooks }: Config): RetrySchedule {
+  return { firstMs: webhooks.retry_first_ms, maxMs: webhooks.retry_max_ms, giveUpMs: webhooks.give_up_ms };
 }
 
 function inboundOptions(config: Config): InboundOptions {

@@ -22,6 +22,7 @@ export const SECTIONS: readonly Section[] = [
   { file: 'docs/agents.md', name: 'signature', render: () => program('examples/signature.ts') },
   { file: 'docs/agents.md', name: 'connection', render: connectionDiagram },
   { file: 'docs/agents.md', name: 'agent-settings', render: agentSettings },
+  { file: 'docs/webhooks.md', name: 'webhook-signature', render: () => program('examples/webhook-signature.ts') },
   { file: 'docs/call-lifecycle.md', name: 'states', render: stateDiagram },
   { file: 'docs/call-lifecycle.md', name: 'transitions', render: transitionTable },
   { file: 'docs/call-lifecycle.md', name: 'exchanges', render: exchangeTable },

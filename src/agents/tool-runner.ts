@@ -1,15 +1,14 @@
-import { Agent } from 'undici';
+import type { Agent } from 'undici';
 import type { ToolDefinition } from '../contracts/agent-record.js';
 import { parseResultPath } from '../contracts/result-path.js';
 import type { ToolOutcome, ToolRunner } from '../gateway/ports.js';
 import type { Clock } from '../lib/clock.js';
 import { err, ok } from '../lib/result.js';
-import { assertAllowedHost, guardedLookup } from '../outbound/guarded-lookup.js';
+import { guardedAgent } from '../outbound/guarded-agent.js';
+import { assertAllowedHost } from '../outbound/guarded-lookup.js';
 import { fillBody, fillUrl, inputProblem, type ToolInput } from './tool-template.js';
 
 const MAX_RESPONSE_BYTES = 1_024 * 1_024;
-const MAX_CONNECTIONS_PER_ORIGIN = 64;
-const IDLE_MS = 10_000;
 
 export interface ToolRunnerOptions {
   /** Tools at private and loopback addresses too. */
@@ -26,15 +25,7 @@ export class HttpToolRunner implements ToolRunner {
   constructor({ allowPrivate, clock }: ToolRunnerOptions) {
     this.#allowPrivate = allowPrivate;
     this.#clock = clock;
-    this.#dispatcher = new Agent({
-      connect: { lookup: guardedLookup(allowPrivate) },
-      connections: MAX_CONNECTIONS_PER_ORIGIN,
-      keepAliveTimeout: IDLE_MS,
-      maxResponseSize: MAX_RESPONSE_BYTES,
-      // The limit is the tool's own, and ours to count.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+    this.#dispatcher = guardedAgent(allowPrivate, MAX_RESPONSE_BYTES);
   }
 
   async run(tool: ToolDefinition, given: unknown, ended: AbortSignal): Promise<ToolOutcome> {

@@ -19,6 +19,7 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
       tags: [
         { name: 'SIP', description: 'SIP routing of phone numbers' },
         { name: 'Calls', description: 'What became of calls' },
+        { name: 'Webhooks', description: 'Webhooks that nobody took' },
         { name: 'Health', description: 'For load balancers and supervisors' },
         { name: 'Documentation', description: 'This document' },
       ],

@@ -22,6 +22,7 @@ import { DEFAULT_RATE_LIMITS, rateLimitHooks, type RateLimitHooks, type RateLimi
 import { callRoutes } from './routes/calls.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
 import { sipRoutes } from './routes/sip.js';
+import { webhookRoutes } from './routes/webhooks.js';
 import { twilioRoutes } from './routes/twilio.js';
 import { watchRoutes } from './unknown-routes.js';
 import { zodValidator } from './validation.js';
@@ -43,7 +44,7 @@ export interface ServedRequest {
 }
 
 export interface ApiDeps {
-  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls'>;
+  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls' | 'outbox'>;
   readonly check: CallCheck;
   readonly liveCalls: LiveCalls;
   readonly readiness: Readiness;
@@ -137,6 +138,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
     scope.addHook('onRequest', limits.perKey);
     await scope.register(callRoutes, { stores: deps.stores });
+    await scope.register(webhookRoutes, { stores: deps.stores });
     await scope.register(async (sip) => {
       sip.addHook('onRequest', requireSipEntitlement);
       await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain } });

@@ -11,6 +11,7 @@ import { callCommand } from './call.js';
 import { doctorCommand } from './doctor.js';
 import { keyCommand } from './key.js';
 import { orgCommand } from './org.js';
+import { webhookCommand } from './webhook.js';
 
 interface ConfigFlags {
   readonly config?: string;
@@ -69,6 +70,7 @@ program.addCommand(orgCommand(connect));
 program.addCommand(keyCommand(connect));
 program.addCommand(agentCommand(connect));
 program.addCommand(toolCommand(connect));
+program.addCommand(webhookCommand(connect));
 program.addCommand(callCommand(config));
 program.addCommand(doctorCommand(config));
 

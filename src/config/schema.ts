@@ -174,6 +174,13 @@ export const configSchema = z.strictObject({
       message: 'is at a private, loopback or reserved address, which needs agents.allow_private',
     }),
   tools: z.strictObject({ allow_private: z.boolean() }),
+  webhooks: z.strictObject({
+    allow_private: z.boolean(),
+    timeout_ms: z.int().min(1).max(60_000),
+    retry_first_ms: milliseconds,
+    retry_max_ms: milliseconds,
+    give_up_ms: z.int().min(0).max(604_800_000),
+  }),
   calls: z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
     drain_ms: z.int().min(0).max(3_600_000),

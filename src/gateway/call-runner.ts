@@ -16,6 +16,7 @@ import { keepCall, type KeptCall } from './call-snapshot.js';
 import { remainingMs, resumable, startCall, stepCall } from './call/machine.js';
 import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './call/state.js';
 import { describeAgent, type OperatorAgent } from './policy/agent.js';
+import { completionOf } from './policy/completion.js';
 import type { InfoDigit } from './policy/info-digit.js';
 import type { Reason } from './policy/reasons.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from './ports.js';
@@ -358,7 +359,7 @@ export class CallRunner {
     const facts = { reason, sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
     this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
     try {
-      await this.services.calls.write({ record, trace: [], completion: null });
+      await this.services.calls.write({ record, trace: [], completion: completionOf(record, this.#state.route?.agent ?? null) });
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }

@@ -70,6 +70,18 @@ export const orgToolsKey = (orgId: string): string => `org:{${orgId}}:tools`;
 /** Hash, expires: answered calls of one gateway instance, JSON by call id. */
 export const gatewayCallsKey = (instance: string): string => `gw:{${instance}}:calls`;
 
+/** Sorted set: ids of webhooks of one lane by the time in ms at which they are due. */
+export const outboxDueKey = (lane: number): string => `outbox:{${String(lane)}}:due`;
+
+/** Hash: webhooks under way, JSON by id. */
+export const outboxJobsKey = (lane: number): string => `outbox:{${String(lane)}}:jobs`;
+
+/** Sorted set, all scores 0: `<time, 15 digits of milliseconds>:<delivery id>` of webhooks that were given up. */
+export const orgDeadOrderKey = (orgId: string): string => `org:{${orgId}}:dead`;
+
+/** Hash: those webhooks, JSON by id. */
+export const orgDeadLettersKey = (orgId: string): string => `org:{${orgId}}:dead:letters`;
+
 /** Channel: the key of each record of a number, an organization or an agent that was written. */
 export const CHANGES_CHANNEL = 'changes';
 

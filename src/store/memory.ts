@@ -10,6 +10,7 @@ import { err, ok, type Result } from '../lib/result.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, newInboundId, newOrgRecord, TOUCH_INTERVAL_MS } from './new-records.js';
 import { decideAttach, decideDetach, decideUpdate, type NumberDecision } from './number-change.js';
 import { readPage } from './call-page.js';
+import { MemoryOutbox } from './memory-outbox.js';
 import { OwnCalls } from './own-calls.js';
 import { byName, callIndexMember, callIndexTime, newestFirst, oldestFirst, oldestToolFirst } from './ordering.js';
 import {
@@ -52,6 +53,7 @@ export function createMemoryStores(options: { readonly clock: Clock; readonly ca
     calls: new MemoryCallLog(clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }),
     routes: new MemoryRouteStore(numbers, orgs, agents, own),
     snapshots: new MemorySnapshotStore(own),
+    outbox: new MemoryOutbox(clock),
     ping: () => Promise.resolve(),
   };
 }

@@ -1,4 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Completion } from '../contracts/completion.js';
+import type { Delivery } from '../contracts/delivery.js';
 import type { OrgRecord } from '../contracts/records.js';
 import { newToken, newUuid } from '../lib/ids.js';
 import type { ApiKeyRecord, NewOrg } from './stores.js';
@@ -16,6 +18,11 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     webhook_secret: newWebhookSecret(),
     created_at: now,
   };
+}
+
+/** @param now ISO 8601 */
+export function newDelivery(orgId: string, callId: string, { url, payload }: Completion, now: string): Delivery {
+  return { delivery_id: callId, org_id: orgId, url, body: JSON.stringify(payload), created_at: now, attempts: 0, last_error: null };
 }
 
 /** 258 random bits. */

@@ -1,4 +1,7 @@
+import type { CallStore } from '../gateway/ports.js';
+import { isoNow, type Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
+import { newDelivery } from './new-records.js';
 import { ChangeSubscription } from './changes.js';
 import { Leases } from './leases.js';
 import { scheduleSweep } from './number-sweep-schedule.js';
@@ -7,6 +10,7 @@ import { RedisAgentStore } from './redis-agents.js';
 import { RedisToolStore } from './redis-tools.js';
 import { RedisApiKeyStore } from './redis-api-keys.js';
 import { RedisCallLog } from './redis-calls.js';
+import { RedisOutbox } from './redis-outbox.js';
 import { RedisNumberStore } from './redis-numbers.js';
 import { RedisOrgStore } from './redis-orgs.js';
 import { RedisRouteStore } from './redis-routes.js';
@@ -14,7 +18,7 @@ import { RedisSnapshotStore } from './redis-snapshots.js';
 import { RedisConnection, type RedisOptions } from './redis.js';
 import { RememberedRoutes } from './remembered-routes.js';
 import { dropOutdated } from './remembered-check.js';
-import { DEFAULT_CALL_RETENTION, type CallLog, type CallRetention, type Stores } from './stores.js';
+import { DEFAULT_CALL_RETENTION, type CallLog, type CallRetention, type Outbox, type Stores } from './stores.js';
 import { WaitingRecords } from './waiting-records.js';
 
 const READY_LIMIT_MS = 5000;
@@ -51,7 +55,8 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const { clock, log, instance = 'none' } = options;
   const numbers = new RedisNumberStore(redis, clock, log);
   const records = new RedisCallLog(redis, clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention });
-  const waiting = new WaitingRecords(records, clock, log);
+  const outbox = new RedisOutbox(redis, clock);
+  const waiting = new WaitingRecords(withOutbox(records, outbox, clock), clock, log);
   const { routes, snapshots, stop } = openCalls(redis, instance, options);
   let stopSweeping = (): void => undefined;
   return {
@@ -63,6 +68,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     calls: withWriter(records, waiting),
     routes,
     snapshots,
+    outbox,
     ping: async () => {
       await redis.run((client) => client.ping());
     },
@@ -133,6 +139,20 @@ function openCalls(
       cancel();
       snapshots.close();
       await subscription.close();
+    },
+  };
+}
+
+/** A call whose record is written twice, because the first answer was lost, is told once: the outbox knows it. */
+function withOutbox(records: CallStore, outbox: Outbox, clock: Clock): CallStore {
+  return {
+    write: async (call) => {
+      const { record, completion } = call;
+      const isTold = completion !== null && record.org_id !== null;
+      await Promise.all([
+        records.write(call),
+        isTold ? outbox.add(newDelivery(record.org_id, record.call_id, completion, isoNow(clock))) : undefined,
+      ]);
     },
   };
 }

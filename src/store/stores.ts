@@ -1,4 +1,5 @@
 import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
+import type { DeadLetter, Delivery } from '../contracts/delivery.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { E164 } from '../contracts/e164.js';
 import type { InboundOptions, NumberRecord, OrgRecord } from '../contracts/records.js';
@@ -157,7 +158,47 @@ export interface CallLog extends CallStore {
   listUnrouted(limit: number): Promise<readonly CallRecord[]>;
 }
 
+/** The newest webhooks given up that an organization keeps. */
+export const MAX_DEAD_LETTERS = 1_000;
+
+export interface DeadLetterPage {
+  readonly letters: readonly DeadLetter[];
+  /** Give it back as `before` for the next page; `null`: there is none. */
+  readonly next: string | null;
+}
+
+/** Webhooks of one organization wait in one lane: one whose receiver is slow holds up few others. */
+export const OUTBOX_LANES = 32;
+
+export function outboxLane(orgId: string): number {
+  // Ids are random: any part of them spreads them.
+  const part = Number.parseInt(orgId.slice(0, 8), 16);
+  return Number.isNaN(part) ? 0 : part % OUTBOX_LANES;
+}
+
+/** Webhooks until they are delivered, or given up. Nothing is lost by a restart. */
+export interface Outbox {
+  /** Due at once; nothing when one with this id is under way. */
+  add(delivery: Delivery): Promise<void>;
+  /**
+   * Takes some of a lane that are due: no other gateway gets them within `claimMs`, in which the taker settles, defers or buries each.
+   * @param lane 0 to `OUTBOX_LANES` - 1
+   */
+  claim(lane: number, limit: number, claimMs: number): Promise<readonly Delivery[]>;
+  /** It was delivered. */
+  settle(delivery: Delivery): Promise<void>;
+  /** Keeps what was found out, to be taken again later; nothing when it is settled already. */
+  defer(delivery: Delivery, delayMs: number): Promise<void>;
+  /** It is given up, and kept among the organization's dead letters. */
+  bury(delivery: Delivery): Promise<void>;
+  /** Newest first. */
+  dead(orgId: string, limit: number, before: string | null): Promise<DeadLetterPage>;
+  /** Due again, with all its attempts before it. False: there is no such dead letter. */
+  revive(orgId: string, deliveryId: string): Promise<boolean>;
+}
+
 export interface Stores {
+  readonly outbox: Outbox;
   readonly numbers: NumberStore;
   readonly orgs: OrgStore;
   readonly keys: ApiKeyStore;

@@ -4,6 +4,7 @@ import { openRedisStores, type RedisStores } from '../../../src/store/redis-stor
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { describeCallsInProgress } from '../../unit/store/calls-contract.js';
+import { describeOutbox } from '../../unit/store/outbox-contract.js';
 import { describeStores, TEST_RETENTION } from '../../unit/store/store-contract.js';
 
 for (const cluster of [false, true]) {
@@ -23,6 +24,7 @@ for (const cluster of [false, true]) {
     });
     describeStores('stores in Redis', () => ({ clock, stores }));
     describeCallsInProgress('stores in Redis', () => ({ stores }));
+    describeOutbox('stores in Redis', () => ({ clock, stores }));
 
     it('keeps the digest of a key only', async () => {
       const { key } = await stores.keys.create('org', 'ci');

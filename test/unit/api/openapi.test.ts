@@ -46,10 +46,12 @@ describe('/openapi.json', () => {
       'get /sip',
       'get /v1/calls',
       'get /v1/calls/{call_id}',
+      'get /v1/webhooks/dead-letters',
       'post /sip/attach',
       'post /sip/check',
       'post /sip/detach',
       'post /sip/update',
+      'post /v1/webhooks/dead-letters/{delivery_id}/resend',
     ]);
   });
 

@@ -1,6 +1,7 @@
 import { createMemoryStores } from '../../../src/store/memory.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { describeCallsInProgress } from './calls-contract.js';
+import { describeOutbox } from './outbox-contract.js';
 import { describeStores, TEST_RETENTION } from './store-contract.js';
 
 const open = () => {
@@ -9,3 +10,4 @@ const open = () => {
 };
 describeStores('stores in memory', open);
 describeCallsInProgress('stores in memory', open);
+describeOutbox('stores in memory', open);

@@ -1,0 +1,63 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { DeadLetter } from '../../contracts/delivery.js';
+import { deadLetterPageSchema, deadLettersQuerySchema, resentSchema } from '../../contracts/webhooks-api.js';
+import type { Stores } from '../../store/stores.js';
+import { failureAnswers, successAnswer } from '../answers.js';
+import { identityOf } from '../auth.js';
+import { cursorOf, memberOf } from '../call-cursor.js';
+import { ApiFailure, validationFailure } from '../failure.js';
+
+export interface WebhookRoutesOptions {
+  readonly stores: Pick<Stores, 'outbox'>;
+}
+
+const DEFAULT_LIMIT = 50;
+const tags = ['Webhooks'];
+const security = [{ apiKey: [] }];
+const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
+
+/** Webhooks that were given up: GET /v1/webhooks/dead-letters and POST …/{delivery_id}/resend. Registered behind authentication. */
+export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async (app, { stores: { outbox } }) => {
+  app.get('/v1/webhooks/dead-letters', {
+    schema: {
+      tags,
+      security,
+      summary: 'List webhooks that were given up',
+      description: 'Newest first; the newest 1000 are kept.',
+      querystring: deadLettersQuerySchema,
+      response: { 200: successAnswer('A page of them', deadLetterPageSchema), ...failureAnswers(FAILURES) },
+    },
+    handler: async (request) => {
+      const { limit, before } = request.query;
+      const member = before === undefined ? null : memberOf(before);
+      if (before !== undefined && member === null)
+        throw validationFailure([{ error: 'VALIDATION', message: 'is not the next of a page', path: 'before' }]);
+      const { letters, next } = await outbox.dead(identityOf(request).orgId, Number(limit ?? DEFAULT_LIMIT), member);
+      return { status: 'success' as const, dead_letters: letters.map(shownLetter), next: next === null ? null : cursorOf(next) };
+    },
+  });
+
+  app.post('/v1/webhooks/dead-letters/:delivery_id/resend', {
+    schema: {
+      tags,
+      security,
+      summary: 'Send a webhook again',
+      description: 'It is due at once, with the same body and `x-trunkline-delivery`, and tried as long as a new one.',
+      params: z.object({ delivery_id: z.string().max(100).describe('Of a dead letter') }),
+      response: { 200: successAnswer('It is sent again', resentSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
+    },
+    handler: async (request) => {
+      const { delivery_id: deliveryId } = request.params;
+      const isRevived = await outbox.revive(identityOf(request).orgId, deliveryId.toLowerCase());
+      if (!isRevived) throw new ApiFailure('NOT_FOUND', 'There is no such dead letter');
+      return { status: 'success' as const, message: `Delivery ${deliveryId.toLowerCase()} is sent again` };
+    },
+  });
+  return Promise.resolve();
+};
+
+/** Without the body: it is the call's, which GET /v1/calls/{call_id} shows. */
+function shownLetter({ delivery_id, url, attempts, last_error: error, created_at, died_at }: DeadLetter) {
+  return { delivery_id, call_id: delivery_id, url, attempts, error, created_at, died_at };
+}

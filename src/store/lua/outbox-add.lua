@@ -1,0 +1,12 @@
+-- Puts a job into the outbox; one that is there already stays as it is.
+-- KEYS[1] sorted set: ids of jobs by the time in ms at which they are due
+-- KEYS[2] hash: jobs by id
+-- ARGV[1] the id
+-- ARGV[2] the job
+-- Returns 1 when it was put there.
+if redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2]) == 0 then
+  return 0
+end
+local time = redis.call('TIME')
+redis.call('ZADD', KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000), ARGV[1])
+return 1

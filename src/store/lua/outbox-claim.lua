@@ -1,0 +1,20 @@
+-- Takes jobs that are due. Nobody else gets them before the claim ends; whoever took them settles them before that.
+-- KEYS[1] sorted set: ids of jobs by the time in ms at which they are due
+-- KEYS[2] hash: jobs by id
+-- ARGV[1] the most to take
+-- ARGV[2] how long the claim holds, in ms
+-- Returns the jobs.
+-- This server's clock, because the gateways' clocks differ.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local jobs = {}
+for _, id in ipairs(redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1])) do
+  local job = redis.call('HGET', KEYS[2], id)
+  if job then
+    redis.call('ZADD', KEYS[1], now + ARGV[2], id)
+    jobs[#jobs + 1] = job
+  else
+    redis.call('ZREM', KEYS[1], id)
+  end
+end
+return jobs
