@@ -43,7 +43,7 @@ export interface ServedRequest {
 }
 
 export interface ApiDeps {
-  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls'>;
+  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls' | 'live'>;
   readonly check: CallCheck;
   readonly liveCalls: LiveCalls;
   readonly readiness: Readiness;
