@@ -44,7 +44,7 @@ export interface ServedRequest {
 }
 
 export interface ApiDeps {
-  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls' | 'outbox'>;
+  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls' | 'live' | 'outbox'>;
   readonly check: CallCheck;
   readonly liveCalls: LiveCalls;
   readonly readiness: Readiness;

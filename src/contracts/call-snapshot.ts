@@ -1,9 +1,14 @@
+import type { BeginningCall, CallAnswer } from './live-calls.js';
+
 /** What a gateway that was killed needs of an answered call. The store keeps it as it is and looks at nothing but these. */
 export interface CallSnapshot {
   readonly call_id: string;
   /** Whose limits it counts against. */
   readonly org_id: string;
   readonly phone_number: string;
+  /** For the lists of calls in progress. */
+  readonly call: BeginningCall;
+  readonly answer: CallAnswer;
   /** The rest, in the gateway's own form. */
   readonly state: unknown;
 }

@@ -6,8 +6,8 @@ const REASON_CODES = Object.keys(REASONS);
 
 const text = z.string().nullable();
 const time = z.string().describe('ISO 8601, UTC, with milliseconds');
-const maybeTime = z.string().nullable().describe('ISO 8601, UTC, with milliseconds; null: did not happen');
-const milliseconds = (meaning: string) => z.number().nullable().describe(`Milliseconds ${meaning}; null: did not happen`);
+const maybeTime = z.string().nullable().describe('ISO 8601, UTC, with milliseconds; null: did not happen, or not yet');
+const milliseconds = (meaning: string) => z.number().nullable().describe(`Milliseconds ${meaning}; null: did not happen, or not yet`);
 const count = (meaning: string) => z.number().describe(meaning);
 
 const callerSchema = z
@@ -76,31 +76,39 @@ const qualitySchema = z.object({
     .describe('What the media relay saw of both sides'),
 });
 
-/** `CallRecord` as the API returns it. */
+export const CALL_STATES = ['ringing', 'in_progress', 'ended'] as const;
+
+/** A call as the API returns it, in progress or ended: what is not known yet is null. */
 export const callSchema = z
   .object({
     call_id: z.uuid(),
+    state: z.enum(CALL_STATES).describe('`ringing`: in progress and not answered; `in_progress`: answered; `ended`: also refused'),
     org_id: text,
-    agent_id: text.describe("null: the operator's default agent, or nobody"),
+    agent_id: text.describe("null: the operator's default agent, or nobody (yet)"),
     sip_call_id: z.string().describe("The carrier's Call-ID"),
     from: z.string().describe('As `caller.number`'),
     to: z.string().describe('The called number in E.164'),
-    caller: callerSchema,
+    caller: callerSchema.nullable().describe('Who calls, by the headers of the INVITE; null: the call is in progress'),
     source: sourceSchema,
-    reason: z.string().describe('Why the call was refused or ended: a code of docs/errors.md'),
-    sip_status: z.number().describe('Status of the refusal, or 200'),
+    reason: text.describe('Why the call was refused or ended: a code of docs/errors.md; null: it is in progress'),
+    sip_status: z.number().nullable().describe('Status of the refusal, or 200; null: not answered yet'),
     codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),
-    crypto_suite: text.describe("SRTP suite of the carrier's leg; null: plain RTP, or not answered"),
+    crypto_suite: text.describe("SRTP suite of the carrier's leg; null: plain RTP, or not answered (yet)"),
     started_at: time,
     answered_at: maybeTime,
-    ended_at: time,
+    ended_at: maybeTime,
     timings: timingsSchema,
     quality: qualitySchema,
     analysis: z.record(z.string(), z.unknown()).nullable().describe('What the agent found out; null: it told nothing'),
-    stale_route: z.boolean().describe('Decided on what was remembered of the number, because the store was away'),
+    stale_route: z
+      .boolean()
+      .nullable()
+      .describe('Decided on what was remembered of the number, because the store was away; null: the call is in progress'),
     resumed: z.number().describe('How often the gateway was killed during the call and took it up again'),
   })
-  .meta({ id: 'Call', description: 'A call that ended or was refused' });
+  .meta({ id: 'Call', description: 'A call: in progress, or one that ended or was refused' });
+
+export type CallAnswerBody = z.output<typeof callSchema>;
 
 /** The same with what was said, which lists leave out. */
 export const callDetailSchema = callSchema
@@ -110,7 +118,12 @@ export const callDetailSchema = callSchema
       .readonly()
       .describe('As the agent told it'),
   })
-  .meta({ id: 'CallDetail', description: 'A call that ended or was refused, with its transcript' });
+  .meta({ id: 'CallDetail', description: 'A call with its transcript, which is there when it has ended' });
+
+export type CallDetail = z.output<typeof callDetailSchema>;
+
+/** The answer to GET /v1/calls/{call_id}. */
+export const callFoundSchema = z.object({ status: z.literal('success'), call: callDetailSchema });
 
 const LIMIT = /^[1-9]\d{0,2}$/;
 
@@ -129,7 +142,7 @@ export const callsQuerySchema = z.strictObject({
   state: z
     .enum(['ended', 'live'], 'must be "ended" or "live"')
     .optional()
-    .meta({ description: '`ended`, the default. `live` is accepted and lists nothing yet' }),
+    .meta({ description: '`ended`, the default: calls that ended or were refused. `live`: calls in progress, on all gateways' }),
   since: moment.optional().meta({ description: 'Calls that began at this time or later' }),
   until: moment.optional().meta({ description: 'Calls that began before this time' }),
   limit: z

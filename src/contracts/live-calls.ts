@@ -1,3 +1,38 @@
+import type { CallSource } from './call-record.js';
+
+/** What is known of a call when its number is looked up. */
+export interface BeginningCall {
+  /** UUID. */
+  readonly call_id: string;
+  readonly sip_call_id: string;
+  readonly from: string;
+  readonly source: CallSource;
+  /** ISO 8601. */
+  readonly started_at: string;
+}
+
+/** What is known more of a call that was answered. */
+export interface CallAnswer {
+  /** ISO 8601. */
+  readonly answered_at: string;
+  /** `null`: the operator's default agent. */
+  readonly agent_id: string | null;
+  /** `null`: the carrier made no offer, and its answer is not there yet. */
+  readonly codec: string | null;
+  readonly crypto_suite: string | null;
+  readonly resumed: number;
+}
+
+/** A call in progress, on whichever gateway. */
+export interface CallInProgress extends BeginningCall {
+  readonly org_id: string;
+  readonly to: string;
+  /** The instance that has it. */
+  readonly gateway: string;
+  /** `null`: it is not answered yet. */
+  readonly answer: CallAnswer | null;
+}
+
 /** A call in progress on this gateway. */
 export interface LiveCall {
   readonly callId: string;

@@ -1,5 +1,6 @@
 import type { CallerIdentity, CallQuality, CallRecord, CallSource, StreamQuality } from '../contracts/call-record.js';
 import type { LegFigures, RelayFigures, StreamFigures } from '../contracts/media.js';
+import type { BeginningCall, CallAnswer } from '../contracts/live-calls.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './call/state.js';
 import { SUITE } from './policy/crypto-line.js';
@@ -25,6 +26,24 @@ export interface CallProgress {
   readonly resumed: number;
 }
 
+export function beginningOf({ callId, sipCallId, caller, source, startedAtMs }: CallOrigin): BeginningCall {
+  return { call_id: callId, sip_call_id: sipCallId, from: caller.number, source, started_at: new Date(startedAtMs).toISOString() };
+}
+
+export function answerOf({ route, session, media }: CallState, { answeredAtMs, resumed }: CallProgress): CallAnswer {
+  return {
+    answered_at: new Date(answeredAtMs ?? 0).toISOString(),
+    agent_id: route?.agent?.agent_id ?? null,
+    codec: (session?.media ?? media)?.codec.name ?? null,
+    crypto_suite: cryptoSuiteOf(session),
+    resumed,
+  };
+}
+
+function cryptoSuiteOf(session: CallState['session']): string | null {
+  return session === null || session.media.crypto === null ? null : SUITE;
+}
+
 export function callRecord(
   origin: CallOrigin,
   progress: CallProgress,
@@ -48,7 +67,7 @@ export function callRecord(
     reason: end.reason,
     sip_status: answeredAtMs === null ? REASONS[end.reason].sipStatus : 200,
     codec,
-    crypto_suite: session?.media.crypto === null || session === null ? null : SUITE,
+    crypto_suite: cryptoSuiteOf(session),
     started_at: new Date(origin.startedAtMs).toISOString(),
     answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
     ended_at: new Date(end.atMs).toISOString(),

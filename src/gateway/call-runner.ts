@@ -11,7 +11,7 @@ import { Scope } from '../lib/scope.js';
 import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
-import { callRecord, type CallOrigin, type CallProgress } from './call-record.js';
+import { beginningOf, callRecord, type CallOrigin, type CallProgress } from './call-record.js';
 import { keepCall, type KeptCall } from './call-snapshot.js';
 import { remainingMs, resumable, startCall, stepCall } from './call/machine.js';
 import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './call/state.js';
@@ -285,7 +285,7 @@ export class CallRunner {
     const called = this.invite?.called ?? null;
     if (called === null) throw new Error('a call without a number is looked up');
     this.#scope.defer('call count', () => this.services.routes.release(this.callId, this.#wasRefused));
-    const { route, load, staleMs } = await this.services.routes.lookup(called, this.callId);
+    const { route, load, staleMs } = await this.services.routes.lookup(called, beginningOf(this.origin));
     if (staleMs !== null) this.#log.warn({ staleMs }, 'call.route.stale');
     return { type: 'routed', route, load, isStale: staleMs !== null };
   }

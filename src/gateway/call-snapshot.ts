@@ -1,6 +1,6 @@
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { OwnSide } from './call-dialog.js';
-import type { CallOrigin, CallProgress } from './call-record.js';
+import { answerOf, beginningOf, type CallOrigin, type CallProgress } from './call-record.js';
 import type { CallState } from './call/state.js';
 import type { KeptDialog } from './srf-facade.js';
 
@@ -16,7 +16,7 @@ export interface KeptCall {
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 2;
+const FORM = 3;
 
 /** `null`: there is nothing to take up again. */
 export function keepCall(
@@ -29,6 +29,8 @@ export function keepCall(
     call_id: parts.origin.callId,
     org_id: route.org.org_id,
     phone_number: route.number.phone_number,
+    call: beginningOf(parts.origin),
+    answer: answerOf(call, parts.progress),
     state: { form: FORM, ...parts, call },
   };
 }

@@ -5,6 +5,7 @@ import type { Completion } from '../contracts/completion.js';
 import type { TraceEntry } from '../contracts/call-trace.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
+import type { BeginningCall } from '../contracts/live-calls.js';
 import type { LegDescription, LegEvent, LegFigures, MediaAddress, RelayFigures } from '../contracts/media.js';
 import type { Route } from '../contracts/records.js';
 import type { Result } from '../lib/result.js';
@@ -23,13 +24,13 @@ export interface Lookup {
 /** Reads what an INVITE needs to be decided, and counts calls in progress. */
 export interface RouteStore {
   /**
-   * One round trip: the number, its organization and agent, and how busy they are. With a call id the call is counted from this
-   * moment, under that id, as long as no limit is reached; without one nothing is counted (a dry run).
+   * One round trip: the number, its organization and agent, and how busy they are. A call that is given is counted and listed from
+   * this moment, under its id, as long as no limit is reached; without one nothing is counted (a dry run).
    * Rejects with `StoreUnavailableError` when the store is away and nothing is known of the number from before.
    */
-  lookup(number: E164, callId: string | null): Promise<Lookup>;
+  lookup(number: E164, call: BeginningCall | null): Promise<Lookup>;
   /**
-   * The call counts no more; nothing when it did not. Never fails: what cannot be taken back now expires by itself.
+   * The call counts no more, and is not listed; nothing when it was not. Never fails: what cannot be taken back now expires by itself.
    * @param wasRefused the call was refused: it does not count as one of the last second either, so that refused calls (of a source
    *   that is not allowed, say) cannot use up a number's calls a second
    */

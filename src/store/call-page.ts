@@ -1,4 +1,3 @@
-import type { CallRecord } from '../contracts/call-record.js';
 import { callIndexTime } from './ordering.js';
 import { MAX_SCANNED_CALLS, type CallFilter, type CallPage, type CallQuery } from './stores.js';
 
@@ -13,9 +12,16 @@ export interface IndexRange {
 }
 
 /** One index entry; the record may have expired before it. */
-export interface IndexedCall {
+export interface IndexedCall<Call> {
   readonly member: string;
-  readonly record: CallRecord | null;
+  readonly record: Call | null;
+}
+
+/** What a call is looked at for. */
+interface Listed {
+  readonly to: string;
+  readonly from: string;
+  readonly reason?: string;
 }
 
 /** The part of the index that a query is about. */
@@ -24,7 +30,7 @@ export function rangeOf({ sinceMs, untilMs, before }: CallQuery): IndexRange {
   return { from: sinceMs === undefined ? '' : callIndexTime(sinceMs), to: bounds.sort()[0] ?? null };
 }
 
-function matches(record: CallRecord, { to, from, reason }: CallFilter): boolean {
+function matches(record: Listed, { to, from, reason }: CallFilter): boolean {
   return (
     (to === undefined || record.to === to) &&
     (from === undefined || record.from === from) &&
@@ -33,11 +39,11 @@ function matches(record: CallRecord, { to, from, reason }: CallFilter): boolean 
 }
 
 /** Reads the index downwards until the page is full, nothing is left, or enough was looked at for one request. */
-export async function readPage(
+export async function readPage<Call extends Listed>(
   query: CallQuery,
-  read: (range: IndexRange, count: number) => Promise<readonly IndexedCall[]>,
-): Promise<CallPage> {
-  const calls: CallRecord[] = [];
+  read: (range: IndexRange, count: number) => Promise<readonly IndexedCall<Call>[]>,
+): Promise<CallPage<Call>> {
+  const calls: Call[] = [];
   let range = rangeOf(query);
   const isFiltered = query.to !== undefined || query.from !== undefined || query.reason !== undefined;
   for (let scanned = 0; scanned < MAX_SCANNED_CALLS;) {

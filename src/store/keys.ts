@@ -28,6 +28,12 @@ export const orgKey = (orgId: string): string => `org:{${orgId}}`;
 export const orgLeasesKey = (orgId: string): string => `org:{${orgId}}:leases`;
 export const orgRecentKey = (orgId: string): string => `org:{${orgId}}:recent`;
 
+/** As `orgCallsKey`, expires: the organization's calls in progress on all gateways. Those whose lease has ended are gone. */
+export const orgLiveKey = (orgId: string): string => `org:{${orgId}}:live`;
+
+/** Hash, expires: what is known of each of them, JSON by call id. */
+export const orgLiveCallsKey = (orgId: string): string => `org:{${orgId}}:live:calls`;
+
 /** Sorted set, all scores 0: the organization's numbers. */
 export const orgNumbersKey = (orgId: string): string => `org:{${orgId}}:numbers`;
 
@@ -81,6 +87,9 @@ export const orgDeadOrderKey = (orgId: string): string => `org:{${orgId}}:dead`;
 
 /** Hash: those webhooks, JSON by id. */
 export const orgDeadLettersKey = (orgId: string): string => `org:{${orgId}}:dead:letters`;
+
+/** Hash, expires: what a list of calls says of each of them, JSON by call id. */
+export const gatewayAnswersKey = (instance: string): string => `gw:{${instance}}:answers`;
 
 /** Channel: the key of each record of a number, an organization or an agent that was written. */
 export const CHANGES_CHANNEL = 'changes';

@@ -1,5 +1,17 @@
 import type { E164 } from '../contracts/e164.js';
-import { agentKey, numberKey, numberLeasesKey, numberRecentKey, orgKey, orgLeasesKey, orgRecentKey } from './keys.js';
+import type { BeginningCall } from '../contracts/live-calls.js';
+import {
+  agentKey,
+  numberKey,
+  numberLeasesKey,
+  numberRecentKey,
+  orgKey,
+  orgLeasesKey,
+  orgLiveCallsKey,
+  orgLiveKey,
+  orgRecentKey,
+} from './keys.js';
+import { liveEntry, liveMemberOf, type LiveEntry } from './live-entry.js';
 import type { CountedCall } from './own-calls.js';
 import { isMissingScript, RedisScript, type RedisConnection } from './redis.js';
 
@@ -9,14 +21,28 @@ export interface Limited {
   readonly recordKey: string;
   readonly leasesKey: string;
   readonly recentKey: string;
+  /** Where its calls in progress are listed, in the same slot too: the index and what is known of each. Of organizations only. */
+  readonly listKeys: readonly [string, string] | null;
 }
 
 export function limitedNumber(number: E164): Limited {
-  return { kind: 'number', recordKey: numberKey(number), leasesKey: numberLeasesKey(number), recentKey: numberRecentKey(number) };
+  return {
+    kind: 'number',
+    recordKey: numberKey(number),
+    leasesKey: numberLeasesKey(number),
+    recentKey: numberRecentKey(number),
+    listKeys: null,
+  };
 }
 
 export function limitedOrg(orgId: string): Limited {
-  return { kind: 'org', recordKey: orgKey(orgId), leasesKey: orgLeasesKey(orgId), recentKey: orgRecentKey(orgId) };
+  return {
+    kind: 'org',
+    recordKey: orgKey(orgId),
+    leasesKey: orgLeasesKey(orgId),
+    recentKey: orgRecentKey(orgId),
+    listKeys: [orgLiveKey(orgId), orgLiveCallsKey(orgId)],
+  };
 }
 
 /** What a number or an organization told, this call not counted. */
@@ -30,68 +56,81 @@ export interface Seat {
 
 const TAKE_PLACE = new RedisScript('take-place');
 const RENEW_PLACES = new RedisScript('renew-places');
+const LIST_AGAIN = new RedisScript('list-again');
 
 // In one script or one pipeline: Redis serves nobody else meanwhile.
 const RENEWED_AT_ONCE = 500;
 
-/** Places of calls in progress, counted over all gateways. One lives `leaseMs` and is renewed, so that those of a gateway that died are free again. */
+/** Places of calls in progress, counted and listed over all gateways. One lives `leaseMs` and is renewed, so that those of a gateway that died are free again. */
 export class Leases {
   readonly #redis: RedisConnection;
   readonly #leaseMs: number;
+  readonly #instance: string;
 
-  constructor(redis: RedisConnection, leaseMs: number) {
+  /** @param instance names this gateway in the lists of calls in progress */
+  constructor(redis: RedisConnection, leaseMs: number, instance: string) {
     this.#redis = redis;
     this.#leaseMs = leaseMs;
+    this.#instance = instance;
   }
 
   /** Reads records and takes a place on each that has one left, in one round trip; beside them an agent's record. */
   async take(
     limited: readonly Limited[],
-    callId: string | null,
+    counted: Pick<CountedCall, 'number' | 'call'> | null,
     agentId: string | null,
   ): Promise<{ readonly seats: readonly Seat[]; readonly agent: string | null }> {
+    const entry = counted === null ? null : liveEntry(counted.call, counted.number, this.#instance);
     let answers: readonly unknown[];
     try {
-      answers = await this.#ask(limited, callId, agentId, (script) => ['evalsha', script.sha1]);
+      answers = await this.#ask(limited, entry, agentId, (script) => ['evalsha', script.sha1]);
     } catch (error) {
       if (!isMissingScript(error)) throw error;
-      answers = await this.#ask(limited, callId, agentId, (script) => ['eval', script.source]);
+      answers = await this.#ask(limited, entry, agentId, (script) => ['eval', script.source]);
     }
     const agent = agentId === null ? null : answers.at(-1);
     return { seats: limited.map((_one, index) => seatOf(answers[index])), agent: typeof agent === 'string' ? agent : null };
   }
 
   /** Gives places back; `isRecent`: they still count as calls of the last second. What fails expires by itself. */
-  giveBack(limited: readonly Limited[], callId: string, isRecent: boolean): void {
+  giveBack(limited: readonly Limited[], call: BeginningCall, isRecent: boolean): void {
+    const callId = call.call_id;
     if (limited.length === 0) return;
     this.#redis
       .pipeline((pipeline) => {
-        for (const { leasesKey, recentKey } of limited) {
+        for (const { leasesKey, recentKey, listKeys } of limited) {
           pipeline.zrem(leasesKey, callId);
           if (!isRecent) pipeline.zrem(recentKey, callId);
+          if (listKeys !== null) pipeline.zrem(listKeys[0], liveMemberOf(call)).hdel(listKeys[1], callId);
         }
       })
       .catch(() => undefined);
   }
 
-  /** Keeps the places of these calls for another lease; takes again those that Redis lost. */
+  /** Keeps the places of these calls for another lease; takes again those that Redis lost, and lists them again. */
   async renew(calls: ReadonlyMap<string, CountedCall>): Promise<void> {
-    const byKey = new Map<string, string[]>();
-    for (const [callId, { number, orgId }] of calls) {
-      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) {
-        const ids = byKey.get(key);
-        if (ids === undefined) byKey.set(key, [callId]);
-        else ids.push(callId);
-      }
+    const places = new Map<string, string[]>();
+    const lists = new Map<string, string[]>();
+    for (const [callId, { number, orgId, call }] of calls) {
+      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) append(places, key, callId);
+      const { member, text } = liveEntry(call, number, this.#instance);
+      append(lists, orgId, member, text);
     }
-    const batches = [...byKey].flatMap(([key, ids]) => chunks(ids, RENEWED_AT_ONCE).map((chunk) => ({ key, chunk })));
+    const renewals = [
+      ...batches(places, RENEWED_AT_ONCE).map(({ key, chunk }) => ({ script: RENEW_PLACES, keys: [key], chunk })),
+      ...batches(lists, 2 * RENEWED_AT_ONCE).map(({ key: orgId, chunk }) => ({
+        script: LIST_AGAIN,
+        keys: [orgLiveKey(orgId), orgLiveCallsKey(orgId)],
+        chunk,
+      })),
+    ];
     // All pipelines go out at once: a call that is released from now on is released behind them.
     await Promise.all(
-      chunks(batches, RENEWED_AT_ONCE).map((some) =>
+      chunks(renewals, RENEWED_AT_ONCE).map((some) =>
         this.#redis.pipeline((pipeline) => {
           // Loaded each time: to send it again after NOSCRIPT would bring back a call that was released in between.
-          pipeline.script('LOAD', RENEW_PLACES.source);
-          for (const { key, chunk } of some) pipeline.evalsha(RENEW_PLACES.sha1, 1, key, this.#leaseMs, ...chunk);
+          for (const { source } of [RENEW_PLACES, LIST_AGAIN]) pipeline.script('LOAD', source);
+          for (const { script, keys, chunk } of some) pipeline.evalsha(script.sha1, keys.length, ...keys, this.#leaseMs, ...chunk);
         }),
       ),
     );
@@ -99,14 +138,16 @@ export class Leases {
 
   #ask(
     limited: readonly Limited[],
-    callId: string | null,
+    entry: LiveEntry | null,
     agentId: string | null,
     call: (script: RedisScript) => ['evalsha' | 'eval', string],
   ): Promise<readonly unknown[]> {
     const [command, script] = call(TAKE_PLACE);
     return this.#redis.pipeline((pipeline) => {
-      for (const { kind, recordKey, leasesKey, recentKey } of limited) {
-        pipeline[command](script, 3, recordKey, leasesKey, recentKey, kind, callId ?? '', this.#leaseMs);
+      for (const { kind, recordKey, leasesKey, recentKey, listKeys } of limited) {
+        const keys = [recordKey, leasesKey, recentKey, ...(listKeys ?? [])];
+        const listed = listKeys === null || entry === null ? [] : [entry.member, entry.text];
+        pipeline[command](script, keys.length, ...keys, kind, entry?.callId ?? '', this.#leaseMs, ...listed);
       }
       if (agentId !== null) pipeline.get(agentKey(agentId));
     });
@@ -117,6 +158,16 @@ function seatOf(answer: unknown): Seat {
   if (!Array.isArray(answer)) throw new Error('take-place.lua answered no array');
   const [record, calls, lastSecond, taken] = answer as unknown[];
   return { record: typeof record === 'string' ? record : null, calls: Number(calls), lastSecond: Number(lastSecond), isTaken: taken === 1 };
+}
+
+function append(lists: Map<string, string[]>, key: string, ...values: readonly string[]): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [...values]);
+  else list.push(...values);
+}
+
+function batches(lists: ReadonlyMap<string, readonly string[]>, size: number): { readonly key: string; readonly chunk: string[] }[] {
+  return [...lists].flatMap(([key, values]) => chunks(values, size).map((chunk) => ({ key, chunk })));
 }
 
 function chunks<T>(all: readonly T[], size: number): T[][] {

@@ -2,6 +2,7 @@ import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
+import type { BeginningCall, CallAnswer } from '../contracts/live-calls.js';
 import type { NumberRecord, OrgRecord, Route } from '../contracts/records.js';
 import { brokenLimit } from '../gateway/policy/admission.js';
 import type { EndedCall, Lookup, RouteStore, SnapshotStore } from '../gateway/ports.js';
@@ -11,6 +12,7 @@ import { apiKeyDigest, newApiKey, newApiKeyRecord, newInboundId, newOrgRecord, T
 import { decideAttach, decideDetach, decideUpdate, type NumberDecision } from './number-change.js';
 import { readPage } from './call-page.js';
 import { MemoryOutbox } from './memory-outbox.js';
+import { MemoryLiveCalls } from './memory-live-calls.js';
 import { OwnCalls } from './own-calls.js';
 import { byName, callIndexMember, callIndexTime, newestFirst, oldestFirst, oldestToolFirst } from './ordering.js';
 import {
@@ -44,6 +46,7 @@ export function createMemoryStores(options: { readonly clock: Clock; readonly ca
   const orgs = new MemoryOrgStore(clock);
   const agents = new MemoryAgentStore();
   const own = new OwnCalls(clock);
+  const snapshots = new MemorySnapshotStore(own);
   return {
     numbers,
     orgs,
@@ -51,8 +54,9 @@ export function createMemoryStores(options: { readonly clock: Clock; readonly ca
     agents,
     tools: new MemoryToolStore(),
     calls: new MemoryCallLog(clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }),
+    live: new MemoryLiveCalls(own, (callId) => snapshots.answerOf(callId)),
     routes: new MemoryRouteStore(numbers, orgs, agents, own),
-    snapshots: new MemorySnapshotStore(own),
+    snapshots,
     outbox: new MemoryOutbox(clock),
     ping: () => Promise.resolve(),
   };
@@ -320,13 +324,13 @@ class MemoryRouteStore implements RouteStore {
     this.#own = own;
   }
 
-  async lookup(number: E164, callId: string | null): Promise<Lookup> {
-    if (callId !== null) this.#looking.add(callId);
+  async lookup(number: E164, call: BeginningCall | null): Promise<Lookup> {
+    if (call !== null) this.#looking.add(call.call_id);
     const route = await this.#route(number);
-    const isLooking = callId !== null && this.#looking.delete(callId);
-    if (isLooking) this.#own.remove(callId, false);
+    const isLooking = call !== null && this.#looking.delete(call.call_id);
+    if (isLooking) this.#own.remove(call.call_id, false);
     const load = this.#own.load(route);
-    if (isLooking && route !== null && brokenLimit(route, load) === null) this.#own.add(callId, route);
+    if (isLooking && route !== null && brokenLimit(route, load) === null) this.#own.add(call, route);
     return { route, load, staleMs: null };
   }
 
@@ -360,6 +364,10 @@ class MemorySnapshotStore implements SnapshotStore {
   forget(callId: string): void {
     this.#snapshots.delete(callId);
     this.#own.remove(callId);
+  }
+
+  answerOf(callId: string): CallAnswer | null {
+    return this.#snapshots.get(callId)?.answer ?? null;
   }
 
   left(): Promise<readonly CallSnapshot[]> {

@@ -1,5 +1,6 @@
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import { parseE164, type E164 } from '../contracts/e164.js';
+import type { BeginningCall } from '../contracts/live-calls.js';
 import type { Route } from '../contracts/records.js';
 import { NO_LOAD, type Load } from '../gateway/policy/admission.js';
 import type { Clock } from '../lib/clock.js';
@@ -10,6 +11,7 @@ const SECOND_MS = 1_000;
 export interface CountedCall {
   readonly number: E164;
   readonly orgId: string;
+  readonly call: BeginningCall;
 }
 
 interface Count {
@@ -89,15 +91,15 @@ export class OwnCalls {
   }
 
   /** Counts a call, once. */
-  add(callId: string, route: Route): void {
+  add(call: BeginningCall, route: Route): void {
     const { phone_number: number, org_id: orgId, inbound } = route.number;
-    this.#add(callId, { number, orgId }, inbound?.options.max_calls_per_second ?? null, route.org.max_calls_per_second);
+    this.#add({ number, orgId, call }, inbound?.options.max_calls_per_second ?? null, route.org.max_calls_per_second);
   }
 
   /** Counts a call of an earlier process, which began long ago. */
-  resume({ call_id: callId, phone_number, org_id: orgId }: CallSnapshot): void {
+  resume({ call, phone_number, org_id: orgId }: CallSnapshot): void {
     const number = parseE164(phone_number);
-    if (number !== undefined) this.#add(callId, { number, orgId }, null, null);
+    if (number !== undefined) this.#add({ number, orgId, call }, null, null);
   }
 
   /** Takes a call back; `undefined`: it was not counted. */
@@ -119,10 +121,11 @@ export class OwnCalls {
     return this.#numbers.size + this.#orgs.size;
   }
 
-  #add(callId: string, call: CountedCall, numberRate: number | null, orgRate: number | null): void {
+  #add(counted: CountedCall, numberRate: number | null, orgRate: number | null): void {
+    const { call_id: callId } = counted.call;
     this.remove(callId, false);
-    this.#calls.set(callId, call);
-    this.#numbers.add(call.number, callId, numberRate);
-    this.#orgs.add(call.orgId, callId, orgRate);
+    this.#calls.set(callId, counted);
+    this.#numbers.add(counted.number, callId, numberRate);
+    this.#orgs.add(counted.orgId, callId, orgRate);
   }
 }

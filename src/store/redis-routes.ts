@@ -1,4 +1,5 @@
 import type { E164 } from '../contracts/e164.js';
+import type { BeginningCall } from '../contracts/live-calls.js';
 import { brokenLimit, NO_LOAD } from '../gateway/policy/admission.js';
 import { StoreUnavailableError, type Lookup, type RouteStore } from '../gateway/ports.js';
 import type { Clock } from '../lib/clock.js';
@@ -21,7 +22,7 @@ const NOT_ATTACHED: Lookup = { route: null, load: NO_LOAD, staleMs: null };
 /** A look-up under way. */
 interface Looking {
   readonly number: E164;
-  readonly callId: string | null;
+  readonly call: BeginningCall | null;
   readonly watch: Watch;
   /** Where a place was asked for. */
   readonly asked: Limited[];
@@ -48,10 +49,10 @@ export class RedisRouteStore implements RouteStore {
     this.#parts = parts;
   }
 
-  async lookup(number: E164, callId: string | null): Promise<Lookup> {
+  async lookup(number: E164, call: BeginningCall | null): Promise<Lookup> {
     const { remembered } = this.#parts;
-    const looking: Looking = { number, callId, watch: remembered.watch(), asked: [], isReleased: false };
-    if (callId !== null) this.#looking.set(callId, looking);
+    const looking: Looking = { number, call, watch: remembered.watch(), asked: [], isReleased: false };
+    if (call !== null) this.#looking.set(call.call_id, looking);
     try {
       return this.#settle(looking, await this.#read(looking));
     } catch (error) {
@@ -59,23 +60,26 @@ export class RedisRouteStore implements RouteStore {
       return this.#lastKnown(looking, error);
     } finally {
       remembered.endWatch(looking.watch);
-      if (callId !== null) this.#looking.delete(callId);
+      if (call !== null) this.#looking.delete(call.call_id);
     }
   }
 
   release(callId: string, wasRefused = false): void {
     const looking = this.#looking.get(callId);
     if (looking !== undefined) looking.isReleased = true;
-    const call = this.#parts.own.remove(callId, !wasRefused);
-    if (call !== undefined) this.#parts.leases.giveBack([limitedNumber(call.number), limitedOrg(call.orgId)], callId, !wasRefused);
+    const counted = this.#parts.own.remove(callId, !wasRefused);
+    if (counted === undefined) return;
+    const { number, orgId, call } = counted;
+    this.#parts.leases.giveBack([limitedNumber(number), limitedOrg(orgId)], call, !wasRefused);
   }
 
-  async #read({ number, callId, asked }: Looking): Promise<Found> {
+  async #read({ number, call, asked }: Looking): Promise<Found> {
     const { leases, remembered } = this.#parts;
     const hint = remembered.get(number);
     const limited = [limitedNumber(number), ...(hint === undefined ? [] : [limitedOrg(hint.orgId)])];
     asked.push(...limited);
-    const first = await leases.take(limited, callId, hint?.agentId ?? null);
+    const counted = call === null ? null : { number, call };
+    const first = await leases.take(limited, counted, hint?.agentId ?? null);
     const [numberSeat, orgSeat = null] = first.seats;
     if (numberSeat === undefined) throw new Error('the number was not asked for');
     const taken = limited.filter((_one, index) => first.seats[index]?.isTaken === true);
@@ -86,7 +90,7 @@ export class RedisRouteStore implements RouteStore {
     if (hint?.orgId === orgId && hint.agentId === agentId) return { numberSeat, orgSeat, orgId, agent: first.agent, taken };
     const org = limitedOrg(orgId);
     asked.push(org);
-    const second = await leases.take([org], numberSeat.isTaken ? callId : null, agentId);
+    const second = await leases.take([org], numberSeat.isTaken ? counted : null, agentId);
     const isTaken = second.seats[0]?.isTaken === true;
     return { numberSeat, orgSeat: second.seats[0] ?? null, orgId, agent: second.agent, taken: isTaken ? [...taken, org] : taken };
   }
@@ -94,16 +98,16 @@ export class RedisRouteStore implements RouteStore {
   /** Keeps both places or none: a call that one of the two refuses takes nothing of the other. */
   #settle(looking: Looking, { numberSeat, orgSeat, orgId, agent, taken }: Found): Lookup {
     const { leases, own, remembered, clock } = this.#parts;
-    const { number, callId, watch, isReleased } = looking;
+    const { number, call, watch, isReleased } = looking;
     const texts = { number: numberSeat.record, org: orgSeat?.record ?? null, agent };
     const route = routeOf(texts);
-    if (callId !== null) {
+    if (call !== null) {
       const isCounted = route !== null && !isReleased && numberSeat.isTaken && orgSeat?.isTaken === true;
       const kept = isCounted ? [limitedNumber(number).recordKey, limitedOrg(orgId ?? '').recordKey] : [];
-      if (isCounted) own.add(callId, route);
+      if (isCounted) own.add(call, route);
       leases.giveBack(
         taken.filter(({ recordKey }) => !kept.includes(recordKey)),
-        callId,
+        call,
         false,
       );
     }
@@ -122,17 +126,17 @@ export class RedisRouteStore implements RouteStore {
   }
 
   /** The store is away: the answer of before, if it is not too old, under the load that this process knows of. */
-  #lastKnown({ number, callId, asked, isReleased }: Looking, error: StoreUnavailableError): Lookup {
+  #lastKnown({ number, call, asked, isReleased }: Looking, error: StoreUnavailableError): Lookup {
     const { leases, own, remembered, clock, staleRouteMs } = this.#parts;
     const known = remembered.get(number);
     const staleMs = known === undefined ? Infinity : clock.nowMs() - known.atMs;
     const route = known === undefined || staleMs >= staleRouteMs ? null : routeOf(known.texts);
-    if (callId !== null) own.remove(callId, false);
+    if (call !== null) own.remove(call.call_id, false);
     const load = own.load(route);
-    if (callId !== null) {
-      if (route !== null && !isReleased && brokenLimit(route, load) === null) own.add(callId, route);
+    if (call !== null) {
+      if (route !== null && !isReleased && brokenLimit(route, load) === null) own.add(call, route);
       // Redis may have taken the places and been too late to say so.
-      else leases.giveBack(asked, callId, false);
+      else leases.giveBack(asked, call, false);
     }
     if (route === null) throw error;
     return { route, load, staleMs };

@@ -3,7 +3,7 @@ import type { SnapshotStore } from '../gateway/ports.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
-import { gatewayCallsKey } from './keys.js';
+import { gatewayAnswersKey, gatewayCallsKey } from './keys.js';
 import type { RedisConnection } from './redis.js';
 
 const RETRY_MS = 1_000;
@@ -82,14 +82,14 @@ export class RedisSnapshotStore implements SnapshotStore {
 
   async #send(batch: readonly [string, CallSnapshot | null][]): Promise<boolean> {
     const { redis, instance, clock, log } = this.#parts;
-    const key = gatewayCallsKey(instance);
+    const [key, answersKey] = [gatewayCallsKey(instance), gatewayAnswersKey(instance)];
     try {
       await redis.pipeline((pipeline) => {
         for (const [callId, snapshot] of batch) {
-          if (snapshot === null) pipeline.hdel(key, callId);
-          else pipeline.hset(key, callId, JSON.stringify(snapshot));
+          if (snapshot === null) pipeline.hdel(key, callId).hdel(answersKey, callId);
+          else pipeline.hset(key, callId, JSON.stringify(snapshot)).hset(answersKey, callId, JSON.stringify(snapshot.answer));
         }
-        pipeline.expire(key, KEPT_S);
+        pipeline.expire(key, KEPT_S).expire(answersKey, KEPT_S);
       });
       for (const [callId, snapshot] of batch) if (snapshot === null && !this.#waiting.has(callId)) this.#written.delete(callId);
       return true;

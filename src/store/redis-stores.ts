@@ -11,6 +11,7 @@ import { RedisToolStore } from './redis-tools.js';
 import { RedisApiKeyStore } from './redis-api-keys.js';
 import { RedisCallLog } from './redis-calls.js';
 import { RedisOutbox } from './redis-outbox.js';
+import { RedisLiveCalls } from './redis-live-calls.js';
 import { RedisNumberStore } from './redis-numbers.js';
 import { RedisOrgStore } from './redis-orgs.js';
 import { RedisRouteStore } from './redis-routes.js';
@@ -66,6 +67,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     agents: new RedisAgentStore(redis),
     tools: new RedisToolStore(redis),
     calls: withWriter(records, waiting),
+    live: new RedisLiveCalls(redis),
     routes,
     snapshots,
     outbox,
@@ -96,7 +98,7 @@ function openCalls(
   // Without an instance there is no subscription: what changed since would not be known.
   const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
   const own = new OwnCalls(clock);
-  const leases = new Leases(redis, leaseMs);
+  const leases = new Leases(redis, leaseMs, instance);
   const remembered = new RememberedRoutes(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
   const routes = new RedisRouteStore({ leases, own, remembered, clock, staleRouteMs });
   const snapshots = new RedisSnapshotStore({

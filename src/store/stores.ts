@@ -2,6 +2,7 @@ import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
 import type { DeadLetter, Delivery } from '../contracts/delivery.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { E164 } from '../contracts/e164.js';
+import type { CallInProgress } from '../contracts/live-calls.js';
 import type { InboundOptions, NumberRecord, OrgRecord } from '../contracts/records.js';
 import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from '../gateway/ports.js';
 import type { Result } from '../lib/result.js';
@@ -123,8 +124,8 @@ export interface ToolStore extends ToolDirectory {
   delete(orgId: string, toolId: string): Promise<boolean>;
 }
 
-export interface CallPage {
-  readonly calls: readonly CallRecord[];
+export interface CallPage<Call = CallRecord> {
+  readonly calls: readonly Call[];
   /** Give it back as `before` for the next page; `null`: there is none. */
   readonly next: string | null;
 }
@@ -197,6 +198,14 @@ export interface Outbox {
   revive(orgId: string, deliveryId: string): Promise<boolean>;
 }
 
+/** An organization's calls in progress on all gateways. One whose gateway died is there until its lease ends. */
+export interface LiveCallLog {
+  /** `null`: none, or of another organization. */
+  get(orgId: string, callId: string): Promise<CallInProgress | null>;
+  /** Newest first. No call in progress has a reason. */
+  list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>>;
+}
+
 export interface Stores {
   readonly outbox: Outbox;
   readonly numbers: NumberStore;
@@ -205,6 +214,7 @@ export interface Stores {
   readonly agents: AgentStore;
   readonly tools: ToolStore;
   readonly calls: CallLog;
+  readonly live: LiveCallLog;
   readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
   /** Resolves when the store answers. */

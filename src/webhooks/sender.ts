@@ -140,7 +140,10 @@ export class WebhookSender {
     switch (attempt.kind) {
       case 'delivered':
         await outbox.settle(delivery);
-        { log.info({ ...factsOf(delivery), tookMs: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered'); return; }
+        {
+          log.info({ ...factsOf(delivery), tookMs: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
+          return;
+        }
       case 'aborted':
         return outbox.defer(delivery, 0);
       case 'refused':

@@ -184,8 +184,8 @@ export class RunnerBench {
     const { open } = this;
     return {
       routes: {
-        lookup: (_number, callId) => {
-          if (callId !== null) open.leases.add(callId);
+        lookup: (_number, call) => {
+          if (call !== null) open.leases.add(call.call_id);
           return this.#wait('lookup', () => ({ route: TOOLED, load: NO_LOAD, staleMs: null }), new StoreUnavailableError('away'));
         },
         release: (callId) => void open.leases.delete(callId),

@@ -1,10 +1,14 @@
--- Reads a record and takes a place among the calls that it limits, if there is one.
+-- Reads a record and takes a place among the calls that it limits, if there is one; an organization's call is listed with that.
 -- KEYS[1] the record
 -- KEYS[2] sorted set: the calls in progress, by the time in ms at which they expire
 -- KEYS[3] sorted set: the calls of the last second, by the time in ms at which they came; kept only under a limit
+-- KEYS[4] sorted set: the calls in progress as they are listed; of an organization only
+-- KEYS[5] hash: what is known of each of them, by call
 -- ARGV[1] 'number' or 'org'
 -- ARGV[2] the call; '' takes no place
 -- ARGV[3] how long a place is kept, in ms
+-- ARGV[4] the call's member of KEYS[4]
+-- ARGV[5] what KEYS[5] gets
 -- Returns {record or nil, calls in progress, calls of the last second, 1 when the place was taken}, this call not counted.
 local text = redis.call('GET', KEYS[1])
 if not text then
@@ -44,5 +48,11 @@ redis.call('PEXPIRE', KEYS[2], lease)
 if is_rated then
   redis.call('ZADD', KEYS[3], now, call)
   redis.call('PEXPIRE', KEYS[3], 1000)
+end
+if KEYS[4] then
+  redis.call('ZADD', KEYS[4], 0, ARGV[4])
+  redis.call('HSET', KEYS[5], call, ARGV[5])
+  redis.call('PEXPIRE', KEYS[4], lease)
+  redis.call('PEXPIRE', KEYS[5], lease)
 end
 return { text, calls, recent, 1 }

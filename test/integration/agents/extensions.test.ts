@@ -144,7 +144,7 @@ describe('what a bot tells and asks', () => {
     await call.hangUp();
     const { call_id: id } = await recordOf(call);
     const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
-    expect(json).toMatchObject({ data: { transcript: entries, analysis: { name: 'Jane', guests: 2 } } });
+    expect(json).toMatchObject({ call: { transcript: entries, analysis: { name: 'Jane', guests: 2 } } });
     expect(JSON.stringify(json)).not.toContain('mood');
   });
 

@@ -45,8 +45,8 @@ function playedPorts(): Played {
   const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
   return {
     routes: {
-      lookup: (_number, callId) => {
-        if (callId !== null) places.add(callId);
+      lookup: (_number, call) => {
+        if (call !== null) places.add(call.call_id);
         return Promise.resolve({ route: ROUTE, load: NO_LOAD, staleMs: null });
       },
       release: (callId) => void places.delete(callId),

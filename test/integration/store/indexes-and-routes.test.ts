@@ -4,6 +4,7 @@ import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
 import { inboundIdKey, numberKey, orgNumbersKey } from '../../../src/store/keys.js';
 import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { begun } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { agentOf, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
 
@@ -77,8 +78,8 @@ describe('look-up of a call', () => {
     await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, agent.agent_id) });
     // Redis has the script from now on.
     await stores.routes.lookup(freshNumber(), null);
-    expect(await readsOf(() => stores.routes.lookup(number, newUuid()))).toBe(2);
-    expect(await readsOf(() => stores.routes.lookup(number, newUuid()))).toBe(1);
+    expect(await readsOf(() => stores.routes.lookup(number, begun(newUuid())))).toBe(2);
+    expect(await readsOf(() => stores.routes.lookup(number, begun(newUuid())))).toBe(1);
   });
 
   it('forgets hints over its bound and is right all the same', async () => {

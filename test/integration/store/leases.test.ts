@@ -4,8 +4,9 @@ import { brokenLimit, NO_LOAD } from '../../../src/gateway/policy/admission.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
-import { numberLeasesKey, numberRecentKey, orgLeasesKey } from '../../../src/store/keys.js';
+import { numberLeasesKey, numberRecentKey, orgLeasesKey, orgLiveCallsKey, orgLiveKey } from '../../../src/store/keys.js';
 import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/store/redis-stores.js';
+import { begun } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
@@ -47,7 +48,7 @@ for (const cluster of [false, true]) {
       const calls = Array.from({ length: 200 }, (_, index) => ({ id: newUuid(), index }));
       const admitted = await Promise.all(
         calls.map(async ({ id, index }) => {
-          const { route, load } = await gateways[index % 2]!.routes.lookup(numbers[index % numbers.length]!, id);
+          const { route, load } = await gateways[index % 2]!.routes.lookup(numbers[index % numbers.length]!, begun(id));
           return route !== null && brokenLimit(route, load) === null ? [id] : [];
         }),
       );
@@ -88,7 +89,7 @@ for (const cluster of [false, true]) {
     it('the places of a gateway that died are free when its lease is over', async () => {
       const number = await attached();
       const dying = await gateway({ instance: 'gw-3', leaseMs: 1_000 });
-      await dying.routes.lookup(number, newUuid());
+      await dying.routes.lookup(number, begun(newUuid()));
       expect(await callsOf(number)).toBe(1);
       await dying.close();
       await eventually(
@@ -102,7 +103,7 @@ for (const cluster of [false, true]) {
       const stores = await gateway({ instance: 'gw-4', clock, leaseMs: 30_000 });
       const number = await attached();
       const callId = newUuid();
-      await stores.routes.lookup(number, callId);
+      await stores.routes.lookup(number, begun(callId));
       const leaseEnds = async (key: string): Promise<number> =>
         Number(/\d{2,}$/.exec((await redis.command(`ZSCORE ${key} ${callId}`)).trim())?.[0] ?? 0);
       for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) await redis.command(`ZADD ${key} XX 1 ${callId}`);
@@ -133,6 +134,44 @@ for (const cluster of [false, true]) {
       expect(await callsOf(number)).toBe(0);
     });
 
+    it('a call of a gateway that died is taken off the list by whoever reads it', async () => {
+      const number = await attached();
+      const dying = await gateway({ instance: 'gw-5', leaseMs: 1_000 });
+      const kept = newUuid();
+      await dying.routes.lookup(number, begun(newUuid()));
+      await gateways[0]!.routes.lookup(number, begun(kept));
+      const listed = async (): Promise<string[]> =>
+        (await gateways[1]!.live.list(orgId, { limit: 10 })).calls.map(({ call_id: callId, gateway: name }) => `${callId} ${name}`);
+      expect(await listed()).toHaveLength(2);
+      await dying.close();
+      await eventually(listed, (calls) => calls.length === 1);
+      expect(await listed()).toEqual([`${kept} gw-1`]);
+      for (const command of [`ZCARD ${orgLiveKey(orgId)}`, `HLEN ${orgLiveCallsKey(orgId)}`])
+        expect(await redis.command(command)).toBe(':1\r\n');
+    });
+
+    it('a call that began while Redis was away, or that Redis lost, is listed at the next renewal', async () => {
+      const clock = new VirtualClock();
+      const stores = await gateway({ instance: 'gw-6', clock, leaseMs: 30_000 });
+      const number = await attached();
+      const callId = newUuid();
+      await stores.routes.lookup(number, begun(callId));
+      for (const key of [orgLiveKey(orgId), orgLiveCallsKey(orgId), orgLeasesKey(orgId)]) await redis.command(`DEL ${key}`);
+      expect(await gateways[1]!.live.get(orgId, callId)).toBeNull();
+      clock.advance(10_000);
+      const found = await eventually(
+        () => gateways[1]!.live.get(orgId, callId),
+        (call) => call !== null,
+      );
+      expect(found).toMatchObject({ gateway: 'gw-6', to: number });
+      stores.routes.release(callId);
+      await eventually(
+        () => gateways[1]!.live.list(orgId, { limit: 1 }),
+        ({ calls }) => calls.length === 0,
+      );
+      for (const key of [orgLiveKey(orgId), orgLiveCallsKey(orgId)]) expect(await redis.command(`EXISTS ${key}`)).toBe(':0\r\n');
+    });
+
     it('keeps the calls of the last second only under a limit, and no more of them than that', async () => {
       const [free, rated] = [await attached(), freshNumber()];
       await gateways[0]!.numbers.attach(orgId, rated, { inbound: inboundSetting({ max_calls_per_second: 3 }) });
@@ -146,9 +185,9 @@ for (const cluster of [false, true]) {
     it('looks up after a restart of Redis, whose scripts and places are gone', async () => {
       const number = await attached(1);
       const [first, second] = [newUuid(), newUuid()];
-      await gateways[0]!.routes.lookup(number, first);
+      await gateways[0]!.routes.lookup(number, begun(first));
       await redis.command('SCRIPT FLUSH');
-      const { route, load } = await gateways[1]!.routes.lookup(number, second);
+      const { route, load } = await gateways[1]!.routes.lookup(number, begun(second));
       expect(route === null || brokenLimit(route, load)).toBe('NUMBER_CALL_LIMIT');
       await redis.stopServer();
       await redis.startServer();
@@ -164,7 +203,7 @@ for (const cluster of [false, true]) {
       }
       gateways[0]!.routes.release(first);
       await gateways[0]!.ping();
-      expect((await gateways[1]!.routes.lookup(number, second)).load).toEqual(NO_LOAD);
+      expect((await gateways[1]!.routes.lookup(number, begun(second))).load).toEqual(NO_LOAD);
     });
   });
 }

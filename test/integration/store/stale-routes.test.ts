@@ -7,6 +7,7 @@ import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { CHANGES_CHANNEL, numberKey, numberLeasesKey } from '../../../src/store/keys.js';
 import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/store/redis-stores.js';
+import { begun, snapshotOf } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { recordingLog, type LogLine } from '../../unit/api/api-fixture.js';
@@ -80,7 +81,7 @@ describe('Redis is away', () => {
     expect(looked).toMatchObject({ route, staleMs: 5_000 });
     expect(looked.route?.agent).toEqual(agent);
     await expectNothing(stores.routes.lookup(never, null));
-    await expectNothing(stores.routes.lookup(freshNumber(), newUuid()));
+    await expectNothing(stores.routes.lookup(freshNumber(), begun(newUuid())));
     clock.advance(594_999);
     expect((await stores.routes.lookup(number, null)).staleMs).toBe(599_999);
     clock.advance(1);
@@ -98,7 +99,7 @@ describe('Redis is away', () => {
     const strict = await open({ instance: 'gw-2', staleRouteMs: 0, leaseMs: 3_600_000 });
     await strict.routes.lookup(number, null);
     redis.freeze();
-    await expectNothing(strict.routes.lookup(number, newUuid()));
+    await expectNothing(strict.routes.lookup(number, begun(newUuid())));
     redis.thaw();
     const places = () => redis.command(`ZCARD ${numberLeasesKey(number)}`);
     // What was sent before is served before.
@@ -117,10 +118,10 @@ describe('Redis is away', () => {
   it('counts the calls of this process, those of before too, and Redis counts them when it is back', async () => {
     const limited = await attached({ max_concurrent_calls: 2 });
     const [before, during, refused] = [newUuid(), newUuid(), newUuid()];
-    await stores.routes.lookup(limited, before);
+    await stores.routes.lookup(limited, begun(before));
     await redis.stopServer();
-    expect((await stores.routes.lookup(limited, during)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
-    const { route, load } = await stores.routes.lookup(limited, refused);
+    expect((await stores.routes.lookup(limited, begun(during))).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
+    const { route, load } = await stores.routes.lookup(limited, begun(refused));
     expect(route === null || brokenLimit(route, load)).toBe('NUMBER_CALL_LIMIT');
     stores.routes.release(before);
     expect((await stores.routes.lookup(limited, null)).load.numberCalls).toBe(1);
@@ -211,7 +212,7 @@ describe('Redis is away', () => {
   });
 
   it('keeps the last value of each call to write it later; a call that was never written leaves nothing', async () => {
-    const snapshot = (callId: string, state: unknown) => ({ call_id: callId, org_id: orgId, phone_number: number, state });
+    const snapshot = (callId: string, state: unknown) => snapshotOf(callId, orgId, number, state);
     const [kept, gone] = [newUuid(), newUuid()];
     await redis.stopServer();
     for (const state of [1, 2, 3]) stores.snapshots.keep(snapshot(kept, state));

@@ -1,6 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
+import type { E164 } from '../../../src/contracts/e164.js';
+import type { BeginningCall } from '../../../src/contracts/live-calls.js';
+import { DEFAULT_INBOUND_OPTIONS } from '../../../src/contracts/records.js';
 import { newUuid } from '../../../src/lib/ids.js';
+import { ANSWERED, begun, snapshotOf } from '../../support/begun-call.js';
 import { callOf, endedCall } from '../store/store-contract.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
@@ -34,7 +38,7 @@ describe('/v1/calls', () => {
     (await page(query)).calls.map(({ call_id }) => calls.findIndex((call) => call.call_id === call_id));
 
   /** As lists have it: what was said is in the record alone. */
-  const listedAs = ({ transcript: _transcript, ...rest }: CallRecord): object => rest;
+  const listedAs = ({ transcript: _transcript, ...rest }: CallRecord): object => ({ ...rest, state: 'ended' });
 
   it('lists records, newest first, without what was said', async () => {
     expect(await page('')).toEqual({ status: 'success', calls: calls.map(listedAs).reverse(), next: null });
@@ -51,7 +55,6 @@ describe('/v1/calls', () => {
     expect(await listed(`?until=${calls[1]!.started_at}`)).toEqual([0]);
     expect(await listed('?since=2025-12-31T23:59:01%2B00:00&until=2026-01-01T01:00:00%2B01:00')).toEqual([2, 1]);
     expect(await listed('?state=ended')).toEqual([2, 1, 0]);
-    expect(await page('?state=live')).toEqual({ status: 'success', calls: [], next: null });
   });
 
   it('pages by an opaque cursor', async () => {
@@ -79,7 +82,48 @@ describe('/v1/calls', () => {
 
   it('reads one call', async () => {
     const answer = await api.get(`/v1/calls/${calls[1]!.call_id.toUpperCase()}`);
-    expect([answer.status, answer.body]).toEqual([200, { status: 'success', data: calls[1], errors: null }]);
+    expect([answer.status, answer.body]).toEqual([200, { status: 'success', call: { ...calls[1], state: 'ended' } }]);
+  });
+
+  describe('in progress', () => {
+    const number = '+15551234567' as E164;
+    let ringing: BeginningCall;
+    let answered: BeginningCall;
+    beforeEach(async () => {
+      await api.stores.numbers.attach(api.orgId, number, { inbound: { agent_id: null, options: DEFAULT_INBOUND_OPTIONS } });
+      ringing = begun(newUuid(), { started_at: '2026-01-01T00:00:05.000Z' });
+      answered = begun(newUuid(), { started_at: '2026-01-01T00:00:00.000Z' });
+      for (const call of [ringing, answered]) await api.stores.routes.lookup(number, call);
+      api.stores.snapshots.keep({ ...snapshotOf(answered.call_id, api.orgId, number), call: answered });
+    });
+
+    it('are listed, newest first, in the shape of those that ended', async () => {
+      const { calls: live } = await page('?state=live');
+      expect(live).toMatchObject([
+        { call_id: ringing.call_id, state: 'ringing', answered_at: null, sip_status: null, reason: null, ended_at: null, codec: null },
+        { call_id: answered.call_id, state: 'in_progress', ...ANSWERED, sip_status: 200, timings: { answer_ms: 1_000 }, to: number },
+      ]);
+      expect(Object.keys(live[0]!).sort()).toEqual(Object.keys(listedAs(calls[0]!)).sort());
+      expect(await listed('')).toEqual([2, 1, 0]);
+    });
+
+    it('take filters and page', async () => {
+      expect((await page('?state=live&phone_number=15551230000')).calls).toEqual([]);
+      expect((await page('?state=live&reason=BAD_SDP')).calls).toEqual([]);
+      const first = await page('?state=live&limit=1');
+      expect(first.calls.map(({ call_id }) => call_id)).toEqual([ringing.call_id]);
+      expect((await page(`?state=live&limit=1&before=${first.next}`)).calls.map(({ call_id }) => call_id)).toEqual([answered.call_id]);
+    });
+
+    it('are read by their id until they end', async () => {
+      const read = await api.get(`/v1/calls/${answered.call_id}`);
+      expect([read.status, read.body]).toMatchObject([200, { status: 'success', call: { state: 'in_progress', transcript: [] } }]);
+      api.stores.snapshots.forget(answered.call_id);
+      expect((await api.get(`/v1/calls/${answered.call_id}`)).status).toBe(404);
+      const org = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
+      const { key } = await api.stores.keys.create(org.org_id, 'k');
+      expect((await api.get(`/v1/calls/${ringing.call_id}`, key)).status).toBe(404);
+    });
   });
 
   it('knows nothing of calls that are not there, or are another organization’s', async () => {

@@ -1,10 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CallSnapshot } from '../../../src/contracts/call-snapshot.js';
+import type { BeginningCall } from '../../../src/contracts/live-calls.js';
 import type { E164 } from '../../../src/contracts/e164.js';
 import type { InboundOptions } from '../../../src/contracts/records.js';
 import { brokenLimit, NO_LOAD } from '../../../src/gateway/policy/admission.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import type { Stores } from '../../../src/store/stores.js';
+import type { CallFilter, Stores } from '../../../src/store/stores.js';
+import { ANSWERED, begun, snapshotOf } from '../../support/begun-call.js';
 import { freshNumber, inboundSetting } from './store-contract.js';
 
 /** What every implementation of `Stores` must do for calls in progress. */
@@ -26,7 +28,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
 
       /** Whether a call was counted, by what a gateway goes by. */
       async function isAdmitted(number: E164, callId: string): Promise<boolean> {
-        const { route, load } = await stores.routes.lookup(number, callId);
+        const { route, load } = await stores.routes.lookup(number, begun(callId));
         if (route === null) throw new Error('not attached');
         return brokenLimit(route, load) === null;
       }
@@ -41,15 +43,15 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         const number = await attached();
         const other = await attached();
         const [first, second] = [newUuid(), newUuid()];
-        expect((await stores.routes.lookup(number, first)).load).toEqual(NO_LOAD);
-        expect((await stores.routes.lookup(number, second)).load).toEqual({ ...NO_LOAD, numberCalls: 1, orgCalls: 1 });
+        expect((await stores.routes.lookup(number, begun(first))).load).toEqual(NO_LOAD);
+        expect((await stores.routes.lookup(number, begun(second))).load).toEqual({ ...NO_LOAD, numberCalls: 1, orgCalls: 1 });
         expect((await stores.routes.lookup(number, null)).load).toEqual({ ...NO_LOAD, numberCalls: 2, orgCalls: 2 });
         expect((await stores.routes.lookup(other, null)).load).toEqual({ ...NO_LOAD, orgCalls: 2 });
         stores.routes.release(first);
         stores.routes.release(first);
         stores.routes.release(newUuid());
         expect((await stores.routes.lookup(number, null)).load).toEqual({ ...NO_LOAD, numberCalls: 1, orgCalls: 1 });
-        expect((await stores.routes.lookup(number, second)).load).toEqual(NO_LOAD);
+        expect((await stores.routes.lookup(number, begun(second))).load).toEqual(NO_LOAD);
         stores.routes.release(second);
       });
 
@@ -107,7 +109,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         const [one, two] = [await attached(), await attached()];
         const [first, second] = [newUuid(), newUuid()];
         expect(await isAdmitted(one, first)).toBe(true);
-        const { route, load } = await stores.routes.lookup(two, second);
+        const { route, load } = await stores.routes.lookup(two, begun(second));
         expect(load).toMatchObject({ numberCalls: 0, orgCallsLastSecond: 1 });
         expect(route === null || brokenLimit(route, load)).toBe('ORG_RATE_LIMIT');
         stores.routes.release(first);
@@ -127,7 +129,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
       it('a call that ends before its look-up does is not counted', async () => {
         const number = await attached();
         const id = newUuid();
-        const looked = stores.routes.lookup(number, id);
+        const looked = stores.routes.lookup(number, begun(id));
         stores.routes.release(id);
         await looked;
         expect((await stores.routes.lookup(number, null)).load).toEqual(NO_LOAD);
@@ -139,29 +141,99 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         await stores.numbers.detach(orgId, number, ['inbound']);
         await stores.numbers.attach(otherOrgId, number, { inbound: inboundSetting() });
         const [moved, gone] = [newUuid(), newUuid()];
-        expect((await stores.routes.lookup(number, moved)).route?.org.org_id).toBe(otherOrgId);
+        expect((await stores.routes.lookup(number, begun(moved))).route?.org.org_id).toBe(otherOrgId);
         const left = await attached();
         expect((await stores.routes.lookup(left, null)).load.orgCalls).toBe(0);
         await stores.routes.lookup(left, null);
         await stores.numbers.detach(orgId, left, ['inbound']);
-        expect(await stores.routes.lookup(left, gone)).toEqual({ route: null, load: NO_LOAD, staleMs: null });
+        expect(await stores.routes.lookup(left, begun(gone))).toEqual({ route: null, load: NO_LOAD, staleMs: null });
         expect((await stores.routes.lookup(await attached(), null)).load.orgCalls).toBe(0);
         stores.routes.release(moved);
       });
     });
 
-    describe('snapshots', () => {
-      const snapshotOf = (number: E164, state: unknown = {}): CallSnapshot => ({
-        call_id: newUuid(),
-        org_id: orgId,
-        phone_number: number,
-        state,
+    describe('lists of calls in progress', () => {
+      const at = (second: number): string => `2026-01-01T00:00:0${String(second)}.000Z`;
+      const ids = async (filter: CallFilter = {}, owner = orgId): Promise<string[]> =>
+        (await stores.live.list(owner, { limit: 10, ...filter })).calls.map(({ call_id: callId }) => callId);
+
+      async function inProgress(second: number, fields: Partial<BeginningCall> = {}): Promise<{ call: BeginningCall; number: E164 }> {
+        const number = freshNumber();
+        await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+        const call = begun(newUuid(), { started_at: at(second), ...fields });
+        await stores.routes.lookup(number, call);
+        return { call, number };
+      }
+
+      it('have a call from its look-up to its release, the newest first, and by its id', async () => {
+        const [late, early] = [await inProgress(2), await inProgress(1)];
+        expect(await ids()).toEqual([late.call.call_id, early.call.call_id]);
+        const found = await stores.live.get(orgId, early.call.call_id);
+        expect(found).toEqual({ ...early.call, org_id: orgId, to: early.number, gateway: expect.any(String) as unknown, answer: null });
+        expect((await stores.live.list(orgId, { limit: 1, untilMs: Date.parse(at(2)) })).calls).toEqual([found]);
+        stores.routes.release(late.call.call_id);
+        await untilEqual(() => ids(), [early.call.call_id]);
+        expect(await stores.live.get(orgId, late.call.call_id)).toBeNull();
+        stores.routes.release(early.call.call_id);
+        await untilEqual(() => ids(), []);
       });
+
+      it('have nothing of another organization', async () => {
+        const { call } = await inProgress(1);
+        expect(await stores.live.get(otherOrgId, call.call_id)).toBeNull();
+        expect(await ids({}, otherOrgId)).toEqual([]);
+        stores.routes.release(call.call_id);
+      });
+
+      it('take filters and page as those of ended calls', async () => {
+        const made = [await inProgress(1, { from: 'anonymous' }), await inProgress(2), await inProgress(3)];
+        const [first, second, third] = made.map(({ call }) => call.call_id) as [string, string, string];
+        expect(await ids({ from: 'anonymous' })).toEqual([first]);
+        expect(await ids({ to: made[1]!.number })).toEqual([second]);
+        expect(await ids({ reason: 'CALLER_HANGUP' })).toEqual([]);
+        expect(await ids({ sinceMs: Date.parse(at(2)), untilMs: Date.parse(at(3)) })).toEqual([second]);
+        const page = await stores.live.list(orgId, { limit: 2 });
+        expect(page.calls.map(({ call_id: callId }) => callId)).toEqual([third, second]);
+        const rest = await stores.live.list(orgId, { limit: 2, before: page.next! });
+        expect([rest.calls.map(({ call_id: callId }) => callId), rest.next]).toEqual([[first], null]);
+        for (const { call } of made) stores.routes.release(call.call_id);
+      });
+
+      it('tell of an answered call what its gateway keeps of it, also when another process took it up', async () => {
+        const { call, number } = await inProgress(1);
+        stores.snapshots.keep({ ...snapshotOf(call.call_id, orgId, number), call });
+        await untilEqual(async () => (await stores.live.get(orgId, call.call_id))?.answer ?? null, ANSWERED);
+        expect((await stores.live.list(orgId, { limit: 1 })).calls[0]?.answer).toEqual(ANSWERED);
+        stores.routes.release(call.call_id);
+        await untilEqual(() => ids(), []);
+        await stores.snapshots.left();
+        expect(await ids()).toEqual([call.call_id]);
+        stores.snapshots.forget(call.call_id);
+        await untilEqual(() => ids(), []);
+      });
+
+      it('have no call that a limit refused, nor one that ended before its look-up did', async () => {
+        const number = freshNumber();
+        await stores.numbers.attach(orgId, number, { inbound: inboundSetting({ max_concurrent_calls: 0 }) });
+        await stores.routes.lookup(number, begun(newUuid()));
+        await stores.routes.lookup(number, begun(newUuid()));
+        await untilEqual(() => ids(), []);
+        const free = freshNumber();
+        await stores.numbers.attach(orgId, free, { inbound: inboundSetting() });
+        const looked = stores.routes.lookup(free, begun('c'));
+        stores.routes.release('c');
+        await looked;
+        await untilEqual(() => ids(), []);
+      });
+    });
+
+    describe('snapshots', () => {
+      const snapshotFor = (number: E164, state: unknown = {}): CallSnapshot => snapshotOf(newUuid(), orgId, number, state);
 
       it('gives back what was kept last and not forgotten, and counts it until it is forgotten', async () => {
         const number = freshNumber();
         await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
-        const [kept, forgotten] = [snapshotOf(number, { step: 1 }), snapshotOf(number)];
+        const [kept, forgotten] = [snapshotFor(number, { step: 1 }), snapshotFor(number)];
         stores.snapshots.keep(kept);
         stores.snapshots.keep(forgotten);
         stores.snapshots.forget(forgotten.call_id);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../src/contracts/records.js';
 import { OwnCalls } from '../../../src/store/own-calls.js';
+import { begun } from '../../support/begun-call.js';
 import { NUMBER, ROUTE } from '../../support/route.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
@@ -13,11 +14,11 @@ const RATED = {
 describe('OwnCalls', () => {
   it('counts calls of a number and of its organization until they are removed, once each', () => {
     const own = new OwnCalls(new VirtualClock());
-    own.add('a', ROUTE);
-    own.add('b', ROUTE);
-    own.add('b', ROUTE);
+    own.add(begun('a'), ROUTE);
+    own.add(begun('b'), ROUTE);
+    own.add(begun('b'), ROUTE);
     expect(own.load(ROUTE)).toEqual({ numberCalls: 2, numberCallsLastSecond: 0, orgCalls: 2, orgCallsLastSecond: 0 });
-    expect(own.remove('a')).toEqual({ number: NUMBER, orgId: 'o' });
+    expect(own.remove('a')).toEqual({ number: NUMBER, orgId: 'o', call: begun('a') });
     expect(own.remove('a')).toBeUndefined();
     expect(own.load(ROUTE)).toMatchObject({ numberCalls: 1, orgCalls: 1 });
     expect(own.load(null)).toMatchObject({ numberCalls: 0, orgCalls: 0 });
@@ -28,7 +29,7 @@ describe('OwnCalls', () => {
     const clock = new VirtualClock();
     const own = new OwnCalls(clock);
     for (const id of ['a', 'b', 'c']) {
-      own.add(id, RATED);
+      own.add(begun(id), RATED);
       clock.advance(300);
     }
     expect(own.load(RATED)).toMatchObject({ numberCallsLastSecond: 3, orgCallsLastSecond: 2 });
@@ -42,8 +43,8 @@ describe('OwnCalls', () => {
 
   it('a call that was refused after it was counted is none of the last second', () => {
     const own = new OwnCalls(new VirtualClock());
-    own.add('a', RATED);
-    own.add('b', RATED);
+    own.add(begun('a'), RATED);
+    own.add(begun('b'), RATED);
     own.remove('a', false);
     expect(own.load(RATED)).toEqual({ numberCalls: 1, numberCallsLastSecond: 1, orgCalls: 1, orgCallsLastSecond: 1 });
   });

@@ -1,0 +1,36 @@
+import type { CallAnswer, CallInProgress } from '../contracts/live-calls.js';
+import { readPage } from './call-page.js';
+import { liveMemberOf } from './live-entry.js';
+import type { OwnCalls } from './own-calls.js';
+import type { CallPage, CallQuery, LiveCallLog } from './stores.js';
+
+/** The calls in progress of this process, which is the only one. */
+export class MemoryLiveCalls implements LiveCallLog {
+  readonly #own: OwnCalls;
+  readonly #answerOf: (callId: string) => CallAnswer | null;
+
+  constructor(own: OwnCalls, answerOf: (callId: string) => CallAnswer | null) {
+    this.#own = own;
+    this.#answerOf = answerOf;
+  }
+
+  get(orgId: string, callId: string): Promise<CallInProgress | null> {
+    return Promise.resolve(this.#of(orgId).find((call) => call.call_id === callId) ?? null);
+  }
+
+  list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>> {
+    return readPage(query, ({ from, to }, count) => {
+      const entries = this.#of(orgId)
+        .map((record) => ({ member: liveMemberOf(record), record }))
+        .filter(({ member }) => member >= from && (to === null || member < to))
+        .sort((a, b) => (a.member < b.member ? 1 : -1));
+      return Promise.resolve(entries.slice(0, count));
+    });
+  }
+
+  #of(orgId: string): CallInProgress[] {
+    return [...this.#own.all.values()]
+      .filter((counted) => counted.orgId === orgId)
+      .map(({ call, number }) => ({ ...call, org_id: orgId, to: number, gateway: 'memory', answer: this.#answerOf(call.call_id) }));
+  }
+}
