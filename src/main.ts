@@ -1,9 +1,11 @@
+import { languageOfVoice, supportedLanguages, supportedVoices } from './agents/languages.js';
 import { HttpToolRunner } from './agents/tool-runner.js';
-import { createApiServer, type ApiServer } from './api/server.js';
+import { createApiServer, type ApiOptions, type ApiServer } from './api/server.js';
 import type { Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
 import { callCheck } from './gateway/check.js';
 import { Inbound, type InboundOptions } from './gateway/inbound.js';
+import type { ToolRunner } from './gateway/ports.js';
 import { createSrfApp } from './gateway/srf-facade.js';
 import type { Clock } from './lib/clock.js';
 import { formatHostPort } from './lib/host-port.js';
@@ -105,7 +107,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
 
   await inbound.whenConnected(SERVER_LIMIT_MS + config.agents.connect_timeout_ms);
-  const api = await openApi(config, clock, log, stores, relay, inbound);
+  const api = await openApi(config, clock, log, stores, relay, inbound, toolRunner);
   load.start();
   stores.startSweeping();
   webhooks.start();
@@ -199,6 +201,7 @@ async function openApi(
   stores: RedisStores,
   relay: RelayPool,
   inbound: Inbound,
+  toolRunner: ToolRunner,
 ): Promise<{ readonly server: ApiServer; readonly port: number }> {
   const server = await createApiServer(
     {
@@ -207,16 +210,27 @@ async function openApi(
       log,
       check: callCheck(stores.routes, inbound),
       liveCalls: inbound,
+      toolRunner,
       readiness: async () => ({
         redis: await isFine(stores.ping()),
         rtpengine: relay.isUp,
         sip_server: inbound.isConnected,
       }),
     },
-    { allowPlain: config.media.allow_plain, version: packageVersion() },
+    { allowPlain: config.media.allow_plain, version: packageVersion(), agents: agentPolicy(config) },
   );
   const { port } = await server.listen({ host: config.bind_address, port: config.http.port });
   return { server, port };
+}
+
+/** What customers may set of their agents. */
+function agentPolicy({ agents, calls }: Config): ApiOptions['agents'] {
+  const names = [...new Set([...supportedVoices(), ...agents.voices])];
+  return {
+    languages: supportedLanguages(),
+    voices: names.map((name) => ({ name, language: languageOfVoice(name) })),
+    maxDurationMinutes: calls.max_duration_minutes,
+  };
 }
 
 function isFine(work: Promise<unknown>): Promise<boolean> {

@@ -66,6 +66,13 @@ export function isSupportedVoice(voice: string): boolean {
   return SUPPORTED_VOICES.has(voice);
 }
 
+/** The language that a voice was made for; `null`: none of those that there are codes of, or it is not one of `supportedVoices`. */
+export function languageOfVoice(voice: string): string | null {
+  if (!isSupportedVoice(voice)) return null;
+  const family = (name: string): string => name.split(/[-+]/, 1)[0] ?? name;
+  return Object.keys(VOICES).find((code) => family(voiceOf(code)) === family(voice)) ?? null;
+}
+
 /** The codes that have a voice of their own, in alphabetical order. */
 export function supportedLanguages(): string[] {
   return Object.keys(VOICES).sort();

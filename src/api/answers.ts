@@ -11,11 +11,14 @@ const MEANING: Record<ApiErrorCode, string> = {
   REQUEST_TIMEOUT: 'The request did not arrive in time',
   NUMBER_TAKEN: 'The number belongs to another organization',
   AGENT_IN_USE: 'A number names the agent',
+  LIMIT_REACHED: 'The organization has as many as it may have',
   PRECONDITION_FAILED: 'The if-match header does not match',
   TOO_LARGE: 'The body is larger than 256 KiB',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not application/json',
   RATE_LIMITED: 'Too many requests; the retry-after header says when to come back',
   INTERNAL: 'A fault of the service; the message holds the request id',
+  TOOL_FAILED: 'The tool could not be reached, or what it answered is of no use; the message says it',
+  TOOL_TIMEOUT: 'The tool did not answer in time',
   STORE_UNAVAILABLE: 'The store does not answer; try again after retry-after seconds',
   NOT_READY: 'A part of the service is not ready',
 };
@@ -29,17 +32,22 @@ export function sipFailures(...more: readonly ApiErrorCode[]): ReturnType<typeof
   return failureAnswers([...SIP_ROUTES, ...more]);
 }
 
-/** The response entries of a route's schema for the failures it may answer with, by status. */
-export function failureAnswers(codes: readonly ApiErrorCode[]) {
-  const byStatus = new Map<number, ApiErrorCode[]>();
-  for (const code of codes) byStatus.set(API_ERROR_STATUS[code], [...(byStatus.get(API_ERROR_STATUS[code]) ?? []), code]);
-  return Object.fromEntries([...byStatus].map(([status, list]) => [status, answer(list)]));
+/** Failures of a route behind authentication that takes parameters, and those of it alone. */
+export function keyedFailures(...more: readonly ApiErrorCode[]): ReturnType<typeof failureAnswers> {
+  return failureAnswers([...COMMON, 'VALIDATION', ...more]);
 }
 
-function answer(codes: readonly ApiErrorCode[]) {
+/** The response entries of a route's schema for the failures it may answer with, by status. */
+export function failureAnswers(codes: readonly ApiErrorCode[], schema: typeof errorEnvelopeSchema = errorEnvelopeSchema) {
+  const byStatus = new Map<number, ApiErrorCode[]>();
+  for (const code of codes) byStatus.set(API_ERROR_STATUS[code], [...(byStatus.get(API_ERROR_STATUS[code]) ?? []), code]);
+  return Object.fromEntries([...byStatus].map(([status, list]) => [status, answer(list, schema)]));
+}
+
+function answer(codes: readonly ApiErrorCode[], schema: typeof errorEnvelopeSchema) {
   return {
     description: codes.map((code) => `\`${code}\`: ${MEANING[code]}`).join('. '),
-    content: { 'application/json': { schema: errorEnvelopeSchema } },
+    content: { 'application/json': { schema } },
   };
 }
 

@@ -8,6 +8,8 @@ interface FailureDetails {
   readonly errors?: readonly ApiErrorEntry[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
+  /** Further fields of the answer. */
+  readonly fields?: Readonly<Record<string, unknown>>;
 }
 
 /** A request that is answered with a failure: thrown anywhere below a route, turned into its answer in one place. */
@@ -25,15 +27,18 @@ export class ApiFailure extends Error {
     this.code = code;
     this.statusCode = API_ERROR_STATUS[code];
     this.headers = details.headers ?? {};
-    this.envelope = errorEnvelope(code, message, details.errors);
+    this.envelope = { ...errorEnvelope(code, message, details.errors), ...details.fields };
   }
 }
 
 /** The failure for bad fields, one entry each. */
-export function validationFailure(errors: readonly ApiErrorEntry[]): ApiFailure {
+export function validationFailure(errors: readonly ApiErrorEntry[], fields?: Readonly<Record<string, unknown>>): ApiFailure {
   const named = errors.slice(0, MAX_SHOWN).map(({ path, message }) => (path === undefined ? message : `${path} ${message}`));
   const more = errors.length > MAX_SHOWN ? `; and ${errors.length - MAX_SHOWN} more` : '';
-  return new ApiFailure('VALIDATION', `The request is not valid: ${named.join('; ')}${more}`, { errors });
+  return new ApiFailure('VALIDATION', `The request is not valid: ${named.join('; ')}${more}`, {
+    errors,
+    ...(fields === undefined ? {} : { fields }),
+  });
 }
 
 /** The one mapping from whatever was thrown to an answer. `requestId` stands in the message of an unexpected error. */

@@ -18,6 +18,8 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
       info: { title: 'Trunkline', version, description: DESCRIPTION },
       tags: [
         { name: 'SIP', description: 'SIP routing of phone numbers' },
+        { name: 'Agents', description: 'Who talks to callers' },
+        { name: 'Tools', description: 'HTTP APIs that agents may call' },
         { name: 'Calls', description: 'What became of calls' },
         { name: 'Webhooks', description: 'Webhooks that nobody took' },
         { name: 'Health', description: 'For load balancers and supervisors' },
@@ -51,7 +53,15 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
 function withoutUnusedSchemas<T extends object>(document: T): T {
   const components: unknown = 'components' in document ? document.components : undefined;
   if (typeof components !== 'object' || components === null || !('schemas' in components)) return document;
-  const text = JSON.stringify(document);
-  const used = Object.entries(components.schemas ?? {}).filter(([name]) => text.includes(`"#/components/schemas/${name}"`));
+  const schemas = Object.entries(components.schemas ?? {});
+  let used: typeof schemas = [];
+  let text = JSON.stringify({ ...document, components: null });
+  for (;;) {
+    const known = schemas.filter(([name]) => text.includes(`"#/components/schemas/${name}"`));
+    if (known.length === used.length) break;
+    used = known;
+    // What they refer to is used too.
+    text += JSON.stringify(used);
+  }
   return { ...document, components: { ...components, schemas: Object.fromEntries(used) } };
 }

@@ -7,9 +7,11 @@ import Fastify, {
 } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { IncomingMessage } from 'node:http';
+import type { AgentPolicy } from '../contracts/agent-rules.js';
 import type { LiveCalls } from '../contracts/live-calls.js';
 import type { SipApiPolicy } from '../contracts/sip-api.js';
 import type { CallCheck } from '../contracts/sip-check.js';
+import type { ToolRunner } from '../gateway/ports.js';
 import { newUuid } from '../lib/ids.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
@@ -19,11 +21,14 @@ import { answerClientError } from './client-error.js';
 import { failureOf, type ApiFailure } from './failure.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { DEFAULT_RATE_LIMITS, rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
+import { agentRoutes } from './routes/agents.js';
 import { callRoutes } from './routes/calls.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
 import { sipRoutes } from './routes/sip.js';
 import { webhookRoutes } from './routes/webhooks.js';
+import { toolRoutes } from './routes/tools.js';
 import { twilioRoutes } from './routes/twilio.js';
+import { voiceRoutes, type Voice } from './routes/voices.js';
 import { watchRoutes } from './unknown-routes.js';
 import { zodValidator } from './validation.js';
 
@@ -44,9 +49,10 @@ export interface ServedRequest {
 }
 
 export interface ApiDeps {
-  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls' | 'live' | 'outbox'>;
+  readonly stores: Omit<Stores, 'routes' | 'snapshots' | 'ping'>;
   readonly check: CallCheck;
   readonly liveCalls: LiveCalls;
+  readonly toolRunner: ToolRunner;
   readonly readiness: Readiness;
   readonly clock: Clock;
   readonly log: Log;
@@ -57,6 +63,7 @@ export interface ApiOptions extends SipApiPolicy {
   /** Shown by /healthz and in the OpenAPI document. */
   readonly version?: string;
   readonly rateLimits?: Partial<RateLimits>;
+  readonly agents: Pick<AgentPolicy, 'languages' | 'maxDurationMinutes'> & { readonly voices: readonly Voice[] };
 }
 
 export interface ApiAddress {
@@ -139,6 +146,11 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     scope.addHook('onRequest', limits.perKey);
     await scope.register(callRoutes, { stores: deps.stores });
     await scope.register(webhookRoutes, { stores: deps.stores });
+    const { voices, ...agents } = options.agents;
+    const policy = { ...agents, voices: voices.map(({ name }) => name) };
+    await scope.register(agentRoutes, { stores: deps.stores, policy, clock: deps.clock });
+    await scope.register(voiceRoutes, { voices });
+    await scope.register(toolRoutes, { stores: deps.stores, runner: deps.toolRunner, clock: deps.clock });
     await scope.register(async (sip) => {
       sip.addHook('onRequest', requireSipEntitlement);
       await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain } });

@@ -9,14 +9,24 @@ type Path = readonly PropertyKey[];
 // A body may hold tens of thousands of bad fields; the answer to it need not.
 const MAX_ENTRIES = 100;
 const MAX_KEY_LENGTH = 64;
+// What goes through all of a body, here and later, must not run out of stack.
+const MAX_DEPTH = 32;
 
 /** Validates with the route's zod schema; a failure names every bad field. */
 export const zodValidator: FastifySchemaCompiler<z.ZodType> = ({ schema }) => {
   return (data: unknown) => {
+    if (!isShallow(data, MAX_DEPTH)) {
+      return { error: validationFailure([{ error: 'VALIDATION', message: `The request is nested over ${String(MAX_DEPTH)} deep` }]) };
+    }
     const result = schema.safeParse(data);
     return result.success ? { value: result.data } : { error: validationFailure(entriesOf(result.error.issues)) };
   };
 };
+
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((inner) => isShallow(inner, depth - 1));
+}
 
 /** One entry for each bad field: the first thing that is wrong with it. */
 export function entriesOf(issues: readonly Issue[]): ApiErrorEntry[] {

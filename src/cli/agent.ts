@@ -2,10 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { supportedLanguages } from '../agents/languages.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type AgentSettings, type ToolRecord } from '../contracts/agent-record.js';
-import { agentSettingsOf, agentSettingsSchema, type AgentSettingsBody } from '../contracts/agent-settings.js';
+import { agentSettingsOf, agentSettingsSchema } from '../contracts/agent-settings.js';
 import { newTool } from '../contracts/tool-definition.js';
 import { isoNow } from '../lib/clock.js';
 import { newUuid } from '../lib/ids.js';
+import { ok } from '../lib/result.js';
 import { systemClock } from '../ops/system-clock.js';
 import type { Stores } from '../store/stores.js';
 import { checkName, CommandFailure, findOrg, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
@@ -31,7 +32,7 @@ export function agentCommand(connect: Connect, print = printLine): Command {
   create.action((flags: Flags) =>
     withOrg(create, io, flags, async (stores, orgId) => {
       const now = isoNow(systemClock);
-      const settings = await settingsFrom(DEFAULT_AGENT_SETTINGS, flags);
+      const settings = settingsFrom(DEFAULT_AGENT_SETTINGS, await givenSettings(flags), flags);
       const name = checkName('an agent', flags.name ?? 'agent');
       const made: AgentRecord = { ...settings, agent_id: newUuid(), org_id: orgId, name, created_at: now, updated_at: now };
       await stores.agents.put(made);
@@ -41,12 +42,14 @@ export function agentCommand(connect: Connect, print = printLine): Command {
   const set = settingsFlags(agent.command('set').description('change an agent; what is not given stays').argument('<agent-id>'));
   set.action((agentId: string, flags: Flags) =>
     withOrg(set, io, flags, async (stores, orgId) => {
-      const before = await findAgent(stores, orgId, agentId);
-      const settings = await settingsFrom(before, flags);
-      const name = flags.name === undefined ? before.name : checkName('an agent', flags.name);
-      const changed: AgentRecord = { ...before, ...settings, name, updated_at: isoNow(systemClock) };
-      await stores.agents.put(changed);
-      tell(io, flags, changed, `Agent "${name}" changed.`);
+      const given = await givenSettings(flags);
+      const decide = (current: AgentRecord) => {
+        const name = flags.name === undefined ? current.name : checkName('an agent', flags.name);
+        return ok({ ...settingsFrom(current, given, flags), name });
+      };
+      const changed = await stores.agents.change<never>(orgId, agentId, decide);
+      if (!changed.ok) throw noSuchAgent();
+      tell(io, flags, changed.value, `Agent "${changed.value.name}" changed.`);
     }),
   );
   const list = orgFlags(agent.command('list').description('show the agents of an organization'));
@@ -68,7 +71,7 @@ export function agentCommand(connect: Connect, print = printLine): Command {
   );
   remove.action((agentId: string, flags: Flags) =>
     withOrg(remove, io, flags, async (stores, orgId) => {
-      if (!(await stores.agents.delete(orgId, agentId))) throw noSuchAgent();
+      if (!(await stores.agents.delete(orgId, agentId)).ok) throw noSuchAgent();
       tell(io, flags, { agent_id: agentId }, `Agent ${agentId} is deleted.`);
     }),
   );
@@ -101,7 +104,7 @@ export function toolCommand(connect: Connect, print = printLine): Command {
   const remove = orgFlags(tool.command('delete').description('delete a tool').argument('<tool-id>'));
   remove.action((toolId: string, flags: Flags) =>
     withOrg(remove, io, flags, async (stores, orgId) => {
-      if (!(await stores.tools.delete(orgId, toolId)))
+      if (!(await stores.tools.delete(orgId, toolId)).ok)
         throw new CommandFailure('there is no tool with this id (trunkline tool list shows them)');
       tell(io, flags, { tool_id: toolId }, `Tool ${toolId} is deleted.`);
     }),
@@ -131,22 +134,31 @@ function withOrg(
   return withStores(command, connect, async (stores) => work(stores, (await findOrg(stores, flags.org)).org_id));
 }
 
+/** What the files say. */
+interface GivenSettings {
+  readonly file: object;
+  readonly token: string | undefined;
+}
+
+async function givenSettings({ settings, bearerTokenFile }: Flags): Promise<GivenSettings> {
+  const file = settings === undefined ? {} : await jsonOf(settings);
+  if (typeof file !== 'object' || file === null || Array.isArray(file)) throw new CommandFailure('the settings must be a JSON object');
+  const token = bearerTokenFile === undefined ? process.env[TOKEN_VARIABLE] : (await textOf(bearerTokenFile)).trim();
+  return { file, token };
+}
+
 /** The settings of the file, then the flags. */
-async function settingsFrom(before: AgentSettings, flags: Flags): Promise<AgentSettings> {
+function settingsFrom(before: AgentSettings, { file, token }: GivenSettings, flags: Flags): AgentSettings {
   // Voices are not known here: any name is taken.
   const schema = agentSettingsSchema({ languages: supportedLanguages(), voices: null });
-  const file = flags.settings === undefined ? {} : await jsonOf(flags.settings);
-  if (typeof file !== 'object' || file === null || Array.isArray(file)) throw new CommandFailure('the settings must be a JSON object');
-  const stream = await streamFrom(before, flags);
+  const stream = streamFrom(before, flags, token);
   const parsed = schema.safeParse({ ...file, ...(stream === undefined ? {} : { stream }) });
   if (!parsed.success) throw badFile(flags.settings ?? 'the settings', parsed.error.issues);
-  const body: AgentSettingsBody = parsed.data;
-  return agentSettingsOf(before, body);
+  return agentSettingsOf(before, parsed.data);
 }
 
 /** `undefined`: no flag says anything of it. */
-async function streamFrom({ stream }: AgentSettings, { url, format, bearerTokenFile }: Flags): Promise<unknown> {
-  const token = bearerTokenFile === undefined ? process.env[TOKEN_VARIABLE] : (await textOf(bearerTokenFile)).trim();
+function streamFrom({ stream }: AgentSettings, { url, format }: Flags, token: string | undefined): unknown {
   if (url === 'test-line') return url;
   const before = typeof stream === 'object' && stream !== null ? stream : undefined;
   if (url === undefined && (before === undefined || (format === undefined && token === undefined))) return undefined;

@@ -156,6 +156,7 @@ export const configSchema = z.strictObject({
         .string()
         .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
         .nullable(),
+      voices: z.array(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable characters without a space')).max(500),
       on_failure: z.enum(['refuse', 'test-line']),
       allow_private: z.boolean(),
       ca_file: z.string().min(1).nullable(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { STREAM_FORMATS } from './agent.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentSettings } from './agent-record.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from './agent-record.js';
 import { agentUrl } from './agent-url.js';
 import type { PronunciationEntry } from './pronunciation.js';
 import { toolDefinition } from './tool-definition.js';
@@ -29,13 +29,15 @@ const MAX_DATA_POINTS = 100;
 export const TOOL_ID = /^TL-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** The length as people count it. */
-const codePoints = (text: string): number => Array.from(text).length;
+export const codePoints = (text: string): number => Array.from(text).length;
 
 const isSmallJson = (value: unknown): boolean => Buffer.byteLength(JSON.stringify(value)) <= MAX_JSON_BYTES;
 const TOO_LARGE = `must have at most ${String(MAX_JSON_BYTES)} bytes as JSON`;
 
-const jsonObject = z.record(z.string().max(256), z.json()).refine(isSmallJson, TOO_LARGE);
-const jsonObjectOrArray = z.union([jsonObject, z.array(z.json()).refine(isSmallJson, TOO_LARGE)], 'must be an object or an array');
+/** Whatever JSON held. */
+const json = z.unknown();
+const jsonObject = z.record(z.string().max(256), json).refine(isSmallJson, TOO_LARGE);
+const jsonObjectOrArray = z.union([jsonObject, z.array(json).refine(isSmallJson, TOO_LARGE)], 'must be an object or an array');
 
 /** A user and password in it would be stored, and shown. */
 function url(schemes: readonly string[], message: string) {
@@ -51,6 +53,11 @@ function url(schemes: readonly string[], message: string) {
 
 const emptyText = z.literal('');
 
+export const agentName = z
+  .string()
+  .max(100)
+  .refine((name) => name.trim() !== '' && !/\p{C}/u.test(name), 'must be 1 to 100 printable characters');
+
 const stream = z.strictObject({
   url: agentUrl,
   format: z.enum(STREAM_FORMATS).default('twilio'),
@@ -58,7 +65,7 @@ const stream = z.strictObject({
     .string()
     .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
     .nullable()
-    .default(null),
+    .optional(),
 });
 
 const flag = z.union([z.boolean(), z.enum(['true', 'false'])], 'must be true or false');
@@ -70,14 +77,24 @@ const pronunciationEntry = z.strictObject({
   spaced: flag.default(true),
 });
 
+/** What is said of a voice that there is not. */
+export function voiceProblem(voices: readonly string[]): string {
+  return `must be one of ${voices.join(', ')}`;
+}
+
 /** Changes to an agent: what is left out stays, `null` (and an empty text) sets back. */
 export function agentSettingsSchema({ languages, voices }: AgentSettingsPolicy) {
   return z.strictObject({
-    prompt: z.string().max(MAX_PROMPT).nullable().optional(),
+    prompt: z
+      .string()
+      .max(2 * MAX_PROMPT)
+      .refine((text) => codePoints(text) <= MAX_PROMPT, `must have at most ${String(MAX_PROMPT)} characters`)
+      .nullable()
+      .optional(),
     voice: z
       .string()
       .max(64)
-      .refine((name) => name === '' || voices === null || voices.includes(name), 'must be the name of a voice')
+      .refine((name) => name === '' || voices === null || voices.includes(name), voiceProblem(voices ?? []))
       .nullable()
       .optional(),
     webhook: z
@@ -94,7 +111,7 @@ export function agentSettingsSchema({ languages, voices }: AgentSettingsPolicy) 
     language: z
       .string()
       .max(16)
-      .refine((code) => languages.includes(code.toUpperCase()), 'must be the code of a language, such as ENG')
+      .refine((code) => code === '' || languages.includes(code.toUpperCase()), `must be one of ${languages.join(', ')}`)
       .nullable()
       .optional(),
     model: z.enum(['base', 'turbo']).nullable().optional(),
@@ -105,12 +122,12 @@ export function agentSettingsSchema({ languages, voices }: AgentSettingsPolicy) 
       .nullable()
       .optional(),
     tools: z
-      .array(z.union([z.string().regex(TOOL_ID, 'must be the id of a tool, such as TL-…'), toolDefinition]))
+      .array(z.union([z.string().regex(TOOL_ID, 'must be the id of a tool (TL-…), or a tool'), toolDefinition]))
       .max(MAX_TOOLS)
       .nullable()
       .optional(),
     dynamic_data: z.union([jsonObjectOrArray, emptyText]).nullable().optional(),
-    interruption_threshold: z.int().min(0).max(MAX_INTERRUPTION_THRESHOLD).nullable().optional(),
+    interruption_threshold: z.number().min(0).max(MAX_INTERRUPTION_THRESHOLD).nullable().optional(),
     max_duration: z.int().min(1).max(MAX_MINUTES).nullable().optional(),
     pronunciation_guide: z.array(pronunciationEntry).max(MAX_GUIDE).nullable().optional(),
     transfer_list: jsonObjectOrArray.nullable().optional(),
@@ -133,12 +150,25 @@ export function agentSettingsOf(before: AgentSettings, body: AgentSettingsBody):
     if (value === undefined) continue;
     settings[name] = value === null || value === '' ? DEFAULT_AGENT_SETTINGS[name as keyof AgentSettings] : value;
   }
-  if (typeof body.language === 'string') settings['language'] = body.language.toUpperCase();
+  if (typeof body.language === 'string' && body.language !== '') settings['language'] = body.language.toUpperCase();
+  if (Array.isArray(body.tools)) settings['tools'] = body.tools.map((tool) => (typeof tool === 'string' ? toolIdOf(tool) : tool));
+  if (typeof body.stream === 'object' && body.stream !== null) settings['stream'] = streamOf(before, body.stream);
   if (Array.isArray(body.pronunciation_guide)) settings['pronunciation_guide'] = body.pronunciation_guide.map(entryOf);
   if (typeof body.pathway_id === 'string' && body.pathway_id !== '')
     for (const name of PATHWAY_RESETS) settings[name] = DEFAULT_AGENT_SETTINGS[name];
   // Each value was checked by the schema of its name, or is the default of it.
   return settings as unknown as AgentSettings;
+}
+
+/** As the store knows it. */
+export function toolIdOf(text: string): string {
+  return `TL-${text.slice(3).toLowerCase()}`;
+}
+
+/** A token is for one address: left out it stays with that, and another address does not get it. */
+function streamOf(before: AgentSettings, { url, format, bearer_token }: z.infer<typeof stream>): AgentStream {
+  const kept = typeof before.stream === 'object' && before.stream?.url === url ? before.stream.bearer_token : null;
+  return { url, format, bearer_token: bearer_token === undefined ? kept : bearer_token };
 }
 
 function entryOf({ word, pronunciation, case_sensitive, spaced }: z.infer<typeof pronunciationEntry>): PronunciationEntry {

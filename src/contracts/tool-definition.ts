@@ -20,6 +20,9 @@ function isToolUrl(text: string): boolean {
   return username === '' && password === '';
 }
 
+/** Whatever JSON held. */
+const json = z.unknown();
+
 /** A custom tool as its owner gives it (§2.3 of the interface). */
 export const toolDefinition = z.strictObject({
   name: z.string().regex(/^[\w .-]{1,64}$/, 'must be 1 to 64 letters, digits, spaces, dots, dashes or underscores'),
@@ -38,7 +41,7 @@ export const toolDefinition = z.strictObject({
     .refine(isShort, TOO_MANY)
     .default({}),
   body: z
-    .record(z.string().max(256), z.json())
+    .record(z.string().max(256), json)
     .refine(
       (body) => Buffer.byteLength(JSON.stringify(body)) <= MAX_JSON_BYTES,
       `must have at most ${String(MAX_JSON_BYTES)} bytes as JSON`,
@@ -48,7 +51,7 @@ export const toolDefinition = z.strictObject({
   input_schema: z
     .strictObject({
       type: z.literal('object', 'must be "object"').default('object'),
-      example: z.record(z.string().max(256), z.json()).nullable().default(null),
+      example: z.record(z.string().max(256), json).nullable().default(null),
       required: z.array(z.string().min(1).max(64)).max(MAX_NAMES).default([]),
       properties: z.record(z.string().min(1).max(64), z.string().max(1_000)).refine(isShort, TOO_MANY).default({}),
     })

@@ -31,6 +31,10 @@ const GREETING =
   'Hello, and welcome to Trunkline. This is your test line: the call reached it over an encrypted trunk. ' +
   'Say something or press some keys; hang up whenever you like.';
 
+const PROMPT =
+  'You are the test line of Trunkline. Greet the caller, say back what you hear, and read out the keys that the caller presses. ' +
+  'Say goodbye when the caller does.';
+
 const fileSchema = z.object({ api_key: z.string().startsWith('tl_'), org_id: z.uuid(), agent_id: z.uuid() });
 type DemoFile = z.output<typeof fileSchema>;
 
@@ -80,6 +84,7 @@ function demoAgent(orgId: string, agentId: string, now: string): AgentRecord {
     org_id: orgId,
     ...DEFAULT_AGENT_SETTINGS,
     name: 'Test line',
+    prompt: PROMPT,
     first_sentence: GREETING,
     created_at: now,
     updated_at: now,

@@ -1,4 +1,3 @@
-import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
@@ -8,13 +7,14 @@ import { brokenLimit } from '../gateway/policy/admission.js';
 import type { EndedCall, Lookup, RouteStore, SnapshotStore } from '../gateway/ports.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { err, ok, type Result } from '../lib/result.js';
+import { MemoryAgentStore, MemoryToolStore } from './memory-agents.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, newInboundId, newOrgRecord, TOUCH_INTERVAL_MS } from './new-records.js';
 import { decideAttach, decideDetach, decideUpdate, type NumberDecision } from './number-change.js';
 import { readPage } from './call-page.js';
 import { MemoryOutbox } from './memory-outbox.js';
 import { MemoryLiveCalls } from './memory-live-calls.js';
 import { OwnCalls } from './own-calls.js';
-import { byName, callIndexMember, callIndexTime, newestFirst, oldestFirst, oldestToolFirst } from './ordering.js';
+import { byName, callIndexMember, callIndexTime, newestFirst } from './ordering.js';
 import {
   DEFAULT_CALL_RETENTION,
   type AgentStore,
@@ -32,7 +32,6 @@ import {
   type OrgStore,
   type Page,
   type Stores,
-  type ToolStore,
   type SweepReport,
   type UpdateChange,
 } from './stores.js';
@@ -44,7 +43,7 @@ export function createMemoryStores(options: { readonly clock: Clock; readonly ca
   const { clock } = options;
   const numbers = new MemoryNumberStore(clock);
   const orgs = new MemoryOrgStore(clock);
-  const agents = new MemoryAgentStore();
+  const agents = new MemoryAgentStore(clock);
   const own = new OwnCalls(clock);
   const snapshots = new MemorySnapshotStore(own);
   return {
@@ -100,6 +99,11 @@ class MemoryNumberStore implements NumberStore {
     const owned = [...this.#records.values()].filter((record) => record.org_id === orgId);
     owned.sort((a, b) => (a.phone_number < b.phone_number ? -1 : 1));
     return Promise.resolve(owned.slice(page.skip, page.skip + page.take));
+  }
+
+  findByAgent(orgId: string, agentId: string): Promise<E164 | null> {
+    const using = [...this.#records.values()].find((record) => record.org_id === orgId && record.inbound?.agent_id === agentId);
+    return Promise.resolve(using?.phone_number ?? null);
   }
 
   sweep(): Promise<SweepReport> {
@@ -200,58 +204,6 @@ class MemoryApiKeyStore implements ApiKeyStore {
 
   #entry(keyId: string): [string, ApiKeyRecord] | undefined {
     return [...this.#byDigest].find(([, record]) => record.key_id === keyId);
-  }
-}
-
-class MemoryAgentStore implements AgentStore {
-  readonly #records = new Map<string, AgentRecord>();
-
-  get(orgId: string, agentId: string): Promise<AgentRecord | null> {
-    const agent = this.#records.get(agentId);
-    return Promise.resolve(agent?.org_id === orgId ? agent : null);
-  }
-
-  put(agent: AgentRecord): Promise<void> {
-    this.#records.set(agent.agent_id, agent);
-    return Promise.resolve();
-  }
-
-  delete(orgId: string, agentId: string): Promise<boolean> {
-    return Promise.resolve(this.#records.get(agentId)?.org_id === orgId && this.#records.delete(agentId));
-  }
-
-  list(orgId: string): Promise<readonly AgentRecord[]> {
-    return Promise.resolve([...this.#records.values()].filter((agent) => agent.org_id === orgId).sort(oldestFirst));
-  }
-}
-
-class MemoryToolStore implements ToolStore {
-  readonly #records = new Map<string, ToolRecord>();
-
-  get(orgId: string, toolId: string): Promise<ToolRecord | null> {
-    return Promise.resolve(this.#read(orgId, toolId));
-  }
-
-  put(tool: ToolRecord): Promise<void> {
-    this.#records.set(tool.tool_id, tool);
-    return Promise.resolve();
-  }
-
-  list(orgId: string): Promise<readonly ToolRecord[]> {
-    return Promise.resolve([...this.#records.values()].filter((tool) => tool.org_id === orgId).sort(oldestToolFirst));
-  }
-
-  delete(orgId: string, toolId: string): Promise<boolean> {
-    return Promise.resolve(this.#read(orgId, toolId) !== null && this.#records.delete(toolId));
-  }
-
-  find(orgId: string, toolIds: readonly string[]): Promise<readonly ToolRecord[]> {
-    return Promise.resolve(toolIds.flatMap((toolId) => this.#read(orgId, toolId) ?? []));
-  }
-
-  #read(orgId: string, toolId: string): ToolRecord | null {
-    const tool = this.#records.get(toolId);
-    return tool?.org_id === orgId ? tool : null;
   }
 }
 

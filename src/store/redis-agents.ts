@@ -1,14 +1,21 @@
 import type { AgentRecord } from '../contracts/agent-record.js';
+import type { Clock } from '../lib/clock.js';
+import { err, ok, type Result } from '../lib/result.js';
+import { decideAgentChange, decideDelete, type AgentContent, type RecordRefusal } from './agent-change.js';
+import { changeRecord, deleteRecord } from './change-record.js';
 import { agentKey, CHANGES_CHANNEL, orgAgentsKey } from './keys.js';
 import { oldestFirst } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
+import type { IfMatch } from './revision.js';
 import type { AgentStore } from './stores.js';
 
 export class RedisAgentStore implements AgentStore {
   readonly #redis: RedisConnection;
+  readonly #clock: Clock;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisConnection, clock: Clock) {
     this.#redis = redis;
+    this.#clock = clock;
   }
 
   async get(orgId: string, agentId: string): Promise<AgentRecord | null> {
@@ -24,17 +31,33 @@ export class RedisAgentStore implements AgentStore {
     await this.#redis.run((client) => client.multi().set(key, JSON.stringify(agent)).publish(CHANGES_CHANNEL, key).exec());
   }
 
-  async delete(orgId: string, agentId: string): Promise<boolean> {
-    if ((await this.get(orgId, agentId)) === null) return false;
-    const key = agentKey(agentId);
-    await this.#redis.run((client) => client.multi().del(key).publish(CHANGES_CHANNEL, key).exec());
-    await this.#redis.run((client) => client.srem(orgAgentsKey(orgId), agentId));
-    return true;
+  async change<F>(
+    orgId: string,
+    agentId: string,
+    decide: (current: AgentRecord) => Result<AgentContent, F>,
+    ifMatch?: IfMatch,
+  ): Promise<Result<AgentRecord, F | RecordRefusal>> {
+    const change = { orgId, decide, ifMatch };
+    const changed = await changeRecord(this.#redis, 'agent', agentKey(agentId), (current) =>
+      decideAgentChange(current, change, this.#clock.wallMs()),
+    );
+    if (!changed.ok) return changed;
+    return changed.value === null ? err('not-found') : ok(changed.value);
+  }
+
+  async delete(orgId: string, agentId: string, ifMatch?: IfMatch): Promise<Result<AgentRecord, RecordRefusal>> {
+    const deleted = await deleteRecord(this.#redis, 'agent', agentKey(agentId), (current) => decideDelete(current, orgId, ifMatch));
+    if (deleted.ok) await this.#redis.run((client) => client.srem(orgAgentsKey(orgId), agentId));
+    return deleted;
   }
 
   async list(orgId: string): Promise<readonly AgentRecord[]> {
     const ids = await this.#redis.run((client) => client.smembers(orgAgentsKey(orgId)));
     const found = await Promise.all(ids.map((id) => this.get(orgId, id)));
     return found.filter((agent) => agent !== null).sort(oldestFirst);
+  }
+
+  count(orgId: string): Promise<number> {
+    return this.#redis.run((client) => client.scard(orgAgentsKey(orgId)));
   }
 }

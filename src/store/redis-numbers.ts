@@ -14,6 +14,7 @@ import type { AttachChange, DirectionType, NumberStore, Page, SweepReport, Updat
 // Each lost race means that another writer won, so this many in a row on one number is no race any more.
 const MAX_ATTEMPTS = 200;
 const MAX_INDEX_ROUNDS = 5;
+const WALKED_AT_ONCE = 500;
 /** An inbound_id whose record was never written is forgotten after this time, in seconds. */
 const UNCLAIMED_INBOUND_ID_S = 86_400;
 
@@ -69,6 +70,22 @@ export class RedisNumberStore implements NumberStore {
       if (stale.length === 0) return records;
       // Entries that name nothing shift the page: drop them and read it again. Each round removes at least one.
       for (const number of stale) await this.#settleNumber(number, orgId);
+    }
+  }
+
+  async findByAgent(orgId: string, agentId: string): Promise<E164 | null> {
+    let after = '-';
+    for (;;) {
+      const from = after;
+      const numbers = await this.#redis.run((client) =>
+        client.zrange(orgNumbersKey(orgId), from, '+', 'BYLEX', 'LIMIT', 0, WALKED_AT_ONCE),
+      );
+      const records = await Promise.all(numbers.map((number) => this.#read(number as E164)));
+      const using = records.find((record) => record?.org_id === orgId && record.inbound?.agent_id === agentId);
+      if (using !== undefined && using !== null) return using.phone_number;
+      const last = numbers.at(-1);
+      if (last === undefined || numbers.length < WALKED_AT_ONCE) return null;
+      after = `(${last}`;
     }
   }
 

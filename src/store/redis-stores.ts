@@ -64,7 +64,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     numbers,
     orgs: new RedisOrgStore(redis, clock),
     keys: new RedisApiKeyStore(redis, clock),
-    agents: new RedisAgentStore(redis),
+    agents: new RedisAgentStore(redis, clock),
     tools: new RedisToolStore(redis),
     calls: withWriter(records, waiting),
     live: new RedisLiveCalls(redis),

@@ -1,7 +1,11 @@
 import type { ToolRecord } from '../contracts/agent-record.js';
+import type { Result } from '../lib/result.js';
+import { decideDelete, type RecordRefusal } from './agent-change.js';
+import { deleteRecord } from './change-record.js';
 import { orgToolsKey, toolKey } from './keys.js';
 import { oldestToolFirst } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
+import type { IfMatch } from './revision.js';
 import type { ToolStore } from './stores.js';
 
 export class RedisToolStore implements ToolStore {
@@ -27,11 +31,14 @@ export class RedisToolStore implements ToolStore {
     return [...(await this.find(orgId, ids))].sort(oldestToolFirst);
   }
 
-  async delete(orgId: string, toolId: string): Promise<boolean> {
-    if ((await this.get(orgId, toolId)) === null) return false;
-    await this.#redis.run((client) => client.del(toolKey(toolId)));
-    await this.#redis.run((client) => client.srem(orgToolsKey(orgId), toolId));
-    return true;
+  async delete(orgId: string, toolId: string, ifMatch?: IfMatch): Promise<Result<ToolRecord, RecordRefusal>> {
+    const deleted = await deleteRecord(this.#redis, 'tool', toolKey(toolId), (current) => decideDelete(current, orgId, ifMatch));
+    if (deleted.ok) await this.#redis.run((client) => client.srem(orgToolsKey(orgId), toolId));
+    return deleted;
+  }
+
+  count(orgId: string): Promise<number> {
+    return this.#redis.run((client) => client.scard(orgToolsKey(orgId)));
   }
 
   async find(orgId: string, toolIds: readonly string[]): Promise<readonly ToolRecord[]> {

@@ -168,7 +168,7 @@ function asStoreError(error: unknown): unknown {
   return new StoreUnavailableError(`Redis is not available: ${error.message}`);
 }
 
-interface RecordTypes {
+export interface RecordTypes {
   readonly number: NumberRecord;
   readonly org: OrgRecord;
   readonly agent: AgentRecord;

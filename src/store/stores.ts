@@ -6,6 +6,8 @@ import type { CallInProgress } from '../contracts/live-calls.js';
 import type { InboundOptions, NumberRecord, OrgRecord } from '../contracts/records.js';
 import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from '../gateway/ports.js';
 import type { Result } from '../lib/result.js';
+import type { AgentContent, RecordRefusal } from './agent-change.js';
+import type { IfMatch } from './revision.js';
 
 // What the rest of the product sees of the store. Everything here rejects with `StoreUnavailableError` when the store does
 // not answer in time; nothing else is expected to fail. `memory.ts` and `redis-stores.ts` implement it, under the same tests.
@@ -50,6 +52,8 @@ export interface NumberStore {
   detach(orgId: string, number: E164, directions: readonly DirectionType[]): Promise<Result<NumberRecord | null, 'not-found'>>;
   get(orgId: string, number: E164): Promise<NumberRecord | null>;
   getByInboundId(orgId: string, inboundId: string): Promise<NumberRecord | null>;
+  /** A number of the organization whose calls this agent takes; `null`: there is none. */
+  findByAgent(orgId: string, agentId: string): Promise<E164 | null>;
   /** Sorted by number. */
   list(orgId: string, page: Page): Promise<readonly NumberRecord[]>;
   /** Makes the indexes agree with the records. Safe at any time, beside any other operation. */
@@ -110,8 +114,17 @@ export interface AgentStore {
   put(agent: AgentRecord): Promise<void>;
   /** Oldest first. */
   list(orgId: string): Promise<readonly AgentRecord[]>;
-  /** False: none, or of another organization. A number that names it refuses calls with 480. */
-  delete(orgId: string, agentId: string): Promise<boolean>;
+  /** As many as an organization has, or a few more. */
+  count(orgId: string): Promise<number>;
+  /** Writes what `decide` makes of the agent; it is asked again when another writer was faster. */
+  change<F>(
+    orgId: string,
+    agentId: string,
+    decide: (current: AgentRecord) => Result<AgentContent, F>,
+    ifMatch?: IfMatch,
+  ): Promise<Result<AgentRecord, F | RecordRefusal>>;
+  /** What was deleted. A number that names it refuses calls with 480. */
+  delete(orgId: string, agentId: string, ifMatch?: IfMatch): Promise<Result<AgentRecord, RecordRefusal>>;
 }
 
 export interface ToolStore extends ToolDirectory {
@@ -120,8 +133,10 @@ export interface ToolStore extends ToolDirectory {
   put(tool: ToolRecord): Promise<void>;
   /** Oldest first. */
   list(orgId: string): Promise<readonly ToolRecord[]>;
-  /** False: none, or of another organization. */
-  delete(orgId: string, toolId: string): Promise<boolean>;
+  /** As many as an organization has, or a few more. */
+  count(orgId: string): Promise<number>;
+  /** What was deleted. */
+  delete(orgId: string, toolId: string, ifMatch?: IfMatch): Promise<Result<ToolRecord, RecordRefusal>>;
 }
 
 export interface CallPage<Call = CallRecord> {

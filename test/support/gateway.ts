@@ -142,7 +142,7 @@ export class RunningGateway {
   }
 
   /** A request to the control API with the demo key. */
-  async api(method: 'GET' | 'POST', path: string, body?: object): Promise<{ status: number; json: Record<string, unknown> }> {
+  async api(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<{ status: number; json: Record<string, unknown> }> {
     const response = await fetch(`${this.ready.http}${path}`, {
       method,
       headers: { authorization: this.ready.api_key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },

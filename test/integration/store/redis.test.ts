@@ -3,6 +3,7 @@ import { silentLog } from '../../../src/lib/log.js';
 import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { describeAgentChanges } from '../../unit/store/agents-contract.js';
 import { describeCallsInProgress } from '../../unit/store/calls-contract.js';
 import { describeOutbox } from '../../unit/store/outbox-contract.js';
 import { describeStores, TEST_RETENTION } from '../../unit/store/store-contract.js';
@@ -25,6 +26,7 @@ for (const cluster of [false, true]) {
     describeStores('stores in Redis', () => ({ clock, stores }));
     describeCallsInProgress('stores in Redis', () => ({ stores }));
     describeOutbox('stores in Redis', () => ({ clock, stores }));
+    describeAgentChanges('stores in Redis', () => ({ clock, stores }));
 
     it('keeps the digest of a key only', async () => {
       const { key } = await stores.keys.create('org', 'ci');

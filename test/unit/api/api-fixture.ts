@@ -1,9 +1,10 @@
-import { createApiServer, type ApiServer, type ServedRequest } from '../../../src/api/server.js';
+import { createApiServer, type ApiOptions, type ApiServer, type ServedRequest } from '../../../src/api/server.js';
 import type { Readiness } from '../../../src/api/routes/health.js';
 import type { ErrorEnvelope } from '../../../src/contracts/api-error.js';
 import type { LiveCalls } from '../../../src/contracts/live-calls.js';
 import type { NumberRecord } from '../../../src/contracts/records.js';
 import type { CallCheck } from '../../../src/contracts/sip-check.js';
+import type { ToolRunner } from '../../../src/gateway/ports.js';
 import type { Log } from '../../../src/lib/log.js';
 import { createMemoryStores } from '../../../src/store/memory.js';
 import type { Stores } from '../../../src/store/stores.js';
@@ -43,6 +44,7 @@ export interface ApiFixture {
   readonly key: string;
   post(path: string, body: unknown, key?: string): Promise<Answer>;
   get(path: string, key?: string): Promise<Answer>;
+  delete(path: string, key?: string): Promise<Answer>;
   send(request: { method: string; url: string; headers?: Record<string, string>; payload?: string | undefined }): Promise<Answer>;
 }
 
@@ -52,6 +54,7 @@ export interface FixtureOptions {
   readonly readiness?: Readiness;
   readonly check?: CallCheck;
   readonly liveCalls?: LiveCalls;
+  readonly toolRunner?: ToolRunner;
   /** Puts other stores in place of some of those in memory. */
   readonly replace?: (stores: Stores) => Partial<Stores>;
 }
@@ -60,6 +63,17 @@ export const acceptAll: CallCheck = () =>
   Promise.resolve({ outcome: 'accept', sip_status: 200, reason: null, explanation: 'Accepted.', codec: null, crypto_tag: null });
 
 const NO_CALLS: LiveCalls = { find: () => null, hangUp: () => undefined };
+
+export const NO_TOOLS: ToolRunner = { run: () => Promise.reject(new Error('no tool is run here')) };
+
+export const TEST_AGENT_POLICY: ApiOptions['agents'] = {
+  languages: ['ENG', 'GER'],
+  voices: [
+    { name: 'de', language: 'GER' },
+    { name: 'nova', language: null },
+  ],
+  maxDurationMinutes: 120,
+};
 
 /** The API over stores in memory, with one organization that has SIP enabled and one key of it. */
 export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture> {
@@ -74,12 +88,18 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
       stores,
       check: options.check ?? acceptAll,
       liveCalls: options.liveCalls ?? NO_CALLS,
+      toolRunner: options.toolRunner ?? NO_TOOLS,
       readiness,
       clock,
       log: recordingLog(lines),
       onServed: (one) => served.push(one),
     },
-    { allowPlain: options.allowPlain ?? false, version: '0.0.0-test', ...(options.rateLimits ? { rateLimits: options.rateLimits } : {}) },
+    {
+      allowPlain: options.allowPlain ?? false,
+      version: '0.0.0-test',
+      agents: TEST_AGENT_POLICY,
+      ...(options.rateLimits ? { rateLimits: options.rateLimits } : {}),
+    },
   );
   const { org_id: orgId } = await memory.orgs.create({ name: 'acme', sip_enabled: true });
   const { key } = await memory.keys.create(orgId, 'test');
@@ -109,6 +129,7 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
         payload: JSON.stringify(body),
       }),
     get: (path, with_ = key) => send({ method: 'GET', url: path, headers: { authorization: with_ } }),
+    delete: (path, with_ = key) => send({ method: 'DELETE', url: path, headers: { authorization: with_ } }),
   };
 }
 

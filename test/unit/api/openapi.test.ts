@@ -40,17 +40,27 @@ describe('/openapi.json', () => {
   it('has every route', () => {
     const routes = Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`));
     expect(routes.sort()).toEqual([
+      'delete /v1/agents/{agent_id}',
+      'delete /v1/tools/{tool_id}',
       'get /healthz',
       'get /openapi.json',
       'get /readyz',
       'get /sip',
+      'get /v1/agents',
+      'get /v1/agents/{agent_id}',
       'get /v1/calls',
       'get /v1/calls/{call_id}',
+      'get /v1/tools',
+      'get /v1/voices',
       'get /v1/webhooks/dead-letters',
       'post /sip/attach',
       'post /sip/check',
       'post /sip/detach',
       'post /sip/update',
+      'post /v1/agents',
+      'post /v1/agents/{agent_id}',
+      'post /v1/tools',
+      'post /v1/tools/{tool_id}/invoke',
       'post /v1/webhooks/dead-letters/{delivery_id}/resend',
     ]);
   });

@@ -1,5 +1,6 @@
 import { createMemoryStores } from '../../../src/store/memory.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { describeAgentChanges } from './agents-contract.js';
 import { describeCallsInProgress } from './calls-contract.js';
 import { describeOutbox } from './outbox-contract.js';
 import { describeStores, TEST_RETENTION } from './store-contract.js';
@@ -11,3 +12,4 @@ const open = () => {
 describeStores('stores in memory', open);
 describeCallsInProgress('stores in memory', open);
 describeOutbox('stores in memory', open);
+describeAgentChanges('stores in memory', open);

@@ -1,0 +1,194 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../contracts/agent-record.js';
+import { settingWarnings, type AgentPolicy } from '../../contracts/agent-rules.js';
+import {
+  agentAnswerSchema,
+  agentBodySchemas,
+  agentUpdatedSchema,
+  failedUpdateSchema,
+  shownAgent,
+  shownAgentSchema,
+  type AgentBody,
+} from '../../contracts/agents-api.js';
+import { isoNow, type Clock } from '../../lib/clock.js';
+import { newUuid } from '../../lib/ids.js';
+import type { RecordRefusal } from '../../store/agent-change.js';
+import type { Stores } from '../../store/stores.js';
+import { failureAnswers, keyedFailures, successAnswer } from '../answers.js';
+import { agentAfter, badFieldsOf, failedUpdates, updatesOf, type BadFields } from '../agent-changes.js';
+import { identityOf } from '../auth.js';
+import { ApiFailure, validationFailure } from '../failure.js';
+import { ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
+
+export interface AgentRoutesOptions {
+  readonly stores: Pick<Stores, 'agents' | 'tools' | 'numbers'>;
+  readonly policy: AgentPolicy;
+  readonly clock: Clock;
+}
+
+const MAX_AGENTS = 10_000;
+const DEFAULT_NAME = 'Agent';
+const tags = ['Agents'];
+const security = [{ apiKey: [] }];
+const params = z.object({ agent_id: z.string().max(100).describe('UUID') });
+const done = z.object({ status: z.literal('success'), message: z.string() });
+
+/** POST, GET and DELETE /v1/agents. Registered behind authentication. */
+export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app, { stores, policy, clock }) => {
+  const bodies = agentBodySchemas(policy);
+  const answerOf = (agent: AgentRecord, message: string) => ({
+    status: 'success' as const,
+    message,
+    agent: shownAgent(agent),
+    warnings: settingWarnings(agent, policy),
+  });
+
+  app.post('/v1/agents', {
+    // The handler names unknown tools together with the other bad fields.
+    attachValidation: true,
+    schema: {
+      tags,
+      security,
+      summary: 'Make an agent',
+      description: 'It needs a `prompt`, a `pathway_id`, or a `stream` of its own. What is left out has its default.',
+      body: bodies.create,
+      response: {
+        200: successAnswer('The agent', agentAnswerSchema),
+        ...keyedFailures('LIMIT_REACHED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      const bad = await badFieldsOf(request, stores.tools, orgId);
+      if (bad.length > 0) throw validationFailure(bad);
+      const content = agentAfter({ ...DEFAULT_AGENT_SETTINGS, name: DEFAULT_NAME }, request.body, policy);
+      if (!content.ok) throw validationFailure(content.error);
+      if ((await stores.agents.count(orgId)) >= MAX_AGENTS)
+        throw new ApiFailure('LIMIT_REACHED', `An organization has at most ${String(MAX_AGENTS)} agents`);
+      const now = isoNow(clock);
+      const agent: AgentRecord = { ...content.value, agent_id: newUuid(), org_id: orgId, created_at: now, updated_at: now };
+      await stores.agents.put(agent);
+      setEtag(reply, agent);
+      return answerOf(agent, `Agent ${titleOf(agent)} made`);
+    },
+  });
+
+  app.get('/v1/agents', {
+    schema: {
+      tags,
+      security,
+      summary: 'List the agents',
+      description: 'All of them, the oldest first.',
+      response: {
+        200: successAnswer('The agents', z.object({ status: z.literal('success'), agents: z.array(shownAgentSchema).readonly() })),
+        ...keyedFailures(),
+      },
+    },
+    handler: async (request) => {
+      const agents = await stores.agents.list(identityOf(request).orgId);
+      return { status: 'success' as const, agents: agents.map(shownAgent) };
+    },
+  });
+
+  app.get('/v1/agents/:agent_id', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read one agent',
+      params,
+      response: { 200: successAnswer('The agent', agentAnswerSchema), ...keyedFailures('NOT_FOUND') },
+    },
+    handler: async (request, reply) => {
+      const agent = await stores.agents.get(identityOf(request).orgId, agentIdOf(request.params));
+      if (agent === null) throw noSuchAgent();
+      setEtag(reply, agent);
+      return answerOf(agent, `Agent ${titleOf(agent)}`);
+    },
+  });
+
+  app.post('/v1/agents/:agent_id', {
+    attachValidation: true,
+    schema: {
+      tags,
+      security,
+      summary: 'Update the settings of an agent',
+      description:
+        'What is left out stays; null, and an empty text, sets a setting back to its default. A `pathway_id` sets `prompt`, `first_sentence`, ' +
+        '`model`, `dynamic_data`, `tools` and `transfer_list` back. One setting that is not valid, and nothing changes. Calls from now on have ' +
+        'the new settings.',
+      params,
+      body: bodies.update,
+      response: {
+        200: successAnswer('What changed', agentUpdatedSchema),
+        ...keyedFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+        ...failureAnswers(['VALIDATION', 'NOT_FOUND', 'PRECONDITION_FAILED'], failedUpdateSchema),
+      },
+    },
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      const { body } = request;
+      const bad = await badFieldsOf(request, stores.tools, orgId);
+      if (bad.length > 0) throw validationFailure(bad, failedUpdates(body, bad));
+      let before: AgentRecord | undefined;
+      const decide = (current: AgentRecord) => {
+        before = current;
+        return agentAfter(current, body, policy);
+      };
+      const changed = await stores.agents.change(orgId, agentIdOf(request.params), decide, ifMatchOf(request));
+      if (!changed.ok) throw updateFailure(changed.error, body);
+      const agent = changed.value;
+      setEtag(reply, agent);
+      return {
+        status: 'success' as const,
+        message: `Agent ${titleOf(agent)} updated`,
+        updates: updatesOf(before ?? agent, agent, body),
+        warnings: settingWarnings(agent, policy),
+      };
+    },
+  });
+
+  app.delete('/v1/agents/:agent_id', {
+    schema: {
+      tags,
+      security,
+      summary: 'Delete an agent',
+      description: 'Not while a number names it. Calls in progress go on.',
+      params,
+      response: {
+        200: successAnswer('It is deleted', done),
+        ...keyedFailures('NOT_FOUND', 'AGENT_IN_USE', 'PRECONDITION_FAILED'),
+      },
+    },
+    handler: async (request) => {
+      const { orgId } = identityOf(request);
+      const agentId = agentIdOf(request.params);
+      if ((await stores.agents.get(orgId, agentId)) === null) throw noSuchAgent();
+      const number = await stores.numbers.findByAgent(orgId, agentId);
+      if (number !== null) throw new ApiFailure('AGENT_IN_USE', `The calls of ${number} go to this agent: give them to another one first`);
+      const deleted = await stores.agents.delete(orgId, agentId, ifMatchOf(request));
+      if (!deleted.ok) throw deleted.error === 'mismatch' ? preconditionFailed() : noSuchAgent();
+      return { status: 'success' as const, message: `Agent ${titleOf(deleted.value)} deleted` };
+    },
+  });
+  return Promise.resolve();
+};
+
+/** UUIDs are the same in either case. Whatever is no id finds nothing, like an id that nobody has. */
+function agentIdOf({ agent_id: id }: z.output<typeof params>): string {
+  return id.toLowerCase();
+}
+
+function titleOf({ name, agent_id: id }: AgentRecord): string {
+  return `"${name}" (${id})`;
+}
+
+function updateFailure(error: RecordRefusal | BadFields, body: AgentBody): ApiFailure {
+  if (error === 'not-found') return noSuchAgent(failedUpdates(body));
+  if (error === 'mismatch') return preconditionFailed(failedUpdates(body));
+  return validationFailure(error, failedUpdates(body, error));
+}
+
+function noSuchAgent(fields?: Readonly<Record<string, unknown>>): ApiFailure {
+  return new ApiFailure('NOT_FOUND', 'There is no such agent', fields === undefined ? {} : { fields });
+}

@@ -1,0 +1,170 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
+import type { ToolRecord } from '../../contracts/agent-record.js';
+import { toolIdOf } from '../../contracts/agent-settings.js';
+import type { ApiErrorEntry } from '../../contracts/api-error.js';
+import { invokeAnswerSchema, invokeBody, newToolBody, shownToolRecord, toolRecordSchema } from '../../contracts/tools-api.js';
+import type { ToolOutcome, ToolRunner } from '../../gateway/ports.js';
+import { isoNow, type Clock } from '../../lib/clock.js';
+import { newUuid } from '../../lib/ids.js';
+import type { Stores } from '../../store/stores.js';
+import { keyedFailures, successAnswer } from '../answers.js';
+import { identityOf } from '../auth.js';
+import { ApiFailure, validationFailure } from '../failure.js';
+import { ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
+
+export interface ToolRoutesOptions {
+  readonly stores: Pick<Stores, 'tools'>;
+  readonly runner: ToolRunner;
+  readonly clock: Clock;
+}
+
+const MAX_TOOLS = 10_000;
+/** Invocations at a time, of one organization. */
+const MAX_RUNNING = 8;
+const tags = ['Tools'];
+const security = [{ apiKey: [] }];
+const params = z.object({ tool_id: z.string().max(100).describe('TL- and a UUID') });
+const status = z.literal('success');
+
+/** GET, POST and DELETE /v1/tools, and POST /v1/tools/{tool_id}/invoke. Registered behind authentication. */
+export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, { stores, runner, clock }) => {
+  app.get('/v1/tools', {
+    schema: {
+      tags,
+      security,
+      summary: 'List the custom tools',
+      description: 'All of the organization, the oldest first.',
+      response: {
+        200: successAnswer('The tools', z.object({ status, tools: z.array(toolRecordSchema).readonly() })),
+        ...keyedFailures(),
+      },
+    },
+    handler: async (request) => {
+      const tools = await stores.tools.list(identityOf(request).orgId);
+      return { status: 'success' as const, tools: tools.map(shownToolRecord) };
+    },
+  });
+
+  app.post('/v1/tools', {
+    schema: {
+      tags,
+      security,
+      summary: 'Make a custom tool',
+      description: 'Agents name it by its `tool_id`. The `headers` are sent to the tool and never shown.',
+      body: newToolBody,
+      response: {
+        200: successAnswer('The tool', z.object({ status, message: z.string(), tool: toolRecordSchema })),
+        ...keyedFailures('LIMIT_REACHED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      if ((await stores.tools.count(orgId)) >= MAX_TOOLS)
+        throw new ApiFailure('LIMIT_REACHED', `An organization has at most ${String(MAX_TOOLS)} tools`);
+      const now = isoNow(clock);
+      const made: ToolRecord = { ...request.body, tool_id: `TL-${newUuid()}`, org_id: orgId, created_at: now, updated_at: now };
+      await stores.tools.put(made);
+      setEtag(reply, made);
+      return { status: 'success' as const, message: `Tool ${titleOf(made)} made`, tool: shownToolRecord(made) };
+    },
+  });
+
+  app.delete('/v1/tools/:tool_id', {
+    schema: {
+      tags,
+      security,
+      summary: 'Delete a custom tool',
+      description: 'Agents that name it go on without it.',
+      params,
+      response: {
+        200: successAnswer('It is deleted', z.object({ status, message: z.string() })),
+        ...keyedFailures('NOT_FOUND', 'PRECONDITION_FAILED'),
+      },
+    },
+    handler: async (request) => {
+      const deleted = await stores.tools.delete(identityOf(request).orgId, toolIdOf(request.params.tool_id), ifMatchOf(request));
+      if (!deleted.ok) throw deleted.error === 'mismatch' ? preconditionFailed() : noSuchTool();
+      return { status: 'success' as const, message: `Tool ${titleOf(deleted.value)} deleted` };
+    },
+  });
+
+  const running = new RunningTools();
+  app.post('/v1/tools/:tool_id/invoke', {
+    schema: {
+      tags,
+      security,
+      summary: 'Call a custom tool',
+      description: 'As an agent does in a conversation. The answer is a success whatever the tool answered; `http_status` has its status.',
+      params,
+      body: invokeBody,
+      response: {
+        200: successAnswer('What the tool answered', invokeAnswerSchema),
+        ...keyedFailures('NOT_FOUND', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'TOOL_FAILED', 'TOOL_TIMEOUT'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      const record = await stores.tools.get(orgId, toolIdOf(request.params.tool_id));
+      if (record === null) throw noSuchTool();
+      const { input } = request.body;
+      const missing = record.tool.input_schema.required.filter((name) => !Object.hasOwn(input, name));
+      if (missing.length > 0) throw validationFailure(missing.map((name) => badInput('is required', name)));
+      const startedMs = clock.nowMs();
+      const outcome = await running.run(orgId, () => runner.run(record.tool, input, goneSignal(reply)));
+      const { result, httpStatus } = resultOf(outcome);
+      return { status: 'success' as const, result, http_status: httpStatus, took_ms: Math.round(clock.nowMs() - startedMs) };
+    },
+  });
+  return Promise.resolve();
+};
+
+/** How many tools run for each organization. */
+class RunningTools {
+  readonly #byOrg = new Map<string, number>();
+
+  async run<T>(orgId: string, work: () => Promise<T>): Promise<T> {
+    const running = this.#byOrg.get(orgId) ?? 0;
+    if (running >= MAX_RUNNING) {
+      const message = `More than ${String(MAX_RUNNING)} tools at a time`;
+      throw new ApiFailure('RATE_LIMITED', message, { headers: { 'retry-after': '1' } });
+    }
+    this.#byOrg.set(orgId, running + 1);
+    try {
+      return await work();
+    } finally {
+      const left = (this.#byOrg.get(orgId) ?? 1) - 1;
+      if (left > 0) this.#byOrg.set(orgId, left);
+      else this.#byOrg.delete(orgId);
+    }
+  }
+}
+
+/** Aborted when whoever asked has gone before the answer. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
+function resultOf(outcome: ToolOutcome): { readonly result: unknown; readonly httpStatus: number } {
+  if (outcome.ok) return outcome.value;
+  const { code, message } = outcome.error;
+  if (code === 'TOOL_BAD_INPUT') throw validationFailure([badInput(message)]);
+  throw new ApiFailure(code, message);
+}
+
+function badInput(message: string, name?: string): ApiErrorEntry {
+  return { error: 'VALIDATION', message, path: name === undefined ? 'input' : `input.${name}` };
+}
+
+function titleOf({ tool, tool_id: id }: ToolRecord): string {
+  return `"${tool.name}" (${id})`;
+}
+
+function noSuchTool(): ApiFailure {
+  return new ApiFailure('NOT_FOUND', 'There is no such tool');
+}

@@ -1,0 +1,31 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { keyedFailures, successAnswer } from '../answers.js';
+
+export interface Voice {
+  readonly name: string;
+  /** `null`: not known. */
+  readonly language: string | null;
+}
+
+const voiceSchema = z
+  .object({ name: z.string(), language: z.string().nullable().describe('A language code; null: not known') })
+  .meta({ id: 'Voice', examples: [{ name: 'en-us', language: 'ENG' }] });
+
+/** GET /v1/voices. Registered behind authentication. */
+export const voiceRoutes: FastifyPluginAsyncZod<{ readonly voices: readonly Voice[] }> = async (app, { voices }) => {
+  app.get('/v1/voices', {
+    schema: {
+      tags: ['Agents'],
+      security: [{ apiKey: [] }],
+      summary: 'List the voices',
+      description: 'Those that an agent may name. One with a stream of its own may name any other too.',
+      response: {
+        200: successAnswer('The voices', z.object({ status: z.literal('success'), voices: z.array(voiceSchema).readonly() })),
+        ...keyedFailures(),
+      },
+    },
+    handler: () => Promise.resolve({ status: 'success' as const, voices }),
+  });
+  return Promise.resolve();
+};

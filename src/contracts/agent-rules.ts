@@ -1,0 +1,60 @@
+import type { AgentSettings } from './agent-record.js';
+import { codePoints, voiceProblem } from './agent-settings.js';
+
+// What holds for the settings of an agent taken together; `agentSettingsSchema` has what holds for each.
+
+/** What the operator's configuration says of agents. */
+export interface AgentPolicy {
+  readonly languages: readonly string[];
+  /** Of the agents that the operator runs. */
+  readonly voices: readonly string[];
+  /** No call is longer, whatever its agent says. */
+  readonly maxDurationMinutes: number;
+}
+
+/** Something to tell of one setting. */
+export interface SettingNote {
+  readonly path: string;
+  readonly message: string;
+}
+
+const RECOMMENDED_PROMPT = 2_000;
+const RECOMMENDED_THRESHOLD = { least: 50, most: 200 };
+
+/** Why an agent cannot be as these settings say; empty: it can. */
+export function settingProblems(settings: AgentSettings, { voices }: AgentPolicy): SettingNote[] {
+  const { prompt, pathway_id: pathway, stream, voice } = settings;
+  // A program of the owner's knows by itself what to do, and how it speaks.
+  const isOwn = typeof stream === 'object' && stream !== null;
+  const problems: SettingNote[] = [];
+  if (prompt === null && pathway === null && !isOwn)
+    problems.push({ path: 'prompt', message: 'is required, unless a pathway_id is set or a stream of your own' });
+  if (voice !== null && !isOwn && !voices.includes(voice)) problems.push({ path: 'voice', message: voiceProblem(voices) });
+  return problems;
+}
+
+/** What works otherwise than its owner may think. */
+export function settingWarnings(settings: AgentSettings, { maxDurationMinutes }: AgentPolicy): SettingNote[] {
+  const { prompt, model, tools, transfer_list: transfers, interruption_threshold: threshold, max_duration: minutes } = settings;
+  const { least, most } = RECOMMENDED_THRESHOLD;
+  const isTurbo = model === 'turbo';
+  const notes: readonly (SettingNote | false)[] = [
+    codePoints(prompt ?? '') > RECOMMENDED_PROMPT && {
+      path: 'prompt',
+      message: `has over ${String(RECOMMENDED_PROMPT)} characters, which makes the agent slower`,
+    },
+    isTurbo && tools.length > 0 && { path: 'tools', message: 'are inactive with the model turbo' },
+    isTurbo &&
+      transfers !== null &&
+      Object.keys(transfers).length > 0 && { path: 'transfer_list', message: 'is inactive with the model turbo' },
+    (threshold < least || threshold > most) && {
+      path: 'interruption_threshold',
+      message: `is outside the recommended ${String(least)} to ${String(most)}`,
+    },
+    minutes > maxDurationMinutes && {
+      path: 'max_duration',
+      message: `is over the limit of this service: calls end after ${String(maxDurationMinutes)} minutes`,
+    },
+  ];
+  return notes.filter((note) => note !== false);
+}
