@@ -45,6 +45,7 @@ function configFlags(): string[] {
 const connect = async () => {
   const { redis, log } = config();
   const stores = openRedisStores({
+    cluster: redis.cluster,
     url: redis.url ?? `redis://127.0.0.1:${String(redis.port)}`,
     clock: systemClock,
     log: createLogger('cli', log.level === 'debug' ? 'debug' : 'error'),

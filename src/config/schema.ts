@@ -28,6 +28,10 @@ function isPrivateLiteral(url: string | null): boolean {
   return isIP(address) !== 0 && !isPublicAddress(address);
 }
 
+function isRedisUrl(text: string): boolean {
+  return /^rediss?:\/\/[^\s,/]+/.test(text) && URL.canParse(text);
+}
+
 /** Every setting of the product; config/default.yaml says what each means and holds its default. */
 export const configSchema = z.strictObject({
   data_dir: z.string().min(1),
@@ -117,13 +121,23 @@ export const configSchema = z.strictObject({
       .nullable(),
   }),
   http: z.strictObject({ port }),
-  redis: z.strictObject({
-    url: z
-      .string()
-      .regex(/^rediss?:\/\/\S+$/, 'must be a redis:// or rediss:// URL')
-      .nullable(),
-    port,
-  }),
+  redis: z
+    .strictObject({
+      url: z
+        .string()
+        .refine((text) => text.split(',').every(isRedisUrl), 'must be a redis:// or rediss:// URL, of a cluster several with commas')
+        .nullable(),
+      cluster: z.boolean(),
+      port,
+    })
+    .refine(({ url, cluster }) => cluster || url?.includes(',') !== true, {
+      path: ['url'],
+      message: 'has several addresses, which needs redis.cluster',
+    })
+    .refine(({ url, cluster }) => !cluster || url !== null, {
+      path: ['url'],
+      message: 'must be set: redis.cluster is for a cluster of your own',
+    }),
   rtpengine: z
     .strictObject({
       address: hostPorts.nullable(),

@@ -13,7 +13,7 @@ import {
 } from './keys.js';
 import { liveEntry, liveMemberOf, type LiveEntry } from './live-entry.js';
 import type { CountedCall } from './own-calls.js';
-import { isMissingScript, RedisScript, type RedisConnection } from './redis.js';
+import { isMissingScript, RedisScript, type RedisCommand, type RedisConnection } from './redis.js';
 
 /** A number or an organization: both have a record with limits and, in the same hash slot, the calls that count against them. */
 export interface Limited {
@@ -96,15 +96,12 @@ export class Leases {
   giveBack(limited: readonly Limited[], call: BeginningCall, isRecent: boolean): void {
     const callId = call.call_id;
     if (limited.length === 0) return;
-    this.#redis
-      .pipeline((pipeline) => {
-        for (const { leasesKey, recentKey, listKeys } of limited) {
-          pipeline.zrem(leasesKey, callId);
-          if (!isRecent) pipeline.zrem(recentKey, callId);
-          if (listKeys !== null) pipeline.zrem(listKeys[0], liveMemberOf(call)).hdel(listKeys[1], callId);
-        }
-      })
-      .catch(() => undefined);
+    const commands = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
+      ['zrem', leasesKey, callId],
+      ...(isRecent ? [] : [['zrem', recentKey, callId] as const]),
+      ...(listKeys === null ? [] : [['zrem', listKeys[0], liveMemberOf(call)] as const, ['hdel', listKeys[1], callId] as const]),
+    ]);
+    this.#redis.pipeline(commands).catch(() => undefined);
   }
 
   /** Keeps the places of these calls for another lease; takes again those that Redis lost, and lists them again. */
@@ -127,11 +124,10 @@ export class Leases {
     // All pipelines go out at once: a call that is released from now on is released behind them.
     await Promise.all(
       chunks(renewals, RENEWED_AT_ONCE).map((some) =>
-        this.#redis.pipeline((pipeline) => {
-          // Loaded each time: to send it again after NOSCRIPT would bring back a call that was released in between.
-          for (const { source } of [RENEW_PLACES, LIST_AGAIN]) pipeline.script('LOAD', source);
-          for (const { script, keys, chunk } of some) pipeline.evalsha(script.sha1, keys.length, ...keys, this.#leaseMs, ...chunk);
-        }),
+        this.#redis.pipeline(
+          // In full each time: to send it again after NOSCRIPT would bring back a call that was released in between.
+          some.map(({ script, keys, chunk }) => ['eval', script.source, keys.length, ...keys, this.#leaseMs, ...chunk]),
+        ),
       ),
     );
   }
@@ -143,14 +139,12 @@ export class Leases {
     call: (script: RedisScript) => ['evalsha' | 'eval', string],
   ): Promise<readonly unknown[]> {
     const [command, script] = call(TAKE_PLACE);
-    return this.#redis.pipeline((pipeline) => {
-      for (const { kind, recordKey, leasesKey, recentKey, listKeys } of limited) {
-        const keys = [recordKey, leasesKey, recentKey, ...(listKeys ?? [])];
-        const listed = listKeys === null || entry === null ? [] : [entry.member, entry.text];
-        pipeline[command](script, keys.length, ...keys, kind, entry?.callId ?? '', this.#leaseMs, ...listed);
-      }
-      if (agentId !== null) pipeline.get(agentKey(agentId));
+    const places = limited.map(({ kind, recordKey, leasesKey, recentKey, listKeys }): RedisCommand => {
+      const keys = [recordKey, leasesKey, recentKey, ...(listKeys ?? [])];
+      const listed = listKeys === null || entry === null ? [] : [entry.member, entry.text];
+      return [command, script, keys.length, ...keys, kind, entry?.callId ?? '', this.#leaseMs, ...listed];
     });
+    return this.#redis.pipeline(agentId === null ? places : [...places, ['get', agentKey(agentId)]]);
   }
 }
 

@@ -10,23 +10,13 @@ const SCAN_COUNT = 500;
 export async function sweepNumbers(redis: RedisConnection): Promise<SweepReport> {
   let numbers = 0;
   let added = 0;
-  for await (const keys of scanKeys(redis, NUMBER_KEY_PATTERN)) {
+  for await (const keys of redis.scan(NUMBER_KEY_PATTERN, SCAN_COUNT)) {
     numbers += keys.length;
     for (const key of keys) added += await indexRecord(redis, key);
   }
   let removed = 0;
   for (const orgId of await redis.run((client) => client.smembers(ORGS_KEY))) removed += await dropStale(redis, orgId);
   return { numbers, added, removed };
-}
-
-async function* scanKeys(redis: RedisConnection, pattern: string): AsyncGenerator<string[]> {
-  let cursor = '0';
-  do {
-    const at = cursor;
-    const [next, keys] = await redis.run((client) => client.scan(at, 'MATCH', pattern, 'COUNT', SCAN_COUNT));
-    cursor = next;
-    yield keys;
-  } while (cursor !== '0');
 }
 
 async function indexRecord(redis: RedisConnection, key: string): Promise<number> {

@@ -4,7 +4,7 @@ import type { CancelTimer, Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
 import { gatewayAnswersKey, gatewayCallsKey } from './keys.js';
-import type { RedisConnection } from './redis.js';
+import type { RedisCommand, RedisConnection } from './redis.js';
 
 const RETRY_MS = 1_000;
 const WRITTEN_AT_ONCE = 500;
@@ -84,13 +84,15 @@ export class RedisSnapshotStore implements SnapshotStore {
     const { redis, instance, clock, log } = this.#parts;
     const [key, answersKey] = [gatewayCallsKey(instance), gatewayAnswersKey(instance)];
     try {
-      await redis.pipeline((pipeline) => {
-        for (const [callId, snapshot] of batch) {
-          if (snapshot === null) pipeline.hdel(key, callId).hdel(answersKey, callId);
-          else pipeline.hset(key, callId, JSON.stringify(snapshot)).hset(answersKey, callId, JSON.stringify(snapshot.answer));
-        }
-        pipeline.expire(key, KEPT_S).expire(answersKey, KEPT_S);
-      });
+      const changes = batch.flatMap(([callId, snapshot]): RedisCommand[] =>
+        snapshot === null
+          ? [key, answersKey].map((one) => ['hdel', one, callId])
+          : [
+              ['hset', key, callId, JSON.stringify(snapshot)],
+              ['hset', answersKey, callId, JSON.stringify(snapshot.answer)],
+            ],
+      );
+      await redis.pipeline([...changes, ['expire', key, KEPT_S], ['expire', answersKey, KEPT_S]]);
       for (const [callId, snapshot] of batch) if (snapshot === null && !this.#waiting.has(callId)) this.#written.delete(callId);
       return true;
     } catch (error) {

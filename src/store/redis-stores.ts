@@ -71,9 +71,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     routes,
     snapshots,
     outbox,
-    ping: async () => {
-      await redis.run((client) => client.ping());
-    },
+    ping: () => redis.ping(),
     ready: (limitMs = READY_LIMIT_MS) => redis.ready(limitMs),
     startSweeping: () => {
       stopSweeping();
@@ -122,7 +120,8 @@ function openCalls(
       },
     };
 
-  const connection = new RedisConnection({ ...options, log: log.child({ connection: 'changes' }) });
+  // One node tells of what is published on any.
+  const connection = new RedisConnection({ ...options, cluster: false, log: log.child({ connection: 'changes' }) });
   const onGap = (): void => {
     dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ reason: errorText(error) }, 'redis.changes.unchecked'));
   };

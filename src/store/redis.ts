@@ -1,29 +1,19 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Redis, type ChainableCommander } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import type { CallRecord } from '../contracts/call-record.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../contracts/agent-record.js';
 import type { NumberRecord, OrgRecord } from '../contracts/records.js';
 import { StoreUnavailableError } from '../gateway/ports.js';
 import { CHANGES_CHANNEL } from './keys.js';
+import { clusterClient, singleClient, type RedisAddress } from './redis-clients.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 
-export interface RedisOptions {
-  /** `redis://[user:password@]host[:port][/db]`, or `rediss://` for TLS. */
-  readonly url: string;
+export interface RedisOptions extends RedisAddress {
   readonly clock: Clock;
   readonly log: Log;
-  /** Longest wait for one answer, in milliseconds: a call waits for it, so it is short. */
-  readonly commandTimeoutMs?: number;
 }
-
-const COMMAND_TIMEOUT_MS = 500;
-const CONNECT_TIMEOUT_MS = 2000;
-// Answers are overdue for this long: the connection is dead, though TCP has not noticed.
-const SOCKET_TIMEOUT_MS = 2000;
-const RECONNECT_MIN_MS = 50;
-const RECONNECT_MAX_MS = 1000;
 
 // Answers by which Redis says that it cannot serve now; any other error answer is a fault of ours.
 const UNAVAILABLE =
@@ -43,9 +33,12 @@ export class RedisScript {
 
 const COMPARE_AND_SET = new RedisScript('compare-and-set');
 
-/** One connection that never makes a caller wait for a Redis that is away, and comes back by itself. */
+/** A command and its arguments. */
+export type RedisCommand = readonly [name: string, ...args: readonly (string | number)[]];
+
+/** A connection, or those to a cluster, that never makes a caller wait for a Redis that is away, and comes back by itself. */
 export class RedisConnection {
-  readonly client: Redis;
+  readonly client: Redis | Cluster;
   readonly #clock: Clock;
   readonly #log: Log;
   #reportedDown = false;
@@ -53,20 +46,7 @@ export class RedisConnection {
   constructor(options: RedisOptions) {
     this.#clock = options.clock;
     this.#log = options.log;
-    this.client = new Redis(options.url, {
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      commandTimeout: options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS,
-      socketTimeout: SOCKET_TIMEOUT_MS,
-      // A command that cannot go out now fails now: a caller with a phone at the ear gets its 503 at once.
-      enableOfflineQueue: false,
-      // Subscribing again is left to whoever subscribed: it has to know of the gap.
-      autoResubscribe: false,
-      maxRetriesPerRequest: 0,
-      autoResendUnfulfilledCommands: false,
-      retryStrategy: (attempt) => Math.min(RECONNECT_MIN_MS * attempt, RECONNECT_MAX_MS),
-      // After a failover the old primary answers READONLY: connect again and find the new one.
-      reconnectOnError: (error) => error.message.startsWith('READONLY'),
-    });
+    this.client = options.cluster === true ? clusterClient(options) : singleClient(options);
     this.client.on('error', (error: Error) => this.#reportDown(error));
     this.client.on('ready', () => this.#reportUp());
   }
@@ -88,7 +68,7 @@ export class RedisConnection {
   }
 
   /** Runs one or more commands; every way in which Redis can be away becomes `StoreUnavailableError`. */
-  async run<T>(commands: (client: Redis) => Promise<T>): Promise<T> {
+  async run<T>(commands: (client: Redis | Cluster) => Promise<T>): Promise<T> {
     try {
       return await commands(this.client);
     } catch (error) {
@@ -96,12 +76,27 @@ export class RedisConnection {
     }
   }
 
-  /** Runs a pipeline: one round trip. Rejects with the first error among its answers. */
-  async pipeline(fill: (pipeline: ChainableCommander) => void): Promise<readonly unknown[]> {
+  /** Resolves when Redis answers, of a cluster every node that has slots. */
+  async ping(): Promise<void> {
+    await this.run(async (client) => {
+      if (!(client instanceof Cluster)) {
+        await client.ping();
+        return;
+      }
+      const info = await client.cluster('INFO');
+      const nodes = client.nodes('master');
+      await Promise.all(nodes.map((node) => node.ping()));
+      // Those that are away are not among the nodes.
+      const isWhole = info.includes('cluster_state:ok') && nodes.length >= Number(/cluster_size:(\d+)/.exec(info)?.[1] ?? Infinity);
+      if (!isWhole) throw new StoreUnavailableError('a part of the Redis Cluster is away');
+    });
+  }
+
+  /** Runs commands in one round trip, of a cluster one to each node. Rejects with the first error among the answers. */
+  async pipeline(commands: readonly RedisCommand[]): Promise<readonly unknown[]> {
     return this.run(async (client) => {
-      const pipeline = client.pipeline();
-      fill(pipeline);
-      const answers = (await pipeline.exec()) ?? [];
+      if (client instanceof Cluster) return Promise.all(commands.map(([name, ...args]) => client.call(name, ...args)));
+      const answers = (await client.pipeline(commands.map((command) => [...command])).exec()) ?? [];
       return answers.map(([error, value]) => {
         if (error !== null) throw error;
         return value;
@@ -134,12 +129,27 @@ export class RedisConnection {
     return typeof current === 'string' && current !== '' ? current : null;
   }
 
+  /** The keys that match, a page at a time. Takes a scan of the whole key space. */
+  async *scan(pattern: string, pageSize: number): AsyncGenerator<string[]> {
+    const nodes = this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
+    for (const node of nodes) {
+      let cursor = '0';
+      do {
+        const at = cursor;
+        const [next, keys] = await this.run(() => node.scan(at, 'MATCH', pattern, 'COUNT', pageSize));
+        cursor = next;
+        yield keys;
+      } while (cursor !== '0');
+    }
+  }
+
   /** Ends the connection; what is under way fails. */
   async close(): Promise<void> {
+    const { client } = this;
     // Between two attempts to connect there is nothing that could end: ioredis says no 'end' then.
-    const isConnected = this.client.status !== 'end' && this.client.status !== 'reconnecting';
-    const ended = new Promise<void>((resolve) => this.client.once('end', resolve));
-    this.client.disconnect();
+    const isConnected = client instanceof Cluster ? client.nodes().length > 0 : client.status !== 'end' && client.status !== 'reconnecting';
+    const ended = new Promise<void>((resolve) => client.once('end', resolve));
+    client.disconnect();
     if (isConnected) await ended;
   }
 

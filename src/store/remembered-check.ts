@@ -8,9 +8,7 @@ export async function dropOutdated(redis: RedisConnection, remembered: Remembere
   const records = [...remembered.records()];
   for (let from = 0; from < records.length; from += READ_AT_ONCE) {
     const batch = records.slice(from, from + READ_AT_ONCE);
-    const texts = await redis.pipeline((pipeline) => {
-      for (const [key] of batch) pipeline.get(key);
-    });
+    const texts = await redis.pipeline(batch.map(([key]) => ['get', key]));
     batch.forEach(([key, text], index) => {
       if (texts[index] !== text) remembered.onChange(key);
     });

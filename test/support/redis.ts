@@ -23,22 +23,81 @@ export interface TestRedis {
   close(): Promise<void>;
 }
 
-export interface TestRedisOptions {
-  /** One node that owns all slots: a script or command over two slots is refused. */
-  readonly cluster?: boolean;
+export async function startRedis(): Promise<TestRedis> {
+  const [port = 0] = await freePorts(1);
+  return startNode(port, []);
 }
 
-export async function startRedis(options: TestRedisOptions = {}): Promise<TestRedis> {
+export interface TestRedisCluster extends Pick<TestRedis, 'url' | 'close' | 'command' | 'stopServer' | 'startServer'> {
+  readonly nodes: readonly TestRedis[];
+}
+
+/** A cluster of three nodes, each with a third of the slots. */
+export async function startRedisCluster(): Promise<TestRedisCluster> {
+  const ports = await freePorts(2 * CLUSTER_NODES);
+  const nodes = await Promise.all(
+    Array.from({ length: CLUSTER_NODES }, (_, index) => {
+      const [port = 0, bus = 0] = ports.slice(2 * index);
+      return startNode(port, [
+        '--cluster-enabled',
+        'yes',
+        '--cluster-port',
+        String(bus),
+        '--cluster-node-timeout',
+        '2000',
+        '--cluster-require-full-coverage',
+        'no',
+      ]);
+    }),
+  );
+  const [first] = nodes;
+  for (const [index, node] of nodes.entries()) {
+    await node.command(`CLUSTER ADDSLOTSRANGE ${String(slotsBefore(index))} ${String(slotsBefore(index + 1) - 1)}`);
+    if (node !== first) await first?.command(`CLUSTER MEET 127.0.0.1 ${String(node.port)} ${String(ports[2 * index + 1])}`);
+  }
+  await isFormed(nodes);
+  return {
+    url: nodes.map(({ url }) => url).join(','),
+    nodes,
+    command: async (text) => {
+      const answers = await Promise.all(nodes.map((node) => node.command(text)));
+      return answers.find((answer) => !answer.startsWith('-MOVED')) ?? '';
+    },
+    stopServer: async () => {
+      await Promise.all(nodes.map((node) => node.stopServer()));
+    },
+    startServer: async () => {
+      await Promise.all(nodes.map((node) => node.startServer()));
+      await isFormed(nodes);
+    },
+    close: async () => {
+      await Promise.all(nodes.map((node) => node.close()));
+    },
+  };
+}
+
+async function isFormed(nodes: readonly TestRedis[]): Promise<void> {
+  for (const node of nodes) {
+    for (let info = ''; !info.includes('cluster_state:ok') || !info.includes(`cluster_known_nodes:${String(CLUSTER_NODES)}`);) {
+      await new Promise((resolve) => setImmediate(resolve));
+      info = await node.command('CLUSTER INFO');
+    }
+  }
+}
+
+const CLUSTER_NODES = 3;
+const SLOTS = 16_384;
+const slotsBefore = (index: number): number => Math.round((index * SLOTS) / CLUSTER_NODES);
+
+async function startNode(port: number, more: readonly string[]): Promise<TestRedis> {
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-redis-'));
-  const [port = 0, bus = 0] = await freePorts(2);
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', '', '--appendonly', 'yes'];
-  args.push('--appendfsync', 'always', ...(options.cluster === true ? ['--cluster-enabled', 'yes', '--cluster-port', String(bus)] : []));
+  args.push('--appendfsync', 'always', ...more);
   let server: ChildProcess | undefined;
 
   const startServer = async (): Promise<void> => {
     server = spawn('redis-server', args, { stdio: 'ignore' });
     await answersPing(port, server);
-    if (options.cluster === true) await formCluster(port);
   };
   const stopServer = async (): Promise<void> => {
     const running = server;
@@ -72,11 +131,6 @@ async function answersPing(port: number, server: ChildProcess): Promise<void> {
     if (answer.startsWith('+PONG')) return;
     await new Promise((resolve) => setImmediate(resolve));
   }
-}
-
-async function formCluster(port: number): Promise<void> {
-  await send(port, 'CLUSTER ADDSLOTSRANGE 0 16383').catch(() => '');
-  while (!(await send(port, 'CLUSTER INFO')).includes('cluster_state:ok')) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** One command in inline form; resolves with the raw answer. */

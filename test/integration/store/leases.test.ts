@@ -7,19 +7,19 @@ import { systemClock } from '../../../src/ops/system-clock.js';
 import { numberLeasesKey, numberRecentKey, orgLeasesKey, orgLiveCallsKey, orgLiveKey } from '../../../src/store/keys.js';
 import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/store/redis-stores.js';
 import { begun } from '../../support/begun-call.js';
-import { startRedis, type TestRedis } from '../../support/redis.js';
+import { startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
 
 for (const cluster of [false, true]) {
-  describe(`places of calls over several gateways, ${cluster ? 'one node of Redis Cluster' : 'redis-server'}`, () => {
-    let redis: TestRedis;
+  describe(`places of calls over several gateways, ${cluster ? 'a Redis Cluster of three nodes' : 'redis-server'}`, () => {
+    let redis: Omit<TestRedisCluster, 'nodes'>;
     let orgId: string;
     const opened: RedisStores[] = [];
     let gateways: readonly RedisStores[];
     beforeAll(async () => {
-      redis = await startRedis({ cluster });
+      redis = cluster ? await startRedisCluster() : await startRedis();
     });
     beforeEach(async () => {
       gateways = await Promise.all(['gw-1', 'gw-2'].map((instance) => gateway({ instance })));
@@ -31,7 +31,7 @@ for (const cluster of [false, true]) {
     });
 
     async function gateway(options: Partial<RedisStoresOptions>): Promise<RedisStores> {
-      const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, ...options });
+      const stores = openRedisStores({ url: redis.url, cluster, clock: systemClock, log: silentLog, ...options });
       opened.push(stores);
       await stores.ready();
       return stores;

@@ -1,22 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
 import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
-import { startRedis, type TestRedis } from '../../support/redis.js';
+import { startRedis, startRedisCluster, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { describeAgentChanges } from '../../unit/store/agents-contract.js';
 import { describeCallsInProgress } from '../../unit/store/calls-contract.js';
 import { describeOutbox } from '../../unit/store/outbox-contract.js';
 import { describeStores, TEST_RETENTION } from '../../unit/store/store-contract.js';
 
+const alone = (node: TestRedis) => ({ url: node.url, nodes: [node], close: () => node.close() });
+
 for (const cluster of [false, true]) {
-  describe(cluster ? 'one node of Redis Cluster' : 'redis-server', () => {
+  describe(cluster ? 'a Redis Cluster of three nodes' : 'redis-server', () => {
     // Redis expires keys by its own clock, so the virtual one starts now.
     const clock = new VirtualClock(Date.now());
-    let redis: TestRedis;
+    let redis: { readonly url: string; readonly nodes: readonly TestRedis[]; readonly close: () => Promise<void> };
     let stores: RedisStores;
     beforeAll(async () => {
-      redis = await startRedis({ cluster });
-      stores = openRedisStores({ url: redis.url, clock, log: silentLog, callRetention: TEST_RETENTION, instance: 'gw-1' });
+      redis = cluster ? await startRedisCluster() : alone(await startRedis());
+      stores = openRedisStores({ url: redis.url, cluster, clock, log: silentLog, callRetention: TEST_RETENTION, instance: 'gw-1' });
       await stores.ready(5000);
     });
     afterAll(async () => {
@@ -30,7 +32,7 @@ for (const cluster of [false, true]) {
 
     it('keeps the digest of a key only', async () => {
       const { key } = await stores.keys.create('org', 'ci');
-      const dump = await redis.command('KEYS *');
+      const dump = (await Promise.all(redis.nodes.map((node) => node.command('KEYS *')))).join('');
       expect(dump).toContain('key:{');
       expect(dump).not.toContain(key);
     });

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { E164 } from '../../../src/contracts/e164.js';
+import { StoreUnavailableError } from '../../../src/gateway/ports.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { CHANGES_CHANNEL, numberKey, orgKey } from '../../../src/store/keys.js';
+import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/store/redis-stores.js';
+import { startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
+import { freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { eventually } from '../api/http-fixture.js';
+
+// What the contracts do not ask: nodes that come and go, and what one of them tells of another.
+
+describe('a Redis Cluster of three nodes', () => {
+  let redis: TestRedisCluster;
+  let stores: RedisStores;
+  const opened: RedisStores[] = [];
+  beforeEach(async () => {
+    redis = await startRedisCluster();
+    stores = await open({});
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((one) => one.close()));
+    await redis.close();
+  });
+
+  async function open(options: Partial<RedisStoresOptions>): Promise<RedisStores> {
+    const one = openRedisStores({ url: redis.url, cluster: true, clock: systemClock, log: silentLog, ...options });
+    opened.push(one);
+    await one.ready();
+    return one;
+  }
+
+  const isOn = async (key: string, node: number): Promise<boolean> =>
+    !(await redis.nodes[node]!.command(`GET ${key}`)).startsWith('-MOVED');
+
+  async function orgOn(isRight: (orgId: string) => Promise<boolean>): Promise<string> {
+    for (;;) {
+      const { org_id: orgId } = await stores.orgs.create({ name: 'one', sip_enabled: true });
+      if (await isRight(orgKey(orgId))) return orgId;
+    }
+  }
+
+  async function numberOn(isRight: (key: string) => Promise<boolean>): Promise<E164> {
+    for (let number = freshNumber(); ; number = freshNumber()) if (await isRight(numberKey(number))) return number;
+  }
+
+  const works = (work: () => Promise<unknown>): Promise<boolean> =>
+    work().then(
+      () => true,
+      () => false,
+    );
+
+  it('serves what is on the others while a node is away, and all of it when the node is back', async () => {
+    const orgId = await orgOn((key) => isOn(key, 1));
+    const [there, away] = [await numberOn((key) => isOn(key, 1)), await numberOn((key) => isOn(key, 2))];
+    for (const number of [there, away]) await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}) });
+    await redis.nodes[2]!.stopServer();
+    const startedMs = performance.now();
+    await expect(stores.routes.lookup(away, null)).rejects.toBeInstanceOf(StoreUnavailableError);
+    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    await expect(stores.ping()).rejects.toBeInstanceOf(StoreUnavailableError);
+    expect((await stores.routes.lookup(there, null)).route).not.toBeNull();
+    await redis.nodes[2]!.startServer();
+    await eventually(
+      () => works(() => stores.routes.lookup(away, null)),
+      (isServed) => isServed,
+    );
+    expect((await stores.routes.lookup(away, null)).route).not.toBeNull();
+    await stores.ping();
+  });
+
+  it('tells a gateway of changes on any node, also when the one that it listened to is gone', async () => {
+    const isOnLast = (key: string): Promise<boolean> => isOn(key, 2);
+    const orgId = await orgOn(isOnLast);
+    const number = await numberOn(isOnLast);
+    await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}) });
+    const gateway = await open({ instance: 'gw-1' });
+    expect((await gateway.routes.lookup(number, null)).route).not.toBeNull();
+    await redis.nodes[0]!.stopServer();
+    await eventually(
+      async () => (await Promise.all([1, 2].map((node) => redis.nodes[node]!.command(`PUBSUB NUMSUB ${CHANGES_CHANNEL}`)))).join(''),
+      (subscribers) => subscribers.includes(':1\r\n'),
+    );
+    await stores.numbers.detach(orgId, number, ['inbound']);
+    // Would answer with what it remembers, had it not heard.
+    await redis.nodes[2]!.stopServer();
+    await expect(gateway.routes.lookup(number, null)).rejects.toBeInstanceOf(StoreUnavailableError);
+  });
+
+  it('finds the numbers of all nodes when it repairs indexes', async () => {
+    const { org_id: orgId } = await stores.orgs.create({ name: 'one', sip_enabled: true });
+    for (const node of [0, 1, 2]) {
+      const number = await numberOn((key) => isOn(key, node));
+      await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}) });
+    }
+    await redis.command(`DEL org:{${orgId}}:numbers`);
+    expect(await stores.numbers.sweep()).toEqual({ numbers: 3, added: 3, removed: 0 });
+    expect(await stores.numbers.list(orgId, { take: 10, skip: 0 })).toHaveLength(3);
+  });
+});
