@@ -163,7 +163,8 @@ function roomOf(relay: RelayPool, endpoint: MediaService): number {
 function openStores(config: Config, instance: string, clock: Clock, log: Log): RedisStores {
   const url = config.redis.url ?? `redis://127.0.0.1:${String(config.redis.port)}`;
   const { retention_days: days, stale_route_ms: staleRouteMs } = config.calls;
-  return openRedisStores({ url, clock, log, instance, staleRouteMs, callRetention: { days } });
+  const batchRetention = { days: config.batches.retention_days, maxEntries: config.batches.max_entries };
+  return openRedisStores({ url, clock, log, instance, staleRouteMs, callRetention: { days }, batchRetention });
 }
 
 async function openApi(

@@ -20,6 +20,7 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
         { name: 'SIP', description: 'SIP routing of phone numbers' },
         { name: 'Agents', description: 'Who talks to callers' },
         { name: 'Tools', description: 'HTTP APIs that agents may call' },
+        { name: 'Batches', description: 'Batches of calls, and what happened to them' },
         { name: 'Calls', description: 'What became of calls' },
         { name: 'Health', description: 'For load balancers and supervisors' },
         { name: 'Documentation', description: 'This document' },

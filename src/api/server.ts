@@ -22,6 +22,7 @@ import { failureOf, type ApiFailure } from './failure.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { DEFAULT_RATE_LIMITS, rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { agentRoutes } from './routes/agents.js';
+import { batchRoutes } from './routes/batches.js';
 import { callRoutes } from './routes/calls.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
 import { sipRoutes } from './routes/sip.js';
@@ -48,7 +49,7 @@ export interface ServedRequest {
 }
 
 export interface ApiDeps {
-  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'tools' | 'calls'>;
+  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'tools' | 'calls' | 'batches' | 'audit'>;
   readonly check: CallCheck;
   readonly liveCalls: LiveCalls;
   readonly toolRunner: ToolRunner;
@@ -148,6 +149,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     const policy = { ...agents, voices: voices.map(({ name }) => name) };
     await scope.register(agentRoutes, { stores: deps.stores, policy, clock: deps.clock });
     await scope.register(voiceRoutes, { voices });
+    await scope.register(batchRoutes, { stores: deps.stores });
     await scope.register(toolRoutes, { stores: deps.stores, runner: deps.toolRunner, clock: deps.clock });
     await scope.register(async (sip) => {
       sip.addHook('onRequest', requireSipEntitlement);

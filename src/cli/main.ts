@@ -7,6 +7,7 @@ import { systemClock } from '../ops/system-clock.js';
 import { openRedisStores } from '../store/redis-stores.js';
 import { createLogger } from '../ops/logger.js';
 import { agentCommand, toolCommand } from './agent.js';
+import { batchCommand } from './batch.js';
 import { callCommand } from './call.js';
 import { doctorCommand } from './doctor.js';
 import { keyCommand } from './key.js';
@@ -42,10 +43,11 @@ function configFlags(): string[] {
 }
 
 const connect = async () => {
-  const { redis, log } = config();
+  const { redis, log, batches } = config();
   const stores = openRedisStores({
     url: redis.url ?? `redis://127.0.0.1:${String(redis.port)}`,
     clock: systemClock,
+    batchRetention: { days: batches.retention_days, maxEntries: batches.max_entries },
     log: createLogger('cli', log.level === 'debug' ? 'debug' : 'error'),
   });
   await stores.ready();
@@ -69,6 +71,7 @@ program.addCommand(orgCommand(connect));
 program.addCommand(keyCommand(connect));
 program.addCommand(agentCommand(connect));
 program.addCommand(toolCommand(connect));
+program.addCommand(batchCommand(connect));
 program.addCommand(callCommand(config));
 program.addCommand(doctorCommand(config));
 

@@ -175,6 +175,7 @@ export const configSchema = z.strictObject({
       message: 'is at a private, loopback or reserved address, which needs agents.allow_private',
     }),
   tools: z.strictObject({ allow_private: z.boolean() }),
+  batches: z.strictObject({ retention_days: z.int().min(1).max(3_650), max_entries: z.int().min(1).max(1_000_000) }),
   calls: z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
     drain_ms: z.int().min(0).max(3_600_000),

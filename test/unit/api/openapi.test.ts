@@ -52,6 +52,8 @@ describe('/openapi.json', () => {
       'get /v1/calls/{call_id}',
       'get /v1/tools',
       'get /v1/voices',
+      'get /v2/batches',
+      'get /v2/batches/{batch_id}/logs',
       'post /sip/attach',
       'post /sip/check',
       'post /sip/detach',
@@ -72,8 +74,8 @@ describe('/openapi.json', () => {
 
   it('the /sip routes name their failures and the key', () => {
     const failures = (path: string, method: string) => Object.keys(document.paths[path]?.[method]?.responses ?? {});
-    expect(failures('/sip/attach', 'post')).toEqual(['200', '400', '401', '403', '409', '413', '415', '429', '500', '503']);
-    expect(failures('/sip/detach', 'post')).toEqual(['200', '400', '401', '403', '404', '413', '415', '429', '500', '503']);
+    expect(failures('/sip/attach', 'post')).toEqual(['200', '400', '401', '403', '409', '412', '413', '415', '429', '500', '503']);
+    expect(failures('/sip/detach', 'post')).toEqual(['200', '400', '401', '403', '404', '412', '413', '415', '429', '500', '503']);
     expect(document.paths['/sip']?.get?.security).toEqual([{ apiKey: [] }]);
     expect(document.paths['/sip']?.get?.parameters?.map((parameter) => parameter.name)).toEqual(['inbound_id', 'take', 'skip']);
     expect(Object.keys(document.components.securitySchemes)).toEqual(['apiKey']);
