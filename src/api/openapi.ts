@@ -22,6 +22,7 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
         { name: 'Tools', description: 'HTTP APIs that agents may call' },
         { name: 'Batches', description: 'Batches of calls, and what happened to them' },
         { name: 'Calls', description: 'What became of calls' },
+        { name: 'Audit', description: 'Who changed what' },
         { name: 'Health', description: 'For load balancers and supervisors' },
         { name: 'Documentation', description: 'This document' },
       ],

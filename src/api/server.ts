@@ -17,11 +17,13 @@ import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import type { Stores } from '../store/stores.js';
 import { authenticate, requireSipEntitlement } from './auth.js';
+import { changeNotes } from './change-notes.js';
 import { answerClientError } from './client-error.js';
 import { failureOf, type ApiFailure } from './failure.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { DEFAULT_RATE_LIMITS, rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { agentRoutes } from './routes/agents.js';
+import { auditRoutes } from './routes/audit.js';
 import { batchRoutes } from './routes/batches.js';
 import { callRoutes } from './routes/calls.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
@@ -140,6 +142,7 @@ function newApp(log: Log): FastifyInstance {
 async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
   const version = options.version ?? UNKNOWN_VERSION;
   await collectOpenapi(app, version);
+  const note = changeNotes(deps.stores.audit, deps.log);
   await app.register(healthRoutes, { readiness: deps.readiness, version });
   await app.register(async (scope) => {
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
@@ -147,13 +150,14 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     await scope.register(callRoutes, { stores: deps.stores });
     const { voices, ...agents } = options.agents;
     const policy = { ...agents, voices: voices.map(({ name }) => name) };
-    await scope.register(agentRoutes, { stores: deps.stores, policy, clock: deps.clock });
+    await scope.register(agentRoutes, { stores: deps.stores, policy, clock: deps.clock, note });
     await scope.register(voiceRoutes, { voices });
     await scope.register(batchRoutes, { stores: deps.stores });
-    await scope.register(toolRoutes, { stores: deps.stores, runner: deps.toolRunner, clock: deps.clock });
+    await scope.register(toolRoutes, { stores: deps.stores, runner: deps.toolRunner, clock: deps.clock, note });
+    await scope.register(auditRoutes, { stores: deps.stores });
     await scope.register(async (sip) => {
       sip.addHook('onRequest', requireSipEntitlement);
-      await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain } });
+      await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain }, note });
     });
   });
   const { stores, liveCalls: calls, clock } = deps;

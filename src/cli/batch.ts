@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { checkName, CommandFailure, findOrg, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
+import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
 
 interface Flags {
   readonly org: string;
@@ -38,6 +38,7 @@ function addCreate(parent: Command, { connect, print }: CommandIo): void {
     withStores(command, connect, async (stores) => {
       const { org_id: orgId } = await findOrg(stores, flags.org);
       const made = await stores.batches.create({ orgId, name: checkName('a batch', name) });
+      await noteChange(stores, orgId, 'batch.create', made.batch_id, ['name']);
       print(flags.json === true ? JSON.stringify(made) : `Batch "${made.name}" made: ${made.batch_id}`);
     }),
   );

@@ -7,6 +7,7 @@ import { systemClock } from '../ops/system-clock.js';
 import { openRedisStores } from '../store/redis-stores.js';
 import { createLogger } from '../ops/logger.js';
 import { agentCommand, toolCommand } from './agent.js';
+import { auditCommand } from './audit.js';
 import { batchCommand } from './batch.js';
 import { callCommand } from './call.js';
 import { doctorCommand } from './doctor.js';
@@ -72,6 +73,7 @@ program.addCommand(keyCommand(connect));
 program.addCommand(agentCommand(connect));
 program.addCommand(toolCommand(connect));
 program.addCommand(batchCommand(connect));
+program.addCommand(auditCommand(connect));
 program.addCommand(callCommand(config));
 program.addCommand(doctorCommand(config));
 

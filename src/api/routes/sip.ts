@@ -10,6 +10,7 @@ import { sipConfigurationSchema, successSchema } from '../../contracts/sip-recor
 import type { Stores } from '../../store/stores.js';
 import { sipFailures, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
+import type { NoteChange } from '../change-notes.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
 import { attachChange, detachedDirections, numberOf, pageOf, updateChange } from '../sip-changes.js';
@@ -18,6 +19,7 @@ export interface SipRoutesOptions {
   readonly stores: Pick<Stores, 'numbers' | 'agents'>;
   readonly check: CallCheck;
   readonly policy: SipApiPolicy;
+  readonly note: NoteChange;
 }
 
 const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success;
@@ -25,7 +27,7 @@ const tags = ['SIP'];
 const security = [{ apiKey: [] }];
 
 /** POST /sip/attach, /sip/update, /sip/detach, /sip/check and GET /sip. Registered behind authentication and the SIP entitlement. */
-export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, check, policy }) => {
+export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, check, policy, note }) => {
   const schemas = sipRequestSchemas(policy);
   const recordAnswer = successAnswer('The configuration as it is now', successSchema(sipConfigurationSchema));
 
@@ -43,8 +45,10 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
     },
     handler: async (request, reply) => {
       const { orgId } = identityOf(request);
-      const outcome = await stores.numbers.attach(orgId, numberOf(request.body), attachChange(request.body), ifMatchOf(request));
+      const change = attachChange(request.body);
+      const outcome = await stores.numbers.attach(orgId, numberOf(request.body), change, ifMatchOf(request));
       if (!outcome.ok) throw outcome.error === 'mismatch' ? preconditionFailed() : numberTaken();
+      await note(request, 'number.attach', outcome.value.phone_number, Object.keys(change));
       setEtag(reply, outcome.value);
       return success(outcome.value);
     },
@@ -65,6 +69,9 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       const { orgId } = identityOf(request);
       const outcome = await stores.numbers.update(orgId, numberOf(request.body), updateChange(request.body), ifMatchOf(request));
       if (!outcome.ok) throw outcome.error === 'mismatch' ? preconditionFailed() : notFound('The number has no SIP configuration');
+      const { type, ...updates } = request.body.updates;
+      const fields = Object.keys(updates).map((name) => `${type}.${name}`);
+      await note(request, 'number.update', outcome.value.phone_number, fields);
       setEtag(reply, outcome.value);
       return success(outcome.value);
     },
@@ -90,6 +97,7 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       const outcome = await stores.numbers.detach(orgId, numberOf(request.body), directions, ifMatchOf(request));
       if (!outcome.ok)
         throw outcome.error === 'mismatch' ? preconditionFailed() : notFound('The number is not attached in every direction named');
+      await note(request, 'number.detach', numberOf(request.body), directions);
       if (outcome.value !== null) setEtag(reply, outcome.value);
       return success(outcome.value);
     },

@@ -48,6 +48,7 @@ describe('/openapi.json', () => {
       'get /sip',
       'get /v1/agents',
       'get /v1/agents/{agent_id}',
+      'get /v1/audit',
       'get /v1/calls',
       'get /v1/calls/{call_id}',
       'get /v1/tools',
