@@ -190,10 +190,18 @@ async function openApi(
         sip_server: inbound.isConnected,
       }),
     },
-    { allowPlain: config.media.allow_plain, version: packageVersion(), agents: agentPolicy(config) },
+    { allowPlain: config.media.allow_plain, version: packageVersion(), agents: agentPolicy(config), rateLimits: rateLimits(config) },
   );
   const { port } = await server.listen({ host: config.bind_address, port: config.http.port });
   return { server, port };
+}
+
+function rateLimits({ http }: Config): ApiOptions['rateLimits'] {
+  return {
+    total: http.max_requests_per_minute,
+    perAddress: http.max_requests_per_minute_per_address,
+    perKey: http.max_requests_per_minute_per_key,
+  };
 }
 
 /** What customers may set of their agents. */

@@ -21,7 +21,7 @@ import { changeNotes } from './change-notes.js';
 import { answerClientError } from './client-error.js';
 import { failureOf, type ApiFailure } from './failure.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
-import { DEFAULT_RATE_LIMITS, rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
+import { rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { agentRoutes } from './routes/agents.js';
 import { auditRoutes } from './routes/audit.js';
 import { batchRoutes } from './routes/batches.js';
@@ -64,7 +64,7 @@ export interface ApiDeps {
 export interface ApiOptions extends SipApiPolicy {
   /** Shown by /healthz and in the OpenAPI document. */
   readonly version?: string;
-  readonly rateLimits?: Partial<RateLimits>;
+  readonly rateLimits: RateLimits;
   readonly agents: Pick<AgentPolicy, 'languages' | 'maxDurationMinutes'> & { readonly voices: readonly Voice[] };
 }
 
@@ -95,7 +95,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 export async function createApiServer(deps: ApiDeps, options: ApiOptions): Promise<ApiServer> {
   const app = newApp(deps.log);
   const routes = watchRoutes(app);
-  const limits = await rateLimitHooks(app, { ...DEFAULT_RATE_LIMITS, ...options.rateLimits });
+  const limits = await rateLimitHooks(app, options.rateLimits);
   app.decorateRequest('identity', null);
   app.decorateRequest('arrivedAtMs', 0);
   app.addHook('onRequest', async (request, reply) => {

@@ -23,7 +23,10 @@ export function auditCommand(connect: Connect, print = printLine): Command {
       const take = Number(flags.limit);
       if (!Number.isInteger(take) || take < 1 || take > MAX_LIMIT) throw new CommandFailure(`--limit must be 1 to ${String(MAX_LIMIT)}`);
       const entries = await stores.audit.list((await findOrg(stores, flags.org)).org_id, { take });
-      if (flags.json === true) return print(JSON.stringify(entries));
+      if (flags.json === true) {
+        print(JSON.stringify(entries));
+        return;
+      }
       const rows = entries.map(({ at, by, action, record, fields }) => [at, by.name, action, record, fields.join(', ')]);
       for (const line of table(['AT', 'BY', 'WHAT', 'RECORD', 'FIELDS'], rows)) print(line);
     }),

@@ -82,7 +82,10 @@ function addList(parent: Command, { connect, print }: CommandIo): void {
   command.action((flags: Flags) =>
     withStores(command, connect, async (stores) => {
       const batches = await stores.batches.list((await findOrg(stores, flags.org)).org_id, { take: 1000, skip: 0 });
-      if (flags.json === true) return print(JSON.stringify(batches));
+      if (flags.json === true) {
+        print(JSON.stringify(batches));
+        return;
+      }
       const rows = batches.map((one) => [one.batch_id, one.name, one.created_at]);
       for (const line of table(['ID', 'NAME', 'CREATED'], rows)) print(line);
     }),
@@ -101,7 +104,10 @@ function addLogs(parent: Command, { connect, print }: CommandIo): void {
       const { org_id: orgId } = await findOrg(stores, flags.org);
       const entries = await stores.batches.read(orgId, batchId, { take, skip: 0, direction });
       if (entries === null) throw new CommandFailure('there is no batch with this id (trunkline batch list shows them)');
-      if (flags.json === true) return print(JSON.stringify(entries));
+      if (flags.json === true) {
+        print(JSON.stringify(entries));
+        return;
+      }
       for (const one of entries) print(`${one.timestamp}  ${one.event_type}  ${JSON.stringify(one.payload)}`);
     }),
   );

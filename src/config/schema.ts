@@ -116,7 +116,12 @@ export const configSchema = z.strictObject({
       .regex(/^[^|\s]+$/, 'must have no space and no |')
       .nullable(),
   }),
-  http: z.strictObject({ port }),
+  http: z.strictObject({
+    port,
+    max_requests_per_minute: count,
+    max_requests_per_minute_per_address: count,
+    max_requests_per_minute_per_key: count,
+  }),
   redis: z.strictObject({
     url: z
       .string()

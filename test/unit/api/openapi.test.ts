@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 interface MediaType {
+  readonly example?: unknown;
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
 interface Operation {
@@ -83,9 +84,19 @@ describe('/openapi.json', () => {
   });
 
   it('every example of a body is a body that the validator takes', async () => {
-    for (const path of ['/sip/attach', '/sip/update', '/sip/detach', '/sip/check']) {
+    for (const path of [
+      '/sip/attach',
+      '/sip/update',
+      '/sip/detach',
+      '/sip/check',
+      '/v1/agents',
+      '/v1/agents/{agent_id}',
+      '/v1/tools',
+      '/v1/tools/{tool_id}/invoke',
+    ]) {
       const media = document.paths[path]?.post?.requestBody?.content['application/json'];
-      const examples = Object.values(media?.examples ?? {}).map(({ value }) => value);
+      // One alone stands by itself.
+      const examples = [media?.example ?? [], Object.values(media?.examples ?? {}).map(({ value }) => value)].flat();
       expect(examples.length).toBeGreaterThan(0);
       for (const example of examples) expect((await api.post(path, example)).status).not.toBe(400);
     }
