@@ -8,6 +8,7 @@ import { isoNow } from '../lib/clock.js';
 import { newUuid } from '../lib/ids.js';
 import { ok } from '../lib/result.js';
 import { systemClock } from '../ops/system-clock.js';
+import { changedFields } from '../store/agent-change.js';
 import type { Stores } from '../store/stores.js';
 import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
 
@@ -44,18 +45,15 @@ export function agentCommand(connect: Connect, print = printLine): Command {
   set.action((agentId: string, flags: Flags) =>
     withOrg(set, io, flags, async (stores, orgId) => {
       const given = await givenSettings(flags);
+      let before: AgentRecord | undefined;
       const decide = (current: AgentRecord) => {
+        before = current;
         const name = flags.name === undefined ? current.name : checkName('an agent', flags.name);
         return ok({ ...settingsFrom(current, given, flags), name });
       };
       const changed = await stores.agents.change<never>(orgId, agentId, decide);
       if (!changed.ok) throw noSuchAgent();
-      const fields = [
-        ...Object.keys(given.file),
-        ...(flags.name === undefined ? [] : ['name']),
-        ...(flags.url === undefined ? [] : ['stream']),
-      ];
-      await noteChange(stores, orgId, 'agent.update', agentId, fields);
+      await noteChange(stores, orgId, 'agent.update', agentId, changedFields(before ?? changed.value, changed.value));
       tell(io, flags, changed.value, `Agent "${changed.value.name}" changed.`);
     }),
   );

@@ -13,10 +13,10 @@ import {
 } from '../../contracts/agents-api.js';
 import { isoNow, type Clock } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
-import type { RecordRefusal } from '../../store/agent-change.js';
+import { changedFields, type RecordRefusal } from '../../store/agent-change.js';
 import type { Stores } from '../../store/stores.js';
 import { failureAnswers, keyedFailures, successAnswer } from '../answers.js';
-import { agentAfter, badFieldsOf, changedFields, failedUpdates, updatesOf, type BadFields } from '../agent-changes.js';
+import { agentAfter, badFieldsOf, failedUpdates, updatesOf, type BadFields } from '../agent-changes.js';
 import { identityOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
 import { ApiFailure, validationFailure } from '../failure.js';

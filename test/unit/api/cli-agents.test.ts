@@ -81,6 +81,8 @@ describe('trunkline agent', () => {
     expect((await stores.agents.get(orgId, made.agent_id))?.stream).toMatchObject({ bearer_token: null });
     expect(await run('agent', 'set', made.agent_id, '--url', 'test-line')).toBe(0);
     expect((await stores.agents.get(orgId, made.agent_id))?.stream).toBe('test-line');
+    const [noted] = (await stores.audit.list(orgId, { take: 3 })).filter(({ fields }) => fields.length > 0);
+    expect([noted?.action, noted?.fields]).toEqual(['agent.update', ['stream']]);
     expect(await run('agent', 'delete', made.agent_id)).toBe(0);
     expect(await stores.agents.list(orgId)).toEqual([]);
   });
