@@ -191,7 +191,17 @@ function roomOf(relay: RelayPool, endpoint: MediaService): number {
 function openStores(config: Config, instance: string, clock: Clock, log: Log): RedisStores {
   const url = config.redis.url ?? `redis://127.0.0.1:${String(config.redis.port)}`;
   const { retention_days: days, stale_route_ms: staleRouteMs } = config.calls;
-  return openRedisStores({ url, cluster: config.redis.cluster, clock, log, instance, staleRouteMs, callRetention: { days } });
+  const batchRetention = { days: config.batches.retention_days, maxEntries: config.batches.max_entries };
+  return openRedisStores({
+    url,
+    cluster: config.redis.cluster,
+    clock,
+    log,
+    instance,
+    staleRouteMs,
+    callRetention: { days },
+    batchRetention,
+  });
 }
 
 async function openApi(
@@ -217,10 +227,18 @@ async function openApi(
         sip_server: inbound.isConnected,
       }),
     },
-    { allowPlain: config.media.allow_plain, version: packageVersion(), agents: agentPolicy(config) },
+    { allowPlain: config.media.allow_plain, version: packageVersion(), agents: agentPolicy(config), rateLimits: rateLimits(config) },
   );
   const { port } = await server.listen({ host: config.bind_address, port: config.http.port });
   return { server, port };
+}
+
+function rateLimits({ http }: Config): ApiOptions['rateLimits'] {
+  return {
+    total: http.max_requests_per_minute,
+    perAddress: http.max_requests_per_minute_per_address,
+    perKey: http.max_requests_per_minute_per_key,
+  };
 }
 
 /** What customers may set of their agents. */

@@ -22,6 +22,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'sip.max_connections_per_source': 'the same from one address',
   'sip.handshake_timeout_ms': 'TLS handshake',
   'http.port': 'control API',
+  'http.max_requests_per_minute_per_key': 'of one API key',
   'rtpengine.port_max': 'last of them',
   'rtpengine.threads': 'of the embedded rtpengine',
   'media.port_max': 'last of them',

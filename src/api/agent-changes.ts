@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { FastifyRequest } from 'fastify';
 import type { AgentRecord } from '../contracts/agent-record.js';
 import { settingProblems, type AgentPolicy } from '../contracts/agent-rules.js';
@@ -6,7 +5,7 @@ import { agentSettingsOf, TOOL_ID, toolIdOf } from '../contracts/agent-settings.
 import { shownAgent, type AgentBody } from '../contracts/agents-api.js';
 import type { ApiErrorEntry } from '../contracts/api-error.js';
 import { err, ok, type Result } from '../lib/result.js';
-import type { AgentContent } from '../store/agent-change.js';
+import { changedFields, type AgentContent } from '../store/agent-change.js';
 import type { Stores } from '../store/stores.js';
 import { ApiFailure } from './failure.js';
 
@@ -45,12 +44,6 @@ export function agentAfter(before: AgentContent, body: AgentBody, policy: AgentP
 export function updatesOf(before: AgentRecord, after: AgentRecord, body: AgentBody): Record<string, unknown> {
   const changed = changedFields(before, after);
   return Object.fromEntries(Object.entries(shownAgent(after)).filter(([name]) => Object.hasOwn(body, name) || changed.includes(name)));
-}
-
-/** Names of what an owner set otherwise than before. */
-export function changedFields(before: AgentRecord, after: AgentRecord): string[] {
-  const names = Object.keys(after) as (keyof AgentRecord)[];
-  return names.filter((name) => name !== 'updated_at' && !isDeepStrictEqual(before[name], after[name]));
 }
 
 /** The settings of a body that could not be updated, as they were given; one that is missing is null. Without `bad`: all of them. */

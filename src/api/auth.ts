@@ -7,6 +7,7 @@ import { ApiFailure } from './failure.js';
 export interface Identity {
   readonly orgId: string;
   readonly keyId: string;
+  readonly keyName: string;
   readonly sipEnabled: boolean;
 }
 
@@ -38,7 +39,7 @@ export function authenticate(stores: Pick<Stores, 'keys' | 'orgs'>, log: Log): o
       throw new ApiFailure('UNAUTHENTICATED', message, { headers: { 'www-authenticate': 'Bearer' } });
     }
     if (org.disabled) throw new ApiFailure('ORG_DISABLED', 'The organization is disabled');
-    request.identity = { orgId: org.org_id, keyId: record.key_id, sipEnabled: org.sip_enabled };
+    request.identity = { orgId: org.org_id, keyId: record.key_id, keyName: record.name, sipEnabled: org.sip_enabled };
     // Beside the request: whether the note can be written is nothing to the caller.
     stores.keys.touch(record).catch((error: unknown) => {
       log.debug({ request_id: request.id, reason: String(error) }, 'use of an API key not noted');

@@ -1,5 +1,5 @@
 import rateLimit from '@fastify/rate-limit';
-import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import { identityOf } from './auth.js';
 import { ApiFailure } from './failure.js';
 
@@ -18,8 +18,6 @@ export interface RateLimits {
   readonly perKey: number;
 }
 
-export const DEFAULT_RATE_LIMITS: RateLimits = { total: 60_000, perAddress: 12_000, perKey: 6000 };
-
 const WINDOW_MS = 60_000;
 
 export interface RateLimitHooks {
@@ -34,9 +32,11 @@ export async function rateLimitHooks(app: FastifyInstance, limits: RateLimits): 
   await app.register(rateLimit, { global: false });
   const limiter = (max: number, keyGenerator: (request: FastifyRequest) => string) => {
     const check = app.createRateLimit({ max, timeWindow: WINDOW_MS, keyGenerator });
-    return async (request: FastifyRequest): Promise<void> => {
+    return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       const outcome = await check(request);
-      if (outcome.isAllowed || !outcome.isExceeded) return;
+      if (outcome.isAllowed) return;
+      tellLimit(reply, { max, remaining: outcome.remaining, resetS: outcome.ttlInSeconds, isExceeded: outcome.isExceeded });
+      if (!outcome.isExceeded) return;
       throw new ApiFailure('RATE_LIMITED', `More than ${max} requests a minute; wait ${outcome.ttlInSeconds} s`, {
         headers: { 'retry-after': String(Math.max(1, outcome.ttlInSeconds)) },
       });
@@ -46,12 +46,26 @@ export async function rateLimitHooks(app: FastifyInstance, limits: RateLimits): 
   const total = limiter(limits.total, () => 'all');
   const perKey = limiter(limits.perKey, (request) => identityOf(request).keyId);
   return {
-    beforeAuth: async (request) => {
+    beforeAuth: async (request, reply) => {
       if (request.routeOptions.config.unlimited === true) return;
       // The address first: one that is over its own limit does not use up everyone's.
-      await perAddress(request);
-      await total(request);
+      await perAddress(request, reply);
+      await total(request, reply);
     },
-    perKey: async (request) => perKey(request),
+    perKey: async (request, reply) => perKey(request, reply),
   };
+}
+
+interface LimitState {
+  readonly max: number;
+  readonly remaining: number;
+  readonly resetS: number;
+  readonly isExceeded: boolean;
+}
+
+/** The headers of the limit that leaves the fewest requests, or that was gone over. */
+function tellLimit(reply: FastifyReply, { max, remaining, resetS, isExceeded }: LimitState): void {
+  const told = reply.getHeader('ratelimit-remaining');
+  if (!isExceeded && told !== undefined && Number(told) <= remaining) return;
+  reply.headers({ 'ratelimit-limit': String(max), 'ratelimit-remaining': String(remaining), 'ratelimit-reset': String(resetS) });
 }

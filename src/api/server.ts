@@ -17,11 +17,14 @@ import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import type { Stores } from '../store/stores.js';
 import { authenticate, requireSipEntitlement } from './auth.js';
+import { changeNotes } from './change-notes.js';
 import { answerClientError } from './client-error.js';
 import { failureOf, type ApiFailure } from './failure.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
-import { DEFAULT_RATE_LIMITS, rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
+import { rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { agentRoutes } from './routes/agents.js';
+import { auditRoutes } from './routes/audit.js';
+import { batchRoutes } from './routes/batches.js';
 import { callRoutes } from './routes/calls.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
 import { sipRoutes } from './routes/sip.js';
@@ -62,7 +65,7 @@ export interface ApiDeps {
 export interface ApiOptions extends SipApiPolicy {
   /** Shown by /healthz and in the OpenAPI document. */
   readonly version?: string;
-  readonly rateLimits?: Partial<RateLimits>;
+  readonly rateLimits: RateLimits;
   readonly agents: Pick<AgentPolicy, 'languages' | 'maxDurationMinutes'> & { readonly voices: readonly Voice[] };
 }
 
@@ -93,7 +96,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 export async function createApiServer(deps: ApiDeps, options: ApiOptions): Promise<ApiServer> {
   const app = newApp(deps.log);
   const routes = watchRoutes(app);
-  const limits = await rateLimitHooks(app, { ...DEFAULT_RATE_LIMITS, ...options.rateLimits });
+  const limits = await rateLimitHooks(app, options.rateLimits);
   app.decorateRequest('identity', null);
   app.decorateRequest('arrivedAtMs', 0);
   app.addHook('onRequest', async (request, reply) => {
@@ -140,6 +143,7 @@ function newApp(log: Log): FastifyInstance {
 async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
   const version = options.version ?? UNKNOWN_VERSION;
   await collectOpenapi(app, version);
+  const note = changeNotes(deps.stores.audit, deps.log);
   await app.register(healthRoutes, { readiness: deps.readiness, version });
   await app.register(async (scope) => {
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
@@ -148,12 +152,14 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     await scope.register(webhookRoutes, { stores: deps.stores });
     const { voices, ...agents } = options.agents;
     const policy = { ...agents, voices: voices.map(({ name }) => name) };
-    await scope.register(agentRoutes, { stores: deps.stores, policy, clock: deps.clock });
+    await scope.register(agentRoutes, { stores: deps.stores, policy, clock: deps.clock, note });
     await scope.register(voiceRoutes, { voices });
-    await scope.register(toolRoutes, { stores: deps.stores, runner: deps.toolRunner, clock: deps.clock });
+    await scope.register(batchRoutes, { stores: deps.stores });
+    await scope.register(toolRoutes, { stores: deps.stores, runner: deps.toolRunner, clock: deps.clock, note });
+    await scope.register(auditRoutes, { stores: deps.stores });
     await scope.register(async (sip) => {
       sip.addHook('onRequest', requireSipEntitlement);
-      await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain } });
+      await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain }, note });
     });
   });
   const { stores, liveCalls: calls, clock } = deps;

@@ -8,8 +8,9 @@ import { isoNow } from '../lib/clock.js';
 import { newUuid } from '../lib/ids.js';
 import { ok } from '../lib/result.js';
 import { systemClock } from '../ops/system-clock.js';
+import { changedFields } from '../store/agent-change.js';
 import type { Stores } from '../store/stores.js';
-import { checkName, CommandFailure, findOrg, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
+import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
 
 interface Flags {
   readonly org: string;
@@ -36,6 +37,7 @@ export function agentCommand(connect: Connect, print = printLine): Command {
       const name = checkName('an agent', flags.name ?? 'agent');
       const made: AgentRecord = { ...settings, agent_id: newUuid(), org_id: orgId, name, created_at: now, updated_at: now };
       await stores.agents.put(made);
+      await noteChange(stores, orgId, 'agent.create', made.agent_id);
       tell(io, flags, made, `Agent "${name}" made: ${made.agent_id}`);
     }),
   );
@@ -43,12 +45,15 @@ export function agentCommand(connect: Connect, print = printLine): Command {
   set.action((agentId: string, flags: Flags) =>
     withOrg(set, io, flags, async (stores, orgId) => {
       const given = await givenSettings(flags);
+      let before: AgentRecord | undefined;
       const decide = (current: AgentRecord) => {
+        before = current;
         const name = flags.name === undefined ? current.name : checkName('an agent', flags.name);
         return ok({ ...settingsFrom(current, given, flags), name });
       };
       const changed = await stores.agents.change<never>(orgId, agentId, decide);
       if (!changed.ok) throw noSuchAgent();
+      await noteChange(stores, orgId, 'agent.update', agentId, changedFields(before ?? changed.value, changed.value));
       tell(io, flags, changed.value, `Agent "${changed.value.name}" changed.`);
     }),
   );
@@ -72,6 +77,7 @@ export function agentCommand(connect: Connect, print = printLine): Command {
   remove.action((agentId: string, flags: Flags) =>
     withOrg(remove, io, flags, async (stores, orgId) => {
       if (!(await stores.agents.delete(orgId, agentId)).ok) throw noSuchAgent();
+      await noteChange(stores, orgId, 'agent.delete', agentId);
       tell(io, flags, { agent_id: agentId }, `Agent ${agentId} is deleted.`);
     }),
   );
@@ -90,6 +96,7 @@ export function toolCommand(connect: Connect, print = printLine): Command {
       const now = isoNow(systemClock);
       const made: ToolRecord = { ...parsed.data, tool_id: `TL-${newUuid()}`, org_id: orgId, created_at: now, updated_at: now };
       await stores.tools.put(made);
+      await noteChange(stores, orgId, 'tool.create', made.tool_id);
       tell(io, flags, made, `Tool "${made.tool.name}" made: ${made.tool_id}`);
     }),
   );
@@ -106,6 +113,7 @@ export function toolCommand(connect: Connect, print = printLine): Command {
     withOrg(remove, io, flags, async (stores, orgId) => {
       if (!(await stores.tools.delete(orgId, toolId)).ok)
         throw new CommandFailure('there is no tool with this id (trunkline tool list shows them)');
+      await noteChange(stores, orgId, 'tool.delete', toolId);
       tell(io, flags, { tool_id: toolId }, `Tool ${toolId} is deleted.`);
     }),
   );

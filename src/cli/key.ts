@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { checkName, CommandFailure, findOrg, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
+import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
 
 interface Flags {
   readonly json?: boolean;
@@ -31,6 +31,7 @@ function addCreate(parent: Command, { connect, print }: CommandIo): void {
       withStores(command, connect, async (stores) => {
         const org = await findOrg(stores, idOrName);
         const { key, record } = await stores.keys.create(org.org_id, checkName('a key', flags.name ?? 'default'));
+        await noteChange(stores, org.org_id, 'key.create', record.key_id, ['name']);
         if (flags.json === true) {
           print(JSON.stringify({ key, ...record }));
           return;
@@ -76,6 +77,7 @@ function addRevoke(parent: Command, { connect, print }: CommandIo): void {
         const record = await stores.keys.revoke(keyId);
         // Not quoted back: it may be the key itself, typed by mistake.
         if (record === null) throw new CommandFailure('there is no key with this id (trunkline key list <org> shows them)');
+        await noteChange(stores, record.org_id, 'key.revoke', record.key_id, ['revoked_at']);
         print(flags.json === true ? JSON.stringify(record) : `Key ${record.key_id} ("${record.name}") is revoked.`);
       }),
     );

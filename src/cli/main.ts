@@ -7,6 +7,8 @@ import { systemClock } from '../ops/system-clock.js';
 import { openRedisStores } from '../store/redis-stores.js';
 import { createLogger } from '../ops/logger.js';
 import { agentCommand, toolCommand } from './agent.js';
+import { auditCommand } from './audit.js';
+import { batchCommand } from './batch.js';
 import { callCommand } from './call.js';
 import { doctorCommand } from './doctor.js';
 import { keyCommand } from './key.js';
@@ -43,11 +45,12 @@ function configFlags(): string[] {
 }
 
 const connect = async () => {
-  const { redis, log } = config();
+  const { redis, log, batches } = config();
   const stores = openRedisStores({
     cluster: redis.cluster,
     url: redis.url ?? `redis://127.0.0.1:${String(redis.port)}`,
     clock: systemClock,
+    batchRetention: { days: batches.retention_days, maxEntries: batches.max_entries },
     log: createLogger('cli', log.level === 'debug' ? 'debug' : 'error'),
   });
   await stores.ready();
@@ -72,6 +75,8 @@ program.addCommand(keyCommand(connect));
 program.addCommand(agentCommand(connect));
 program.addCommand(toolCommand(connect));
 program.addCommand(webhookCommand(connect));
+program.addCommand(batchCommand(connect));
+program.addCommand(auditCommand(connect));
 program.addCommand(callCommand(config));
 program.addCommand(doctorCommand(config));
 

@@ -1,8 +1,10 @@
+import { userInfo } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import type { OrgRecord } from '../contracts/records.js';
 import { MAX_ALLOWED_SOURCES } from '../contracts/sip-api.js';
 import { isSourceAddress } from '../contracts/source-address.js';
 import { StoreUnavailableError } from '../gateway/ports.js';
+import { errorText } from '../lib/error-text.js';
 import { newWebhookSecret } from '../store/new-records.js';
 import type { OrgChange, Stores } from '../store/stores.js';
 
@@ -46,6 +48,7 @@ function addCreate(parent: Command, { connect, print }: CommandIo): void {
           throw new CommandFailure(`there is an organization "${wanted}" already`);
         }
         const made = await stores.orgs.create({ name: wanted, sip_enabled: flags.sip === true });
+        await noteChange(stores, made.org_id, 'org.create', made.org_id, ['name', 'sip_enabled']);
         if (flags.json === true) {
           print(JSON.stringify(shown(made)));
           return;
@@ -89,6 +92,7 @@ function addChange(parent: Command, { connect, print }: CommandIo, name: string,
         const org = await findOrg(stores, idOrName);
         const changed = await stores.orgs.change(org.org_id, change);
         if (changed === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
+        await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
         if (flags.json === true) {
           print(JSON.stringify(shown(changed)));
           return;
@@ -136,6 +140,7 @@ function addSetLimits(parent: Command, { connect, print }: CommandIo): void {
         const org = await findOrg(stores, idOrName);
         const changed = await stores.orgs.change(org.org_id, change);
         if (changed === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
+        await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
         print(flags.json === true ? JSON.stringify(shown(changed)) : limitsLine(changed));
       }),
     );
@@ -181,6 +186,7 @@ function addWebhookSecret(parent: Command, { connect, print }: CommandIo): void 
         const change = { webhook_secret: newWebhookSecret() };
         const found = flags.rotate === true ? await stores.orgs.change(org.org_id, change) : org;
         if (found === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
+        if (flags.rotate === true) await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
         const { org_id, webhook_secret } = found;
         print(flags.json === true ? JSON.stringify({ org_id, webhook_secret }) : webhook_secret);
       }),
@@ -225,6 +231,30 @@ export async function withStores(command: Command, connect: Connect, work: (stor
       command.error(`error: ${error.message}. Is Trunkline running? Start it with: trunkline up`, { exitCode: 1 });
     }
     throw error;
+  }
+}
+
+/** Notes a change in the organization's audit log. Never rejects: the change is made, whatever becomes of the note. */
+export async function noteChange(
+  stores: Pick<Stores, 'audit'>,
+  orgId: string,
+  action: string,
+  record: string,
+  fields: readonly string[] = [],
+): Promise<void> {
+  try {
+    await stores.audit.append(orgId, { by: { key_id: null, name: `cli:${userName()}` }, action, record, fields });
+  } catch (error) {
+    console.error(`trunkline: the change is made, but not noted in the audit log: ${errorText(error)}`);
+  }
+}
+
+/** A container may run under a user that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? 'unknown');
   }
 }
 

@@ -120,7 +120,12 @@ export const configSchema = z.strictObject({
       .regex(/^[^|\s]+$/, 'must have no space and no |')
       .nullable(),
   }),
-  http: z.strictObject({ port }),
+  http: z.strictObject({
+    port,
+    max_requests_per_minute: count,
+    max_requests_per_minute_per_address: count,
+    max_requests_per_minute_per_key: count,
+  }),
   redis: z
     .strictObject({
       url: z
@@ -196,6 +201,7 @@ export const configSchema = z.strictObject({
     retry_max_ms: milliseconds,
     give_up_ms: z.int().min(0).max(604_800_000),
   }),
+  batches: z.strictObject({ retention_days: z.int().min(1).max(3_650), max_entries: z.int().min(1).max(1_000_000) }),
   calls: z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
     drain_ms: z.int().min(0).max(3_600_000),

@@ -177,7 +177,8 @@ const detachSchema = z
     ],
   });
 
-function wholeNumber(least: number, most: number, byDefault: number) {
+/** A number in a query string. */
+export function wholeNumber(least: number, most: number, byDefault: number) {
   return z
     .string()
     .refine(

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AgentRecord, AgentSettings, ToolRecord } from '../contracts/agent-record.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { isMeant, revisedAt, type IfMatch } from './revision.js';
@@ -34,4 +35,10 @@ export function decideDelete<T extends AgentRecord | ToolRecord>(
 ): Result<T, RecordRefusal> {
   if (current?.org_id !== orgId) return err('not-found');
   return isMeant(current, ifMatch) ? ok(current) : err('mismatch');
+}
+
+/** Names of what an owner set otherwise than before. */
+export function changedFields(before: AgentRecord, after: AgentRecord): string[] {
+  const names = Object.keys(after) as (keyof AgentRecord)[];
+  return names.filter((name) => name !== 'updated_at' && !isDeepStrictEqual(before[name], after[name]));
 }

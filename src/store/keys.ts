@@ -73,6 +73,18 @@ export const toolKey = (toolId: string): string => `tool:{${toolId}}`;
 /** Set: ids of the organization's tools. */
 export const orgToolsKey = (orgId: string): string => `org:{${orgId}}:tools`;
 
+/** Sorted set: the organization's batches, by the time in ms at which they were made. */
+export const orgBatchesKey = (orgId: string): string => `org:{${orgId}}:batches`;
+
+/** String, JSON, expires: a batch of calls. */
+export const batchKey = (batchId: string): string => `batch:{${batchId}}`;
+
+/** Stream, trimmed, expires with the batch: its log, JSON in the field `entry`. */
+export const batchLogKey = (batchId: string): string => `batch:{${batchId}}:log`;
+
+/** Stream, trimmed: who changed what of the organization, JSON in the field `entry`. */
+export const orgAuditKey = (orgId: string): string => `org:{${orgId}}:audit`;
+
 /** Hash, expires: answered calls of one gateway instance, JSON by call id. */
 export const gatewayCallsKey = (instance: string): string => `gw:{${instance}}:calls`;
 

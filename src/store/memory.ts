@@ -7,20 +7,26 @@ import { brokenLimit } from '../gateway/policy/admission.js';
 import type { EndedCall, Lookup, RouteStore, SnapshotStore } from '../gateway/ports.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { err, ok, type Result } from '../lib/result.js';
+import { MemoryAuditLog } from './memory-audit.js';
+import { MemoryBatchLog } from './memory-batches.js';
 import { MemoryAgentStore, MemoryToolStore } from './memory-agents.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, newInboundId, newOrgRecord, TOUCH_INTERVAL_MS } from './new-records.js';
-import { decideAttach, decideDetach, decideUpdate, type NumberDecision } from './number-change.js';
+import type { RecordRefusal } from './agent-change.js';
+import type { IfMatch } from './revision.js';
+import { decideAttach, decideDetach, decideUpdate, type ChangeTerms, type NumberDecision } from './number-change.js';
 import { readPage } from './call-page.js';
 import { MemoryOutbox } from './memory-outbox.js';
 import { MemoryLiveCalls } from './memory-live-calls.js';
 import { OwnCalls } from './own-calls.js';
 import { byName, callIndexMember, callIndexTime, newestFirst } from './ordering.js';
 import {
+  DEFAULT_BATCH_RETENTION,
   DEFAULT_CALL_RETENTION,
   type AgentStore,
   type ApiKeyRecord,
   type ApiKeyStore,
   type AttachChange,
+  type BatchRetention,
   type CallLog,
   type CallPage,
   type CallQuery,
@@ -38,8 +44,14 @@ import {
 
 const DAY_MS = 86_400_000;
 
+export interface MemoryStoresOptions {
+  readonly clock: Clock;
+  readonly callRetention?: Partial<CallRetention>;
+  readonly batchRetention?: Partial<BatchRetention>;
+}
+
 /** All stores in this process's memory: for tests and for trying things out. Nothing is kept, nothing fails. */
-export function createMemoryStores(options: { readonly clock: Clock; readonly callRetention?: Partial<CallRetention> }): Stores {
+export function createMemoryStores(options: MemoryStoresOptions): Stores {
   const { clock } = options;
   const numbers = new MemoryNumberStore(clock);
   const orgs = new MemoryOrgStore(clock);
@@ -52,6 +64,8 @@ export function createMemoryStores(options: { readonly clock: Clock; readonly ca
     keys: new MemoryApiKeyStore(clock),
     agents,
     tools: new MemoryToolStore(),
+    batches: new MemoryBatchLog(clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
+    audit: new MemoryAuditLog(clock),
     calls: new MemoryCallLog(clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }),
     live: new MemoryLiveCalls(own, (callId) => snapshots.answerOf(callId)),
     routes: new MemoryRouteStore(numbers, orgs, agents, own),
@@ -69,20 +83,27 @@ class MemoryNumberStore implements NumberStore {
     this.#clock = clock;
   }
 
-  attach(orgId: string, number: E164, change: AttachChange): Promise<Result<NumberRecord, 'taken'>> {
+  attach(orgId: string, number: E164, change: AttachChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, 'taken' | 'mismatch'>> {
     const request = { orgId, number, change, inboundId: newInboundId() };
-    const record = this.#apply(number, decideAttach(this.read(number), request, isoNow(this.#clock)));
-    return Promise.resolve(record === undefined || record === null ? err('taken') : ok(record));
+    const record = this.#apply(number, decideAttach(this.read(number), request, this.#terms(ifMatch)));
+    if (!record.ok) return Promise.resolve(err(record.error === 'mismatch' ? 'mismatch' : 'taken'));
+    return Promise.resolve(record.value === null ? err('taken') : ok(record.value));
   }
 
-  update(orgId: string, number: E164, change: UpdateChange): Promise<Result<NumberRecord, 'not-found'>> {
-    const record = this.#apply(number, decideUpdate(this.read(number), orgId, change, isoNow(this.#clock)));
-    return Promise.resolve(record === undefined || record === null ? err('not-found') : ok(record));
+  update(orgId: string, number: E164, change: UpdateChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, RecordRefusal>> {
+    const record = this.#apply(number, decideUpdate(this.read(number), orgId, change, this.#terms(ifMatch)));
+    if (!record.ok) return Promise.resolve(err(record.error === 'mismatch' ? 'mismatch' : 'not-found'));
+    return Promise.resolve(record.value === null ? err('not-found') : ok(record.value));
   }
 
-  detach(orgId: string, number: E164, directions: readonly DirectionType[]): Promise<Result<NumberRecord | null, 'not-found'>> {
-    const record = this.#apply(number, decideDetach(this.read(number), orgId, directions, isoNow(this.#clock)));
-    return Promise.resolve(record === undefined ? err('not-found') : ok(record));
+  detach(
+    orgId: string,
+    number: E164,
+    directions: readonly DirectionType[],
+    ifMatch?: IfMatch,
+  ): Promise<Result<NumberRecord | null, RecordRefusal>> {
+    const record = this.#apply(number, decideDetach(this.read(number), orgId, directions, this.#terms(ifMatch)));
+    return Promise.resolve(record.ok ? record : err(record.error === 'mismatch' ? 'mismatch' : 'not-found'));
   }
 
   get(orgId: string, number: E164): Promise<NumberRecord | null> {
@@ -114,12 +135,16 @@ class MemoryNumberStore implements NumberStore {
     return this.#records.get(number) ?? null;
   }
 
-  /** `undefined`: refused; `null`: the record is gone. */
-  #apply(number: E164, decision: NumberDecision): NumberRecord | null | undefined {
-    if (decision.kind === 'refuse') return undefined;
+  #terms(ifMatch: IfMatch): ChangeTerms {
+    return { nowMs: this.#clock.wallMs(), ifMatch };
+  }
+
+  /** `null`: the record is gone. */
+  #apply(number: E164, decision: NumberDecision): Result<NumberRecord | null, 'taken' | RecordRefusal> {
+    if (decision.kind === 'refuse') return err(decision.reason);
     if (decision.record === null) this.#records.delete(number);
     else this.#records.set(number, decision.record);
-    return decision.record;
+    return ok(decision.record);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { E164 } from '../contracts/e164.js';
 import { DEFAULT_INBOUND_OPTIONS, type NumberRecord } from '../contracts/records.js';
+import { isMeant, revisedAt, type IfMatch } from './revision.js';
 import type { AttachChange, DirectionType, UpdateChange } from './stores.js';
 
 // The rules of attach, update and detach, apart from where records are kept. The adapters apply them to the record they
@@ -7,9 +8,17 @@ import type { AttachChange, DirectionType, UpdateChange } from './stores.js';
 
 /** `record: null`: the record goes. */
 export type NumberDecision =
-  { readonly kind: 'write'; readonly record: NumberRecord | null } | { readonly kind: 'refuse'; readonly reason: 'taken' | 'not-found' };
+  | { readonly kind: 'write'; readonly record: NumberRecord | null }
+  | { readonly kind: 'refuse'; readonly reason: 'taken' | 'not-found' | 'mismatch' };
 
 const NOT_FOUND: NumberDecision = { kind: 'refuse', reason: 'not-found' };
+const MISMATCH: NumberDecision = { kind: 'refuse', reason: 'mismatch' };
+
+/** When a change is made, and the version of the record that it is meant for. */
+export interface ChangeTerms {
+  readonly nowMs: number;
+  readonly ifMatch: IfMatch;
+}
 
 export interface AttachRequest {
   readonly orgId: string;
@@ -19,9 +28,10 @@ export interface AttachRequest {
   readonly inboundId: string;
 }
 
-/** @param now ISO 8601 */
-export function decideAttach(current: NumberRecord | null, request: AttachRequest, now: string): NumberDecision {
+export function decideAttach(current: NumberRecord | null, request: AttachRequest, { nowMs, ifMatch }: ChangeTerms): NumberDecision {
   if (current !== null && current.org_id !== request.orgId) return { kind: 'refuse', reason: 'taken' };
+  if (!isMeant(current, ifMatch)) return MISMATCH;
+  const now = current === null ? new Date(nowMs).toISOString() : revisedAt(nowMs, current);
   const base: NumberRecord = current ?? {
     inbound_id: request.inboundId,
     phone_number: request.number,
@@ -42,8 +52,10 @@ export function decideAttach(current: NumberRecord | null, request: AttachReques
   };
 }
 
-export function decideUpdate(current: NumberRecord | null, orgId: string, change: UpdateChange, now: string): NumberDecision {
+export function decideUpdate(current: NumberRecord | null, orgId: string, change: UpdateChange, terms: ChangeTerms): NumberDecision {
   if (current?.org_id !== orgId) return NOT_FOUND;
+  if (!isMeant(current, terms.ifMatch)) return MISMATCH;
+  const now = revisedAt(terms.nowMs, current);
   if (change.type === 'outbound') {
     return { kind: 'write', record: { ...current, outbound: { sip_endpoint: change.sip_endpoint }, updated_at: now } };
   }
@@ -58,15 +70,16 @@ export function decideDetach(
   current: NumberRecord | null,
   orgId: string,
   directions: readonly DirectionType[],
-  now: string,
+  { nowMs, ifMatch }: ChangeTerms,
 ): NumberDecision {
   if (current?.org_id !== orgId) return NOT_FOUND;
   if (directions.some((direction) => current[direction] === null)) return NOT_FOUND;
+  if (!isMeant(current, ifMatch)) return MISMATCH;
   const left: NumberRecord = {
     ...current,
     inbound: directions.includes('inbound') ? null : current.inbound,
     outbound: directions.includes('outbound') ? null : current.outbound,
-    updated_at: now,
+    updated_at: revisedAt(nowMs, current),
   };
   return { kind: 'write', record: left.inbound === null && left.outbound === null ? null : left };
 }

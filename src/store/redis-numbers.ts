@@ -1,12 +1,14 @@
 import { parseE164, type E164 } from '../contracts/e164.js';
 import type { NumberRecord } from '../contracts/records.js';
-import { isoNow, type Clock } from '../lib/clock.js';
+import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { StoreUnavailableError } from '../gateway/ports.js';
 import { inboundIdKey, numberKey, orgNumbersKey } from './keys.js';
 import { newInboundId } from './new-records.js';
-import { decideAttach, decideDetach, decideUpdate, type NumberDecision } from './number-change.js';
+import type { RecordRefusal } from './agent-change.js';
+import type { IfMatch } from './revision.js';
+import { decideAttach, decideDetach, decideUpdate, type ChangeTerms, type NumberDecision } from './number-change.js';
 import { sweepNumbers } from './number-sweep.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
 import type { AttachChange, DirectionType, NumberStore, Page, SweepReport, UpdateChange } from './stores.js';
@@ -32,22 +34,30 @@ export class RedisNumberStore implements NumberStore {
     this.#log = log;
   }
 
-  async attach(orgId: string, number: E164, change: AttachChange): Promise<Result<NumberRecord, 'taken'>> {
+  async attach(orgId: string, number: E164, change: AttachChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, 'taken' | 'mismatch'>> {
     const inboundId = newInboundId();
     const outcome = await this.#change(number, (current) =>
-      decideAttach(current, { orgId, number, change, inboundId }, isoNow(this.#clock)),
+      decideAttach(current, { orgId, number, change, inboundId }, this.#terms(ifMatch)),
     );
-    return outcome.ok && outcome.value.record !== null ? ok(outcome.value.record) : err('taken');
+    if (!outcome.ok) return err(outcome.error === 'mismatch' ? 'mismatch' : 'taken');
+    return outcome.value.record === null ? err('taken') : ok(outcome.value.record);
   }
 
-  async update(orgId: string, number: E164, change: UpdateChange): Promise<Result<NumberRecord, 'not-found'>> {
-    const outcome = await this.#change(number, (current) => decideUpdate(current, orgId, change, isoNow(this.#clock)));
-    return outcome.ok && outcome.value.record !== null ? ok(outcome.value.record) : err('not-found');
+  async update(orgId: string, number: E164, change: UpdateChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, RecordRefusal>> {
+    const outcome = await this.#change(number, (current) => decideUpdate(current, orgId, change, this.#terms(ifMatch)));
+    if (!outcome.ok) return err(outcome.error === 'mismatch' ? 'mismatch' : 'not-found');
+    return outcome.value.record === null ? err('not-found') : ok(outcome.value.record);
   }
 
-  async detach(orgId: string, number: E164, directions: readonly DirectionType[]): Promise<Result<NumberRecord | null, 'not-found'>> {
-    const outcome = await this.#change(number, (current) => decideDetach(current, orgId, directions, isoNow(this.#clock)));
-    return outcome.ok ? ok(outcome.value.record) : err('not-found');
+  async detach(
+    orgId: string,
+    number: E164,
+    directions: readonly DirectionType[],
+    ifMatch?: IfMatch,
+  ): Promise<Result<NumberRecord | null, RecordRefusal>> {
+    const outcome = await this.#change(number, (current) => decideDetach(current, orgId, directions, this.#terms(ifMatch)));
+    if (!outcome.ok) return err(outcome.error === 'mismatch' ? 'mismatch' : 'not-found');
+    return ok(outcome.value.record);
   }
 
   async get(orgId: string, number: E164): Promise<NumberRecord | null> {
@@ -93,6 +103,10 @@ export class RedisNumberStore implements NumberStore {
     return sweepNumbers(this.#redis);
   }
 
+  #terms(ifMatch: IfMatch): ChangeTerms {
+    return { nowMs: this.#clock.wallMs(), ifMatch };
+  }
+
   async #readPage(orgId: string, page: Page): Promise<{ records: NumberRecord[]; stale: E164[] }> {
     const members = await this.#redis.run((client) =>
       client.zrange(orgNumbersKey(orgId), '-', '+', 'BYLEX', 'LIMIT', page.skip, page.take),
@@ -113,7 +127,7 @@ export class RedisNumberStore implements NumberStore {
     return decodeRecord('number', await this.#redis.run((client) => client.get(numberKey(number))));
   }
 
-  async #change(number: E164, decide: (current: NumberRecord | null) => NumberDecision): Promise<Result<Written, 'taken' | 'not-found'>> {
+  async #change(number: E164, decide: (current: NumberRecord | null) => NumberDecision): Promise<Result<Written, 'taken' | RecordRefusal>> {
     const key = numberKey(number);
     let raw = await this.#redis.run((client) => client.get(key));
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {

@@ -7,6 +7,8 @@ import { Leases } from './leases.js';
 import { scheduleSweep } from './number-sweep-schedule.js';
 import { OwnCalls } from './own-calls.js';
 import { RedisAgentStore } from './redis-agents.js';
+import { RedisAuditLog } from './redis-audit.js';
+import { RedisBatchLog } from './redis-batches.js';
 import { RedisToolStore } from './redis-tools.js';
 import { RedisApiKeyStore } from './redis-api-keys.js';
 import { RedisCallLog } from './redis-calls.js';
@@ -19,7 +21,15 @@ import { RedisSnapshotStore } from './redis-snapshots.js';
 import { RedisConnection, type RedisOptions } from './redis.js';
 import { RememberedRoutes } from './remembered-routes.js';
 import { dropOutdated } from './remembered-check.js';
-import { DEFAULT_CALL_RETENTION, type CallLog, type CallRetention, type Outbox, type Stores } from './stores.js';
+import {
+  DEFAULT_BATCH_RETENTION,
+  DEFAULT_CALL_RETENTION,
+  type BatchRetention,
+  type CallLog,
+  type CallRetention,
+  type Outbox,
+  type Stores,
+} from './stores.js';
 import { WaitingRecords } from './waiting-records.js';
 
 const READY_LIMIT_MS = 5000;
@@ -29,6 +39,7 @@ const REMEMBERED_ROUTES = 50_000;
 
 export interface RedisStoresOptions extends RedisOptions {
   readonly callRetention?: Partial<CallRetention>;
+  readonly batchRetention?: Partial<BatchRetention>;
   /** Names this gateway among those of one Redis, and after a restart. Left out by programs that take no calls. */
   readonly instance?: string;
   /** A call's place is kept for so long unless it is renewed, which is done three times in it. */
@@ -66,6 +77,8 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     keys: new RedisApiKeyStore(redis, clock),
     agents: new RedisAgentStore(redis, clock),
     tools: new RedisToolStore(redis),
+    batches: new RedisBatchLog(redis, clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
+    audit: new RedisAuditLog(redis, clock),
     calls: withWriter(records, waiting),
     live: new RedisLiveCalls(redis),
     routes,

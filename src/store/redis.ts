@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type Redis } from 'ioredis';
+import type { BatchRecord } from '../contracts/batch-log.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../contracts/agent-record.js';
 import type { NumberRecord, OrgRecord } from '../contracts/records.js';
@@ -183,6 +184,7 @@ export interface RecordTypes {
   readonly org: OrgRecord;
   readonly agent: AgentRecord;
   readonly tool: ToolRecord;
+  readonly batch: BatchRecord;
   readonly call: CallRecord;
 }
 

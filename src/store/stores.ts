@@ -1,5 +1,6 @@
 import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
 import type { DeadLetter, Delivery } from '../contracts/delivery.js';
+import type { BatchEvent, BatchLogEntry, BatchRecord } from '../contracts/batch-log.js';
 import type { CallRecord } from '../contracts/call-record.js';
 import type { E164 } from '../contracts/e164.js';
 import type { CallInProgress } from '../contracts/live-calls.js';
@@ -45,11 +46,19 @@ export interface SweepReport {
 
 /** SIP configurations of phone numbers. A number of another organization is as good as unknown, save for `attach`. */
 export interface NumberStore {
-  /** Sets directions, making the record when there is none. `taken`: another organization has the number; nothing changed. */
-  attach(orgId: string, number: E164, change: AttachChange): Promise<Result<NumberRecord, 'taken'>>;
-  update(orgId: string, number: E164, change: UpdateChange): Promise<Result<NumberRecord, 'not-found'>>;
+  /**
+   * Sets directions, making the record when there is none. `taken`: another organization has the number. `mismatch`: the record is
+   * another one than `ifMatch` says, or there is none. Nothing changed then.
+   */
+  attach(orgId: string, number: E164, change: AttachChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, 'taken' | 'mismatch'>>;
+  update(orgId: string, number: E164, change: UpdateChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, RecordRefusal>>;
   /** Unsets directions: all those named, or none when one of them is not set. `null`: the record is gone. */
-  detach(orgId: string, number: E164, directions: readonly DirectionType[]): Promise<Result<NumberRecord | null, 'not-found'>>;
+  detach(
+    orgId: string,
+    number: E164,
+    directions: readonly DirectionType[],
+    ifMatch?: IfMatch,
+  ): Promise<Result<NumberRecord | null, RecordRefusal>>;
   get(orgId: string, number: E164): Promise<NumberRecord | null>;
   getByInboundId(orgId: string, inboundId: string): Promise<NumberRecord | null>;
   /** A number of the organization whose calls this agent takes; `null`: there is none. */
@@ -221,6 +230,64 @@ export interface LiveCallLog {
   list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>>;
 }
 
+export interface LogPage extends Page {
+  /** Oldest first, or newest first. */
+  readonly direction: 'asc' | 'desc';
+}
+
+/** What writers tell of batches, and customers read. Batches go when they are older than the retention, logs with them. */
+export interface BatchLog {
+  create(batch: { readonly orgId: string; readonly name: string }): Promise<BatchRecord>;
+  /** `not-found`: no such batch. `message`: what is wrong with the event. */
+  append(batchId: string, event: BatchEvent): Promise<Result<BatchLogEntry, 'not-found' | { readonly message: string }>>;
+  /** `null`: no such batch, or another organization's. */
+  read(orgId: string, batchId: string, page: LogPage): Promise<readonly BatchLogEntry[] | null>;
+  /** Newest first. */
+  list(orgId: string, page: Page): Promise<readonly BatchRecord[]>;
+}
+
+export interface BatchRetention {
+  /** Counted from the making of the batch. */
+  readonly days: number;
+  /** The newest that a batch keeps. */
+  readonly maxEntries: number;
+}
+
+export const DEFAULT_BATCH_RETENTION: BatchRetention = { days: 30, maxEntries: 10_000 };
+
+/** Who changed something: a key, or a person at the command line. */
+export interface AuditActor {
+  /** `null`: not by a key. */
+  readonly key_id: string | null;
+  /** The key's name, or `cli:` and the user. */
+  readonly name: string;
+}
+
+export interface AuditChange {
+  readonly by: AuditActor;
+  /** What was done to what: `number.attach`, `agent.update`. */
+  readonly action: string;
+  /** The id, or the number, of what was changed. */
+  readonly record: string;
+  /** Names of what changed of it; never what they hold. */
+  readonly fields: readonly string[];
+}
+
+export interface AuditEntry extends AuditChange {
+  /** Give it back as `before` for what was before it. */
+  readonly id: string;
+  readonly at: string;
+}
+
+/** Who changed what, for each organization: the newest `MAX_AUDIT_ENTRIES`. */
+export interface AuditLog {
+  append(orgId: string, change: AuditChange): Promise<void>;
+  /** Newest first. */
+  list(orgId: string, query: { readonly take: number; readonly before?: string }): Promise<readonly AuditEntry[]>;
+}
+
+export const MAX_AUDIT_ENTRIES = 10_000;
+
 export interface Stores {
   readonly outbox: Outbox;
   readonly numbers: NumberStore;
@@ -228,6 +295,8 @@ export interface Stores {
   readonly keys: ApiKeyStore;
   readonly agents: AgentStore;
   readonly tools: ToolStore;
+  readonly batches: BatchLog;
+  readonly audit: AuditLog;
   readonly calls: CallLog;
   readonly live: LiveCallLog;
   readonly routes: RouteStore;

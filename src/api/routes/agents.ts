@@ -13,11 +13,12 @@ import {
 } from '../../contracts/agents-api.js';
 import { isoNow, type Clock } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
-import type { RecordRefusal } from '../../store/agent-change.js';
+import { changedFields, type RecordRefusal } from '../../store/agent-change.js';
 import type { Stores } from '../../store/stores.js';
 import { failureAnswers, keyedFailures, successAnswer } from '../answers.js';
 import { agentAfter, badFieldsOf, failedUpdates, updatesOf, type BadFields } from '../agent-changes.js';
 import { identityOf } from '../auth.js';
+import type { NoteChange } from '../change-notes.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
 
@@ -25,6 +26,7 @@ export interface AgentRoutesOptions {
   readonly stores: Pick<Stores, 'agents' | 'tools' | 'numbers'>;
   readonly policy: AgentPolicy;
   readonly clock: Clock;
+  readonly note: NoteChange;
 }
 
 const MAX_AGENTS = 10_000;
@@ -35,7 +37,7 @@ const params = z.object({ agent_id: z.string().max(100).describe('UUID') });
 const done = z.object({ status: z.literal('success'), message: z.string() });
 
 /** POST, GET and DELETE /v1/agents. Registered behind authentication. */
-export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app, { stores, policy, clock }) => {
+export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app, { stores, policy, clock, note }) => {
   const bodies = agentBodySchemas(policy);
   const answerOf = (agent: AgentRecord, message: string) => ({
     status: 'success' as const,
@@ -69,6 +71,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       const now = isoNow(clock);
       const agent: AgentRecord = { ...content.value, agent_id: newUuid(), org_id: orgId, created_at: now, updated_at: now };
       await stores.agents.put(agent);
+      await note(request, 'agent.create', agent.agent_id, Object.keys(request.body));
       setEtag(reply, agent);
       return answerOf(agent, `Agent ${titleOf(agent)} made`);
     },
@@ -138,6 +141,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       const changed = await stores.agents.change(orgId, agentIdOf(request.params), decide, ifMatchOf(request));
       if (!changed.ok) throw updateFailure(changed.error, body);
       const agent = changed.value;
+      await note(request, 'agent.update', agent.agent_id, changedFields(before ?? agent, agent));
       setEtag(reply, agent);
       return {
         status: 'success' as const,
@@ -168,6 +172,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       if (number !== null) throw new ApiFailure('AGENT_IN_USE', `The calls of ${number} go to this agent: give them to another one first`);
       const deleted = await stores.agents.delete(orgId, agentId, ifMatchOf(request));
       if (!deleted.ok) throw deleted.error === 'mismatch' ? preconditionFailed() : noSuchAgent();
+      await note(request, 'agent.delete', agentId);
       return { status: 'success' as const, message: `Agent ${titleOf(deleted.value)} deleted` };
     },
   });

@@ -10,13 +10,16 @@ import { sipConfigurationSchema, successSchema } from '../../contracts/sip-recor
 import type { Stores } from '../../store/stores.js';
 import { sipFailures, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
+import type { NoteChange } from '../change-notes.js';
 import { ApiFailure, validationFailure } from '../failure.js';
+import { ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
 import { attachChange, detachedDirections, numberOf, pageOf, updateChange } from '../sip-changes.js';
 
 export interface SipRoutesOptions {
   readonly stores: Pick<Stores, 'numbers' | 'agents'>;
   readonly check: CallCheck;
   readonly policy: SipApiPolicy;
+  readonly note: NoteChange;
 }
 
 const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success;
@@ -24,7 +27,7 @@ const tags = ['SIP'];
 const security = [{ apiKey: [] }];
 
 /** POST /sip/attach, /sip/update, /sip/detach, /sip/check and GET /sip. Registered behind authentication and the SIP entitlement. */
-export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, check, policy }) => {
+export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, check, policy, note }) => {
   const schemas = sipRequestSchemas(policy);
   const recordAnswer = successAnswer('The configuration as it is now', successSchema(sipConfigurationSchema));
 
@@ -38,11 +41,15 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       summary: 'Attach a phone number',
       description: 'Sets one or both directions of a number. A direction that is attached already is replaced; the other one stays.',
       body: schemas.attach,
-      response: { 200: recordAnswer, ...sipFailures('NUMBER_TAKEN', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
+      response: { 200: recordAnswer, ...sipFailures('NUMBER_TAKEN', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
     },
-    handler: async (request) => {
-      const outcome = await stores.numbers.attach(identityOf(request).orgId, numberOf(request.body), attachChange(request.body));
-      if (!outcome.ok) throw new ApiFailure('NUMBER_TAKEN', 'The number is attached by another organization');
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      const change = attachChange(request.body);
+      const outcome = await stores.numbers.attach(orgId, numberOf(request.body), change, ifMatchOf(request));
+      if (!outcome.ok) throw outcome.error === 'mismatch' ? preconditionFailed() : numberTaken();
+      await note(request, 'number.attach', outcome.value.phone_number, Object.keys(change));
+      setEtag(reply, outcome.value);
       return success(outcome.value);
     },
   });
@@ -56,11 +63,16 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       summary: 'Update one direction of a phone number',
       description: 'Sets the named direction; the other one stays. What an inbound update leaves out keeps its value.',
       body: schemas.update,
-      response: { 200: recordAnswer, ...sipFailures('NOT_FOUND', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
+      response: { 200: recordAnswer, ...sipFailures('NOT_FOUND', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
     },
-    handler: async (request) => {
-      const outcome = await stores.numbers.update(identityOf(request).orgId, numberOf(request.body), updateChange(request.body));
-      if (!outcome.ok) throw new ApiFailure('NOT_FOUND', 'The number has no SIP configuration');
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      const outcome = await stores.numbers.update(orgId, numberOf(request.body), updateChange(request.body), ifMatchOf(request));
+      if (!outcome.ok) throw outcome.error === 'mismatch' ? preconditionFailed() : notFound('The number has no SIP configuration');
+      const { type, ...updates } = request.body.updates;
+      const fields = Object.keys(updates).map((name) => `${type}.${name}`);
+      await note(request, 'number.update', outcome.value.phone_number, fields);
+      setEtag(reply, outcome.value);
       return success(outcome.value);
     },
   });
@@ -76,13 +88,17 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       body: schemas.detach,
       response: {
         200: successAnswer('The configuration that is left; null: none', successSchema(sipConfigurationSchema.nullable())),
-        ...sipFailures('NOT_FOUND', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+        ...sipFailures('NOT_FOUND', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
       },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
       const directions = detachedDirections(request.body);
-      const outcome = await stores.numbers.detach(identityOf(request).orgId, numberOf(request.body), directions);
-      if (!outcome.ok) throw new ApiFailure('NOT_FOUND', 'The number is not attached in every direction named');
+      const outcome = await stores.numbers.detach(orgId, numberOf(request.body), directions, ifMatchOf(request));
+      if (!outcome.ok)
+        throw outcome.error === 'mismatch' ? preconditionFailed() : notFound('The number is not attached in every direction named');
+      await note(request, 'number.detach', numberOf(request.body), directions);
+      if (outcome.value !== null) setEtag(reply, outcome.value);
       return success(outcome.value);
     },
   });
@@ -124,11 +140,13 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
         ...sipFailures(),
       },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { orgId } = identityOf(request);
       const { inbound_id } = request.query;
       if (inbound_id === undefined) return success(await stores.numbers.list(orgId, pageOf(request.query)));
-      return success(await findNumber(stores, orgId, inbound_id));
+      const record = await findNumber(stores, orgId, inbound_id);
+      if (record !== null) setEtag(reply, record);
+      return success(record);
     },
   });
   return Promise.resolve();
@@ -136,6 +154,14 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
 
 function success<T>(data: T): { status: 'success'; data: T; errors: null } {
   return { status: 'success', data, errors: null };
+}
+
+function numberTaken(): ApiFailure {
+  return new ApiFailure('NUMBER_TAKEN', 'The number is attached by another organization');
+}
+
+function notFound(message: string): ApiFailure {
+  return new ApiFailure('NOT_FOUND', message);
 }
 
 async function findNumber(stores: SipRoutesOptions['stores'], orgId: string, id: string): Promise<NumberRecord | null> {

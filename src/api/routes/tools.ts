@@ -11,6 +11,7 @@ import { newUuid } from '../../lib/ids.js';
 import type { Stores } from '../../store/stores.js';
 import { keyedFailures, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
+import type { NoteChange } from '../change-notes.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
 
@@ -18,6 +19,7 @@ export interface ToolRoutesOptions {
   readonly stores: Pick<Stores, 'tools'>;
   readonly runner: ToolRunner;
   readonly clock: Clock;
+  readonly note: NoteChange;
 }
 
 const MAX_TOOLS = 10_000;
@@ -29,7 +31,7 @@ const params = z.object({ tool_id: z.string().max(100).describe('TL- and a UUID'
 const status = z.literal('success');
 
 /** GET, POST and DELETE /v1/tools, and POST /v1/tools/{tool_id}/invoke. Registered behind authentication. */
-export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, { stores, runner, clock }) => {
+export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, { stores, runner, clock, note }) => {
   app.get('/v1/tools', {
     schema: {
       tags,
@@ -66,6 +68,7 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       const now = isoNow(clock);
       const made: ToolRecord = { ...request.body, tool_id: `TL-${newUuid()}`, org_id: orgId, created_at: now, updated_at: now };
       await stores.tools.put(made);
+      await note(request, 'tool.create', made.tool_id, ['label', 'public', ...Object.keys(made.tool).map((name) => `tool.${name}`)]);
       setEtag(reply, made);
       return { status: 'success' as const, message: `Tool ${titleOf(made)} made`, tool: shownToolRecord(made) };
     },
@@ -86,6 +89,7 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
     handler: async (request) => {
       const deleted = await stores.tools.delete(identityOf(request).orgId, toolIdOf(request.params.tool_id), ifMatchOf(request));
       if (!deleted.ok) throw deleted.error === 'mismatch' ? preconditionFailed() : noSuchTool();
+      await note(request, 'tool.delete', deleted.value.tool_id);
       return { status: 'success' as const, message: `Tool ${titleOf(deleted.value)} deleted` };
     },
   });

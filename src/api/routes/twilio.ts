@@ -80,7 +80,7 @@ function authenticateBasic(stores: TwilioRoutesOptions['stores']): onRequestAsyn
     const org = record === null ? null : await stores.orgs.get(record.org_id);
     if (record === null || org === null || org.disabled || ![org.org_id, accountSidOf(org.org_id)].includes(user))
       throw new TwilioFailure(401, UNAUTHENTICATED, 'Authenticate');
-    request.identity = { orgId: org.org_id, keyId: record.key_id, sipEnabled: org.sip_enabled };
+    request.identity = { orgId: org.org_id, keyId: record.key_id, keyName: record.name, sipEnabled: org.sip_enabled };
     stores.keys.touch(record).catch(() => undefined);
   };
 }

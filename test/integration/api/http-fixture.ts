@@ -2,7 +2,7 @@ import { createApiServer, type ApiServer } from '../../../src/api/server.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
 import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
-import { acceptAll, answerOf, NO_TOOLS, TEST_AGENT_POLICY, type Answer } from '../../unit/api/api-fixture.js';
+import { acceptAll, answerOf, NO_TOOLS, TEST_AGENT_POLICY, TEST_RATE_LIMITS, type Answer } from '../../unit/api/api-fixture.js';
 
 /** The API over real HTTP on a free port, over a real Redis. */
 export interface HttpApi {
@@ -32,7 +32,7 @@ export async function openHttpApi(redisUrl: string): Promise<HttpApi> {
       clock: systemClock,
       log: silentLog,
     },
-    { allowPlain: false, version: '0.0.0-test', agents: TEST_AGENT_POLICY },
+    { allowPlain: false, version: '0.0.0-test', agents: TEST_AGENT_POLICY, rateLimits: TEST_RATE_LIMITS },
   );
   const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
   return {

@@ -4,6 +4,7 @@ import { openRedisStores, type RedisStores } from '../../../src/store/redis-stor
 import { startRedis, startRedisCluster, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { describeAgentChanges } from '../../unit/store/agents-contract.js';
+import { describeLogs, TEST_BATCH_RETENTION } from '../../unit/store/batches-contract.js';
 import { describeCallsInProgress } from '../../unit/store/calls-contract.js';
 import { describeOutbox } from '../../unit/store/outbox-contract.js';
 import { describeStores, TEST_RETENTION } from '../../unit/store/store-contract.js';
@@ -18,7 +19,15 @@ for (const cluster of [false, true]) {
     let stores: RedisStores;
     beforeAll(async () => {
       redis = cluster ? await startRedisCluster() : alone(await startRedis());
-      stores = openRedisStores({ url: redis.url, cluster, clock, log: silentLog, callRetention: TEST_RETENTION, instance: 'gw-1' });
+      stores = openRedisStores({
+        url: redis.url,
+        cluster,
+        clock,
+        log: silentLog,
+        callRetention: TEST_RETENTION,
+        batchRetention: TEST_BATCH_RETENTION,
+        instance: 'gw-1',
+      });
       await stores.ready(5000);
     });
     afterAll(async () => {
@@ -29,6 +38,7 @@ for (const cluster of [false, true]) {
     describeCallsInProgress('stores in Redis', () => ({ stores }));
     describeOutbox('stores in Redis', () => ({ clock, stores }));
     describeAgentChanges('stores in Redis', () => ({ clock, stores }));
+    describeLogs('stores in Redis', () => ({ clock, stores }));
 
     it('keeps the digest of a key only', async () => {
       const { key } = await stores.keys.create('org', 'ci');

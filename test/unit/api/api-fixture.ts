@@ -66,6 +66,8 @@ const NO_CALLS: LiveCalls = { find: () => null, hangUp: () => undefined };
 
 export const NO_TOOLS: ToolRunner = { run: () => Promise.reject(new Error('no tool is run here')) };
 
+export const TEST_RATE_LIMITS: RateLimits = { total: 60_000, perAddress: 12_000, perKey: 6000 };
+
 export const TEST_AGENT_POLICY: ApiOptions['agents'] = {
   languages: ['ENG', 'GER'],
   voices: [
@@ -98,7 +100,7 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
       allowPlain: options.allowPlain ?? false,
       version: '0.0.0-test',
       agents: TEST_AGENT_POLICY,
-      ...(options.rateLimits ? { rateLimits: options.rateLimits } : {}),
+      rateLimits: { ...TEST_RATE_LIMITS, ...options.rateLimits },
     },
   );
   const { org_id: orgId } = await memory.orgs.create({ name: 'acme', sip_enabled: true });

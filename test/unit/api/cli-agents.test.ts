@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { CommanderError, type Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { agentCommand, toolCommand } from '../../../src/cli/agent.js';
+import { batchCommand } from '../../../src/cli/batch.js';
 import { DEFAULT_AGENT_SETTINGS } from '../../../src/contracts/agent-record.js';
 import { createMemoryStores } from '../../../src/store/memory.js';
 import type { Stores } from '../../../src/store/stores.js';
@@ -29,7 +30,7 @@ afterEach(async () => {
 /** Runs one command on the organization; resolves with its exit code. */
 async function run(...args: string[]): Promise<number> {
   const connect = () => Promise.resolve({ ...stores, close: () => Promise.resolve() });
-  const build = args[0] === 'agent' ? agentCommand : toolCommand;
+  const build = { agent: agentCommand, tool: toolCommand, batch: batchCommand }[args[0] ?? ''] ?? toolCommand;
   const command = build(connect, (line) => void printed.push(line));
   const quiet = (one: Command): void => {
     one.exitOverride().configureOutput({ writeErr: (text) => (errors += text), writeOut: (text) => void printed.push(text) });
@@ -37,7 +38,8 @@ async function run(...args: string[]): Promise<number> {
   };
   quiet(command);
   try {
-    await command.parseAsync([...args.slice(1), '--org', 'acme'], { from: 'user' });
+    const org = args[1] === 'append' ? [] : ['--org', 'acme'];
+    await command.parseAsync([...args.slice(1), ...org], { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;
@@ -79,6 +81,8 @@ describe('trunkline agent', () => {
     expect((await stores.agents.get(orgId, made.agent_id))?.stream).toMatchObject({ bearer_token: null });
     expect(await run('agent', 'set', made.agent_id, '--url', 'test-line')).toBe(0);
     expect((await stores.agents.get(orgId, made.agent_id))?.stream).toBe('test-line');
+    const [noted] = (await stores.audit.list(orgId, { take: 3 })).filter(({ fields }) => fields.length > 0);
+    expect([noted?.action, noted?.fields]).toEqual(['agent.update', ['stream']]);
     expect(await run('agent', 'delete', made.agent_id)).toBe(0);
     expect(await stores.agents.list(orgId)).toEqual([]);
   });
@@ -106,5 +110,25 @@ describe('trunkline tool', () => {
     expect(await run('tool', 'delete', made.tool_id)).toBe(1);
     expect(await run('tool', 'create', await file('tool.json', { tool: { ...tool, url: 'file:///x' } }))).toBe(1);
     expect(errors).toContain('tool.url');
+  });
+});
+
+describe('trunkline batch', () => {
+  it('makes a batch, writes its log, and shows both', async () => {
+    expect(await run('batch', 'create', 'Reminders')).toBe(0);
+    const [batch] = await stores.batches.list(orgId, { take: 1, skip: 0 });
+    const id = batch!.batch_id;
+    const payload = { message: '100 requested', state_change: 'in_progress' };
+    expect(await run('batch', 'append', id, 'lifecycle', '--payload', JSON.stringify(payload))).toBe(0);
+    expect(await run('batch', 'append', id, 'lifecycle', '--payload', '{}')).toBe(1);
+    expect(await run('batch', 'append', id, 'lifecycle', '--payload', '[]')).not.toBe(0);
+    expect(await run('batch', 'append', 'nothing', 'step', '--payload', '{}')).toBe(1);
+    expect(errors).toContain('payload.message');
+    printed = [];
+    expect(await run('batch', 'list')).toBe(0);
+    expect(await run('batch', 'logs', id)).toBe(0);
+    expect(await run('batch', 'logs', 'nothing')).toBe(1);
+    expect(printed.join('\n')).toContain('Reminders');
+    expect(printed.at(-1)).toBe(`2026-01-01T00:00:00.000Z  lifecycle  ${JSON.stringify(payload)}`);
   });
 });

@@ -137,6 +137,22 @@ describe('failures of every route', () => {
     expect((await api.get('/sip', second.key)).status).toBe(200);
   });
 
+  it('every answer behind a limit says how near the nearest one is', async () => {
+    const api = await openApi({ rateLimits: { perKey: 3, perAddress: 5, total: 100 } });
+    const limit = ({ headers }: Answer) => [headers['ratelimit-limit'], headers['ratelimit-remaining']];
+    const first = await api.get('/sip');
+    expect(limit(first)).toEqual(['3', '2']);
+    expect(Number(first.headers['ratelimit-reset'])).toBeGreaterThan(0);
+    expect(Number(first.headers['ratelimit-reset'])).toBeLessThanOrEqual(60);
+    expect(limit(await api.get('/sip?bad=1'))).toEqual(['3', '1']);
+    // Without a key the address is what counts.
+    expect(limit(await api.get('/sip', 'wrong'))).toEqual(['5', '2']);
+    expect(limit(await api.get('/sip'))).toEqual(['3', '0']);
+    const limited = await api.get('/sip');
+    expect([limited.status, ...limit(limited)]).toEqual([429, '3', '0']);
+    expect(limit(await api.get('/healthz'))).toEqual([undefined, undefined]);
+  });
+
   it('429 for an address and in total, before authentication; probes are never limited', async () => {
     for (const rateLimits of [{ perAddress: 2 }, { total: 2 }]) {
       const api = await openApi({ rateLimits });

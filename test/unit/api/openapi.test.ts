@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 interface MediaType {
+  readonly example?: unknown;
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
 interface Operation {
@@ -48,11 +49,14 @@ describe('/openapi.json', () => {
       'get /sip',
       'get /v1/agents',
       'get /v1/agents/{agent_id}',
+      'get /v1/audit',
       'get /v1/calls',
       'get /v1/calls/{call_id}',
       'get /v1/tools',
       'get /v1/voices',
       'get /v1/webhooks/dead-letters',
+      'get /v2/batches',
+      'get /v2/batches/{batch_id}/logs',
       'post /sip/attach',
       'post /sip/check',
       'post /sip/detach',
@@ -74,17 +78,27 @@ describe('/openapi.json', () => {
 
   it('the /sip routes name their failures and the key', () => {
     const failures = (path: string, method: string) => Object.keys(document.paths[path]?.[method]?.responses ?? {});
-    expect(failures('/sip/attach', 'post')).toEqual(['200', '400', '401', '403', '409', '413', '415', '429', '500', '503']);
-    expect(failures('/sip/detach', 'post')).toEqual(['200', '400', '401', '403', '404', '413', '415', '429', '500', '503']);
+    expect(failures('/sip/attach', 'post')).toEqual(['200', '400', '401', '403', '409', '412', '413', '415', '429', '500', '503']);
+    expect(failures('/sip/detach', 'post')).toEqual(['200', '400', '401', '403', '404', '412', '413', '415', '429', '500', '503']);
     expect(document.paths['/sip']?.get?.security).toEqual([{ apiKey: [] }]);
     expect(document.paths['/sip']?.get?.parameters?.map((parameter) => parameter.name)).toEqual(['inbound_id', 'take', 'skip']);
     expect(Object.keys(document.components.securitySchemes)).toEqual(['apiKey']);
   });
 
   it('every example of a body is a body that the validator takes', async () => {
-    for (const path of ['/sip/attach', '/sip/update', '/sip/detach', '/sip/check']) {
+    for (const path of [
+      '/sip/attach',
+      '/sip/update',
+      '/sip/detach',
+      '/sip/check',
+      '/v1/agents',
+      '/v1/agents/{agent_id}',
+      '/v1/tools',
+      '/v1/tools/{tool_id}/invoke',
+    ]) {
       const media = document.paths[path]?.post?.requestBody?.content['application/json'];
-      const examples = Object.values(media?.examples ?? {}).map(({ value }) => value);
+      // One alone stands by itself.
+      const examples = [media?.example ?? [], Object.values(media?.examples ?? {}).map(({ value }) => value)].flat();
       expect(examples.length).toBeGreaterThan(0);
       for (const example of examples) expect((await api.post(path, example)).status).not.toBe(400);
     }

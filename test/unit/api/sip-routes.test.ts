@@ -36,6 +36,39 @@ describe('/sip routes', () => {
     });
   });
 
+  it('if-match: attach, update and detach change the version that is meant, and no other', async () => {
+    const send = (path: string, body: object, tag: string) =>
+      api.send({
+        method: 'POST',
+        url: path,
+        headers: { authorization: api.key, 'content-type': 'application/json', 'if-match': tag },
+        payload: JSON.stringify(body),
+      });
+    const update = { phone_number: NUMBER, updates: { type: 'outbound', sip_endpoint: 'a.example' } };
+    const detach = { phone_number: NUMBER, directions: 'inbound', service: 'sip' };
+    // There is nothing that could be meant.
+    expect((await send('/sip/attach', inbound, '*')).failure.errors[0]?.error).toBe('PRECONDITION_FAILED');
+    expect((await send('/sip/update', update, '*')).status).toBe(404);
+    const attached = await api.post('/sip/attach', inbound);
+    expect(attached.headers.etag).toBe(`"${attached.record.updated_at}"`);
+    const updated = await send('/sip/update', update, String(attached.headers.etag));
+    // Within the same millisecond.
+    expect(updated.record.updated_at > attached.record.updated_at).toBe(true);
+    for (const [path, body] of [
+      ['/sip/attach', inbound],
+      ['/sip/update', update],
+      ['/sip/detach', detach],
+    ] as const) {
+      const late = await send(path, body, String(attached.headers.etag));
+      expect([late.status, late.failure.errors[0]?.error]).toEqual([412, 'PRECONDITION_FAILED']);
+    }
+    const read = await api.get(`/sip?inbound_id=${updated.record.inbound_id}`);
+    expect([read.record, read.headers.etag]).toEqual([updated.record, updated.headers.etag]);
+    const detached = await send('/sip/detach', detach, String(updated.headers.etag));
+    expect([detached.status, detached.record.inbound]).toEqual([200, null]);
+    expect(detached.record.updated_at > updated.record.updated_at).toBe(true);
+  });
+
   it.each([
     ['without plus', '15551234567'],
     ['with separators', '+1(555)123-4567'],

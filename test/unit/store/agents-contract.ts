@@ -81,6 +81,21 @@ export function describeAgentChanges(name: string, open: () => { stores: Stores;
       expect(await stores.numbers.findByAgent(orgId, agent.agent_id)).toBeNull();
     });
 
+    it('of attaches at once that are meant for one version of a number exactly one is made', async () => {
+      const number = freshNumber();
+      const attached = await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+      if (!attached.ok) throw new Error('not attached');
+      const { updated_at: version } = attached.value;
+      const again = (most: number) =>
+        stores.numbers.attach(orgId, number, { inbound: inboundSetting({ max_concurrent_calls: most }) }, [version]);
+      const outcomes = await Promise.all([1, 2, 3, 4].map(again));
+      expect(outcomes.filter((outcome) => outcome.ok)).toHaveLength(1);
+      expect(outcomes.filter((outcome) => !outcome.ok)).toEqual(Array(3).fill(err('mismatch')));
+      expect(await stores.numbers.detach(orgId, number, ['inbound'], [version])).toEqual(err('mismatch'));
+      expect((await stores.numbers.detach(orgId, number, ['inbound'], '*')).ok).toBe(true);
+      expect(await stores.numbers.attach(orgId, number, { inbound: inboundSetting() }, '*')).toEqual(err('mismatch'));
+    });
+
     it('count goes up with each new agent and down with each that is deleted', async () => {
       const before = await stores.agents.count(orgId);
       await stores.agents.put({ ...agent, name: 'again' });

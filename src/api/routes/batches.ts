@@ -1,0 +1,66 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { batchLogEntrySchema, batchSchema } from '../../contracts/batch-log.js';
+import { wholeNumber } from '../../contracts/sip-api.js';
+import { successSchema } from '../../contracts/sip-record.js';
+import type { Stores } from '../../store/stores.js';
+import { keyedFailures, successAnswer } from '../answers.js';
+import { identityOf } from '../auth.js';
+import { ApiFailure } from '../failure.js';
+
+export interface BatchRoutesOptions {
+  readonly stores: Pick<Stores, 'batches'>;
+}
+
+const DEFAULT_TAKE = 100;
+const tags = ['Batches'];
+const security = [{ apiKey: [] }];
+const page = { take: wholeNumber(1, 1000, DEFAULT_TAKE), skip: wholeNumber(0, 10_000_000, 0) };
+const pageOf = ({ take, skip }: { readonly take?: string | undefined; readonly skip?: string | undefined }) => ({
+  take: Number(take ?? DEFAULT_TAKE),
+  skip: Number(skip ?? 0),
+});
+const logQuery = z.strictObject({
+  ...page,
+  direction: z.enum(['asc', 'desc'], 'must be "asc" or "desc"').default('desc').describe('Oldest first, or newest first'),
+});
+
+/** GET /v2/batches and GET /v2/batches/{batch_id}/logs. Registered behind authentication. */
+export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app, { stores }) => {
+  app.get('/v2/batches', {
+    schema: {
+      tags,
+      security,
+      summary: 'List the batches',
+      description: 'Newest first.',
+      querystring: z.strictObject(page),
+      response: { 200: successAnswer('The batches', successSchema(z.array(batchSchema).readonly())), ...keyedFailures() },
+    },
+    handler: async (request) => {
+      const data = await stores.batches.list(identityOf(request).orgId, pageOf(request.query));
+      return { status: 'success' as const, data, errors: null };
+    },
+  });
+
+  app.get('/v2/batches/:batch_id/logs', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read the log of a batch',
+      params: z.object({ batch_id: z.string().max(100).describe('UUID') }),
+      querystring: logQuery,
+      response: {
+        200: successAnswer('The entries', successSchema(z.array(batchLogEntrySchema).readonly())),
+        ...keyedFailures('NOT_FOUND'),
+      },
+    },
+    handler: async (request) => {
+      const { direction } = request.query;
+      const { orgId } = identityOf(request);
+      const data = await stores.batches.read(orgId, request.params.batch_id.toLowerCase(), { ...pageOf(request.query), direction });
+      if (data === null) throw new ApiFailure('NOT_FOUND', 'There is no such batch');
+      return { status: 'success' as const, data, errors: null };
+    },
+  });
+  return Promise.resolve();
+};

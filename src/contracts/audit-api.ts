@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { wholeNumber } from './sip-api.js';
+
+// Who changed what, over HTTP.
+
+export const DEFAULT_AUDIT_TAKE = 100;
+
+export const auditQuerySchema = z.strictObject({
+  take: wholeNumber(1, 1000, DEFAULT_AUDIT_TAKE),
+  before: z
+    .string()
+    .regex(/^\d{1,15}-\d{1,15}$/, 'must be the id of an entry')
+    .optional()
+    .describe('The `id` of an entry: what was before it'),
+});
+
+export const auditEntrySchema = z
+  .object({
+    id: z.string(),
+    at: z.string().describe('ISO 8601'),
+    by: z.object({
+      key_id: z.string().nullable().describe('The id of an API key; null: the command line'),
+      name: z.string().describe("The key's name, or `cli:` and the user"),
+    }),
+    action: z.string().describe('What was done to what, such as `number.attach` or `agent.update`'),
+    record: z.string().describe('The id, or the number, of what was changed'),
+    fields: z.array(z.string()).readonly().describe('Names of what changed of it'),
+  })
+  .meta({
+    id: 'AuditEntry',
+    description: 'A change that was made',
+    examples: [
+      {
+        id: '1767225600000-0',
+        at: '2026-01-01T00:00:00.000Z',
+        by: { key_id: 'b1f0c6a4-6a53-4c53-9f5b-0f0d8a2d1c11', name: 'ci' },
+        action: 'agent.update',
+        record: '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11',
+        fields: ['prompt', 'language'],
+      },
+    ],
+  });
