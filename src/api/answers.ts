@@ -17,6 +17,7 @@ const MEANING: Record<ApiErrorCode, string> = {
   RATE_LIMITED: 'Too many requests; the retry-after header says when to come back',
   INTERNAL: 'A fault of the service; the message holds the request id',
   STORE_UNAVAILABLE: 'The store does not answer; try again after retry-after seconds',
+  GATEWAY_UNAVAILABLE: 'The gateway that has the call does not answer; try again after retry-after seconds',
   NOT_READY: 'A part of the service is not ready',
 };
 

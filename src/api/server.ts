@@ -15,8 +15,10 @@ import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import type { Stores } from '../store/stores.js';
 import { authenticate, requireSipEntitlement } from './auth.js';
+import { CallControl } from './call-control.js';
 import { answerClientError } from './client-error.js';
 import { failureOf, type ApiFailure } from './failure.js';
+import { answerGateway } from './gateway-requests.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { DEFAULT_RATE_LIMITS, rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { callRoutes } from './routes/calls.js';
@@ -43,7 +45,7 @@ export interface ServedRequest {
 }
 
 export interface ApiDeps {
-  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls' | 'live'>;
+  readonly stores: Pick<Stores, 'numbers' | 'orgs' | 'keys' | 'agents' | 'calls' | 'live' | 'bus'>;
   readonly check: CallCheck;
   readonly liveCalls: LiveCalls;
   readonly readiness: Readiness;
@@ -132,18 +134,20 @@ function newApp(log: Log): FastifyInstance {
 async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
   const version = options.version ?? UNKNOWN_VERSION;
   await collectOpenapi(app, version);
+  const control = new CallControl(deps.liveCalls, deps.stores);
+  deps.stores.bus.onRequest((body) => answerGateway(deps.liveCalls, body));
   await app.register(healthRoutes, { readiness: deps.readiness, version });
   await app.register(async (scope) => {
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
     scope.addHook('onRequest', limits.perKey);
-    await scope.register(callRoutes, { stores: deps.stores });
+    await scope.register(callRoutes, { stores: deps.stores, control });
     await scope.register(async (sip) => {
       sip.addHook('onRequest', requireSipEntitlement);
       await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain } });
     });
   });
-  const { stores, liveCalls: calls, clock } = deps;
-  await app.register(twilioRoutes, { stores, calls, clock, perKey: limits.perKey });
+  const { stores, clock } = deps;
+  await app.register(twilioRoutes, { stores, control, clock, perKey: limits.perKey });
   await openapiRoutes(app);
 }
 

@@ -17,6 +17,7 @@ export const API_ERROR_STATUS = {
   RATE_LIMITED: 429,
   INTERNAL: 500,
   STORE_UNAVAILABLE: 503,
+  GATEWAY_UNAVAILABLE: 503,
   NOT_READY: 503,
 } as const satisfies Record<string, number>;
 

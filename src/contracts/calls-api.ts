@@ -125,6 +125,11 @@ export type CallDetail = z.output<typeof callDetailSchema>;
 /** The answer to GET /v1/calls/{call_id}. */
 export const callFoundSchema = z.object({ status: z.literal('success'), call: callDetailSchema });
 
+/** The body of POST /v1/calls/{call_id}/stop: none, or empty. */
+export const stopBodySchema = z.strictObject({}).nullish();
+
+export const stoppedSchema = z.object({ status: z.literal('success'), message: z.string() });
+
 const LIMIT = /^[1-9]\d{0,2}$/;
 
 const moment = z.iso.datetime({ offset: true, error: 'must be a time in ISO 8601 with its zone, such as 2026-01-01T00:00:00Z' });

@@ -44,9 +44,13 @@ export interface LiveCall {
   readonly answeredAtMs: number | null;
 }
 
+/** Who wants a call ended. */
+export type StopReason = 'AGENT_HANGUP' | 'API_STOPPED';
+
+/** The calls in progress on this gateway. */
 export interface LiveCalls {
   /** `null`: it is not on this gateway, or not in progress. */
   find(callId: string): LiveCall | null;
-  /** Ends a call on behalf of its agent; nothing when there is none. */
-  hangUp(callId: string): void;
+  /** Ends a call; false: there is none. */
+  stop(callId: string, reason: StopReason): boolean;
 }

@@ -82,5 +82,8 @@ export const gatewayAnswersKey = (instance: string): string => `gw:{${instance}}
 /** Channel: the key of each record of a number, an organization or an agent that was written. */
 export const CHANGES_CHANNEL = 'changes';
 
+/** Channel: requests to one gateway instance, and the answers to its own. */
+export const gatewayChannel = (instance: string): string => `gw:${instance}:requests`;
+
 /** String, expires: the instance that swept the numbers last. */
 export const SWEEP_LOCK_KEY = 'sweep:numbers';

@@ -11,6 +11,7 @@ import { err, ok, type Result } from '../lib/result.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, newInboundId, newOrgRecord, TOUCH_INTERVAL_MS } from './new-records.js';
 import { decideAttach, decideDetach, decideUpdate, type NumberDecision } from './number-change.js';
 import { readPage } from './call-page.js';
+import { MemoryBus } from './memory-bus.js';
 import { MemoryLiveCalls } from './memory-live-calls.js';
 import { OwnCalls } from './own-calls.js';
 import { byName, callIndexMember, callIndexTime, newestFirst, oldestFirst, oldestToolFirst } from './ordering.js';
@@ -56,6 +57,7 @@ export function createMemoryStores(options: { readonly clock: Clock; readonly ca
     live: new MemoryLiveCalls(own, (callId) => snapshots.answerOf(callId)),
     routes: new MemoryRouteStore(numbers, orgs, agents, own),
     snapshots,
+    bus: new MemoryBus(),
     ping: () => Promise.resolve(),
   };
 }

@@ -1,5 +1,7 @@
 import { errorText } from '../lib/error-text.js';
 import { ChangeSubscription } from './changes.js';
+import { RedisGatewayBus } from './gateway-bus.js';
+import { gatewayChannel } from './keys.js';
 import { Leases } from './leases.js';
 import { scheduleSweep } from './number-sweep-schedule.js';
 import { OwnCalls } from './own-calls.js';
@@ -53,7 +55,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const numbers = new RedisNumberStore(redis, clock, log);
   const records = new RedisCallLog(redis, clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention });
   const waiting = new WaitingRecords(records, clock, log);
-  const { routes, snapshots, stop } = openCalls(redis, instance, options);
+  const { routes, snapshots, bus, stop } = openCalls(redis, instance, options);
   let stopSweeping = (): void => undefined;
   return {
     numbers,
@@ -65,6 +67,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     live: new RedisLiveCalls(redis),
     routes,
     snapshots,
+    bus,
     ping: async () => {
       await redis.run((client) => client.ping());
     },
@@ -87,7 +90,7 @@ function openCalls(
   redis: RedisConnection,
   instance: string,
   options: RedisStoresOptions,
-): Pick<Stores, 'routes' | 'snapshots'> & { readonly stop: () => Promise<void> } {
+): Pick<Stores, 'routes' | 'snapshots' | 'bus'> & { readonly stop: () => Promise<void> } {
   const { clock, log, leaseMs = LEASE_MS } = options;
   // Without an instance there is no subscription: what changed since would not be known.
   const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
@@ -106,10 +109,12 @@ function openCalls(
     },
     onForgotten: (callId) => routes.release(callId),
   });
+  const bus = new RedisGatewayBus(redis, instance, clock, log);
   if (options.instance === undefined)
     return {
       routes,
       snapshots,
+      bus,
       stop: () => {
         snapshots.close();
         return Promise.resolve();
@@ -120,7 +125,8 @@ function openCalls(
   const onGap = (): void => {
     dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ reason: errorText(error) }, 'redis.changes.unchecked'));
   };
-  const subscription = new ChangeSubscription(connection, { onChange: (key) => remembered.onChange(key), onGap }, clock, log);
+  const also = { channel: gatewayChannel(instance), take: (message: string) => bus.take(message) };
+  const subscription = new ChangeSubscription(connection, { onChange: (key) => remembered.onChange(key), onGap, also }, clock, log);
   const renew = (): (() => void) =>
     clock.setTimer(leaseMs / 3, () => {
       cancel = renew();
@@ -131,8 +137,10 @@ function openCalls(
   return {
     routes,
     snapshots,
+    bus,
     stop: async () => {
       cancel();
+      bus.close();
       snapshots.close();
       await subscription.close();
     },

@@ -166,6 +166,14 @@ export interface LiveCallLog {
   list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>>;
 }
 
+/** Requests to one gateway, wherever it is. Rejects with `StoreUnavailableError` when it cannot be sent. */
+export interface GatewayBus {
+  /** Body and answer are JSON, and small. `null`: no answer came within the limit. */
+  request(instance: string, body: unknown, limitMs: number): Promise<unknown>;
+  /** Answers the requests to this gateway; they may be anything. */
+  onRequest(handler: (body: unknown) => unknown): void;
+}
+
 export interface Stores {
   readonly numbers: NumberStore;
   readonly orgs: OrgStore;
@@ -176,6 +184,7 @@ export interface Stores {
   readonly live: LiveCallLog;
   readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
+  readonly bus: GatewayBus;
   /** Resolves when the store answers. */
   ping(): Promise<void>;
 }

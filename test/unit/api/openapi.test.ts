@@ -50,6 +50,7 @@ describe('/openapi.json', () => {
       'post /sip/check',
       'post /sip/detach',
       'post /sip/update',
+      'post /v1/calls/{call_id}/stop',
     ]);
   });
 
