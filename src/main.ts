@@ -69,6 +69,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
       log,
       newKey: generateSrtpKey,
       operatorAgent: { url: config.agents.url, format: config.agents.format, bearerToken: config.agents.bearer_token },
+      isTraced: config.calls.trace,
       insideSrtp: config.media.agent_leg === 'srtp',
       referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',
     },
@@ -160,8 +161,8 @@ function roomOf(relay: RelayPool, endpoint: MediaService): number {
 
 function openStores(config: Config, instance: string, clock: Clock, log: Log): RedisStores {
   const url = config.redis.url ?? `redis://127.0.0.1:${String(config.redis.port)}`;
-  const { retention_days: days, stale_route_ms: staleRouteMs } = config.calls;
-  return openRedisStores({ url, clock, log, instance, staleRouteMs, callRetention: { days } });
+  const { retention_days: days, trace_retention_days: traceDays, stale_route_ms: staleRouteMs } = config.calls;
+  return openRedisStores({ url, clock, log, instance, staleRouteMs, callRetention: { days, traceDays } });
 }
 
 async function openApi(

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { stopAnswerSchema, type GatewayRequest } from '../contracts/gateway-requests.js';
+import type { TraceEntry } from '../contracts/call-trace.js';
+import { stopAnswerSchema, traceAnswerSchema, type GatewayRequest } from '../contracts/gateway-requests.js';
 import type { LiveCall, LiveCalls, StopReason } from '../contracts/live-calls.js';
 import type { Stores } from '../store/stores.js';
 import { ApiFailure } from './failure.js';
@@ -31,6 +32,13 @@ export class CallControl {
     const call = await this.stores.live.get(orgId, callId);
     if (call === null) return false;
     return (await this.#ask(call.gateway, { do: 'stop', call_id: callId, reason }, stopAnswerSchema)).isStopped;
+  }
+
+  /** What happened in a call in progress; `null`: there is none. */
+  async trace(orgId: string, callId: string): Promise<readonly TraceEntry[] | null> {
+    if (this.#here(orgId, callId) !== null) return this.here.trace(callId);
+    const call = await this.stores.live.get(orgId, callId);
+    return call === null ? null : (await this.#ask(call.gateway, { do: 'trace', call_id: callId }, traceAnswerSchema)).trace;
   }
 
   #here(orgId: string, callId: string): LiveCall | null {

@@ -125,6 +125,19 @@ export type CallDetail = z.output<typeof callDetailSchema>;
 /** The answer to GET /v1/calls/{call_id}. */
 export const callFoundSchema = z.object({ status: z.literal('success'), call: callDetailSchema });
 
+export const traceEntrySchema = z
+  .object({
+    at: time,
+    source: z.enum(['sip', 'rtpengine', 'agent', 'gateway']),
+    direction: z.enum(['in', 'out']).nullable().describe('Towards the gateway, or from it; null: within it'),
+    summary: z.string().describe('One line'),
+    text: text.describe('The message, without keys and credentials; null: the summary is all there is'),
+  })
+  .meta({ id: 'TraceEntry', description: 'One thing that happened in a call' });
+
+/** The answer to GET /v1/calls/{call_id}/trace. */
+export const traceSchema = z.object({ status: z.literal('success'), trace: z.array(traceEntrySchema).readonly() });
+
 /** The body of POST /v1/calls/{call_id}/stop: none, or empty. */
 export const stopBodySchema = z.strictObject({}).nullish();
 

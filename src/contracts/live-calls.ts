@@ -1,4 +1,5 @@
 import type { CallSource } from './call-record.js';
+import type { TraceEntry } from './call-trace.js';
 
 /** What is known of a call when its number is looked up. */
 export interface BeginningCall {
@@ -53,4 +54,6 @@ export interface LiveCalls {
   find(callId: string): LiveCall | null;
   /** Ends a call; false: there is none. */
   stop(callId: string, reason: StopReason): boolean;
+  /** What happened in a call until now; `null`: it is not on this gateway. */
+  trace(callId: string): readonly TraceEntry[] | null;
 }

@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
+import type { TraceEntry } from '../contracts/call-trace.js';
 import type { LiveCall, LiveCalls, StopReason } from '../contracts/live-calls.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
@@ -96,6 +97,10 @@ export class Inbound implements LiveCalls {
   /** `null`: there is no such call in progress here. */
   find(callId: string): LiveCall | null {
     return this.#runners.get(callId)?.live ?? null;
+  }
+
+  trace(callId: string): readonly TraceEntry[] | null {
+    return this.#runners.get(callId)?.trace ?? null;
   }
 
   stop(callId: string, reason: StopReason): boolean {

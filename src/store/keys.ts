@@ -52,6 +52,9 @@ export const callKey = (orgId: string, callId: string): string => `org:{${orgId}
 /** String, JSON, expires: what was said in one call. */
 export const transcriptKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:transcript`;
 
+/** String, JSON, expires: what happened in one call. */
+export const traceKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:trace`;
+
 /** List, JSON, newest first, trimmed: calls that belong to no organization. */
 export const UNROUTED_CALLS_KEY = 'calls:unrouted';
 

@@ -151,6 +151,7 @@ function withWriter(records: CallLog, writer: WaitingRecords): CallLog {
   return {
     write: (call) => writer.write(call),
     get: (orgId, callId) => records.get(orgId, callId),
+    trace: (orgId, callId) => records.trace(orgId, callId),
     list: (orgId, page) => records.list(orgId, page),
     listUnrouted: (limit) => records.listUnrouted(limit),
   };

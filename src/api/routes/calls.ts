@@ -6,6 +6,7 @@ import {
   callsQuerySchema,
   stopBodySchema,
   stoppedSchema,
+  traceSchema,
   type CallAnswerBody,
   type CallDetail,
   type CallsQuery,
@@ -82,6 +83,27 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       const call = callId === null ? null : await find(identityOf(request).orgId, callId);
       if (call === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
       return { status: 'success' as const, call };
+    },
+  });
+
+  app.get('/v1/calls/:call_id/trace', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read what happened in a call',
+      description:
+        'Messages of SIP, commands to rtpengine, what the agent asked and got, and what the gateway decided, oldest first; of a call in ' +
+        'progress until now. Keys of the media, credentials and tokens are masked. Empty when nothing is kept of it.',
+      params,
+      response: { 200: successAnswer('The trace', traceSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']) },
+    },
+    handler: async (request) => {
+      const { orgId } = identityOf(request);
+      const callId = callIdOf(request.params);
+      const live = callId === null ? null : await control.trace(orgId, callId);
+      if (live !== null) return { status: 'success' as const, trace: live };
+      if (callId === null || (await stores.calls.get(orgId, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      return { status: 'success' as const, trace: await stores.calls.trace(orgId, callId) };
     },
   });
 

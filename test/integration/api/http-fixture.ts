@@ -23,7 +23,14 @@ export async function openHttpApi(redisUrl: string): Promise<HttpApi> {
     ),
   });
   const server = await createApiServer(
-    { stores, check: acceptAll, liveCalls: { find: () => null, stop: () => false }, readiness, clock: systemClock, log: silentLog },
+    {
+      stores,
+      check: acceptAll,
+      liveCalls: { find: () => null, stop: () => false, trace: () => null },
+      readiness,
+      clock: systemClock,
+      log: silentLog,
+    },
     { allowPlain: false, version: '0.0.0-test' },
   );
   const { port } = await server.listen({ host: '127.0.0.1', port: 0 });

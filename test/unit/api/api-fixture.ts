@@ -59,7 +59,7 @@ export interface FixtureOptions {
 export const acceptAll: CallCheck = () =>
   Promise.resolve({ outcome: 'accept', sip_status: 200, reason: null, explanation: 'Accepted.', codec: null, crypto_tag: null });
 
-const NO_CALLS: LiveCalls = { find: () => null, stop: () => false };
+const NO_CALLS: LiveCalls = { find: () => null, stop: () => false, trace: () => null };
 
 /** The API over stores in memory, with one organization that has SIP enabled and one key of it. */
 export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture> {

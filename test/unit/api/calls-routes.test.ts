@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
+import type { TraceEntry } from '../../../src/contracts/call-trace.js';
 import type { E164 } from '../../../src/contracts/e164.js';
 import type { BeginningCall, LiveCall } from '../../../src/contracts/live-calls.js';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../src/contracts/records.js';
@@ -7,6 +8,8 @@ import { newUuid } from '../../../src/lib/ids.js';
 import { ANSWERED, begun, snapshotOf } from '../../support/begun-call.js';
 import { callOf, endedCall } from '../store/store-contract.js';
 import { openApi, type Answer, type ApiFixture } from './api-fixture.js';
+
+const ENTRY: TraceEntry = { at: '2026-01-01T00:00:00.000Z', source: 'sip', direction: 'in', summary: 'BYE', text: null };
 
 interface CallsAnswer {
   readonly status: string;
@@ -137,6 +140,7 @@ describe('/v1/calls', () => {
       api = await openApi({
         liveCalls: {
           find: (callId) => (callId === live?.callId ? live : null),
+          trace: (callId) => (callId === live?.callId ? [ENTRY] : null),
           stop: (callId, reason) => isThere && stopped.push([callId, reason]) > 0,
         },
         replace: () => ({
@@ -184,6 +188,26 @@ describe('/v1/calls', () => {
       elsewhere = answer;
       const { status, failure, headers } = await stop(await callElsewhere());
       expect([status, failure.errors[0]?.error, headers['retry-after']]).toEqual([503, 'GATEWAY_UNAVAILABLE', '2']);
+    });
+
+    it('reads the trace of a call here, elsewhere, and of one that ended', async () => {
+      const trace = async (callId: string, key?: string): Promise<unknown> => (await api.get(`/v1/calls/${callId}/trace`, key)).body;
+      const entries = { status: 'success', trace: [ENTRY] };
+      live = callHere();
+      expect(await trace(live.callId)).toEqual(entries);
+      elsewhere = { trace: [ENTRY] };
+      expect(await trace(await callElsewhere())).toEqual(entries);
+      const [ended, quiet] = [callOf(api.orgId, api.clock.wallMs()), callOf(api.orgId, api.clock.wallMs())];
+      await api.stores.calls.write({ ...endedCall(ended), trace: [ENTRY] });
+      await api.stores.calls.write(endedCall(quiet));
+      expect(await trace(ended.call_id)).toEqual(entries);
+      expect(await trace(quiet.call_id)).toEqual({ status: 'success', trace: [] });
+      const org = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
+      const { key } = await api.stores.keys.create(org.org_id, 'k');
+      for (const callId of [ended.call_id, live.callId])
+        expect(await trace(callId, key)).toMatchObject({ errors: [{ error: 'NOT_FOUND' }] });
+      elsewhere = null;
+      expect(await trace(await callElsewhere())).toMatchObject({ errors: [{ error: 'GATEWAY_UNAVAILABLE' }] });
     });
 
     it('is 404 for a call that ended, for none, and for another organization’s', async () => {

@@ -46,6 +46,7 @@ describe('/openapi.json', () => {
       'get /sip',
       'get /v1/calls',
       'get /v1/calls/{call_id}',
+      'get /v1/calls/{call_id}/trace',
       'post /sip/attach',
       'post /sip/check',
       'post /sip/detach',
