@@ -110,13 +110,17 @@ export const callSchema = z
 
 export type CallAnswerBody = z.output<typeof callSchema>;
 
-/** The same with what was said, which lists leave out. */
+/** The same with what was said and what did not fit, which lists leave out. */
 export const callDetailSchema = callSchema
   .extend({
     transcript: z
       .array(z.object({ speaker: z.enum(['agent', 'caller']), text: z.string(), at_ms: z.number().describe('Since the agent began') }))
       .readonly()
       .describe('As the agent told it'),
+    analysis_rejected: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('What the agent told that does not fit its `analysis_schema`, as it came; null: nothing'),
   })
   .meta({ id: 'CallDetail', description: 'A call with its transcript, which is there when it has ended' });
 

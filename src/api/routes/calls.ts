@@ -46,7 +46,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
   };
   const find = async (orgId: string, callId: string): Promise<CallDetail | null> => {
     const live = await stores.live.get(orgId, callId);
-    if (live !== null) return { ...liveCall(live), transcript: [] };
+    if (live !== null) return { ...liveCall(live), transcript: [], analysis_rejected: null };
     const record = await stores.calls.get(orgId, callId);
     return record === null ? null : endedCall(record);
   };

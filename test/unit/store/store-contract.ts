@@ -76,6 +76,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     quality: { endpoint: null, relay: null },
     transcript: [],
     analysis: null,
+    analysis_rejected: null,
     stale_route: false,
     resumed: 0,
     ...fields,
