@@ -110,13 +110,17 @@ export const callSchema = z
 
 export type CallAnswerBody = z.output<typeof callSchema>;
 
-/** The same with what was said, which lists leave out. */
+/** The same with what was said and what did not fit, which lists leave out. */
 export const callDetailSchema = callSchema
   .extend({
     transcript: z
       .array(z.object({ speaker: z.enum(['agent', 'caller']), text: z.string(), at_ms: z.number().describe('Since the agent began') }))
       .readonly()
       .describe('As the agent told it'),
+    analysis_rejected: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('What the agent told that does not fit its `analysis_schema`, as it came; null: nothing'),
   })
   .meta({ id: 'CallDetail', description: 'A call with its transcript, which is there when it has ended' });
 
@@ -124,6 +128,24 @@ export type CallDetail = z.output<typeof callDetailSchema>;
 
 /** The answer to GET /v1/calls/{call_id}. */
 export const callFoundSchema = z.object({ status: z.literal('success'), call: callDetailSchema });
+
+export const traceEntrySchema = z
+  .object({
+    at: time,
+    source: z.enum(['sip', 'rtpengine', 'agent', 'gateway']),
+    direction: z.enum(['in', 'out']).nullable().describe('Towards the gateway, or from it; null: within it'),
+    summary: z.string().describe('One line'),
+    text: text.describe('The message, without keys and credentials; null: the summary is all there is'),
+  })
+  .meta({ id: 'TraceEntry', description: 'One thing that happened in a call' });
+
+/** The answer to GET /v1/calls/{call_id}/trace. */
+export const traceSchema = z.object({ status: z.literal('success'), trace: z.array(traceEntrySchema).readonly() });
+
+/** The body of POST /v1/calls/{call_id}/stop: none, or empty. */
+export const stopBodySchema = z.strictObject({}).nullish();
+
+export const stoppedSchema = z.object({ status: z.literal('success'), message: z.string() });
 
 const LIMIT = /^[1-9]\d{0,2}$/;
 
