@@ -22,8 +22,8 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const connections = Number(values.connections);
-/** The delay is measured at this share of what the server does at most: what is fuller only queues. */
-const SHARE = 0.5;
+/** The delay is measured with so many: more would only queue. */
+const FEW_CONNECTIONS = 4;
 /** Numbers that one run goes through. */
 const ROUND = 1_000;
 
@@ -42,7 +42,7 @@ const RECORD = {
 
 interface Outcome {
   readonly perSecond: number;
-  /** Of a run at `SHARE` of it. */
+  /** With `FEW_CONNECTIONS`. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   /** Of a request at full speed. */
@@ -79,8 +79,8 @@ async function measured(route: Route, served: Served, pid: number, redisPid: num
   const serverMs = (cpuMs(pid) - before[0]) / done;
   const redisMs = redisPid === null ? 0 : (cpuMs(redisPid) - before[1]) / done;
   const perSecond = done / full.duration;
-  const half = await autocannon({ ...shot, duration: seconds, overallRate: Math.max(1, Math.round(SHARE * perSecond)) });
-  return { perSecond, p50Ms: half.latency.p50, p99Ms: half.latency.p99, serverMs, redisMs };
+  const { latency } = await autocannon({ ...shot, connections: FEW_CONNECTIONS, duration: seconds });
+  return { perSecond, p50Ms: latency.p50, p99Ms: latency.p99, serverMs, redisMs };
 }
 
 async function redisServer(): Promise<{ readonly url: string; readonly pid: number; readonly stop: () => void }> {
@@ -121,7 +121,7 @@ function row(name: string, { perSecond, p50Ms, p99Ms, serverMs, redisMs }: Outco
 }
 
 console.log(
-  `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${String(connections)} connections, ${values.numbers} numbers`,
+  `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${String(connections)} connections (delays with ${String(FEW_CONNECTIONS)}), ${values.numbers} numbers`,
 );
 const redis = await redisServer();
 const fields: Fields = { redisUrl: redis.url, numbers: Number(values.numbers), record: RECORD };
