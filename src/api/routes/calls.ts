@@ -68,7 +68,13 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       tags,
       security,
       summary: 'Read one call',
-      params: z.object({ call_id: z.string().max(100).describe('UUID') }),
+      description: 'With its transcript, which the list leaves out. One in progress has null where nothing is known yet.',
+      params: z.object({
+        call_id: z
+          .string()
+          .max(100)
+          .meta({ description: 'UUID', examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
+      }),
       response: { 200: successAnswer('The call', callFoundSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
     },
     handler: async (request) => {
