@@ -92,6 +92,7 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
       log,
       newKey: generateSrtpKey,
       operatorAgent: { url: config.agents.url, format: config.agents.format, bearerToken: config.agents.bearer_token },
+      isTraced: config.calls.trace,
       insideSrtp: config.media.agent_leg === 'srtp',
       referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',
     },
@@ -190,7 +191,7 @@ function roomOf(relay: RelayPool, endpoint: MediaService): number {
 
 function openStores(config: Config, instance: string, clock: Clock, log: Log): RedisStores {
   const url = config.redis.url ?? `redis://127.0.0.1:${String(config.redis.port)}`;
-  const { retention_days: days, stale_route_ms: staleRouteMs } = config.calls;
+  const { retention_days: days, trace_retention_days: traceDays, stale_route_ms: staleRouteMs } = config.calls;
   const batchRetention = { days: config.batches.retention_days, maxEntries: config.batches.max_entries };
   return openRedisStores({
     url,
@@ -199,7 +200,7 @@ function openStores(config: Config, instance: string, clock: Clock, log: Log): R
     log,
     instance,
     staleRouteMs,
-    callRetention: { days },
+    callRetention: { days, traceDays },
     batchRetention,
   });
 }

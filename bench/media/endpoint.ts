@@ -62,6 +62,7 @@ async function connectAgent(callId: string): Promise<void> {
       callSid: `CA${HEX}`,
       customParameters: {},
       endOfSpeechMs: 100,
+      mayPress: true,
     },
     () => undefined,
   );

@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.js';
 import { err, ok } from '../lib/result.js';
 import { guardedAgent } from '../outbound/guarded-agent.js';
 import { assertAllowedHost } from '../outbound/guarded-lookup.js';
-import { fillBody, fillUrl, inputProblem, type ToolInput } from './tool-template.js';
+import { fillBody, fillHeaders, fillUrl, inputProblem, type ToolInput } from './tool-template.js';
 
 const MAX_RESPONSE_BYTES = 1_024 * 1_024;
 
@@ -34,11 +34,13 @@ export class HttpToolRunner implements ToolRunner {
     if (problem !== null) return err({ code: 'TOOL_BAD_INPUT', message: problem });
     const url = fillUrl(tool.url, input as ToolInput);
     if (url === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input would change where the tool is.' });
+    const headers = fillHeaders(tool.headers, input as ToolInput);
+    if (headers === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input has what the header of a request cannot hold.' });
     const limit = new AbortController();
     const cancel = this.#clock.setTimer(tool.timeout, () => limit.abort());
     try {
       assertAllowedHost(url.hostname, this.#allowPrivate);
-      const answer = await this.#call(tool, url, input as ToolInput, AbortSignal.any([limit.signal, ended]));
+      const answer = await this.#call({ ...tool, headers }, url, input as ToolInput, AbortSignal.any([limit.signal, ended]));
       return resultOf(tool, answer);
     } catch (error) {
       if (limit.signal.aborted) return err({ code: 'TOOL_TIMEOUT', message: `The tool did not answer within ${String(tool.timeout)} ms.` });
@@ -75,6 +77,11 @@ interface Answer {
 /** What the tool's owner wants of the answer; all of it when the tool refused, or when nothing is said. */
 function resultOf({ response }: ToolDefinition, { status, text }: Answer): ToolOutcome {
   const paths = Object.entries(response);
+  if (status >= 300 && status < 400)
+    return err({
+      code: 'TOOL_FAILED',
+      message: `The tool sends its callers elsewhere (HTTP ${String(status)}), where it is not followed.`,
+    });
   const answer = json(text);
   if (status >= 300 || paths.length === 0) return ok({ result: answer === undefined ? text : answer, httpStatus: status });
   if (answer === undefined) return err({ code: 'TOOL_FAILED', message: 'The answer of the tool is no JSON.' });

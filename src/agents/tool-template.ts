@@ -2,8 +2,10 @@ import type { ToolInputSchema } from '../contracts/agent-record.js';
 
 export type ToolInput = Readonly<Record<string, unknown>>;
 
-const WHOLE = /^\{\{\s*input(?:\.([\w-]+))?\s*\}\}$/;
-const WITHIN = /\{\{\s*input(?:\.([\w-]+))?\s*\}\}/g;
+// `{{input}}`, `{{input.a}}`, `{{input.a.b}}`.
+const WHOLE = /^\{\{\s*input(?:\.([\w-]+(?:\.[\w-]+)*))?\s*\}\}$/;
+const WITHIN = /\{\{\s*input(?:\.([\w-]+(?:\.[\w-]+)*))?\s*\}\}/g;
+const MAX_HEADER = 4_096;
 const MAX_INPUT_BYTES = 65_536;
 
 /** What is wrong with an agent's input, in a sentence; `null`: nothing. */
@@ -34,9 +36,25 @@ export function fillUrl(template: string, input: ToolInput): URL | undefined {
   return url.origin === meant.origin && depth(url) === depth(meant) ? url : undefined;
 }
 
-function valueOf(input: ToolInput, name: string | undefined): unknown {
-  if (name === undefined) return input;
-  return Object.hasOwn(input, name) ? (input[name] ?? null) : null;
+/** The headers with the input in their values; `undefined`: one would have what a header cannot hold, or be too long. */
+export function fillHeaders(templates: Readonly<Record<string, string>>, input: ToolInput): Record<string, string> | undefined {
+  const headers = Object.entries(templates).map(([name, template]): [string, string] => [
+    name,
+    template.replace(WITHIN, (_all, path?: string) => textOf(valueOf(input, path))),
+  ]);
+  return headers.every(([, value]) => value.length <= MAX_HEADER && /^[\t\x20-\x7e]*$/.test(value))
+    ? Object.fromEntries(headers)
+    : undefined;
+}
+
+/** @param path of names with dots between; what is not there is null */
+function valueOf(input: ToolInput, path: string | undefined): unknown {
+  let value: unknown = input;
+  for (const name of path?.split('.') ?? []) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return null;
+    value = (value as ToolInput)[name] ?? null;
+  }
+  return value;
 }
 
 function textOf(value: unknown): string {

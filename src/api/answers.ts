@@ -20,6 +20,7 @@ export const MEANING: Record<ApiErrorCode, string> = {
   TOOL_FAILED: 'The tool could not be reached, or what it answered is of no use; the message says it',
   TOOL_TIMEOUT: 'The tool did not answer in time',
   STORE_UNAVAILABLE: 'The store does not answer; try again after retry-after seconds',
+  GATEWAY_UNAVAILABLE: 'The gateway that has the call does not answer; try again after retry-after seconds',
   NOT_READY: 'A part of the service is not ready',
 };
 

@@ -18,8 +18,10 @@ import type { Log } from '../lib/log.js';
 import type { Stores } from '../store/stores.js';
 import { authenticate, requireSipEntitlement } from './auth.js';
 import { changeNotes } from './change-notes.js';
+import { CallControl } from './call-control.js';
 import { answerClientError } from './client-error.js';
 import { failureOf, type ApiFailure } from './failure.js';
+import { answerGateway } from './gateway-requests.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { agentRoutes } from './routes/agents.js';
@@ -144,11 +146,13 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   const version = options.version ?? UNKNOWN_VERSION;
   await collectOpenapi(app, version);
   const note = changeNotes(deps.stores.audit, deps.log);
+  const control = new CallControl(deps.liveCalls, deps.stores);
+  deps.stores.bus.onRequest((body) => answerGateway(deps.liveCalls, body));
   await app.register(healthRoutes, { readiness: deps.readiness, version });
   await app.register(async (scope) => {
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
     scope.addHook('onRequest', limits.perKey);
-    await scope.register(callRoutes, { stores: deps.stores });
+    await scope.register(callRoutes, { stores: deps.stores, control });
     await scope.register(webhookRoutes, { stores: deps.stores });
     const { voices, ...agents } = options.agents;
     const policy = { ...agents, voices: voices.map(({ name }) => name) };
@@ -162,8 +166,8 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
       await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain }, note });
     });
   });
-  const { stores, liveCalls: calls, clock } = deps;
-  await app.register(twilioRoutes, { stores, calls, clock, perKey: limits.perKey });
+  const { stores, clock } = deps;
+  await app.register(twilioRoutes, { stores, control, clock, perKey: limits.perKey });
   await openapiRoutes(app);
 }
 

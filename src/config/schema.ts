@@ -206,6 +206,8 @@ export const configSchema = z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
     drain_ms: z.int().min(0).max(3_600_000),
     retention_days: z.int().min(1).max(3_650),
+    trace: z.boolean(),
+    trace_retention_days: z.int().min(1).max(3_650),
     stale_route_ms: z.int().min(0).max(86_400_000),
   }),
 });

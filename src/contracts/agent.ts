@@ -31,6 +31,8 @@ export interface StreamSettings {
   readonly customParameters: Readonly<Record<string, string>>;
   /** Silence after which the caller counts as having finished speaking, in milliseconds. */
   readonly endOfSpeechMs: number;
+  /** Whether it may press keys (IVR navigation): not with the model `turbo`. */
+  readonly mayPress: boolean;
 }
 
 /** Who talks to the caller. */
@@ -72,6 +74,12 @@ export type AgentAnswer =
       readonly code: string;
       readonly message: string;
     };
+
+/** What a request gets that an agent of the model `turbo` may not make. */
+export const NOT_IN_TURBO = {
+  code: 'NOT_IN_TURBO',
+  message: 'An agent with the model turbo has no tools, no transfers and no keys to press.',
+} as const;
 
 /** What holds for every connection to an agent, whoever's it is. */
 export interface AgentConnectionLimits {

@@ -19,6 +19,7 @@ export const API_ERROR_STATUS = {
   INTERNAL: 500,
   TOOL_FAILED: 502,
   STORE_UNAVAILABLE: 503,
+  GATEWAY_UNAVAILABLE: 503,
   NOT_READY: 503,
   TOOL_TIMEOUT: 504,
 } as const satisfies Record<string, number>;

@@ -40,7 +40,22 @@ export const EXAMPLE_CALL = {
   resumed: 0,
 };
 
-export const EXAMPLE_TRANSCRIPT = [
-  { speaker: 'agent', text: 'Blue Harbor Hotel, good day.', at_ms: 120 },
-  { speaker: 'caller', text: 'A room for the 24th, please.', at_ms: 3400 },
+export const EXAMPLE_CALL_DETAIL = {
+  ...EXAMPLE_CALL,
+  transcript: [
+    { speaker: 'agent', text: 'Blue Harbor Hotel, good day.', at_ms: 120 },
+    { speaker: 'caller', text: 'A room for the 24th, please.', at_ms: 3400 },
+  ],
+  analysis_rejected: null,
+};
+
+export const EXAMPLE_TRACE = [
+  {
+    at: '2026-01-01T00:00:00.000Z',
+    source: 'sip',
+    direction: 'in',
+    summary: 'INVITE sip:+15551234567@sip.example.com',
+    text: 'INVITE sip:+15551234567@sip.example.com SIP/2.0\r\n…',
+  },
+  { at: '2026-01-01T00:00:00.004Z', source: 'rtpengine', direction: 'out', summary: 'offer, 3.1 ms', text: null },
 ];

@@ -103,6 +103,8 @@ export interface CallRecord {
   readonly transcript: readonly TranscriptEntry[];
   /** What the agent found out; `null`: it told nothing. */
   readonly analysis: Readonly<Record<string, unknown>> | null;
+  /** What it told that does not fit the agent's `analysis_schema`, as it came; `null`: nothing, and where calls are listed. */
+  readonly analysis_rejected: Readonly<Record<string, unknown>> | null;
   /** Decided on what was remembered of the number, because the store was away. */
   readonly stale_route: boolean;
   /** The gateway was killed during the call and took it up again so many times. */

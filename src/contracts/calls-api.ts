@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { REASONS } from '../gateway/policy/reasons.js';
-import { EXAMPLE_CALL, EXAMPLE_TRANSCRIPT } from './call-example.js';
+import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_TRACE } from './call-example.js';
 import { parseE164 } from './e164.js';
 import { EXAMPLE_CURSOR } from './webhooks-api.js';
 
@@ -112,18 +112,22 @@ export const callSchema = z
 
 export type CallAnswerBody = z.output<typeof callSchema>;
 
-/** The same with what was said, which lists leave out. */
+/** The same with what was said and what did not fit, which lists leave out. */
 export const callDetailSchema = callSchema
   .extend({
     transcript: z
       .array(z.object({ speaker: z.enum(['agent', 'caller']), text: z.string(), at_ms: z.number().describe('Since the agent began') }))
       .readonly()
       .describe('As the agent told it'),
+    analysis_rejected: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('What the agent told that does not fit its `analysis_schema`, as it came; null: nothing'),
   })
   .meta({
     id: 'CallDetail',
     description: 'A call with its transcript, which is there when it has ended',
-    examples: [{ ...EXAMPLE_CALL, transcript: EXAMPLE_TRANSCRIPT }],
+    examples: [EXAMPLE_CALL_DETAIL],
   });
 
 export type CallDetail = z.output<typeof callDetailSchema>;
@@ -131,7 +135,32 @@ export type CallDetail = z.output<typeof callDetailSchema>;
 /** The answer to GET /v1/calls/{call_id}. */
 export const callFoundSchema = z
   .object({ status: z.literal('success'), call: callDetailSchema })
-  .meta({ examples: [{ status: 'success', call: { ...EXAMPLE_CALL, transcript: EXAMPLE_TRANSCRIPT } }] });
+  .meta({ examples: [{ status: 'success', call: EXAMPLE_CALL_DETAIL }] });
+
+export const traceEntrySchema = z
+  .object({
+    at: time,
+    source: z.enum(['sip', 'rtpengine', 'agent', 'gateway']),
+    direction: z.enum(['in', 'out']).nullable().describe('Towards the gateway, or from it; null: within it'),
+    summary: z.string().describe('One line'),
+    text: text.describe('The message, without keys and credentials; null: the summary is all there is'),
+  })
+  .meta({ id: 'TraceEntry', description: 'One thing that happened in a call' });
+
+/** The answer to GET /v1/calls/{call_id}/trace. */
+export const traceSchema = z
+  .object({ status: z.literal('success'), trace: z.array(traceEntrySchema).readonly() })
+  .meta({ examples: [{ status: 'success', trace: EXAMPLE_TRACE }] });
+
+/** The body of POST /v1/calls/{call_id}/stop: none, or empty. */
+export const stopBodySchema = z
+  .strictObject({})
+  .nullish()
+  .meta({ examples: [{}] });
+
+export const stoppedSchema = z
+  .object({ status: z.literal('success'), message: z.string() })
+  .meta({ examples: [{ status: 'success', message: 'Call 153ee546-05b9-4d95-bd6d-f899f082d48b is being ended' }] });
 
 const LIMIT = /^[1-9]\d{0,2}$/;
 

@@ -1,4 +1,5 @@
 import type { CallSource } from './call-record.js';
+import type { TraceEntry } from './call-trace.js';
 
 /** What is known of a call when its number is looked up. */
 export interface BeginningCall {
@@ -44,9 +45,15 @@ export interface LiveCall {
   readonly answeredAtMs: number | null;
 }
 
+/** Who wants a call ended. */
+export type StopReason = 'AGENT_HANGUP' | 'API_STOPPED';
+
+/** The calls in progress on this gateway. */
 export interface LiveCalls {
   /** `null`: it is not on this gateway, or not in progress. */
   find(callId: string): LiveCall | null;
-  /** Ends a call on behalf of its agent; nothing when there is none. */
-  hangUp(callId: string): void;
+  /** Ends a call; false: there is none. */
+  stop(callId: string, reason: StopReason): boolean;
+  /** What happened in a call until now; `null`: it is not on this gateway. */
+  trace(callId: string): readonly TraceEntry[] | null;
 }

@@ -1,8 +1,10 @@
 import type { AgentAnswer, AgentRequest, TranscriptEntry } from '../contracts/agent.js';
-import type { ToolDefinition } from '../contracts/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS, type ToolDefinition } from '../contracts/agent-record.js';
 import type { Route } from '../contracts/records.js';
 import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
+import { isTurbo } from './policy/agent.js';
+import { NOT_IN_TURBO } from '../contracts/agent.js';
 import { checkAnalysis } from './policy/analysis.js';
 import type { ToolDirectory, ToolRunner } from './ports.js';
 
@@ -15,6 +17,8 @@ export interface RequestServices {
 export interface CallNotes {
   readonly transcript: readonly TranscriptEntry[];
   readonly analysis: Readonly<Record<string, unknown>> | null;
+  /** What the agent's `analysis_schema` does not have, or not with such values, as it came; `null`: nothing. */
+  readonly rejected: Readonly<Record<string, unknown>> | null;
 }
 
 type RequestOf<Type extends AgentRequest['type']> = Extract<AgentRequest, { type: Type }>;
@@ -32,6 +36,7 @@ export class AgentRequests {
   #characters = 0;
   #isFull = false;
   #analysis: Readonly<Record<string, unknown>> | null = null;
+  #rejected: Readonly<Record<string, unknown>> | null = null;
   #toolsUnderWay = 0;
   readonly #ended = new AbortController();
   #tools: Promise<readonly ToolDefinition[]> | undefined;
@@ -44,7 +49,7 @@ export class AgentRequests {
   ) {}
 
   get notes(): CallNotes {
-    return { transcript: this.#transcript, analysis: this.#analysis };
+    return { transcript: this.#transcript, analysis: this.#analysis, rejected: this.#rejected };
   }
 
   take(request: Exclude<AgentRequest, { type: 'transfer' }>): void {
@@ -73,8 +78,12 @@ export class AgentRequests {
     this.#ended.abort();
   }
 
+  get #isTurbo(): boolean {
+    return isTurbo(this.route()?.agent ?? DEFAULT_AGENT_SETTINGS);
+  }
+
   get #listed(): readonly (string | ToolDefinition)[] {
-    return this.route()?.agent?.tools ?? [];
+    return this.#isTurbo ? [] : (this.route()?.agent?.tools ?? []);
   }
 
   async #readTools(): Promise<readonly ToolDefinition[]> {
@@ -101,19 +110,25 @@ export class AgentRequests {
   #analyse({ requestId, analysis }: RequestOf<'analysis'>): void {
     const { kept, wrong } = checkAnalysis(this.route()?.agent?.analysis_schema ?? null, analysis);
     const merged = { ...this.#analysis, ...kept };
-    if (Buffer.byteLength(JSON.stringify(merged)) > MAX_ANALYSIS_BYTES) {
+    // What was wrong at first and then right is not wrong any more.
+    const rejected = Object.entries({ ...this.#rejected, ...wrong }).filter(([name]) => !Object.hasOwn(kept, name));
+    if (Buffer.byteLength(JSON.stringify([merged, rejected])) > MAX_ANALYSIS_BYTES) {
       const message = `The analysis of a call has at most ${String(MAX_ANALYSIS_BYTES)} bytes.`;
       return this.answer({ type: 'refused', requestId, request: 'analysis', code: 'ANALYSIS_TOO_LARGE', message });
     }
     this.#analysis = merged;
-    if (wrong.length === 0) return;
-    const names = wrong.slice(0, MAX_NAMES_TOLD).map((name) => name.slice(0, MAX_NAME_TOLD));
-    const message = `Not kept, for the analysis_schema of the agent does not have them, or not with such a value: ${names.join(', ')}.`;
+    this.#rejected = rejected.length === 0 ? null : Object.fromEntries(rejected);
+    if (Object.keys(wrong).length === 0) return;
+    const names = Object.keys(wrong)
+      .slice(0, MAX_NAMES_TOLD)
+      .map((name) => name.slice(0, MAX_NAME_TOLD));
+    const message = `Kept apart, for the analysis_schema of the agent does not have them, or not with such a value: ${names.join(', ')}.`;
     this.answer({ type: 'refused', requestId, request: 'analysis', code: 'ANALYSIS_INVALID', message });
   }
 
   #runTool(request: RequestOf<'tool'>): void {
     const { requestId } = request;
+    if (this.#isTurbo) return this.answer({ type: 'refused', requestId, request: 'tool', ...NOT_IN_TURBO });
     if (this.#toolsUnderWay >= MAX_TOOLS_UNDER_WAY) {
       const message = `A call runs at most ${String(MAX_TOOLS_UNDER_WAY)} tools at a time.`;
       return this.answer({ type: 'refused', requestId, request: 'tool', code: 'TOO_MANY', message });

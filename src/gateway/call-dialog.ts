@@ -1,5 +1,6 @@
 import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
+import type { CallTrace } from './call-trace.js';
 import type { CallEvent } from './call/state.js';
 import { readInfoDigit, type InfoDigit } from './policy/info-digit.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS } from './policy/invite.js';
@@ -13,6 +14,9 @@ import {
   type KeptDialog,
   type SrfApp,
   type SrfDialog,
+  type OnMessage,
+  type RequestInDialog,
+  type SrfHandler,
   type SrfHeaders,
   type SrfRequest,
   type SrfResponse,
@@ -57,6 +61,8 @@ interface WaitingRequest {
   readonly sessionTimer: SrfHeaders;
 }
 
+type InDialog = 'modify' | 'info' | 'update' | 'refer' | 'message' | 'notify' | 'options' | 'publish';
+
 const DIGIT_TYPES = 'application/dtmf-relay, application/dtmf';
 
 /** The SIP side of one call: says what the call machine decided, and turns what the carrier says into its events. Decides nothing. */
@@ -70,6 +76,7 @@ export class CallDialog {
     private readonly services: DialogServices,
     private readonly own: OwnSide,
     private readonly owner: DialogOwner,
+    private readonly trace: CallTrace,
     private readonly log: Log,
   ) {}
 
@@ -141,8 +148,8 @@ export class CallDialog {
     if (dialog === null) return;
     dialog.local.sdp = sdp;
     const request = { method: 'INVITE', headers: this.#answerHeaders(), body: sdp } as const;
-    this.services.srf.request(
-      dialog.id,
+    this.#request(
+      dialog,
       request,
       (error, answer) => {
         if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.reinvite.failed');
@@ -150,7 +157,7 @@ export class CallDialog {
         const { status, body } = answer ?? { status: error instanceof ConnectionLostError ? 491 : 408, body: '' };
         this.owner.dispatch({ type: 'reinvite-answered', status, sdp: body, retryAfterMs: this.services.glareDelayMs(), attempt });
       },
-      (update, response) => this.#onReoffer(update, response),
+      this.#traced((update, response) => this.#onReoffer(update, response)),
     );
   }
 
@@ -161,7 +168,7 @@ export class CallDialog {
     const { contact, peerHost } = this.own;
     const uri = target.kind === 'uri' ? target.uri : `sip:${target.number}@${peerHost};user=phone`;
     const headers = { 'Refer-To': `<${uri}>`, 'Referred-By': contact, Contact: contact, Allow: `${ALLOWED_METHODS}, NOTIFY` };
-    this.services.srf.request(dialog.id, { method: 'REFER', headers }, (error, answer) => {
+    this.#request(dialog, { method: 'REFER', headers }, (error, answer) => {
       if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.refer.failed');
       this.owner.dispatch({ type: 'refer-answered', status: answer?.status ?? null, referId });
     });
@@ -171,7 +178,7 @@ export class CallDialog {
     const dialog = this.#dialog;
     if (dialog === null) return;
     this.#byeAnswered = new Promise((resolve) => {
-      this.services.srf.request(dialog.id, { method: 'BYE', headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
+      this.#request(dialog, { method: 'BYE', headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
         // Whatever the answer: a 401 or 407 ends our side too.
         this.services.srf.forget(dialog);
         if (error !== null && error !== undefined) this.log.warn({ error: errorText(error) }, 'call.bye.failed');
@@ -187,7 +194,7 @@ export class CallDialog {
   probe(lost: 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED'): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
-    this.services.srf.request(dialog.id, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
+    this.#request(dialog, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
       // The next connection asks again.
       if (error instanceof ConnectionLostError) return;
       // The SIP server does not know the dialog, or the carrier does not (RFC 3261 §12.2.1.2).
@@ -199,17 +206,48 @@ export class CallDialog {
   }
 
   #listen(dialog: SrfDialog): void {
-    dialog.on('ack', (request) => this.owner.dispatch({ type: 'acknowledged', sdp: request.body }));
-    dialog.on('destroy', (_request, reason) => this.owner.dispatch({ type: 'bye', reason: byeReason(reason) }));
+    const on = (event: InDialog, handler: SrfHandler): void => dialog.on(event, this.#traced(handler));
+    dialog.on('ack', (request) => {
+      this.trace.received(request);
+      this.owner.dispatch({ type: 'acknowledged', sdp: request.body });
+    });
+    dialog.on('destroy', (request, reason) => {
+      this.#traceBye(request);
+      this.owner.dispatch({ type: 'bye', reason: byeReason(reason) });
+    });
     // Only `modify`: with hold or refresh listeners drachtio-srf answers by itself, with an old SDP.
-    dialog.on('modify', (request, response) => this.#onReoffer(request, response));
-    dialog.on('update', (request, response) => this.#onReoffer(request, response));
-    dialog.on('options', (_request, response) => response.send(200, 'OK', { headers: this.#capabilities() }));
-    dialog.on('info', (request, response) => this.#onInfo(request, response));
-    dialog.on('refer', (request, response) => this.refuse(request, response, this.services.referReason));
-    dialog.on('notify', (request, response) => this.#onNotify(request, response));
+    on('modify', (request, response) => this.#onReoffer(request, response));
+    on('update', (request, response) => this.#onReoffer(request, response));
+    on('options', (_request, response) => response.send(200, 'OK', { headers: this.#capabilities() }));
+    on('info', (request, response) => this.#onInfo(request, response));
+    on('refer', (request, response) => this.refuse(request, response, this.services.referReason));
+    on('notify', (request, response) => this.#onNotify(request, response));
     for (const method of ['message', 'publish'] as const)
-      dialog.on(method, (request, response) => this.refuse(request, response, 'METHOD_NOT_ALLOWED'));
+      on(method, (request, response) => this.refuse(request, response, 'METHOD_NOT_ALLOWED'));
+  }
+
+  /** drachtio-srf answers by itself, and does not tell how. */
+  #traceBye(request: SrfRequest): void {
+    if (request.source === 'application') return this.trace.sip('out', request.msg.raw, 'BYE');
+    this.trace.received(request);
+    this.trace.sip('out', undefined, 'SIP/2.0 200 OK');
+  }
+
+  #traced(handler: SrfHandler): SrfHandler {
+    return (request, response) => {
+      this.trace.received(request, response);
+      handler(request, response);
+    };
+  }
+
+  #request(dialog: SrfDialog, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2], onUpdate?: SrfHandler): void {
+    const done = this.trace.expect();
+    const settle: typeof onAnswer = (error, answer) => {
+      done();
+      onAnswer(error, answer);
+    };
+    const onMessage: OnMessage = (direction, text, summary) => this.trace.sip(direction, text, summary);
+    this.services.srf.request(dialog.id, request, settle, onUpdate, onMessage);
   }
 
   #onReoffer(request: SrfRequest, response: SrfResponse): void {

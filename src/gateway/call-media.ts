@@ -1,11 +1,12 @@
 import type { AgentDescription } from '../contracts/agent.js';
 import type { LegEvent, LegFigures, MediaAddress, RelayFigures, SrtpKeys } from '../contracts/media.js';
 import type { Scope } from '../lib/scope.js';
+import type { CallTrace } from './call-trace.js';
 import type { CallEffect, CallEvent } from './call/state.js';
 import { SUITE, type CryptoLine } from './policy/crypto-line.js';
 import type { RelaySide } from './policy/sdp-read.js';
 import { canonicalSdp } from './policy/sdp-write.js';
-import type { MediaEndpoint, MediaRelay, RelayCall } from './ports.js';
+import type { MediaEndpoint, MediaRelay, RelayAnswer, RelayCall } from './ports.js';
 
 export interface MediaServices {
   readonly relay: MediaRelay;
@@ -34,6 +35,7 @@ export class CallMedia {
     private readonly callId: string,
     private readonly services: MediaServices,
     private readonly scope: Scope,
+    private readonly trace: CallTrace,
     private readonly onLegEvent: (event: LegEvent) => void,
   ) {}
 
@@ -55,23 +57,25 @@ export class CallMedia {
   async offer({ media, attempt }: Extract<CallEffect, { do: 'offer-relay' }>): Promise<CallEvent> {
     this.#isEncrypted = media.crypto !== null;
     this.#ownRelaySession();
-    const { sdp } = await this.#relayed(this.services.relay.offer(this.#relayCall, canonicalSdp(media)));
+    const { sdp } = await this.#relayed('offer', canonicalSdp(media), (given) => this.services.relay.offer(this.#relayCall, given));
     return { type: 'relay-offered', sdp, attempt };
   }
 
   async answer(sdp: string, attempt: number): Promise<CallEvent> {
-    const answer = await this.#relayed(this.services.relay.answer(this.#relayCall, sdp));
+    const answer = await this.#relayed('answer', sdp, (given) => this.services.relay.answer(this.#relayCall, given));
     return { type: 'relay-answered', sdp: answer.sdp, attempt };
   }
 
   async offerOutward(sdp: string, attempt: number): Promise<CallEvent> {
     this.#ownRelaySession();
-    const offer = await this.#relayed(this.services.relay.offerOutward(this.#relayCall, sdp));
+    const offer = await this.#relayed('offer outward', sdp, (given) => this.services.relay.offerOutward(this.#relayCall, given));
     return { type: 'relay-offered-outward', sdp: offer.sdp, attempt };
   }
 
   async answerOutward({ media, attempt }: Extract<CallEffect, { do: 'answer-outward' }>): Promise<CallEvent> {
-    const { sdp } = await this.#relayed(this.services.relay.answerOutward(this.#relayCall, canonicalSdp(media)));
+    const { sdp } = await this.#relayed('answer outward', canonicalSdp(media), (given) =>
+      this.services.relay.answerOutward(this.#relayCall, given),
+    );
     return { type: 'relay-answered-outward', sdp, attempt };
   }
 
@@ -159,13 +163,17 @@ export class CallMedia {
       await this.#relayWork;
       if (this.node === null && this.#leftOn !== null) this.services.relay.adopt(this.callId, this.#leftOn);
       this.#relayFigures = await this.services.relay.delete(this.callId);
+      this.trace.add('rtpengine', 'out', 'delete', JSON.stringify(this.#relayFigures));
     });
     this.scope.defer('media leg', async () => {
       if (this.#hasLeg) this.#endpointFigures = await this.services.endpoint.close(this.callId);
     });
   }
 
-  #relayed<T>(work: Promise<T>): Promise<T> {
+  #relayed(command: string, sdp: string, ask: (sdp: string) => Promise<RelayAnswer>): Promise<RelayAnswer> {
+    const { insideSrtp, outsideSrtp } = this.#relayCall;
+    const flags = `${insideSrtp ? 'SRTP' : 'RTP'} inside, ${outsideSrtp ? 'SRTP' : 'RTP'} outside`;
+    const work = this.trace.relay(`${command} (${flags})`, sdp, ask(sdp));
     this.#relayWork = work.catch(() => undefined);
     return work;
   }

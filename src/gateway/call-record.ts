@@ -80,6 +80,7 @@ export function callRecord(
     quality: qualityOf(media.endpoint, media.relay),
     transcript: notes.transcript,
     analysis: notes.analysis,
+    analysis_rejected: notes.rejected,
     stale_route: state.isStale,
     resumed: progress.resumed,
   };

@@ -1,6 +1,7 @@
 import type { AgentAnswer, AgentRequest } from '../contracts/agent.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
+import type { TraceEntry } from '../contracts/call-trace.js';
 import type { LiveCall } from '../contracts/live-calls.js';
 import type { LegEvent } from '../contracts/media.js';
 import { assertNever } from '../lib/assert-never.js';
@@ -12,6 +13,8 @@ import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
 import { beginningOf, callRecord, type CallOrigin, type CallProgress } from './call-record.js';
+import { CallTrace } from './call-trace.js';
+import { answerSummary, eventSummary, legSummary } from './trace-summaries.js';
 import { keepCall, type KeptCall } from './call-snapshot.js';
 import { remainingMs, resumable, startCall, stepCall } from './call/machine.js';
 import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './call/state.js';
@@ -28,6 +31,8 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
   readonly operatorAgent: OperatorAgent;
+  /** Whether it is kept what happens in calls. */
+  readonly isTraced: boolean;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -44,6 +49,8 @@ export interface InviteContext {
 
 /** Longest wait for the answer to a BYE before the call counts as gone. */
 const BYE_LIMIT_MS = 4_000;
+/** Longest wait for what goes out at the end of a call, so that it stands in the trace. */
+const TRACE_LIMIT_MS = 500;
 const CLOSE_LIMIT_MS = 30_000;
 
 /** Carries out what the call machine says, through the ports; owns everything the call opened. Decides nothing. */
@@ -54,6 +61,7 @@ export class CallRunner {
   readonly #dialog: CallDialog;
   readonly #media: CallMedia;
   readonly #requests: AgentRequests;
+  readonly #trace: CallTrace;
   #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0 };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
@@ -72,16 +80,20 @@ export class CallRunner {
     this.#state = state;
     this.#log = services.log.child({ callId: origin.callId, sipCallId: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
+    this.#trace = new CallTrace(services.clock, services.isTraced);
     const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
-    this.#dialog = new CallDialog(services, own, owner, this.#log);
-    const tell = (answer: AgentAnswer): void => services.endpoint.tellAgent(origin.callId, answer);
+    this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
+    const tell = (answer: AgentAnswer): void => this.#tell(answer);
     this.#requests = new AgentRequests(services, () => this.#state.route, tell, this.#log);
-    this.#media = new CallMedia(origin.callId, services, this.#scope, (event) => this.#onLegEvent(event));
+    this.#media = new CallMedia(origin.callId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
   }
 
   static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {
     const { origin, open, called, facts, own } = context;
-    return new CallRunner(services, origin, { open, called }, own, startCall(facts), onEnded);
+    const runner = new CallRunner(services, origin, { open, called }, own, startCall(facts), onEnded);
+    runner.#trace.received(open.request, open.response);
+    open.request.on('cancel', (cancel) => runner.#trace.sip('in', cancel?.raw, 'CANCEL'));
+    return runner;
   }
 
   /** A call that an earlier process had. Throws when what was kept cannot be used. */
@@ -109,6 +121,10 @@ export class CallRunner {
     const { callId, caller, to, startedAtMs } = this.origin;
     const orgId = this.#state.route?.org.org_id ?? null;
     return { callId, orgId, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
+  }
+
+  get trace(): readonly TraceEntry[] {
+    return this.#trace.read();
   }
 
   /** One event, then all its effects in order, then the next event. */
@@ -147,6 +163,7 @@ export class CallRunner {
     this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
     this.#dialog.probe('GATEWAY_RESTARTED');
+    this.#trace.add('gateway', null, 'taken up again after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
   }
 
@@ -170,6 +187,8 @@ export class CallRunner {
   #step(event: CallEvent): void {
     try {
       const { state, effects } = stepCall(this.#state, event);
+      const summary = eventSummary(event, this.#state, state);
+      if (summary !== null) this.#trace.add('gateway', null, summary);
       this.#state = state;
       for (const effect of effects) this.#perform(effect);
     } catch (error) {
@@ -200,13 +219,14 @@ export class CallRunner {
       case 'leave-relay':
         return this.#media.leaveRelay();
       case 'start-leg':
+        this.#trace.add('agent', 'out', 'start');
         return this.#media.start();
       case 'hold-leg':
         return this.#media.setHeld(effect.isHeld);
       case 'move-leg':
         return this.#async(null, this.#media.move(effect.inside));
       case 'tell-agent':
-        return this.services.endpoint.tellAgent(this.callId, effect.answer);
+        return this.#tell(effect.answer);
       case 'start-timer':
         return this.#startTimer(effect.timer, effect.delayMs);
       case 'stop-timer':
@@ -278,6 +298,7 @@ export class CallRunner {
     if (this.#scope.isClosed || this.stateName === 'Ended') return null;
     const { agent, dropped } = describeAgent(this.services.operatorAgent, { ...this.origin, route: this.#state.route, tools }, choice);
     if (dropped.length > 0) this.#log.warn({ dropped }, 'call.agent.parameters_too_long');
+    this.#trace.add('agent', 'out', agent.kind === 'stream' ? `connect, ${agent.format}` : 'connect, test line');
     return this.#media.connectAgent(agent);
   }
 
@@ -303,7 +324,13 @@ export class CallRunner {
     this.#timers.delete(timer);
   }
 
+  #tell(answer: AgentAnswer): void {
+    this.#trace.add('agent', 'out', ...answerSummary(answer));
+    this.services.endpoint.tellAgent(this.callId, answer);
+  }
+
   #onLegEvent(event: LegEvent): void {
+    this.#trace.add('agent', 'in', legSummary(event));
     switch (event.type) {
       case 'media-started':
       case 'digit':
@@ -354,26 +381,27 @@ export class CallRunner {
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
     this.services.snapshots.forget(this.callId);
+    await this.#within(TRACE_LIMIT_MS, this.#trace.settled());
     const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
     const facts = { reason, sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
     this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
     try {
-      await this.services.calls.write({ record, trace: [], completion: completionOf(record, this.#state.route?.agent ?? null) });
+      await this.services.calls.write({ record, trace: this.trace, completion: completionOf(record, this.#state.route?.agent ?? null) });
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }
     // Whoever shuts down after us must not take the connection away before the BYE is through.
-    await this.#byeIsThrough();
+    await this.#within(BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
   }
 
-  async #byeIsThrough(): Promise<void> {
+  async #within(limitMs: number, work: Promise<void>): Promise<void> {
     let cancel: CancelTimer | undefined;
     const limit = new Promise<void>((resolve) => {
-      cancel = this.services.clock.setTimer(BYE_LIMIT_MS, resolve);
+      cancel = this.services.clock.setTimer(limitMs, resolve);
     });
-    await Promise.race([this.#dialog.byeAnswered, limit]);
+    await Promise.race([work, limit]);
     cancel?.();
   }
 }

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
-import type { LiveCall, LiveCalls } from '../contracts/live-calls.js';
+import type { TraceEntry } from '../contracts/call-trace.js';
+import type { LiveCall, LiveCalls, StopReason } from '../contracts/live-calls.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
@@ -98,9 +99,15 @@ export class Inbound implements LiveCalls {
     return this.#runners.get(callId)?.live ?? null;
   }
 
-  /** Ends a call on behalf of its agent. */
-  hangUp(callId: string): void {
-    this.#runners.get(callId)?.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' });
+  trace(callId: string): readonly TraceEntry[] | null {
+    return this.#runners.get(callId)?.trace ?? null;
+  }
+
+  stop(callId: string, reason: StopReason): boolean {
+    const runner = this.#runners.get(callId);
+    if (runner === undefined || runner.live === null) return false;
+    runner.dispatch({ type: 'hangup', reason });
+    return true;
   }
 
   /** Why no new call is taken; `null`: they are. */

@@ -25,7 +25,9 @@ export interface SrfRequest extends SrfMessage {
   readonly msg: { readonly raw?: string; readonly headers: Readonly<Record<string, string>> };
   /** Throws on a header that cannot be parsed. */
   getParsedHeader(name: 'contact'): readonly { readonly uri: string }[];
-  on(event: 'cancel', listener: () => void): void;
+  on(event: 'cancel', listener: (cancel?: { readonly raw?: string }) => void): void;
+  /** `application`: the SIP server sent it by itself. */
+  readonly source?: 'network' | 'application';
 }
 
 /** drachtio-srf expands the one-letter names of RFC 3261 and not the `x` of RFC 4028 §4. */
@@ -35,6 +37,27 @@ export function sessionExpiresOf(request: SrfMessage): string | undefined {
 
 export interface SrfResponse {
   send(status: number, reason: string, options: { headers?: SrfHeaders; body?: string }, callback?: (error: unknown) => void): void;
+}
+
+type SendArguments = Parameters<SrfResponse['send']>;
+
+/**
+ * Told of everything that is sent as an answer, by us or by drachtio-srf itself.
+ * @param onSend gets status and reason; what it returns gets the text once it was sent, `undefined` when it was not
+ */
+export function onSent(response: SrfResponse, onSend: (status: number, reason: string) => (text: string | undefined) => void): void {
+  const send = response.send.bind(response) as (...parts: readonly unknown[]) => void;
+  // The package leaves the reason out: `send(200, options, callback)`.
+  response.send = (...given: readonly unknown[]) => {
+    const [status, reason] = given as SendArguments;
+    const last = given.at(-1);
+    const callback = typeof last === 'function' ? (last as (...answer: readonly unknown[]) => void) : undefined;
+    const tell = onSend(status, typeof reason === 'string' ? reason : '');
+    send(...(callback === undefined ? given : given.slice(0, -1)), (error: unknown, sent?: { readonly raw?: string }) => {
+      tell(sent?.raw);
+      callback?.(error, sent);
+    });
+  };
 }
 
 export type SrfHeaders = Readonly<Record<string, string>>;
@@ -86,6 +109,9 @@ export interface KeptDialog {
   readonly contact: string;
 }
 
+/** Told of each message of a request of ours: itself as it was sent, and its answers. */
+export type OnMessage = (direction: 'in' | 'out', text: string | undefined, summary: string) => void;
+
 /** What the gateway uses of drachtio-srf. */
 export interface SrfApp {
   invite(handler: SrfHandler): void;
@@ -109,7 +135,13 @@ export interface SrfApp {
    * (an INVITE's is acknowledged) or with an error, `ConnectionLostError` among them; an UPDATE that crosses an INVITE goes to
    * `onUpdate`. A BYE whose connection was lost is sent again by itself when there is one.
    */
-  request(dialogId: string, request: RequestInDialog, onAnswer: (error: unknown, answer?: SrfAnswer) => void, onUpdate?: SrfHandler): void;
+  request(
+    dialogId: string,
+    request: RequestInDialog,
+    onAnswer: (error: unknown, answer?: SrfAnswer) => void,
+    onUpdate?: SrfHandler,
+    onMessage?: OnMessage,
+  ): void;
   /** The dialog is over on our side: what comes for it is unknown from now on. */
   forget(dialog: SrfDialog): void;
   keep(dialog: SrfDialog, request: SrfRequest): KeptDialog;
@@ -129,9 +161,11 @@ type OnAnswer = Parameters<SrfApp['request']>[2];
 interface RawMessage extends SrfMessage {
   readonly status: number;
   readonly body?: string;
+  readonly raw?: string;
 }
 
 interface RawRequest {
+  readonly raw?: string;
   on(event: 'response', listener: (response: RawMessage, acknowledge: () => void) => void): void;
   on(event: 'update', listener: SrfHandler): void;
 }
@@ -173,7 +207,7 @@ export function createSrfApp(): SrfApp {
       srf.on('error', listener);
       srf.on('close', () => listener(new Error('the connection was closed')));
     },
-    request: (dialogId, request, onAnswer, onUpdate) => requests.send(dialogId, request, onAnswer, onUpdate),
+    request: (dialogId, request, onAnswer, onUpdate, onMessage) => requests.send(dialogId, request, onAnswer, onUpdate, onMessage),
     forget: (dialog) => srf.removeDialog(dialog),
     keep: (dialog, request) => ({
       id: dialog.id,
@@ -207,7 +241,7 @@ class DialogRequests {
     });
   }
 
-  send(dialogId: string, request: RequestInDialog, onAnswer: OnAnswer, onUpdate: SrfHandler | undefined): void {
+  send(dialogId: string, request: RequestInDialog, onAnswer: OnAnswer, onUpdate?: SrfHandler, onMessage?: OnMessage): void {
     const settle: OnAnswer = (error, answer) => {
       if (!this.#waiting.delete(settle)) return;
       const isLost = error instanceof ConnectionLostError || (error as { code?: unknown } | null)?.code === 'ESOCKETDESTROYED';
@@ -216,7 +250,7 @@ class DialogRequests {
     };
     this.#waiting.add(settle);
     try {
-      requestInDialog(this.srf, dialogId, request, settle, onUpdate);
+      requestInDialog(this.srf, dialogId, request, settle, onUpdate, onMessage);
     } catch (error) {
       // Without a connection the package throws.
       settle(new ConnectionLostError(errorText(error)));
@@ -226,7 +260,7 @@ class DialogRequests {
   #sayByes(): void {
     for (const [dialogId, bye] of [...this.#unsaidByes]) {
       this.#unsaidByes.delete(dialogId);
-      this.send(dialogId, bye, () => undefined, undefined);
+      this.send(dialogId, bye, () => undefined);
     }
   }
 }
@@ -239,16 +273,22 @@ function requestInDialog(
   { method, headers = {}, body }: RequestInDialog,
   onAnswer: OnAnswer,
   onUpdate: SrfHandler | undefined,
+  onMessage: OnMessage | undefined,
 ): void {
   const options = { method, stackDialogId: dialogId, headers: { ...headers }, ...(body === undefined ? {} : { body }) };
   // The object-only form of `request` throws; the URI is replaced by the dialog's target.
   srf.request('sip:placeholder', options, (error, sent) => {
     if (error !== null && error !== undefined) return onAnswer(error);
     if (sent === undefined) return onAnswer(new Error('the SIP server did not say what it sent'));
+    onMessage?.('out', sent.raw, method);
     if (onUpdate !== undefined) sent.on('update', onUpdate);
     sent.on('response', (response, acknowledge) => {
+      onMessage?.('in', response.raw, `SIP/2.0 ${String(response.status)}`);
       if (response.status < 200) return;
-      if (method === 'INVITE') acknowledge();
+      if (method === 'INVITE') {
+        acknowledge();
+        onMessage?.('out', undefined, 'ACK');
+      }
       onAnswer(null, { status: response.status, body: response.body ?? '' });
     });
   });

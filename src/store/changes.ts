@@ -7,6 +7,8 @@ import type { RedisConnection } from './redis.js';
 export interface ChangeListener {
   /** The record under this key was written. */
   onChange(key: string): void;
+  /** What is heard beside changes: a channel, and what to do with its messages. */
+  readonly also: { readonly channel: string; take(message: string): void };
   /** Changes may have been missed before this moment; from now on they are told. */
   onGap(): void;
 }
@@ -28,7 +30,10 @@ export class ChangeSubscription {
     this.#listener = listener;
     this.#clock = clock;
     this.#log = log;
-    redis.client.on('message', (_channel: string, key: string) => listener.onChange(key));
+    redis.client.on('message', (channel: string, message: string) => {
+      if (channel === CHANGES_CHANNEL) listener.onChange(message);
+      else listener.also.take(message);
+    });
     redis.client.on('ready', () => void this.#subscribe());
   }
 
@@ -54,7 +59,7 @@ export class ChangeSubscription {
     const { client } = this.#redis;
     this.#cancelRetry?.();
     try {
-      await client.subscribe(CHANGES_CHANNEL);
+      await client.subscribe(CHANGES_CHANNEL, this.#listener.also.channel);
       this.#isReported = false;
       this.#listener.onGap();
     } catch (error) {

@@ -52,6 +52,9 @@ export const callKey = (orgId: string, callId: string): string => `org:{${orgId}
 /** String, JSON, expires: what was said in one call. */
 export const transcriptKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:transcript`;
 
+/** String, JSON, expires: what happened in one call. */
+export const traceKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:trace`;
+
 /** List, JSON, newest first, trimmed: calls that belong to no organization. */
 export const UNROUTED_CALLS_KEY = 'calls:unrouted';
 
@@ -105,6 +108,9 @@ export const gatewayAnswersKey = (instance: string): string => `gw:{${instance}}
 
 /** Channel: the key of each record of a number, an organization or an agent that was written. */
 export const CHANGES_CHANNEL = 'changes';
+
+/** Channel: requests to one gateway instance, and the answers to its own. */
+export const gatewayChannel = (instance: string): string => `gw:${instance}:requests`;
 
 /** String, expires: the instance that swept the numbers last. */
 export const SWEEP_LOCK_KEY = 'sweep:numbers';

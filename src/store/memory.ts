@@ -16,6 +16,7 @@ import type { IfMatch } from './revision.js';
 import { decideAttach, decideDetach, decideUpdate, type ChangeTerms, type NumberDecision } from './number-change.js';
 import { readPage } from './call-page.js';
 import { MemoryOutbox } from './memory-outbox.js';
+import { MemoryBus } from './memory-bus.js';
 import { MemoryLiveCalls } from './memory-live-calls.js';
 import { OwnCalls } from './own-calls.js';
 import { byName, callIndexMember, callIndexTime, newestFirst } from './ordering.js';
@@ -71,6 +72,7 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
     routes: new MemoryRouteStore(numbers, orgs, agents, own),
     snapshots,
     outbox: new MemoryOutbox(clock),
+    bus: new MemoryBus(),
     ping: () => Promise.resolve(),
   };
 }
@@ -236,6 +238,7 @@ class MemoryCallLog implements CallLog {
   /** Index member to record, for each organization. */
   readonly #byOrg = new Map<string, Map<string, CallRecord>>();
   #unrouted: CallRecord[] = [];
+  readonly #traces = new Map<string, { readonly trace: EndedCall['trace']; readonly startedMs: number }>();
   readonly #clock: Clock;
   readonly #retention: CallRetention;
 
@@ -244,11 +247,13 @@ class MemoryCallLog implements CallLog {
     this.#retention = retention;
   }
 
-  write({ record }: EndedCall): Promise<void> {
+  write({ record, trace }: EndedCall): Promise<void> {
     if (record.org_id === null) {
       this.#unrouted = [record, ...this.#unrouted].slice(0, this.#retention.maxUnrouted);
       return Promise.resolve();
     }
+    const startedMs = Date.parse(record.started_at);
+    if (trace.length > 0) this.#traces.set(`${record.org_id} ${record.call_id}`, { trace, startedMs });
     const calls = this.#byOrg.get(record.org_id) ?? new Map<string, CallRecord>();
     this.#byOrg.set(record.org_id, calls.set(callIndexMember(record.started_at, record.call_id), record));
     for (const member of this.#newestFirst(record.org_id).slice(this.#retention.maxPerOrg)) calls.delete(member);
@@ -265,6 +270,12 @@ class MemoryCallLog implements CallLog {
       const members = this.#newestFirst(orgId).filter((member) => member >= from && (to === null || member < to));
       return Promise.resolve(members.slice(0, count).map((member) => ({ member, record: withoutTranscript(this.#record(orgId, member)) })));
     });
+  }
+
+  async trace(orgId: string, callId: string): Promise<EndedCall['trace']> {
+    const kept = this.#traces.get(`${orgId} ${callId}`);
+    const isOld = kept === undefined || this.#clock.wallMs() - kept.startedMs > this.#retention.traceDays * DAY_MS;
+    return isOld || (await this.get(orgId, callId)) === null ? [] : kept.trace;
   }
 
   listUnrouted(limit: number): Promise<readonly CallRecord[]> {

@@ -1,13 +1,15 @@
 import type { CallRecord } from '../contracts/call-record.js';
+import type { TraceEntry } from '../contracts/call-trace.js';
 import type { EndedCall } from '../gateway/ports.js';
 import type { Clock } from '../lib/clock.js';
-import { callKey, orgCallsKey, transcriptKey, UNROUTED_CALLS_KEY } from './keys.js';
+import { callKey, orgCallsKey, traceKey, transcriptKey, UNROUTED_CALLS_KEY } from './keys.js';
 import { callIndexMember, callIndexTime } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
 import { readPage } from './call-page.js';
 import type { CallLog, CallPage, CallQuery, CallRetention } from './stores.js';
 
 const DAY_MS = 86_400_000;
+const DAY_S = 86_400;
 // Evicted at most at a time, so that one write stays short; a write adds one, so the rest goes with the next ones.
 const EVICT_AT_ONCE = 100;
 
@@ -22,9 +24,9 @@ export class RedisCallLog implements CallLog {
     this.#retention = retention;
   }
 
-  async write({ record }: EndedCall): Promise<void> {
+  async write({ record, trace }: EndedCall): Promise<void> {
     if (record.org_id === null) await this.#writeUnrouted(record);
-    else await this.#writeRouted(record.org_id, record);
+    else await this.#writeRouted(record.org_id, record, trace);
   }
 
   async get(orgId: string, callId: string): Promise<CallRecord | null> {
@@ -32,6 +34,11 @@ export class RedisCallLog implements CallLog {
     const record = decodeCall(text);
     if (record === null || typeof transcript !== 'string') return record;
     return { ...record, transcript: JSON.parse(transcript) as CallRecord['transcript'] };
+  }
+
+  async trace(orgId: string, callId: string): Promise<readonly TraceEntry[]> {
+    const text = await this.#redis.run((client) => client.get(traceKey(orgId, callId)));
+    return text === null ? [] : (JSON.parse(text) as TraceEntry[]);
   }
 
   list(orgId: string, query: CallQuery): Promise<CallPage> {
@@ -60,7 +67,7 @@ export class RedisCallLog implements CallLog {
     );
   }
 
-  async #writeRouted(orgId: string, record: CallRecord): Promise<void> {
+  async #writeRouted(orgId: string, record: CallRecord, trace: readonly TraceEntry[]): Promise<void> {
     const index = orgCallsKey(orgId);
     const oldestMs = this.#clock.wallMs() - this.#retention.days * DAY_MS;
     const expireS = Math.ceil((this.#retention.days * DAY_MS) / 1000);
@@ -75,6 +82,9 @@ export class RedisCallLog implements CallLog {
         ...(record.transcript.length === 0
           ? []
           : [client.set(transcriptKey(orgId, record.call_id), JSON.stringify(record.transcript), 'EX', expireS)]),
+        ...(trace.length === 0
+          ? []
+          : [client.set(traceKey(orgId, record.call_id), JSON.stringify(trace), 'EX', this.#retention.traceDays * DAY_S)]),
       ]),
     );
     if (count > this.#retention.maxPerOrg) await this.#evict(orgId, Math.min(count - this.#retention.maxPerOrg, EVICT_AT_ONCE));
@@ -87,7 +97,7 @@ export class RedisCallLog implements CallLog {
       .filter((_value, index) => index % 2 === 0)
       .flatMap((member) => {
         const callId = callIdOf(member);
-        return [callKey(orgId, callId), transcriptKey(orgId, callId)];
+        return [callKey(orgId, callId), transcriptKey(orgId, callId), traceKey(orgId, callId)];
       });
     if (keys.length > 0) await this.#redis.run((client) => client.unlink(...keys));
   }

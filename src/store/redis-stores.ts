@@ -3,6 +3,8 @@ import { isoNow, type Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
 import { newDelivery } from './new-records.js';
 import { ChangeSubscription } from './changes.js';
+import { RedisGatewayBus } from './gateway-bus.js';
+import { gatewayChannel } from './keys.js';
 import { Leases } from './leases.js';
 import { scheduleSweep } from './number-sweep-schedule.js';
 import { OwnCalls } from './own-calls.js';
@@ -69,7 +71,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const records = new RedisCallLog(redis, clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention });
   const outbox = new RedisOutbox(redis, clock);
   const waiting = new WaitingRecords(withOutbox(records, outbox, clock), clock, log);
-  const { routes, snapshots, stop } = openCalls(redis, instance, options);
+  const { routes, snapshots, bus, stop } = openCalls(redis, instance, options);
   let stopSweeping = (): void => undefined;
   return {
     numbers,
@@ -85,6 +87,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     snapshots,
     outbox,
     ping: () => redis.ping(),
+    bus,
     ready: (limitMs = READY_LIMIT_MS) => redis.ready(limitMs),
     startSweeping: () => {
       stopSweeping();
@@ -104,7 +107,7 @@ function openCalls(
   redis: RedisConnection,
   instance: string,
   options: RedisStoresOptions,
-): Pick<Stores, 'routes' | 'snapshots'> & { readonly stop: () => Promise<void> } {
+): Pick<Stores, 'routes' | 'snapshots' | 'bus'> & { readonly stop: () => Promise<void> } {
   const { clock, log, leaseMs = LEASE_MS } = options;
   // Without an instance there is no subscription: what changed since would not be known.
   const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
@@ -123,10 +126,12 @@ function openCalls(
     },
     onForgotten: (callId) => routes.release(callId),
   });
+  const bus = new RedisGatewayBus(redis, instance, clock, log);
   if (options.instance === undefined)
     return {
       routes,
       snapshots,
+      bus,
       stop: () => {
         snapshots.close();
         return Promise.resolve();
@@ -138,7 +143,8 @@ function openCalls(
   const onGap = (): void => {
     dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ reason: errorText(error) }, 'redis.changes.unchecked'));
   };
-  const subscription = new ChangeSubscription(connection, { onChange: (key) => remembered.onChange(key), onGap }, clock, log);
+  const also = { channel: gatewayChannel(instance), take: (message: string) => bus.take(message) };
+  const subscription = new ChangeSubscription(connection, { onChange: (key) => remembered.onChange(key), onGap, also }, clock, log);
   const renew = (): (() => void) =>
     clock.setTimer(leaseMs / 3, () => {
       cancel = renew();
@@ -149,8 +155,10 @@ function openCalls(
   return {
     routes,
     snapshots,
+    bus,
     stop: async () => {
       cancel();
+      bus.close();
       snapshots.close();
       await subscription.close();
     },
@@ -175,6 +183,7 @@ function withWriter(records: CallLog, writer: WaitingRecords): CallLog {
   return {
     write: (call) => writer.write(call),
     get: (orgId, callId) => records.get(orgId, callId),
+    trace: (orgId, callId) => records.trace(orgId, callId),
     list: (orgId, page) => records.list(orgId, page),
     listUnrouted: (limit) => records.listUnrouted(limit),
   };

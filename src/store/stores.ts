@@ -2,6 +2,7 @@ import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
 import type { DeadLetter, Delivery } from '../contracts/delivery.js';
 import type { BatchEvent, BatchLogEntry, BatchRecord } from '../contracts/batch-log.js';
 import type { CallRecord } from '../contracts/call-record.js';
+import type { TraceEntry } from '../contracts/call-trace.js';
 import type { E164 } from '../contracts/e164.js';
 import type { CallInProgress } from '../contracts/live-calls.js';
 import type { InboundOptions, NumberRecord, OrgRecord } from '../contracts/records.js';
@@ -177,6 +178,8 @@ export const MAX_SCANNED_CALLS = 1_000;
 /** Records of ended and refused calls. Those without an organization (unknown numbers) are only the newest few. */
 export interface CallLog extends CallStore {
   get(orgId: string, callId: string): Promise<CallRecord | null>;
+  /** What happened in a call; empty: nothing is kept of it. */
+  trace(orgId: string, callId: string): Promise<readonly TraceEntry[]>;
   /** Newest first, without their transcripts. */
   list(orgId: string, query: CallQuery): Promise<CallPage>;
   /** Newest first: calls to numbers that nobody has. */
@@ -288,6 +291,14 @@ export interface AuditLog {
 
 export const MAX_AUDIT_ENTRIES = 10_000;
 
+/** Requests to one gateway, wherever it is. Rejects with `StoreUnavailableError` when it cannot be sent. */
+export interface GatewayBus {
+  /** Body and answer are JSON, and small. `null`: no answer came within the limit. */
+  request(instance: string, body: unknown, limitMs: number): Promise<unknown>;
+  /** Answers the requests to this gateway; they may be anything. */
+  onRequest(handler: (body: unknown) => unknown): void;
+}
+
 export interface Stores {
   readonly outbox: Outbox;
   readonly numbers: NumberStore;
@@ -301,6 +312,7 @@ export interface Stores {
   readonly live: LiveCallLog;
   readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
+  readonly bus: GatewayBus;
   /** Resolves when the store answers. */
   ping(): Promise<void>;
 }
@@ -308,10 +320,12 @@ export interface Stores {
 export interface CallRetention {
   /** Records older than this go, counted from the start of the call. */
   readonly days: number;
+  /** As `days`, of traces. */
+  readonly traceDays: number;
   /** The newest that an organization keeps. */
   readonly maxPerOrg: number;
   /** The newest kept of calls that belong to no organization. */
   readonly maxUnrouted: number;
 }
 
-export const DEFAULT_CALL_RETENTION: CallRetention = { days: 30, maxPerOrg: 100_000, maxUnrouted: 1000 };
+export const DEFAULT_CALL_RETENTION: CallRetention = { days: 30, traceDays: 7, maxPerOrg: 100_000, maxUnrouted: 1000 };

@@ -36,7 +36,8 @@ export class WaitingRecords implements CallStore {
       await this.#store.write(call);
     } catch (error) {
       if (!(error instanceof StoreUnavailableError) || this.#waiting.length >= MAX_WAITING) throw error;
-      this.#waiting.push(call);
+      // Not its trace: while Redis is away memory is for records.
+      this.#waiting.push({ ...call, trace: [] });
       this.#cancelRetry ??= this.#clock.setTimer(RETRY_MS, () => void this.#retry());
     }
   }

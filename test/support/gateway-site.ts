@@ -79,6 +79,8 @@ export class GatewaySite {
   readonly #gateways: Service[] = [];
   #sip: Service | undefined;
   readonly #mediaPorts = new Map<string, number>();
+  readonly #httpPorts = new Map<string, number>();
+  #key = '';
   readonly #orgId = '7f3b5f0e-5d0c-4b0e-9a51-1c52ce0b4a11';
 
   private constructor(
@@ -103,6 +105,7 @@ export class GatewaySite {
     await stores.ready();
     const site = new GatewaySite(mkdtempSync(join(tmpdir(), 'trunkline-site-')), options, lock, first, redis, relays, stores);
     await stores.orgs.create({ name: 'Site', sip_enabled: true, org_id: site.#orgId });
+    site.#key = (await stores.keys.create(site.#orgId, 'site')).key;
     await site.#startSipServer();
     return site;
   }
@@ -127,6 +130,7 @@ export class GatewaySite {
       TRUNKLINE_MEDIA_PORT_MIN: String(first),
       TRUNKLINE_MEDIA_PORT_MAX: String(first + 19),
     };
+    this.#httpPorts.set(instance, http ?? 0);
     const service = await Service.start('gateway', environment, '"msg":"gateway.ready"');
     this.#gateways.push(service);
     return service;
@@ -139,6 +143,13 @@ export class GatewaySite {
       inbound: { agent_id: null, options: { ...DEFAULT_INBOUND_OPTIONS, ...options } },
     });
     return number;
+  }
+
+  /** Asks the control API of one gateway. */
+  async api(instance: string, method: string, path: string): Promise<{ readonly status: number; readonly json: Record<string, unknown> }> {
+    const url = `http://127.0.0.1:${String(this.#httpPorts.get(instance))}${path}`;
+    const answer = await fetch(url, { method, headers: { authorization: this.#key } });
+    return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
   }
 
   async recordOf({ signalling }: CarrierCall, withinMs = 15_000): Promise<CallRecord> {

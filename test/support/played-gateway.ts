@@ -1,8 +1,10 @@
 import type { AgentAnswer, AgentRequest } from '../../src/contracts/agent.js';
 import type { CallRecord } from '../../src/contracts/call-record.js';
+import type { TraceEntry } from '../../src/contracts/call-trace.js';
 import type { LegEvent } from '../../src/contracts/media.js';
 import type { Route } from '../../src/contracts/records.js';
 import type { SipServer } from '../../src/drachtio/server.js';
+import type { EndedCall } from '../../src/gateway/ports.js';
 import type { Inbound, InboundServices } from '../../src/gateway/inbound.js';
 import { createSrfApp, type SrfApp } from '../../src/gateway/srf-facade.js';
 import { testCertificates } from './certificates.js';
@@ -14,6 +16,8 @@ import { startSipServer } from './sip-server.js';
 /** The gateway's calls on the real SIP server, with a carrier at its other side; store, relay, media and the agent are played. */
 export class PlayedGateway {
   readonly records: CallRecord[] = [];
+  /** What happened in the call that ended last. */
+  trace: readonly TraceEntry[] = [];
   /** What the agent was told. */
   readonly told: AgentAnswer[] = [];
   /** Agents that were told to talk. */
@@ -64,6 +68,11 @@ export class PlayedGateway {
     this.#agents.set(callId, onEvent);
   }
 
+  write({ record, trace }: EndedCall): void {
+    this.records.push(record);
+    this.trace = trace;
+  }
+
   leave(callId: string): void {
     this.#agents.delete(callId);
   }
@@ -77,7 +86,7 @@ export class PlayedGateway {
 
 function playedPorts(gateway: () => PlayedGateway | undefined): Played {
   return {
-    calls: { write: ({ record }) => Promise.resolve(void gateway()?.records.push(record)) },
+    calls: { write: (call) => Promise.resolve(gateway()?.write(call)) },
     endpoint: {
       connectAgent: (callId, _agent, onEvent) => Promise.resolve(gateway()?.connect(callId, onEvent)),
       tellAgent: (_callId, answer) => void gateway()?.told.push(answer),

@@ -70,6 +70,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     referReason: 'DECLINED',
     tools: { find: () => Promise.resolve([]) },
     toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
+    isTraced: true,
     operatorAgent: { url: null, format: 'twilio', bearerToken: null },
   };
 }

@@ -242,6 +242,7 @@ export class RunnerBench {
       toolRunner: {
         run: (_tool, input) => this.#wait('tool', () => ok({ result: input, httpStatus: 200 }), new Error('a bug of the runner')),
       },
+      isTraced: true,
       operatorAgent: { url: null, format: 'twilio', bearerToken: null },
       clock: this.clock,
       log: silentLog,

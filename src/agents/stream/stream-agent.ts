@@ -1,4 +1,10 @@
-import type { AgentAnswer, AgentConnectionLimits, AgentRequest, StreamSettings } from '../../contracts/agent.js';
+import {
+  NOT_IN_TURBO,
+  type AgentAnswer,
+  type AgentConnectionLimits,
+  type AgentRequest,
+  type StreamSettings,
+} from '../../contracts/agent.js';
 import type { FromAgentMessage } from '../../contracts/agent-messages.js';
 import type { AudioCodec } from '../../contracts/media.js';
 import { AgentUnavailableError } from '../../gateway/ports.js';
@@ -69,6 +75,7 @@ export class StreamAgent implements LegAgent {
   #warnings = 0;
   #messageRoom = MAX_MESSAGES_AT_ONCE;
   #endOfSpeechMs: number;
+  readonly #mayPress: boolean;
 
   constructor(
     private readonly settings: StreamSettings,
@@ -76,6 +83,7 @@ export class StreamAgent implements LegAgent {
     private readonly dependencies: StreamDependencies,
     private readonly log: Log,
   ) {
+    this.#mayPress = settings.mayPress;
     this.#endOfSpeechMs = Math.min(MAX_END_OF_SPEECH_MS, Math.max(MIN_END_OF_SPEECH_MS, settings.endOfSpeechMs));
   }
 
@@ -389,6 +397,7 @@ export class StreamAgent implements LegAgent {
   }
 
   #press(digits: string, durationMs: number): void {
+    if (!this.#mayPress) return this.#refuse('dtmf', null, NOT_IN_TURBO.code, NOT_IN_TURBO.message);
     for (const digit of digits) {
       const event = eventOfDigit(digit);
       if (event !== undefined && this.host.press(event, durationMs)) continue;

@@ -4,6 +4,9 @@ import {
   callFoundSchema,
   callPageSchema,
   callsQuerySchema,
+  stopBodySchema,
+  stoppedSchema,
+  traceSchema,
   type CallAnswerBody,
   type CallDetail,
   type CallsQuery,
@@ -12,12 +15,14 @@ import { parseE164 } from '../../contracts/e164.js';
 import type { CallPage, CallQuery, Stores } from '../../store/stores.js';
 import { failureAnswers, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
+import type { CallControl } from '../call-control.js';
 import { endedCall, liveCall } from '../call-answers.js';
 import { cursorOf, memberOf } from '../call-cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 
 export interface CallRoutesOptions {
   readonly stores: Pick<Stores, 'calls' | 'live'>;
+  readonly control: CallControl;
 }
 
 type AnsweredPage = CallPage<CallAnswerBody>;
@@ -27,8 +32,15 @@ const tags = ['Calls'];
 const security = [{ apiKey: [] }];
 const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
 
-/** GET /v1/calls and GET /v1/calls/{call_id}. Registered behind authentication. */
-export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, { stores }) => {
+const params = z.object({
+  call_id: z
+    .string()
+    .max(100)
+    .meta({ description: 'UUID', examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
+});
+
+/** The routes of calls: list, read, stop. Registered behind authentication. */
+export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, { stores, control }) => {
   const listEnded = async (orgId: string, query: CallQuery): Promise<AnsweredPage> => {
     const { calls, next } = await stores.calls.list(orgId, query);
     return { calls: calls.map(endedCall), next };
@@ -39,7 +51,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
   };
   const find = async (orgId: string, callId: string): Promise<CallDetail | null> => {
     const live = await stores.live.get(orgId, callId);
-    if (live !== null) return { ...liveCall(live), transcript: [] };
+    if (live !== null) return { ...liveCall(live), transcript: [], analysis_rejected: null };
     const record = await stores.calls.get(orgId, callId);
     return record === null ? null : endedCall(record);
   };
@@ -69,23 +81,67 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       security,
       summary: 'Read one call',
       description: 'With its transcript, which the list leaves out. One in progress has null where nothing is known yet.',
-      params: z.object({
-        call_id: z
-          .string()
-          .max(100)
-          .meta({ description: 'UUID', examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
-      }),
+      params,
       response: { 200: successAnswer('The call', callFoundSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
     },
     handler: async (request) => {
-      const id = z.uuid().safeParse(request.params.call_id);
-      const call = id.success ? await find(identityOf(request).orgId, id.data.toLowerCase()) : null;
+      const callId = callIdOf(request.params);
+      const call = callId === null ? null : await find(identityOf(request).orgId, callId);
       if (call === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
       return { status: 'success' as const, call };
     },
   });
+
+  app.get('/v1/calls/:call_id/trace', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read what happened in a call',
+      description:
+        'Messages of SIP, commands to rtpengine, what the agent asked and got, and what the gateway decided, oldest first; of a call in ' +
+        'progress until now. Keys of the media, credentials and tokens are masked. Empty when nothing is kept of it.',
+      params,
+      response: { 200: successAnswer('The trace', traceSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']) },
+    },
+    handler: async (request) => {
+      const { orgId } = identityOf(request);
+      const callId = callIdOf(request.params);
+      const live = callId === null ? null : await control.trace(orgId, callId);
+      if (live !== null) return { status: 'success' as const, trace: live };
+      if (callId === null || (await stores.calls.get(orgId, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      return { status: 'success' as const, trace: await stores.calls.trace(orgId, callId) };
+    },
+  });
+
+  app.post('/v1/calls/:call_id/stop', {
+    schema: {
+      tags,
+      security,
+      summary: 'End a call in progress',
+      description: 'BYE, whichever gateway has the call; before its answer the caller gets 603. The record has API_STOPPED or DECLINED.',
+      params,
+      body: stopBodySchema,
+      response: {
+        200: successAnswer('The gateway of the call ends it', stoppedSchema),
+        ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']),
+      },
+    },
+    handler: async (request) => {
+      const { orgId } = identityOf(request);
+      const callId = callIdOf(request.params);
+      if (callId !== null && (await control.stop(orgId, callId, 'API_STOPPED')))
+        return { status: 'success' as const, message: `Call ${callId} is being ended` };
+      const record = callId === null ? null : await stores.calls.get(orgId, callId);
+      throw new ApiFailure('NOT_FOUND', record === null ? 'There is no such call in progress' : 'The call has ended');
+    },
+  });
   return Promise.resolve();
 };
+
+/** `null`: it is no id. */
+function callIdOf({ call_id: text }: z.output<typeof params>): string | null {
+  return z.uuid().safeParse(text).data?.toLowerCase() ?? null;
+}
 
 function queryOf(query: CallsQuery): CallQuery {
   const before = query.before === undefined ? undefined : memberOf(query.before);

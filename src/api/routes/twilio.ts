@@ -1,14 +1,15 @@
 import type { FastifyPluginAsync, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import { accountSidOf, callIdOf, callSidOf } from '../../contracts/twilio-ids.js';
-import type { LiveCall, LiveCalls } from '../../contracts/live-calls.js';
+import type { LiveCall } from '../../contracts/live-calls.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Stores } from '../../store/stores.js';
+import type { CallControl } from '../call-control.js';
 import { identityOf, keyOf } from '../auth.js';
 import { failureOf } from '../failure.js';
 
 export interface TwilioRoutesOptions {
   readonly stores: Pick<Stores, 'keys' | 'orgs'>;
-  readonly calls: LiveCalls;
+  readonly control: CallControl;
   readonly clock: Clock;
   /** After authentication. */
   readonly perKey: onRequestAsyncHookHandler;
@@ -37,7 +38,7 @@ const UNAUTHENTICATED = 20_003;
 const MAX_FORM_BYTES = 16_384;
 
 /** As much of Twilio's API as a bot needs to end its call: the call's resource is set to `completed`. */
-export const twilioRoutes: FastifyPluginAsync<TwilioRoutesOptions> = async (app, { stores, calls, clock, perKey }) => {
+export const twilioRoutes: FastifyPluginAsync<TwilioRoutesOptions> = async (app, { stores, control, clock, perKey }) => {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -53,18 +54,18 @@ export const twilioRoutes: FastifyPluginAsync<TwilioRoutesOptions> = async (app,
   app.addHook('onRequest', perKey);
   app.post<{ Params: CallPath; Body: URLSearchParams | undefined }>('/2010-04-01/Accounts/:accountSid/Calls/:callSid.json', {
     schema: { hide: true },
-    handler: (request) => {
+    handler: async (request) => {
       const { accountSid, callSid } = request.params;
       const { orgId } = identityOf(request);
       const callId = accountSid === accountSidOf(orgId) ? callIdOf(callSid) : undefined;
-      const call = callId === undefined ? null : calls.find(callId);
-      if (call === null || call.orgId !== orgId)
-        throw new TwilioFailure(404, NOT_FOUND, `The requested resource ${pathOf(orgId, callSid)} was not found`);
+      const call = callId === undefined ? null : await control.find(orgId, callId);
+      const notFound = new TwilioFailure(404, NOT_FOUND, `The requested resource ${pathOf(orgId, callSid)} was not found`);
+      if (call === null) throw notFound;
       const status = request.body?.get('Status');
       const isEnd = status === 'completed' || (status === 'canceled' && call.answeredAtMs === null);
       if (!isEnd) throw new TwilioFailure(400, BAD_REQUEST, 'Status must be completed, or canceled for a call that is not answered');
-      calls.hangUp(call.callId);
-      return Promise.resolve(resourceOf(call, orgId, clock.wallMs()));
+      if (!(await control.stop(orgId, call.callId, 'AGENT_HANGUP'))) throw notFound;
+      return resourceOf(call, orgId, clock.wallMs());
     },
   });
   return Promise.resolve();

@@ -1,4 +1,6 @@
-import type { AgentAnswer } from '../../contracts/agent.js';
+import { NOT_IN_TURBO, type AgentAnswer } from '../../contracts/agent.js';
+import { DEFAULT_AGENT_SETTINGS } from '../../contracts/agent-record.js';
+import { isTurbo } from '../policy/agent.js';
 import { transferTarget } from '../policy/transfer.js';
 import type { CallEffect, CallEvent, CallState, Transfer } from './state.js';
 
@@ -30,6 +32,9 @@ export function onTransferAsked(state: CallState, { requestId, to }: EventOf<'tr
     const answer = { type: 'refused', requestId, request: 'transfer', code, message: REFUSALS[code] } as const;
     return { state, effects: [{ do: 'tell-agent', answer }] };
   };
+  if (isTurbo(state.route?.agent ?? DEFAULT_AGENT_SETTINGS)) {
+    return { state, effects: [{ do: 'tell-agent', answer: { type: 'refused', requestId, request: 'transfer', ...NOT_IN_TURBO } }] };
+  }
   if (state.name !== 'Talking') return refuse('TRANSFER_TOO_EARLY');
   if (state.transfer !== null) return refuse('TRANSFER_PENDING');
   const target = transferTarget(to, state.route?.agent?.transfer_list);

@@ -1,5 +1,5 @@
 import type { AgentDescription, StreamFormat, StreamSettings } from '../../contracts/agent.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentStream, type ToolDefinition } from '../../contracts/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type ToolDefinition } from '../../contracts/agent-record.js';
 import type { CallerIdentity } from '../../contracts/call-record.js';
 import type { Route } from '../../contracts/records.js';
 import { accountSidOf, callSidOf } from '../../contracts/twilio-ids.js';
@@ -64,7 +64,13 @@ function streamSettings(
     accountSid: accountSidOf(org.org_id),
     callSid: callSidOf(callId),
     endOfSpeechMs: (agent ?? DEFAULT_AGENT_SETTINGS).interruption_threshold,
+    mayPress: !isTurbo(agent ?? DEFAULT_AGENT_SETTINGS),
   };
+}
+
+/** `turbo` has the lowest latency, and neither transfers, nor IVR navigation, nor custom tools. */
+export function isTurbo({ model }: Pick<AgentSettings, 'model'>): boolean {
+  return model === 'turbo';
 }
 
 /** Texts and numbers as they are, everything else as JSON; what is not set, or empty, is left out. */
@@ -82,9 +88,9 @@ function parametersOf({ callId, to, caller, route, tools }: CallFactsForAgent): 
     metadata: settings.metadata,
     dynamic_data: settings.dynamic_data,
     analysis_schema: settings.analysis_schema,
-    transfer_list: settings.transfer_list,
+    transfer_list: isTurbo(settings) ? null : settings.transfer_list,
     // Where a tool is, and with which keys, is not the agent's business: the gateway calls it.
-    tools: tools.map(({ name, description, input_schema }) => ({ name, description, input_schema })),
+    tools: (isTurbo(settings) ? [] : tools).map(({ name, description, input_schema }) => ({ name, description, input_schema })),
     pronunciation_guide: settings.pronunciation_guide,
     sip_headers: {
       headers: caller.headers,

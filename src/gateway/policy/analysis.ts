@@ -1,8 +1,8 @@
 /** What an agent found out, as far as it is what its owner wants to know. */
 export interface CheckedAnalysis {
   readonly kept: Readonly<Record<string, unknown>>;
-  /** Names that the schema does not have, or whose values are not of their kind. */
-  readonly wrong: readonly string[];
+  /** What the schema does not have, or with values that are not of their kind. */
+  readonly wrong: Readonly<Record<string, unknown>>;
 }
 
 /** Checks each data point by the kind that its name has in the agent's `analysis_schema`; without one everything is kept. */
@@ -10,11 +10,11 @@ export function checkAnalysis(
   schema: Readonly<Record<string, string>> | null,
   analysis: Readonly<Record<string, unknown>>,
 ): CheckedAnalysis {
-  if (schema === null) return { kept: analysis, wrong: [] };
+  if (schema === null) return { kept: analysis, wrong: {} };
   const isRight = ([name, value]: [string, unknown]): boolean =>
     Object.hasOwn(schema, name) && (value === null || isOfKind(schema[name] ?? '', value));
   const points = Object.entries(analysis);
-  return { kept: Object.fromEntries(points.filter(isRight)), wrong: points.filter((point) => !isRight(point)).map(([name]) => name) };
+  return { kept: Object.fromEntries(points.filter(isRight)), wrong: Object.fromEntries(points.filter((point) => !isRight(point))) };
 }
 
 function isOfKind(kind: string, value: unknown): boolean {

@@ -145,7 +145,7 @@ describe('what a bot tells and asks', () => {
     const { call_id: id } = await recordOf(call);
     const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
     expect(json).toMatchObject({ call: { transcript: entries, analysis: { name: 'Jane', guests: 2 } } });
-    expect(JSON.stringify(json)).not.toContain('mood');
+    expect(json).toMatchObject({ call: { analysis_rejected: { mood: 'fine' } } });
   });
 
   it('a tool is called by the gateway, with headers that the bot never sees, and its result comes back', async () => {
@@ -158,4 +158,30 @@ describe('what a bot tells and asks', () => {
     expect(toolRequests).toEqual([{ key: 'tool-key', body: { day: '2026-12-24' } }]);
     await call.hangUp();
   });
+});
+
+it('an agent with the model turbo has no tools, no transfers and no keys, whatever it is set to', async () => {
+  const turbo = await site.numberOf({
+    model: 'turbo',
+    stream: { url: site.bot.url },
+    tools: [{ name: 'book', description: '', url: 'http://127.0.0.1:9/book' }],
+    transfer_list: [TARGET],
+  });
+  const call = await site.talking({ number: turbo });
+  const told = call.bot.start as unknown as { start: { customParameters: Record<string, string> } };
+  expect([
+    told.start.customParameters['model'],
+    Object.keys(told.start.customParameters).filter((name) => /^t(ools|ransfer)/.test(name)),
+  ]).toEqual(['turbo', []]);
+  call.bot.send({ event: 'tool', tool: { id: 't1', name: 'book', input: {} } });
+  call.bot.send({ event: 'transfer', transfer: { id: 't2', to: TARGET } });
+  call.bot.send({ event: 'dtmf', dtmf: { digits: '1' } });
+  const refused: unknown[] = [];
+  for (let index = 0; index < 3; index += 1) {
+    const { error } = (await call.bot.message('error', index)) as unknown as { error: { request: string; code: string } };
+    refused.push([error.request, error.code]);
+  }
+  expect(refused).toHaveLength(3);
+  for (const request of ['tool', 'transfer', 'dtmf']) expect(refused).toContainEqual([request, 'NOT_IN_TURBO']);
+  await call.hangUp();
 });

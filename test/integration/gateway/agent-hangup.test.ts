@@ -15,12 +15,12 @@ it('a call that is ended on behalf of its agent gets BYE with AGENT_HANGUP', asy
     await expect.poll(() => gateway.started).toBe(1);
     const [callId = ''] = gateway.callIds;
     expect(gateway.inbound.find(callId)).toMatchObject({ callId, orgId: 'o', from: '+15550100999', to: '+15550100100' });
-    gateway.inbound.hangUp(callId);
+    expect(gateway.inbound.stop(callId, 'AGENT_HANGUP')).toBe(true);
     const bye = await call.incoming('BYE');
     expect(bye.header('Reason')).toContain('text="AGENT_HANGUP"');
     answerOk(gateway.peer, bye);
     await gateway.inbound.whenIdle();
-    expect(gateway.inbound.find(callId)).toBeNull();
+    expect([gateway.inbound.find(callId), gateway.inbound.stop(callId, 'AGENT_HANGUP')]).toEqual([null, false]);
     expect(gateway.records.map(({ reason }) => reason)).toEqual(['AGENT_HANGUP']);
   } finally {
     await gateway.stop();

@@ -65,7 +65,11 @@ describe('the record of an answered call', () => {
     // By itself it has the transcript too: what the test line said.
     const greeting: unknown = expect.stringContaining('welcome to Trunkline');
     const transcript = [{ speaker: 'agent', text: greeting, at_ms: expect.any(Number) as unknown }];
-    expect((await gateway.api('GET', `/v1/calls/${String(record['call_id'])}`)).json['call']).toEqual({ ...record, transcript });
+    expect((await gateway.api('GET', `/v1/calls/${String(record['call_id'])}`)).json['call']).toEqual({
+      ...record,
+      transcript,
+      analysis_rejected: null,
+    });
   });
 
   it('[3325 §9.1] [5806 §5] [7044 §5] [7433 §4] has who calls as the headers tell it', async () => {

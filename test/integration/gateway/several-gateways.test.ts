@@ -63,6 +63,31 @@ describe('two gateways on one SIP server, one Redis and one rtpengine', () => {
     await nothingLeft(relayPort());
   });
 
+  it('list, read and stop each other’s calls', async () => {
+    const pair = [await talking(NUMBERS[0]), await talking(NUMBERS[1])] as const;
+    for (const [index, instance] of ['a', 'b'].entries()) {
+      const listed = async (): Promise<Record<string, unknown>[]> =>
+        (await site.api(instance, 'GET', '/v1/calls?state=live')).json['calls'] as Record<string, unknown>[];
+      await until(async () => (await listed()).every(({ state }) => state === 'in_progress'), 5_000, 'not answered');
+      expect((await listed()).map(({ sip_call_id: id }) => id)).toEqual(
+        pair
+          .slice(index)
+          .map(({ signalling }) => signalling.callId)
+          .reverse(),
+      );
+      const other = pair[index];
+      const call = (await listed()).find(({ sip_call_id: id }) => id === other?.signalling.callId);
+      const path = `/v1/calls/${String(call?.['call_id'])}`;
+      expect((await site.api(instance, 'GET', path)).json['call']).toMatchObject({ state: 'in_progress', codec: 'PCMU', reason: null });
+      // One of the two is asked for a call of the other.
+      expect((await site.api(instance, 'POST', `${path}/stop`)).status).toBe(200);
+      await until(() => other?.has('BYE') === true, 5_000, 'no BYE');
+      expect(await site.recordOf(other!)).toMatchObject({ reason: 'API_STOPPED' });
+      expect((await site.api(instance, 'POST', `${path}/stop`)).json).toMatchObject({ message: 'The call has ended' });
+    }
+    await nothingLeft(relayPort());
+  });
+
   it('one is killed: the other’s calls go on, its own places are free after a lease, and what it left is freed when it is back', async () => {
     const pair = [await talking(NUMBERS[0]), await talking(NUMBERS[1])] as const;
     const killedMs = performance.now();

@@ -17,6 +17,7 @@ export const STREAM: StreamSettings = {
   callSid: `CA${HEX}`,
   customParameters: { from: '+15550001111', to: '+15552223333' },
   endOfSpeechMs: 100,
+  mayPress: true,
 };
 /** Of µ-law. */
 export const SILENCE = 0xff;

@@ -78,12 +78,44 @@ describe('a tool over HTTP', () => {
     expect(outcome).toEqual({ ok: true, value: { result: { id: 7, numbers: [1, 2], none: null }, httpStatus: 200 } });
   });
 
-  it('that refuses is told with its status, and a redirect is not followed', async () => {
+  it('that refuses is told with its status', async () => {
     answer = (response) => response.writeHead(404).end('nothing here');
     expect(await run(tool({ response: { id: '$.id' } }))).toEqual({ ok: true, value: { result: 'nothing here', httpStatus: 404 } });
-    answer = (response) => response.writeHead(302, { location: '/elsewhere' }).end();
-    expect(await run(tool())).toMatchObject({ ok: true, value: { httpStatus: 302 } });
-    expect(received).toHaveLength(2);
+  });
+
+  it.each(['/elsewhere', 'http://10.0.0.1/', 'http://127.0.0.1:1/', 'http://[::1]/'])('is not followed to %s', async (location) => {
+    answer = (response) => response.writeHead(302, { location }).end('{"id":7}');
+    const message = 'The tool sends its callers elsewhere (HTTP 302), where it is not followed.';
+    expect(await run(tool({ response: { id: '$.id' } }))).toEqual({ ok: false, error: { code: 'TOOL_FAILED', message } });
+    expect(received).toHaveLength(1);
+  });
+
+  it('gets the input in its headers, also of nested fields', async () => {
+    const headers = {
+      'x-day': 'on {{input.day}}',
+      'x-all': '{{ input }}',
+      'x-name': '{{input.guest.name}}',
+      'x-none': '{{input.guest.none.deep}}',
+    };
+    const input = { ...INPUT, guest: { name: 'Ann' } };
+    expect(await codeOf(run(tool({ headers }), input))).toBe('ok');
+    expect(received[0]?.headers).toMatchObject({ 'x-day': 'on 2026-01-01', 'x-all': JSON.stringify(input), 'x-name': 'Ann', 'x-none': '' });
+  });
+
+  it.each([
+    ['a line break', 'a\r\nX-Admin: 1'],
+    ['a line feed', 'a\nb'],
+    ['a NUL', 'a\u0000'],
+    ['a control character', 'a\u007f'],
+    ['what is no ASCII', 'é'],
+    ['too much', 'x'.repeat(4_097)],
+  ])('is not called with %s for a header', async (_what, day) => {
+    const outcome = await run(tool({ headers: { 'x-day': '{{input.day}}' } }), { day });
+    expect(outcome).toEqual({
+      ok: false,
+      error: { code: 'TOOL_BAD_INPUT', message: 'The input has what the header of a request cannot hold.' },
+    });
+    expect(received).toEqual([]);
   });
 
   it.each([
@@ -150,10 +182,18 @@ describe('a template', () => {
     ['all: {{input}}', `all: ${JSON.stringify(INPUT)}`],
     ['{{input.none}}!', '!'],
     ['{{input.constructor}}', null],
+    ['{{input.day.length}}', null],
+    ['{{input.seats.more.of.it}}', null],
     ['{{other}}', '{{other}}'],
     [{ list: ['{{input.day}}', 1, null] }, { list: ['2026-01-01', 1, null] }],
   ])('%j', (template, filled) => {
     expect(fillBody(template, INPUT)).toEqual(filled);
+  });
+
+  it('takes fields of fields', () => {
+    const input = { a: { b: { c: [1] } } };
+    expect(fillBody({ whole: '{{input.a.b}}', within: 'c: {{input.a.b.c}}' }, input)).toEqual({ whole: { c: [1] }, within: 'c: [1]' });
+    expect(fillUrl('https://a.example/{{input.a.b.c}}', input)?.pathname).toBe('/%5B1%5D');
   });
 
   it('puts what the agent says into no other place of a URL', () => {

@@ -1,12 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
+import type { TraceEntry } from '../../../src/contracts/call-trace.js';
 import type { E164 } from '../../../src/contracts/e164.js';
-import type { BeginningCall } from '../../../src/contracts/live-calls.js';
+import type { BeginningCall, LiveCall } from '../../../src/contracts/live-calls.js';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../src/contracts/records.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { ANSWERED, begun, snapshotOf } from '../../support/begun-call.js';
 import { callOf, endedCall } from '../store/store-contract.js';
-import { openApi, type ApiFixture } from './api-fixture.js';
+import { openApi, type Answer, type ApiFixture } from './api-fixture.js';
+
+const ENTRY: TraceEntry = { at: '2026-01-01T00:00:00.000Z', source: 'sip', direction: 'in', summary: 'BYE', text: null };
 
 interface CallsAnswer {
   readonly status: string;
@@ -38,7 +41,10 @@ describe('/v1/calls', () => {
     (await page(query)).calls.map(({ call_id }) => calls.findIndex((call) => call.call_id === call_id));
 
   /** As lists have it: what was said is in the record alone. */
-  const listedAs = ({ transcript: _transcript, ...rest }: CallRecord): object => ({ ...rest, state: 'ended' });
+  const listedAs = ({ transcript: _transcript, analysis_rejected: _rejected, ...rest }: CallRecord): object => ({
+    ...rest,
+    state: 'ended',
+  });
 
   it('lists records, newest first, without what was said', async () => {
     expect(await page('')).toEqual({ status: 'success', calls: calls.map(listedAs).reverse(), next: null });
@@ -123,6 +129,101 @@ describe('/v1/calls', () => {
       const org = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
       const { key } = await api.stores.keys.create(org.org_id, 'k');
       expect((await api.get(`/v1/calls/${ringing.call_id}`, key)).status).toBe(404);
+    });
+  });
+
+  describe('stop', () => {
+    let stopped: [string, string][];
+    let live: LiveCall | null;
+    let isThere: boolean;
+    let elsewhere: unknown;
+    let asked: unknown[];
+    beforeEach(async () => {
+      [stopped, live, isThere, elsewhere, asked] = [[], null, true, null, []];
+      api = await openApi({
+        liveCalls: {
+          find: (callId) => (callId === live?.callId ? live : null),
+          trace: (callId) => (callId === live?.callId ? [ENTRY] : null),
+          stop: (callId, reason) => isThere && stopped.push([callId, reason]) > 0,
+        },
+        replace: () => ({
+          bus: {
+            request: (instance, body) => {
+              asked.push([instance, body]);
+              return Promise.resolve(elsewhere);
+            },
+            onRequest: () => undefined,
+          },
+        }),
+      });
+    });
+
+    const stop = (callId: string, body: unknown = {}): Promise<Answer> => api.post(`/v1/calls/${callId}/stop`, body);
+    const callHere = (orgId = api.orgId): LiveCall => ({ callId: newUuid(), orgId, from: '', to: '', startedAtMs: 0, answeredAtMs: null });
+    const callElsewhere = async (): Promise<string> => {
+      const number = '+15551234567' as E164;
+      await api.stores.numbers.attach(api.orgId, number, { inbound: { agent_id: null, options: DEFAULT_INBOUND_OPTIONS } });
+      const call = begun(newUuid());
+      await api.stores.routes.lookup(number, call);
+      return call.call_id;
+    };
+
+    it('ends a call of this gateway, with a body or without', async () => {
+      live = callHere();
+      const { callId } = live;
+      const answer = await stop(callId.toUpperCase());
+      expect([answer.status, answer.body]).toEqual([200, { status: 'success', message: expect.stringContaining(callId) as unknown }]);
+      const bare = await api.send({ method: 'POST', url: `/v1/calls/${callId}/stop`, headers: { authorization: api.key } });
+      expect([bare.status, stopped]).toEqual([200, Array(2).fill([callId, 'API_STOPPED'])]);
+      expect((await stop(callId, { force: true })).failure.errors[0]).toMatchObject({ error: 'VALIDATION', path: 'force' });
+    });
+
+    it('asks the gateway that has the call', async () => {
+      const callId = await callElsewhere();
+      elsewhere = { isStopped: true };
+      expect((await stop(callId)).status).toBe(200);
+      expect([stopped, asked]).toEqual([[], [['memory', { do: 'stop', call_id: callId, reason: 'API_STOPPED' }]]]);
+      elsewhere = { isStopped: false };
+      expect((await stop(callId)).status).toBe(404);
+    });
+
+    it.each([[null], [{ yes: 1 }]])('is 503 when that gateway answers %j', async (answer) => {
+      elsewhere = answer;
+      const { status, failure, headers } = await stop(await callElsewhere());
+      expect([status, failure.errors[0]?.error, headers['retry-after']]).toEqual([503, 'GATEWAY_UNAVAILABLE', '2']);
+    });
+
+    it('reads the trace of a call here, elsewhere, and of one that ended', async () => {
+      const trace = async (callId: string, key?: string): Promise<unknown> => (await api.get(`/v1/calls/${callId}/trace`, key)).body;
+      const entries = { status: 'success', trace: [ENTRY] };
+      live = callHere();
+      expect(await trace(live.callId)).toEqual(entries);
+      elsewhere = { trace: [ENTRY] };
+      expect(await trace(await callElsewhere())).toEqual(entries);
+      const [ended, quiet] = [callOf(api.orgId, api.clock.wallMs()), callOf(api.orgId, api.clock.wallMs())];
+      await api.stores.calls.write({ ...endedCall(ended), trace: [ENTRY] });
+      await api.stores.calls.write(endedCall(quiet));
+      expect(await trace(ended.call_id)).toEqual(entries);
+      expect(await trace(quiet.call_id)).toEqual({ status: 'success', trace: [] });
+      const org = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
+      const { key } = await api.stores.keys.create(org.org_id, 'k');
+      for (const callId of [ended.call_id, live.callId])
+        expect(await trace(callId, key)).toMatchObject({ errors: [{ error: 'NOT_FOUND' }] });
+      elsewhere = null;
+      expect(await trace(await callElsewhere())).toMatchObject({ errors: [{ error: 'GATEWAY_UNAVAILABLE' }] });
+    });
+
+    it('is 404 for a call that ended, for none, and for another organization’s', async () => {
+      const ended = callOf(api.orgId, api.clock.wallMs());
+      await api.stores.calls.write(endedCall(ended));
+      expect((await stop(ended.call_id)).failure).toMatchObject({ message: 'The call has ended', errors: [{ error: 'NOT_FOUND' }] });
+      expect((await stop('x')).failure.message).toBe('There is no such call in progress');
+      live = callHere('another');
+      expect((await stop(live.callId)).failure.message).toBe('There is no such call in progress');
+      isThere = false;
+      live = callHere();
+      expect((await stop(live.callId)).status).toBe(404);
+      expect(stopped).toEqual([]);
     });
   });
 

@@ -73,7 +73,21 @@ describe('what the agent found out', () => {
     found(call, { age: 40 });
     expect(call.notes.analysis).toEqual({ name: 'Ann', age: 40 });
     expect(codes()).toEqual(['ANALYSIS_INVALID']);
+    expect(call.notes.rejected).toEqual({ shoes: 40 });
     expect(told[0]).toMatchObject({ requestId: 'r', request: 'analysis', message: expect.stringMatching(/: age, shoes\.$/) as unknown });
+  });
+
+  it('that does not fit is kept apart as it came, within the same bound, until it fits', () => {
+    const call = requests({
+      analysis_schema: { mail: 'email', when: 'YYYY-MM-DD HH:mm', ok: 'boolean', n: 'number', i: 'integer', s: 'string' },
+    });
+    const wrong = { mail: 'nobody', when: '2026-02-30 10:00', ok: 'yes', n: '1', i: 1.5, s: { a: 1 } };
+    found(call, wrong);
+    expect([call.notes.analysis, call.notes.rejected]).toEqual([{}, wrong]);
+    found(call, { mail: 'a@b.example', when: '2026-02-28 10:00', ok: false, n: 1.5, i: 2, s: '' });
+    expect(call.notes.rejected).toBeNull();
+    found(call, { other: 'x'.repeat(70_000) });
+    expect([call.notes.rejected, codes().at(-1)]).toEqual([null, 'ANALYSIS_TOO_LARGE']);
   });
 
   it('is at most 64 KiB in all', () => {

@@ -75,6 +75,7 @@ describe('who talks to the caller', () => {
       callSid: 'CA0f8fad5bd9cb469fa16570867728950e',
       signatureKey: 'signing-key',
       endOfSpeechMs: 180,
+      mayPress: true,
       format: 'pcm16-8000',
     });
   });

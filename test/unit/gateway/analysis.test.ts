@@ -27,11 +27,11 @@ describe('an analysis', () => {
     const schema = { name: 'string', age: 'integer', mail: 'email' };
     expect(checkAnalysis(schema, { name: 'Ann', age: 'old', mail: null, shoes: 40, toString: 'x' })).toEqual({
       kept: { name: 'Ann', mail: null },
-      wrong: ['age', 'shoes', 'toString'],
+      wrong: { age: 'old', shoes: 40, toString: 'x' },
     });
   });
 
   it('is whatever the agent says without a schema', () => {
-    expect(checkAnalysis(null, { any: { thing: [1] } })).toEqual({ kept: { any: { thing: [1] } }, wrong: [] });
+    expect(checkAnalysis(null, { any: { thing: [1] } })).toEqual({ kept: { any: { thing: [1] } }, wrong: {} });
   });
 });

@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
+import type { TraceEntry } from '../../../src/contracts/call-trace.js';
 import { parseE164, type E164 } from '../../../src/contracts/e164.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../src/contracts/agent-record.js';
 import { DEFAULT_INBOUND_OPTIONS, type InboundOptions, type Route } from '../../../src/contracts/records.js';
@@ -10,7 +11,7 @@ import { toolOf } from '../../support/tool.js';
 import type { VirtualClock } from '../../support/virtual-clock.js';
 
 /** Retention under which the suite's stores run. */
-export const TEST_RETENTION: CallRetention = { days: 2, maxPerOrg: 5, maxUnrouted: 3 };
+export const TEST_RETENTION: CallRetention = { traceDays: 1, days: 2, maxPerOrg: 5, maxUnrouted: 3 };
 
 let nextNumber = 5_550_000_000;
 
@@ -75,6 +76,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     quality: { endpoint: null, relay: null },
     transcript: [],
     analysis: null,
+    analysis_rejected: null,
     stale_route: false,
     resumed: 0,
     ...fields,
@@ -393,6 +395,19 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         expect(first.calls).toEqual([made[2]]);
         const second = await stores.calls.list(orgId, { limit: 5, reason: 'BAD_SDP', before: first.next! });
         expect(second).toEqual({ calls: [made[0]], next: null });
+      });
+
+      it('keep their traces apart, which only their organization reads', async () => {
+        const entry: TraceEntry = { at: '2026-01-01T00:00:00.000Z', source: 'gateway', direction: null, summary: 's', text: 't' };
+        const [traced, quiet] = [callOf(orgId, clock.wallMs() - 1_000), callOf(orgId, clock.wallMs() - 1_000)];
+        await stores.calls.write({ ...endedCall(traced), trace: [entry] });
+        await stores.calls.write(endedCall(quiet));
+        expect(await stores.calls.trace(orgId, traced.call_id)).toEqual([entry]);
+        expect(await stores.calls.trace(orgId, quiet.call_id)).toEqual([]);
+        expect(await stores.calls.trace(otherOrgId, traced.call_id)).toEqual([]);
+        expect(await stores.calls.get(orgId, traced.call_id)).toEqual(traced);
+        for (let index = 0; index < 7; index += 1) await stores.calls.write(endedCall(callOf(orgId, clock.wallMs() + index)));
+        expect(await stores.calls.trace(orgId, traced.call_id)).toEqual([]);
       });
 
       it('keeps the newest, and none older than the retention', async () => {

@@ -1,0 +1,56 @@
+import type { z } from 'zod';
+import type { TraceEntry } from '../contracts/call-trace.js';
+import { stopAnswerSchema, traceAnswerSchema, type GatewayRequest } from '../contracts/gateway-requests.js';
+import type { LiveCall, LiveCalls, StopReason } from '../contracts/live-calls.js';
+import type { Stores } from '../store/stores.js';
+import { ApiFailure } from './failure.js';
+
+const ANSWER_LIMIT_MS = 2_000;
+const RETRY_AFTER_S = 2;
+
+/** An organization's calls in progress, on this gateway or another one. */
+export class CallControl {
+  constructor(
+    private readonly here: LiveCalls,
+    private readonly stores: Pick<Stores, 'live' | 'bus'>,
+  ) {}
+
+  /** `null`: none, or of another organization. */
+  async find(orgId: string, callId: string): Promise<LiveCall | null> {
+    const local = this.#here(orgId, callId);
+    if (local !== null) return local;
+    const call = await this.stores.live.get(orgId, callId);
+    if (call === null) return null;
+    const { from, to, started_at: startedAt, answer } = call;
+    const answeredAtMs = answer === null ? null : Date.parse(answer.answered_at);
+    return { callId, orgId, from, to, startedAtMs: Date.parse(startedAt), answeredAtMs };
+  }
+
+  /** False: there is no such call in progress. Throws GATEWAY_UNAVAILABLE when the call's gateway does not answer. */
+  async stop(orgId: string, callId: string, reason: StopReason): Promise<boolean> {
+    if (this.#here(orgId, callId) !== null) return this.here.stop(callId, reason);
+    const call = await this.stores.live.get(orgId, callId);
+    if (call === null) return false;
+    return (await this.#ask(call.gateway, { do: 'stop', call_id: callId, reason }, stopAnswerSchema)).isStopped;
+  }
+
+  /** What happened in a call in progress; `null`: there is none. */
+  async trace(orgId: string, callId: string): Promise<readonly TraceEntry[] | null> {
+    if (this.#here(orgId, callId) !== null) return this.here.trace(callId);
+    const call = await this.stores.live.get(orgId, callId);
+    return call === null ? null : (await this.#ask(call.gateway, { do: 'trace', call_id: callId }, traceAnswerSchema)).trace;
+  }
+
+  #here(orgId: string, callId: string): LiveCall | null {
+    const call = this.here.find(callId);
+    return call?.orgId === orgId ? call : null;
+  }
+
+  async #ask<Answer extends z.ZodType>(gateway: string, request: GatewayRequest, schema: Answer): Promise<z.output<Answer>> {
+    const answer = schema.safeParse(await this.stores.bus.request(gateway, request, ANSWER_LIMIT_MS));
+    if (answer.success) return answer.data;
+    throw new ApiFailure('GATEWAY_UNAVAILABLE', 'The gateway that has the call does not answer. Try again.', {
+      headers: { 'retry-after': String(RETRY_AFTER_S) },
+    });
+  }
+}

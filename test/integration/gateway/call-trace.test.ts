@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { PlayedGateway } from '../../support/played-gateway.js';
+import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
+
+let gateway: PlayedGateway;
+let call: HandMadeCall;
+
+beforeEach(async () => {
+  gateway = await PlayedGateway.start();
+  call = new HandMadeCall(gateway.peer, '+15550100100');
+});
+
+afterEach(async () => {
+  await gateway.stop();
+});
+
+/** What went over the wire, from the gateway's side. */
+const messages = (): string[] =>
+  gateway.trace
+    .filter(({ source }) => source === 'sip')
+    .map(({ direction, summary }) => `${direction === 'in' ? '←' : '→'} ${summary.replace(/ (?:sip:\S+ )?SIP\/2\.0$/, '')}`);
+
+it('has every message of a call, with its text, and the rest that happened', async () => {
+  await call.answered(offerSdp());
+  await expect.poll(() => gateway.started).toBe(1);
+  const [callId = ''] = gateway.callIds;
+  expect(gateway.inbound.trace(callId)?.map(({ source }) => source)).toContain('agent');
+  gateway.agentSays({ type: 'tool', requestId: 't', name: 'none', input: {} });
+  await expect.poll(() => gateway.told).toHaveLength(1);
+  gateway.agentSays({ type: 'transfer', requestId: 'r', to: '+15550100300' });
+  answerOk(gateway.peer, await call.incoming('REFER'));
+  await expect.poll(() => gateway.told).toHaveLength(2);
+  gateway.inbound.stop(callId, 'API_STOPPED');
+  answerOk(gateway.peer, await call.incoming('BYE'));
+  await gateway.inbound.whenIdle();
+
+  expect(messages()).toEqual(['← INVITE', '→ SIP/2.0 200 OK', '← ACK', '→ REFER', '← SIP/2.0 200 OK', '→ BYE', '← SIP/2.0 200 OK']);
+  const sip = gateway.trace.filter(({ source }) => source === 'sip');
+  for (const { text } of sip) expect(text).toMatch(/\r\nCall-ID: /i);
+  const summaries = gateway.trace.filter(({ source }) => source !== 'sip').map(({ source, summary }) => `${source}: ${summary}`);
+  // Beside what the media is doing: anywhere before the 200.
+  const connect = summaries.indexOf('agent: connect, test line');
+  expect(connect).toBeGreaterThan(0);
+  summaries.splice(connect, 1);
+  expect(summaries.map((summary) => summary.replace(/[\d.]+ ms/, 'n ms'))).toEqual([
+    'gateway: looked up: the number is attached, agent of the operator, Routing → Offering',
+    'rtpengine: offer (RTP inside, SRTP outside)',
+    'rtpengine: offer (RTP inside, SRTP outside) answered, n ms',
+    'gateway: relay-offered, Offering → Opening',
+    'gateway: leg-opened, Opening → Answering',
+    'rtpengine: answer (RTP inside, SRTP outside)',
+    'rtpengine: answer (RTP inside, SRTP outside) answered, n ms',
+    'gateway: relay-answered, Answering → AwaitingAck',
+    'gateway: acknowledged, AwaitingAck → Talking',
+    'agent: start',
+    'agent: tool none asked for',
+    'agent: tool refused, TOOL_UNKNOWN',
+    'agent: transfer asked for, to +15550100300',
+    'agent: transfer accepted, 200',
+    'gateway: hangup, API_STOPPED, Talking → Ended',
+    'rtpengine: delete',
+  ]);
+  const all = JSON.stringify(gateway.trace);
+  expect([all.includes(KEY), all.includes(OTHER_KEY), all.includes('a=crypto')]).toEqual([false, false, true]);
+  expect(gateway.inbound.trace(callId)).toBeNull();
+});
+
+it('has a refusal as it was sent, and a caller’s BYE with our answer', async () => {
+  const refused = new HandMadeCall(gateway.peer, '+15550100100');
+  refused.invite(offerSdp({ payloads: '18' }));
+  expect((await refused.final()).status).toBe(488);
+  await gateway.inbound.whenIdle();
+  expect(messages()).toEqual(['← INVITE', '→ SIP/2.0 488 Not Acceptable Here']);
+  expect(gateway.trace.find(({ direction }) => direction === 'out')?.text).toContain('NO_COMMON_CODEC');
+  const ok = await call.answered(offerSdp());
+  await call.hangUp(ok);
+  await gateway.inbound.whenIdle();
+  expect(messages()).toEqual(['← INVITE', '→ SIP/2.0 200 OK', '← ACK', '← BYE', '→ SIP/2.0 200 OK']);
+});
