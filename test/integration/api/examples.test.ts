@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { callsOf, giveNumberToAgent } from '../../../docs/examples/client.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
@@ -151,5 +152,16 @@ describe('every example of /openapi.json', () => {
       ).toEqual([]);
       expect(answer.headers.has('www-authenticate')).toBe(!isOpen);
     }
+  });
+});
+
+describe('docs/examples/client.ts', () => {
+  it('gives a number to an agent, and lists calls', async () => {
+    const { http, api_key: key, phone_number: number } = gateway.ready;
+    const record = await giveNumberToAgent(http, key, '15550100777', 'Be brief.');
+    expect(record.inbound?.agent_id).toMatch(/^[\da-f-]{36}$/);
+    expect((await gateway.api('GET', '/sip?inbound_id=15550100777')).json['data']).toEqual(record);
+    expect((await callsOf(http, key, number)).join('\n')).toContain('CALLER_HANGUP');
+    await expect(callsOf(http, key, 'Kim')).rejects.toMatchObject({ name: 'ApiError', status: 400, code: 'VALIDATION' });
   });
 });
