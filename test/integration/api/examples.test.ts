@@ -165,3 +165,15 @@ describe('docs/examples/client.ts', () => {
     await expect(callsOf(http, key, 'Kim')).rejects.toMatchObject({ name: 'ApiError', status: 400, code: 'VALIDATION' });
   });
 });
+
+describe('the command line over HTTP', () => {
+  it('finds the running gateway and its key by itself', async () => {
+    const listed = await gateway.cli('number', 'list');
+    expect([listed.code, listed.stderr]).toEqual([0, '']);
+    expect(listed.stdout).toContain(gateway.ready.phone_number);
+    const traced = await gateway.cli('calls', 'trace', callId);
+    expect(traced.stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} {2}sip +→ INVITE /m);
+    const live = await liveCall();
+    expect((await gateway.cli('calls', 'stop', live)).stdout).toBe(`Call ${live} is being ended.\n`);
+  });
+});
