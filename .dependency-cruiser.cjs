@@ -44,6 +44,12 @@ module.exports = {
     },
     { name: 'carrier-is-no-gateway', severity: 'error', from: { path: '^src/carrier/' }, to: { path: '^src/(gateway|store|api)/' } },
     {
+      name: 'client-runs-in-browsers',
+      severity: 'error',
+      from: { path: '^src/client/' },
+      to: { pathNot: '^(src/client/|node_modules/openapi-)' },
+    },
+    {
       name: 'nothing-imports-the-roots',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/cli/' },

@@ -2,7 +2,9 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'native/build/', 'node_modules/', 'coverage/', '.trunkline/', '.setup-log/', 'test-results/'] },
+  {
+    ignores: ['dist/', 'native/build/', 'node_modules/', 'coverage/', '.trunkline/', '.setup-log/', 'test-results/', 'src/client/types.ts'],
+  },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

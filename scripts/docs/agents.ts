@@ -9,9 +9,10 @@ import {
 import { settings } from './settings.js';
 import { table } from './table.js';
 
-/** An example program, word for word. */
+/** An example program, word for word but for where it has this package from. */
 export function program(file: string): string {
-  const text = readFileSync(new URL(`../../docs/${file}`, import.meta.url), 'utf8').trim();
+  const source = readFileSync(new URL(`../../docs/${file}`, import.meta.url), 'utf8').trim();
+  const text = source.replace(/'(?:\.\.\/)+src\/client\/index\.js'/, "'trunkline/client'");
   return ['```ts', text, '```'].join('\n');
 }
 

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { agentSettings, connectionDiagram, program } from './agents.js';
 import { agentMessageSchema } from './agent-schema.js';
+import { apiTypes } from './api-types.js';
 import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
 import { exchangeTable, stateDiagram, transferTable, transitionTable } from './lifecycle.js';
@@ -22,6 +23,7 @@ export const SECTIONS: readonly Section[] = [
   { file: 'docs/agents.md', name: 'signature', render: () => program('examples/signature.ts') },
   { file: 'docs/agents.md', name: 'connection', render: connectionDiagram },
   { file: 'docs/agents.md', name: 'agent-settings', render: agentSettings },
+  { file: 'docs/api.md', name: 'client', render: () => program('examples/client.ts') },
   { file: 'docs/webhooks.md', name: 'webhook-signature', render: () => program('examples/webhook-signature.ts') },
   { file: 'docs/call-lifecycle.md', name: 'states', render: stateDiagram },
   { file: 'docs/call-lifecycle.md', name: 'transitions', render: transitionTable },
@@ -32,8 +34,9 @@ export const SECTIONS: readonly Section[] = [
 ];
 
 /** Files that are made as a whole. */
-export const FILES: readonly { readonly file: string; readonly render: () => string }[] = [
+export const FILES: readonly { readonly file: string; readonly render: () => string | Promise<string> }[] = [
   { file: 'docs/agent-messages.schema.json', render: agentMessageSchema },
+  { file: 'src/client/types.ts', render: apiTypes },
 ];
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -73,7 +76,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.stdout.write(`  ${isNew ? 'written  ' : 'unchanged'}  ${section.file} (${section.name})\n`);
   }
   for (const { file, render } of FILES) {
-    writeFileSync(`${ROOT}${file}`, render());
+    writeFileSync(`${ROOT}${file}`, await render());
     process.stdout.write(`  written    ${file}\n`);
   }
 }

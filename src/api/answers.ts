@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { API_ERROR_STATUS, errorEnvelopeSchema, type ApiErrorCode } from '../contracts/api-error.js';
 
-const MEANING: Record<ApiErrorCode, string> = {
+export const MEANING: Record<ApiErrorCode, string> = {
   VALIDATION: 'A field, or the body as a whole, is not valid',
   UNAUTHENTICATED: 'No API key, or one that is not valid',
   SIP_NOT_ENABLED: 'The organization does not have SIP enabled',
@@ -22,6 +22,10 @@ const MEANING: Record<ApiErrorCode, string> = {
   STORE_UNAVAILABLE: 'The store does not answer; try again after retry-after seconds',
   GATEWAY_UNAVAILABLE: 'The gateway that has the call does not answer; try again after retry-after seconds',
   NOT_READY: 'A part of the service is not ready',
+};
+
+const ETAG = {
+  etag: { type: 'string', description: 'The version of the record, for `if-match`', examples: ['"2026-01-01T00:00:00.000Z"'] },
 };
 
 /** Failures of every route behind authentication. */
@@ -52,7 +56,18 @@ function answer(codes: readonly ApiErrorCode[], schema: typeof errorEnvelopeSche
   };
 }
 
-/** A successful answer for a route's schema. */
-export function successAnswer<T extends z.ZodType>(description: string, schema: T) {
-  return { description, content: { 'application/json': { schema } } };
+/** A successful answer for a route's schema. @param example where the schema has none of its own */
+export function successAnswer<T extends z.ZodType>(description: string, schema: T, example?: z.output<T>) {
+  const shown = example === undefined ? schema : schema.meta({ examples: [example] });
+  return { description, content: { 'application/json': { schema: shown } } };
+}
+
+/** A successful answer that holds one record, whose version is in its headers. */
+export function recordAnswer<T extends z.ZodType>(description: string, schema: T, example?: z.output<T>) {
+  return { ...successAnswer(description, schema, example), headers: ETAG };
+}
+
+/** What a named schema shows as its first example. */
+export function exampleOf<T extends z.ZodType>(schema: T): z.output<T> {
+  return schema.parse(Object.values(schema.meta()?.examples ?? {})[0]);
 }

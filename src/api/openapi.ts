@@ -1,14 +1,26 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
-import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { successAnswer } from './answers.js';
+import { API_ERROR_STATUS, type ApiErrorCode } from '../contracts/api-error.js';
+import { failureAnswers, MEANING, successAnswer } from './answers.js';
+import { describeRoute } from './openapi-headers.js';
+
+const CODES = Object.entries(API_ERROR_STATUS) as readonly [ApiErrorCode, number][];
 
 const DESCRIPTION = `Routes the calls of a phone number to a voice agent.
 
 Every request carries an API key in the \`authorization\` header, raw or after \`Bearer\`. Every answer has the header
-\`x-request-id\`. Every failure has the shape of the schema \`Error\`.`;
+\`x-request-id\`. Every failure has the shape of the schema \`Error\`, with one of these
+codes in \`errors[].error\`:
+
+| status | code | |
+|---|---|---|
+${CODES.map(([code, status]) => `| ${String(status)} | \`${code}\` | ${MEANING[code]} |`).join('\n')}
+
+Each operation names those it may answer with. \`NOT_FOUND\`, \`METHOD_NOT_ALLOWED\` and \`REQUEST_TIMEOUT\` may come for any request; headers over
+16 KiB are answered with 431 \`TOO_LARGE\`.`;
 
 /** Collects the schemas of the routes that are added from now on. Call \`openapiRoutes\` when all of them are there. */
 export async function collectOpenapi(app: FastifyInstance, version: string): Promise<void> {
@@ -33,7 +45,7 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
         },
       },
     },
-    transform: jsonSchemaTransform,
+    transform: describeRoute,
     transformObject: (document) => withoutUnusedSchemas(jsonSchemaTransformObject(document)),
   });
 }
@@ -44,7 +56,11 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
     schema: {
       tags: ['Documentation'],
       summary: 'This document',
-      response: { 200: successAnswer('OpenAPI 3.1', z.looseObject({ openapi: z.string() })) },
+      description: 'Made from the schemas that validate requests. Pages for people are at `/docs`.',
+      response: {
+        200: successAnswer('OpenAPI 3.1', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
+        ...failureAnswers(['RATE_LIMITED', 'INTERNAL']),
+      },
     },
     handler: () => app.swagger(),
   });

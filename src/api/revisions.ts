@@ -1,8 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import type { IfMatch } from '../store/revision.js';
 import { ApiFailure } from './failure.js';
 
 // Versions of records in headers (RFC 9110 §8.8.3 and §13.1.1): the entity tag of a record is its `updated_at`.
+
+/** The headers of a request that changes a record. */
+export const changeHeaders = z.looseObject({
+  'if-match': z
+    .string()
+    .optional()
+    .meta({
+      description: '`etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record',
+      examples: ['"2026-01-01T00:00:00.000Z"'],
+    }),
+});
 
 /** The versions that the request is meant for. A weak tag stands for none: it is no version of a record here. */
 export function ifMatchOf(request: FastifyRequest): IfMatch {

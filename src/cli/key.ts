@@ -15,7 +15,7 @@ export function keyCommand(connect: Connect, print = printLine): Command {
   addRevoke(key, io);
   key.addHelpText(
     'after',
-    '\nA key goes in the authorization header of every request:\n  curl -H "authorization: $TRUNKLINE_KEY" http://127.0.0.1:8080/sip',
+    '\nA key goes in the authorization header of every request:\n  curl -H "authorization: $TRUNKLINE_API_KEY" http://127.0.0.1:8080/sip',
   );
   return key;
 }

@@ -10,9 +10,11 @@ import { agentCommand, toolCommand } from './agent.js';
 import { auditCommand } from './audit.js';
 import { batchCommand } from './batch.js';
 import { callCommand } from './call.js';
+import { callsCommand } from './calls.js';
 import { doctorCommand } from './doctor.js';
 import { keyCommand } from './key.js';
-import { orgCommand } from './org.js';
+import { numberCommand } from './number.js';
+import { orgCommand, printLine } from './org.js';
 import { webhookCommand } from './webhook.js';
 
 interface ConfigFlags {
@@ -77,6 +79,9 @@ program.addCommand(toolCommand(connect));
 program.addCommand(webhookCommand(connect));
 program.addCommand(batchCommand(connect));
 program.addCommand(auditCommand(connect));
+const overApi = { config, environment: process.env, print: printLine };
+program.addCommand(numberCommand(overApi));
+program.addCommand(callsCommand(overApi));
 program.addCommand(callCommand(config));
 program.addCommand(doctorCommand(config));
 

@@ -31,6 +31,16 @@ export type AgentBody = z.output<ReturnType<typeof agentBodySchemas>['update']>;
 
 const json = z.unknown();
 
+const EXAMPLE_AGENT = {
+  agent_id: '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11',
+  org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
+  name: 'Front desk',
+  ...DEFAULT_AGENT_SETTINGS,
+  prompt: EXAMPLE_SETTINGS.prompt,
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+};
+
 export const shownAgentSchema = z
   .object({
     agent_id: z.string().describe('UUID'),
@@ -63,17 +73,7 @@ export const shownAgentSchema = z
   .meta({
     id: 'Agent',
     description: 'Who talks to callers. Bearer tokens, and headers of tools, are never shown.',
-    examples: [
-      {
-        agent_id: '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11',
-        org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
-        name: 'Front desk',
-        ...DEFAULT_AGENT_SETTINGS,
-        prompt: EXAMPLE_SETTINGS.prompt,
-        created_at: '2026-01-01T00:00:00.000Z',
-        updated_at: '2026-01-01T00:00:00.000Z',
-      },
-    ],
+    examples: [EXAMPLE_AGENT],
   });
 
 export type ShownAgent = z.infer<typeof shownAgentSchema>;
@@ -93,15 +93,42 @@ const warnings = z
   .readonly()
   .describe('What works otherwise than one might think');
 
-export const agentAnswerSchema = z.object({ status: z.literal('success'), message: z.string(), agent: shownAgentSchema, warnings });
-
-export const agentUpdatedSchema = z.object({
-  status: z.literal('success'),
-  message: z.string().describe('Names the agent'),
-  updates: z.record(z.string(), json).describe('The settings of the request as they are now, and those that a pathway reset'),
-  warnings,
+export const agentAnswerSchema = z.object({ status: z.literal('success'), message: z.string(), agent: shownAgentSchema, warnings }).meta({
+  examples: [
+    { status: 'success', message: 'Agent "Front desk" (4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11)', agent: EXAMPLE_AGENT, warnings: [] },
+  ],
 });
+
+export const agentUpdatedSchema = z
+  .object({
+    status: z.literal('success'),
+    message: z.string().describe('Names the agent'),
+    updates: z.record(z.string(), json).describe('The settings of the request as they are now, and those that a pathway reset'),
+    warnings,
+  })
+  .meta({
+    examples: [
+      {
+        status: 'success',
+        message: 'Agent "Front desk" (4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11) updated',
+        updates: { webhook: null, max_duration: 30 },
+        warnings: [],
+      },
+    ],
+  });
 
 export const failedUpdateSchema = errorEnvelopeSchema
   .extend({ failed_updates: z.record(z.string(), json).describe('The settings that could not be updated, as they were given') })
-  .meta({ id: 'FailedUpdate', description: 'An update that failed: nothing changed' });
+  .meta({
+    id: 'FailedUpdate',
+    description: 'An update that failed: nothing changed',
+    examples: [
+      {
+        status: 'error',
+        message: 'The request is not valid: max_duration must be at least 1',
+        data: null,
+        errors: [{ error: 'VALIDATION', message: 'must be at least 1', path: 'max_duration' }],
+        failed_updates: { max_duration: 0 },
+      },
+    ],
+  });

@@ -11,7 +11,7 @@ export const auditQuerySchema = z.strictObject({
     .string()
     .regex(/^\d{1,15}-\d{1,15}$/, 'must be the id of an entry')
     .optional()
-    .describe('The `id` of an entry: what was before it'),
+    .meta({ description: 'The `id` of an entry: what was before it', examples: ['1767225600000-0'] }),
 });
 
 export const auditEntrySchema = z

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { REASONS } from '../gateway/policy/reasons.js';
+import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_TRACE } from './call-example.js';
 import { parseE164 } from './e164.js';
+import { EXAMPLE_CURSOR } from './webhooks-api.js';
 
 const REASON_CODES = Object.keys(REASONS);
 
@@ -106,7 +108,7 @@ export const callSchema = z
       .describe('Decided on what was remembered of the number, because the store was away; null: the call is in progress'),
     resumed: z.number().describe('How often the gateway was killed during the call and took it up again'),
   })
-  .meta({ id: 'Call', description: 'A call: in progress, or one that ended or was refused' });
+  .meta({ id: 'Call', description: 'A call: in progress, or one that ended or was refused', examples: [EXAMPLE_CALL] });
 
 export type CallAnswerBody = z.output<typeof callSchema>;
 
@@ -122,12 +124,18 @@ export const callDetailSchema = callSchema
       .nullable()
       .describe('What the agent told that does not fit its `analysis_schema`, as it came; null: nothing'),
   })
-  .meta({ id: 'CallDetail', description: 'A call with its transcript, which is there when it has ended' });
+  .meta({
+    id: 'CallDetail',
+    description: 'A call with its transcript, which is there when it has ended',
+    examples: [EXAMPLE_CALL_DETAIL],
+  });
 
 export type CallDetail = z.output<typeof callDetailSchema>;
 
 /** The answer to GET /v1/calls/{call_id}. */
-export const callFoundSchema = z.object({ status: z.literal('success'), call: callDetailSchema });
+export const callFoundSchema = z
+  .object({ status: z.literal('success'), call: callDetailSchema })
+  .meta({ examples: [{ status: 'success', call: EXAMPLE_CALL_DETAIL }] });
 
 export const traceEntrySchema = z
   .object({
@@ -140,12 +148,19 @@ export const traceEntrySchema = z
   .meta({ id: 'TraceEntry', description: 'One thing that happened in a call' });
 
 /** The answer to GET /v1/calls/{call_id}/trace. */
-export const traceSchema = z.object({ status: z.literal('success'), trace: z.array(traceEntrySchema).readonly() });
+export const traceSchema = z
+  .object({ status: z.literal('success'), trace: z.array(traceEntrySchema).readonly() })
+  .meta({ examples: [{ status: 'success', trace: EXAMPLE_TRACE }] });
 
 /** The body of POST /v1/calls/{call_id}/stop: none, or empty. */
-export const stopBodySchema = z.strictObject({}).nullish();
+export const stopBodySchema = z
+  .strictObject({})
+  .nullish()
+  .meta({ examples: [{}] });
 
-export const stoppedSchema = z.object({ status: z.literal('success'), message: z.string() });
+export const stoppedSchema = z
+  .object({ status: z.literal('success'), message: z.string() })
+  .meta({ examples: [{ status: 'success', message: 'Call 153ee546-05b9-4d95-bd6d-f899f082d48b is being ended' }] });
 
 const LIMIT = /^[1-9]\d{0,2}$/;
 
@@ -158,28 +173,45 @@ export const callsQuerySchema = z.strictObject({
     .max(32)
     .refine((value) => parseE164(value) !== undefined, 'must be a phone number in E.164 form, such as +15551234567')
     .optional()
-    .meta({ description: 'The called number, with or without the plus' }),
-  from: z.string().min(1).max(256).optional().meta({ description: 'The caller: `from` of the record; a phone number in any spelling' }),
-  reason: z.enum(REASON_CODES, 'must be a code of the table of reasons').optional(),
+    .meta({ description: 'The called number, with or without the plus', examples: ['+15551234567'] }),
+  from: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .meta({ description: 'The caller: `from` of the record; a phone number in any spelling', examples: ['+15550100999'] }),
+  reason: z
+    .enum(REASON_CODES, 'must be a code of the table of reasons')
+    .optional()
+    .meta({ description: 'Why they ended or were refused: a code of docs/errors.md', examples: ['CALLER_HANGUP'] }),
   state: z
     .enum(['ended', 'live'], 'must be "ended" or "live"')
     .optional()
-    .meta({ description: '`ended`, the default: calls that ended or were refused. `live`: calls in progress, on all gateways' }),
-  since: moment.optional().meta({ description: 'Calls that began at this time or later' }),
-  until: moment.optional().meta({ description: 'Calls that began before this time' }),
+    .meta({
+      description: '`ended`, the default: calls that ended or were refused. `live`: calls in progress, on all gateways',
+      examples: ['live'],
+    }),
+  since: moment.optional().meta({ description: 'Calls that began at this time or later', examples: ['2026-01-01T00:00:00Z'] }),
+  until: moment.optional().meta({ description: 'Calls that began before this time', examples: ['2027-01-01T00:00:00Z'] }),
   limit: z
     .string()
     .refine((value) => LIMIT.test(value) && Number(value) <= 500, 'must be an integer from 1 to 500')
     .optional()
     .meta({ description: '1 to 500, 50 when left out', examples: ['50'] }),
-  before: z.string().max(200).optional().meta({ description: '`next` of the page before' }),
+  before: z
+    .string()
+    .max(200)
+    .optional()
+    .meta({ description: '`next` of the page before', examples: [EXAMPLE_CURSOR] }),
 });
 
 export type CallsQuery = z.output<typeof callsQuerySchema>;
 
 /** The answer to GET /v1/calls. */
-export const callPageSchema = z.object({
-  status: z.literal('success'),
-  calls: z.array(callSchema).readonly(),
-  next: z.string().nullable().describe('Give it back as `before` for the next page; null: there is none'),
-});
+export const callPageSchema = z
+  .object({
+    status: z.literal('success'),
+    calls: z.array(callSchema).readonly(),
+    next: z.string().nullable().describe('Give it back as `before` for the next page; null: there is none'),
+  })
+  .meta({ examples: [{ status: 'success', calls: [EXAMPLE_CALL], next: EXAMPLE_CURSOR }] });

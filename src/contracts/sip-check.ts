@@ -66,4 +66,17 @@ export const checkResultSchema = z
     codec: z.enum(['PCMU', 'PCMA']).nullable().describe('null: not decided'),
     crypto_tag: z.number().nullable().describe('The tag of the a=crypto line that would be taken; null: not decided, or plain RTP'),
   })
-  .meta({ id: 'CheckResult', description: 'How an INVITE would be decided at this moment' });
+  .meta({
+    id: 'CheckResult',
+    description: 'How an INVITE would be decided at this moment',
+    examples: [
+      {
+        outcome: 'reject',
+        sip_status: 403,
+        reason: 'SOURCE_NOT_ALLOWED',
+        explanation: 'The number does not take calls from this source address.',
+        codec: null,
+        crypto_tag: null,
+      },
+    ],
+  });

@@ -80,12 +80,14 @@ export const invokeBody = z
   .strictObject({ input: z.record(z.string().max(256), z.unknown()).describe('What an agent would give') })
   .meta({ examples: [{ input: { day: '2026-12-24' } }] });
 
-export const invokeAnswerSchema = z.object({
-  status: z.literal('success'),
-  result: z.unknown().describe('By the names of `response`; the whole answer without them, or when the tool answered 300 or more'),
-  http_status: z.number().describe('What the tool answered with'),
-  took_ms: z.number(),
-});
+export const invokeAnswerSchema = z
+  .object({
+    status: z.literal('success'),
+    result: z.unknown().describe('By the names of `response`; the whole answer without them, or when the tool answered 300 or more'),
+    http_status: z.number().describe('What the tool answered with'),
+    took_ms: z.number(),
+  })
+  .meta({ examples: [{ status: 'success', result: { booking_id: 'B-7' }, http_status: 200, took_ms: 12 }] });
 
 export type ShownTool = z.infer<typeof shownToolSchema>;
 

@@ -1,5 +1,18 @@
 import { z } from 'zod';
 
+/** `<time in ms, 15 digits>:<id>` in base64url. */
+export const EXAMPLE_CURSOR = 'MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg';
+
+const EXAMPLE_LETTER = {
+  delivery_id: '153ee546-05b9-4d95-bd6d-f899f082d48b',
+  call_id: '153ee546-05b9-4d95-bd6d-f899f082d48b',
+  url: 'https://customer.example/calls',
+  attempts: 17,
+  error: 'it answered 503',
+  created_at: '2026-01-01T00:00:00.000Z',
+  died_at: '2026-01-02T00:00:00.000Z',
+};
+
 const LIMIT = /^[1-9]\d{0,2}$/;
 
 /** The query of GET /v1/webhooks/dead-letters. */
@@ -9,7 +22,11 @@ export const deadLettersQuerySchema = z.strictObject({
     .refine((value) => LIMIT.test(value) && Number(value) <= 500, 'must be an integer from 1 to 500')
     .optional()
     .meta({ description: '1 to 500, 50 when left out', examples: ['50'] }),
-  before: z.string().max(200).optional().meta({ description: '`next` of the page before' }),
+  before: z
+    .string()
+    .max(200)
+    .optional()
+    .meta({ description: '`next` of the page before', examples: [EXAMPLE_CURSOR] }),
 });
 
 const deadLetterSchema = z
@@ -22,14 +39,18 @@ const deadLetterSchema = z
     created_at: z.string().describe('ISO 8601: when it was due first'),
     died_at: z.string().describe('ISO 8601: when it was given up'),
   })
-  .meta({ id: 'DeadLetter', description: 'A webhook that nobody took' });
+  .meta({ id: 'DeadLetter', description: 'A webhook that nobody took', examples: [EXAMPLE_LETTER] });
 
 /** The answer to GET /v1/webhooks/dead-letters. */
-export const deadLetterPageSchema = z.object({
-  status: z.literal('success'),
-  dead_letters: z.array(deadLetterSchema).readonly(),
-  next: z.string().nullable().describe('Give it back as `before` for the next page; null: there is none'),
-});
+export const deadLetterPageSchema = z
+  .object({
+    status: z.literal('success'),
+    dead_letters: z.array(deadLetterSchema).readonly(),
+    next: z.string().nullable().describe('Give it back as `before` for the next page; null: there is none'),
+  })
+  .meta({ examples: [{ status: 'success', dead_letters: [EXAMPLE_LETTER], next: null }] });
 
 /** The answer to POST /v1/webhooks/dead-letters/{delivery_id}/resend. */
-export const resentSchema = z.object({ status: z.literal('success'), message: z.string() });
+export const resentSchema = z
+  .object({ status: z.literal('success'), message: z.string() })
+  .meta({ examples: [{ status: 'success', message: 'Delivery 153ee546-05b9-4d95-bd6d-f899f082d48b is sent again' }] });

@@ -15,12 +15,12 @@ import { isoNow, type Clock } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
 import { changedFields, type RecordRefusal } from '../../store/agent-change.js';
 import type { Stores } from '../../store/stores.js';
-import { failureAnswers, keyedFailures, successAnswer } from '../answers.js';
+import { exampleOf, failureAnswers, keyedFailures, recordAnswer, successAnswer } from '../answers.js';
 import { agentAfter, badFieldsOf, failedUpdates, updatesOf, type BadFields } from '../agent-changes.js';
 import { identityOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
 import { ApiFailure, validationFailure } from '../failure.js';
-import { ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
+import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
 
 export interface AgentRoutesOptions {
   readonly stores: Pick<Stores, 'agents' | 'tools' | 'numbers'>;
@@ -33,7 +33,12 @@ const MAX_AGENTS = 10_000;
 const DEFAULT_NAME = 'Agent';
 const tags = ['Agents'];
 const security = [{ apiKey: [] }];
-const params = z.object({ agent_id: z.string().max(100).describe('UUID') });
+const params = z.object({
+  agent_id: z
+    .string()
+    .max(100)
+    .meta({ description: 'UUID', examples: ['4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
+});
 const done = z.object({ status: z.literal('success'), message: z.string() });
 
 /** POST, GET and DELETE /v1/agents. Registered behind authentication. */
@@ -56,7 +61,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       description: 'It needs a `prompt`, a `pathway_id`, or a `stream` of its own. What is left out has its default.',
       body: bodies.create,
       response: {
-        200: successAnswer('The agent', agentAnswerSchema),
+        200: recordAnswer('The agent', agentAnswerSchema),
         ...keyedFailures('LIMIT_REACHED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
       },
     },
@@ -84,7 +89,10 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       summary: 'List the agents',
       description: 'All of them, the oldest first.',
       response: {
-        200: successAnswer('The agents', z.object({ status: z.literal('success'), agents: z.array(shownAgentSchema).readonly() })),
+        200: successAnswer('The agents', z.object({ status: z.literal('success'), agents: z.array(shownAgentSchema).readonly() }), {
+          status: 'success',
+          agents: [exampleOf(shownAgentSchema)],
+        }),
         ...keyedFailures(),
       },
     },
@@ -99,8 +107,9 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       tags,
       security,
       summary: 'Read one agent',
+      description: 'With all its settings; those that were never set have their defaults.',
       params,
-      response: { 200: successAnswer('The agent', agentAnswerSchema), ...keyedFailures('NOT_FOUND') },
+      response: { 200: recordAnswer('The agent', agentAnswerSchema), ...keyedFailures('NOT_FOUND') },
     },
     handler: async (request, reply) => {
       const agent = await stores.agents.get(identityOf(request).orgId, agentIdOf(request.params));
@@ -121,9 +130,10 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
         '`model`, `dynamic_data`, `tools` and `transfer_list` back. One setting that is not valid, and nothing changes. Calls from now on have ' +
         'the new settings.',
       params,
+      headers: changeHeaders,
       body: bodies.update,
       response: {
-        200: successAnswer('What changed', agentUpdatedSchema),
+        200: recordAnswer('What changed', agentUpdatedSchema),
         ...keyedFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
         ...failureAnswers(['VALIDATION', 'NOT_FOUND', 'PRECONDITION_FAILED'], failedUpdateSchema),
       },
@@ -159,8 +169,12 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       summary: 'Delete an agent',
       description: 'Not while a number names it. Calls in progress go on.',
       params,
+      headers: changeHeaders,
       response: {
-        200: successAnswer('It is deleted', done),
+        200: successAnswer('It is deleted', done, {
+          status: 'success',
+          message: 'Agent "Front desk" (4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11) deleted',
+        }),
         ...keyedFailures('NOT_FOUND', 'AGENT_IN_USE', 'PRECONDITION_FAILED'),
       },
     },

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { auditEntrySchema, auditQuerySchema, DEFAULT_AUDIT_TAKE } from '../../contracts/audit-api.js';
 import { z } from 'zod';
 import type { Stores } from '../../store/stores.js';
-import { keyedFailures, successAnswer } from '../answers.js';
+import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
 
 /** GET /v1/audit. Registered behind authentication. */
@@ -15,7 +15,10 @@ export const auditRoutes: FastifyPluginAsyncZod<{ readonly stores: Pick<Stores, 
       description: "Changes of the organization's records by its keys and at the command line, newest first; the newest 10000 are kept.",
       querystring: auditQuerySchema,
       response: {
-        200: successAnswer('The changes', z.object({ status: z.literal('success'), entries: z.array(auditEntrySchema).readonly() })),
+        200: successAnswer('The changes', z.object({ status: z.literal('success'), entries: z.array(auditEntrySchema).readonly() }), {
+          status: 'success',
+          entries: [exampleOf(auditEntrySchema)],
+        }),
         ...keyedFailures(),
       },
     },

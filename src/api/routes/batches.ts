@@ -4,7 +4,7 @@ import { batchLogEntrySchema, batchSchema } from '../../contracts/batch-log.js';
 import { wholeNumber } from '../../contracts/sip-api.js';
 import { successSchema } from '../../contracts/sip-record.js';
 import type { Stores } from '../../store/stores.js';
-import { keyedFailures, successAnswer } from '../answers.js';
+import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
 import { ApiFailure } from '../failure.js';
 
@@ -22,7 +22,10 @@ const pageOf = ({ take, skip }: { readonly take?: string | undefined; readonly s
 });
 const logQuery = z.strictObject({
   ...page,
-  direction: z.enum(['asc', 'desc'], 'must be "asc" or "desc"').default('desc').describe('Oldest first, or newest first'),
+  direction: z
+    .enum(['asc', 'desc'], 'must be "asc" or "desc"')
+    .default('desc')
+    .meta({ description: 'Oldest first, or newest first', examples: ['asc'] }),
 });
 
 /** GET /v2/batches and GET /v2/batches/{batch_id}/logs. Registered behind authentication. */
@@ -34,7 +37,14 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
       summary: 'List the batches',
       description: 'Newest first.',
       querystring: z.strictObject(page),
-      response: { 200: successAnswer('The batches', successSchema(z.array(batchSchema).readonly())), ...keyedFailures() },
+      response: {
+        200: successAnswer('The batches', successSchema(z.array(batchSchema).readonly()), {
+          status: 'success',
+          data: [exampleOf(batchSchema)],
+          errors: null,
+        }),
+        ...keyedFailures(),
+      },
     },
     handler: async (request) => {
       const data = await stores.batches.list(identityOf(request).orgId, pageOf(request.query));
@@ -47,10 +57,20 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
       tags,
       security,
       summary: 'Read the log of a batch',
-      params: z.object({ batch_id: z.string().max(100).describe('UUID') }),
+      description: 'What happened to it, newest first unless `direction` says otherwise.',
+      params: z.object({
+        batch_id: z
+          .string()
+          .max(100)
+          .meta({ description: 'UUID', examples: ['7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
+      }),
       querystring: logQuery,
       response: {
-        200: successAnswer('The entries', successSchema(z.array(batchLogEntrySchema).readonly())),
+        200: successAnswer('The entries', successSchema(z.array(batchLogEntrySchema).readonly()), {
+          status: 'success',
+          data: [exampleOf(batchLogEntrySchema)],
+          errors: null,
+        }),
         ...keyedFailures('NOT_FOUND'),
       },
     },

@@ -34,7 +34,12 @@ const tags = ['Calls'];
 const security = [{ apiKey: [] }];
 const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
 
-const params = z.object({ call_id: z.string().max(100).describe('UUID') });
+const params = z.object({
+  call_id: z
+    .string()
+    .max(100)
+    .meta({ description: 'UUID', examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
+});
 
 /** The routes of calls: list, read, stop. Registered behind authentication. */
 export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, { stores, control, note }) => {
@@ -77,6 +82,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       tags,
       security,
       summary: 'Read one call',
+      description: 'With its transcript, which the list leaves out. One in progress has null where nothing is known yet.',
       params,
       response: { 200: successAnswer('The call', callFoundSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
     },

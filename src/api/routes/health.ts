@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { errorEnvelope, errorEnvelopeSchema } from '../../contracts/api-error.js';
-import { successAnswer } from '../answers.js';
+import { exampleOf, failureAnswers, successAnswer } from '../answers.js';
 
 /** For each part of the service (`redis`, `rtpengine`, `sip_server`), whether it is ready. */
 export type PartStates = Readonly<Record<string, boolean>>;
@@ -24,11 +24,14 @@ export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (a
     schema: {
       tags,
       summary: 'Does the process run?',
+      description: 'Asks nothing of any other part. Without a key, and under no limit.',
       response: {
         200: successAnswer(
           'It does',
           z.object({ status: z.literal('success'), data: z.object({ version: z.string() }), errors: z.null() }),
+          { status: 'success', data: { version: '1.0.0' }, errors: null },
         ),
+        ...failureAnswers(['INTERNAL']),
       },
     },
     handler: () => ({ status: 'success' as const, data: { version }, errors: null }),
@@ -39,10 +42,12 @@ export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (a
     schema: {
       tags,
       summary: 'Can it take calls?',
+      description: 'Asks every part that a call needs. Without a key, and under no limit.',
       response: {
         200: successAnswer(
           'Every part is ready',
           z.object({ status: z.literal('success'), data: z.object({ parts: partsSchema }), errors: z.null() }),
+          { status: 'success', data: { parts: exampleOf(partsSchema) }, errors: null },
         ),
         503: successAnswer('`NOT_READY`: an entry of errors for each part that is not', errorEnvelopeSchema.extend({ parts: partsSchema })),
       },

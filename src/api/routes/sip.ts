@@ -8,11 +8,11 @@ import { sipRequestSchemas, type SipApiPolicy } from '../../contracts/sip-api.js
 import { checkBodySchema, checkResultSchema, type CallCheck } from '../../contracts/sip-check.js';
 import { sipConfigurationSchema, successSchema } from '../../contracts/sip-record.js';
 import type { Stores } from '../../store/stores.js';
-import { sipFailures, successAnswer } from '../answers.js';
+import { exampleOf, recordAnswer, sipFailures, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
 import { ApiFailure, validationFailure } from '../failure.js';
-import { ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
+import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
 import { attachChange, detachedDirections, numberOf, pageOf, updateChange } from '../sip-changes.js';
 
 export interface SipRoutesOptions {
@@ -29,7 +29,8 @@ const security = [{ apiKey: [] }];
 /** POST /sip/attach, /sip/update, /sip/detach, /sip/check and GET /sip. Registered behind authentication and the SIP entitlement. */
 export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, check, policy, note }) => {
   const schemas = sipRequestSchemas(policy);
-  const recordAnswer = successAnswer('The configuration as it is now', successSchema(sipConfigurationSchema));
+  const example = success(exampleOf(sipConfigurationSchema));
+  const changed = recordAnswer('The configuration as it is now', successSchema(sipConfigurationSchema), example);
 
   app.post('/sip/attach', {
     // The preHandler names a bad agent together with the other bad fields.
@@ -40,8 +41,9 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       security,
       summary: 'Attach a phone number',
       description: 'Sets one or both directions of a number. A direction that is attached already is replaced; the other one stays.',
+      headers: changeHeaders,
       body: schemas.attach,
-      response: { 200: recordAnswer, ...sipFailures('NUMBER_TAKEN', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
+      response: { 200: changed, ...sipFailures('NUMBER_TAKEN', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
     },
     handler: async (request, reply) => {
       const { orgId } = identityOf(request);
@@ -62,8 +64,9 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       security,
       summary: 'Update one direction of a phone number',
       description: 'Sets the named direction; the other one stays. What an inbound update leaves out keeps its value.',
+      headers: changeHeaders,
       body: schemas.update,
-      response: { 200: recordAnswer, ...sipFailures('NOT_FOUND', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
+      response: { 200: changed, ...sipFailures('NOT_FOUND', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
     },
     handler: async (request, reply) => {
       const { orgId } = identityOf(request);
@@ -85,9 +88,10 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       description:
         'Unsets all the named directions, or none when one of them is not attached. Calls in progress go on. `data` is the ' +
         'configuration that is left, or null.',
+      headers: changeHeaders,
       body: schemas.detach,
       response: {
-        200: successAnswer('The configuration that is left; null: none', successSchema(sipConfigurationSchema.nullable())),
+        200: recordAnswer('The configuration that is left; null: none', successSchema(sipConfigurationSchema.nullable()), example),
         ...sipFailures('NOT_FOUND', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
       },
     },
@@ -113,7 +117,7 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
         '`explanation` says so.',
       body: checkBodySchema,
       response: {
-        200: successAnswer('The decision', successSchema(checkResultSchema)),
+        200: successAnswer('The decision', successSchema(checkResultSchema), success(exampleOf(checkResultSchema))),
         ...sipFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
       },
     },
@@ -133,9 +137,10 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
         'With `inbound_id`: `data` is the configuration, or null when there is none. Without: `data` is an array, sorted by number.',
       querystring: schemas.query,
       response: {
-        200: successAnswer(
+        200: recordAnswer(
           'One configuration, null, or an array',
           successSchema(z.union([sipConfigurationSchema, z.array(sipConfigurationSchema).readonly(), z.null()])),
+          example,
         ),
         ...sipFailures(),
       },

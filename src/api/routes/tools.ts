@@ -9,11 +9,11 @@ import type { ToolOutcome, ToolRunner } from '../../gateway/ports.js';
 import { isoNow, type Clock } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
 import type { Stores } from '../../store/stores.js';
-import { keyedFailures, successAnswer } from '../answers.js';
+import { exampleOf, keyedFailures, recordAnswer, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
 import { ApiFailure, validationFailure } from '../failure.js';
-import { ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
+import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
 
 export interface ToolRoutesOptions {
   readonly stores: Pick<Stores, 'tools'>;
@@ -27,7 +27,12 @@ const MAX_TOOLS = 10_000;
 const MAX_RUNNING = 8;
 const tags = ['Tools'];
 const security = [{ apiKey: [] }];
-const params = z.object({ tool_id: z.string().max(100).describe('TL- and a UUID') });
+const params = z.object({
+  tool_id: z
+    .string()
+    .max(100)
+    .meta({ description: 'TL- and a UUID', examples: ['TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
+});
 const status = z.literal('success');
 
 /** GET, POST and DELETE /v1/tools, and POST /v1/tools/{tool_id}/invoke. Registered behind authentication. */
@@ -39,7 +44,10 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       summary: 'List the custom tools',
       description: 'All of the organization, the oldest first.',
       response: {
-        200: successAnswer('The tools', z.object({ status, tools: z.array(toolRecordSchema).readonly() })),
+        200: successAnswer('The tools', z.object({ status, tools: z.array(toolRecordSchema).readonly() }), {
+          status: 'success',
+          tools: [exampleOf(toolRecordSchema)],
+        }),
         ...keyedFailures(),
       },
     },
@@ -57,7 +65,11 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       description: 'Agents name it by its `tool_id`. The `headers` are sent to the tool and never shown.',
       body: newToolBody,
       response: {
-        200: successAnswer('The tool', z.object({ status, message: z.string(), tool: toolRecordSchema })),
+        200: recordAnswer('The tool', z.object({ status, message: z.string(), tool: toolRecordSchema }), {
+          status: 'success',
+          message: 'Tool "BookTable" (TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11) made',
+          tool: exampleOf(toolRecordSchema),
+        }),
         ...keyedFailures('LIMIT_REACHED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
       },
     },
@@ -81,8 +93,12 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       summary: 'Delete a custom tool',
       description: 'Agents that name it go on without it.',
       params,
+      headers: changeHeaders,
       response: {
-        200: successAnswer('It is deleted', z.object({ status, message: z.string() })),
+        200: successAnswer('It is deleted', z.object({ status, message: z.string() }), {
+          status: 'success',
+          message: 'Tool "BookTable" (TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11) deleted',
+        }),
         ...keyedFailures('NOT_FOUND', 'PRECONDITION_FAILED'),
       },
     },

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { keyedFailures, successAnswer } from '../answers.js';
+import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
 
 export interface Voice {
   readonly name: string;
@@ -21,7 +21,10 @@ export const voiceRoutes: FastifyPluginAsyncZod<{ readonly voices: readonly Voic
       summary: 'List the voices',
       description: 'Those that an agent may name. One with a stream of its own may name any other too.',
       response: {
-        200: successAnswer('The voices', z.object({ status: z.literal('success'), voices: z.array(voiceSchema).readonly() })),
+        200: successAnswer('The voices', z.object({ status: z.literal('success'), voices: z.array(voiceSchema).readonly() }), {
+          status: 'success',
+          voices: [exampleOf(voiceSchema)],
+        }),
         ...keyedFailures(),
       },
     },

@@ -46,7 +46,12 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
       security,
       summary: 'Send a webhook again',
       description: 'It is due at once, with the same body and `x-trunkline-delivery`, and tried as long as a new one.',
-      params: z.object({ delivery_id: z.string().max(100).describe('Of a dead letter') }),
+      params: z.object({
+        delivery_id: z
+          .string()
+          .max(100)
+          .meta({ description: 'Of a dead letter', examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
+      }),
       response: { 200: successAnswer('It is sent again', resentSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
     },
     handler: async (request) => {

@@ -1,32 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { API_ERROR_STATUS } from '../../../src/contracts/api-error.js';
+import { AnswerSchemas, bodyExamples, nameOf, operationsOf, type ApiDocument } from '../../support/openapi.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
-
-interface MediaType {
-  readonly example?: unknown;
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
-}
-interface Operation {
-  readonly summary?: string;
-  readonly security?: readonly object[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> };
-  readonly parameters?: readonly { readonly name: string; readonly in: string }[];
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: object }>>;
-}
-interface Document {
-  readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, object>>; readonly securitySchemes: object };
-}
 
 describe('/openapi.json', () => {
   let api: ApiFixture;
-  let document: Document;
+  let document: ApiDocument;
   beforeAll(async () => {
     api = await openApi();
     const answer = await api.send({ method: 'GET', url: '/openapi.json' });
     expect(answer.status).toBe(200);
-    document = JSON.parse(answer.text) as Document;
+    document = JSON.parse(answer.text) as ApiDocument;
   });
 
   it('is an OpenAPI 3.1 document', () => {
@@ -87,23 +71,68 @@ describe('/openapi.json', () => {
     expect(Object.keys(document.components.securitySchemes)).toEqual(['apiKey']);
   });
 
-  it('every example of a body is a body that the validator takes', async () => {
-    for (const path of [
-      '/sip/attach',
-      '/sip/update',
-      '/sip/detach',
-      '/sip/check',
-      '/v1/agents',
-      '/v1/agents/{agent_id}',
-      '/v1/tools',
-      '/v1/tools/{tool_id}/invoke',
-    ]) {
-      const media = document.paths[path]?.post?.requestBody?.content['application/json'];
-      // One alone stands by itself.
-      const examples = [media?.example ?? [], Object.values(media?.examples ?? {}).map(({ value }) => value)].flat();
-      expect(examples.length).toBeGreaterThan(0);
-      for (const example of examples) expect((await api.post(path, example)).status).not.toBe(400);
+  it('every operation says what it is for, with an example of what goes in and of what comes out, and how it fails', () => {
+    for (const operation of operationsOf(document)) {
+      const name = nameOf(operation);
+      const { summary = '', description = '', tags = [], parameters = [], requestBody, responses } = operation;
+      expect([summary, description], name).not.toContain('');
+      expect(tags.length, name).toBe(1);
+      expect(
+        parameters.filter(({ example }) => example === undefined).map((one) => one.name),
+        name,
+      ).toEqual([]);
+      if (requestBody !== undefined) expect(bodyExamples(operation).length, name).toBeGreaterThan(0);
+      expect(responses['200']?.content?.['application/json']?.schema?.examples?.length, name).toBe(1);
+      const failures = Object.entries(responses).filter(([status]) => status !== '200');
+      expect(failures.length, name).toBeGreaterThan(0);
+      for (const [status, { description: codes }] of failures) {
+        const named = [...codes.matchAll(/`([A-Z_]+)`: /g)].map(([, code = '']) => (API_ERROR_STATUS as Record<string, number>)[code]);
+        expect([...new Set(named)], `${name} ${status}`).toEqual([Number(status)]);
+      }
     }
+  });
+
+  it('what it shows of an answer is what the schema says', () => {
+    const schemas = new AnswerSchemas(document);
+    for (const operation of operationsOf(document)) {
+      const [example] = operation.responses['200']?.content?.['application/json']?.schema?.examples ?? [];
+      expect(schemas.faults(operation, 200, example), nameOf(operation)).toEqual([]);
+    }
+    for (const [name, { examples }] of Object.entries(document.components.schemas))
+      for (const example of examples ?? []) expect(schemas.namedFaults(name, example), name).toEqual([]);
+  });
+
+  it('has every code with its status, and the headers of answers', () => {
+    for (const [code, status] of Object.entries(API_ERROR_STATUS))
+      expect(document.info.description).toContain(`| ${String(status)} | \`${code}\` |`);
+    const limits = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'];
+    for (const { path, responses } of operationsOf(document))
+      for (const [status, { headers = {} }] of Object.entries(responses)) {
+        const isProbe = path === '/healthz' || path === '/readyz';
+        const more = { 401: ['www-authenticate'], 429: ['retry-after'], 503: isProbe ? [] : ['retry-after'] }[status] ?? [];
+        const told = ['x-request-id', ...(isProbe ? [] : limits), ...more];
+        expect(
+          Object.keys(headers).filter((name) => name !== 'etag'),
+          `${path} ${status}`,
+        ).toEqual(told);
+      }
+  });
+
+  it('versions: etag on what holds a record, if-match on what changes one', () => {
+    const named = (has: (operation: ReturnType<typeof operationsOf>[number]) => boolean) =>
+      operationsOf(document).filter(has).map(nameOf).sort();
+    expect(named(({ responses }) => responses['200']?.headers?.['etag'] !== undefined)).toEqual([
+      'GET /sip',
+      'GET /v1/agents/{agent_id}',
+      'POST /sip/attach',
+      'POST /sip/detach',
+      'POST /sip/update',
+      'POST /v1/agents',
+      'POST /v1/agents/{agent_id}',
+      'POST /v1/tools',
+    ]);
+    const changes = named(({ parameters = [] }) => parameters.some(({ name }) => name === 'if-match'));
+    expect(changes).toEqual(named(({ responses }) => responses['412'] !== undefined));
   });
 
   it('has pages for people', async () => {

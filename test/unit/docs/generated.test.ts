@@ -12,8 +12,8 @@ describe('generated sections of the documents (npm run docs makes them anew)', (
     expect(currentText(section)).toBe(expectedText(section));
   });
 
-  it.each(FILES)('$file', ({ file, render }) => {
-    expect(readFileSync(`${ROOT}${file}`, 'utf8')).toBe(render());
+  it.each(FILES)('$file', async ({ file, render }) => {
+    expect(readFileSync(`${ROOT}${file}`, 'utf8')).toBe(await render());
   });
 });
 

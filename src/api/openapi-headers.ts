@@ -1,0 +1,50 @@
+import type { RouteOptions } from 'fastify';
+import { jsonSchemaTransform } from 'fastify-type-provider-zod';
+
+// Headers of answers, which the generator takes from nowhere but the route's JSON schema.
+
+interface Header {
+  readonly type: 'string' | 'integer';
+  readonly description: string;
+  readonly examples?: readonly unknown[];
+}
+type Headers = Readonly<Record<string, Header>>;
+
+const EVERY: Headers = {
+  'x-request-id': {
+    type: 'string',
+    description: "The request's own when it is up to 64 of `A-Za-z0-9._-`, else a new one; also on the log line of the request",
+    examples: ['0f1d3c5e-6a53-4c53-9f5b-0f0d8a2d1c11'],
+  },
+};
+const LIMITED: Headers = {
+  'ratelimit-limit': { type: 'integer', description: 'Requests in one minute under the limit that is nearest', examples: [6000] },
+  'ratelimit-remaining': { type: 'integer', description: 'How many of them are left', examples: [5999] },
+  'ratelimit-reset': { type: 'integer', description: 'Seconds until they are all there again', examples: [60] },
+};
+const RETRY_AFTER: Headers = { 'retry-after': { type: 'integer', description: 'Seconds to wait before trying again', examples: [2] } };
+const BY_STATUS: Readonly<Record<string, Headers>> = {
+  401: { 'www-authenticate': { type: 'string', description: 'Always `Bearer`', examples: ['Bearer'] } },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
+};
+
+interface Described {
+  readonly headers?: Headers;
+}
+type Answers = Readonly<Record<string, Described>>;
+
+/** The route's schemas as JSON Schema, with the headers of its answers. */
+export const describeRoute: typeof jsonSchemaTransform = (document) => {
+  const { schema, url } = jsonSchemaTransform(document);
+  if (schema.response === undefined) return { schema, url };
+  const given = document.schema.response as Answers;
+  const response = Object.entries(schema.response as Answers).map(([status, answer]) => {
+    return [status, { ...answer, headers: { ...headersOf(status, document.route), ...given[status]?.headers } }];
+  });
+  return { schema: { ...schema, response: Object.fromEntries(response) as Answers }, url };
+};
+
+function headersOf(status: string, { config }: RouteOptions): Headers {
+  return config?.unlimited === true ? EVERY : { ...EVERY, ...LIMITED, ...BY_STATUS[status] };
+}

@@ -1,0 +1,139 @@
+import { Command } from 'commander';
+import type { Schemas } from '../client/index.js';
+import { apiFlags, plain, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { table } from './org.js';
+
+interface ListFlags extends ApiFlags {
+  readonly live?: boolean;
+  readonly number?: string;
+  readonly from?: string;
+  readonly reason?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit?: string;
+  readonly before?: string;
+}
+
+/** `trunkline calls …`: the /v1/calls routes. */
+export function callsCommand(io: ApiIo): Command {
+  const calls = new Command('calls').description('list calls, read them, trace them and stop them, over the control API');
+  addList(calls, io);
+  addShow(calls, io);
+  addTrace(calls, io);
+  addStop(calls, io);
+  return calls;
+}
+
+function addList(parent: Command, io: ApiIo): void {
+  const command = apiFlags(parent.command('list').description('show calls that ended or were refused, newest first; or those in progress'))
+    .option('--live', 'calls in progress, on all gateways')
+    .option('--number <number>', 'the called number')
+    .option('--from <number>', 'the caller')
+    .option('--reason <code>', 'such as CALLER_HANGUP')
+    .option('--since <time>', 'ISO 8601 with a zone: began then or later')
+    .option('--until <time>', 'began before')
+    .option('--limit <n>', '1 to 500', '50')
+    .option('--before <cursor>', 'the page behind one, as that says');
+  command.action((flags: ListFlags) =>
+    withApi(command, io, flags, async (api) => {
+      const { live, number: phone_number, from, since, until, limit, before } = flags;
+      const query = queryOf({ phone_number, from, since, until, limit, before });
+      // The API says which reasons there are.
+      const reason = flags.reason === undefined ? {} : { reason: flags.reason as 'CALLER_HANGUP' };
+      const page = await api.GET('/v1/calls', { params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } } });
+      if (flags.json === true) {
+        io.print(JSON.stringify({ calls: page.calls, next: page.next }));
+        return;
+      }
+      const rows = page.calls.map((one) => [one.started_at, one.call_id, one.from, one.to, one.reason ?? one.state, secondsOf(one)]);
+      for (const line of table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows)) io.print(plain(line));
+      if (page.next !== null) io.print(`More: --before ${page.next}`);
+    }),
+  );
+}
+
+function addShow(parent: Command, io: ApiIo): void {
+  const command = apiFlags(parent.command('show').description('show one call, with what was said').argument('<call-id>'));
+  command.action((callId: string, flags: ApiFlags) =>
+    withApi(command, io, flags, async (api) => {
+      const { call } = await api.GET('/v1/calls/{call_id}', { params: { path: { call_id: callId } } });
+      if (flags.json === true) {
+        io.print(JSON.stringify(call));
+        return;
+      }
+      for (const line of linesOf(call)) io.print(plain(line));
+    }),
+  );
+}
+
+function addTrace(parent: Command, io: ApiIo): void {
+  const command = apiFlags(
+    parent.command('trace').description('show what happened in a call, a line an event').argument('<call-id>'),
+  ).option('--full', 'with the messages');
+  command.action((callId: string, flags: ApiFlags & { readonly full?: boolean }) =>
+    withApi(command, io, flags, async (api) => {
+      const { trace } = await api.GET('/v1/calls/{call_id}/trace', { params: { path: { call_id: callId } } });
+      if (flags.json === true) {
+        io.print(JSON.stringify(trace));
+        return;
+      }
+      if (trace.length === 0) io.print('Nothing is kept of this call.');
+      for (const entry of trace) for (const line of traceLines(entry, flags.full === true)) io.print(plain(line));
+    }),
+  );
+}
+
+const ARROWS = { in: '→', out: '←' } as const;
+
+function traceLines({ at, source, direction, summary, text }: Schemas['TraceEntry'], isFull: boolean): string[] {
+  const arrow = direction === null ? ' ' : ARROWS[direction];
+  const line = `${at.slice(11, 23)}  ${source.padEnd(9)} ${arrow} ${summary.replaceAll('\n', ' ')}`;
+  return isFull && text !== null
+    ? [
+        line,
+        ...text
+          .trimEnd()
+          .split(/\r?\n/)
+          .map((one) => `    ${one}`),
+      ]
+    : [line];
+}
+
+function addStop(parent: Command, io: ApiIo): void {
+  const command = apiFlags(parent.command('stop').description('end a call in progress, whichever gateway has it').argument('<call-id>'));
+  command.action((callId: string, flags: ApiFlags) =>
+    withApi(command, io, flags, async (api) => {
+      const { status, message } = await api.POST('/v1/calls/{call_id}/stop', { params: { path: { call_id: callId } }, body: {} });
+      io.print(flags.json === true ? JSON.stringify({ status, message }) : plain(`${message}.`));
+    }),
+  );
+}
+
+function linesOf(call: Schemas['CallDetail']): string[] {
+  const rows: readonly (readonly [string, string | null])[] = [
+    ['id', call.call_id],
+    ['state', call.state],
+    ['from', call.from],
+    ['to', call.to],
+    ['agent', call.agent_id ?? 'default agent'],
+    ['reason', call.reason],
+    ['SIP status', call.sip_status === null ? null : String(call.sip_status)],
+    ['Call-ID', call.sip_call_id],
+    ['source', `${call.source.transport} ${call.source.ip}:${String(call.source.port)}`],
+    ['media', call.codec === null ? null : `${call.codec}, ${call.crypto_suite ?? 'plain RTP'}`],
+    ['began', call.started_at],
+    ['answered', call.answered_at],
+    ['ended', call.ended_at],
+    ['seconds', secondsOf(call)],
+    ['analysis', call.analysis === null ? null : JSON.stringify(call.analysis)],
+  ];
+  const said = call.transcript.map(
+    ({ at_ms: at, speaker, text }) => `${(at / 1000).toFixed(1).padStart(8)} s  ${speaker.padEnd(6)}  ${text}`,
+  );
+  return [...rows.map(([name, value]) => `${name.padEnd(12)}${value ?? '-'}`), ...said];
+}
+
+/** Of talk. */
+function secondsOf({ timings }: Pick<Schemas['Call'], 'timings'>): string {
+  return timings.talk_ms === null ? '-' : (timings.talk_ms / 1000).toFixed(1);
+}

@@ -1,0 +1,69 @@
+import createFetchClient, {
+  type Client as FetchClient,
+  type ClientPathsWithMethod,
+  type FetchResponse,
+  type MaybeOptionalInit,
+} from 'openapi-fetch';
+import { brokenRequest, refusal } from './api-error.js';
+import type { components, paths } from './types.js';
+
+// A typed client of the control API, for Node and for browsers: nothing of Node is imported here.
+
+export { ApiError, type ApiErrorEntry } from './api-error.js';
+export type { paths };
+/** The named records of the API: `Schemas['Call']`. */
+export type Schemas = components['schemas'];
+
+export interface ClientOptions {
+  /** Such as `http://127.0.0.1:8080`. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** For one request, its whole answer included; 30 s when left out. */
+  readonly timeoutMs?: number;
+  /** In place of the global one. */
+  readonly fetch?: typeof fetch;
+}
+
+type HttpMethod = 'get' | 'post' | 'delete';
+type MediaType = `${string}/${string}`;
+type PathWith<M extends HttpMethod> = ClientPathsWithMethod<FetchClient<paths>, M>;
+type Init<Path extends keyof paths, M extends HttpMethod> = MaybeOptionalInit<paths[Path], M>;
+type Answer<Operation> = Operation extends Record<string | number, unknown> ? FetchResponse<Operation, object, MediaType>['data'] : never;
+
+/** Resolves with the body of a success; rejects with an `ApiError` and with nothing else. */
+type Method<M extends HttpMethod> = <Path extends PathWith<M>>(
+  path: Path,
+  ...init: object extends Init<Path, M> ? [Init<Path, M>?] : [Init<Path, M>]
+) => Promise<NonNullable<Answer<paths[Path][M]>>>;
+
+export interface Client {
+  readonly GET: Method<'get'>;
+  readonly POST: Method<'post'>;
+  readonly DELETE: Method<'delete'>;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+export function createClient({ baseUrl, apiKey, timeoutMs = DEFAULT_TIMEOUT_MS, fetch: given }: ClientOptions): Client {
+  const client = createFetchClient<paths>({
+    baseUrl,
+    headers: { authorization: `Bearer ${apiKey}` },
+    fetch: (request) => {
+      // The signal ends the reading of the body too.
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+      return (given ?? fetch)(new Request(request, { signal, redirect: 'error' }));
+    },
+  });
+  const method = <M extends HttpMethod>(name: 'GET' | 'POST' | 'DELETE'): Method<M> => {
+    // What each path takes and gives is in the type of `Method`; openapi-fetch looks at none of it when it runs.
+    const send = client[name] as (path: string, init?: object) => Promise<FetchResponse<Record<number, unknown>, object, MediaType>>;
+    return (async (path: string, init?: object) => {
+      const { data, error, response } = await send(path, init).catch((cause: unknown) => {
+        throw brokenRequest(cause, timeoutMs);
+      });
+      if (!response.ok) throw refusal(response, error);
+      return data;
+    }) as Method<M>;
+  };
+  return { GET: method('GET'), POST: method('POST'), DELETE: method('DELETE') };
+}

@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { callsOf, giveNumberToAgent } from '../../../docs/examples/client.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { newUuid } from '../../../src/lib/ids.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { CarrierCall } from '../../support/carrier-call.js';
+import { RunningGateway } from '../../support/gateway.js';
+import {
+  AnswerSchemas,
+  exampleRequests,
+  nameOf,
+  operationsOf,
+  pathOf,
+  type ApiDocument,
+  type ExampleRequest,
+  type Operation,
+} from '../../support/openapi.js';
+import { WebhookReceiver } from '../../support/webhook-receiver.js';
+
+// Every example of /openapi.json, sent to the whole product.
+
+/** Headers whose presence in an answer the document has to tell of. */
+const TOLD = [
+  'x-request-id',
+  'ratelimit-limit',
+  'ratelimit-remaining',
+  'ratelimit-reset',
+  'retry-after',
+  'etag',
+  'www-authenticate',
+  'allow',
+];
+
+let gateway: RunningGateway;
+let stores: RedisStores;
+let tool: WebhookReceiver;
+let document: ApiDocument;
+let callId: string;
+
+beforeAll(async () => {
+  tool = await WebhookReceiver.start();
+  gateway = await RunningGateway.start({ TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true' });
+  const url = `redis://127.0.0.1:${gateway.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`;
+  stores = openRedisStores({ url, clock: systemClock, log: silentLog });
+  await stores.ready();
+  document = (await gateway.api('GET', '/openapi.json')).json as unknown as ApiDocument;
+  callId = await endedCall();
+});
+afterAll(async () => {
+  await stores.close();
+  await gateway.destroy();
+  await tool.stop();
+});
+
+async function endedCall(): Promise<string> {
+  const call = await CarrierCall.talking(gateway, gateway.ready.phone_number);
+  await call.request('BYE');
+  call.close();
+  return String((await gateway.record(call.signalling.callId))['call_id']);
+}
+
+async function idOf(path: string, body: object, ...where: readonly string[]): Promise<string> {
+  const { json } = await gateway.api('POST', path, body);
+  return String(where.reduce<unknown>((value, name) => (value as Record<string, unknown>)[name], json));
+}
+
+/** A new record for each parameter of a path, so that no example meets what another one left. */
+const MAKERS: Readonly<Record<string, (operation: Operation) => Promise<string>>> = {
+  agent_id: () => idOf('/v1/agents', { prompt: 'Be brief.' }, 'agent', 'agent_id'),
+  tool_id: () =>
+    idOf('/v1/tools', { tool: { name: 'Book', description: 'Books.', url: tool.url('/book'), response: {} } }, 'tool', 'tool_id'),
+  batch_id: async () => {
+    const { batch_id: id } = await stores.batches.create({ orgId: gateway.ready.org_id, name: 'Reminders' });
+    await stores.batches.append(id, { event_type: 'complete', payload: { calls_total: 2, calls_failed: 0, calls_successful: 2 } });
+    return id;
+  },
+  call_id: async ({ path }) => (path.endsWith('/stop') ? liveCall() : callId),
+  delivery_id: async () => {
+    const now = new Date().toISOString();
+    const [id, delivery] = [newUuid(), { org_id: gateway.ready.org_id, url: tool.url('/dead'), body: '{}', created_at: now }];
+    await stores.outbox.bury({ ...delivery, delivery_id: id, attempts: 17, last_error: 'it answered 503' });
+    return id;
+  },
+};
+
+async function liveCall(): Promise<string> {
+  await CarrierCall.talking(gateway, gateway.ready.phone_number);
+  const { json } = await gateway.api('GET', '/v1/calls?state=live');
+  return (json['calls'] as { readonly call_id: string }[])[0]?.call_id ?? '';
+}
+
+async function recordsFor(operation: Operation): Promise<Record<string, string>> {
+  const values: Record<string, string> = {};
+  for (const { name, in: where } of operation.parameters ?? [])
+    if (where === 'path') values[name] = (await MAKERS[name]?.(operation)) ?? '';
+  return values;
+}
+
+/** Updates and detaches are of what is attached. */
+async function attachBoth(body: unknown): Promise<void> {
+  const { phone_number: number } = body as { readonly phone_number: string };
+  await gateway.api('POST', '/sip/attach', {
+    phone_number: number,
+    directions: ['inbound', 'outbound'],
+    service: 'sip',
+    sip_endpoint: 'pbx.example.com',
+  });
+}
+
+async function send({ operation, query, body }: ExampleRequest): Promise<Response> {
+  if (/^\/sip\/(?:update|detach)$/.test(operation.path)) await attachBoth(body);
+  const path = pathOf(operation, await recordsFor(operation));
+  return fetch(`${gateway.ready.http}${path}${query}`, {
+    method: operation.method,
+    headers: { authorization: gateway.ready.api_key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+describe('every example of /openapi.json', () => {
+  it('is answered with 200, what the schema says, and headers that are described', async () => {
+    const schemas = new AnswerSchemas(document);
+    const requests = operationsOf(document).flatMap(exampleRequests);
+    expect(requests.length).toBeGreaterThan(operationsOf(document).length);
+    for (const request of requests) {
+      const { operation } = request;
+      const answer = await send(request);
+      const text = await answer.text();
+      const what = `${nameOf(operation)}${request.query} ${JSON.stringify(request.body)}`;
+      expect([answer.status, text], what).toEqual([200, text]);
+      expect(schemas.faults(operation, 200, JSON.parse(text)), what).toEqual([]);
+      const described = Object.keys(operation.responses['200']?.headers ?? {});
+      expect(
+        TOLD.filter((name) => answer.headers.has(name)).filter((name) => !described.includes(name)),
+        what,
+      ).toEqual([]);
+    }
+  });
+
+  it('asked without a key is refused with what is described, but for routes that need none', async () => {
+    const schemas = new AnswerSchemas(document);
+    for (const operation of operationsOf(document)) {
+      const answer = await fetch(`${gateway.ready.http}${pathOf(operation)}`, { method: operation.method });
+      const isOpen = operation.security === undefined;
+      expect(answer.status, nameOf(operation)).toBe(isOpen ? 200 : 401);
+      expect(schemas.faults(operation, answer.status, await answer.json()), nameOf(operation)).toEqual([]);
+      const described = Object.keys(operation.responses[String(answer.status)]?.headers ?? {});
+      expect(
+        TOLD.filter((name) => answer.headers.has(name)).filter((name) => !described.includes(name)),
+        nameOf(operation),
+      ).toEqual([]);
+      expect(answer.headers.has('www-authenticate')).toBe(!isOpen);
+    }
+  });
+});
+
+describe('docs/examples/client.ts', () => {
+  it('gives a number to an agent, and lists calls', async () => {
+    const { http, api_key: key, phone_number: number } = gateway.ready;
+    const record = await giveNumberToAgent(http, key, '15550100777', 'Be brief.');
+    expect(record.inbound?.agent_id).toMatch(/^[\da-f-]{36}$/);
+    expect((await gateway.api('GET', '/sip?inbound_id=15550100777')).json['data']).toEqual(record);
+    expect((await callsOf(http, key, number)).join('\n')).toContain('CALLER_HANGUP');
+    await expect(callsOf(http, key, 'Kim')).rejects.toMatchObject({ name: 'ApiError', status: 400, code: 'VALIDATION' });
+  });
+});
+
+describe('the command line over HTTP', () => {
+  it('finds the running gateway and its key by itself', async () => {
+    const listed = await gateway.cli('number', 'list');
+    expect([listed.code, listed.stderr]).toEqual([0, '']);
+    expect(listed.stdout).toContain(gateway.ready.phone_number);
+    const traced = await gateway.cli('calls', 'trace', callId);
+    expect(traced.stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} {2}sip +→ INVITE /m);
+    const live = await liveCall();
+    expect((await gateway.cli('calls', 'stop', live)).stdout).toBe(`Call ${live} is being ended.\n`);
+  });
+});

@@ -1,0 +1,114 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+
+/** What tests read of /openapi.json. */
+export interface ApiDocument {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Omit<Operation, 'method' | 'path'>>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>>; readonly securitySchemes: object };
+}
+export interface Operation {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly summary?: string;
+  readonly description?: string;
+  readonly tags?: readonly string[];
+  readonly security?: readonly object[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> };
+  readonly parameters?: readonly Parameter[];
+  readonly responses: Readonly<Record<string, ApiResponse>>;
+}
+export interface Parameter {
+  readonly name: string;
+  readonly in: 'query' | 'path' | 'header';
+  readonly example?: unknown;
+}
+export interface ApiResponse {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, { readonly description?: string }>>;
+  readonly content?: Readonly<Record<string, MediaType>>;
+}
+interface MediaType {
+  readonly schema?: Schema;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+interface Schema {
+  readonly examples?: readonly unknown[];
+}
+
+/** One request that the document shows. */
+export interface ExampleRequest {
+  readonly operation: Operation;
+  /** With its question mark; empty: none. */
+  readonly query: string;
+  readonly body: unknown;
+}
+
+const FORMATS = { uuid: /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i };
+const JSON_TYPE = 'application/json';
+
+export function operationsOf(document: ApiDocument): Operation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]) => ({ ...one, path, method: method.toUpperCase() as Operation['method'] })),
+  );
+}
+
+export function nameOf({ method, path }: Pick<Operation, 'method' | 'path'>): string {
+  return `${method} ${path}`;
+}
+
+export function bodyExamples({ requestBody }: Operation): unknown[] {
+  const { example, examples = {}, schema } = requestBody?.content[JSON_TYPE] ?? {};
+  return [...(example === undefined ? [] : [example]), ...Object.values(examples).map(({ value }) => value), ...(schema?.examples ?? [])];
+}
+
+/** Each example of the body, each of a parameter of the query by itself, and all of those together; or one request that has neither. */
+export function exampleRequests(operation: Operation): ExampleRequest[] {
+  const shown = (operation.parameters ?? []).filter(({ in: where, example }) => where === 'query' && example !== undefined);
+  const pairs = shown.map(({ name, example }): [string, string] => [name, String(example)]);
+  const some = [...pairs.map((pair) => [pair]), ...(pairs.length > 1 ? [pairs] : [])];
+  const queries = some.map((query) => `?${new URLSearchParams(query).toString()}`);
+  const bodies = bodyExamples(operation);
+  return [
+    { operation, query: '', body: bodies[0] },
+    ...bodies.slice(1).map((body) => ({ operation, query: '', body })),
+    ...queries.map((query) => ({ operation, query, body: bodies[0] })),
+  ];
+}
+
+/** The path with its parameters filled in; one that `values` lacks has the document's example. */
+export function pathOf({ path, parameters = [] }: Operation, values: Readonly<Record<string, string>> = {}): string {
+  return path.replace(/\{(\w+)\}/g, (_whole, name: string) => {
+    const value = values[name] ?? parameters.find((one) => one.in === 'path' && one.name === name)?.example;
+    if (typeof value !== 'string') throw new Error(`no example of ${name} in ${path}`);
+    return encodeURIComponent(value);
+  });
+}
+
+/** Checks answers against the schemas of the document. */
+export class AnswerSchemas {
+  readonly #ajv = new Ajv2020({ allErrors: true, strictTypes: false, formats: FORMATS });
+
+  constructor(private readonly document: ApiDocument) {
+    this.#ajv.addVocabulary(['components']);
+  }
+
+  /** What is wrong with it; empty: nothing. */
+  faults({ responses }: Operation, status: number, body: unknown): readonly string[] {
+    const schema = responses[String(status)]?.content?.[JSON_TYPE]?.schema;
+    return schema === undefined ? [`${String(status)} is not described`] : this.#faultsOf(schema, body);
+  }
+
+  /** The same for a named schema. */
+  namedFaults(name: string, value: unknown): readonly string[] {
+    return this.#faultsOf({ $ref: `#/components/schemas/${name}` }, value);
+  }
+
+  #faultsOf(schema: object, value: unknown): string[] {
+    const { components } = this.document;
+    const validate = this.#ajv.compile({ ...schema, components });
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(({ instancePath, message = '', params }) => `${instancePath} ${message} ${JSON.stringify(params)}`);
+  }
+}
