@@ -18,6 +18,7 @@ import { LoadMonitor } from './ops/load-monitor.js';
 import { resolveHostPort } from './ops/resolve.js';
 import { agentCertificates, sipHost } from './ops/tls-material.js';
 import { packageVersion } from './ops/version.js';
+import { isAllowedHost } from './outbound/guarded-lookup.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
 import { Poster } from './webhooks/post.js';
 import type { RetrySchedule } from './webhooks/retry-schedule.js';
@@ -243,12 +244,13 @@ function rateLimits({ http }: Config): ApiOptions['rateLimits'] {
 }
 
 /** What customers may set of their agents. */
-function agentPolicy({ agents, calls }: Config): ApiOptions['agents'] {
+function agentPolicy({ agents, calls, webhooks }: Config): ApiOptions['agents'] {
   const names = [...new Set([...supportedVoices(), ...agents.voices])];
   return {
     languages: supportedLanguages(),
     voices: names.map((name) => ({ name, language: languageOfVoice(name) })),
     maxDurationMinutes: calls.max_duration_minutes,
+    isWebhookHost: (host) => isAllowedHost(host, webhooks.allow_private),
   };
 }
 

@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { WebSocket } from 'ws';
 import type { CarrierSide, EndpointOrder, FarSide } from './messages.js';
-import { takeOrders } from './orders.js';
+import { takeOrders } from '../support/orders.js';
 
 // What is held against the endpoint: a bridge of a few lines that does nothing but move bytes, with one send for each receive: no SRTP, no
 // order, no pacing, no limits, no checks. It says what sockets, base64 and JSON cost on this machine.

@@ -13,7 +13,7 @@ import { NO_LOAD } from '../../src/gateway/policy/admission.js';
 import { canonicalSdp } from '../../src/gateway/policy/sdp-write.js';
 import { offerSdp } from '../../test/support/sdp.js';
 import type { CarrierSide, EndpointOrder, FarSide } from './messages.js';
-import { takeOrders } from './orders.js';
+import { takeOrders } from '../support/orders.js';
 
 // The product's media: the endpoint with its workers and agents, and the commands to rtpengine; no signalling.
 

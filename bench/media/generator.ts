@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { generateSrtpKey, SrtpSession } from '../../src/media/srtp.js';
 import { percentile } from '../support/process-figures.js';
 import type { CarrierSide, DelayFigures, FarSide, GeneratorOrder, TrafficFigures } from './messages.js';
-import { takeOrders } from './orders.js';
+import { takeOrders } from '../support/orders.js';
 import { ECHO_AT, elapsedMs, nowUs, readSerial, readTime, TIME_AT, writeSerial, writeTime } from './stamp.js';
 
 // Many carriers in one process: each call sends a packet each 20 ms, at a phase of its own, and hears what comes back.

@@ -1,12 +1,12 @@
-import { fork, type ChildProcess } from 'node:child_process';
 import { cpus } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { STREAM_FORMATS, type StreamFormat } from '../../src/contracts/agent.js';
 import { memoryKb } from '../../test/support/processes.js';
 import { RunningRtpengine } from '../../test/support/rtpengine.js';
+import { ask, started, type Child } from '../support/child.js';
 import { cpuMs } from '../support/process-figures.js';
-import type { CarrierSide, DelayFigures, EndpointOrder, FarSide, GeneratorOrder, TrafficFigures } from './messages.js';
+import type { CarrierSide, DelayFigures, FarSide, TrafficFigures } from './messages.js';
 
 // Calls in progress: SRTP carriers → rtpengine → media endpoint → WebSocket agents that say back what they hear → back again.
 // A process each: generator, rtpengine, endpoint, agents.
@@ -29,33 +29,8 @@ const { values } = parseArgs({
  */
 const BARE_ELSEWHERE = 0.07;
 
-interface Child {
-  readonly child: ChildProcess;
-  readonly pid: number;
-  readonly ready: { readonly port?: number };
-}
-
 const BATCH = 25;
 const SETTLE_MS = 3_000;
-
-async function started(file: string, options: readonly string[] = []): Promise<Child> {
-  const child = fork(resolve(file), [], { execArgv: ['--import', 'tsx', ...options] });
-  const ready = await new Promise<{ port?: number }>((done, reject) => {
-    child.once('message', (message: { port?: number }) => done(message));
-    child.once('exit', (code) => reject(new Error(`${file} ended with ${String(code)}`)));
-  });
-  return { child, pid: child.pid ?? 0, ready };
-}
-
-function ask<T>({ child }: Child, order: EndpointOrder | GeneratorOrder): Promise<T> {
-  return new Promise((done, reject) => {
-    child.once('message', (answer: { result?: T; error?: string }) => {
-      if (answer.error === undefined) done(answer.result as T);
-      else reject(new Error(answer.error));
-    });
-    child.send(order);
-  });
-}
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 

@@ -68,7 +68,7 @@ export interface ApiOptions extends SipApiPolicy {
   /** Shown by /healthz and in the OpenAPI document. */
   readonly version?: string;
   readonly rateLimits: RateLimits;
-  readonly agents: Pick<AgentPolicy, 'languages' | 'maxDurationMinutes'> & { readonly voices: readonly Voice[] };
+  readonly agents: Omit<AgentPolicy, 'voices'> & { readonly voices: readonly Voice[] };
 }
 
 export interface ApiAddress {
@@ -152,8 +152,8 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   await app.register(async (scope) => {
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
     scope.addHook('onRequest', limits.perKey);
-    await scope.register(callRoutes, { stores: deps.stores, control });
-    await scope.register(webhookRoutes, { stores: deps.stores });
+    await scope.register(callRoutes, { stores: deps.stores, control, note });
+    await scope.register(webhookRoutes, { stores: deps.stores, note });
     const { voices, ...agents } = options.agents;
     const policy = { ...agents, voices: voices.map(({ name }) => name) };
     await scope.register(agentRoutes, { stores: deps.stores, policy, clock: deps.clock, note });
@@ -167,7 +167,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     });
   });
   const { stores, clock } = deps;
-  await app.register(twilioRoutes, { stores, control, clock, perKey: limits.perKey });
+  await app.register(twilioRoutes, { stores, control, clock, perKey: limits.perKey, note });
   await openapiRoutes(app);
 }
 

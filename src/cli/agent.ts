@@ -20,6 +20,7 @@ interface Flags {
   readonly format?: string;
   readonly bearerTokenFile?: string;
   readonly settings?: string;
+  readonly force?: boolean;
 }
 
 /** What a secret may be given by where a file is too much. */
@@ -72,10 +73,16 @@ export function agentCommand(connect: Connect, print = printLine): Command {
     }),
   );
   const remove = orgFlags(
-    agent.command('delete').description('delete an agent; numbers that name it refuse calls with 480').argument('<agent-id>'),
+    agent
+      .command('delete')
+      .description('delete an agent')
+      .argument('<agent-id>')
+      .option('--force', 'also one that a number names: it refuses calls with 480 from then on'),
   );
   remove.action((agentId: string, flags: Flags) =>
     withOrg(remove, io, flags, async (stores, orgId) => {
+      const number = flags.force === true ? null : await stores.numbers.findByAgent(orgId, agentId);
+      if (number !== null) throw new CommandFailure(`${number} names this agent: give the number another one first, or say --force`);
       if (!(await stores.agents.delete(orgId, agentId)).ok) throw noSuchAgent();
       await noteChange(stores, orgId, 'agent.delete', agentId);
       tell(io, flags, { agent_id: agentId }, `Agent ${agentId} is deleted.`);

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { CommandFailure, findOrg, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
+import { CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
 
 interface Flags {
   readonly json?: boolean;
@@ -56,8 +56,10 @@ function addResend(parent: Command, { connect, print }: CommandIo): void {
         const org = await findOrg(stores, idOrName);
         const missing: string[] = [];
         for (const id of ids) {
-          if (await stores.outbox.revive(org.org_id, id.toLowerCase())) print(`Delivery ${id} is sent again.`);
-          else missing.push(id);
+          if (await stores.outbox.revive(org.org_id, id.toLowerCase())) {
+            await noteChange(stores, org.org_id, 'webhook.resend', id.toLowerCase());
+            print(`Delivery ${id} is sent again.`);
+          } else missing.push(id);
         }
         if (missing.length > 0)
           throw new CommandFailure(`no such dead letter: ${missing.join(', ')} (trunkline webhook dead <org> shows them)`);

@@ -10,6 +10,8 @@ export interface AgentPolicy {
   readonly voices: readonly string[];
   /** No call is longer, whatever its agent says. */
   readonly maxDurationMinutes: number;
+  /** Whether webhooks go there; of names it is known only when they are looked up. */
+  readonly isWebhookHost: (host: string) => boolean;
 }
 
 /** Something to tell of one setting. */
@@ -22,14 +24,16 @@ const RECOMMENDED_PROMPT = 2_000;
 const RECOMMENDED_THRESHOLD = { least: 50, most: 200 };
 
 /** Why an agent cannot be as these settings say; empty: it can. */
-export function settingProblems(settings: AgentSettings, { voices }: AgentPolicy): SettingNote[] {
-  const { prompt, pathway_id: pathway, stream, voice } = settings;
+export function settingProblems(settings: AgentSettings, { voices, isWebhookHost }: AgentPolicy): SettingNote[] {
+  const { prompt, pathway_id: pathway, stream, voice, webhook } = settings;
   // A program of the owner's knows by itself what to do, and how it speaks.
   const isOwn = typeof stream === 'object' && stream !== null;
   const problems: SettingNote[] = [];
   if (prompt === null && pathway === null && !isOwn)
     problems.push({ path: 'prompt', message: 'is required, unless a pathway_id is set or a stream of your own' });
   if (voice !== null && !isOwn && !voices.includes(voice)) problems.push({ path: 'voice', message: voiceProblem(voices) });
+  if (webhook !== null && !isWebhookHost(new URL(webhook).hostname))
+    problems.push({ path: 'webhook', message: 'is at a private, loopback or reserved address, which this service does not call' });
   return problems;
 }
 

@@ -92,7 +92,12 @@ export class CallRunner {
     const { origin, open, called, facts, own } = context;
     const runner = new CallRunner(services, origin, { open, called }, own, startCall(facts), onEnded);
     runner.#trace.received(open.request, open.response);
-    open.request.on('cancel', (cancel) => runner.#trace.sip('in', cancel?.raw, 'CANCEL'));
+    open.request.on('cancel', (cancel) => {
+      runner.#trace.sip('in', cancel?.raw, 'CANCEL');
+      // The SIP server answers both (RFC 3261 §9.2) and tells of neither.
+      runner.#trace.sip('out', undefined, 'SIP/2.0 200 OK, to the CANCEL');
+      runner.#trace.sip('out', undefined, 'SIP/2.0 487 Request Terminated');
+    });
     return runner;
   }
 

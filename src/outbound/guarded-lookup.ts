@@ -30,6 +30,13 @@ export function assertAllowedHost(host: string, allowPrivate: boolean): void {
   if (isIP(address) !== 0 && !allowPrivate && !isPublicAddress(address)) throw refused(host);
 }
 
+/** Whether a host may be named at all: false for a literal address that is not allowed, and for the machine's own name. */
+export function isAllowedHost(host: string, allowPrivate: boolean): boolean {
+  if (allowPrivate) return true;
+  const address = host.replace(/^\[|\]$/g, '');
+  return isIP(address) === 0 ? !/^(?:.*\.)?localhost\.?$/i.test(host) : isPublicAddress(address);
+}
+
 function lookupOf(isAllowed: Allowed): LookupFunction {
   return (hostname, options, callback) => {
     systemLookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {

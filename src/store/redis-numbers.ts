@@ -61,9 +61,14 @@ export class RedisNumberStore implements NumberStore {
   }
 
   async get(orgId: string, number: E164): Promise<NumberRecord | null> {
-    const record = await this.#read(number);
+    const [text, score] = await this.#redis.pipeline([
+      ['get', numberKey(number)],
+      ['zscore', orgNumbersKey(orgId), number],
+    ]);
+    const record = decodeRecord('number', text as string | null);
     if (record?.org_id !== orgId) return null;
-    await this.#repairIndexes(record);
+    // Redis went away between the record and its indexes: this one is written last.
+    if (score === null) await this.#settleIndexes({ record, previous: null });
     return record;
   }
 
@@ -149,14 +154,6 @@ export class RedisNumberStore implements NumberStore {
   /** Before the record, so that a record can always be found by its id; it expires when no record follows. */
   async #claimInboundId(record: NumberRecord): Promise<void> {
     await this.#redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number, 'EX', UNCLAIMED_INBOUND_ID_S));
-  }
-
-  /** An index may have missed the record when Redis went away between the two. */
-  async #repairIndexes(record: NumberRecord): Promise<void> {
-    const [score, number] = await this.#redis.run((client) =>
-      Promise.all([client.zscore(orgNumbersKey(record.org_id), record.phone_number), client.get(inboundIdKey(record.inbound_id))]),
-    );
-    if (score === null || number === null) await this.#settleIndexes({ record, previous: null });
   }
 
   /** The record is written and true whatever happens here: reads and the sweep repair what fails. */

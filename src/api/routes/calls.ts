@@ -17,12 +17,14 @@ import { failureAnswers, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
 import type { CallControl } from '../call-control.js';
 import { endedCall, liveCall } from '../call-answers.js';
+import type { NoteChange } from '../change-notes.js';
 import { cursorOf, memberOf } from '../call-cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 
 export interface CallRoutesOptions {
   readonly stores: Pick<Stores, 'calls' | 'live'>;
   readonly control: CallControl;
+  readonly note: NoteChange;
 }
 
 type AnsweredPage = CallPage<CallAnswerBody>;
@@ -40,7 +42,7 @@ const params = z.object({
 });
 
 /** The routes of calls: list, read, stop. Registered behind authentication. */
-export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, { stores, control }) => {
+export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, { stores, control, note }) => {
   const listEnded = async (orgId: string, query: CallQuery): Promise<AnsweredPage> => {
     const { calls, next } = await stores.calls.list(orgId, query);
     return { calls: calls.map(endedCall), next };
@@ -129,8 +131,10 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
     handler: async (request) => {
       const { orgId } = identityOf(request);
       const callId = callIdOf(request.params);
-      if (callId !== null && (await control.stop(orgId, callId, 'API_STOPPED')))
+      if (callId !== null && (await control.stop(orgId, callId, 'API_STOPPED'))) {
+        await note(request, 'call.stop', callId);
         return { status: 'success' as const, message: `Call ${callId} is being ended` };
+      }
       const record = callId === null ? null : await stores.calls.get(orgId, callId);
       throw new ApiFailure('NOT_FOUND', record === null ? 'There is no such call in progress' : 'The call has ended');
     },

@@ -5,6 +5,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Stores } from '../../store/stores.js';
 import type { CallControl } from '../call-control.js';
 import { identityOf, keyOf } from '../auth.js';
+import type { NoteChange } from '../change-notes.js';
 import { failureOf } from '../failure.js';
 
 export interface TwilioRoutesOptions {
@@ -13,6 +14,7 @@ export interface TwilioRoutesOptions {
   readonly clock: Clock;
   /** After authentication. */
   readonly perKey: onRequestAsyncHookHandler;
+  readonly note: NoteChange;
 }
 
 /** A refusal in the form that Twilio's libraries read. */
@@ -38,7 +40,7 @@ const UNAUTHENTICATED = 20_003;
 const MAX_FORM_BYTES = 16_384;
 
 /** As much of Twilio's API as a bot needs to end its call: the call's resource is set to `completed`. */
-export const twilioRoutes: FastifyPluginAsync<TwilioRoutesOptions> = async (app, { stores, control, clock, perKey }) => {
+export const twilioRoutes: FastifyPluginAsync<TwilioRoutesOptions> = async (app, { stores, control, clock, perKey, note }) => {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -65,6 +67,7 @@ export const twilioRoutes: FastifyPluginAsync<TwilioRoutesOptions> = async (app,
       const isEnd = status === 'completed' || (status === 'canceled' && call.answeredAtMs === null);
       if (!isEnd) throw new TwilioFailure(400, BAD_REQUEST, 'Status must be completed, or canceled for a call that is not answered');
       if (!(await control.stop(orgId, call.callId, 'AGENT_HANGUP'))) throw notFound;
+      await note(request, 'call.stop', call.callId);
       return resourceOf(call, orgId, clock.wallMs());
     },
   });

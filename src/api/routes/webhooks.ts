@@ -5,11 +5,13 @@ import { deadLetterPageSchema, deadLettersQuerySchema, resentSchema } from '../.
 import type { Stores } from '../../store/stores.js';
 import { failureAnswers, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
+import type { NoteChange } from '../change-notes.js';
 import { cursorOf, memberOf } from '../call-cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 
 export interface WebhookRoutesOptions {
   readonly stores: Pick<Stores, 'outbox'>;
+  readonly note: NoteChange;
 }
 
 const DEFAULT_LIMIT = 50;
@@ -18,7 +20,7 @@ const security = [{ apiKey: [] }];
 const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
 
 /** Webhooks that were given up: GET /v1/webhooks/dead-letters and POST …/{delivery_id}/resend. Registered behind authentication. */
-export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async (app, { stores: { outbox } }) => {
+export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async (app, { stores: { outbox }, note }) => {
   app.get('/v1/webhooks/dead-letters', {
     schema: {
       tags,
@@ -56,6 +58,7 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
       const { delivery_id: deliveryId } = request.params;
       const isRevived = await outbox.revive(identityOf(request).orgId, deliveryId.toLowerCase());
       if (!isRevived) throw new ApiFailure('NOT_FOUND', 'There is no such dead letter');
+      await note(request, 'webhook.resend', deliveryId.toLowerCase());
       return { status: 'success' as const, message: `Delivery ${deliveryId.toLowerCase()} is sent again` };
     },
   });

@@ -81,9 +81,10 @@ describe('the call-completion webhook', () => {
 
   it('of a call that was refused is none', async () => {
     const number = await site.numberOf({ stream: { url: site.bot.url }, webhook: receiver.url('/refused') });
+    const updates = { type: 'inbound', options: { allowed_sources: ['203.0.113.1'] } };
+    expect((await site.gateway.api('POST', '/sip/update', { phone_number: number, updates })).status).toBe(200);
     const refused = await site.invite({ number });
-    refused.signalling.cancel();
-    expect((await refused.signalling.final(LIMIT_MS)).status).toBe(487);
+    expect((await refused.signalling.final(LIMIT_MS)).status).toBe(403);
     await refused.close();
     await site.gateway.record(refused.signalling.callId);
     await (await talking('/after-refused')).hangUp();

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { PlayedGateway } from '../../support/played-gateway.js';
+import { ROUTE } from '../../support/route.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
 
 let gateway: PlayedGateway;
@@ -77,4 +78,41 @@ it('has a refusal as it was sent, and a caller’s BYE with our answer', async (
   await call.hangUp(ok);
   await gateway.inbound.whenIdle();
   expect(messages()).toEqual(['← INVITE', '→ SIP/2.0 200 OK', '← ACK', '← BYE', '→ SIP/2.0 200 OK']);
+});
+
+it('has what changes a call: re-INVITE, UPDATE, INFO and its digit', async () => {
+  const ok = await call.answered(offerSdp());
+  await expect.poll(() => gateway.started).toBe(1);
+  const again = await call.request('INVITE', ok, offerSdp());
+  expect(again.status).toBe(200);
+  call.ack(again);
+  expect((await call.request('UPDATE', ok)).status).toBe(200);
+  expect((await call.request('INFO', ok, 'Signal=5\r\nDuration=160\r\n', ['Content-Type: application/dtmf-relay'])).status).toBe(200);
+  await call.hangUp(ok);
+  await gateway.inbound.whenIdle();
+  const answered = '→ SIP/2.0 200 OK';
+  expect(messages()).toEqual([
+    ...['← INVITE', answered, '← ACK', '← INVITE', answered, '← ACK'],
+    ...['← UPDATE', answered, '← INFO', answered, '← BYE', answered],
+  ]);
+  expect(gateway.trace.find(({ summary }) => summary.startsWith('INFO '))?.text).toContain('Signal=5');
+});
+
+it('has a CANCEL, and the 487', async () => {
+  const waiting = await PlayedGateway.start(ROUTE, {
+    routes: { lookup: () => new Promise(() => undefined), release: () => undefined },
+  });
+  const cancelled = new HandMadeCall(waiting.peer, '+15550100100');
+  cancelled.invite(offerSdp());
+  await expect.poll(() => waiting.inbound.callCount).toBe(1);
+  cancelled.cancel();
+  expect((await cancelled.final()).status).toBe(487);
+  await waiting.inbound.whenIdle();
+  expect(waiting.trace.filter(({ source }) => source === 'sip').map(({ summary }) => summary.split(' ', 2).join(' '))).toEqual([
+    'INVITE sip:+15550100100@127.0.0.1',
+    'CANCEL sip:+15550100100@127.0.0.1',
+    'SIP/2.0 200',
+    'SIP/2.0 487',
+  ]);
+  await waiting.stop();
 });

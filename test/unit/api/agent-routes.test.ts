@@ -263,6 +263,13 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect(pathsOf(await update(agent, { stream: null }))).toEqual(['voice']);
   });
 
+  it('a webhook where this service does not call is refused', async () => {
+    const agent = await make();
+    const answer = await update(agent, { webhook: 'http://10.0.0.1:8080/hook' });
+    expect([answer.status, bodyOf(answer).failed_updates]).toEqual([400, { webhook: 'http://10.0.0.1:8080/hook' }]);
+    expect((await update(agent, { webhook: 'https://hooks.example.com/' })).status).toBe(200);
+  });
+
   it('never shows a bearer token, keeps it with its address, and gives it to no other', async () => {
     const made = await api.post('/v1/agents', { stream: { ...BOT, bearer_token: 'secret-token' } });
     const agent = bodyOf(made).agent;

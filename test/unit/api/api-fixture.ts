@@ -69,6 +69,7 @@ export const NO_TOOLS: ToolRunner = { run: () => Promise.reject(new Error('no to
 export const TEST_RATE_LIMITS: RateLimits = { total: 60_000, perAddress: 12_000, perKey: 6000 };
 
 export const TEST_AGENT_POLICY: ApiOptions['agents'] = {
+  isWebhookHost: (host) => host !== '10.0.0.1',
   languages: ['ENG', 'GER'],
   voices: [
     { name: 'de', language: 'GER' },

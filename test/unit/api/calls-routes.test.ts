@@ -175,6 +175,7 @@ describe('/v1/calls', () => {
       expect([answer.status, answer.body]).toEqual([200, { status: 'success', message: expect.stringContaining(callId) as unknown }]);
       const bare = await api.send({ method: 'POST', url: `/v1/calls/${callId}/stop`, headers: { authorization: api.key } });
       expect([bare.status, stopped]).toEqual([200, Array(2).fill([callId, 'API_STOPPED'])]);
+      expect(await api.stores.audit.list(api.orgId, { take: 1 })).toMatchObject([{ action: 'call.stop', record: callId }]);
       expect((await stop(callId, { force: true })).failure.errors[0]).toMatchObject({ error: 'VALIDATION', path: 'force' });
     });
 

@@ -6,6 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { agentCommand, toolCommand } from '../../../src/cli/agent.js';
 import { batchCommand } from '../../../src/cli/batch.js';
 import { DEFAULT_AGENT_SETTINGS } from '../../../src/contracts/agent-record.js';
+import type { E164 } from '../../../src/contracts/e164.js';
+import { DEFAULT_INBOUND_OPTIONS } from '../../../src/contracts/records.js';
 import { createMemoryStores } from '../../../src/store/memory.js';
 import type { Stores } from '../../../src/store/stores.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
@@ -83,7 +85,11 @@ describe('trunkline agent', () => {
     expect((await stores.agents.get(orgId, made.agent_id))?.stream).toBe('test-line');
     const [noted] = (await stores.audit.list(orgId, { take: 3 })).filter(({ fields }) => fields.length > 0);
     expect([noted?.action, noted?.fields]).toEqual(['agent.update', ['stream']]);
-    expect(await run('agent', 'delete', made.agent_id)).toBe(0);
+    const number = '+15551234567' as E164;
+    await stores.numbers.attach(orgId, number, { inbound: { agent_id: made.agent_id, options: DEFAULT_INBOUND_OPTIONS } });
+    expect(await run('agent', 'delete', made.agent_id)).toBe(1);
+    expect(errors).toContain(number);
+    expect(await run('agent', 'delete', made.agent_id, '--force')).toBe(0);
     expect(await stores.agents.list(orgId)).toEqual([]);
   });
 

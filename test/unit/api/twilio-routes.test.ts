@@ -41,6 +41,7 @@ describe('Twilio’s way to end a call', () => {
   it('hangs up and answers with the call', async () => {
     const answer = await post();
     expect([answer.status, hungUp]).toEqual([200, [CALL_ID]]);
+    expect(await api.stores.audit.list(api.orgId, { take: 1 })).toMatchObject([{ action: 'call.stop', record: CALL_ID }]);
     expect(JSON.parse(answer.text)).toMatchObject({
       sid: 'CA0f8fad5bd9cb469fa16570867728950e',
       account_sid: accountSidOf(api.orgId),

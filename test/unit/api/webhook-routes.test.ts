@@ -51,6 +51,7 @@ describe(PATH, () => {
     expect(await isDue()).toBe(false);
     expect((await api.post(`${PATH}/${ids[0]!.toUpperCase()}/resend`, {})).status).toBe(200);
     expect(await isDue()).toBe(true);
+    expect(await api.stores.audit.list(api.orgId, { take: 1 })).toMatchObject([{ action: 'webhook.resend', record: ids[0] }]);
     expect((await api.post(`${PATH}/${ids[0]!}/resend`, {})).failure.errors[0]!.error).toBe('NOT_FOUND');
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isPublicAddress } from '../../../src/outbound/address-scope.js';
-import { guardedLookup, privateLookup } from '../../../src/outbound/guarded-lookup.js';
+import { guardedLookup, isAllowedHost, privateLookup } from '../../../src/outbound/guarded-lookup.js';
 
 describe('public addresses', () => {
   it.each(['8.8.8.8', '1.1.1.1', '172.32.0.1', '192.169.0.1', '2606:4700::1111', '::ffff:8.8.8.8'])('%s is one', (address) => {
@@ -25,6 +25,19 @@ describe('public addresses', () => {
     ...['example.com', '', '127.1'],
   ])('%s is none', (address) => {
     expect(isPublicAddress(address)).toBe(false);
+  });
+});
+
+describe('a host of a URL', () => {
+  it.each(['127.0.0.1', '[::1]', '10.1.2.3', 'localhost', 'LOCALHOST.', 'a.localhost'])(
+    '%s is allowed only where private ones are',
+    (host) => {
+      expect([isAllowedHost(host, false), isAllowedHost(host, true)]).toEqual([false, true]);
+    },
+  );
+
+  it.each(['8.8.8.8', '[2606:4700::1111]', 'example.com', 'localhost.example.com'])('%s is allowed', (host) => {
+    expect(isAllowedHost(host, false)).toBe(true);
   });
 });
 

@@ -1,0 +1,50 @@
+import { createApiServer } from '../../src/api/server.js';
+import { DEFAULT_INBOUND_OPTIONS } from '../../src/contracts/records.js';
+import { parseE164 } from '../../src/contracts/e164.js';
+import { createLogger } from '../../src/ops/logger.js';
+import { systemClock } from '../../src/ops/system-clock.js';
+import { openRedisStores } from '../../src/store/redis-stores.js';
+import { takeOrders } from '../support/orders.js';
+import type { Fields, Served } from './messages.js';
+
+// The control API as the gateway opens it, without the gateway: every check, every limit, every log line.
+
+const CHUNK = 500;
+const UNLIMITED = 100_000_000;
+
+takeOrders(async ({ redisUrl, numbers: count }: Fields): Promise<Served> => {
+  const log = createLogger('bench', 'warn');
+  const stores = openRedisStores({ url: redisUrl, clock: systemClock, log });
+  await stores.ready();
+  const { org_id: orgId } = await stores.orgs.create({ name: 'bench', sip_enabled: true });
+  const { key } = await stores.keys.create(orgId, 'bench');
+  const numbers = Array.from({ length: count }, (_, index) => `+1555${String(1_000_000 + index)}`);
+  for (let from = 0; from < count; from += CHUNK) {
+    await Promise.all(
+      numbers.slice(from, from + CHUNK).map(async (text) => {
+        const number = parseE164(text);
+        if (number === undefined) throw new Error(`${text} is no number`);
+        await stores.numbers.attach(orgId, number, { inbound: { agent_id: null, options: DEFAULT_INBOUND_OPTIONS } });
+      }),
+    );
+  }
+  const api = await createApiServer(
+    {
+      stores,
+      clock: systemClock,
+      log,
+      check: () => Promise.reject(new Error('not measured')),
+      liveCalls: { find: () => null, stop: () => false, trace: () => null },
+      toolRunner: { run: () => Promise.reject(new Error('not measured')) },
+      readiness: () => Promise.resolve({}),
+    },
+    {
+      allowPlain: false,
+      agents: { languages: ['ENG'], voices: [], maxDurationMinutes: 120, isWebhookHost: () => true },
+      // Counted, and never reached.
+      rateLimits: { total: UNLIMITED, perAddress: UNLIMITED, perKey: UNLIMITED },
+    },
+  );
+  const { port } = await api.listen({ host: '127.0.0.1', port: 0 });
+  return { port, key, numbers };
+});

@@ -1,0 +1,29 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { resolve } from 'node:path';
+
+/** A process of a benchmark that takes orders (`orders.ts`). */
+export interface Child {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  /** What it said when it was ready. */
+  readonly ready: { readonly port?: number };
+}
+
+export async function started(file: string, options: readonly string[] = []): Promise<Child> {
+  const child = fork(resolve(file), [], { execArgv: ['--import', 'tsx', ...options] });
+  const ready = await new Promise<Child['ready']>((done, reject) => {
+    child.once('message', (message: Child['ready']) => done(message));
+    child.once('exit', (code) => reject(new Error(`${file} ended with ${String(code)}`)));
+  });
+  return { child, pid: child.pid ?? 0, ready };
+}
+
+export function ask<T>({ child }: Child, order: object): Promise<T> {
+  return new Promise((done, reject) => {
+    child.once('message', (answer: { result?: T; error?: string }) => {
+      if (answer.error === undefined) done(answer.result as T);
+      else reject(new Error(answer.error));
+    });
+    child.send(order);
+  });
+}
