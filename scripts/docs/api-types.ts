@@ -46,7 +46,7 @@ async function document(): Promise<ApiDocument> {
     },
     {
       allowPlain: false,
-      agents: { languages: ['ENG'], voices: [], maxDurationMinutes: 1 },
+      agents: { languages: ['ENG'], voices: [], maxDurationMinutes: 1, isWebhookHost: () => true },
       rateLimits: { total: 1, perAddress: 1, perKey: 1 },
     },
   );
