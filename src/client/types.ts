@@ -2703,8 +2703,8 @@ export interface components {
         /** @description Where in the request; on validation errors only */
         path?: string;
       }[];
-      /** @description The settings that could not be updated, as they were given */
-      failed_updates: {
+      /** @description The settings that could not be updated, as they were given; left out when the body could not be read */
+      failed_updates?: {
         [key: string]: unknown;
       };
       message: string;

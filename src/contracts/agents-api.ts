@@ -118,7 +118,12 @@ export const agentUpdatedSchema = z
   });
 
 export const failedUpdateSchema = errorEnvelopeSchema
-  .extend({ failed_updates: z.record(z.string(), json).describe('The settings that could not be updated, as they were given') })
+  .extend({
+    failed_updates: z
+      .record(z.string(), json)
+      .optional()
+      .describe('The settings that could not be updated, as they were given; left out when the body could not be read'),
+  })
   .meta({
     id: 'FailedUpdate',
     description: 'An update that failed: nothing changed',
