@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { REASONS } from '../gateway/policy/reasons.js';
 import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_TRACE } from './call-example.js';
 import { parseE164 } from './e164.js';
-import { EXAMPLE_CURSOR } from './webhooks-api.js';
+import { EXAMPLE_CURSOR, pageQuery } from './page-query.js';
 
 const REASON_CODES = Object.keys(REASONS);
 
@@ -162,8 +162,6 @@ export const stoppedSchema = z
   .object({ status: z.literal('success'), message: z.string() })
   .meta({ examples: [{ status: 'success', message: 'Call 153ee546-05b9-4d95-bd6d-f899f082d48b is being ended' }] });
 
-const LIMIT = /^[1-9]\d{0,2}$/;
-
 const moment = z.iso.datetime({ offset: true, error: 'must be a time in ISO 8601 with its zone, such as 2026-01-01T00:00:00Z' });
 
 /** The query of GET /v1/calls. */
@@ -193,16 +191,7 @@ export const callsQuerySchema = z.strictObject({
     }),
   since: moment.optional().meta({ description: 'Calls that began at this time or later', examples: ['2026-01-01T00:00:00Z'] }),
   until: moment.optional().meta({ description: 'Calls that began before this time', examples: ['2027-01-01T00:00:00Z'] }),
-  limit: z
-    .string()
-    .refine((value) => LIMIT.test(value) && Number(value) <= 500, 'must be an integer from 1 to 500')
-    .optional()
-    .meta({ description: '1 to 500, 50 when left out', examples: ['50'] }),
-  before: z
-    .string()
-    .max(200)
-    .optional()
-    .meta({ description: '`next` of the page before', examples: [EXAMPLE_CURSOR] }),
+  ...pageQuery,
 });
 
 export type CallsQuery = z.output<typeof callsQuerySchema>;

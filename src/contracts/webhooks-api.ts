@@ -1,7 +1,5 @@
 import { z } from 'zod';
-
-/** `<time in ms, 15 digits>:<id>` in base64url. */
-export const EXAMPLE_CURSOR = 'MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg';
+import { pageQuery } from './page-query.js';
 
 const EXAMPLE_LETTER = {
   delivery_id: '153ee546-05b9-4d95-bd6d-f899f082d48b',
@@ -13,21 +11,8 @@ const EXAMPLE_LETTER = {
   died_at: '2026-01-02T00:00:00.000Z',
 };
 
-const LIMIT = /^[1-9]\d{0,2}$/;
-
 /** The query of GET /v1/webhooks/dead-letters. */
-export const deadLettersQuerySchema = z.strictObject({
-  limit: z
-    .string()
-    .refine((value) => LIMIT.test(value) && Number(value) <= 500, 'must be an integer from 1 to 500')
-    .optional()
-    .meta({ description: '1 to 500, 50 when left out', examples: ['50'] }),
-  before: z
-    .string()
-    .max(200)
-    .optional()
-    .meta({ description: '`next` of the page before', examples: [EXAMPLE_CURSOR] }),
-});
+export const deadLettersQuerySchema = z.strictObject(pageQuery);
 
 const deadLetterSchema = z
   .object({

@@ -12,6 +12,7 @@ import {
   type CallsQuery,
 } from '../../contracts/calls-api.js';
 import { parseE164 } from '../../contracts/e164.js';
+import { DEFAULT_PAGE_LIMIT } from '../../contracts/page-query.js';
 import type { CallPage, CallQuery, Stores } from '../../store/stores.js';
 import { failureAnswers, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
@@ -29,7 +30,6 @@ export interface CallRoutesOptions {
 
 type AnsweredPage = CallPage<CallAnswerBody>;
 
-const DEFAULT_LIMIT = 50;
 const tags = ['Calls'];
 const security = [{ apiKey: [] }];
 const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
@@ -152,7 +152,7 @@ function queryOf(query: CallsQuery): CallQuery {
   if (before === null) throw validationFailure([{ error: 'VALIDATION', message: 'is not the next of a page', path: 'before' }]);
   const to = query.phone_number === undefined ? undefined : parseE164(query.phone_number);
   return {
-    limit: Number(query.limit ?? DEFAULT_LIMIT),
+    limit: Number(query.limit ?? DEFAULT_PAGE_LIMIT),
     ...(before === undefined ? {} : { before }),
     ...(to === undefined ? {} : { to }),
     ...(query.from === undefined ? {} : { from: parseE164(query.from) ?? query.from }),

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { DeadLetter } from '../../contracts/delivery.js';
+import { DEFAULT_PAGE_LIMIT } from '../../contracts/page-query.js';
 import { deadLetterPageSchema, deadLettersQuerySchema, resentSchema } from '../../contracts/webhooks-api.js';
 import type { Stores } from '../../store/stores.js';
 import { failureAnswers, successAnswer } from '../answers.js';
@@ -14,7 +15,6 @@ export interface WebhookRoutesOptions {
   readonly note: NoteChange;
 }
 
-const DEFAULT_LIMIT = 50;
 const tags = ['Webhooks'];
 const security = [{ apiKey: [] }];
 const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
@@ -35,7 +35,7 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
       const member = before === undefined ? null : memberOf(before);
       if (before !== undefined && member === null)
         throw validationFailure([{ error: 'VALIDATION', message: 'is not the next of a page', path: 'before' }]);
-      const { letters, next } = await outbox.dead(identityOf(request).orgId, Number(limit ?? DEFAULT_LIMIT), member);
+      const { letters, next } = await outbox.dead(identityOf(request).orgId, Number(limit ?? DEFAULT_PAGE_LIMIT), member);
       return { status: 'success' as const, dead_letters: letters.map(shownLetter), next: next === null ? null : cursorOf(next) };
     },
   });

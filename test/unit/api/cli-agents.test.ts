@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CommanderError, type Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { agentCommand, toolCommand } from '../../../src/cli/agent.js';
 import { batchCommand } from '../../../src/cli/batch.js';
@@ -10,6 +9,7 @@ import type { E164 } from '../../../src/contracts/e164.js';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../src/contracts/records.js';
 import { createMemoryStores } from '../../../src/store/memory.js';
 import type { Stores } from '../../../src/store/stores.js';
+import { runCommand } from '../../support/run-command.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
 let stores: Stores;
@@ -34,19 +34,8 @@ async function run(...args: string[]): Promise<number> {
   const connect = () => Promise.resolve({ ...stores, close: () => Promise.resolve() });
   const build = { agent: agentCommand, tool: toolCommand, batch: batchCommand }[args[0] ?? ''] ?? toolCommand;
   const command = build(connect, (line) => void printed.push(line));
-  const quiet = (one: Command): void => {
-    one.exitOverride().configureOutput({ writeErr: (text) => (errors += text), writeOut: (text) => void printed.push(text) });
-    one.commands.forEach(quiet);
-  };
-  quiet(command);
-  try {
-    const org = args[1] === 'append' ? [] : ['--org', 'acme'];
-    await command.parseAsync([...args.slice(1), ...org], { from: 'user' });
-    return 0;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode;
-    throw error;
-  }
+  const org = args[1] === 'append' ? [] : ['--org', 'acme'];
+  return runCommand(command, [...args.slice(1), ...org], { print: (text) => void printed.push(text), error: (text) => (errors += text) });
 }
 
 async function file(name: string, content: unknown): Promise<string> {

@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CommanderError, type Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { keyCommand } from '../../../src/cli/key.js';
 import { orgCommand } from '../../../src/cli/org.js';
@@ -10,6 +9,7 @@ import { StoreUnavailableError } from '../../../src/gateway/ports.js';
 import { ensureDemo } from '../../../src/ops/demo.js';
 import { createMemoryStores } from '../../../src/store/memory.js';
 import type { ApiKeyRecord, Stores } from '../../../src/store/stores.js';
+import { runCommand } from '../../support/run-command.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
 const clock = new VirtualClock();
@@ -33,18 +33,7 @@ describe('trunkline org and key', () => {
   async function run(...args: string[]): Promise<number> {
     const build = args[0] === 'org' ? orgCommand : keyCommand;
     const command = build(connect, print);
-    const quiet = (one: Command): void => {
-      one.exitOverride().configureOutput({ writeErr: (text) => (errors += text), writeOut: (text) => void printed.push(text) });
-      one.commands.forEach(quiet);
-    };
-    quiet(command);
-    try {
-      await command.parseAsync(args.slice(1), { from: 'user' });
-      return 0;
-    } catch (error) {
-      if (error instanceof CommanderError) return error.exitCode;
-      throw error;
-    }
+    return runCommand(command, args.slice(1), { print, error: (text) => (errors += text) });
   }
   const json = (): unknown => JSON.parse(printed.at(-1) ?? '');
 

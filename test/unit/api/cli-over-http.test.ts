@@ -1,13 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CommanderError, type Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { callsCommand } from '../../../src/cli/calls.js';
 import { numberCommand } from '../../../src/cli/number.js';
 import { environmentLayer } from '../../../src/config/layers.js';
 import { parseE164 } from '../../../src/contracts/e164.js';
 import { callOf, endedCall } from '../store/store-contract.js';
+import { runCommand } from '../../support/run-command.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 const NUMBER = '+15551234567';
@@ -44,18 +44,7 @@ async function run(...args: string[]): Promise<number> {
   };
   const io = { config: () => ({ data_dir: directory }), environment, print: (line: string) => void printed.push(line), fetch };
   const command = args[0] === 'number' ? numberCommand(io) : callsCommand(io);
-  const quiet = (one: Command): void => {
-    one.exitOverride().configureOutput({ writeErr: (text) => (errors += text), writeOut: (text) => void printed.push(text) });
-    one.commands.forEach(quiet);
-  };
-  quiet(command);
-  try {
-    await command.parseAsync(args.slice(1), { from: 'user' });
-    return 0;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode;
-    throw error;
-  }
+  return runCommand(command, args.slice(1), { print: (text) => void printed.push(text), error: (text) => (errors += text) });
 }
 
 const stored = () => api.stores.numbers.get(api.orgId, parseE164(NUMBER)!);

@@ -1,8 +1,8 @@
-import type { Command } from 'commander';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { webhookCommand } from '../../../src/cli/webhook.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { outboxLane } from '../../../src/store/stores.js';
+import { runCommand } from '../../support/run-command.js';
 import { deliveryOf } from '../store/outbox-contract.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
@@ -71,12 +71,7 @@ describe('trunkline webhook', () => {
     let errors = '';
     const connect = () => Promise.resolve({ ...api.stores, close: () => Promise.resolve() });
     const command = webhookCommand(connect, (line) => void printed.push(line));
-    const quiet = (one: Command): void => {
-      one.exitOverride().configureOutput({ writeErr: (text) => (errors += text), writeOut: () => undefined });
-      one.commands.forEach(quiet);
-    };
-    quiet(command);
-    await command.parseAsync(args, { from: 'user' }).catch(() => undefined);
+    await runCommand(command, args, { print: () => undefined, error: (text) => (errors += text) });
     return errors;
   };
 
