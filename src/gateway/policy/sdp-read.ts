@@ -80,7 +80,7 @@ export function readAnswer(sdp: string, offer: OwnOffer): Result<CarrierMedia, '
   const offered = offer.lines[offer.chosen];
   if (session === undefined || line === undefined || offered === undefined) return err('BAD_ANSWER');
   if (session.media.length !== offer.lines.length || line.type !== offered.type || line.port === 0) return err('BAD_ANSWER');
-  if (line.protocol.toUpperCase() !== offered.protocol.toUpperCase()) return err('BAD_ANSWER');
+  if (protocolOf(line).toUpperCase() !== offered.protocol.toUpperCase()) return err('BAD_ANSWER');
   const crypto = chooseCrypto(cryptoValues(sdp)[offer.chosen] ?? []) ?? null;
   // RFC 4568 §5.1.2: the answer has the tag of the line that it takes.
   const isKeyed = crypto !== null && offer.cryptoTag !== null && Number(crypto.tag) === Number(offer.cryptoTag);
@@ -154,7 +154,7 @@ function isPort(port: number): boolean {
 }
 
 function headOf(line: MediaLine): MediaLineHead {
-  return { type: line.type, protocol: line.protocol, payloads: payloadsOf(line) };
+  return { type: String(line.type), protocol: protocolOf(line), payloads: payloadsOf(line) };
 }
 
 /** The reason that says most: a suite that does not fit means more than a line that is no audio. */
@@ -171,7 +171,7 @@ function readOfferedLine(
   preferred: AudioCodec | undefined,
 ): Result<Omit<CarrierMedia, 'lines' | 'chosen'>, SdpReason> {
   if (line.type !== 'audio' || line.port === 0) return err('BAD_SDP');
-  const security = chooseSecurity(line.protocol.toUpperCase(), keys, encryption);
+  const security = chooseSecurity(protocolOf(line).toUpperCase(), keys, encryption);
   if (!security.ok) return security;
   const offered = codecsOf(line);
   const codec = offered.find(({ name }) => name === preferred) ?? offered[0];
@@ -240,7 +240,11 @@ function mappingsOf(line: MediaLine): MediaLine['rtp'] {
   return line.rtp.filter(({ codec }: { codec?: unknown }) => typeof codec === 'string');
 }
 
-/** sdp-transform reads a single payload type as a number, whatever its types say. */
+/** sdp-transform reads whatever looks like a number as one, whatever its types say. */
+function protocolOf(line: MediaLine): string {
+  return String(line.protocol);
+}
+
 function payloadsOf(line: MediaLine): string {
   return String(line.payloads);
 }

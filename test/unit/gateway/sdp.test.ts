@@ -53,6 +53,9 @@ describe('readOffer', () => {
     ['a disabled line', offerSdp({ port: 0 }), 'BAD_SDP'],
     ['no SDP', 'hello', 'BAD_SDP'],
     ['nothing', '', 'BAD_SDP'],
+    ['a number for a profile', offerSdp().replace('RTP/SAVP', '0 RTP/SAVP'), 'BAD_SDP'],
+    ['a number for a kind of media', offerSdp().replace('m=audio', 'm=5'), 'BAD_SDP'],
+    ['a number for an address', offerSdp({ address: '5' }), 'BAD_SDP'],
   ])('refuses %s', (_what, sdp, reason) => {
     expect(readOffer(sdp, 'required')).toEqual({ ok: false, error: reason });
   });
