@@ -154,7 +154,7 @@ function isPort(port: number): boolean {
 }
 
 function headOf(line: MediaLine): MediaLineHead {
-  return { type: String(line.type), protocol: protocolOf(line), payloads: payloadsOf(line) };
+  return { type: line.type, protocol: protocolOf(line), payloads: payloadsOf(line) };
 }
 
 /** The reason that says most: a suite that does not fit means more than a line that is no audio. */
@@ -241,8 +241,8 @@ function mappingsOf(line: MediaLine): MediaLine['rtp'] {
 }
 
 /** sdp-transform reads whatever looks like a number as one, whatever its types say. */
-function protocolOf(line: MediaLine): string {
-  return String(line.protocol);
+function protocolOf({ protocol }: { readonly protocol: unknown }): string {
+  return String(protocol);
 }
 
 function payloadsOf(line: MediaLine): string {
