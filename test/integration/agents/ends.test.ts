@@ -47,8 +47,10 @@ const startOf = (call: BotCall): { callSid: string; streamSid: string; customPar
 async function talksOn(call: AgentCall, connection: BotCall): Promise<void> {
   const voiced = call.end.voiced;
   connection.say(NOISE.subarray(0, 3_200));
-  await call.end.peer.speak(mulaw.decode(NOISE.subarray(0, 3_200)));
-  await connection.messages.until(() => connection.heard.includes(NOISE.subarray(0, 1_600)) || undefined, LIMIT_MS);
+  const isHeard = (): boolean => connection.heard.includes(NOISE.subarray(0, 1_600));
+  // A stall of this process is real loss on the way: then it is said again.
+  for (let time = 0; time < 3 && !isHeard(); time += 1) await call.end.peer.speak(mulaw.decode(NOISE.subarray(0, 3_200)));
+  await connection.messages.until(() => isHeard() || undefined, LIMIT_MS);
   await call.end.peer.until(() => call.end.voiced > voiced + 10, LIMIT_MS);
 }
 
