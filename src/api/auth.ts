@@ -1,6 +1,7 @@
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import type { Log } from '../lib/log.js';
-import type { Stores } from '../store/stores.js';
+import type { OrgRecord } from '../contracts/records.js';
+import type { ApiKeyRecord, Stores } from '../store/stores.js';
 import { ApiFailure } from './failure.js';
 
 /** Who asks. */
@@ -28,18 +29,34 @@ export function keyOf(header: string | undefined): string | null {
   return KEY.test(key) ? key : null;
 }
 
+/** A valid key and its organization. */
+export interface KeyOwner {
+  readonly record: ApiKeyRecord;
+  readonly org: OrgRecord;
+}
+
+/** `null`: no key, an unknown or a revoked one, or its organization is gone. */
+export async function ownerOf(stores: Pick<Stores, 'keys' | 'orgs'>, key: string | null): Promise<KeyOwner | null> {
+  const record = key === null ? null : await stores.keys.find(key);
+  const org = record === null ? null : await stores.orgs.get(record.org_id);
+  return record === null || org === null ? null : { record, org };
+}
+
+export function identityBy({ record, org }: KeyOwner): Identity {
+  return { orgId: org.org_id, keyId: record.key_id, keyName: record.name, sipEnabled: org.sip_enabled };
+}
+
 /** Finds out who asks, and refuses whoever cannot tell. Reads key and organization each time: a revocation counts at once. */
 export function authenticate(stores: Pick<Stores, 'keys' | 'orgs'>, log: Log): onRequestAsyncHookHandler {
   return async (request) => {
-    const key = keyOf(request.headers.authorization);
-    const record = key === null ? null : await stores.keys.find(key);
-    const org = record === null ? null : await stores.orgs.get(record.org_id);
-    if (record === null || org === null) {
+    const owner = await ownerOf(stores, keyOf(request.headers.authorization));
+    if (owner === null) {
       const message = 'The authorization header must hold a valid API key';
       throw new ApiFailure('UNAUTHENTICATED', message, { headers: { 'www-authenticate': 'Bearer' } });
     }
+    const { record, org } = owner;
     if (org.disabled) throw new ApiFailure('ORG_DISABLED', 'The organization is disabled');
-    request.identity = { orgId: org.org_id, keyId: record.key_id, keyName: record.name, sipEnabled: org.sip_enabled };
+    request.identity = identityBy(owner);
     // Beside the request: whether the note can be written is nothing to the caller.
     stores.keys.touch(record).catch((error: unknown) => {
       log.debug({ request_id: request.id, reason: String(error) }, 'use of an API key not noted');

@@ -4,7 +4,7 @@ import type { LiveCall } from '../../contracts/live-calls.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Stores } from '../../store/stores.js';
 import type { CallControl } from '../call-control.js';
-import { identityOf, keyOf } from '../auth.js';
+import { identityBy, identityOf, keyOf, ownerOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
 import { failureOf } from '../failure.js';
 
@@ -79,13 +79,12 @@ function authenticateBasic(stores: TwilioRoutesOptions['stores']): onRequestAsyn
   return async (request) => {
     const [, encoded = ''] = /^Basic +([A-Za-z0-9+/=]{1,1024})$/i.exec(request.headers.authorization ?? '') ?? [];
     const [, user = '', password = ''] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
-    const key = keyOf(password);
-    const record = key === null ? null : await stores.keys.find(key);
-    const org = record === null ? null : await stores.orgs.get(record.org_id);
-    if (record === null || org === null || org.disabled || ![org.org_id, accountSidOf(org.org_id)].includes(user))
+    const owner = await ownerOf(stores, keyOf(password));
+    const orgId = owner?.org.org_id ?? '';
+    if (owner === null || owner.org.disabled || ![orgId, accountSidOf(orgId)].includes(user))
       throw new TwilioFailure(401, UNAUTHENTICATED, 'Authenticate');
-    request.identity = { orgId: org.org_id, keyId: record.key_id, keyName: record.name, sipEnabled: org.sip_enabled };
-    stores.keys.touch(record).catch(() => undefined);
+    request.identity = identityBy(owner);
+    stores.keys.touch(owner.record).catch(() => undefined);
   };
 }
 
