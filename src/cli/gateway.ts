@@ -6,6 +6,8 @@ import { onStopSignal, tellReady } from './process.js';
 
 /** `trunkline gateway`: the product itself in the foreground. */
 export async function runGateway(config: Config): Promise<void> {
+  // drachtio-srf asks for a variable at each header that it reads; every look into the real environment is a system library's call.
+  process.env = { ...process.env };
   const log = createLogger('gateway', config.log.level);
   // A bug in one call must not end the others; it is loud in the log.
   process.on('unhandledRejection', (error) =>

@@ -29,6 +29,8 @@ const MAX_ANALYSIS_BYTES = 65_536;
 const MAX_TOOLS_UNDER_WAY = 8;
 const MAX_NAMES_TOLD = 20;
 const MAX_NAME_TOLD = 64;
+/** Made once: without a reason each abort makes an exception with a stack of its own. */
+const CALL_ENDED = new Error('the call has ended');
 
 /** What one call's agent asks for beside a transfer: its transcript and analysis are kept, its tools are run. */
 export class AgentRequests {
@@ -75,7 +77,7 @@ export class AgentRequests {
 
   /** The call is over: tools that run are left. */
   close(): void {
-    this.#ended.abort();
+    this.#ended.abort(CALL_ENDED);
   }
 
   get #isTurbo(): boolean {

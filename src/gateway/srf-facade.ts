@@ -1,5 +1,6 @@
 import Srf from 'drachtio-srf';
 import { errorText } from '../lib/error-text.js';
+import { gatherWrites, type CorkedStream } from '../lib/gather-writes.js';
 
 // The package's own types are wrong or missing in places: this is the only file that touches it, and says what the rest may rely on.
 // Seen with drachtio-srf 5.0.29.
@@ -192,8 +193,19 @@ interface RawStatics {
 export function createSrfApp(): SrfApp {
   const srf = new Srf() as unknown as RawSrf & Record<string, ((handler: SrfHandler) => void) | undefined>;
   const requests = new DialogRequests(srf);
+  const gathered = new WeakSet<CorkedStream>();
+  // Each message of the package would be a system call of its own.
+  const gather = (socket: CorkedStream): void => {
+    if (gathered.has(socket)) return;
+    gathered.add(socket);
+    gatherWrites(socket);
+  };
   return {
-    invite: (handler) => srf.invite(handler),
+    invite: (handler) =>
+      srf.invite((request, response) => {
+        gather((request as SrfRequest & { readonly socket: CorkedStream }).socket);
+        handler(request, response);
+      }),
     handle: (method, handler) => srf[method]?.(handler),
     use: (handler) => srf.use(handler),
     createUAS: (request, response, options, callback) => {

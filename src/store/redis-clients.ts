@@ -1,4 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
+import { gatherWrites, type CorkedStream } from '../lib/gather-writes.js';
 
 /** Where Redis is. */
 export interface RedisAddress {
@@ -51,13 +52,14 @@ export function singleClient(options: RedisAddress): Redis {
       return reconnectDelayMs(attempt);
     },
   });
+  gather(client);
   return client;
 }
 
 export function clusterClient(options: RedisAddress): Cluster {
   const nodes = options.url.split(',').map((url) => new URL(url));
   const { username = '', password = '', protocol = 'redis:' } = nodes[0] ?? {};
-  return new Cluster(
+  const cluster = new Cluster(
     nodes.map((node) => ({ host: hostOf(node), port: portOf(node) })),
     {
       redisOptions: {
@@ -76,6 +78,14 @@ export function clusterClient(options: RedisAddress): Cluster {
       clusterRetryStrategy: reconnectDelayMs,
     },
   );
+  cluster.on('+node', gather);
+  return cluster;
+}
+
+/** Commands of one turn of the event loop go out together, those of all calls. */
+function gather(client: Redis): void {
+  // The package makes a socket for each connection, and says so before it writes to it.
+  client.on('connect', () => gatherWrites((client as unknown as { readonly stream: CorkedStream }).stream));
 }
 
 function hostOf({ hostname }: URL): string {

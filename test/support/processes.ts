@@ -4,19 +4,20 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 export const CHILDREN = ['redis-server', 'rtpengine', 'sip-server', 'gateway'] as const;
 export type ChildName = (typeof CHILDREN)[number];
 
-/** The process ids of a supervisor's children, by name; a child that is away at the moment is missing. */
-export function childrenOf(supervisorPid: number): ReadonlyMap<ChildName, number> {
-  const children = new Map<ChildName, number>();
-  for (const pid of readdirSync('/proc').map(Number)) {
-    if (!Number.isInteger(pid) || parentOf(pid) !== supervisorPid) continue;
-    const name = CHILDREN.find((child) => isCalled(pid, child));
-    if (name !== undefined) children.set(name, pid);
-  }
-  return children;
+/** A supervisor's children, in the order of their process ids; one that is away at the moment is missing. */
+export function childrenOf(supervisorPid: number): { readonly name: ChildName; readonly pid: number }[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid) && parentOf(pid) === supervisorPid)
+    .flatMap((pid) => {
+      const name = CHILDREN.find((child) => isCalled(pid, child));
+      return name === undefined ? [] : [{ name, pid }];
+    });
 }
 
+/** Of several of one name the first. */
 export function childPid(supervisorPid: number, name: ChildName): number {
-  const pid = childrenOf(supervisorPid).get(name);
+  const pid = childrenOf(supervisorPid).find((child) => child.name === name)?.pid;
   if (pid === undefined) throw new Error(`${name} is not running below ${String(supervisorPid)}`);
   return pid;
 }

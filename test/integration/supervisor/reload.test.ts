@@ -15,7 +15,7 @@ it('SIGHUP to `trunkline up` makes the SIP server read its certificates again, a
       .poll(() => readFileSync(join(instance.dataDir, 'logs/sip-server.log'), 'utf8'), { timeout: 10_000 })
       .toContain('"msg":"sip.tls.certificate_unchanged"');
     expect(childrenOf(up.pid)).toEqual(before);
-    expect(before.size).toBe(4);
+    expect(before.length).toBe(4);
     up.kill('SIGTERM');
     expect(await up.ended).toBe(0);
   } finally {
