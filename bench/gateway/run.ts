@@ -63,7 +63,7 @@ function describe(title: string, { result, cpu }: Figures): void {
 
 const seconds = Number(values.seconds);
 console.log(`${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}`);
-const settings = Object.fromEntries(values.set.map((one) => one.split('=') as [string, string]));
+const settings = Object.fromEntries(values.set.map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)]));
 if (values.profile) {
   settings['NODE_OPTIONS'] = `--require ${resolve('bench/support/profile-until-exit.cjs')}`;
   settings['PROFILE_DIRECTORY'] = resolve('test-results/profiles');

@@ -40,7 +40,9 @@ export class AgentRequests {
   #analysis: Readonly<Record<string, unknown>> | null = null;
   #rejected: Readonly<Record<string, unknown>> | null = null;
   #toolsUnderWay = 0;
-  readonly #ended = new AbortController();
+  #hasEnded = false;
+  /** Made for the first tool: most calls run none. */
+  #running: AbortController | undefined;
   #tools: Promise<readonly ToolDefinition[]> | undefined;
 
   constructor(
@@ -77,7 +79,8 @@ export class AgentRequests {
 
   /** The call is over: tools that run are left. */
   close(): void {
-    this.#ended.abort(CALL_ENDED);
+    this.#hasEnded = true;
+    this.#running?.abort(CALL_ENDED);
   }
 
   get #isTurbo(): boolean {
@@ -138,7 +141,7 @@ export class AgentRequests {
     this.#toolsUnderWay += 1;
     this.#outcomeOf(request)
       .then((answer) => {
-        if (!this.#ended.signal.aborted) this.answer(answer);
+        if (!this.#hasEnded) this.answer(answer);
       })
       .catch((error: unknown) => this.log.error({ error: errorText(error) }, 'call.tool.bug'))
       .finally(() => (this.#toolsUnderWay -= 1));
@@ -148,7 +151,9 @@ export class AgentRequests {
     const refused = (code: string, message: string): AgentAnswer => ({ type: 'refused', requestId, request: 'tool', code, message });
     const tool = (await this.tools()).find((one) => one.name === name);
     if (tool === undefined) return refused('TOOL_UNKNOWN', 'The agent has no tool of this name.');
-    const outcome = await this.services.toolRunner.run(tool, input, this.#ended.signal);
+    if (this.#hasEnded) return refused('TOOL_FAILED', CALL_ENDED.message);
+    this.#running ??= new AbortController();
+    const outcome = await this.services.toolRunner.run(tool, input, this.#running.signal);
     if (!outcome.ok) {
       this.log.warn({ tool: name, code: outcome.error.code }, 'call.tool.failed');
       return refused(outcome.error.code, outcome.error.message);

@@ -17,6 +17,7 @@ export class Scope {
   readonly #limitMs: number;
   readonly #closers: { name: string; close: Closer }[] = [];
   #closing: Promise<readonly ScopeFailure[]> | undefined;
+  #isClosed = false;
 
   /** @param limitMs longest time that one closer may take, in milliseconds */
   constructor(clock: Clock, limitMs = 5_000) {
@@ -25,7 +26,7 @@ export class Scope {
   }
 
   get isClosed(): boolean {
-    return this.#closing !== undefined;
+    return this.#isClosed;
   }
 
   /** Adds a resource. In a scope that is closing already it is closed at once. */
@@ -39,6 +40,7 @@ export class Scope {
 
   /** Closes everything; a second call waits for the first one. Returns what failed. */
   close(): Promise<readonly ScopeFailure[]> {
+    this.#isClosed = true;
     this.#closing ??= this.#closeAll();
     return this.#closing;
   }
@@ -54,10 +56,12 @@ export class Scope {
   async #closeOne(name: string, close: Closer): Promise<ScopeFailure[]> {
     let cancel: (() => void) | undefined;
     try {
+      const closing = close();
+      if (closing === undefined) return [];
       const limit = new Promise<never>((_resolve, reject) => {
         cancel = this.#clock.setTimer(this.#limitMs, () => reject(new Error(`not closed within ${this.#limitMs} ms`)));
       });
-      await Promise.race([Promise.resolve().then(close), limit]);
+      await Promise.race([closing, limit]);
       return [];
     } catch (error) {
       return [{ name, error }];

@@ -3,6 +3,7 @@ import { assertNever } from '../lib/assert-never.js';
 import type { Log } from '../lib/log.js';
 import type { LegEvent } from '../contracts/media.js';
 import { MediaUnavailableError } from '../gateway/ports.js';
+import { TurnBatch } from '../lib/turn-batch.js';
 import type { WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
 
 interface PendingRequest {
@@ -24,6 +25,7 @@ export class WorkerHandle {
   readonly #pending = new Map<number, PendingRequest>();
   readonly #ready: Promise<number>;
   readonly #exited: Promise<void>;
+  readonly #outgoing: TurnBatch<WorkerCommand>;
   #nextRequestId = 1;
   #hasExited = false;
 
@@ -31,6 +33,7 @@ export class WorkerHandle {
     this.#owner = owner;
     this.#log = log;
     this.#worker = new Worker(workerUrl(), { workerData: settings, execArgv: workerExecArgv() });
+    this.#outgoing = new TurnBatch((commands) => this.#worker.postMessage(commands));
     this.#exited = new Promise((resolve) => {
       this.#worker.once('exit', () => {
         this.#exit();
@@ -40,7 +43,9 @@ export class WorkerHandle {
     this.#worker.on('error', (error) => log.error({ err: error }, 'media worker failed'));
     this.#ready = new Promise((resolve, reject) => {
       this.#worker.once('exit', () => reject(new MediaUnavailableError('the media worker ended before it was ready')));
-      this.#worker.on('message', (message: WorkerMessage) => this.#receive(message, resolve, reject));
+      this.#worker.on('message', (messages: readonly WorkerMessage[]) => {
+        for (const message of messages) this.#receive(message, resolve, reject);
+      });
     });
     // A failure to start may have nobody waiting for it.
     this.#ready.catch(() => undefined);
@@ -56,7 +61,7 @@ export class WorkerHandle {
   }
 
   send(command: WorkerCommand): void {
-    this.#worker.postMessage(command);
+    this.#outgoing.push(command);
   }
 
   /** Sends a command that has a reply. Rejects with `MediaUnavailableError` when the worker ends before it replies. */

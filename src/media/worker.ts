@@ -10,6 +10,7 @@ import { AgentUnavailableError } from '../gateway/ports.js';
 import { assertNever } from '../lib/assert-never.js';
 import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
+import { TurnBatch } from '../lib/turn-batch.js';
 import { systemClock } from '../ops/system-clock.js';
 import { RtpEndpoint } from './endpoint.js';
 import type { AgentHost, LegAgent } from './leg-agent.js';
@@ -23,8 +24,15 @@ if (parentPort === null) throw new Error('this module runs as a worker thread of
 const port = parentPort;
 const settings = workerData as WorkerSettings;
 
+const outgoing = new TurnBatch<WorkerMessage>((messages) => port.postMessage(messages));
+
 function post(message: WorkerMessage): void {
-  port.postMessage(message);
+  outgoing.push(message);
+}
+
+function closePort(): void {
+  outgoing.flush();
+  port.close();
 }
 
 function workerLog(bindings: object): Log {
@@ -91,7 +99,7 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
       break;
     case 'shut-down':
       // Without sockets, timers and the port nothing keeps the thread.
-      void endpoint.close().then(() => port.close());
+      void endpoint.close().then(closePort);
       break;
     default:
       assertNever(command);
@@ -147,11 +155,13 @@ async function run(): Promise<void> {
     random32: () => randomBytes(4).readUInt32BE(),
     newAgent: (agent, host, log) => newAgent(agent, speech, stream, host, log),
   });
-  port.on('message', (command: WorkerCommand) => handle(endpoint, command));
+  port.on('message', (commands: readonly WorkerCommand[]) => {
+    for (const command of commands) handle(endpoint, command);
+  });
   post({ type: 'ready', capacity: endpoint.capacity });
 }
 
 run().catch((error: unknown) => {
   post({ type: 'failed', message: error instanceof Error ? error.message : 'unknown' });
-  port.close();
+  closePort();
 });

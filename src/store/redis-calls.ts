@@ -3,6 +3,7 @@ import type { TraceEntry } from '../contracts/call-trace.js';
 import type { EndedCall } from '../gateway/ports.js';
 import type { Clock } from '../lib/clock.js';
 import { callKey, orgCallsKey, traceKey, transcriptKey, UNROUTED_CALLS_KEY } from './keys.js';
+import { LruMap } from './lru.js';
 import { callIndexMember, callIndexTime } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
 import { readPage } from './call-page.js';
@@ -10,18 +11,26 @@ import type { CallLog, CallPage, CallQuery, CallRetention } from './stores.js';
 
 const DAY_MS = 86_400_000;
 const DAY_S = 86_400;
-// Evicted at most at a time, so that one write stays short; a write adds one, so the rest goes with the next ones.
+// Evicted at most at a time, so that one write stays short; more than calls were added since, so the rest goes with the next ones.
 const EVICT_AT_ONCE = 100;
+// Of a limit: so many calls more may be kept before the oldest go.
+const TIDY_EACH_SHARE = 0.001;
+const TIDY_EACH_MAX = 50;
+const TIDIED_ORGS = 10_000;
 
 export class RedisCallLog implements CallLog {
   readonly #redis: RedisConnection;
   readonly #clock: Clock;
   readonly #retention: CallRetention;
+  readonly #tidyEach: number;
+  /** Calls written since the oldest ones of an organization went the last time. */
+  readonly #untidied = new LruMap<string, number>(TIDIED_ORGS);
 
   constructor(redis: RedisConnection, clock: Clock, retention: CallRetention) {
     this.#redis = redis;
     this.#clock = clock;
     this.#retention = retention;
+    this.#tidyEach = Math.max(1, Math.min(TIDY_EACH_MAX, Math.floor(retention.maxPerOrg * TIDY_EACH_SHARE)));
   }
 
   async write({ record, trace }: EndedCall): Promise<void> {
@@ -68,16 +77,11 @@ export class RedisCallLog implements CallLog {
   }
 
   async #writeRouted(orgId: string, record: CallRecord, trace: readonly TraceEntry[]): Promise<void> {
-    const index = orgCallsKey(orgId);
-    const oldestMs = this.#clock.wallMs() - this.#retention.days * DAY_MS;
     const expireS = Math.ceil((this.#retention.days * DAY_MS) / 1000);
-    const [, , , count] = await this.#redis.run((client) =>
+    await this.#redis.run((client) =>
       Promise.all([
         client.set(callKey(orgId, record.call_id), JSON.stringify({ ...record, transcript: [] }), 'EX', expireS),
-        client.zadd(index, 0, callIndexMember(record.started_at, record.call_id)),
-        client.zremrangebylex(index, '-', `(${callIndexTime(oldestMs)}`),
-        client.zcard(index),
-        client.expire(index, expireS),
+        client.zadd(orgCallsKey(orgId), 0, callIndexMember(record.started_at, record.call_id)),
         // Apart, so that a list of calls need not read what was said in each.
         ...(record.transcript.length === 0
           ? []
@@ -86,6 +90,18 @@ export class RedisCallLog implements CallLog {
           ? []
           : [client.set(traceKey(orgId, record.call_id), JSON.stringify(trace), 'EX', this.#retention.traceDays * DAY_S)]),
       ]),
+    );
+    const untidied = (this.#untidied.get(orgId) ?? this.#tidyEach) + 1;
+    this.#untidied.set(orgId, untidied > this.#tidyEach ? 1 : untidied);
+    if (untidied > this.#tidyEach) await this.#tidy(orgId, expireS);
+  }
+
+  /** The oldest go: those past their time, and those over the number that is kept. */
+  async #tidy(orgId: string, expireS: number): Promise<void> {
+    const index = orgCallsKey(orgId);
+    const oldestMs = this.#clock.wallMs() - this.#retention.days * DAY_MS;
+    const [, count] = await this.#redis.run((client) =>
+      Promise.all([client.zremrangebylex(index, '-', `(${callIndexTime(oldestMs)}`), client.zcard(index), client.expire(index, expireS)]),
     );
     if (count > this.#retention.maxPerOrg) await this.#evict(orgId, Math.min(count - this.#retention.maxPerOrg, EVICT_AT_ONCE));
   }

@@ -5,13 +5,14 @@ import { StoreUnavailableError, type Lookup, type RouteStore } from '../gateway/
 import type { Clock } from '../lib/clock.js';
 import { limitedNumber, limitedOrg, type Leases, type Limited, type Seat } from './leases.js';
 import type { OwnCalls } from './own-calls.js';
-import { decodeRecord } from './redis.js';
+import type { ReadRecords } from './read-records.js';
 import { routeOf, type RememberedRoutes, type Watch } from './remembered-routes.js';
 
 export interface RouteStoreParts {
   readonly leases: Leases;
   readonly own: OwnCalls;
   readonly remembered: RememberedRoutes;
+  readonly records: ReadRecords;
   readonly clock: Clock;
   /** How old an answer may be that stands in for a store that is away; 0: none does. */
   readonly staleRouteMs: number;
@@ -83,7 +84,7 @@ export class RedisRouteStore implements RouteStore {
     const [numberSeat, orgSeat = null] = first.seats;
     if (numberSeat === undefined) throw new Error('the number was not asked for');
     const taken = limited.filter((_one, index) => first.seats[index]?.isTaken === true);
-    const record = decodeRecord('number', numberSeat.record);
+    const record = this.#parts.records.decode('number', numberSeat.record);
     if (record === null || record.inbound === null) return { numberSeat, orgSeat: null, orgId: null, agent: null, taken };
     const { org_id: orgId } = record;
     const { agent_id: agentId } = record.inbound;
@@ -100,7 +101,7 @@ export class RedisRouteStore implements RouteStore {
     const { leases, own, remembered, clock } = this.#parts;
     const { number, call, watch, isReleased } = looking;
     const texts = { number: numberSeat.record, org: orgSeat?.record ?? null, agent };
-    const route = routeOf(texts);
+    const route = routeOf(texts, this.#parts.records);
     if (call !== null) {
       const isCounted = route !== null && !isReleased && numberSeat.isTaken && orgSeat?.isTaken === true;
       const kept = isCounted ? [limitedNumber(number).recordKey, limitedOrg(orgId ?? '').recordKey] : [];
@@ -130,7 +131,7 @@ export class RedisRouteStore implements RouteStore {
     const { leases, own, remembered, clock, staleRouteMs } = this.#parts;
     const known = remembered.get(number);
     const staleMs = known === undefined ? Infinity : clock.nowMs() - known.atMs;
-    const route = known === undefined || staleMs >= staleRouteMs ? null : routeOf(known.texts);
+    const route = known === undefined || staleMs >= staleRouteMs ? null : routeOf(known.texts, this.#parts.records);
     if (call !== null) own.remove(call.call_id, false);
     const load = own.load(route);
     if (call !== null) {

@@ -8,6 +8,9 @@ import type { RedisCommand, RedisConnection } from './redis.js';
 
 const RETRY_MS = 1_000;
 const WRITTEN_AT_ONCE = 500;
+/** A call changes several times as it is answered: it is written when it has come to rest. Killed within it, the call is lost. */
+const KEEP_AFTER_MS = 10;
+const EXPIRE_EVERY_MS = 3_600_000;
 /** Longer than the longest call; what an instance left that never came back goes then. */
 const KEPT_S = 2 * 86_400;
 
@@ -33,6 +36,8 @@ export class RedisSnapshotStore implements SnapshotStore {
   readonly #written = new Set<string>();
   #isWriting = false;
   #cancelRetry: CancelTimer | undefined;
+  #cancelKeep: CancelTimer | undefined;
+  #expiresSetMs = -Infinity;
 
   constructor(parts: SnapshotParts) {
     this.#parts = parts;
@@ -40,13 +45,20 @@ export class RedisSnapshotStore implements SnapshotStore {
 
   keep(snapshot: CallSnapshot): void {
     this.#waiting.set(snapshot.call_id, snapshot);
-    void this.#write();
+    this.#cancelKeep ??= this.#parts.clock.setTimer(KEEP_AFTER_MS, () => {
+      this.#cancelKeep = undefined;
+      void this.#write();
+    });
   }
 
   forget(callId: string): void {
     this.#parts.onForgotten(callId);
-    if (this.#written.has(callId)) this.#waiting.set(callId, null);
-    else this.#waiting.delete(callId);
+    if (!this.#written.has(callId)) {
+      this.#waiting.delete(callId);
+      return;
+    }
+    // At once: a call whose record is written must not be taken up again.
+    this.#waiting.set(callId, null);
     void this.#write();
   }
 
@@ -62,6 +74,7 @@ export class RedisSnapshotStore implements SnapshotStore {
   /** Ends the retries. What still waits is lost. */
   close(): void {
     this.#cancelRetry?.();
+    this.#cancelKeep?.();
     this.#waiting.clear();
   }
 
@@ -70,6 +83,8 @@ export class RedisSnapshotStore implements SnapshotStore {
     if (this.#isWriting || this.#cancelRetry !== undefined) return;
     this.#isWriting = true;
     while (this.#waiting.size > 0) {
+      // The last field that goes takes its key along, and the next one makes it anew.
+      if (this.#written.size === 0) this.#expiresSetMs = -Infinity;
       const batch = [...this.#waiting].slice(0, WRITTEN_AT_ONCE);
       for (const [callId] of batch) {
         this.#waiting.delete(callId);
@@ -92,10 +107,11 @@ export class RedisSnapshotStore implements SnapshotStore {
               ['hset', answersKey, callId, JSON.stringify(snapshot.answer)],
             ],
       );
-      await redis.pipeline([...changes, ['expire', key, KEPT_S], ['expire', answersKey, KEPT_S]]);
+      await redis.pipeline([...changes, ...this.#expiry([key, answersKey])]);
       for (const [callId, snapshot] of batch) if (snapshot === null && !this.#waiting.has(callId)) this.#written.delete(callId);
       return true;
     } catch (error) {
+      this.#expiresSetMs = -Infinity;
       // Not over what came meanwhile, which is later.
       for (const [callId, snapshot] of batch) if (!this.#waiting.has(callId)) this.#waiting.set(callId, snapshot);
       log.debug({ reason: errorText(error) }, 'call.snapshot.not_written');
@@ -105,6 +121,14 @@ export class RedisSnapshotStore implements SnapshotStore {
       });
       return false;
     }
+  }
+
+  /** Now and then: the time that they are kept is far longer. */
+  #expiry(keys: readonly string[]): RedisCommand[] {
+    const nowMs = this.#parts.clock.nowMs();
+    if (nowMs - this.#expiresSetMs < EXPIRE_EVERY_MS) return [];
+    this.#expiresSetMs = nowMs;
+    return keys.map((key) => ['expire', key, KEPT_S]);
   }
 
   #decode(callId: string, text: string): CallSnapshot[] {

@@ -20,6 +20,7 @@ import { RedisNumberStore } from './redis-numbers.js';
 import { RedisOrgStore } from './redis-orgs.js';
 import { RedisRouteStore } from './redis-routes.js';
 import { RedisSnapshotStore } from './redis-snapshots.js';
+import { ReadRecords } from './read-records.js';
 import { RedisConnection, type RedisOptions } from './redis.js';
 import { RememberedRoutes } from './remembered-routes.js';
 import { dropOutdated } from './remembered-check.js';
@@ -38,6 +39,7 @@ const READY_LIMIT_MS = 5000;
 const LEASE_MS = 30_000;
 const STALE_ROUTE_MS = 600_000;
 const REMEMBERED_ROUTES = 50_000;
+const DECODED_RECORDS = 5_000;
 
 export interface RedisStoresOptions extends RedisOptions {
   readonly callRetention?: Partial<CallRetention>;
@@ -114,7 +116,7 @@ function openCalls(
   const own = new OwnCalls(clock);
   const leases = new Leases(redis, leaseMs, instance);
   const remembered = new RememberedRoutes(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
-  const routes = new RedisRouteStore({ leases, own, remembered, clock, staleRouteMs });
+  const routes = new RedisRouteStore({ leases, own, remembered, records: new ReadRecords(DECODED_RECORDS), clock, staleRouteMs });
   const snapshots = new RedisSnapshotStore({
     redis,
     instance,

@@ -2,7 +2,7 @@ import type { E164 } from '../contracts/e164.js';
 import type { Route } from '../contracts/records.js';
 import { agentKey, numberKey, numberOfKey, orgKey } from './keys.js';
 import { LruMap } from './lru.js';
-import { decodeRecord } from './redis.js';
+import type { ReadRecords } from './read-records.js';
 
 /** The stored texts of a route: a tenth of the memory that the objects would take. */
 export interface RouteTexts {
@@ -84,10 +84,10 @@ function keysOf(number: E164, { orgId, agentId }: Remembered): string[] {
 }
 
 /** `null` without the organization: a number that nobody owns any more is attached to nothing. */
-export function routeOf(texts: { readonly [K in keyof RouteTexts]: string | null }): Route | null {
-  const number = decodeRecord('number', texts.number);
-  const org = decodeRecord('org', texts.org);
-  const agent = decodeRecord('agent', texts.agent);
+export function routeOf(texts: { readonly [K in keyof RouteTexts]: string | null }, records: ReadRecords): Route | null {
+  const number = records.decode('number', texts.number);
+  const org = records.decode('org', texts.org);
+  const agent = records.decode('agent', texts.agent);
   if (number === null || number.inbound === null || org === null) return null;
   return { number, org, agent: agent?.org_id === org.org_id ? agent : null };
 }

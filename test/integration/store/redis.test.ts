@@ -35,7 +35,7 @@ for (const cluster of [false, true]) {
       await redis.close();
     });
     describeStores('stores in Redis', () => ({ clock, stores }));
-    describeCallsInProgress('stores in Redis', () => ({ stores }));
+    describeCallsInProgress('stores in Redis', () => ({ clock, stores }));
     describeOutbox('stores in Redis', () => ({ clock, stores }));
     describeAgentChanges('stores in Redis', () => ({ clock, stores }));
     describeLogs('stores in Redis', () => ({ clock, stores }));

@@ -7,16 +7,21 @@ import { brokenLimit, NO_LOAD } from '../../../src/gateway/policy/admission.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import type { CallFilter, Stores } from '../../../src/store/stores.js';
 import { ANSWERED, begun, snapshotOf } from '../../support/begun-call.js';
+import type { VirtualClock } from '../../support/virtual-clock.js';
 import { freshNumber, inboundSetting } from './store-contract.js';
 
 /** What every implementation of `Stores` must do for calls in progress. */
-export function describeCallsInProgress(name: string, open: () => { stores: Stores }): void {
+/** A call that changes is kept when it has come to rest. */
+const COMES_TO_REST_MS = 10;
+
+export function describeCallsInProgress(name: string, open: () => { stores: Stores; clock: VirtualClock }): void {
   describe(`${name}: calls in progress`, () => {
     let stores: Stores;
+    let clock: VirtualClock;
     let orgId: string;
     let otherOrgId: string;
     beforeAll(() => {
-      ({ stores } = open());
+      ({ stores, clock } = open());
     });
     beforeEach(async () => {
       orgId = (await stores.orgs.create({ name: 'one', sip_enabled: true })).org_id;
@@ -202,6 +207,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
       it('tell of an answered call what its gateway keeps of it, also when another process took it up', async () => {
         const { call, number } = await inProgress(1);
         stores.snapshots.keep({ ...snapshotOf(call.call_id, orgId, number), call });
+        clock.advance(COMES_TO_REST_MS);
         await untilEqual(async () => (await stores.live.get(orgId, call.call_id))?.answer ?? null, ANSWERED);
         expect((await stores.live.list(orgId, { limit: 1 })).calls[0]?.answer).toEqual(ANSWERED);
         stores.routes.release(call.call_id);
@@ -238,6 +244,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         stores.snapshots.keep(forgotten);
         stores.snapshots.forget(forgotten.call_id);
         stores.snapshots.keep({ ...kept, state: { step: 2 } });
+        clock.advance(COMES_TO_REST_MS);
         await untilEqual(async () => (await stores.snapshots.left()).map(({ state }) => state), [{ step: 2 }]);
         expect((await stores.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
         stores.snapshots.forget(kept.call_id);

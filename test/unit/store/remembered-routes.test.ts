@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { E164 } from '../../../src/contracts/e164.js';
 import type { Route } from '../../../src/contracts/records.js';
 import { agentKey, numberKey, numberLeasesKey, numberOfKey, orgKey } from '../../../src/store/keys.js';
+import { ReadRecords } from '../../../src/store/read-records.js';
 import { RememberedRoutes, routeOf } from '../../../src/store/remembered-routes.js';
 import { NUMBER, ROUTE } from '../../support/route.js';
 import { agentOf } from './store-contract.js';
@@ -34,7 +35,7 @@ describe('RememberedRoutes', () => {
   it('gives back the route that was kept, and what to ask for next', () => {
     const kept = remembering().get(NUMBER);
     expect(kept).toMatchObject({ orgId: 'o', agentId: 'a', atMs: 7 });
-    expect(kept === undefined || routeOf(kept.texts)).toEqual(WITH_AGENT);
+    expect(kept === undefined || routeOf(kept.texts, new ReadRecords(10))).toEqual(WITH_AGENT);
   });
 
   it.each([
