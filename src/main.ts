@@ -4,6 +4,7 @@ import { createApiServer, type ApiOptions, type ApiServer } from './api/server.j
 import type { Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
 import { callCheck } from './gateway/check.js';
+import { answerGateway } from './gateway/other-gateways.js';
 import { Inbound, type InboundOptions } from './gateway/inbound.js';
 import type { ToolRunner } from './gateway/ports.js';
 import { createSrfApp } from './gateway/srf-facade.js';
@@ -14,6 +15,7 @@ import { createMediaService, type MediaService } from './media/media-service.js'
 import { generateSrtpKey } from './media/srtp.js';
 import { controlSecret, ensureDataDir, gatewayInstance } from './ops/data-dir.js';
 import { ensureDemo } from './ops/demo.js';
+import { ONLY_WORKER, workerConfig, workerInstance, type GatewayWorker } from './ops/gateway-worker.js';
 import { LoadMonitor } from './ops/load-monitor.js';
 import { resolveHostPort } from './ops/resolve.js';
 import { agentCertificates, sipHost } from './ops/tls-material.js';
@@ -39,8 +41,9 @@ export interface Gateway {
 }
 
 /** Wires the adapters to the ports and opens everything. Rejects with a text for a person. */
-export async function startGateway(config: Config, clock: Clock, log: Log): Promise<Gateway> {
-  const instance = gatewayInstance(config);
+export async function startGateway(settings: Config, clock: Clock, log: Log, worker: GatewayWorker = ONLY_WORKER): Promise<Gateway> {
+  const config = workerConfig(settings, worker);
+  const instance = workerInstance(gatewayInstance(config), worker);
   // Callers of an earlier process hear nothing until all this is done: the threads start meanwhile, and the API comes last.
   const opening = openEndpoint(config, log);
   // Should the start fail before it is awaited, that is the failure to tell.
@@ -48,11 +51,11 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   const stores = openStores(config, instance, clock, log);
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
-  const demo = config.redis.url === null ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
+  const demo = config.redis.url === null && worker.index === 1 ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
 
   // What an earlier process of this gateway left: its calls keep their relay sessions until it is known whether they go on.
   const left = await stores.snapshots.left();
-  const relay = await openRelay(config, instance, clock, log);
+  const relay = await openRelay(config, worker, instance, clock, log);
   await relay.reconcile(new Set(left.map(({ call_id: callId }) => callId)));
 
   const endpoint = await opening;
@@ -103,25 +106,27 @@ export async function startGateway(config: Config, clock: Clock, log: Log): Prom
   );
   relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds, config.rtpengine.on_node_loss === 'move' && relay.isUp));
   inbound.adopt(left);
+  stores.bus.onRequest((body) => answerGateway(inbound, body));
   const control =
     config.drachtio.url === null ? { address: '127.0.0.1', port: config.drachtio.port } : await resolveHostPort(config.drachtio.url);
   // The tag tells the embedded SIP server whose calls are whose, across connections and restarts.
   srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
 
   await inbound.whenConnected(SERVER_LIMIT_MS + config.agents.connect_timeout_ms);
-  const api = await openApi(config, clock, log, stores, relay, inbound, toolRunner);
+  const api = worker.index === 1 ? await openApi(config, clock, log, stores, relay, inbound, toolRunner) : null;
   load.start();
   stores.startSweeping();
   webhooks.start();
   return {
-    facts: { http: `http://${formatHostPort(config.bind_address, api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
+    facts:
+      api === null ? {} : { http: `http://${formatHostPort(config.bind_address, api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
     shutdown: async () => {
       inbound.drain();
       srf.withdraw(['invite', 'options']);
       await Promise.race([inbound.whenIdle(), delay(clock, config.calls.drain_ms)]);
       // A call whose ACK never comes is given up by the SIP server after 64·T1.
       await Promise.race([inbound.endAll(), delay(clock, 64 * config.sip.t1_ms + 1_000)]);
-      await api.server.close();
+      await api?.server.close();
       srf.disconnect();
       load.stop();
       await toolRunner.close();
@@ -174,7 +179,7 @@ async function openEndpoint(config: Config, log: Log): Promise<MediaService> {
   return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: await agentLimits(config) }, log);
 }
 
-async function openRelay(config: Config, instance: string, clock: Clock, log: Log): Promise<RelayPool> {
+async function openRelay(config: Config, worker: GatewayWorker, instance: string, clock: Clock, log: Log): Promise<RelayPool> {
   const { address, ng_port: ngPort, port_min: min, port_max: max, timeout_ms: timeoutMs } = config.rtpengine;
   const shared = { instance, clock, log, timeoutMs };
   if (address !== null) {
@@ -182,7 +187,14 @@ async function openRelay(config: Config, instance: string, clock: Clock, log: Lo
     return openRelayPool({ ...shared, nodes, interfaces: null, portRange: null });
   }
   const nodes = [{ address: '127.0.0.1', port: ngPort }];
-  return openRelayPool({ ...shared, nodes, interfaces: { outside: 'outside', inside: 'inside' }, portRange: { min, max } });
+  // Several workers have it together: none of them may free what it does not know.
+  const isAlone = worker.count === 1;
+  return openRelayPool({
+    ...shared,
+    nodes,
+    interfaces: { outside: 'outside', inside: 'inside' },
+    portRange: isAlone ? { min, max } : null,
+  });
 }
 
 /** Calls that there is media for. */

@@ -14,7 +14,9 @@ export interface Subject {
  * The whole product as `npm run up` starts it: Redis, rtpengine, SIP server, gateways; the test line answers. Every check is done and
  * every limit counted; those of one source are set so high that one generator is let through.
  */
-export async function startProduct(settings: Readonly<Record<string, string>> = {}): Promise<Subject & { readonly product: RunningGateway }> {
+export async function startProduct(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Subject & { readonly product: RunningGateway }> {
   const product = await RunningGateway.start({
     TRUNKLINE_LOG_LEVEL: 'warn',
     TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',

@@ -37,12 +37,10 @@ function totals(subject: Subject, of: (pid: number) => number): Record<string, n
 }
 
 async function measured(generator: Child, subject: Subject, what: LoadOrder): Promise<Figures> {
-  const before = totals(subject, cpuMs);
-  const generatorBefore = cpuMs(generator.pid);
+  const spentMs = (): Record<string, number> => ({ ...totals(subject, cpuMs), generator: cpuMs(generator.pid) });
+  const before = spentMs();
   const result = await ask<LoadResult>(generator, what);
-  const after = { ...totals(subject, cpuMs), generator: cpuMs(generator.pid) };
-  const start = { ...before, generator: generatorBefore };
-  const cpu = Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, (ms - (start[name as keyof typeof start] ?? 0)) / result.completed]));
+  const cpu = Object.fromEntries(Object.entries(spentMs()).map(([name, ms]) => [name, (ms - (before[name] ?? 0)) / result.completed]));
   return { result, cpu };
 }
 
@@ -53,7 +51,9 @@ function describe(title: string, { result, cpu }: Figures): void {
   console.log(
     `  calls             ${String(result.completed)} completed, ${String(result.failed)} failed, ${(result.completed / result.seconds).toFixed(0)} calls/s for ${result.seconds.toFixed(0)} s`,
   );
-  console.log(`  INVITE to 200     p50 ${latency.p50.toFixed(2)} ms, p99 ${latency.p99.toFixed(2)} ms, p99.9 ${latency.p999.toFixed(2)} ms; generator ${result.maxLateMs.toFixed(1)} ms late at worst`);
+  console.log(
+    `  INVITE to 200     p50 ${latency.p50.toFixed(2)} ms, p99 ${latency.p99.toFixed(2)} ms, p99.9 ${latency.p999.toFixed(2)} ms; generator ${result.maxLateMs.toFixed(1)} ms late at worst`,
+  );
   console.log(
     `  CPU a call        ${Object.entries(cpu)
       .map(([name, ms]) => `${name} ${ms.toFixed(3)} ms`)
@@ -87,7 +87,8 @@ try {
     const held = await ask<LoadResult>(generator, { type: 'hold', target, count } satisfies LoadOrder);
     const full = totals(subject, memoryKb);
     console.log(`\n${String(count)} calls held, ${String(held.failed)} failed, ${(count / held.seconds).toFixed(0)} calls/s`);
-    for (const [name, kb] of Object.entries(full)) console.log(`  ${name.padEnd(14)} ${((kb - (empty[name] ?? 0)) / count).toFixed(1)} kB a call`);
+    for (const [name, kb] of Object.entries(full))
+      console.log(`  ${name.padEnd(14)} ${((kb - (empty[name] ?? 0)) / count).toFixed(1)} kB a call`);
     await ask(generator, { type: 'release' } satisfies LoadOrder);
   }
 } finally {

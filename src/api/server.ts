@@ -21,7 +21,6 @@ import { changeNotes } from './change-notes.js';
 import { CallControl } from './call-control.js';
 import { answerClientError } from './client-error.js';
 import { failureOf, type ApiFailure } from './failure.js';
-import { answerGateway } from './gateway-requests.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { agentRoutes } from './routes/agents.js';
@@ -147,7 +146,6 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   await collectOpenapi(app, version);
   const note = changeNotes(deps.stores.audit, deps.log);
   const control = new CallControl(deps.liveCalls, deps.stores);
-  deps.stores.bus.onRequest((body) => answerGateway(deps.liveCalls, body));
   await app.register(healthRoutes, { readiness: deps.readiness, version });
   await app.register(async (scope) => {
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));

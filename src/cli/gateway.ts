@@ -1,11 +1,12 @@
 import type { Config } from '../config/schema.js';
 import { startGateway } from '../main.js';
+import type { GatewayWorker } from '../ops/gateway-worker.js';
 import { createLogger } from '../ops/logger.js';
 import { systemClock } from '../ops/system-clock.js';
 import { onStopSignal, tellReady } from './process.js';
 
 /** `trunkline gateway`: the product itself in the foreground. */
-export async function runGateway(config: Config): Promise<void> {
+export async function runGateway(config: Config, worker: GatewayWorker): Promise<void> {
   // drachtio-srf asks for a variable at each header that it reads; every look into the real environment is a system library's call.
   process.env = { ...process.env };
   const log = createLogger('gateway', config.log.level);
@@ -13,7 +14,7 @@ export async function runGateway(config: Config): Promise<void> {
   process.on('unhandledRejection', (error) =>
     log.error({ error: error instanceof Error ? error.stack : String(error) }, 'process.unhandled_rejection'),
   );
-  const gateway = await startGateway(config, systemClock, log);
+  const gateway = await startGateway(config, systemClock, log, worker);
   log.info({}, 'gateway.ready');
   tellReady(gateway.facts);
   onStopSignal(log, () => gateway.shutdown());

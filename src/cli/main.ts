@@ -67,7 +67,15 @@ program
 program
   .command('gateway')
   .description('start the gateway alone (SIP server, rtpengine and Redis are started elsewhere)')
-  .action(async () => (await import('./gateway.js')).runGateway(config()));
+  .option(
+    '--worker <n/of>',
+    'which one it is of several gateway processes that share ports and limits, as `trunkline up` starts them',
+    '1/1',
+  )
+  .action(async ({ worker }: { readonly worker: string }) => {
+    const [{ runGateway }, { parseWorker }] = await Promise.all([import('./gateway.js'), import('../ops/gateway-worker.js')]);
+    await runGateway(config(), parseWorker(worker));
+  });
 program
   .command('sip-server')
   .description('start the embedded SIP server alone')

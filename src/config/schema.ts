@@ -95,6 +95,7 @@ export const configSchema = z.strictObject({
       .string()
       .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
       .nullable(),
+    workers: z.int().min(1).max(64).nullable(),
   }),
   admission: z.strictObject({
     allowed_sources: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(1_000),

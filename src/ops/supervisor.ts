@@ -9,6 +9,7 @@ import { silentLog, type Log } from '../lib/log.js';
 import { RtpengineNode } from '../rtpengine/node.js';
 import { SupervisedChild, type ChildSpec } from './child.js';
 import { ensureDataDir } from './data-dir.js';
+import { workerCount } from './gateway-worker.js';
 import { systemClock } from './system-clock.js';
 import { takenPorts, type WantedPort } from './ports-free.js';
 
@@ -27,7 +28,8 @@ export interface SupervisorOptions {
 
 /** Starts what is not external, in order; keeps it alive; stops it in the reverse order. */
 export class Supervisor {
-  readonly #children: SupervisedChild[] = [];
+  /** Those of one stage start and stop together. */
+  readonly #stages: SupervisedChild[][] = [];
   readonly #directory: string;
   #isStopping = false;
 
@@ -38,7 +40,7 @@ export class Supervisor {
   /** Resolves with `null` when it was stopped meanwhile. Rejects with a text for a person; what had started is stopped again. */
   async start(): Promise<GatewayFacts | null> {
     this.claim();
-    const specs = childSpecs(this.options.config, this.#directory, this.options.configFlags);
+    const stages = childStages(this.options.config, this.#directory, this.options.configFlags);
     const problems = await takenPorts(wantedPorts(this.options.config));
     if (problems.length > 0) {
       this.#unlock();
@@ -46,13 +48,11 @@ export class Supervisor {
     }
     let facts: GatewayFacts = {};
     try {
-      for (const spec of specs) {
+      for (const specs of stages) {
         if (this.#isStopping) return null;
-        const startedMs = this.options.clock.nowMs();
-        const child = new SupervisedChild(spec, join(this.#directory, 'logs'), this.options.clock, this.options.log);
-        this.#children.push(child);
-        facts = await child.start();
-        this.options.onReady(spec.name, this.options.clock.nowMs() - startedMs);
+        const stage = specs.map((spec) => new SupervisedChild(spec, join(this.#directory, 'logs'), this.options.clock, this.options.log));
+        this.#stages.push(stage);
+        [facts = {}] = await Promise.all(stage.map((child) => this.#startOne(child)));
       }
     } catch (error) {
       if (this.#isStopping) return null;
@@ -62,15 +62,22 @@ export class Supervisor {
     return this.#isStopping ? null : facts;
   }
 
-  /** The SIP server reads its certificates again. */
-  reload(): void {
-    for (const child of this.#children) if (child.spec.name === 'sip-server') child.reload();
+  async #startOne(child: SupervisedChild): Promise<GatewayFacts> {
+    const startedMs = this.options.clock.nowMs();
+    const facts = await child.start();
+    this.options.onReady(child.spec.name, this.options.clock.nowMs() - startedMs);
+    return facts;
   }
 
-  /** The gateway first (it drains), then what it stands on. */
+  /** The SIP server reads its certificates again. */
+  reload(): void {
+    for (const child of this.#stages.flat()) if (child.spec.name === 'sip-server') child.reload();
+  }
+
+  /** The gateways first (they drain), then what they stand on. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    for (const child of this.#children.splice(0).reverse()) await child.stop();
+    for (const stage of this.#stages.splice(0).reverse()) await Promise.all(stage.map((child) => child.stop()));
     rmSync(join(this.#directory, 'ready.json'), { force: true });
     this.#unlock();
   }
@@ -139,21 +146,35 @@ function wantedPorts(config: Config): WantedPort[] {
 
 const CALL_PORTS = 4;
 
-function childSpecs(config: Config, directory: string, configFlags: readonly string[]): ChildSpec[] {
-  const specs: ChildSpec[] = [];
-  if (config.redis.url === null) specs.push(redisSpec(config, directory));
-  if (config.rtpengine.address === null) specs.push(rtpengineSpec(config));
-  const node = (name: string, stopTimeoutMs: number): ChildSpec => ({
+/** What has to run before the next can start, in order. */
+function childStages(config: Config, directory: string, configFlags: readonly string[]): ChildSpec[][] {
+  const stages: ChildSpec[][] = [];
+  const below = [
+    ...(config.redis.url === null ? [redisSpec(config, directory)] : []),
+    ...(config.rtpengine.address === null ? [rtpengineSpec(config)] : []),
+    ...(config.drachtio.url === null ? [nodeSpec('sip-server', ['sip-server', ...configFlags], 5_000)] : []),
+  ];
+  if (below.length > 0) stages.push(below);
+  const count = workerCount(config);
+  // A BYE may have to wait for an ACK: 64·T1.
+  const stopTimeoutMs = config.calls.drain_ms + 64 * config.sip.t1_ms + 10_000;
+  stages.push(
+    Array.from({ length: count }, (_none, at) => {
+      const name = at === 0 ? 'gateway' : `gateway-${String(at + 1)}`;
+      return nodeSpec(name, ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags], stopTimeoutMs);
+    }),
+  );
+  return stages;
+}
+
+function nodeSpec(name: string, args: readonly string[], stopTimeoutMs: number): ChildSpec {
+  return {
     name,
     command: process.execPath,
-    args: ['--enable-source-maps', join(PACKAGE_ROOT, 'dist/cli/main.js'), name, ...configFlags],
+    args: ['--enable-source-maps', join(PACKAGE_ROOT, 'dist/cli/main.js'), ...args],
     isNode: true,
     stopTimeoutMs,
-  });
-  if (config.drachtio.url === null) specs.push(node('sip-server', 5_000));
-  // A BYE may have to wait for an ACK: 64·T1.
-  specs.push(node('gateway', config.calls.drain_ms + 64 * config.sip.t1_ms + 10_000));
-  return specs;
+  };
 }
 
 function redisSpec(config: Config, directory: string): ChildSpec {

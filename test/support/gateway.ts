@@ -57,6 +57,8 @@ export class RunningGateway {
     const { first: media, lock } = await reserveMediaPorts();
     const gateway = new RunningGateway(directory, lock, {
       TRUNKLINE_DATA_DIR: join(directory, 'data'),
+      // One gateway process, whatever the machine: tests of several say so.
+      TRUNKLINE_GATEWAY_WORKERS: '1',
       // Other tests share the machine: a gateway that waits for the processor is not overloaded by calls.
       TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: '60000',
       TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: '1000',

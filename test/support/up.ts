@@ -87,6 +87,7 @@ export class Instance {
     const [sip, http, redis, control, ng] = await freePorts(5);
     return new Instance(directory, {
       TRUNKLINE_DATA_DIR: join(directory, 'data'),
+      TRUNKLINE_GATEWAY_WORKERS: '1',
       TRUNKLINE_SIP_TLS_PORT: String(sip),
       TRUNKLINE_HTTP_PORT: String(http),
       TRUNKLINE_REDIS_PORT: String(redis),
