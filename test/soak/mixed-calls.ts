@@ -1,16 +1,20 @@
-import { HandMadeCall } from '../support/invite.js';
+import { answerOk, HandMadeCall } from '../support/invite.js';
 import { offerSdp } from '../support/sdp.js';
 import { SipPeer, type WireMessage } from '../support/sip-peer.js';
 
 /** What one call does; the mix takes them in turn. */
 export const KINDS = ['unknown number', 'no SRTP', 'cancelled', 'answered', 'held and resumed'] as const;
-export type Kind = (typeof KINDS)[number];
+/** Those too that take their time: calls that last, and carriers that vanish. */
+export const LONG_KINDS = [...KINDS, 'lasts', 'never acknowledged'] as const;
+export type Kind = (typeof LONG_KINDS)[number];
 
 export interface MixedCallsOptions {
   readonly port: number;
   readonly ca: string;
   readonly number: string;
   readonly calls: number;
+  /** `KINDS` unless given. */
+  readonly kinds?: readonly Kind[];
   /** Calls begun a second. */
   readonly rate: number;
   /** TLS connections that share the calls. */
@@ -25,18 +29,21 @@ export type Tally = Readonly<Record<string, number>>;
 
 const UNKNOWN_NUMBER = '+15550199999';
 const ANSWER_WITHIN_MS = 10_000;
+const LASTS_MS = 10_000;
+const UNACKNOWLEDGED_MS = 45_000;
 
 /** Calls of every kind at a steady rate; resolves with the tally when the last has ended. A call that fails is counted with its error. */
 export async function placeMixedCalls(options: MixedCallsOptions): Promise<Tally> {
   const tally: Record<string, number> = {};
   const pool = new PeerPool(options);
+  const { kinds = KINDS } = options;
   let begun = 0;
   let done = 0;
   await new Promise<void>((resolve) => {
     const begin = (): void => {
       // A timer that comes late starts what it is behind with.
       while (begun < options.calls && begun <= ((performance.now() - startedMs) / 1_000) * options.rate) {
-        const kind = KINDS[begun % KINDS.length] ?? 'answered';
+        const kind = kinds[begun % kinds.length] ?? 'answered';
         begun += 1;
         void pool
           .use((peer) => placeCall(peer, kind, options.number))
@@ -68,6 +75,8 @@ export function isExpected(line: string): boolean {
     'cancelled: 200, BYE 200',
     'answered: 200, BYE 200',
     'held and resumed: 200, hold 200, resume 200, BYE 200',
+    'lasts: 200, BYE 200',
+    'never acknowledged: 200, then BYE of the gateway',
   ].includes(line);
 }
 
@@ -77,9 +86,22 @@ async function placeCall(peer: SipPeer, kind: Kind, number: string): Promise<str
   if (kind === 'cancelled') call.cancel();
   const answer = await call.final(ANSWER_WITHIN_MS);
   if (answer.status !== 200) return String(answer.status);
+  if (kind === 'never acknowledged') return unacknowledged(peer, call);
   call.ack(answer);
+  if (kind === 'lasts') await new Promise((resolve) => setTimeout(resolve, LASTS_MS));
   const held = kind === 'held and resumed' ? await holdAndResume(call, answer) : '';
   return `200, ${held}BYE ${String((await call.request('BYE', answer)).status)}`;
+}
+
+/** RFC 3261 §13.3.1.4: the 200 is repeated for 64·T1, then the gateway gives the call up. */
+async function unacknowledged(peer: SipPeer, call: HandMadeCall): Promise<string> {
+  const bye = await peer.next(
+    'the BYE after 64·T1',
+    (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId,
+    UNACKNOWLEDGED_MS,
+  );
+  answerOk(peer, bye);
+  return '200, then BYE of the gateway';
 }
 
 async function holdAndResume(call: HandMadeCall, answer: WireMessage): Promise<string> {

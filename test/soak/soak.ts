@@ -1,37 +1,49 @@
+import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/ops/system-clock.js';
 import { RtpengineNode } from '../../src/rtpengine/node.js';
 import { RunningGateway } from '../support/gateway.js';
-import { CHILDREN, childPid, memoryKb, openFiles, type ChildName } from '../support/processes.js';
-import { isExpected, KINDS, placeMixedCalls } from './mixed-calls.js';
+import { childrenOf, memoryKb, openFiles } from '../support/processes.js';
+import { send } from '../support/redis.js';
+import { isExpected, LONG_KINDS, placeMixedCalls } from './mixed-calls.js';
+import { soakReport, type ProcessSample, type Sample } from './report.js';
 
-// `npm run soak -- --calls 20000 --rate 100`: many short calls of every kind against an instance of its own, with memory and
-// open files of each process as it goes. Exit code 1 when a call ended otherwise than it should, or something was left over.
+// `npm run soak -- --minutes 60 --rate 100 --report docs/soak.md`: calls of every kind against an instance of its own, with memory and
+// open files of each process, keys in Redis and sessions of rtpengine as it goes. Exit code 1 when a call ended otherwise than it
+// should, or something was left over.
 
 const { values } = parseArgs({
   options: {
-    calls: { type: 'string', default: '20000' },
+    minutes: { type: 'string', default: '60' },
     rate: { type: 'string', default: '100' },
     connections: { type: 'string', default: '8' },
+    workers: { type: 'string', default: '2' },
+    report: { type: 'string' },
   },
 });
-const calls = positive('calls');
 const rate = positive('rate');
 const connections = positive('connections');
-const EVERY_CALLS = Math.max(1, Math.floor(calls / 20));
-const WARM_UP_CALLS = 200;
+const calls = Math.round(positive('minutes') * 60 * rate);
+const SAMPLES = 60;
+const WARM_UP_CALLS = 700;
 
-function positive(name: keyof typeof values): number {
+function positive(name: 'minutes' | 'rate' | 'connections' | 'workers'): number {
   const value = Number(values[name]);
-  if (!Number.isInteger(value) || value < 1) {
-    console.error(`--${name} must be a whole number above 0`);
+  if (!(value > 0)) {
+    console.error(`--${name} must be a number above 0`);
     process.exit(2);
   }
   return value;
 }
 
-const gateway = await RunningGateway.start({ TRUNKLINE_LOG_LEVEL: 'warn' });
+const gateway = await RunningGateway.start({
+  TRUNKLINE_GATEWAY_WORKERS: String(positive('workers')),
+  TRUNKLINE_RTPENGINE_PORT_MIN: '30000',
+  TRUNKLINE_RTPENGINE_PORT_MAX: '59999',
+  TRUNKLINE_LOG_LEVEL: 'warn',
+});
+const redisPort = Number(gateway.environment['TRUNKLINE_REDIS_PORT']);
 const rtpengine = new RtpengineNode({
   address: '127.0.0.1',
   port: Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']),
@@ -39,59 +51,92 @@ const rtpengine = new RtpengineNode({
   clock: systemClock,
   log: silentLog,
 });
+const startedMs = performance.now();
 
-function figures(): Record<ChildName, { memoryMb: number; files: number }> {
-  const entries = CHILDREN.map((name) => {
-    const pid = childPid(gateway.ready.pid, name);
-    return [name, { memoryMb: Math.round(memoryKb(pid) / 102.4) / 10, files: openFiles(pid) }] as const;
+async function sample(done: number): Promise<Sample> {
+  const names = new Map<string, number>();
+  const processes = childrenOf(gateway.ready.pid).map(({ name, pid }): ProcessSample => {
+    const serial = (names.get(name) ?? 0) + 1;
+    names.set(name, serial);
+    return { name: serial === 1 ? name : `${name}-${String(serial)}`, memoryMb: memoryKb(pid) / 1_024, files: openFiles(pid) };
   });
-  return Object.fromEntries(entries) as Record<ChildName, { memoryMb: number; files: number }>;
+  return {
+    seconds: Math.round((performance.now() - startedMs) / 1_000),
+    calls: done,
+    processes,
+    keys: await liveKeys(),
+    sessions: await sessions(),
+  };
 }
 
-const startedMs = performance.now();
-function line(done: number): void {
-  const all = Object.entries(figures()).map(([name, { memoryMb, files }]) => `${name} ${memoryMb.toFixed(1)} MB ${String(files)} files`);
+/** Keys of Redis but for what is kept of calls that ended, which is meant to be kept. */
+async function liveKeys(): Promise<number> {
+  let cursor = '0';
+  let count = 0;
+  do {
+    const lines = (await send(redisPort, `SCAN ${cursor} COUNT 1000`)).split('\r\n');
+    const [next = '0', ...keys] = lines.filter((line) => line !== '' && !/^[*$]/.test(line));
+    cursor = next;
+    count += keys.filter((key) => !/^org:\{[^}]+\}:call:/.test(key)).length;
+  } while (cursor !== '0');
+  return count;
+}
+
+async function sessions(): Promise<number> {
+  const listed = (await rtpengine.command('list', { limit: 1_000 }))['calls'];
+  return Array.isArray(listed) ? listed.length : 0;
+}
+
+function tell({ seconds, calls: done, processes, keys, sessions: open }: Sample): void {
+  const each = processes.map(({ name, memoryMb, files }) => `${name} ${memoryMb.toFixed(1)} MB ${String(files)} files`);
   console.log(
-    `${String(Math.round((performance.now() - startedMs) / 1_000)).padStart(6)} s  ${String(done).padStart(7)} calls  ${all.join('  ')}`,
+    `${String(seconds).padStart(6)} s ${String(done).padStart(8)} calls  ${each.join('  ')}  ${String(keys)} keys  ${String(open)} sessions`,
   );
 }
 
-const mix = { port: gateway.sipPort, ca: gateway.ca, number: gateway.ready.phone_number, rate, connections, callsAConnection: 500 };
-console.log(`${String(calls)} calls at ${String(rate)}/s over ${String(connections)} TLS connections; a fifth each: ${KINDS.join(', ')}`);
+const mix = {
+  port: gateway.sipPort,
+  ca: gateway.ca,
+  number: gateway.ready.phone_number,
+  rate,
+  connections,
+  callsAConnection: 500,
+  kinds: LONG_KINDS,
+};
+console.log(`${String(calls)} calls at ${String(rate)}/s over ${String(connections)} TLS connections, in turn: ${LONG_KINDS.join(', ')}`);
+const samples: Sample[] = [];
 try {
   await placeMixedCalls({ ...mix, calls: WARM_UP_CALLS });
   await settled();
-  const before = figures();
-  line(0);
-  const tally = await placeMixedCalls({ ...mix, calls, onProgress: (done) => (done % EVERY_CALLS === 0 ? line(done) : undefined) });
-  const sessions = await settled();
-  const after = figures();
-  console.log('\nEnded:');
-  for (const [what, count] of Object.entries(tally))
-    console.log(`  ${isExpected(what) ? 'ok  ' : 'FAIL'}  ${String(count).padStart(7)}  ${what}`);
-  console.log(`\nSessions left in rtpengine: ${String(sessions)}`);
-  for (const name of CHILDREN) {
-    const [was, is] = [before[name], after[name]];
-    console.log(
-      `${name.padEnd(14)} memory ${was.memoryMb.toFixed(1)} → ${is.memoryMb.toFixed(1)} MB, open files ${String(was.files)} → ${String(is.files)}`,
-    );
-  }
-  const isClean =
-    sessions === 0 && CHILDREN.every((name) => after[name].files <= before[name].files) && Object.keys(tally).every(isExpected);
-  console.log(isClean ? '\nNothing was left over.' : '\nSOMETHING WAS LEFT OVER OR WENT WRONG.');
+  const before = await sample(0);
+  tell(before);
+  const every = Math.max(1, Math.floor(calls / SAMPLES));
+  const tally = await placeMixedCalls({
+    ...mix,
+    calls,
+    onProgress: (done) => {
+      if (done % every !== 0) return;
+      void sample(done).then((one) => {
+        samples.push(one);
+        tell(one);
+      });
+    },
+  });
+  await settled(before.keys);
+  const after = await sample(calls);
+  tell(after);
+  const { text, isClean } = soakReport({ before, after, samples, tally, rate, connections, isExpected });
+  console.log(`\n${text}`);
+  if (values.report !== undefined) writeFileSync(values.report, text);
   if (!isClean) process.exitCode = 1;
 } finally {
   rtpengine.close();
   await gateway.destroy();
 }
 
-/** Waits, 10 s at most, until rtpengine has no session; resolves with how many are left. */
-async function settled(): Promise<number> {
-  const endMs = performance.now() + 10_000;
-  for (;;) {
-    const listed = (await rtpengine.command('list', { limit: 1_000 }))['calls'];
-    const left = Array.isArray(listed) ? listed.length : 0;
-    if (left === 0 || performance.now() > endMs) return left;
+/** Waits, 15 s at most, until rtpengine has no session, and Redis no more keys than that: some expire a second after a call. */
+async function settled(keys = Infinity): Promise<void> {
+  const endMs = performance.now() + 15_000;
+  while (((await sessions()) > 0 || (await liveKeys()) > keys) && performance.now() < endMs)
     await new Promise((resolve) => setTimeout(resolve, 100));
-  }
 }
