@@ -67,7 +67,7 @@ async function main(): Promise<void> {
     const cpu = (): number => kamailio.pids().reduce((sum, pid) => sum + cpuMs(pid), 0);
     const before = [cpu(), cpuMs(rtpengine.pid)] as const;
     const result = await order(generator, { type: 'open', target, rate: Number(values.rate), seconds: Number(values.seconds) });
-    const spent = [cpu() - (before[0] ?? 0), cpuMs(rtpengine.pid) - (before[1] ?? 0)] as const;
+    const spent = [cpu() - before[0], cpuMs(rtpengine.pid) - before[1]] as const;
     generator.child.kill();
     const node = rtpengine.node();
     const { calls } = await node.command('list').finally(() => node.close());

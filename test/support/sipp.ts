@@ -54,12 +54,27 @@ export class Tunnel {
   }
 }
 
-/** Runs a scenario of test/sipp through a tunnel: `calls` calls at `rate` a second. */
-export async function runSipp(tunnel: Tunnel, scenario: string, called: string, calls: number, rate: number): Promise<SippOutcome> {
+/** What is not as usual. */
+export interface SippOptions {
+  readonly transport?: 't1' | 'u1';
+  /** Of the packets each way, in percent; over UDP. */
+  readonly lost?: number;
+}
+
+/** Runs a scenario of test/sipp against a port, a tunnel's or the gateway's own: `calls` calls at `rate` a second. */
+export async function runSipp(
+  target: { readonly port: number },
+  scenario: string,
+  called: string,
+  calls: number,
+  rate: number,
+  { transport = 't1', lost = 0 }: SippOptions = {},
+): Promise<SippOutcome> {
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-sipp-'));
   const args = [
-    ...[`127.0.0.1:${String(tunnel.port)}`, '-t', 't1', '-i', '127.0.0.1', '-sf', resolve(`test/sipp/${scenario}.xml`), '-s', called],
+    ...[`127.0.0.1:${String(target.port)}`, '-t', transport, '-i', '127.0.0.1', '-sf', resolve(`test/sipp/${scenario}.xml`), '-s', called],
     ...['-m', String(calls), '-r', String(rate), '-l', String(calls), '-timeout', '60', '-timeout_error', '-nostdin'],
+    ...(lost === 0 ? [] : ['-lost', String(lost)]),
   ];
   const child = spawn('sipp', args, { cwd: directory, env: { ...process.env, TERM: 'dumb' } });
   let output = '';
