@@ -9,6 +9,8 @@ export interface SippOutcome {
   readonly code: number | null;
   readonly successful: number;
   readonly failed: number;
+  /** Packets that SIPp itself threw away, as it was told to. */
+  readonly lost: number;
   readonly output: string;
 }
 
@@ -84,7 +86,10 @@ export async function runSipp(
   await rm(directory, { recursive: true, force: true });
   const last = (name: string): number =>
     Number([...output.matchAll(new RegExp(`${name}\\s*\\|\\s*\\d+\\s*\\|\\s*(\\d+)`, 'g'))].at(-1)?.[1] ?? Number.NaN);
-  return { code, successful: last('Successful call'), failed: last('Failed call'), output };
+  // The last screen's messages; the column is there when packets are lost only.
+  const messages = output.slice(output.lastIndexOf('Messages  Retrans')).matchAll(/(?:-+>|<-+) .* (\d+) *\r?$/gm);
+  const thrownAway = lost === 0 ? 0 : [...messages].reduce((sum, [, count]) => sum + Number(count), 0);
+  return { code, successful: last('Successful call'), failed: last('Failed call'), lost: thrownAway, output };
 }
 
 /** Tries until the port takes a connection; rejects when the program has ended. */

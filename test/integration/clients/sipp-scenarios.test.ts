@@ -31,7 +31,7 @@ async function records(scenario: string, calls: number, rate: number, port: numb
   const before = new Set((await recorded()).map(({ call_id: id }) => id));
   const outcome = await runSipp({ port }, scenario, NUMBER, calls, rate, options);
   expect(outcome.code, outcome.output.slice(-3_000)).toBe(0);
-  expect([outcome.successful, outcome.failed]).toEqual([calls, 0]);
+  expect([outcome.successful, outcome.failed, outcome.lost > 0]).toEqual([calls, 0, options.lost !== undefined]);
   const ours = async (): Promise<CallRecord[]> =>
     (await recorded()).filter(({ call_id: id, state }) => !before.has(id) && state === 'ended');
   await expect.poll(async () => (await ours()).length, { timeout: 10_000 }).toBe(calls);
