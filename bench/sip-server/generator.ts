@@ -13,11 +13,22 @@ export interface LoadTarget {
   readonly messages: 'sipp' | 'carrier';
 }
 
+/** Connections that share the calls; 1 unless given. */
+interface Shared {
+  readonly connections?: number;
+}
+
 export type LoadOrder =
   /** So many calls at once, each followed by the next. */
-  | { readonly type: 'closed'; readonly target: LoadTarget; readonly concurrency: number; readonly seconds: number }
+  | ({ readonly type: 'closed'; readonly target: LoadTarget; readonly concurrency: number; readonly seconds: number } & Shared)
   /** So many calls a second, whatever becomes of them. */
-  | { readonly type: 'open'; readonly target: LoadTarget; readonly rate: number; readonly seconds: number; readonly mix?: boolean }
+  | ({
+      readonly type: 'open';
+      readonly target: LoadTarget;
+      readonly rate: number;
+      readonly seconds: number;
+      readonly mix?: boolean;
+    } & Shared)
   /** Calls that stay up until `release`. */
   | { readonly type: 'hold'; readonly target: LoadTarget; readonly count: number }
   | { readonly type: 'idle'; readonly target: LoadTarget; readonly count: number }
@@ -122,12 +133,13 @@ class Connection {
     this.#write(this.#inDialog('BYE', 2, 'b', id, toTag));
   }
 
-  result(seconds: number, maxLateMs: number): LoadResult {
-    const sorted = Float64Array.from(this.#latencies).sort();
+  static result(connections: readonly Connection[], seconds: number, maxLateMs: number): LoadResult {
+    const sorted = Float64Array.from(connections.flatMap((one) => one.#latencies)).sort();
+    const sum = (of: (one: Connection) => number): number => connections.reduce((all, one) => all + of(one), 0);
     return {
-      started: this.#started,
-      completed: this.#completed,
-      failed: this.#failed,
+      started: sum((one) => one.#started),
+      completed: sum((one) => one.#completed),
+      failed: sum((one) => one.#failed),
       seconds,
       latencyMs: { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), p999: percentile(sorted, 0.999) },
       maxLateMs,
@@ -237,35 +249,41 @@ let nextId = 1_000_000;
 const open: Connection[] = [];
 const sockets: Socket[] = [];
 
-async function drain(connection: Connection): Promise<void> {
+async function drain(...connections: readonly Connection[]): Promise<void> {
   const limit = performance.now() + CALL_LIMIT_MS;
-  while (connection.underway > 0 && performance.now() < limit) {
+  while (connections.some(({ underway }) => underway > 0) && performance.now() < limit) {
     await new Promise((resolve) => setTimeout(resolve, 10));
-    connection.expire();
+    for (const connection of connections) connection.expire();
   }
 }
 
+async function opened(target: LoadTarget, count = 1): Promise<readonly [Connection, ...Connection[]]> {
+  const connections: [Connection, ...Connection[]] = [new Connection(target)];
+  while (connections.length < count) connections.push(new Connection(target));
+  await Promise.all(connections.map((connection) => connection.opened()));
+  return connections;
+}
+
 async function closedLoop(order: Extract<LoadOrder, { type: 'closed' }>): Promise<LoadResult> {
-  const connection = new Connection(order.target);
-  await connection.opened();
+  const connections = await opened(order.target, order.connections);
   const begun = performance.now();
   const until = begun + order.seconds * 1_000;
-  const next = (): void => {
-    if (performance.now() < until) connection.invite(nextId++);
-  };
-  connection.onEnd = next;
-  for (let index = 0; index < order.concurrency; index += 1) next();
+  for (const connection of connections) {
+    connection.onEnd = () => {
+      if (performance.now() < until) connection.invite(nextId++);
+    };
+  }
+  for (let index = 0; index < order.concurrency; index += 1) connections[index % connections.length]?.onEnd(0);
   await new Promise((resolve) => setTimeout(resolve, order.seconds * 1_000));
   const seconds = (performance.now() - begun) / 1_000;
-  await drain(connection);
-  connection.close();
-  return connection.result(seconds, 0);
+  await drain(...connections);
+  for (const connection of connections) connection.close();
+  return Connection.result(connections, seconds, 0);
 }
 
 async function openLoop(order: Extract<LoadOrder, { type: 'open' }>): Promise<LoadResult> {
-  const connection = new Connection(order.target);
-  connection.isMixed = order.mix ?? false;
-  await connection.opened();
+  const connections = await opened(order.target, order.connections);
+  for (const connection of connections) connection.isMixed = order.mix ?? false;
   const begun = performance.now();
   const total = order.rate * order.seconds;
   let sent = 0;
@@ -274,16 +292,17 @@ async function openLoop(order: Extract<LoadOrder, { type: 'open' }>): Promise<Lo
     const timer = setInterval(() => {
       const now = performance.now() - begun;
       if (sent < total) maxLateMs = Math.max(maxLateMs, now - (sent * 1_000) / order.rate);
-      for (const due = Math.min(total, Math.floor((now * order.rate) / 1_000)); sent < due; sent += 1) connection.invite(nextId++);
+      for (const due = Math.min(total, Math.floor((now * order.rate) / 1_000)); sent < due; sent += 1)
+        connections[sent % connections.length]?.invite(nextId++);
       if (sent < total) return;
       clearInterval(timer);
       resolve();
     }, 1);
   });
   const seconds = (performance.now() - begun) / 1_000;
-  await drain(connection);
-  connection.close();
-  return connection.result(seconds, maxLateMs);
+  await drain(...connections);
+  for (const connection of connections) connection.close();
+  return Connection.result(connections, seconds, maxLateMs);
 }
 
 async function hold(order: Extract<LoadOrder, { type: 'hold' }>): Promise<LoadResult> {
@@ -300,7 +319,7 @@ async function hold(order: Extract<LoadOrder, { type: 'hold' }>): Promise<LoadRe
   for (let index = 0; index < 50; index += 1) next();
   while (connection.held.length < order.count && performance.now() - begun < 120_000)
     await new Promise((resolve) => setTimeout(resolve, 20));
-  return connection.result((performance.now() - begun) / 1_000, 0);
+  return Connection.result([connection], (performance.now() - begun) / 1_000, 0);
 }
 
 async function idle(order: Extract<LoadOrder, { type: 'idle' }>): Promise<void> {
