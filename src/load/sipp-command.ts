@@ -12,7 +12,8 @@ export interface SippJob {
   /** Of this machine, towards the target. */
   readonly localAddress: string;
   readonly scenario: string;
-  readonly isBuiltIn: boolean;
+  /** Whether the scenario logs each answer with its time; of others SIPp's own response times are read. */
+  readonly tellsAnswers: boolean;
   readonly called: string;
   readonly caller: string;
   readonly cps: number;
@@ -43,7 +44,7 @@ export function sippVersion(text: string): string | null {
 const NOBODY = 9;
 
 export function sippArguments(job: SippJob): string[] {
-  const { way, target, localAddress, isBuiltIn } = job;
+  const { way, target, localAddress, tellsAnswers } = job;
   const peer = way.kind === 'tunnel' ? `127.0.0.1:${String(way.port)}` : formatHostPort(target.host, target.port);
   const transport = way.kind === 'tunnel' ? ['-t', 't1'] : ['-t', 'l1', '-tls_cert', way.certificate, '-tls_key', way.key];
   const trust = way.kind === 'tls' && way.caFile !== null ? ['-tls_ca', way.caFile] : [];
@@ -62,7 +63,7 @@ export function sippArguments(job: SippJob): string[] {
     ...Object.entries({ ...keys, audio_port: String(NOBODY) }).flatMap(([name, value]) => ['-key', name, value]),
     ...(job.slotsFile === null ? [] : ['-inf', job.slotsFile]),
     ...['-trace_stat', '-fd', '1', '-stf', STAT_FILE, '-trace_err', '-error_file', ERROR_FILE, '-trace_logs', '-log_file', CALLS_FILE],
-    ...(isBuiltIn ? [] : ['-trace_rtt', '-rtt_freq', '1']),
+    ...(tellsAnswers ? [] : ['-trace_rtt', '-rtt_freq', '1']),
     // A busy machine is told of in the result; SIPp would end the run.
     ...['-watchdog_minor_maxtriggers', '1000000', '-watchdog_major_maxtriggers', '1000000'],
   ];

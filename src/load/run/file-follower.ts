@@ -5,6 +5,7 @@ const CHUNK = 1 << 18;
 /** Reads what a program appends to a file, which need not be there yet. */
 export class FileFollower {
   #file: number | undefined;
+  #isClosed = false;
   #rest = '';
   readonly #buffer = Buffer.allocUnsafe(CHUNK);
 
@@ -12,6 +13,7 @@ export class FileFollower {
 
   /** What is new, one character a byte. */
   text(): string {
+    if (this.#isClosed) return '';
     if (this.#file === undefined) {
       try {
         this.#file = openSync(this.path, 'r');
@@ -35,7 +37,7 @@ export class FileFollower {
   }
 
   close(): void {
-    if (this.#file !== undefined) closeSync(this.#file);
-    this.#file = undefined;
+    if (this.#file !== undefined && !this.#isClosed) closeSync(this.#file);
+    this.#isClosed = true;
   }
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isoNow, type Clock } from '../../lib/clock.js';
@@ -122,7 +122,7 @@ export class LoadRun {
       job: { target, localAddress: await localAddressTo(target.host, target.port), called, caller, setupTimeoutMs },
       scenarios: {
         plain: scenario ?? join(scenarioDirectory, 'answered.xml'),
-        isBuiltIn: scenario === null,
+        tellsAnswers: scenario === null || /message="answered \[/.test(await readFile(scenario, 'latin1')),
         media: join(scenarioDirectory, 'answered-media.xml'),
       },
       direction: (holdMs) => options.direction ?? (holdMs > INACTIVE_FROM_MS ? 'inactive' : 'sendrecv'),

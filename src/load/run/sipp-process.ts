@@ -60,7 +60,7 @@ export class SippProcess {
     this.#errors = new FileFollower(join(directory, ERROR_FILE));
     this.#stat = new FileFollower(join(directory, STAT_FILE));
     const rtt = `${basename(job.scenario).replace(/\.[^.]*$/, '')}_${String(this.pid)}_rtt.csv`;
-    this.#rtt = job.isBuiltIn ? null : new FileFollower(join(directory, rtt));
+    this.#rtt = job.tellsAnswers ? null : new FileFollower(join(directory, rtt));
   }
 
   get pid(): number {

@@ -25,7 +25,7 @@ export interface StageSite {
   /** Ways for so many SIPp processes. */
   readonly ways: (count: number) => Promise<readonly SippWay[]>;
   readonly job: Pick<SippJob, 'target' | 'localAddress' | 'called' | 'caller' | 'setupTimeoutMs'>;
-  readonly scenarios: { readonly plain: string; readonly isBuiltIn: boolean; readonly media: string };
+  readonly scenarios: { readonly plain: string; readonly tellsAnswers: boolean; readonly media: string };
   readonly direction: (holdMs: number) => SippJob['direction'];
   readonly generator: { readonly program: string; readonly ports: { readonly min: number; readonly max: number } };
   readonly digits: string;
@@ -91,13 +91,13 @@ export class Stage {
     const slotFiles = await this.#slotFiles(media);
     return [...plain, ...media].map((share, index): SippJob => {
       const slotsFile = slotFiles[index - plain.length] ?? null;
-      const isBuiltIn = slotsFile !== null || site.scenarios.isBuiltIn;
+      const tellsAnswers = slotsFile !== null || site.scenarios.tellsAnswers;
       return {
         ...site.job,
         ...share,
         way: ways[index] as SippWay,
         scenario: slotsFile === null ? site.scenarios.plain : site.scenarios.media,
-        isBuiltIn,
+        tellsAnswers,
         holdMs,
         direction: site.direction(holdMs),
         slotsFile,

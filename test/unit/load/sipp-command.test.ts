@@ -16,7 +16,7 @@ const JOB: SippJob = {
   target: { host: '127.0.0.1', port: 5_061 },
   localAddress: '127.0.0.1',
   scenario: '/a/answered.xml',
-  isBuiltIn: true,
+  tellsAnswers: true,
   called: '+15550100100',
   caller: '+15550100999',
   cps: 12.5,
