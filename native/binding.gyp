@@ -1,18 +1,38 @@
 {
+  "target_defaults": {
+    "cflags": ["<!@(pkg-config --cflags libsrtp2)"],
+    "cflags_cc": ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Wconversion", "-fvisibility=hidden"],
+    "libraries": ["<!@(pkg-config --libs libsrtp2)"],
+    "conditions": [
+      ["'<!(echo ${TRUNKLINE_SANITIZE:-})'!=''", {
+        "cflags_cc": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g"],
+        "ldflags": ["-fsanitize=address,undefined", "-Wl,-z,nodelete"]
+      }]
+    ]
+  },
   "targets": [
     {
       "target_name": "srtp",
       "sources": ["srtp-session.cc"],
       "include_dirs": ["<!(node -p \"require('node-addon-api').include_dir\")"],
-      "defines": ["NAPI_VERSION=8", "NAPI_DISABLE_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED"],
-      "cflags": ["<!@(pkg-config --cflags libsrtp2)"],
-      "cflags_cc": ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Wconversion", "-fvisibility=hidden"],
-      "libraries": ["<!@(pkg-config --libs libsrtp2)"],
-      "conditions": [
-        ["'<!(echo ${TRUNKLINE_SANITIZE:-})'!=''", {
-          "cflags_cc": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g"],
-          "ldflags": ["-fsanitize=address,undefined", "-Wl,-z,nodelete"]
-        }]
+      "defines": ["NAPI_VERSION=8", "NAPI_DISABLE_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED"]
+    },
+    {
+      "target_name": "media-generator",
+      "type": "executable",
+      "cflags_cc": ["-O3"],
+      "sources": [
+        "media-generator.cc",
+        "generator/audio.cc",
+        "generator/call.cc",
+        "generator/command.cc",
+        "generator/digits.cc",
+        "generator/generator.cc",
+        "generator/reception.cc",
+        "generator/report.cc",
+        "generator/rtcp.cc",
+        "generator/slot.cc",
+        "generator/stamp.cc"
       ]
     }
   ]

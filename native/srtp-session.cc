@@ -10,20 +10,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <mutex>
-#include <type_traits>
+
+#include "srtp.h"
 
 namespace {
 
-constexpr size_t kMasterKeySize = SRTP_AES_128_KEY_LEN + SRTP_SALT_LEN;
-static_assert(kMasterKeySize == 30, "RFC 4568 §6.1: 128-bit master key and 112-bit master salt");
-constexpr unsigned long kReplayWindow = 1024;
-
-constexpr int kRtpHeaderSize = 12;   // RFC 3550 §5.1
-constexpr int kRtcpHeaderSize = 8;   // RFC 3550 §6.4: common header and sender SSRC
-constexpr int kRtpTrailerSize = 10;  // RFC 3711 §5.2: the 80-bit tag; no MKI
-constexpr int kRtcpTrailerSize = 14; // RFC 3711 §3.4: E flag and index, 80-bit tag
+constexpr int kRtcpHeaderSize = 8;  // RFC 3550 §6.4: common header and sender SSRC
 // No Ethernet frame carries more; a bound on what one packet may cost.
 constexpr int kMaxPacketSize = 2048;
 
@@ -69,22 +62,6 @@ ErrorCode ToErrorCode(srtp_err_status_t status) {
   }
 }
 
-struct SrtpDeleter {
-  void operator()(srtp_t session) const { srtp_dealloc(session); }
-};
-using SrtpPointer = std::unique_ptr<std::remove_pointer_t<srtp_t>, SrtpDeleter>;
-
-// RFC 3550 §5.1: version 2, and the CSRC list and the extension lie inside the packet, the trailer not counted.
-bool IsRtp(const uint8_t* packet, int size) {
-  if ((packet[0] >> 6) != 2) return false;
-  int header = kRtpHeaderSize + 4 * (packet[0] & 0x0f);
-  if (packet[0] & 0x10) {
-    if (header + 4 > size) return false;
-    header += 4 + 4 * ((packet[header + 2] << 8) | packet[header + 3]);
-  }
-  return header <= size;
-}
-
 // The memory and the number of elements of a typed array of this very type; false for anything else.
 template <typename Element>
 bool GetTypedArray(napi_env env, napi_value value, napi_typedarray_type type, Element** data, size_t* length) {
@@ -115,24 +92,9 @@ class SrtpSession : public Napi::ObjectWrap<SrtpSession> {
     uint8_t key[kMasterKeySize];
     std::memcpy(key, info[0].As<Napi::Uint8Array>().Data(), sizeof key);
 
-    srtp_policy_t policy;
-    std::memset(&policy, 0, sizeof policy);
-    srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtp);
-    srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtcp);
-    policy.ssrc.type = info[1].As<Napi::Boolean>().Value() ? ssrc_any_inbound : ssrc_any_outbound;
-    policy.key = key;
-    policy.window_size = kReplayWindow;
-    // RFC 3711 §3.3.2: a sender never uses one packet index twice under one key.
-    policy.allow_repeat_tx = 0;
-
-    srtp_t session = nullptr;
-    const srtp_err_status_t status = srtp_create(&session, &policy);
+    session_ = CreateSrtp(key, info[1].As<Napi::Boolean>().Value());
     explicit_bzero(key, sizeof key);
-    if (status != srtp_err_status_ok) {
-      Napi::Error::New(env, "libsrtp could not create a session").ThrowAsJavaScriptException();
-      return;
-    }
-    session_.reset(session);
+    if (!session_) Napi::Error::New(env, "libsrtp could not create a session").ThrowAsJavaScriptException();
   }
 
  private:
