@@ -13,7 +13,7 @@ h1{font-size:1.4rem;margin:.2em 0}h2{font-size:1.1rem;margin:1.6em 0 .5em}small,
 .good{color:var(--good)}.bad{color:var(--bad)}.cards,.plots{display:grid;gap:12px;grid-template-columns:repeat(auto-fit,minmax(150px,1fr))}
 .plots{grid-template-columns:repeat(auto-fit,minmax(min(100%,330px),1fr))}.card,figure{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 12px;margin:0}
 .card b{display:block;font-size:1.25rem}.card span{color:var(--soft);font-size:.85rem}svg{width:100%;height:auto;display:block}
-svg text{fill:var(--soft);font-size:11px}.grid{stroke:var(--line)}.mark{stroke:var(--soft);stroke-dasharray:2 3}.line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}
+svg text{fill:var(--soft);font-size:11px}.grid{stroke:var(--line)}.mark{stroke:var(--soft);stroke-dasharray:2 3}.line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}.line.more{stroke-dasharray:5 3}.key i.more{border-radius:50%}
 .legend{display:flex;flex-wrap:wrap;gap:2px 12px;font-size:.8rem}.key i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:4px}
 ${Array.from({ length: 8 }, (_, index) => `path.s${String(index)}{stroke:var(--c${String(index)})}i.s${String(index)}{background:var(--c${String(index)})}`).join('')}
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}th,td{text-align:left;padding:4px 10px 4px 0;border-bottom:1px solid var(--line);white-space:nowrap}
@@ -85,7 +85,6 @@ function plots({ timeline, stages }: RunFigures): Plot[] {
     points: timeline.map((one) => [one.at, pick(one)]),
   });
   const failures = [...new Set(timeline.flatMap((second) => Object.keys(second.failures)))];
-  const processes = [...new Set(timeline.flatMap((second) => Object.keys(second.processes)))];
   const plot = (title: string, unit: string, ...series: Series[]): Plot => ({ title, unit, series, marks });
   return [
     plot(
@@ -118,9 +117,24 @@ function plots({ timeline, stages }: RunFigures): Plot[] {
       of('p50', ({ media }) => media?.delay50 ?? null),
       of('p99', ({ media }) => media?.delay99 ?? null),
     ),
-    plot('CPU of each process', 'percent of a core', ...processes.map((name) => of(name, (second) => second.processes[name]?.cpu ?? null))),
-    plot('Memory of each process', 'MB', ...processes.map((name) => of(name, (second) => second.processes[name]?.memoryMb ?? null))),
+    plot('CPU of each process', 'percent of a core', ...processSeries(timeline, ({ cpu }) => cpu)),
+    plot('Memory of each process', 'MB', ...processSeries(timeline, ({ memoryMb }) => memoryMb)),
   ];
+}
+
+/** A line for all processes of a kind (sipp 1, sipp 2, …), the highest first: that has the clearest color. */
+function processSeries(timeline: readonly Second[], pick: (usage: Second['processes'][string]) => number): Series[] {
+  const kindOf = (name: string): string => name.replace(/ \d+$/, '');
+  const kinds = [...new Set(timeline.flatMap(({ processes }) => Object.keys(processes).map(kindOf)))];
+  const all = kinds.map((kind): Series => ({
+    name: kind,
+    points: timeline.map(({ at, processes }) => {
+      const own = Object.entries(processes).filter(([name]) => kindOf(name) === kind);
+      return [at, own.length === 0 ? null : own.reduce((sum, [, usage]) => sum + pick(usage), 0)];
+    }),
+  }));
+  const peak = ({ points }: Series): number => Math.max(...points.map(([, y]) => y ?? 0));
+  return all.sort((one, other) => peak(other) - peak(one));
 }
 
 function tableHtml(header: readonly string[], rows: readonly (readonly string[])[]): string {

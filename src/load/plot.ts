@@ -21,7 +21,7 @@ const RIGHT = 8;
 const TOP = 10;
 const BOTTOM = 24;
 const MAX_POINTS = 300;
-export const COLORS = 8;
+const COLORS = 8;
 
 /** A figure with its legend; '' when there is nothing to draw. */
 export function plotFigure({ title, unit, series, marks }: Plot): string {
@@ -33,9 +33,7 @@ export function plotFigure({ title, unit, series, marks }: Plot): string {
   const top = niceTop(highest);
   const x = (value: number): number => LEFT + ((value - first) / Math.max(1, last - first)) * (WIDTH - LEFT - RIGHT);
   const y = (value: number): number => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
-  const lines = drawn.map(
-    ({ points }, index) => `<path class="line s${String(index % COLORS)}" d="${pathOf(thinned(points, MAX_POINTS), x, y)}"/>`,
-  );
+  const lines = drawn.map(({ points }, index) => `<path class="line ${colorOf(index)}" d="${pathOf(thinned(points, MAX_POINTS), x, y)}"/>`);
   const svg = [
     `<svg viewBox="0 0 ${String(WIDTH)} ${String(HEIGHT)}" role="img" aria-label="${escapeHtml(title)}">`,
     ...[0, top / 2, top].map(
@@ -51,16 +49,16 @@ export function plotFigure({ title, unit, series, marks }: Plot): string {
     ...lines,
     '</svg>',
   ];
-  const legend = drawn.map(({ name }, index) => `<span class="key"><i class="s${String(index % COLORS)}"></i>${escapeHtml(name)}</span>`);
+  const legend = drawn.map(({ name }, index) => `<span class="key"><i class="${colorOf(index)}"></i>${escapeHtml(name)}</span>`);
   const heading = `<figcaption><b>${escapeHtml(title)}</b> <small>${escapeHtml(unit)}</small></figcaption>`;
   return `<figure>${heading}${svg.join('')}<div class="legend">${legend.join('')}</div></figure>`;
 }
 
-/** At least as high as the value, and easy to read: 1, 2 or 5 times a power of ten. */
+/** At least as high as the value, and easy to read: one digit and zeros. */
 export function niceTop(value: number): number {
   if (!(value > 1e-6)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return power * ([1, 2, 5].find((step) => step * power >= value) ?? 10);
+  return power * ([1, 2, 3, 4, 5, 6, 8].find((step) => step * power >= value) ?? 10);
 }
 
 /** No more points than can be seen; of those that fall together the highest stays, so that no peak is lost. */
@@ -90,6 +88,9 @@ function pathOf(points: Series['points'], x: (value: number) => number, y: (valu
     })
     .join('');
 }
+
+/** Beyond the colors lines are dashed. */
+const colorOf = (index: number): string => `s${String(index % COLORS)}${index < COLORS ? '' : ' more'}`;
 
 const at = (value: number): string => value.toFixed(1);
 

@@ -88,7 +88,8 @@ export class StageRecorder {
     const before = this.#last.get(process)?.created ?? 0;
     if (counters.created > before) this.#grewMs = Math.max(this.#grewMs, counters.atMs);
     this.#last.set(process, counters);
-    this.#at(counters.atMs).counters.set(process, counters);
+    // They tell of the second before them: its middle is where they belong.
+    this.#at(counters.atMs - 500).counters.set(process, counters);
     this.#peak = Math.max(this.#peak, this.inProgress);
     const share = this.#shares.get(process);
     if (share === undefined) return;

@@ -41,7 +41,7 @@ function isBehind({ behind, plan }: Pick<StageFacts, 'behind' | 'plan'>): boolea
 function faultsOf(facts: StageFacts, { maxFailures, maxP99, maxLossPercent, echoes }: Thresholds): string[] {
   const { failed, latency, media, behind } = facts;
   const faults: string[] = [];
-  if (failed > maxFailures) faults.push(`${String(failed)} calls failed`);
+  if (failed > maxFailures) faults.push(`${calls(failed)} failed`);
   if (latency === null) faults.push('no call was answered');
   else if (maxP99 !== null && latency.p99 > maxP99) faults.push(`p99 is ${latency.p99.toFixed(1)} ms, over ${String(maxP99)} ms`);
   if (isBehind(facts)) faults.push(`the load generator was ${String(behind)} calls behind its schedule`);
@@ -52,9 +52,9 @@ function mediaFaults(media: MediaFigures, maxLossPercent: number, echoes: boolea
   const { tone, digits, packets, unchecked } = media;
   const loss = lossPercent(packets);
   return [
-    ...(unchecked > 0 ? [`the media of ${String(unchecked)} answered calls could not be looked at`] : []),
-    ...(tone.wrong > 0 ? [`${String(tone.wrong)} calls heard the audio of another one`] : []),
-    ...(echoes && tone.silent > 0 ? [`${String(tone.silent)} calls did not hear their own tone come back`] : []),
+    ...(unchecked > 0 ? [`the media of ${calls(unchecked)} could not be looked at`] : []),
+    ...(tone.wrong > 0 ? [`${calls(tone.wrong)} heard the audio of another one`] : []),
+    ...(echoes && tone.silent > 0 ? [`${calls(tone.silent)} did not hear their own tone come back`] : []),
     ...(echoes && digits.answered < digits.pressed
       ? [`${String(digits.pressed - digits.answered)} of ${String(digits.pressed)} keys were not read back`]
       : []),
@@ -62,6 +62,8 @@ function mediaFaults(media: MediaFigures, maxLossPercent: number, echoes: boolea
     ...(packets.rejected > 0 ? [`${String(packets.rejected)} packets failed their SRTP check`] : []),
   ];
 }
+
+const calls = (count: number): string => `${String(count)} ${count === 1 ? 'call' : 'calls'}`;
 
 export function lossPercent({ lost, expected }: { readonly lost: number; readonly expected: number }): number {
   return expected === 0 ? 0 : (100 * lost) / expected;
@@ -120,7 +122,7 @@ function refusal({ failures, processes }: Facts): Limit | null {
   return {
     kind: 'refused',
     who: 'gateway',
-    text: `the gateway refused or ended ${String(most.count)} calls: ${most.code} ${why}${also}`,
+    text: `the gateway refused or ended ${calls(most.count)}: ${most.code} ${why}${also}`,
     settings: [...new Set(named.flatMap(settingsOf))],
   };
 }

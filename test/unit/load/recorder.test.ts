@@ -25,15 +25,14 @@ const usage = (over: Partial<UsageSample>): UsageSample => ({
 
 function recorder(): StageRecorder {
   const made = new StageRecorder(1, RUN_START, plan);
-  made.begin(0, { cps: 5, calls: 15 }, RUN_START);
-  made.begin(1, { cps: 5, calls: 15 }, RUN_START);
+  for (const process of [0, 1]) made.begin(process, { cps: 5, calls: 15 }, RUN_START + 700);
   return made;
 }
 
 describe('the record of a stage', () => {
   it('sums what several SIPp processes count, second by second', () => {
     const stage = recorder();
-    const counts = [counters(0.1, 0, 0), counters(1.1, 5, 5), counters(2.1, 10, 4)];
+    const counts = [counters(0.1, 0, 0), counters(1.7, 5, 5), counters(2.7, 10, 4)];
     for (const count of counts) for (const process of [0, 1]) stage.counters(process, count);
     expect(stage.seconds().map(({ at, started, inProgress }) => ({ at, started, inProgress }))).toEqual([
       { at: 0, started: 0, inProgress: 0 },
@@ -45,8 +44,8 @@ describe('the record of a stage', () => {
 
   it('knows how far SIPp is behind its own schedule', () => {
     const stage = recorder();
-    stage.counters(0, counters(2, 4, 4));
-    stage.counters(0, counters(3, 15, 4));
+    stage.counters(0, counters(2.7, 4, 4));
+    stage.counters(0, counters(3.7, 15, 4));
     expect(stage.behind).toBe(6);
   });
 
