@@ -10,7 +10,7 @@ constexpr uint64_t kFirstReportFrames = 25;   // half a second
 constexpr uint64_t kReportFrames = 250;       // 5 s
 constexpr uint64_t kHeardFrames = 10;         // 200 ms of the own tone
 constexpr uint64_t kFramesPerSearch = 5;      // frames of speech between two looks for another slot's chord
-constexpr int kOtherRun = 3;                  // looks that see the same chord: no vowel does that
+constexpr int kOtherRun = 3;                  // looks that see the same chord, which no vowel does, or the same other slot's stamp
 constexpr uint64_t kLongestDelayUs = 60'000'000;
 
 void Write16(uint8_t* at, uint16_t value) {
@@ -141,17 +141,25 @@ bool Call::TakeStamp(const uint8_t* payload, bool follows, uint64_t arrival_us, 
     if (found < 0) return false;
     stamp_at_ = found;
   }
-  // The check has twelve bits: quiet speech looks like a stamp once in some hundred calls, but of a time that is far away.
   const uint64_t delay_us = ElapsedUs(stamp.sent_us, arrival_us);
   if (delay_us > kLongestDelayUs) return false;
   if (stamp.slot != settings_.slot || stamp.process != settings_.process) {
-    is_wrong_ = true;
+    HearOtherStamp(stamp);
     return false;
   }
   delays_.Add(delay_us);
   second->Add(delay_us);
   total->Add(delay_us);
   return true;
+}
+
+// The check has twelve bits: of quiet speech, and of a stamp that a splice cut, one in some thousand passes, and never twice as the same slot's.
+void Call::HearOtherStamp(const Stamp& stamp) {
+  const bool is_same = other_stamps_ > 0 && stamp.slot == other_slot_ && stamp.process == other_process_;
+  other_stamps_ = is_same ? other_stamps_ + 1 : 1;
+  other_slot_ = stamp.slot;
+  other_process_ = stamp.process;
+  if (other_stamps_ >= kOtherRun) is_wrong_ = true;
 }
 
 Heard Call::HearFrame(const uint8_t* payload, bool is_stamped) {

@@ -175,7 +175,8 @@ async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions>
   const target = splitHostPort(address);
   refuseStrangers(target.host, flags.iOwnTheTarget === true);
   const caFile = flags.ca ?? (flags.target === undefined ? (ready?.ca_file ?? null) : null);
-  for (const file of [caFile, flags.sippScenario]) if (file != null) await readable(file);
+  if (caFile === null) throw new Error('the certificate of the gateway is checked: name the CA with --ca FILE');
+  for (const file of [caFile, flags.sippScenario]) if (file !== undefined) await readable(file);
   // `npm run load --ramp`, without `--` before it.
   const ramp = flags.ramp ?? (process.env['npm_config_ramp'] === 'true' ? true : undefined);
   const ramps: readonly RampKind[] = ramp === undefined ? [] : ramp === true ? ['rate'] : ramp;
@@ -188,7 +189,7 @@ async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions>
       : [];
   return {
     target,
-    caFile: caFile === null ? null : resolve(caFile),
+    caFile: resolve(caFile),
     gatewayPid: flags.target === undefined ? (ready?.pid ?? null) : null,
     called,
     caller: flags.from,

@@ -2,7 +2,7 @@ import { formatHost, formatHostPort } from '../lib/host-port.js';
 
 /** How SIPp reaches the gateway: it speaks TLS itself, or to a tunnel on this machine. */
 export type SippWay =
-  | { readonly kind: 'tls'; readonly certificate: string; readonly key: string; readonly caFile: string | null }
+  | { readonly kind: 'tls'; readonly certificate: string; readonly key: string; readonly caFile: string }
   | { readonly kind: 'tunnel'; readonly port: number };
 
 /** One SIPp process. */
@@ -47,7 +47,7 @@ export function sippArguments(job: SippJob): string[] {
   const { way, target, localAddress, tellsAnswers } = job;
   const peer = way.kind === 'tunnel' ? `127.0.0.1:${String(way.port)}` : formatHostPort(target.host, target.port);
   const transport = way.kind === 'tunnel' ? ['-t', 't1'] : ['-t', 'l1', '-tls_cert', way.certificate, '-tls_key', way.key];
-  const trust = way.kind === 'tls' && way.caFile !== null ? ['-tls_ca', way.caFile] : [];
+  const trust = way.kind === 'tls' ? ['-tls_ca', way.caFile] : [];
   const keys = {
     target: formatHostPort(target.host, target.port),
     caller: job.caller,

@@ -13,7 +13,7 @@ import { Stage, type StageSite } from './stage.js';
 
 export interface LoadOptions {
   readonly target: { readonly host: string; readonly port: number };
-  readonly caFile: string | null;
+  readonly caFile: string;
   /** Of `trunkline up` on this machine; null: elsewhere. */
   readonly gatewayPid: number | null;
   readonly called: string;

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Clock } from '../../lib/clock.js';
 import { parseMediaEvent, startCommand, stopCommand, type MediaEvent, type Slot } from '../media-events.js';
 import type { MediaStart } from '../sipp-files.js';
-import { ownedChild, whenGone } from './owned-child.js';
+import { atMost, ownedChild, whenGone } from './owned-child.js';
 
 export interface GeneratorOptions {
   readonly program: string;
@@ -62,12 +62,12 @@ export class MediaGenerator {
     if (this.#busy.size === 0) return;
     const idle = new Promise<void>((resolve) => (this.#idle = resolve));
     for (const slot of this.#busy) this.#write(stopCommand(slot));
-    await Promise.race([idle, this.#pause(QUIT_WITHIN_MS)]);
+    await atMost(idle, QUIT_WITHIN_MS, this.options.clock);
   }
 
   async close(): Promise<void> {
     this.#write('quit\n');
-    await Promise.race([whenGone(this.child), this.#pause(QUIT_WITHIN_MS)]);
+    await atMost(whenGone(this.child), QUIT_WITHIN_MS, this.options.clock);
     this.child.kill('SIGKILL');
   }
 
@@ -81,12 +81,13 @@ export class MediaGenerator {
         reject(new Error(`the media generator cannot be started: ${error.message} (npm run build makes it)`)),
       );
       this.child.once('exit', (code) => reject(new Error(`the media generator ended with ${String(code)}: ${complaint.trim()}`)));
-      this.options.clock.setTimer(READY_WITHIN_MS, () => reject(new Error('the media generator does not get ready')));
+      const cancel = this.options.clock.setTimer(READY_WITHIN_MS, () => reject(new Error('the media generator does not get ready')));
       if (this.child.stdout === null) return;
       createInterface({ input: this.child.stdout }).on('line', (line) => {
         const event = parseMediaEvent(line);
         if (event === null) return;
         if (event.event === 'ready') {
+          cancel();
           this.slots = event.slots;
           resolve();
         } else this.#onEvent(event);
@@ -103,11 +104,5 @@ export class MediaGenerator {
 
   #write(line: string): void {
     if (this.child.stdin?.writable === true) this.child.stdin.write(line);
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.options.clock.setTimer(ms, () => resolve());
-    });
   }
 }

@@ -49,12 +49,12 @@ export function localAddressTo(host: string, port: number): Promise<string> {
 const REACHED_WITHIN_MS = 5_000;
 
 /** Rejects when the gateway cannot be reached, or its certificate is not one of the CA: SIPp and stunnel would say so in riddles. */
-export async function reachTarget(target: { readonly host: string; readonly port: number }, caFile: string | null): Promise<void> {
+export async function reachTarget(target: { readonly host: string; readonly port: number }, caFile: string): Promise<void> {
   const { host, port } = target;
-  const ca = caFile === null ? {} : { ca: await readFile(caFile) };
+  const ca = await readFile(caFile);
   const name = isIP(host) === 0 ? { servername: host } : {};
   await new Promise<void>((resolve, reject) => {
-    const socket = connect({ host, port, ...ca, ...name, minVersion: 'TLSv1.2', timeout: REACHED_WITHIN_MS });
+    const socket = connect({ host, port, ca, ...name, minVersion: 'TLSv1.2', timeout: REACHED_WITHIN_MS });
     const fail = (why: string): void => {
       socket.destroy();
       reject(new Error(`${formatHostPort(host, port)} cannot be reached over TLS: ${why}`));
@@ -71,7 +71,7 @@ export async function reachTarget(target: { readonly host: string; readonly port
 export interface WayOptions {
   readonly build: SippBuild;
   readonly target: { readonly host: string; readonly port: number };
-  readonly caFile: string | null;
+  readonly caFile: string;
   readonly directory: string;
   readonly clock: Clock;
   readonly watch: ProcessWatch;
@@ -90,7 +90,6 @@ export class Ways {
       return Array.from({ length: count }, () => this.#own as SippWay);
     }
     const { target, caFile, directory, clock, watch } = this.options;
-    if (caFile === null) throw new Error('a tunnel checks the certificate of the gateway: name the CA with --ca FILE');
     while (this.#tunnels.length < count) {
       const tunnel = await Tunnel.open({ target, caFile, directory, clock });
       this.#tunnels.push(tunnel);

@@ -14,7 +14,7 @@ import {
   type SippCounters,
 } from '../sipp-files.js';
 import { FileFollower } from './file-follower.js';
-import { ownedChild, whenGone } from './owned-child.js';
+import { atMost, ownedChild, whenGone } from './owned-child.js';
 
 /** Told of what SIPp writes, as it is read. */
 export interface SippListener {
@@ -23,6 +23,7 @@ export interface SippListener {
   counters(counters: SippCounters): void;
 }
 
+const BETWEEN_MS = 100;
 const BYE_TIME_MS = 1_500;
 /** Exit codes of SIPp: all calls well; a call failed; ended by command; no call processed. */
 const ORDERLY = [0, 1, 97, 99];
@@ -100,16 +101,10 @@ export class SippProcess {
     this.#isStopping = true;
     // The first asks for no new calls, the second for the end of all. SIPp sends the BYEs at once, and then waits for calls that are no more.
     this.#child.kill('SIGUSR1');
-    await this.#pause(100);
+    await atMost(this.#gone, BETWEEN_MS, this.clock);
     this.#child.kill('SIGUSR1');
-    await Promise.race([this.#gone, this.#pause(BYE_TIME_MS)]);
+    await atMost(this.#gone, BYE_TIME_MS, this.clock);
     this.#child.kill('SIGKILL');
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.clock.setTimer(ms, () => resolve());
-    });
   }
 
   /** Its error log, or what it printed when there is none. */
