@@ -111,7 +111,7 @@ export function limitOf(facts: Omit<StageFacts, 'latency' | 'media' | 'failed'>)
 type Facts = Omit<StageFacts, 'latency' | 'media' | 'failed'>;
 
 /** What names a setting first; a refusal that names none is a limit all the same: of the number, not of the machine. */
-function refusal({ failures, processes }: Facts): Limit | null {
+function refusal({ failures, processes, machine }: Facts): Limit | null {
   const answered = failures.filter(({ code, reason }) => reason !== null || /^[3-6]\d\d$/.test(code));
   const named = answered.filter((one) => settingsOf(one).length > 0);
   const [most] = (named.length > 0 ? named : answered).sort((one, other) => other.count - one.count);
@@ -119,10 +119,12 @@ function refusal({ failures, processes }: Facts): Limit | null {
   const why = most.reason ?? 'without a reason';
   const busy = busiest(processes);
   const also = busy === undefined || most.reason !== 'OVERLOADED' ? '' : `; the busiest process was ${shareText(busy)} of a core`;
+  const isFull = named.length > 0 && machine.busyPercent !== null && machine.busyPercent >= MACHINE_FULL;
+  const full = isFull ? `; the cores of this machine were ${machine.busyPercent.toFixed(0)} % busy` : '';
   return {
     kind: 'refused',
     who: 'gateway',
-    text: `the gateway refused or ended ${calls(most.count)}: ${most.code} ${why}${also}`,
+    text: `the gateway refused or ended ${calls(most.count)}: ${most.code} ${why}${also}${full}`,
     settings: [...new Set(named.flatMap(settingsOf))],
   };
 }
