@@ -1,6 +1,7 @@
 #include "call.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 namespace generator {
@@ -12,6 +13,11 @@ constexpr uint64_t kHeardFrames = 10;         // 200 ms of the own tone
 constexpr uint64_t kFramesPerSearch = 5;      // frames of speech between two looks for another slot's chord
 constexpr int kOtherRun = 3;                  // looks that see the same chord, which no vowel does, or the same other slot's stamp
 constexpr uint64_t kLongestDelayUs = 60'000'000;
+
+// The own chord, cut within a frame, leaks into the tones beside its own: two that are neighbours (46 and 47) were seen as 46 and 48.
+bool IsLeakOf(const Chord& own, const Chord& seen) {
+  return own.high - own.low == 1 && seen.high - seen.low == 2 && (seen.low == own.low || seen.high == own.high);
+}
 
 void Write16(uint8_t* at, uint16_t value) {
   at[0] = static_cast<uint8_t>(value >> 8);
@@ -175,7 +181,8 @@ Heard Call::HearFrame(const uint8_t* payload, bool is_stamped) {
   if (heard != Heard::kSpeech && heard != Heard::kOtherTone) return heard;
   other_frames_ += 1;
   if (!looks) return heard;
-  other_run_ = heard == Heard::kOtherTone && other == other_chord_ ? other_run_ + 1 : heard == Heard::kOtherTone ? 1 : 0;
+  const bool is_other = heard == Heard::kOtherTone && !IsLeakOf(chord_, other);
+  other_run_ = is_other && other == other_chord_ ? other_run_ + 1 : is_other ? 1 : 0;
   other_chord_ = other;
   if (other_run_ >= kOtherRun) is_wrong_ = true;
   return heard;
