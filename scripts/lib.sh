@@ -150,3 +150,4 @@ build_typescript() {
 RUNTIME_PACKAGES=(redis-server rtpengine-daemon libsrtp2-dev espeak-ng openssl g++ make python3 pkg-config)
 LOAD_PACKAGES=(sip-tester stunnel4)
 TEST_PACKAGES=("${LOAD_PACKAGES[@]}" baresip chromium)
+BENCH_PACKAGES=(kamailio kamailio-tls-modules kamailio-redis-modules)

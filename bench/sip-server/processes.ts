@@ -43,6 +43,10 @@ export async function collectedKb(server: Process): Promise<number> {
   return memoryKb(server.pid);
 }
 
+export function startGenerator(): Promise<Process> {
+  return typescript('bench/sip-server/generator.ts');
+}
+
 export interface All {
   readonly server: Process;
   readonly application: Process;
@@ -89,7 +93,7 @@ export async function startAll({
     }),
   );
   const application = await typescript('bench/sip-server/application.ts', [String(control), SECRET]);
-  const generator = await typescript('bench/sip-server/generator.ts');
+  const generator = await startGenerator();
   const close = async (): Promise<void> => {
     generator.child.kill();
     application.child.kill();

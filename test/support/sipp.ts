@@ -9,6 +9,8 @@ export interface SippOutcome {
   readonly code: number | null;
   readonly successful: number;
   readonly failed: number;
+  /** Packets that SIPp itself threw away, as it was told to. */
+  readonly lost: number;
   readonly output: string;
 }
 
@@ -35,12 +37,27 @@ export class Tunnel {
   }
 }
 
-/** Runs a scenario of test/sipp through a tunnel: `calls` calls at `rate` a second. */
-export async function runSipp(tunnel: Tunnel, scenario: string, called: string, calls: number, rate: number): Promise<SippOutcome> {
+/** What is not as usual. */
+export interface SippOptions {
+  readonly transport?: 't1' | 'u1';
+  /** Of the packets each way, in percent; over UDP. */
+  readonly lost?: number;
+}
+
+/** Runs a scenario of test/sipp against a port, a tunnel's or the gateway's own: `calls` calls at `rate` a second. */
+export async function runSipp(
+  target: { readonly port: number },
+  scenario: string,
+  called: string,
+  calls: number,
+  rate: number,
+  { transport = 't1', lost = 0 }: SippOptions = {},
+): Promise<SippOutcome> {
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-sipp-'));
   const args = [
-    ...[`127.0.0.1:${String(tunnel.port)}`, '-t', 't1', '-i', '127.0.0.1', '-sf', resolve(`test/sipp/${scenario}.xml`), '-s', called],
+    ...[`127.0.0.1:${String(target.port)}`, '-t', transport, '-i', '127.0.0.1', '-sf', resolve(`test/sipp/${scenario}.xml`), '-s', called],
     ...['-m', String(calls), '-r', String(rate), '-l', String(calls), '-timeout', '60', '-timeout_error', '-nostdin'],
+    ...(lost === 0 ? [] : ['-lost', String(lost)]),
   ];
   const child = spawn('sipp', args, { cwd: directory, env: { ...process.env, TERM: 'dumb' } });
   let output = '';
@@ -50,5 +67,8 @@ export async function runSipp(tunnel: Tunnel, scenario: string, called: string, 
   await rm(directory, { recursive: true, force: true });
   const last = (name: string): number =>
     Number([...output.matchAll(new RegExp(`${name}\\s*\\|\\s*\\d+\\s*\\|\\s*(\\d+)`, 'g'))].at(-1)?.[1] ?? Number.NaN);
-  return { code, successful: last('Successful call'), failed: last('Failed call'), output };
+  // The last screen's messages; the column is there when packets are lost only.
+  const messages = output.slice(output.lastIndexOf('Messages  Retrans')).matchAll(/(?:-+>|<-+) .* (\d+) *\r?$/gm);
+  const thrownAway = lost === 0 ? 0 : [...messages].reduce((sum, [, count]) => sum + Number(count), 0);
+  return { code, successful: last('Successful call'), failed: last('Failed call'), lost: thrownAway, output };
 }

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RunningGateway } from '../../support/gateway.js';
+import { freePorts } from '../../support/ports.js';
+import { runSipp, Tunnel, type SippOptions } from '../../support/sipp.js';
+
+const NUMBER = '+15550100100';
+
+let gateway: RunningGateway;
+let tunnel: Tunnel;
+let udpPort: number;
+
+beforeAll(async () => {
+  [udpPort = 0] = await freePorts(1);
+  gateway = await RunningGateway.start({ TRUNKLINE_SIP_UDP_PORT: String(udpPort) });
+  tunnel = await Tunnel.open(gateway.sipPort, gateway.ready.ca_file);
+});
+
+afterAll(async () => {
+  await tunnel.close();
+  await gateway.destroy();
+});
+
+type CallRecord = Readonly<Record<string, unknown>>;
+
+async function recorded(): Promise<CallRecord[]> {
+  return (await gateway.api('GET', '/v1/calls?limit=200')).json['calls'] as CallRecord[];
+}
+
+/** Every call of the scenario succeeds; resolves with the records of its calls, one each, in the end all of them ended. */
+async function records(scenario: string, calls: number, rate: number, port: number, options: SippOptions = {}): Promise<CallRecord[]> {
+  const before = new Set((await recorded()).map(({ call_id: id }) => id));
+  const outcome = await runSipp({ port }, scenario, NUMBER, calls, rate, options);
+  expect(outcome.code, outcome.output.slice(-3_000)).toBe(0);
+  expect([outcome.successful, outcome.failed, outcome.lost > 0]).toEqual([calls, 0, options.lost !== undefined]);
+  const ours = async (): Promise<CallRecord[]> =>
+    (await recorded()).filter(({ call_id: id, state }) => !before.has(id) && state === 'ended');
+  await expect.poll(async () => (await ours()).length, { timeout: 10_000 }).toBe(calls);
+  return ours();
+}
+
+const reasons = (all: readonly CallRecord[]): unknown[] => [...new Set(all.map(({ reason }) => reason))];
+
+describe('SIPp over a TLS tunnel', () => {
+  it('[3261 §13.2.1] late offer: the answer in the ACK decides on the codec', async () => {
+    const all = await records('late-offer', 20, 20, tunnel.port);
+    expect(reasons(all)).toEqual(['CALLER_HANGUP']);
+    expect(new Set(all.map(({ codec }) => codec))).toEqual(new Set(['PCMA']));
+  });
+
+  it('[4028 §9] session timers: 422 and Min-SE, then refreshed by UPDATE and re-INVITE', async () => {
+    // A record of the refused INVITE too.
+    const outcome = await runSipp(tunnel, 'session-timers', NUMBER, 20, 20);
+    expect([outcome.code, outcome.successful, outcome.failed], outcome.output.slice(-3_000)).toEqual([0, 20, 0]);
+  });
+
+  it('digits by INFO: both are counted, and # ends the call', async () => {
+    const all = await records('digits', 10, 20, tunnel.port);
+    expect(reasons(all)).toEqual(['AGENT_HANGUP']);
+    expect(all).toMatchObject(all.map(() => ({ quality: { endpoint: { digits_received: 2 } } })));
+  });
+
+  it('a long call: refreshed again and again', async () => {
+    expect(reasons(await records('long-call', 10, 20, tunnel.port))).toEqual(['CALLER_HANGUP']);
+  });
+
+  it('without SRTP: 488 with the reason', async () => {
+    const outcome = await runSipp(tunnel, 'rejected-plain', NUMBER, 20, 20);
+    expect([outcome.code, outcome.successful, outcome.failed], outcome.output.slice(-3_000)).toEqual([0, 20, 0]);
+  });
+
+  it('a burst: 100 INVITEs at once', async () => {
+    expect(reasons(await records('answered', 100, 10_000, tunnel.port))).toEqual(['CALLER_HANGUP']);
+  });
+});
+
+describe('SIPp over UDP, of whose packets each tenth is lost', () => {
+  it('[3261 §17.1.1.2] [3261 §13.3.1.4] every call is answered and ends as it should, with one record', async () => {
+    const all = await records('answered-udp', 40, 40, udpPort, { transport: 'u1', lost: 10 });
+    expect(reasons(all)).toEqual(['CALLER_HANGUP']);
+    expect(new Set(all.map(({ sip_call_id: id }) => id)).size).toBe(40);
+  });
+});
