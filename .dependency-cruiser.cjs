@@ -1,6 +1,6 @@
 // Who may import whom. The folders marked [pure] in ARCHITECTURE.md do no IO and know no clock.
 const pure =
-  '^src/(lib|contracts|sip/(message|transaction|dialog)|gateway/(call|policy)|media/(rtp|dtmf|codec))/|^src/(drachtio/(frame|session|meta-line)|rtpengine/(commands|flags)|agents/session)\\.ts$';
+  '^src/(lib|contracts|sip/(message|transaction|dialog)|gateway/(call|policy)|media/(rtp|dtmf|codec))/|^src/load/[^/]+\\.ts$|^src/(drachtio/(frame|session|meta-line)|rtpengine/(commands|flags)|agents/session)\\.ts$';
 const io =
   '^(node:)?(net|dgram|tls|fs|fs/promises|http|https|http2|timers|timers/promises|child_process|worker_threads|dns|dns/promises|cluster|process|os|readline)$';
 
@@ -41,6 +41,12 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/drachtio/' },
       to: { path: '^src/', pathNot: '^src/(drachtio|sip|lib)/' },
+    },
+    {
+      name: 'load-is-no-gateway',
+      severity: 'error',
+      from: { path: '^src/load/' },
+      to: { path: '^src/', pathNot: '^src/(load|carrier|client|contracts|lib|config)/' },
     },
     { name: 'carrier-is-no-gateway', severity: 'error', from: { path: '^src/carrier/' }, to: { path: '^src/(gateway|store|api)/' } },
     {

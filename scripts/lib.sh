@@ -148,5 +148,6 @@ build_typescript() {
 }
 
 RUNTIME_PACKAGES=(redis-server rtpengine-daemon libsrtp2-dev espeak-ng openssl g++ make python3 pkg-config)
-TEST_PACKAGES=(sip-tester stunnel4 baresip chromium)
+LOAD_PACKAGES=(sip-tester stunnel4)
+TEST_PACKAGES=("${LOAD_PACKAGES[@]}" baresip chromium)
 BENCH_PACKAGES=(kamailio kamailio-tls-modules kamailio-redis-modules)

@@ -80,6 +80,7 @@ class Call {
   size_t Event(uint8_t* packet, const EventPacket& event);
   void Listen(const uint8_t* payload, size_t length, uint16_t sequence, uint64_t arrival_us, Histogram* second, Histogram* total);
   bool TakeStamp(const uint8_t* payload, bool follows, uint64_t arrival_us, Histogram* second, Histogram* total);
+  void HearOtherStamp(const Stamp& stamp);
   Heard HearFrame(const uint8_t* payload, bool is_stamped);
 
   const CallSettings settings_;
@@ -111,6 +112,9 @@ class Call {
   int stamp_at_ = kStampBytes - 1;
   uint64_t own_frames_ = 0;
   bool is_wrong_ = false;
+  int other_stamps_ = 0;
+  int other_slot_ = 0;
+  int other_process_ = 0;
   uint64_t other_frames_ = 0;
   Chord other_chord_{0, 0};
   int other_run_ = 0;

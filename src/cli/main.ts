@@ -13,6 +13,7 @@ import { callCommand } from './call.js';
 import { callsCommand } from './calls.js';
 import { doctorCommand } from './doctor.js';
 import { keyCommand } from './key.js';
+import { loadCommand } from './load.js';
 import { numberCommand } from './number.js';
 import { orgCommand, printLine } from './org.js';
 import { webhookCommand } from './webhook.js';
@@ -91,6 +92,7 @@ const overApi = { config, environment: process.env, print: printLine };
 program.addCommand(numberCommand(overApi));
 program.addCommand(callsCommand(overApi));
 program.addCommand(callCommand(config));
+program.addCommand(loadCommand(config, connect));
 program.addCommand(doctorCommand(config));
 
 program.parseAsync().catch((error: unknown) => {

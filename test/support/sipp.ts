@@ -1,9 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { freePorts } from './ports.js';
+import { Tunnel as TlsTunnel } from '../../src/load/run/tunnel.js';
+import { systemClock } from '../../src/ops/system-clock.js';
 
 export interface SippOutcome {
   readonly code: number | null;
@@ -14,44 +14,25 @@ export interface SippOutcome {
   readonly output: string;
 }
 
-/** Debian's SIPp speaks neither TLS nor SRTP: stunnel speaks TLS for it, with the gateway's certificate checked. */
+/** A tunnel to a gateway of this machine, in a directory of its own. */
 export class Tunnel {
   private constructor(
-    readonly port: number,
-    private readonly child: ChildProcess,
+    private readonly tunnel: TlsTunnel,
     private readonly directory: string,
   ) {}
 
   static async open(gatewayPort: number, caFile: string): Promise<Tunnel> {
     const directory = await mkdtemp(join(tmpdir(), 'trunkline-tunnel-'));
-    const [port = 0] = await freePorts(1);
-    const file = join(directory, 'stunnel.conf');
-    await writeFile(
-      file,
-      [
-        'foreground = yes',
-        'pid =',
-        'debug = warning',
-        '[sip]',
-        'client = yes',
-        `accept = 127.0.0.1:${String(port)}`,
-        `connect = 127.0.0.1:${String(gatewayPort)}`,
-        `CAfile = ${caFile}`,
-        'verifyChain = yes',
-        'checkIP = 127.0.0.1',
-        'sslVersionMin = TLSv1.2',
-        '',
-      ].join('\n'),
-    );
-    const child = spawn('stunnel4', [file], { stdio: 'ignore' });
-    await untilOpen(port, child);
-    return new Tunnel(port, child, directory);
+    const target = { host: '127.0.0.1', port: gatewayPort };
+    return new Tunnel(await TlsTunnel.open({ target, caFile, directory, clock: systemClock }), directory);
+  }
+
+  get port(): number {
+    return this.tunnel.port;
   }
 
   async close(): Promise<void> {
-    const gone = new Promise((resolve_) => this.child.once('exit', resolve_));
-    this.child.kill('SIGTERM');
-    await gone;
+    await this.tunnel.close();
     await rm(this.directory, { recursive: true, force: true });
   }
 }
@@ -90,20 +71,4 @@ export async function runSipp(
   const messages = output.slice(output.lastIndexOf('Messages  Retrans')).matchAll(/(?:-+>|<-+) .* (\d+) *\r?$/gm);
   const thrownAway = lost === 0 ? 0 : [...messages].reduce((sum, [, count]) => sum + Number(count), 0);
   return { code, successful: last('Successful call'), failed: last('Failed call'), lost: thrownAway, output };
-}
-
-/** Tries until the port takes a connection; rejects when the program has ended. */
-function untilOpen(port: number, child: ChildProcess): Promise<void> {
-  return new Promise((resolve_, reject) => {
-    child.once('exit', (code) => reject(new Error(`stunnel ended with ${String(code)}`)));
-    const attempt = (): void => {
-      const socket = connect({ host: '127.0.0.1', port });
-      socket.once('connect', () => {
-        socket.destroy();
-        resolve_();
-      });
-      socket.once('error', () => setTimeout(attempt, 20));
-    };
-    attempt();
-  });
 }

@@ -1,0 +1,309 @@
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { join, resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { PACKAGE_ROOT } from '../config/load.js';
+import type { Config } from '../config/schema.js';
+import { errorText } from '../lib/error-text.js';
+import { isInBlocks } from '../lib/ip-address.js';
+import type { RampKind, RunFigures } from '../load/figures.js';
+import { htmlReport } from '../load/html-report.js';
+import { progressLine, resultText } from '../load/result-text.js';
+import type { LoadOptions, RunObserver } from '../load/run/load-run.js';
+import { systemClock } from '../ops/system-clock.js';
+import { LoadBatch } from './load-batch.js';
+import type { Connect } from './org.js';
+
+interface LoadFlags {
+  readonly cps: number;
+  readonly calls?: number;
+  readonly hold?: number;
+  readonly media: number;
+  readonly number?: string;
+  readonly from: string;
+  readonly digits?: string;
+  readonly echo: boolean;
+  readonly sippScenario?: string;
+  readonly connections?: number;
+  readonly direction?: 'sendrecv' | 'inactive';
+  readonly setupTimeout: number;
+  readonly mediaPorts: { readonly min: number; readonly max: number };
+  readonly ramp?: true | readonly RampKind[];
+  readonly stage: number;
+  readonly highest: number;
+  readonly maxFailures: number;
+  readonly maxP99?: number;
+  readonly maxLoss: number;
+  readonly target?: string;
+  readonly ca?: string;
+  readonly iOwnTheTarget?: true;
+  readonly name: string;
+  readonly org?: string;
+  readonly json?: true;
+  readonly report: string | boolean;
+}
+
+const RAMP_MAX_P99_MS = 10;
+const PROGRESS_EVERY_S = 5;
+/** Shorter calls end before a key is read back. */
+const SHORTEST_FOR_DIGITS_S = 4;
+
+/** `trunkline load`: SIPp calls the gateway at a rate. Exit code 0 only when nothing failed. */
+export function loadCommand(config: () => Config, connect: Connect): Command {
+  const command = new Command('load')
+    .description(
+      'place many calls on the running gateway, or on your own at another address, and report how it bears them (docs/load-tests.md)',
+    )
+    .option('--cps <n>', 'calls started a second; where a ramp of the rate begins', number(0.1, 20_000), 10)
+    .option(
+      '--calls <n>',
+      'calls in all (default: ten seconds of them); where a ramp of calls held begins (default: 100)',
+      whole(1, 10_000_000),
+    )
+    .option('--hold <s>', 'seconds from the answer to the end of each call (default: 2, with media 6)', number(0, 36_000))
+    .option('--media <percent>', 'share of the calls that have SRTP, which is listened to', number(0, 100), 0)
+    .option('--number <number>', 'number to call; without it the one that the running gateway was started with')
+    .option('--from <number>', 'caller number', '+15550100999')
+    .option('--digits <keys>', 'keys that calls with media press; "-" for none (default: 1)', keys)
+    .option('--no-echo', 'the agent does not echo: own tone and keys need not come back')
+    .option('--sipp-scenario <file>', 'SIPp scenario of your own for the calls without media')
+    .option('--connections <n>', 'TLS connections, each with a SIPp of its own (default: by rate)', whole(1, 64))
+    .option(
+      '--direction <name>',
+      'of calls without media: sendrecv, or inactive (default: inactive when held for more than 25 s)',
+      direction,
+    )
+    .option('--setup-timeout <s>', 'longest wait for any answer', number(0.1, 300), 10)
+    .option('--media-ports <range>', 'UDP ports of the media generator, two a slot', portRange, { min: 40_000, max: 49_999 })
+    .option('--ramp [kind]', 'find the highest rate without a failure; held: the highest number of calls held; both', rampKinds)
+    .option('--stage <s>', 'seconds of a stage of a ramp', number(1, 3_600), 10)
+    .option('--highest <n>', 'what a ramp tries at most', whole(1, 1_000_000), 20_000)
+    .option('--max-failures <n>', 'failed calls that are let pass', whole(0, 10_000_000), 0)
+    .option(
+      '--max-p99 <ms>',
+      `limit of INVITE to 200, 99th percentile (default: none; of a ramp ${String(RAMP_MAX_P99_MS)})`,
+      number(0.1, 60_000),
+    )
+    .option('--max-loss <percent>', 'packets of media that may be lost', number(0, 100), 0.1)
+    .option('--target <host:port>', 'SIP address over TLS to call instead of the running gateway’s')
+    .option('--ca <file>', 'CA certificate that the gateway’s must be signed by')
+    .option('--i-own-the-target', 'the target is not this machine, and it is yours to put under load')
+    .option('--name <text>', 'of the batch that the run is written to', 'Load test')
+    .option('--org <org>', 'id or name of the organization that the batch belongs to; without it that of the running gateway’s number')
+    .option('--json', 'print one JSON object')
+    .option('--report <file>', 'where the HTML report goes (default: load-reports in data_dir)')
+    .option('--no-report', 'write none');
+  return command.action((flags: LoadFlags) => run(config(), connect, flags));
+}
+
+async function run(config: Config, connect: Connect, flags: LoadFlags): Promise<void> {
+  // `npm run load --json`, without `--` before it, ends up in npm's own environment.
+  const isJson = flags.json === true || process.env['npm_config_json'] === 'true';
+  const say = (line: string): void => (isJson ? console.error(line) : console.log(line));
+  const options = await optionsOf(config, flags);
+  const batch = await LoadBatch.open(
+    connect,
+    flags.org ?? (flags.target === undefined ? ((await readReady(config))?.org_id ?? null) : null),
+    flags.name,
+  );
+  const notes = [...options.notes, ...batch.notes];
+  const stop = new AbortController();
+  const onSignal = (): void => {
+    if (stop.signal.aborted) process.exit(130);
+    say('\nEnding the calls in progress; once more ends at once.');
+    stop.abort();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  try {
+    const { LoadRun } = await import('../load/run/load-run.js');
+    const observer = observerOf(batch, options, isJson, say);
+    await batch.lifecycle(`load test of ${options.target.host}:${String(options.target.port)} began`, 'started');
+    const run_ = new LoadRun({ ...options, batchId: batch.id, notes }, observer, systemClock, stop.signal);
+    const figures = await run_.run().catch(async (error: unknown) => {
+      await batch.lifecycle(`the load test broke off: ${errorText(error)}`.slice(0, 2_000), 'failed');
+      throw error;
+    });
+    await batch.complete(figures);
+    const report = await writeReport(config, flags, figures);
+    console.log(isJson ? JSON.stringify({ ...figures, report }, null, 2) : resultText(figures));
+    if (report !== null) say(`Report: ${report}`);
+    if (batch.id !== null) say(`Batch: ${batch.id} (GET /v2/batches/${batch.id}/logs)`);
+    if (!figures.passed) process.exitCode = 1;
+  } finally {
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+    await batch.close();
+  }
+}
+
+/** A line that is overwritten in a terminal; elsewhere one every few seconds. */
+function observerOf(batch: LoadBatch, { ramps }: LoadOptions, isJson: boolean, say: (line: string) => void): RunObserver {
+  const isTerminal = process.stdout.isTTY && !isJson;
+  let seconds = 0;
+  return {
+    lifecycle: (message, stateChange) => batch.lifecycle(message, stateChange),
+    onSecond: (recorder, elapsedMs) => {
+      const stage =
+        ramps.length === 0
+          ? ''
+          : `stage ${String(recorder.stage)} (${String(recorder.plan.cps)}/s, ${String(recorder.plan.calls)} calls)  `;
+      const line = progressLine(recorder, elapsedMs, stage);
+      if (isTerminal) process.stdout.write(`\r\u001b[K${line.slice(0, process.stdout.columns - 1)}`);
+      else if (seconds % PROGRESS_EVERY_S === PROGRESS_EVERY_S - 1) say(line);
+      seconds += 1;
+    },
+    onStage: ({ plan, verdict }) => {
+      if (isTerminal) process.stdout.write('\r\u001b[K');
+      if (ramps.length === 0) return;
+      say(
+        `${verdict.passed ? 'passed' : 'failed'}: ${String(plan.cps)}/s, ${String(plan.calls)} calls${verdict.faults.map((fault) => `; ${fault}`).join('')}`,
+      );
+    },
+  };
+}
+
+async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions> {
+  const ready = flags.target === undefined || flags.number === undefined ? await readReady(config) : null;
+  const called = flags.number ?? ready?.phone_number ?? null;
+  const address = flags.target ?? ready?.sip.tls;
+  if (address === undefined)
+    throw new Error(`no running gateway is known in ${resolve(config.data_dir)}: start it with npm run up, or name one with --target`);
+  if (called === null) throw new Error('no number to call: give --number');
+  if (!/^\+?[0-9A-Za-z.*#_-]{1,64}$/.test(called)) throw new Error('--number must be digits, with or without a plus before them');
+  if (!/^\+?[0-9A-Za-z._-]{1,64}$/.test(flags.from)) throw new Error('--from must be digits, with or without a plus before them');
+  const target = splitHostPort(address);
+  refuseStrangers(target.host, flags.iOwnTheTarget === true);
+  const caFile = flags.ca ?? (flags.target === undefined ? (ready?.ca_file ?? null) : null);
+  if (caFile === null) throw new Error('the certificate of the gateway is checked: name the CA with --ca FILE');
+  for (const file of [caFile, flags.sippScenario]) if (file !== undefined) await readable(file);
+  // `npm run load --ramp`, without `--` before it.
+  const ramp = flags.ramp ?? (process.env['npm_config_ramp'] === 'true' ? true : undefined);
+  const ramps: readonly RampKind[] = ramp === undefined ? [] : ramp === true ? ['rate'] : ramp;
+  const hold = flags.hold ?? (flags.media > 0 ? 6 : 2);
+  const isLong = hold >= SHORTEST_FOR_DIGITS_S || (ramps.length > 0 && !ramps.includes('rate'));
+  const digits = flags.digits ?? (isLong ? '1' : '');
+  const notes =
+    flags.media > 0 && flags.digits === undefined && !isLong
+      ? [`calls of ${String(hold)} s are too short for keys to be read back: none are pressed`]
+      : [];
+  return {
+    target,
+    caFile: resolve(caFile),
+    gatewayPid: flags.target === undefined ? (ready?.pid ?? null) : null,
+    called,
+    caller: flags.from,
+    cps: flags.cps,
+    calls: flags.calls ?? (ramps.length > 0 ? 100 : Math.max(1, Math.round(flags.cps * 10))),
+    holdMs: Math.round(hold * 1_000),
+    mediaPercent: flags.media,
+    digits,
+    scenario: flags.sippScenario === undefined ? null : resolve(flags.sippScenario),
+    scenarioDirectory: join(PACKAGE_ROOT, 'config/load'),
+    connections: flags.connections ?? null,
+    setupTimeoutMs: Math.round(flags.setupTimeout * 1_000),
+    direction: flags.direction ?? null,
+    thresholds: {
+      maxFailures: flags.maxFailures,
+      maxP99: flags.maxP99 ?? (ramps.length > 0 ? RAMP_MAX_P99_MS : null),
+      maxLossPercent: flags.maxLoss,
+      echoes: flags.echo,
+    },
+    ramps,
+    stageSeconds: flags.stage,
+    highest: flags.highest,
+    generatorProgram: join(PACKAGE_ROOT, 'native/build/Release/media-generator'),
+    mediaPorts: flags.mediaPorts,
+    batchId: null,
+    notes,
+  };
+}
+
+/** A load test of somebody else's machine is an attack. */
+function refuseStrangers(host: string, isOwn: boolean): void {
+  const isLoopback = host === 'localhost' || (isIP(host) !== 0 && isInBlocks(['127.0.0.0/8', '::1'], host));
+  if (!isLoopback && !isOwn)
+    throw new Error(
+      `${host} is not this machine: a load test of a gateway that is not yours is an attack. If it is yours, add --i-own-the-target`,
+    );
+}
+
+async function readable(file: string): Promise<void> {
+  const found = await stat(file).catch(() => null);
+  if (found?.isFile() !== true) throw new Error(`there is no file ${file}`);
+}
+
+async function writeReport(config: Config, { report }: LoadFlags, figures: RunFigures): Promise<string | null> {
+  if (report === false) return null;
+  const directory = join(resolve(config.data_dir), 'load-reports');
+  const file = typeof report === 'string' ? resolve(report) : join(directory, `${figures.startedAt.replace(/[:.]/g, '-')}.html`);
+  if (typeof report !== 'string') await mkdir(directory, { recursive: true, mode: 0o700 });
+  await writeFile(file, htmlReport(figures));
+  return file;
+}
+
+interface Ready {
+  readonly pid: number;
+  readonly sip: { readonly tls?: string };
+  readonly org_id: string | null;
+  readonly phone_number: string | null;
+  readonly ca_file: string | null;
+}
+
+/** null: no gateway runs here. */
+async function readReady(config: Config): Promise<Ready | null> {
+  try {
+    return JSON.parse(await readFile(join(resolve(config.data_dir), 'ready.json'), 'utf8')) as Ready;
+  } catch {
+    return null;
+  }
+}
+
+function splitHostPort(text: string): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port < 1 || port > 65_535) throw new Error(`${JSON.stringify(text)} is not host:port`);
+  return { host: match[1] ?? match[2] ?? '', port };
+}
+
+function number(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === '' || !(value >= least && value <= most))
+      throw new InvalidArgumentError(`must be a number from ${String(least)} to ${String(most)}`);
+    return value;
+  };
+}
+
+function whole(least: number, most: number): (text: string) => number {
+  const parse = number(least, most);
+  return (text) => {
+    const value = parse(text);
+    if (!Number.isInteger(value)) throw new InvalidArgumentError('must be a whole number');
+    return value;
+  };
+}
+
+function keys(text: string): string {
+  if (text === '-' || text === '') return '';
+  if (!/^[0-9A-D*#]{1,32}$/i.test(text)) throw new InvalidArgumentError('must be keys of a telephone: 0 to 9, A to D, * and #');
+  return text.toUpperCase();
+}
+
+function direction(text: string): 'sendrecv' | 'inactive' {
+  if (text !== 'sendrecv' && text !== 'inactive') throw new InvalidArgumentError('must be sendrecv or inactive');
+  return text;
+}
+
+function rampKinds(text: string): readonly RampKind[] {
+  if (text === 'both') return ['rate', 'held'];
+  if (text !== 'rate' && text !== 'held') throw new InvalidArgumentError('must be rate, held or both');
+  return [text];
+}
+
+function portRange(text: string): { readonly min: number; readonly max: number } {
+  const match = /^(\d{4,5})-(\d{4,5})$/.exec(text);
+  const [min, max] = [Number(match?.[1]), Number(match?.[2])];
+  if (match === null || min < 1_024 || max > 65_535 || max <= min) throw new InvalidArgumentError('must be two ports, such as 40000-49999');
+  return { min, max };
+}

@@ -1,0 +1,181 @@
+import type { ProcessFigures, RunFigures, Second, StageFigures } from './figures.js';
+import { escapeHtml, plotFigure, type Plot, type Series } from './plot.js';
+import { failureName, limitText } from './result-text.js';
+import { lossPercent, settingsOf } from './verdict.js';
+
+const STYLE = `
+:root{color-scheme:light dark;--bg:#fff;--fg:#1c1e21;--soft:#5d6470;--line:#d9dde3;--card:#f5f6f8;--good:#1a7f37;--bad:#c5221f;
+--c0:#0b62c4;--c1:#d1571b;--c2:#0a8a5f;--c3:#8b3fc0;--c4:#b8860b;--c5:#c2255c;--c6:#0c8599;--c7:#6b7280}
+@media (prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e6e8eb;--soft:#9aa3af;--line:#343a42;--card:#1d2127;--good:#56d364;--bad:#ff7b72;
+--c0:#6cb0ff;--c1:#ff9e5e;--c2:#4ad0a0;--c3:#cf9bff;--c4:#e3b341;--c5:#ff7aa8;--c6:#53c7dd;--c7:#aab2bd}}
+*{box-sizing:border-box}body{margin:0 auto;max-width:1100px;padding:16px;background:var(--bg);color:var(--fg);font:15px/1.45 system-ui,sans-serif}
+h1{font-size:1.4rem;margin:.2em 0}h2{font-size:1.1rem;margin:1.6em 0 .5em}small,.soft{color:var(--soft)}
+.good{color:var(--good)}.bad{color:var(--bad)}.cards,.plots{display:grid;gap:12px;grid-template-columns:repeat(auto-fit,minmax(150px,1fr))}
+.plots{grid-template-columns:repeat(auto-fit,minmax(min(100%,330px),1fr))}.card,figure{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 12px;margin:0}
+.card b{display:block;font-size:1.25rem}.card span{color:var(--soft);font-size:.85rem}svg{width:100%;height:auto;display:block}
+svg text{fill:var(--soft);font-size:11px}.grid{stroke:var(--line)}.mark{stroke:var(--soft);stroke-dasharray:2 3}.line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}.line.more{stroke-dasharray:5 3}.key i.more{border-radius:50%}
+.legend{display:flex;flex-wrap:wrap;gap:2px 12px;font-size:.8rem}.key i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:4px}
+${Array.from({ length: 8 }, (_, index) => `path.s${String(index)}{stroke:var(--c${String(index)})}i.s${String(index)}{background:var(--c${String(index)})}`).join('')}
+.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}th,td{text-align:left;padding:4px 10px 4px 0;border-bottom:1px solid var(--line);white-space:nowrap}
+td.text{white-space:normal;min-width:14em}li{margin:.2em 0}`;
+
+/** One page that needs nothing else: no script, no font, no picture from anywhere. */
+export function htmlReport(figures: RunFigures): string {
+  const { stages, ramps, notes } = figures;
+  const outcome = figures.interrupted ? 'interrupted' : figures.passed ? 'passed' : 'failed';
+  const last = stages.at(-1);
+  return [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">',
+    `<title>Load test ${escapeHtml(figures.startedAt)}</title><style>${STYLE}</style></head><body>`,
+    `<h1>Load test <span class="${figures.passed ? 'good' : 'bad'}">${outcome}</span></h1>`,
+    `<p class="soft">${escapeHtml(figures.target)}, number ${escapeHtml(figures.number)}, ${escapeHtml(figures.startedAt)}, ${figures.seconds.toFixed(0)} s. `,
+    `SIPp ${escapeHtml(figures.sipp)}, ${escapeHtml(figures.scenario)} scenario${figures.batchId === null ? '' : `, batch ${escapeHtml(figures.batchId)}`}.</p>`,
+    ...ramps.map(rampHtml),
+    ...(stages.length === 1 && last !== undefined ? [cards(last)] : []),
+    ...(notes.length === 0 ? [] : [`<ul>${notes.map((note) => `<li>${escapeHtml(note)}</li>`).join('')}</ul>`]),
+    `<h2>Over time</h2><div class="plots">${plots(figures).map(plotFigure).join('')}</div>`,
+    ...(stages.length > 1 ? [`<h2>Stages</h2>${stagesTable(stages)}`] : []),
+    ...(last === undefined ? [] : [`<h2>Failures</h2>${failuresTable(stages)}`]),
+    ...(last === undefined ? [] : [`<h2>Processes${stages.length > 1 ? ' in the last stage' : ''}</h2>${processesTable(last.processes)}`]),
+    '</body></html>\n',
+  ].join('\n');
+}
+
+function card(value: string, name: string): string {
+  return `<div class="card"><b>${escapeHtml(value)}</b><span>${escapeHtml(name)}</span></div>`;
+}
+
+function cards(stage: StageFigures): string {
+  const { latency, media, verdict } = stage;
+  const found = [
+    card(`${stage.callsPerSecond.toFixed(1)}/s`, `calls started, of ${String(stage.plan.cps)}/s wanted`),
+    card(`${String(stage.answered)} of ${String(stage.plan.calls)}`, 'calls answered'),
+    card(String(stage.failed), 'calls failed'),
+    card(latency === null ? '-' : `${latency.p50.toFixed(1)} ms`, 'INVITE to 200, p50'),
+    card(latency === null ? '-' : `${latency.p99.toFixed(1)} ms`, 'INVITE to 200, p99'),
+    card(String(stage.peakInProgress), 'calls in progress at most'),
+    ...(media === null
+      ? []
+      : [
+          card(`${String(media.tone.heard)} of ${String(media.calls)}`, 'calls heard their own tone'),
+          card(`${lossPercent(media.packets).toFixed(3)} %`, `packets lost, of ${String(media.packets.expected)}`),
+          card(media.delayMs === null ? '-' : `${media.delayMs.p99.toFixed(0)} ms`, 'audio there and back, p99 of the worst call'),
+          ...(media.mos === null ? [] : [card(media.mos.least.toFixed(2), 'MOS of the worst call')]),
+        ]),
+  ];
+  const faults = verdict.faults.map((fault) => `<li class="bad">${escapeHtml(fault)}</li>`).join('');
+  const limited = `<p>What limited: ${escapeHtml(limitText(stage))}</p>`;
+  return `<div class="cards">${found.join('')}</div>${faults === '' ? '' : `<ul>${faults}</ul>`}${limited}`;
+}
+
+function rampHtml({ kind, highest, lowestFailed, limit }: RunFigures['ramps'][number]): string {
+  const what = kind === 'rate' ? 'calls a second' : 'calls held';
+  const failed = lowestFailed === null ? 'nothing higher was tried' : `${String(lowestFailed)} failed`;
+  const why =
+    limit === null
+      ? ''
+      : `<p>What limited: ${escapeHtml(limit.text)}${limit.settings.length === 0 ? '' : ` → ${escapeHtml(limit.settings.join('; '))}`}</p>`;
+  return `<div class="cards">${card(String(highest), `highest number of ${what} (${failed})`)}</div>${why}`;
+}
+
+function plots({ timeline, stages }: RunFigures): Plot[] {
+  const marks = stages.length < 2 ? [] : stages.map((_, index) => timeline.find(({ stage }) => stage === index + 1)?.at ?? 0);
+  const of = (name: string, pick: (second: Second) => number | null): Series => ({
+    name,
+    points: timeline.map((one) => [one.at, pick(one)]),
+  });
+  const failures = [...new Set(timeline.flatMap((second) => Object.keys(second.failures)))];
+  const plot = (title: string, unit: string, ...series: Series[]): Plot => ({ title, unit, series, marks });
+  return [
+    plot(
+      'Calls',
+      'a second',
+      of('started', ({ started }) => started),
+      of('answered', ({ answered }) => answered),
+    ),
+    plot(
+      'INVITE to 200',
+      'milliseconds',
+      of('p50', ({ p50 }) => p50),
+      of('p90', ({ p90 }) => p90),
+      of('p99', ({ p99 }) => p99),
+    ),
+    plot(
+      'Calls in progress',
+      'calls',
+      of('in progress', ({ inProgress }) => inProgress),
+    ),
+    plot('Failed calls', 'a second', ...failures.map((name) => of(name, (second) => second.failures[name] ?? 0))),
+    plot(
+      'Lost packets',
+      'a second',
+      of('lost', ({ media }) => media?.lost ?? null),
+    ),
+    plot(
+      'Audio there and back',
+      'milliseconds',
+      of('p50', ({ media }) => media?.delay50 ?? null),
+      of('p99', ({ media }) => media?.delay99 ?? null),
+    ),
+    plot('CPU of each process', 'percent of a core', ...processSeries(timeline, ({ cpu }) => cpu)),
+    plot('Memory of each process', 'MB', ...processSeries(timeline, ({ memoryMb }) => memoryMb)),
+  ];
+}
+
+/** A line for all processes of a kind (sipp 1, sipp 2, …), the highest first: that has the clearest color. */
+function processSeries(timeline: readonly Second[], pick: (usage: Second['processes'][string]) => number): Series[] {
+  const kindOf = (name: string): string => name.replace(/ \d+$/, '');
+  const kinds = [...new Set(timeline.flatMap(({ processes }) => Object.keys(processes).map(kindOf)))];
+  const all = kinds.map((kind): Series => ({
+    name: kind,
+    points: timeline.map(({ at, processes }) => {
+      const own = Object.entries(processes).filter(([name]) => kindOf(name) === kind);
+      return [at, own.length === 0 ? null : own.reduce((sum, [, usage]) => sum + pick(usage), 0)];
+    }),
+  }));
+  const peak = ({ points }: Series): number => Math.max(...points.map(([, y]) => y ?? 0));
+  return all.sort((one, other) => peak(other) - peak(one));
+}
+
+function tableHtml(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = (row: readonly string[], tag: string): string =>
+    row.map((cell) => `<${tag}${cell.length > 40 ? ' class="text"' : ''}>${escapeHtml(cell)}</${tag}>`).join('');
+  return `<div class="wide"><table><tr>${cells(header, 'th')}</tr>${rows.map((row) => `<tr>${cells(row, 'td')}</tr>`).join('')}</table></div>`;
+}
+
+function stagesTable(stages: readonly StageFigures[]): string {
+  const rows = stages.map((stage, index) => [
+    String(index + 1),
+    String(stage.plan.cps),
+    stage.callsPerSecond.toFixed(1),
+    String(stage.peakInProgress),
+    String(stage.successful),
+    String(stage.failed),
+    stage.latency?.p50.toFixed(1) ?? '-',
+    stage.latency?.p99.toFixed(1) ?? '-',
+    stage.verdict.passed ? 'passed' : `failed: ${stage.verdict.faults.join('; ')}`,
+  ]);
+  return tableHtml(['stage', 'wanted/s', 'calls/s', 'held', 'well', 'failed', 'p50 ms', 'p99 ms', 'outcome'], rows);
+}
+
+function failuresTable(stages: readonly StageFigures[]): string {
+  const rows = stages.flatMap(({ failures }, index) =>
+    failures.map((failure) => [String(index + 1), failureName(failure), String(failure.count), settingsOf(failure).join('; ')]),
+  );
+  return rows.length === 0 ? '<p>None.</p>' : tableHtml(['stage', 'what', 'calls', 'set by'], rows);
+}
+
+function processesTable(processes: readonly ProcessFigures[]): string {
+  if (processes.length === 0) return '<p>None could be looked at.</p>';
+  const rows = processes.map((one) => [
+    one.name,
+    one.side === 'gateway' ? 'gateway' : 'load test',
+    `${one.cpuMean.toFixed(0)} %`,
+    `${one.cpuPeak.toFixed(0)} %`,
+    `${one.threadBusy.toFixed(0)} %`,
+    one.cpuMsPerCall?.toFixed(2) ?? '-',
+    one.memoryMb.toFixed(0),
+    String(one.openFiles),
+  ]);
+  return tableHtml(['process', 'of', 'CPU', 'peak', 'busiest thread', 'ms a call', 'memory MB', 'files'], rows);
+}

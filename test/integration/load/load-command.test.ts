@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunFigures } from '../../../src/load/figures.js';
+import { RunningGateway } from '../../support/gateway.js';
+
+// The real command, SIPp, stunnel and media generator against a real gateway.
+
+let gateway: RunningGateway;
+
+beforeAll(async () => {
+  gateway = await RunningGateway.start();
+});
+
+afterAll(async () => {
+  await gateway.destroy();
+});
+
+type Result = RunFigures & { readonly report: string | null };
+const load = async (...flags: readonly string[]): Promise<{ code: number | null; result: Result }> => {
+  const { code, stdout, stderr } = await gateway.cli('load', '--json', ...flags);
+  if (!stdout.startsWith('{')) throw new Error(stderr);
+  return { code, result: JSON.parse(stdout) as Result };
+};
+
+async function batchLog(id: string | null): Promise<{ event_type: string; payload: Record<string, unknown> }[]> {
+  const { status, json } = await gateway.api('GET', `/v2/batches/${String(id)}/logs?direction=asc`);
+  expect(status).toBe(200);
+  return json['data'] as { event_type: string; payload: Record<string, unknown> }[];
+}
+
+const liveCalls = async (): Promise<number> =>
+  ((await gateway.api('GET', '/v1/calls?state=live&limit=100')).json['calls'] as unknown[]).length;
+
+describe('trunkline load', () => {
+  it('places calls with and without media, listens to what comes back, and writes page and batch', async () => {
+    const { code, result } = await load('--cps', '8', '--calls', '16', '--media', '50', '--hold', '5');
+    const [stage] = result.stages;
+    expect(stage?.verdict.faults).toEqual([]);
+    expect(code).toBe(0);
+    expect(stage).toMatchObject({ started: 16, answered: 16, successful: 16, failed: 0, failures: [] });
+    expect(stage?.media).toMatchObject({
+      calls: 8,
+      unchecked: 0,
+      tone: { heard: 8, silent: 0, wrong: 0 },
+      digits: { pressed: 8, answered: 8 },
+    });
+    expect(stage?.latency?.count).toBe(16);
+    expect(stage?.processes.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['gateway', 'sip-server', 'rtpengine', 'redis-server', 'media-generator', 'sipp 1', 'sipp 2', 'stunnel 1']),
+    );
+    expect(result.timeline.reduce((sum, { answered }) => sum + answered, 0)).toBe(16);
+
+    const page = await readFile(String(result.report), 'utf8');
+    expect(result.report).toContain(join(gateway.dataDir, 'load-reports'));
+    expect(page).toContain('<b>Audio there and back</b>');
+    expect(page).not.toMatch(/<script|https?:\/\//);
+
+    expect(await batchLog(result.batchId)).toMatchObject([
+      { event_type: 'lifecycle', payload: { state_change: 'started' } },
+      { event_type: 'lifecycle', payload: { state_change: 'stage' } },
+      { event_type: 'complete', payload: { calls_total: 16, calls_failed: 0, calls_successful: 16 } },
+    ]);
+  });
+
+  it('a number that nobody has: the failures by their reason, and exit code 1', async () => {
+    const { code, stdout } = await gateway.cli('load', '--cps', '20', '--calls', '20', '--number', '+15550199999', '--no-report');
+    expect(code).toBe(1);
+    expect(stdout).toContain('20 × 404 NUMBER_NOT_ATTACHED');
+    expect(stdout).toContain('fault: 20 calls failed');
+    expect(stdout).toContain('FAILED.');
+  });
+
+  it('a scenario of your own without log lines is measured by SIPp itself; without an organization no batch is written', async () => {
+    const target = ['--target', gateway.ready.sip.tls, '--ca', gateway.ready.ca_file, '--number', gateway.ready.phone_number];
+    const { code, result } = await load(
+      ...target,
+      '--sipp-scenario',
+      resolve('test/fixtures/load/own.xml'),
+      '--cps',
+      '10',
+      '--calls',
+      '5',
+      '--no-report',
+    );
+    expect(code).toBe(0);
+    expect(result.stages[0]).toMatchObject({ answered: 5, successful: 5, latency: { count: 5 } });
+    expect(result).toMatchObject({ batchId: null, report: null, notes: [expect.stringContaining('no batch is written')] });
+  });
+
+  it('interrupted: the calls in progress get BYE, and result and batch say so', async () => {
+    const child = spawn(
+      process.execPath,
+      [resolve('dist/cli/main.js'), 'load', '--json', '--cps', '10', '--calls', '1000', '--hold', '60'],
+      {
+        env: { ...process.env, ...gateway.environment },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    );
+    let stdout = '';
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    const ended = new Promise<number | null>((done) => child.once('close', done));
+    await expect.poll(liveCalls, { timeout: 10_000 }).toBeGreaterThan(5);
+    child.kill('SIGINT');
+    expect(await ended).toBe(1);
+    await expect.poll(liveCalls, { timeout: 5_000 }).toBe(0);
+    const result = JSON.parse(stdout) as Result;
+    expect(result).toMatchObject({ interrupted: true, passed: false });
+    expect(result.stages[0]).toMatchObject({ failed: 0, verdict: { faults: [], limit: null } });
+    expect(result.stages[0]?.interrupted).toBeGreaterThan(5);
+    const log = await batchLog(result.batchId);
+    expect(log.map(({ payload }) => payload['state_change'] ?? null)).toEqual(['started', 'stage', 'interrupted', null]);
+    const { json } = await gateway.api('GET', '/v1/calls?limit=5');
+    expect(new Set((json['calls'] as { reason: string }[]).map(({ reason }) => reason))).toEqual(new Set(['CALLER_HANGUP']));
+  });
+
+  it('a ramp finds the limit of a number, and names the setting', async () => {
+    const number = '+15550102900';
+    const options = { max_concurrent_calls: 3 };
+    await gateway.api('POST', '/sip/attach', { phone_number: number, directions: ['inbound'], service: 'sip', options });
+    const flags = ['--ramp', 'held', '--calls', '2', '--cps', '20', '--stage', '1', '--max-p99', '5000', '--number', number, '--no-report'];
+    const { code, result } = await load(...flags);
+    expect(result.ramps).toMatchObject([
+      {
+        kind: 'held',
+        highest: 3,
+        lowestFailed: 4,
+        limit: { kind: 'refused', settings: [expect.stringContaining('max_concurrent_calls')] },
+      },
+    ]);
+    expect(result.stages.map(({ plan }) => plan.calls)).toEqual([2, 4, 4, 3]);
+    expect(code).toBe(0);
+  });
+
+  it('refuses a target that is not this machine', async () => {
+    const { code, stdout, stderr } = await gateway.cli('load', '--target', '192.0.2.1:5061', '--number', '+15550100100');
+    expect(code).toBe(1);
+    expect(stderr).toContain('192.0.2.1 is not this machine');
+    expect(stderr).toContain('add --i-own-the-target');
+    expect(stdout).toBe('');
+  });
+});
