@@ -361,6 +361,7 @@ export class RtpEndpoint {
       const isResting = remote !== null && place.resting.has(remote.address, remote.rtpPort, nowMs);
       const cost = usedOf(place) + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
       if (best === undefined || cost < best.cost) best = { place, cost };
+      if (cost === 0) break;
     }
     if (best === undefined) throw new EndpointFullError('no pair of media sockets has room');
     return best.place;

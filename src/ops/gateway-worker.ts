@@ -8,11 +8,14 @@ export interface GatewayWorker {
   readonly count: number;
 }
 
+/** As many as the setting may ask for. */
+const MAX_WORKERS = 64;
+
 export const ONLY_WORKER: GatewayWorker = { index: 1, count: 1 };
 
-/** How many gateway processes the settings ask for. */
-export function workerCount(config: Config): number {
-  return config.gateway.workers ?? availableParallelism();
+/** How many gateway processes the settings ask for. One core is left to the SIP server and rtpengine (docs/adr/0004). */
+export function workerCount(config: Config, cores = availableParallelism()): number {
+  return config.gateway.workers ?? Math.min(MAX_WORKERS, Math.max(1, cores - 1));
 }
 
 /** `2/4`: the second of four. Throws a text for a person. */

@@ -2,6 +2,11 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 import type { Log } from '../lib/log.js';
 import { REDACTED_FIELDS } from '../lib/pii.js';
 
+type Fields = Record<string, unknown>;
+
+const REDACTED = new Set(REDACTED_FIELDS);
+const CENSOR = '[redacted]';
+
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /**
@@ -13,9 +18,41 @@ export function createLogger(name: string, level: LogLevel, destination?: Destin
     level,
     base: { process: name, pid: process.pid },
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
-    formatters: { level: (label: string) => ({ level: label }) },
-    redact: { paths: REDACTED_FIELDS.flatMap((field) => [`["${field}"]`, `*["${field}"]`]), censor: '[redacted]' },
+    // Not by pino's `redact`, which copies the whole object for each path, of every line.
+    formatters: {
+      level: (label: string) => ({ level: label }),
+      log: (fields: Fields) => redacted(fields, 2),
+    },
   };
   const logger: Logger = destination === undefined ? pino(options) : pino(options, destination);
-  return logger;
+  return withRedactedBindings(logger);
+}
+
+/** The same object when nothing in it has to go, down to so many levels. */
+function redacted<T extends object>(fields: T, levels: number): T {
+  let copy: Fields | undefined;
+  for (const [name, value] of Object.entries(fields)) {
+    const shown: unknown = REDACTED.has(name)
+      ? CENSOR
+      : levels > 1 && typeof value === 'object' && value !== null
+        ? redacted(value, levels - 1)
+        : value;
+    if (shown === value) continue;
+    // An error stays one: pino writes its stack.
+    copy ??= Object.create(Object.getPrototypeOf(fields) as object | null, Object.getOwnPropertyDescriptors(fields)) as Fields;
+    copy[name] = shown;
+  }
+  return (copy as T | undefined) ?? fields;
+}
+
+/** pino's `formatters.bindings` is for the first logger only. */
+function withRedactedBindings(logger: Logger): Log {
+  const log: Log = logger;
+  return {
+    debug: (fields, event) => log.debug(fields, event),
+    info: (fields, event) => log.info(fields, event),
+    warn: (fields, event) => log.warn(fields, event),
+    error: (fields, event) => log.error(fields, event),
+    child: (bindings) => withRedactedBindings(logger.child(redacted(bindings, 2))),
+  };
 }

@@ -5,9 +5,9 @@ import { parseWorker, workerConfig, workerCount, workerInstance } from '../../..
 const configOf = (...set: string[]) => loadConfig({ file: undefined, set, environment: {} });
 
 describe('gateway workers', () => {
-  it('are as many as the setting says, and one for each core without it', () => {
-    expect(workerCount(configOf('gateway.workers=3'))).toBe(3);
-    expect(workerCount(configOf())).toBeGreaterThanOrEqual(1);
+  it('are as many as the setting says, and without it one for each core but one', () => {
+    expect(workerCount(configOf('gateway.workers=3'), 8)).toBe(3);
+    expect([1, 2, 3, 8, 200].map((cores) => workerCount(configOf(), cores))).toEqual([1, 1, 2, 7, 64]);
     expect(() => configOf('gateway.workers=0')).toThrow('gateway.workers');
   });
 
