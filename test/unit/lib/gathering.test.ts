@@ -1,0 +1,86 @@
+import { createServer, connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { gatherWrites } from '../../../src/lib/gather-writes.js';
+import { TurnBatch } from '../../../src/lib/turn-batch.js';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Counts what reaches the system: `_write` one chunk, `_writev` several at once. */
+function counted(socket: Socket): { calls: number } {
+  const seen = { calls: 0 };
+  const parts = socket as unknown as Record<'_write' | '_writev', (...args: unknown[]) => void>;
+  for (const name of ['_write', '_writev'] as const) {
+    const original = parts[name].bind(socket);
+    parts[name] = (...args) => {
+      seen.calls += 1;
+      original(...args);
+    };
+  }
+  return seen;
+}
+
+describe('gatherWrites', () => {
+  it('writes what one turn brought in one call, in order, and the next turn’s in another', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const accepted = once(server, 'connection') as Promise<[Socket]>;
+    const socket = connect(port, '127.0.0.1');
+    const [peer] = await accepted;
+    await once(socket, 'ready');
+    let heard = '';
+    const whole = new Promise<void>((resolve) => {
+      peer.on('data', (chunk: Buffer) => {
+        heard += chunk.toString();
+        if (heard.endsWith('.')) resolve();
+      });
+    });
+    gatherWrites(socket);
+    const seen = counted(socket);
+    for (const text of ['a', 'é', Buffer.from('c')]) socket.write(text);
+    expect(seen.calls).toBe(0);
+    await turn();
+    expect(seen.calls).toBe(1);
+    socket.write('d');
+    socket.write('.');
+    await whole;
+    expect([heard, seen.calls]).toEqual(['aécd.', 2]);
+    socket.destroy();
+    peer.destroy();
+    server.close();
+  });
+
+  it('tells who wrote when it is through, and ends with what still waits', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const accepted = once(server, 'connection') as Promise<[Socket]>;
+    const socket = connect(port, '127.0.0.1');
+    const [peer] = await accepted;
+    gatherWrites(socket);
+    await new Promise((resolve) => socket.write('told', resolve));
+    socket.write(' and the last');
+    socket.end();
+    let heard = '';
+    for await (const chunk of peer) heard += String(chunk);
+    expect(heard).toBe('told and the last');
+    server.close();
+  });
+});
+
+describe('TurnBatch', () => {
+  it('sends what one turn brought as one batch, in order; what waits at the end can be sent at once', async () => {
+    const batches: (readonly number[])[] = [];
+    const batch = new TurnBatch<number>((items) => batches.push(items));
+    batch.push(1);
+    batch.push(2);
+    expect(batches).toEqual([]);
+    await turn();
+    batch.push(3);
+    batch.flush();
+    batch.flush();
+    await turn();
+    expect(batches).toEqual([[1, 2], [3]]);
+  });
+});
