@@ -25,6 +25,8 @@ const { values } = parseArgs({
     /** trunkline, kamailio */
     subjects: { type: 'string', default: 'trunkline,kamailio' },
     profile: { type: 'boolean', default: false },
+    /** memory of held calls is looked at after a full garbage collection */
+    collect: { type: 'boolean', default: false },
     /** NAME=value, an environment variable of the gateway's */
     set: { type: 'string', multiple: true, default: [] },
   },
@@ -100,13 +102,20 @@ async function measure(name: string, subject: Subject): Promise<Outcome> {
   return outcome;
 }
 
+/** Resident memory of each process in kB, of ours after a full collection. */
+async function memoryAtRest(subject: Subject): Promise<Record<string, number>> {
+  for (const { name, pid } of subject.processes()) if (subject.own.includes(name) && values.collect) process.kill(pid, 'SIGUSR2');
+  await new Promise((done) => setTimeout(done, 3_000));
+  return totals(subject, memoryKb);
+}
+
 async function memory(generator: Child, subject: Subject): Promise<void> {
-  const empty = totals(subject, memoryKb);
+  const empty = await memoryAtRest(subject);
   const count = Number(values.held);
   const held = await ask<LoadResult>(generator, { type: 'hold', target: subject.target, count } satisfies LoadOrder);
   // RFC 6026: what is kept of each answered INVITE for 64·T1 is gone then.
   await new Promise((done) => setTimeout(done, 33_000));
-  const full = totals(subject, memoryKb);
+  const full = await memoryAtRest(subject);
   const kb = (name: string): number => ((full[name] ?? 0) - (empty[name] ?? 0)) / count;
   const own = subject.own.reduce((sum, name) => sum + kb(name), 0);
   console.log(`  ${String(count)} calls held without media packets`);
@@ -121,6 +130,7 @@ async function memory(generator: Child, subject: Subject): Promise<void> {
 
 function settings(): Record<string, string> {
   const given = Object.fromEntries(values.set.map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)]));
+  if (values.collect) return { ...given, NODE_OPTIONS: `--require ${resolve('bench/support/gc-on-signal.cjs')}` };
   if (!values.profile) return given;
   const options = `--require ${resolve('bench/support/profile-until-exit.cjs')}`;
   return { ...given, NODE_OPTIONS: options, PROFILE_DIRECTORY: resolve('test-results/profiles') };

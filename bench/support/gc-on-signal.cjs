@@ -1,4 +1,12 @@
-// Preloaded into a measured process (with --expose-gc): memory is read after a full collection, not somewhere between two.
-process.on('SIGUSR2', () => {
-  for (let round = 0; round < 4; round += 1) globalThis.gc();
-});
+// Loaded with --require into a Node process: SIGUSR2 makes it collect its garbage, in full.
+const { setFlagsFromString } = require('node:v8');
+const { runInNewContext } = require('node:vm');
+const { isMainThread } = require('node:worker_threads');
+
+if (isMainThread) {
+  setFlagsFromString('--expose-gc');
+  const collect = globalThis.gc ?? runInNewContext('gc');
+  process.on('SIGUSR2', () => {
+    for (let round = 0; round < 4; round += 1) collect();
+  });
+}
