@@ -46,20 +46,23 @@ export class Supervisor {
       this.#unlock();
       throw new ConfigError(problems.join('\n'));
     }
-    let facts: GatewayFacts = {};
+    const starting: Promise<GatewayFacts>[] = [];
     try {
-      for (const specs of stages) {
+      for (const { specs, isAwaited } of stages) {
         if (this.#isStopping) return null;
         const stage = specs.map((spec) => new SupervisedChild(spec, join(this.#directory, 'logs'), this.options.clock, this.options.log));
         this.#stages.push(stage);
-        [facts = {}] = await Promise.all(stage.map((child) => this.#startOne(child)));
+        starting.push(...stage.map((child) => this.#startOne(child)));
+        if (isAwaited) await Promise.all(starting);
       }
+      // The first gateway's: it serves the API.
+      const facts = (await Promise.all(starting)).at(-workerCount(this.options.config)) ?? {};
+      return this.#isStopping ? null : facts;
     } catch (error) {
       if (this.#isStopping) return null;
       await this.stop();
       throw error;
     }
-    return this.#isStopping ? null : facts;
   }
 
   async #startOne(child: SupervisedChild): Promise<GatewayFacts> {
@@ -149,24 +152,34 @@ const CALL_PORTS = 4;
 // among the old ones.
 const NODE_OPTIONS = ['--enable-source-maps', '--max-semi-space-size=32'];
 
-/** What has to run before the next can start, in order. */
-function childStages(config: Config, directory: string, configFlags: readonly string[]): ChildSpec[][] {
-  const stages: ChildSpec[][] = [];
+/** Children that stop together, before those of the stages above. */
+interface Stage {
+  readonly specs: readonly ChildSpec[];
+  /** The next ones cannot start before these are ready. */
+  readonly isAwaited: boolean;
+}
+
+/** From what everything stands on to what stands on everything. */
+function childStages(config: Config, directory: string, configFlags: readonly string[]): Stage[] {
+  const stages: Stage[] = [];
   const below = [
     ...(config.redis.url === null ? [redisSpec(config, directory)] : []),
     ...(config.rtpengine.address === null ? [rtpengineSpec(config)] : []),
-    ...(config.drachtio.url === null ? [nodeSpec('sip-server', ['sip-server', ...configFlags], 5_000)] : []),
   ];
-  if (below.length > 0) stages.push(below);
+  if (below.length > 0) stages.push({ specs: below, isAwaited: true });
+  // A gateway waits for its SIP server by itself.
+  if (config.drachtio.url === null)
+    stages.push({ specs: [nodeSpec('sip-server', ['sip-server', ...configFlags], 5_000)], isAwaited: false });
   const count = workerCount(config);
   // A BYE may have to wait for an ACK: 64·T1.
   const stopTimeoutMs = config.calls.drain_ms + 64 * config.sip.t1_ms + 10_000;
-  stages.push(
-    Array.from({ length: count }, (_none, at) => {
+  stages.push({
+    isAwaited: true,
+    specs: Array.from({ length: count }, (_none, at) => {
       const name = at === 0 ? 'gateway' : `gateway-${String(at + 1)}`;
       return nodeSpec(name, ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags], stopTimeoutMs);
     }),
-  );
+  });
   return stages;
 }
 
