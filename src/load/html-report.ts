@@ -1,6 +1,6 @@
 import type { ProcessFigures, RunFigures, Second, StageFigures } from './figures.js';
 import { escapeHtml, plotFigure, type Plot, type Series } from './plot.js';
-import { failureName, limitText } from './result-text.js';
+import { failureName, limitText, stageCells } from './result-text.js';
 import { lossPercent, settingsOf } from './verdict.js';
 
 const STYLE = `
@@ -144,18 +144,7 @@ function tableHtml(header: readonly string[], rows: readonly (readonly string[])
 }
 
 function stagesTable(stages: readonly StageFigures[]): string {
-  const rows = stages.map((stage, index) => [
-    String(index + 1),
-    String(stage.plan.cps),
-    stage.callsPerSecond.toFixed(1),
-    String(stage.peakInProgress),
-    String(stage.successful),
-    String(stage.failed),
-    stage.latency?.p50.toFixed(1) ?? '-',
-    stage.latency?.p99.toFixed(1) ?? '-',
-    stage.verdict.passed ? 'passed' : `failed: ${stage.verdict.faults.join('; ')}`,
-  ]);
-  return tableHtml(['stage', 'wanted/s', 'calls/s', 'held', 'well', 'failed', 'p50 ms', 'p99 ms', 'outcome'], rows);
+  return tableHtml(['stage', 'wanted/s', 'calls/s', 'held', 'well', 'failed', 'p50 ms', 'p99 ms', 'outcome'], stages.map(stageCells));
 }
 
 function failuresTable(stages: readonly StageFigures[]): string {

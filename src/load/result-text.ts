@@ -126,18 +126,25 @@ export function processTable(processes: readonly ProcessFigures[]): string[] {
 }
 
 function stageTable(stages: readonly StageFigures[]): string[] {
-  const rows = stages.map((stage, index) => [
+  return aligned(['stage', 'wanted/s', 'calls/s', 'held', 'well', 'failed', 'p50 ms', 'p99 ms', ''], stages.map(stageCells));
+}
+
+/** A stage as a row of a table. */
+export function stageCells(
+  { plan, callsPerSecond, peakInProgress, successful, failed, latency, verdict }: StageFigures,
+  index: number,
+): string[] {
+  return [
     String(index + 1),
-    String(stage.plan.cps),
-    stage.callsPerSecond.toFixed(1),
-    String(stage.peakInProgress),
-    String(stage.successful),
-    String(stage.failed),
-    stage.latency === null ? '-' : stage.latency.p50.toFixed(1),
-    stage.latency === null ? '-' : stage.latency.p99.toFixed(1),
-    stage.verdict.passed ? 'passed' : `failed: ${stage.verdict.faults.join('; ')}`,
-  ]);
-  return aligned(['stage', 'wanted/s', 'calls/s', 'held', 'well', 'failed', 'p50 ms', 'p99 ms', ''], rows);
+    String(plan.cps),
+    callsPerSecond.toFixed(1),
+    String(peakInProgress),
+    String(successful),
+    String(failed),
+    latency?.p50.toFixed(1) ?? '-',
+    latency?.p99.toFixed(1) ?? '-',
+    verdict.passed ? 'passed' : `failed: ${verdict.faults.join('; ')}`,
+  ];
 }
 
 function rampLines(ramp: RunFigures['ramps'][number]): string[] {

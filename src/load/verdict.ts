@@ -1,5 +1,4 @@
-import type { Failure, Limit, MachineFigures, MediaFigures, ProcessFigures, StagePlan, Verdict } from './figures.js';
-import type { Latency } from './percentiles.js';
+import type { Failure, Limit, MediaFigures, ProcessFigures, StageFigures, Verdict } from './figures.js';
 
 // Whether a stage was as it should be, and what limited it when not.
 
@@ -14,15 +13,10 @@ export interface Thresholds {
   readonly echoes: boolean;
 }
 
-export interface StageFacts {
-  readonly plan: StagePlan;
-  readonly failed: number;
-  readonly failures: readonly Failure[];
-  readonly latency: Latency | null;
-  readonly behind: number;
-  readonly media: MediaFigures | null;
-  readonly processes: readonly ProcessFigures[];
-  readonly machine: MachineFigures;
+export interface StageFacts extends Pick<
+  StageFigures,
+  'plan' | 'failed' | 'failures' | 'latency' | 'behind' | 'media' | 'processes' | 'machine'
+> {
   readonly interrupted: boolean;
 }
 

@@ -1,4 +1,4 @@
-import { createServer, connect, type Socket } from 'node:net';
+import { createServer, connect, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { gatherWrites } from '../../../src/lib/gather-writes.js';
@@ -20,15 +20,20 @@ function counted(socket: Socket): { calls: number } {
   return seen;
 }
 
+async function connected(): Promise<{ readonly socket: Socket; readonly peer: Socket; readonly server: Server }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const accepted = once(server, 'connection') as Promise<[Socket]>;
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'ready');
+  const [peer] = await accepted;
+  return { socket, peer, server };
+}
+
 describe('gatherWrites', () => {
   it('writes what one turn brought in one call, in order, and the next turn’s in another', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as { port: number };
-    const accepted = once(server, 'connection') as Promise<[Socket]>;
-    const socket = connect(port, '127.0.0.1');
-    const [peer] = await accepted;
-    await once(socket, 'ready');
+    const { socket, peer, server } = await connected();
     let heard = '';
     const whole = new Promise<void>((resolve) => {
       peer.on('data', (chunk: Buffer) => {
@@ -52,12 +57,7 @@ describe('gatherWrites', () => {
   });
 
   it('tells who wrote when it is through, and ends with what still waits', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as { port: number };
-    const accepted = once(server, 'connection') as Promise<[Socket]>;
-    const socket = connect(port, '127.0.0.1');
-    const [peer] = await accepted;
+    const { socket, peer, server } = await connected();
     gatherWrites(socket);
     await new Promise((resolve) => socket.write('told', resolve));
     socket.write(' and the last');
