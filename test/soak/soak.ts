@@ -3,9 +3,9 @@ import { parseArgs } from 'node:util';
 import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/ops/system-clock.js';
 import { RtpengineNode } from '../../src/rtpengine/node.js';
+import { RedisConnection } from '../../src/store/redis.js';
 import { RunningGateway } from '../support/gateway.js';
 import { childrenOf, memoryKb, openFiles } from '../support/processes.js';
-import { send } from '../support/redis.js';
 import { isExpected, LONG_KINDS, placeMixedCalls } from './mixed-calls.js';
 import { soakReport, type ProcessSample, type Sample } from './report.js';
 
@@ -43,7 +43,13 @@ const gateway = await RunningGateway.start({
   TRUNKLINE_RTPENGINE_PORT_MAX: '59999',
   TRUNKLINE_LOG_LEVEL: 'warn',
 });
-const redisPort = Number(gateway.environment['TRUNKLINE_REDIS_PORT']);
+const redis = new RedisConnection({
+  url: `redis://127.0.0.1:${gateway.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`,
+  commandTimeoutMs: 10_000,
+  clock: systemClock,
+  log: silentLog,
+});
+await redis.ready(5_000);
 const rtpengine = new RtpengineNode({
   address: '127.0.0.1',
   port: Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']),
@@ -71,15 +77,9 @@ async function sample(done: number): Promise<Sample> {
 
 /** Keys of Redis but for what is kept of calls that ended, which is meant to be kept. */
 async function liveKeys(): Promise<number> {
-  let cursor = '0';
-  let count = 0;
-  do {
-    const lines = (await send(redisPort, `SCAN ${cursor} COUNT 1000`)).split('\r\n');
-    const [next = '0', ...keys] = lines.filter((line) => line !== '' && !/^[*$]/.test(line));
-    cursor = next;
-    count += keys.filter((key) => !/^org:\{[^}]+\}:call:/.test(key)).length;
-  } while (cursor !== '0');
-  return count;
+  const live = new Set<string>();
+  for await (const keys of redis.scan('*', 1_000)) for (const key of keys) if (!/^org:\{[^}]+\}:call:/.test(key)) live.add(key);
+  return live.size;
 }
 
 async function sessions(): Promise<number> {
@@ -131,6 +131,7 @@ try {
   if (!isClean) process.exitCode = 1;
 } finally {
   rtpengine.close();
+  await redis.close();
   await gateway.destroy();
 }
 
