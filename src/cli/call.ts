@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { formatReport } from '../carrier/call-report.js';
 import type { Config } from '../config/schema.js';
 import { systemClock } from '../ops/system-clock.js';
+import { readReady, readyFile, type Ready } from './ready.js';
 
 interface CallFlags {
   readonly digits?: string;
@@ -32,7 +32,7 @@ export function callCommand(config: () => Config): Command {
     .option('--bot', 'a bot answers, not the test line: speak to it, press the keys if any are given, listen until the time is over')
     .option('--codec <name>', 'offer only PCMU or only PCMA', codecName)
     .action(async (number: string | undefined, flags: CallFlags) => {
-      const ready = flags.target === undefined || number === undefined ? await readReady(config()) : undefined;
+      const ready = flags.target === undefined || number === undefined ? await runningGateway(config()) : undefined;
       const address = flags.target ?? ready?.sip.tls;
       const called = number ?? ready?.phone_number;
       if (address === undefined || called == null) throw new Error('no number or no SIP address to call: give both, [number] and --target');
@@ -59,19 +59,10 @@ export function callCommand(config: () => Config): Command {
     });
 }
 
-interface Ready {
-  readonly sip: { readonly tls?: string };
-  readonly phone_number: string | null;
-  readonly ca_file: string | null;
-}
-
-async function readReady(config: Config): Promise<Ready> {
-  const file = join(resolve(config.data_dir), 'ready.json');
-  try {
-    return JSON.parse(await readFile(file, 'utf8')) as Ready;
-  } catch {
-    throw new Error(`no running gateway is known: ${file} is not there. Start it with: npm run up`);
-  }
+async function runningGateway(config: Config): Promise<Ready> {
+  const ready = await readReady(config);
+  if (ready === null) throw new Error(`no running gateway is known: ${readyFile(config)} is not there. Start it with: npm run up`);
+  return ready;
 }
 
 function splitHostPort(text: string): { host: string; port: number } {

@@ -1,4 +1,4 @@
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -13,6 +13,7 @@ import type { LoadOptions, RunObserver } from '../load/run/load-run.js';
 import { systemClock } from '../ops/system-clock.js';
 import { LoadBatch } from './load-batch.js';
 import type { Connect } from './org.js';
+import { readReady } from './ready.js';
 
 interface LoadFlags {
   readonly cps: number;
@@ -240,23 +241,6 @@ async function writeReport(config: Config, { report }: LoadFlags, figures: RunFi
   if (typeof report !== 'string') await mkdir(directory, { recursive: true, mode: 0o700 });
   await writeFile(file, htmlReport(figures));
   return file;
-}
-
-interface Ready {
-  readonly pid: number;
-  readonly sip: { readonly tls?: string };
-  readonly org_id: string | null;
-  readonly phone_number: string | null;
-  readonly ca_file: string | null;
-}
-
-/** null: no gateway runs here. */
-async function readReady(config: Config): Promise<Ready | null> {
-  try {
-    return JSON.parse(await readFile(join(resolve(config.data_dir), 'ready.json'), 'utf8')) as Ready;
-  } catch {
-    return null;
-  }
 }
 
 function splitHostPort(text: string): { readonly host: string; readonly port: number } {
