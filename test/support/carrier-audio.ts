@@ -3,12 +3,15 @@ import { once } from 'node:events';
 import { decodeG711 } from '../../src/media/codec/g711.js';
 import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../src/media/rtp/rtp-packet.js';
 import { generateSrtpKey, SrtpSession } from '../../src/media/srtp.js';
+import { telephoneEvent } from './media/packets.js';
 import { offerSdp, type OfferParts } from './sdp.js';
 
 const FRAME_MS = 20;
 const FRAME_BYTES = 160;
 /** The µ-law byte that we say all the time: the test line's echo of it shows that audio flows both ways. */
 const SAID = 0x9f;
+const SAID_FRAME = new Uint8Array(FRAME_BYTES).fill(SAID);
+const PRESS_PACKETS = 7;
 
 /** One authentic packet of the gateway's. */
 export interface HeardPacket {
@@ -36,6 +39,8 @@ export class CarrierAudio {
   // Far from where the sequence number wraps.
   #sequence = 1_000;
   #timestamp = 0;
+  /** Packets of a key press that are still to go. */
+  #pressPackets = 0;
   readonly #ssrc = 0x7000_0000 + (serial += 1);
 
   private constructor(
@@ -98,6 +103,11 @@ export class CarrierAudio {
     return [...new Set(this.heard.map(({ ssrc }) => ssrc))];
   }
 
+  /** Presses a key: the test line lets its greeting be, and echoes after it has read the key back. */
+  press(): void {
+    this.#pressPackets = PRESS_PACKETS;
+  }
+
   /** Says nothing more, until the next `follow`. */
   mute(): void {
     clearInterval(this.#ticks);
@@ -116,12 +126,25 @@ export class CarrierAudio {
 
   #say(): void {
     if (this.#remote === undefined) return;
-    const header = { marker: false, payloadType: 0, sequenceNumber: this.#sequence, rtpTimestamp: this.#timestamp, ssrc: this.#ssrc };
+    const passed = PRESS_PACKETS - this.#pressPackets;
+    const isPressing = this.#pressPackets > 0;
+    const header = {
+      marker: isPressing && passed === 0,
+      payloadType: isPressing ? 101 : 0,
+      sequenceNumber: this.#sequence,
+      // RFC 4733 §2.5.1.2: all packets of one event have the time at which it began.
+      rtpTimestamp: (this.#timestamp - (isPressing ? passed * FRAME_BYTES : 0)) >>> 0,
+      ssrc: this.#ssrc,
+    };
     writeRtpHeader(this.#packet, header);
-    this.#packet.fill(SAID, RTP_HEADER_BYTES, RTP_HEADER_BYTES + FRAME_BYTES);
+    const payload = isPressing
+      ? telephoneEvent(1, Math.min(passed + 1, PRESS_PACKETS - 2) * FRAME_BYTES, this.#pressPackets <= 3)
+      : SAID_FRAME;
+    this.#packet.set(payload, RTP_HEADER_BYTES);
+    if (isPressing) this.#pressPackets -= 1;
     this.#sequence = (this.#sequence + 1) & 0xffff;
     this.#timestamp = (this.#timestamp + FRAME_BYTES) >>> 0;
-    const length = this.#send.protectRtp(this.#packet, RTP_HEADER_BYTES + FRAME_BYTES);
+    const length = this.#send.protectRtp(this.#packet, RTP_HEADER_BYTES + payload.length);
     this.rtp.send(Buffer.from(this.#packet.subarray(0, length)), this.#remote.port, this.#remote.address);
   }
 

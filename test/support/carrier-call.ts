@@ -64,7 +64,9 @@ export class CarrierCall {
     return until(() => this.audio.isHeardAfter(momentMs), withinMs, 'no audio');
   }
 
-  echoedAfter(momentMs: number, withinMs = 20_000): Promise<void> {
+  async echoedAfter(momentMs: number, withinMs = 20_000): Promise<void> {
+    await this.heardAfter(momentMs);
+    this.audio.press();
     return until(() => this.audio.isEchoedAfter(momentMs), withinMs, 'no echo');
   }
 

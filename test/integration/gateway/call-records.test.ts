@@ -54,7 +54,7 @@ describe('the record of an answered call', () => {
       answered_at: ANY_TIME,
       ended_at: ANY_TIME,
       timings: { ring_ms: null, answer_ms: ANY_COUNT, first_audio_ms: ANY_COUNT, talk_ms: ANY_COUNT },
-      quality: { endpoint: { packets_lost: 0, digits_received: 0 }, relay: { from_carrier: { errors: 0 }, from_agent: { errors: 0 } } },
+      quality: { endpoint: { packets_lost: 0, digits_received: 1 }, relay: { from_carrier: { errors: 0 }, from_agent: { errors: 0 } } },
       stale_route: false,
       resumed: 0,
     });
@@ -62,9 +62,9 @@ describe('the record of an answered call', () => {
     expect(quality['relay']?.['from_carrier']?.['packets']).toBeGreaterThan(20);
     expect(quality['relay']?.['from_agent']?.['packets']).toBeGreaterThanOrEqual(end.peer.received.length);
     expect(JSON.stringify(caller)).not.toContain('forged');
-    // By itself it has the transcript too: what the test line said.
-    const greeting: unknown = expect.stringContaining('welcome to Trunkline');
-    const transcript = [{ speaker: 'agent', text: greeting, at_ms: expect.any(Number) as unknown }];
+    // By itself it has the transcript too: what the test line said, the key, and the key read back.
+    const said = ['welcome to Trunkline', '1', ''].map((text) => expect.stringContaining(text) as unknown);
+    const transcript = said.map((text, turn) => ({ speaker: turn === 1 ? 'caller' : 'agent', text, at_ms: expect.any(Number) as unknown }));
     expect((await gateway.api('GET', `/v1/calls/${String(record['call_id'])}`)).json['call']).toEqual({
       ...record,
       transcript,

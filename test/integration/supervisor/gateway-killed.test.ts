@@ -141,7 +141,7 @@ describe('a gateway that is killed during a call', () => {
 
   it('twice in a row, takes it up twice', async () => {
     const call = await talking();
-    await killAndReturn(gateway);
+    await call.heardAfter((await killAndReturn(gateway)) + 200);
     const killedMs = await killGateway(gateway);
     await call.heardAfter(killedMs + 200);
     expect(new Set(call.audio.ssrcs).size).toBe(3);

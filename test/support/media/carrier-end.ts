@@ -9,6 +9,8 @@ const SILENCE = mulaw.encode(new Int16Array(1))[0] ?? 0xff;
 
 /** The carrier's end of a call with PCMU (or PCMA) over SRTP: its sockets and key, its descriptions, and what it hears. */
 export class CarrierEnd {
+  #hasInterrupted = false;
+
   private constructor(
     readonly peer: TestPeer,
     readonly key: Uint8Array,
@@ -61,6 +63,12 @@ export class CarrierEnd {
 
   /** Speaks one level for as long as it takes until the test line sends it back. */
   async hearsEcho(sample: number, packetMs = 20, limitMs = 15_000): Promise<void> {
+    // A key ends the greeting, which takes ten seconds; where none was negotiated it is listened to.
+    if (!this.#hasInterrupted) {
+      this.#hasInterrupted = true;
+      await this.hearsAgent();
+      await this.peer.press(1);
+    }
     const [encoded] = mulaw.encode(new Int16Array([sample]));
     const done = new AbortController();
     const isHeard = (): boolean => this.peer.received.slice(-5).some(({ packet }) => packet.payload.every((byte) => byte === encoded));
