@@ -38,7 +38,7 @@ async function document(): Promise<ApiDocument> {
     {
       stores: createMemoryStores({ clock: systemClock }),
       check: nothing,
-      liveCalls: { find: () => null, stop: () => false, trace: () => null },
+      liveCalls: { find: () => null, stop: () => false, trace: () => null, quality: () => Promise.resolve(null) },
       toolRunner: { run: nothing },
       readiness: nothing,
       clock: systemClock,

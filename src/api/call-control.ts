@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { TraceEntry } from '../contracts/call-trace.js';
-import { stopAnswerSchema, traceAnswerSchema, type GatewayRequest } from '../contracts/gateway-requests.js';
+import { qualityAnswerSchema, stopAnswerSchema, traceAnswerSchema, type GatewayRequest } from '../contracts/gateway-requests.js';
+import type { QualitySample } from '../contracts/quality-sample.js';
 import type { LiveCall, LiveCalls, StopReason } from '../contracts/live-calls.js';
 import type { Stores } from '../store/stores.js';
 import { ApiFailure } from './failure.js';
@@ -39,6 +40,13 @@ export class CallControl {
     if (this.#here(orgId, callId) !== null) return this.here.trace(callId);
     const call = await this.stores.live.get(orgId, callId);
     return call === null ? null : (await this.#ask(call.gateway, { do: 'trace', call_id: callId }, traceAnswerSchema)).trace;
+  }
+
+  /** How a call in progress sounded until now; `null`: there is none. */
+  async quality(orgId: string, callId: string): Promise<readonly QualitySample[] | null> {
+    if (this.#here(orgId, callId) !== null) return this.here.quality(callId);
+    const call = await this.stores.live.get(orgId, callId);
+    return call === null ? null : (await this.#ask(call.gateway, { do: 'quality', call_id: callId }, qualityAnswerSchema)).samples;
   }
 
   #here(orgId: string, callId: string): LiveCall | null {

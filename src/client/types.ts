@@ -1264,6 +1264,58 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/calls/{call_id}/quality': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read how a call sounded over time
+     * @description Loss, jitter and MOS of both directions: what the gateway heard of the caller, and what the caller's RTCP reports say of the agent's audio. Of a call in progress until now; empty when there was no audio.
+     */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /**
+           * @description UUID
+           * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
+           */
+          call_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description The samples */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @description Whether the call is in progress */
+              live: boolean;
+              /** @description Oldest first; about each 5 seconds, of long calls less often */
+              readonly samples: components['schemas']['QualitySample'][];
+              /** @enum {string} */
+              status: 'success';
+            };
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/calls/{call_id}/stop': {
     parameters: {
       query?: never;
@@ -2710,6 +2762,31 @@ export interface components {
       message: string;
       /** @constant */
       status: 'error';
+    };
+    /** @description How a call sounded at one moment of it */
+    QualitySample: {
+      /** @description Milliseconds after audio began */
+      at_ms: number;
+      /** @description null: nothing came since the sample before, because the call was held, say */
+      from_caller: {
+        /** @description Interarrival jitter (RFC 3550 §6.4.1), milliseconds */
+        jitter_ms: number;
+        /** @description Of the packets since the sample before, 0 to 100 */
+        lost_percent: number;
+        /** @description Mean opinion score by the E-model, 1.0 to 4.5 */
+        mos: number;
+      } | null;
+      /** @description Milliseconds, by RTCP; null: not known */
+      round_trip_ms: number | null;
+      /** @description By the caller's RTCP reports; null: none came since the sample before */
+      to_caller: {
+        /** @description Interarrival jitter (RFC 3550 §6.4.1), milliseconds */
+        jitter_ms: number;
+        /** @description Of the packets since the sample before, 0 to 100 */
+        lost_percent: number;
+        /** @description Mean opinion score by the E-model, 1.0 to 4.5 */
+        mos: number;
+      } | null;
     };
     /**
      * @description The SIP configuration of one phone number

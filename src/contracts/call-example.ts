@@ -59,3 +59,18 @@ export const EXAMPLE_TRACE = [
   },
   { at: '2026-01-01T00:00:00.004Z', source: 'rtpengine', direction: 'out', summary: 'offer, 3.1 ms', text: null },
 ];
+
+export const EXAMPLE_SAMPLES = [
+  {
+    at_ms: 702,
+    from_caller: { lost_percent: 0, jitter_ms: 0.8, mos: 4.4 },
+    to_caller: null,
+    round_trip_ms: null,
+  },
+  {
+    at_ms: 5310,
+    from_caller: { lost_percent: 0.78, jitter_ms: 1.2, mos: 4.34 },
+    to_caller: { lost_percent: 0, jitter_ms: 0.5, mos: 4.4 },
+    round_trip_ms: 18.1,
+  },
+];

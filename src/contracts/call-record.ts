@@ -1,4 +1,5 @@
 import type { TranscriptEntry } from './agent.js';
+import type { QualitySample } from './quality-sample.js';
 
 /** Who calls, by the headers of the INVITE. What the caller asked to keep private is not here. */
 export interface CallerIdentity {
@@ -99,6 +100,8 @@ export interface CallRecord {
   readonly ended_at: string;
   readonly timings: CallTimings;
   readonly quality: CallQuality;
+  /** How it sounded over time, oldest first; empty where calls are listed. */
+  readonly samples: readonly QualitySample[];
   /** What was said, as the agent tells; empty where calls are listed. */
   readonly transcript: readonly TranscriptEntry[];
   /** What the agent found out; `null`: it told nothing. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { REASONS } from '../gateway/policy/reasons.js';
-import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_TRACE } from './call-example.js';
+import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_SAMPLES, EXAMPLE_TRACE } from './call-example.js';
 import { parseE164 } from './e164.js';
 import { EXAMPLE_CURSOR, pageQuery } from './page-query.js';
 
@@ -151,6 +151,30 @@ export const traceEntrySchema = z
 export const traceSchema = z
   .object({ status: z.literal('success'), trace: z.array(traceEntrySchema).readonly() })
   .meta({ examples: [{ status: 'success', trace: EXAMPLE_TRACE }] });
+
+const streamSampleSchema = z.object({
+  lost_percent: count('Of the packets since the sample before, 0 to 100'),
+  jitter_ms: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
+  mos: count('Mean opinion score by the E-model, 1.0 to 4.5'),
+});
+
+export const qualitySampleSchema = z
+  .object({
+    at_ms: count('Milliseconds after audio began'),
+    from_caller: streamSampleSchema.nullable().describe('null: nothing came since the sample before, because the call was held, say'),
+    to_caller: streamSampleSchema.nullable().describe("By the caller's RTCP reports; null: none came since the sample before"),
+    round_trip_ms: z.number().nullable().describe('Milliseconds, by RTCP; null: not known'),
+  })
+  .meta({ id: 'QualitySample', description: 'How a call sounded at one moment of it' });
+
+/** The answer to GET /v1/calls/{call_id}/quality. */
+export const callQualitySchema = z
+  .object({
+    status: z.literal('success'),
+    live: z.boolean().describe('Whether the call is in progress'),
+    samples: z.array(qualitySampleSchema).readonly().describe('Oldest first; about each 5 seconds, of long calls less often'),
+  })
+  .meta({ examples: [{ status: 'success', live: false, samples: EXAMPLE_SAMPLES }] });
 
 /** The body of POST /v1/calls/{call_id}/stop: none, or empty. */
 export const stopBodySchema = z

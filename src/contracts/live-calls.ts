@@ -1,5 +1,6 @@
 import type { CallSource } from './call-record.js';
 import type { TraceEntry } from './call-trace.js';
+import type { QualitySample } from './quality-sample.js';
 
 /** What is known of a call when its number is looked up. */
 export interface BeginningCall {
@@ -56,4 +57,6 @@ export interface LiveCalls {
   stop(callId: string, reason: StopReason): boolean;
   /** What happened in a call until now; `null`: it is not on this gateway. */
   trace(callId: string): readonly TraceEntry[] | null;
+  /** How a call sounded until now; empty: it has no audio yet. `null`: it is not on this gateway. */
+  quality(callId: string): Promise<readonly QualitySample[] | null>;
 }

@@ -1,4 +1,5 @@
 import type { AgentRequest } from './agent.js';
+import type { QualitySample } from './quality-sample.js';
 
 export type AudioCodec = 'PCMU' | 'PCMA';
 
@@ -42,6 +43,8 @@ export interface LegFigures {
   /** The caller's first RTP packet; 0 when it came before `start`, `null` when none came. */
   readonly firstAudioMs: number | null;
   readonly digitsReceived: number;
+  /** How it sounded over time, oldest first: at each RTCP report of ours. */
+  readonly samples: readonly QualitySample[];
 }
 
 /** What a leg tells the call that owns it. */

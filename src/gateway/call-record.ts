@@ -78,6 +78,7 @@ export function callRecord(
       talk_ms: answeredAtMs === null ? null : since(answeredAtMs, end.atMs),
     },
     quality: qualityOf(media.endpoint, media.relay),
+    samples: media.endpoint?.samples ?? [],
     transcript: notes.transcript,
     analysis: notes.analysis,
     analysis_rejected: notes.rejected,

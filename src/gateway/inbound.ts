@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { TraceEntry } from '../contracts/call-trace.js';
+import type { QualitySample } from '../contracts/quality-sample.js';
 import type { LiveCall, LiveCalls, StopReason } from '../contracts/live-calls.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { newUuid } from '../lib/ids.js';
@@ -101,6 +102,11 @@ export class Inbound implements LiveCalls {
 
   trace(callId: string): readonly TraceEntry[] | null {
     return this.#runners.get(callId)?.trace ?? null;
+  }
+
+  async quality(callId: string): Promise<readonly QualitySample[] | null> {
+    if (!this.#runners.has(callId)) return null;
+    return (await this.#services.endpoint.figures(callId))?.samples ?? [];
   }
 
   stop(callId: string, reason: StopReason): boolean {

@@ -150,6 +150,8 @@ export interface MediaEndpoint {
   takeDigit(callId: string, event: number, durationMs: number): void;
   /** The far side is elsewhere now, or sends with another key (30 bytes; `null`: the same, or none). */
   setRemote(callId: string, remote: MediaAddress, receiveKey: Uint8Array | null): Promise<void>;
+  /** What the leg saw so far; `null`: it is not open. */
+  figures(callId: string): Promise<LegFigures | null>;
   /** Closes the leg and lets the agent go; resolves with what it saw, or `null` when it was not open. */
   close(callId: string): Promise<LegFigures | null>;
 }

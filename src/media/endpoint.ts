@@ -218,6 +218,11 @@ export class RtpEndpoint {
     return leg.media.close();
   }
 
+  /** What a leg saw so far; `null`: there is none. */
+  figures(callId: string): LegFigures | null {
+    return this.#legs.get(callId)?.media.figures() ?? null;
+  }
+
   counters(): EndpointCounters {
     const maxLateMs = this.#maxLateMs;
     this.#maxLateMs = 0;

@@ -1,9 +1,11 @@
 import type { LegDescription, LegEvent, LegFigures } from '../contracts/media.js';
 import type { Clock } from '../lib/clock.js';
 import type { LegAgent, LegView } from './leg-agent.js';
-import { silenceByte } from './codec/g711.js';
+import { G711_CLOCK_RATE_HZ, silenceByte } from './codec/g711.js';
 import type { KeyPress } from './dtmf/event-receiver.js';
 import { PressMerger, type PressSource } from './dtmf/press-merger.js';
+import { QualityLog } from './rtp/quality-log.js';
+import type { ReceptionFigures } from './rtp/reception-statistics.js';
 import { RtcpSchedule } from './rtp/rtcp-schedule.js';
 import { RtcpSession } from './rtp/rtcp-session.js';
 import { RtpReceiver, type HeardPackets, type ReceiveOutcome } from './rtp-receiver.js';
@@ -44,6 +46,8 @@ export class MediaLeg {
   readonly #receiver: RtpReceiver;
   readonly #rtcp: RtcpSession;
   readonly #rtcpSchedule: RtcpSchedule;
+  readonly #quality = new QualityLog();
+  #packetsAtLastSample = 0;
   #agent: LegAgent | undefined;
   readonly #presses = new PressMerger();
   readonly #heard: HeardPackets;
@@ -175,6 +179,7 @@ export class MediaLeg {
       roundTripMs: this.#rtcp.roundTripMs,
       firstAudioMs: this.#firstPacketMs === undefined ? null : Math.max(0, this.#firstPacketMs - (this.#startedMs ?? this.#firstPacketMs)),
       digitsReceived: this.#digits,
+      samples: this.#quality.samples,
     };
   }
 
@@ -221,10 +226,24 @@ export class MediaLeg {
     if (!this.#isClosed) this.#context.onEvent(event);
   }
 
+  #sample(received: ReceptionFigures | null): void {
+    const nowMs = this.#context.clock.nowMs();
+    const hasHeard = this.#receiver.packetsReceived > this.#packetsAtLastSample;
+    this.#packetsAtLastSample = this.#receiver.packetsReceived;
+    const peer = this.#rtcp.takePeerReport();
+    this.#quality.add({
+      atMs: nowMs - (this.#startedMs ?? nowMs),
+      fromCaller: received === null || !hasHeard ? null : { lossRate: received.fractionLost / 256, jitterMs: this.#receiver.jitterMs },
+      toCaller: peer === null ? null : { lossRate: peer.lossRate, jitterMs: (peer.jitterTicks / G711_CLOCK_RATE_HZ) * 1_000 },
+      roundTripMs: this.#rtcp.roundTripMs,
+    });
+  }
+
   #sendReport(isBye: boolean): void {
     const { clock, transport } = this.#context;
     const buffer = Buffer.alloc(512 + SRTCP_TRAILER_BYTES);
     const received = this.#receiver.takeReport();
+    this.#sample(received?.figures ?? null);
     const plainBytes = this.#rtcp.write(buffer, this.#sender.figures, received, clock.nowMs(), clock.wallMs(), isBye);
     const lengthBytes = this.#sendSrtp === null ? plainBytes : this.#sendSrtp.tryProtectRtcp(buffer, plainBytes);
     if (lengthBytes > 0) transport.sendRtcp(buffer, lengthBytes);

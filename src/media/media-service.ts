@@ -206,13 +206,21 @@ class ThreadedMediaService implements MediaService {
     for (const event of events) this.#legs.get(callId)?.slot.worker.send({ type: 'press', callId, event, durationMs });
   }
 
+  async figures(callId: string): Promise<LegFigures | null> {
+    return this.#figures(this.#legs.get(callId)?.slot, (requestId) => ({ type: 'figures', requestId, callId }));
+  }
+
   async close(callId: string): Promise<LegFigures | null> {
-    const leg = this.#legs.get(callId);
-    if (leg === undefined) return null;
-    this.#forget(callId);
+    const slot = this.#legs.get(callId)?.slot;
+    if (slot !== undefined) this.#forget(callId);
+    return this.#figures(slot, (requestId) => ({ type: 'close', requestId, callId }));
+  }
+
+  async #figures(slot: WorkerSlot | undefined, command: (requestId: number) => WorkerCommand): Promise<LegFigures | null> {
+    if (slot === undefined) return null;
     try {
-      const reply = await leg.slot.worker.request((requestId) => ({ type: 'close', requestId, callId }));
-      return reply.type === 'closed' ? reply.figures : null;
+      const reply = await slot.worker.request(command);
+      return reply.type === 'figures' ? reply.figures : null;
     } catch {
       // The worker died, and the leg with it.
       return null;

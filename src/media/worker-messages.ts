@@ -29,6 +29,7 @@ export type WorkerCommand =
       readonly remote: MediaAddress;
       readonly receiveKey: Uint8Array | null;
     }
+  | { readonly type: 'figures'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'close'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'counters'; readonly requestId: number }
   | { readonly type: 'shut-down' };
@@ -40,7 +41,7 @@ export type WorkerReply =
   | { readonly type: 'opened'; readonly address: MediaAddress }
   | { readonly type: 'remote-set' }
   | { readonly type: 'refused'; readonly message: string }
-  | { readonly type: 'closed'; readonly figures: LegFigures | null }
+  | { readonly type: 'figures'; readonly figures: LegFigures | null }
   | { readonly type: 'counted'; readonly counters: EndpointCounters };
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';

@@ -91,8 +91,11 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
     case 'press':
       endpoint.with(command.callId, (leg) => leg.sendDigit(command.event, command.durationMs));
       break;
+    case 'figures':
+      reply(command.requestId, { type: 'figures', figures: endpoint.figures(command.callId) });
+      break;
     case 'close':
-      reply(command.requestId, { type: 'closed', figures: endpoint.closeLeg(command.callId) });
+      reply(command.requestId, { type: 'figures', figures: endpoint.closeLeg(command.callId) });
       break;
     case 'counters':
       reply(command.requestId, { type: 'counted', counters: endpoint.counters() });

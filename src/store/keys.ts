@@ -50,7 +50,7 @@ export const orgCallsKey = (orgId: string): string => `org:{${orgId}}:calls`;
 export const callKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}`;
 
 /** String, JSON, expires: what was said in one call. */
-export const transcriptKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:transcript`;
+export const callDetailKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:detail`;
 
 /** String, JSON, expires: what happened in one call. */
 export const traceKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:trace`;

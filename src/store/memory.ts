@@ -268,7 +268,7 @@ class MemoryCallLog implements CallLog {
   list(orgId: string, query: CallQuery): Promise<CallPage> {
     return readPage(query, ({ from, to }, count) => {
       const members = this.#newestFirst(orgId).filter((member) => member >= from && (to === null || member < to));
-      return Promise.resolve(members.slice(0, count).map((member) => ({ member, record: withoutTranscript(this.#record(orgId, member)) })));
+      return Promise.resolve(members.slice(0, count).map((member) => ({ member, record: withoutDetail(this.#record(orgId, member)) })));
     });
   }
 
@@ -293,8 +293,8 @@ class MemoryCallLog implements CallLog {
   }
 }
 
-function withoutTranscript(record: CallRecord | null): CallRecord | null {
-  return record === null ? null : { ...record, transcript: [] };
+function withoutDetail(record: CallRecord | null): CallRecord | null {
+  return record === null ? null : { ...record, transcript: [], samples: [] };
 }
 
 class MemoryRouteStore implements RouteStore {

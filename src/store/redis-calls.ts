@@ -2,7 +2,7 @@ import type { CallRecord } from '../contracts/call-record.js';
 import type { TraceEntry } from '../contracts/call-trace.js';
 import type { EndedCall } from '../gateway/ports.js';
 import type { Clock } from '../lib/clock.js';
-import { callKey, orgCallsKey, traceKey, transcriptKey, UNROUTED_CALLS_KEY } from './keys.js';
+import { callDetailKey, callKey, orgCallsKey, traceKey, UNROUTED_CALLS_KEY } from './keys.js';
 import { LruMap } from './lru.js';
 import { callIndexMember, callIndexTime } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
@@ -39,10 +39,10 @@ export class RedisCallLog implements CallLog {
   }
 
   async get(orgId: string, callId: string): Promise<CallRecord | null> {
-    const [text, transcript] = await this.#redis.run((client) => client.mget(callKey(orgId, callId), transcriptKey(orgId, callId)));
+    const [text, detail] = await this.#redis.run((client) => client.mget(callKey(orgId, callId), callDetailKey(orgId, callId)));
     const record = decodeCall(text);
-    if (record === null || typeof transcript !== 'string') return record;
-    return { ...record, transcript: JSON.parse(transcript) as CallRecord['transcript'] };
+    if (record === null || typeof detail !== 'string') return record;
+    return { ...record, ...(JSON.parse(detail) as Pick<CallRecord, 'transcript' | 'samples'>) };
   }
 
   async trace(orgId: string, callId: string): Promise<readonly TraceEntry[]> {
@@ -78,14 +78,15 @@ export class RedisCallLog implements CallLog {
 
   async #writeRouted(orgId: string, record: CallRecord, trace: readonly TraceEntry[]): Promise<void> {
     const expireS = Math.ceil((this.#retention.days * DAY_MS) / 1000);
+    const { transcript, samples } = record;
     await this.#redis.run((client) =>
       Promise.all([
-        client.set(callKey(orgId, record.call_id), JSON.stringify({ ...record, transcript: [] }), 'EX', expireS),
+        client.set(callKey(orgId, record.call_id), JSON.stringify({ ...record, transcript: [], samples: [] }), 'EX', expireS),
         client.zadd(orgCallsKey(orgId), 0, callIndexMember(record.started_at, record.call_id)),
         // Apart, so that a list of calls need not read what was said in each.
-        ...(record.transcript.length === 0
+        ...(transcript.length + samples.length === 0
           ? []
-          : [client.set(transcriptKey(orgId, record.call_id), JSON.stringify(record.transcript), 'EX', expireS)]),
+          : [client.set(callDetailKey(orgId, record.call_id), JSON.stringify({ transcript, samples }), 'EX', expireS)]),
         ...(trace.length === 0
           ? []
           : [client.set(traceKey(orgId, record.call_id), JSON.stringify(trace), 'EX', this.#retention.traceDays * DAY_S)]),
@@ -113,7 +114,7 @@ export class RedisCallLog implements CallLog {
       .filter((_value, index) => index % 2 === 0)
       .flatMap((member) => {
         const callId = callIdOf(member);
-        return [callKey(orgId, callId), transcriptKey(orgId, callId), traceKey(orgId, callId)];
+        return [callKey(orgId, callId), callDetailKey(orgId, callId), traceKey(orgId, callId)];
       });
     if (keys.length > 0) await this.#redis.run((client) => client.unlink(...keys));
   }

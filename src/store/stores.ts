@@ -180,7 +180,7 @@ export interface CallLog extends CallStore {
   get(orgId: string, callId: string): Promise<CallRecord | null>;
   /** What happened in a call; empty: nothing is kept of it. */
   trace(orgId: string, callId: string): Promise<readonly TraceEntry[]>;
-  /** Newest first, without their transcripts. */
+  /** Newest first, without transcripts and samples. */
   list(orgId: string, query: CallQuery): Promise<CallPage>;
   /** Newest first: calls to numbers that nobody has. */
   listUnrouted(limit: number): Promise<readonly CallRecord[]>;

@@ -140,8 +140,11 @@ describe('a media leg', () => {
           clock.advance(20 * frames);
           leg.tick(0, frames);
         }
-        const { roundTripMs, firstAudioMs, ...figures } = leg.view().figures;
-        for (const figure of [...Object.values(figures), roundTripMs ?? 0, firstAudioMs ?? 0]) {
+        const { roundTripMs, firstAudioMs, samples, ...figures } = leg.view().figures;
+        const sampled = samples.flatMap(({ from_caller: from, to_caller: to, at_ms: at, round_trip_ms: roundTrip }) =>
+          [at, roundTrip, ...Object.values(from ?? {}), ...Object.values(to ?? {})].map((figure: number | null) => figure ?? 0),
+        );
+        for (const figure of [...Object.values(figures), roundTripMs ?? 0, firstAudioMs ?? 0, ...sampled]) {
           expect(Number.isFinite(figure) && figure >= 0).toBe(true);
         }
         expect(leg.view().bufferedMs).toBeLessThanOrEqual(1_024);

@@ -59,6 +59,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
       setHeld: () => undefined,
       takeDigit: () => undefined,
       setRemote: () => Promise.resolve(),
+      figures: () => Promise.resolve(null),
       close: () => Promise.resolve(null),
       ...played.endpoint,
     },

@@ -229,6 +229,7 @@ export class RunnerBench {
         setHeld: () => undefined,
         takeDigit: () => undefined,
         setRemote: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
+        figures: () => Promise.resolve(null),
         close: (callId) => {
           open.agents.delete(callId);
           open.legs.delete(callId);

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   callFoundSchema,
   callPageSchema,
+  callQualitySchema,
   callsQuerySchema,
   stopBodySchema,
   stoppedSchema,
@@ -112,6 +113,30 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       if (live !== null) return { status: 'success' as const, trace: live };
       if (callId === null || (await stores.calls.get(orgId, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
       return { status: 'success' as const, trace: await stores.calls.trace(orgId, callId) };
+    },
+  });
+
+  app.get('/v1/calls/:call_id/quality', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read how a call sounded over time',
+      description:
+        "Loss, jitter and MOS of both directions: what the gateway heard of the caller, and what the caller's RTCP reports say of the agent's audio. Of a call in progress until now; empty when there was no audio.",
+      params,
+      response: {
+        200: successAnswer('The samples', callQualitySchema),
+        ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']),
+      },
+    },
+    handler: async (request) => {
+      const { orgId } = identityOf(request);
+      const callId = callIdOf(request.params);
+      const live = callId === null ? null : await control.quality(orgId, callId);
+      if (live !== null) return { status: 'success' as const, live: true, samples: live };
+      const record = callId === null ? null : await stores.calls.get(orgId, callId);
+      if (record === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      return { status: 'success' as const, live: false, samples: record.samples };
     },
   });
 

@@ -18,6 +18,13 @@ export interface ReceivedFigures {
   readonly figures: ReceptionFigures;
 }
 
+/** What a peer hears of our stream. */
+export interface PeerReport {
+  /** Since its report before, 0 to 1. */
+  readonly lossRate: number;
+  readonly jitterTicks: number;
+}
+
 interface LastSenderReport {
   readonly ssrc: number;
   readonly middle32: number;
@@ -32,6 +39,7 @@ export class RtcpSession {
   #roundTripMs: number | null = null;
   #peerLost: number | null = null;
   #peerSaidBye = false;
+  #peerReport: PeerReport | null = null;
 
   /** @param cname one name a leg; RFC 7022 wants it random */
   constructor(cname: string) {
@@ -46,6 +54,13 @@ export class RtcpSession {
   /** Packets of ours that the peer misses; `null`: no report came. */
   get peerLostPackets(): number | null {
     return this.#peerLost;
+  }
+
+  /** What the peer's last report block says of our stream; `null`: none came since it was taken the last time. */
+  takePeerReport(): PeerReport | null {
+    const report = this.#peerReport;
+    this.#peerReport = null;
+    return report;
   }
 
   get peerSaidBye(): boolean {
@@ -83,6 +98,7 @@ export class RtcpSession {
 
   #readBlock(block: ReportBlock, wallMs: number): void {
     this.#peerLost = block.cumulativeLost;
+    this.#peerReport = { lossRate: block.fractionLost / 256, jitterTicks: block.jitterTicks };
     const now = middle32(ntpFromUnixMs(wallMs));
     this.#roundTripMs = roundTripMs(now, block.lastSenderReport, block.delaySinceLastSenderReport) ?? this.#roundTripMs;
   }

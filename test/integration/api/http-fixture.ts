@@ -26,7 +26,7 @@ export async function openHttpApi(redisUrl: string): Promise<HttpApi> {
     {
       stores,
       check: acceptAll,
-      liveCalls: { find: () => null, stop: () => false, trace: () => null },
+      liveCalls: { find: () => null, stop: () => false, trace: () => null, quality: () => Promise.resolve(null) },
       toolRunner: NO_TOOLS,
       readiness,
       clock: systemClock,

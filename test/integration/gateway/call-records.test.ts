@@ -31,9 +31,14 @@ describe('the record of an answered call', () => {
     end.connect(ok.body);
     await end.hearsAgent();
     await end.hearsEcho(4_000);
+    const [live] = (await gateway.api('GET', '/v1/calls?state=live')).json['calls'] as { call_id: string }[];
+    const sounded = async () => (await gateway.api('GET', `/v1/calls/${String(live?.call_id)}/quality`)).json;
+    const sample: unknown = expect.objectContaining({ from_caller: { lost_percent: 0, jitter_ms: ANY_COUNT, mos: ANY_COUNT } });
+    expect(await sounded()).toEqual({ status: 'success', live: true, samples: [sample] });
     await call.hangUp(ok);
     await end.close();
     const record = await gateway.record(call.callId);
+    expect(await sounded()).toEqual({ status: 'success', live: false, samples: [sample, sample] });
     expect(record).toMatchObject({
       org_id: gateway.ready.org_id,
       agent_id: gateway.ready.agent_id,

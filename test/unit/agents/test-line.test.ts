@@ -18,7 +18,16 @@ import { VirtualClock } from '../../support/virtual-clock.js';
 const SETTINGS: TestLineSettings = { firstSentence: 'Welcome.', language: 'ENG', voice: null, pronunciationGuide: [] };
 
 const VIEW: LegView = {
-  figures: { packetsSent: 0, packetsReceived: 990, packetsLost: 10, jitterMs: 2.2, roundTripMs: 60, firstAudioMs: 0, digitsReceived: 1 },
+  figures: {
+    packetsSent: 0,
+    packetsReceived: 990,
+    packetsLost: 10,
+    jitterMs: 2.2,
+    roundTripMs: 60,
+    firstAudioMs: 0,
+    digitsReceived: 1,
+    samples: [],
+  },
   codec: 'PCMU',
   carrierSuite: 'AES_CM_128_HMAC_SHA1_80',
   bufferedMs: 60,

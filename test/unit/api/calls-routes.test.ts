@@ -10,6 +10,7 @@ import { callOf, endedCall } from '../store/store-contract.js';
 import { openApi, type Answer, type ApiFixture } from './api-fixture.js';
 
 const ENTRY: TraceEntry = { at: '2026-01-01T00:00:00.000Z', source: 'sip', direction: 'in', summary: 'BYE', text: null };
+const SAMPLE = { at_ms: 700, from_caller: { lost_percent: 1, jitter_ms: 2, mos: 4 }, to_caller: null, round_trip_ms: null };
 
 interface CallsAnswer {
   readonly status: string;
@@ -41,7 +42,7 @@ describe('/v1/calls', () => {
     (await page(query)).calls.map(({ call_id }) => calls.findIndex((call) => call.call_id === call_id));
 
   /** As lists have it: what was said is in the record alone. */
-  const listedAs = ({ transcript: _transcript, analysis_rejected: _rejected, ...rest }: CallRecord): object => ({
+  const listedAs = ({ transcript: _transcript, analysis_rejected: _rejected, samples: _samples, ...rest }: CallRecord): object => ({
     ...rest,
     state: 'ended',
   });
@@ -88,7 +89,8 @@ describe('/v1/calls', () => {
 
   it('reads one call', async () => {
     const answer = await api.get(`/v1/calls/${calls[1]!.call_id.toUpperCase()}`);
-    expect([answer.status, answer.body]).toEqual([200, { status: 'success', call: { ...calls[1], state: 'ended' } }]);
+    const { samples: _samples, ...call } = calls[1]!;
+    expect([answer.status, answer.body]).toEqual([200, { status: 'success', call: { ...call, state: 'ended' } }]);
   });
 
   describe('in progress', () => {
@@ -144,6 +146,7 @@ describe('/v1/calls', () => {
         liveCalls: {
           find: (callId) => (callId === live?.callId ? live : null),
           trace: (callId) => (callId === live?.callId ? [ENTRY] : null),
+          quality: (callId) => Promise.resolve(callId === live?.callId ? [SAMPLE] : null),
           stop: (callId, reason) => isThere && stopped.push([callId, reason]) > 0,
         },
         replace: () => ({
@@ -212,6 +215,25 @@ describe('/v1/calls', () => {
         expect(await trace(callId, key)).toMatchObject({ errors: [{ error: 'NOT_FOUND' }] });
       elsewhere = null;
       expect(await trace(await callElsewhere())).toMatchObject({ errors: [{ error: 'GATEWAY_UNAVAILABLE' }] });
+    });
+
+    it('reads how a call here, elsewhere, and one that ended sounded', async () => {
+      const quality = async (callId: string, key?: string): Promise<unknown> => (await api.get(`/v1/calls/${callId}/quality`, key)).body;
+      live = callHere();
+      expect(await quality(live.callId)).toEqual({ status: 'success', live: true, samples: [SAMPLE] });
+      elsewhere = { samples: [SAMPLE] };
+      expect(await quality(await callElsewhere())).toEqual({ status: 'success', live: true, samples: [SAMPLE] });
+      const ended = callOf(api.orgId, api.clock.wallMs(), { samples: [SAMPLE] });
+      await api.stores.calls.write(endedCall(ended));
+      expect(await quality(ended.call_id)).toEqual({ status: 'success', live: false, samples: [SAMPLE] });
+      expect(await quality(newUuid())).toMatchObject({ errors: [{ error: 'NOT_FOUND' }] });
+      expect(await quality('x')).toMatchObject({ errors: [{ error: 'NOT_FOUND' }] });
+      const org = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
+      const { key } = await api.stores.keys.create(org.org_id, 'k');
+      for (const callId of [ended.call_id, live.callId])
+        expect(await quality(callId, key)).toMatchObject({ errors: [{ error: 'NOT_FOUND' }] });
+      elsewhere = null;
+      expect(await quality(await callElsewhere())).toMatchObject({ errors: [{ error: 'GATEWAY_UNAVAILABLE' }] });
     });
 
     it('is 404 for a call that ended, for none, and for another organization’s', async () => {

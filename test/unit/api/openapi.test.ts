@@ -36,6 +36,7 @@ describe('/openapi.json', () => {
       'get /v1/audit',
       'get /v1/calls',
       'get /v1/calls/{call_id}',
+      'get /v1/calls/{call_id}/quality',
       'get /v1/calls/{call_id}/trace',
       'get /v1/tools',
       'get /v1/voices',

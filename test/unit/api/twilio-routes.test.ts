@@ -13,7 +13,12 @@ let hungUp: string[];
 beforeEach(async () => {
   hungUp = [];
   api = await openApi({
-    liveCalls: { find: (callId) => (callId === call?.callId ? call : null), stop: (callId) => hungUp.push(callId) > 0, trace: () => null },
+    liveCalls: {
+      find: (callId) => (callId === call?.callId ? call : null),
+      stop: (callId) => hungUp.push(callId) > 0,
+      trace: () => null,
+      quality: () => Promise.resolve(null),
+    },
   });
   const startedAtMs = api.clock.wallMs() - 9_000;
   call = { callId: CALL_ID, orgId: api.orgId, from: '+15550100200', to: '+15550100100', startedAtMs, answeredAtMs: startedAtMs + 2_000 };

@@ -124,4 +124,15 @@ describe('a media leg behind a network', () => {
     expect(figures.packetsLost).toBe(Math.max(0, end.cumulativeLost));
     expect(figures.packetsReceived).toBe(arrivals.length);
   });
+
+  it('keeps what it reported as samples of how the call sounded', () => {
+    const { told, figures } = run(5 * MINUTE, { lossRate: 0.05, meanLossBurst: 3 }, 3);
+    // The last report is said with the BYE.
+    expect(figures.samples).toHaveLength(told.length);
+    const lost = figures.samples.map(({ from_caller: stream }) => stream?.lost_percent);
+    expect(lost).toEqual(told.map(({ block }) => Math.round((block.fractionLost / 256) * 10_000) / 100));
+    expect(figures.samples.every(({ from_caller: stream }) => stream !== null && stream.mos < (stream.lost_percent > 3 ? 4.2 : 4.5))).toBe(
+      true,
+    );
+  });
 });

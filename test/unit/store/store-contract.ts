@@ -74,6 +74,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     ended_at: new Date(startedAtMs + 1000).toISOString(),
     timings: { ring_ms: null, answer_ms: 0, first_audio_ms: null, talk_ms: 1000 },
     quality: { endpoint: null, relay: null },
+    samples: [],
     transcript: [],
     analysis: null,
     analysis_rejected: null,
@@ -408,6 +409,14 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         expect(await stores.calls.get(orgId, traced.call_id)).toEqual(traced);
         for (let index = 0; index < 7; index += 1) await stores.calls.write(endedCall(callOf(orgId, clock.wallMs() + index)));
         expect(await stores.calls.trace(orgId, traced.call_id)).toEqual([]);
+      });
+
+      it('have their samples by themselves, and not in lists', async () => {
+        const sample = { at_ms: 700, from_caller: { lost_percent: 1, jitter_ms: 2, mos: 4 }, to_caller: null, round_trip_ms: null };
+        const call = callOf(orgId, clock.wallMs(), { samples: [sample] });
+        await stores.calls.write(endedCall(call));
+        expect((await stores.calls.get(orgId, call.call_id))?.samples).toEqual([sample]);
+        expect((await stores.calls.list(orgId, { limit: 1 })).calls[0]?.samples).toEqual([]);
       });
 
       it('keeps the newest, and none older than the retention', async () => {
