@@ -27,6 +27,7 @@ module.exports = {
     onlyIn('ioredis-in-store', 'ioredis', '^src/store/'),
     onlyIn('fastify-in-api', '(@fastify/[^/]+|fastify|fastify-type-provider-zod)', '^src/api/'),
     onlyIn('prom-client-in-ops', 'prom-client', '^src/ops/'),
+    onlyIn('signatures-of-callers-in-stir', '(jose|asn1js)', '^src/stir/'),
     onlyIn('drachtio-srf-in-gateway', 'drachtio-srf', '^src/gateway/'),
     onlyIn('rtpengine-client-in-rtpengine', 'rtpengine-client', '^src/rtpengine/'),
     {

@@ -24,6 +24,7 @@ import { isAllowedHost } from './outbound/guarded-lookup.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
 import { Poster } from './webhooks/post.js';
 import type { RetrySchedule } from './webhooks/retry-schedule.js';
+import { openStirVerifier } from './stir/verifier.js';
 import { WebhookSender } from './webhooks/sender.js';
 import { openRedisStores, type RedisStores } from './store/redis-stores.js';
 
@@ -77,8 +78,10 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
     log,
     chance: Math.random,
   });
+  const identities = await openStirVerifier(config.stir, clock);
   const inbound = new Inbound(
     {
+      identities,
       routes: stores.routes,
       calls: {
         write: async (call) => {
@@ -130,6 +133,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       srf.disconnect();
       load.stop();
       await toolRunner.close();
+      await identities.close();
       await webhooks.close();
       await poster.close();
       await endpoint.shutdown();
@@ -144,12 +148,13 @@ function retrySchedule({ webhooks }: Config): RetrySchedule {
 }
 
 function inboundOptions(config: Config): InboundOptions {
-  const { admission, agents, calls, drachtio, sip } = config;
+  const { admission, agents, calls, drachtio, sip, stir } = config;
   return {
     sipHost: drachtio.url === null ? sipHost(config) : sip.host,
     ringingAfterMs: sip.ringing_after_ms,
     maxDurationMs: calls.max_duration_minutes * 60_000,
     mayFallBack: agents.on_failure === 'test-line',
+    refusedVerdicts: stir.refuse,
     calledNumberFrom: sip.called_number_from,
     edge: {
       allowedSources: admission.allowed_sources,

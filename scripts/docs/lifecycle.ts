@@ -75,7 +75,7 @@ const EVENTS: readonly NamedEvent[] = [
   { name: '`invited`', event: { type: 'invited' } },
   { name: '`inadmissible`', event: { type: 'inadmissible', reason: 'BAD_EXTENSION' } },
   { name: '`routed`, acceptable', event: ROUTED },
-  { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_LOAD, isStale: false } },
+  { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_LOAD, isStale: false, identity: null } },
   { name: '`agent-connected`', event: AGENT_CONNECTED },
   ...relay('relay-offered', INSIDE, 'garbage'),
   { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, insideKey: null } },

@@ -21,6 +21,7 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     to,
     caller: null,
     source,
+    identity: null,
     reason: null,
     sip_status: answer === null ? null : 200,
     codec: answer?.codec ?? null,

@@ -1126,6 +1126,11 @@ export interface paths {
             | 'ORG_NOT_ENTITLED'
             | 'ORG_DISABLED'
             | 'NUMBER_NOT_ATTACHED'
+            | 'IDENTITY_STALE'
+            | 'IDENTITY_REQUIRED'
+            | 'IDENTITY_INFO_BAD'
+            | 'IDENTITY_CREDENTIAL_UNSUPPORTED'
+            | 'IDENTITY_INVALID'
             | 'INVALID_NUMBER'
             | 'NUMBER_TOO_SHORT'
             | 'METHOD_NOT_ALLOWED'
@@ -2166,6 +2171,13 @@ export interface components {
      *         "tls_version": "TLSv1.3",
      *         "tls_cipher": "TLS_AES_256_GCM_SHA384"
      *       },
+     *       "identity": {
+     *         "verdict": "valid",
+     *         "detail": null,
+     *         "attestation": "A",
+     *         "origid": "b0a7c1a4-5b1c-4b9e-9b55-9e52b21e7a10",
+     *         "signer": "C=US, O=Carrier, CN=SHAKEN 709J"
+     *       },
      *       "reason": "CALLER_HANGUP",
      *       "sip_status": 200,
      *       "codec": "PCMU",
@@ -2265,6 +2277,22 @@ export interface components {
       ended_at: string | null;
       /** @description As `caller.number` */
       from: string;
+      /** @description null: nothing was verified, or the call is in progress */
+      identity: {
+        /** @description As claimed: to be believed of a `valid` one alone */
+        attestation: ('A' | 'B' | 'C') | null;
+        /** @description Why it is not `valid`; null: it is */
+        detail: string | null;
+        /** @description SHAKEN's id of where the call came into the network; as claimed */
+        origid: string | null;
+        /** @description Subject of the certificate; null: it was not looked at */
+        signer: string | null;
+        /**
+         * @description docs/stir-shaken.md says what each means
+         * @enum {string}
+         */
+        verdict: 'valid' | 'missing' | 'stale' | 'bad-info' | 'credential' | 'invalid' | 'unverified';
+      } | null;
       org_id: string | null;
       quality: {
         endpoint: {
@@ -2386,6 +2414,13 @@ export interface components {
      *         "tls_version": "TLSv1.3",
      *         "tls_cipher": "TLS_AES_256_GCM_SHA384"
      *       },
+     *       "identity": {
+     *         "verdict": "valid",
+     *         "detail": null,
+     *         "attestation": "A",
+     *         "origid": "b0a7c1a4-5b1c-4b9e-9b55-9e52b21e7a10",
+     *         "signer": "C=US, O=Carrier, CN=SHAKEN 709J"
+     *       },
      *       "reason": "CALLER_HANGUP",
      *       "sip_status": 200,
      *       "codec": "PCMU",
@@ -2502,6 +2537,22 @@ export interface components {
       ended_at: string | null;
       /** @description As `caller.number` */
       from: string;
+      /** @description null: nothing was verified, or the call is in progress */
+      identity: {
+        /** @description As claimed: to be believed of a `valid` one alone */
+        attestation: ('A' | 'B' | 'C') | null;
+        /** @description Why it is not `valid`; null: it is */
+        detail: string | null;
+        /** @description SHAKEN's id of where the call came into the network; as claimed */
+        origid: string | null;
+        /** @description Subject of the certificate; null: it was not looked at */
+        signer: string | null;
+        /**
+         * @description docs/stir-shaken.md says what each means
+         * @enum {string}
+         */
+        verdict: 'valid' | 'missing' | 'stale' | 'bad-info' | 'credential' | 'invalid' | 'unverified';
+      } | null;
       org_id: string | null;
       quality: {
         endpoint: {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { STREAM_FORMATS } from '../contracts/agent.js';
 import { agentUrl } from '../contracts/agent-url.js';
 import { isSourceAddress } from '../contracts/source-address.js';
+import { REFUSABLE_VERDICTS } from '../gateway/policy/identity.js';
 import { isPublicAddress } from '../outbound/address-scope.js';
 
 const port = z.int().min(1).max(65_535);
@@ -202,6 +203,18 @@ export const configSchema = z.strictObject({
     retry_max_ms: milliseconds,
     give_up_ms: z.int().min(0).max(604_800_000),
   }),
+  stir: z
+    .strictObject({
+      roots_file: z.string().min(1).nullable(),
+      refuse: z.array(z.enum(REFUSABLE_VERDICTS)).max(REFUSABLE_VERDICTS.length),
+      max_age_ms: z.int().min(1_000).max(3_600_000),
+      certificate_timeout_ms: z.int().min(100).max(10_000),
+      allow_private: z.boolean(),
+    })
+    .refine((stir) => stir.refuse.length === 0 || stir.roots_file !== null, {
+      path: ['roots_file'],
+      message: 'must be set: stir.refuse refuses calls by their Identity header, and this is what it is verified against',
+    }),
   batches: z.strictObject({ retention_days: z.int().min(1).max(3_650), max_entries: z.int().min(1).max(1_000_000) }),
   calls: z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),

@@ -20,6 +20,13 @@ export const EXAMPLE_CALL = {
     headers: {},
   },
   source: { ip: '203.0.113.7', port: 5061, transport: 'tls', tls_version: 'TLSv1.3', tls_cipher: 'TLS_AES_256_GCM_SHA384' },
+  identity: {
+    verdict: 'valid',
+    detail: null,
+    attestation: 'A',
+    origid: 'b0a7c1a4-5b1c-4b9e-9b55-9e52b21e7a10',
+    signer: 'C=US, O=Carrier, CN=SHAKEN 709J',
+  },
   reason: 'CALLER_HANGUP',
   sip_status: 200,
   codec: 'PCMU',

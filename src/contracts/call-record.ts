@@ -1,5 +1,6 @@
 import type { TranscriptEntry } from './agent.js';
 import type { QualitySample } from './quality-sample.js';
+import type { VerifiedIdentity } from './verified-identity.js';
 
 /** Who calls, by the headers of the INVITE. What the caller asked to keep private is not here. */
 export interface CallerIdentity {
@@ -88,6 +89,8 @@ export interface CallRecord {
   readonly to: string;
   readonly caller: CallerIdentity;
   readonly source: CallSource;
+  /** What the Identity header is worth; `null`: nothing was verified. */
+  readonly identity: VerifiedIdentity | null;
   /** A code of the reason table. */
   readonly reason: string;
   readonly sip_status: number;

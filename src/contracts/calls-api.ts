@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { REASONS } from '../gateway/policy/reasons.js';
 import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_SAMPLES, EXAMPLE_TRACE } from './call-example.js';
+import { IDENTITY_VERDICTS } from './verified-identity.js';
 import { parseE164 } from './e164.js';
 import { EXAMPLE_CURSOR, pageQuery } from './page-query.js';
 
@@ -41,6 +42,16 @@ const sourceSchema = z
     tls_cipher: text,
   })
   .describe('The connection that the INVITE came by');
+
+const identitySchema = z
+  .object({
+    verdict: z.enum(IDENTITY_VERDICTS).describe('docs/stir-shaken.md says what each means'),
+    detail: text.describe('Why it is not `valid`; null: it is'),
+    attestation: z.enum(['A', 'B', 'C']).nullable().describe('As claimed: to be believed of a `valid` one alone'),
+    origid: text.describe("SHAKEN's id of where the call came into the network; as claimed"),
+    signer: text.describe('Subject of the certificate; null: it was not looked at'),
+  })
+  .describe('What came of verifying who calls (STIR/SHAKEN)');
 
 const timingsSchema = z.object({
   ring_ms: milliseconds('from the INVITE to the 180'),
@@ -92,6 +103,7 @@ export const callSchema = z
     to: z.string().describe('The called number in E.164'),
     caller: callerSchema.nullable().describe('Who calls, by the headers of the INVITE; null: the call is in progress'),
     source: sourceSchema,
+    identity: identitySchema.nullable().describe('null: nothing was verified, or the call is in progress'),
     reason: text.describe('Why the call was refused or ended: a code of docs/errors.md; null: it is in progress'),
     sip_status: z.number().nullable().describe('Status of the refusal, or 200; null: not answered yet'),
     codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),

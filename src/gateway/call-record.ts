@@ -64,6 +64,7 @@ export function callRecord(
     to: origin.to,
     caller: origin.caller,
     source: origin.source,
+    identity: state.identity,
     reason: end.reason,
     sip_status: answeredAtMs === null ? REASONS[end.reason].sipStatus : 200,
     codec,

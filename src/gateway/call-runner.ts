@@ -23,13 +23,14 @@ import { completionOf } from './policy/completion.js';
 import type { InfoDigit } from './policy/info-digit.js';
 import type { Reason } from './policy/reasons.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from './ports.js';
-import type { CallStore, RouteStore, SnapshotStore } from './ports.js';
+import type { CallStore, IdentityClaim, IdentityVerifier, RouteStore, SnapshotStore } from './ports.js';
 
 /** What every call of this process shares. */
 export interface CallServices extends MediaServices, DialogServices, RequestServices {
   readonly routes: RouteStore;
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
+  readonly identities: IdentityVerifier;
   readonly operatorAgent: OperatorAgent;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
@@ -43,6 +44,8 @@ export interface InviteContext {
   readonly open: OpenInvite;
   /** `null`: not a number. */
   readonly called: E164 | null;
+  /** What there is to verify of who calls. */
+  readonly claim: Omit<IdentityClaim, 'called'>;
   readonly facts: CallFacts;
   readonly own: OwnSide;
 }
@@ -72,7 +75,7 @@ export class CallRunner {
   private constructor(
     private readonly services: CallServices,
     readonly origin: CallOrigin,
-    private readonly invite: { readonly open: OpenInvite; readonly called: E164 | null } | null,
+    private readonly invite: Pick<InviteContext, 'open' | 'called' | 'claim'> | null,
     private readonly own: OwnSide,
     state: CallState,
     private readonly onEnded: (runner: CallRunner) => void,
@@ -89,8 +92,8 @@ export class CallRunner {
   }
 
   static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {
-    const { origin, open, called, facts, own } = context;
-    const runner = new CallRunner(services, origin, { open, called }, own, startCall(facts), onEnded);
+    const { origin, open, facts, own } = context;
+    const runner = new CallRunner(services, origin, context, own, startCall(facts), onEnded);
     runner.#trace.received(open.request, open.response);
     open.request.on('cancel', (cancel) => {
       runner.#trace.sip('in', cancel?.raw, 'CANCEL');
@@ -301,19 +304,26 @@ export class CallRunner {
     const tools = await this.#requests.tools();
     // Nobody would let the agent go.
     if (this.#scope.isClosed || this.stateName === 'Ended') return null;
-    const { agent, dropped } = describeAgent(this.services.operatorAgent, { ...this.origin, route: this.#state.route, tools }, choice);
+    const { agent, dropped } = describeAgent(
+      this.services.operatorAgent,
+      { ...this.origin, route: this.#state.route, identity: this.#state.identity, tools },
+      choice,
+    );
     if (dropped.length > 0) this.#log.warn({ dropped }, 'call.agent.parameters_too_long');
     this.#trace.add('agent', 'out', agent.kind === 'stream' ? `connect, ${agent.format}` : 'connect, test line');
     return this.#media.connectAgent(agent);
   }
 
   async #route(): Promise<CallEvent> {
-    const called = this.invite?.called ?? null;
-    if (called === null) throw new Error('a call without a number is looked up');
+    const { called = null, claim } = this.invite ?? {};
+    if (called === null || claim === undefined) throw new Error('a call without a number is looked up');
     this.#scope.defer('call count', () => this.services.routes.release(this.callId, this.#wasRefused));
-    const { route, load, staleMs } = await this.services.routes.lookup(called, beginningOf(this.origin));
+    const [{ route, load, staleMs }, identity] = await Promise.all([
+      this.services.routes.lookup(called, beginningOf(this.origin)),
+      this.services.identities.verify({ ...claim, called }),
+    ]);
     if (staleMs !== null) this.#log.warn({ staleMs }, 'call.route.stale');
-    return { type: 'routed', route, load, isStale: staleMs !== null };
+    return { type: 'routed', route, load, isStale: staleMs !== null, identity };
   }
 
   #startTimer(timer: CallTimer, delayMs: number): void {

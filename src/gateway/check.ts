@@ -18,7 +18,7 @@ export function callCheck(routes: RouteStore, edge: CheckedEdge): CallCheck {
     if (edge.notReady !== null) return rejected(edge.notReady);
     const { route, load, staleMs } = await routes.lookup(number, null);
     const own = route?.org.org_id === orgId ? route : null;
-    const decision = decide({ route: own, sourceAddress: sourceIp, sdp: sdp ?? '', load });
+    const decision = decide({ route: own, sourceAddress: sourceIp, identity: null, refusedVerdicts: [], sdp: sdp ?? '', load });
     if (!decision.ok) return rejected(decision.error);
     const notJudged = [...(sourceIp === null ? ['source_ip'] : []), ...(sdp === null ? ['sdp'] : [])];
     return accepted(decision.value, notJudged, staleMs);

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { TraceEntry } from '../contracts/call-trace.js';
+import type { IdentityVerdict } from '../contracts/verified-identity.js';
 import type { QualitySample } from '../contracts/quality-sample.js';
 import type { LiveCall, LiveCalls, StopReason } from '../contracts/live-calls.js';
 import { formatHostPort } from '../lib/host-port.js';
@@ -9,7 +10,7 @@ import type { Log } from '../lib/log.js';
 import { SourceRates } from '../lib/source-rates.js';
 import { CallRunner, type CallServices, type InviteContext } from './call-runner.js';
 import { readKeptCall, type KeptCall } from './call-snapshot.js';
-import { callerIdentity } from './policy/caller-identity.js';
+import { callerIdentity, claimedCallers } from './policy/caller-identity.js';
 import { calledUri, type CalledNumberSource } from './policy/called-number.js';
 import { hostOf, ownContact, type OwnAddress } from './policy/contact.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from './policy/edge.js';
@@ -25,6 +26,8 @@ export interface InboundOptions {
   readonly maxDurationMs: number;
   /** Whether the test line stands in for an agent that cannot be reached. */
   readonly mayFallBack: boolean;
+  /** What an Identity header may be worth to refuse a call (STIR/SHAKEN). */
+  readonly refusedVerdicts: readonly IdentityVerdict[];
   readonly calledNumberFrom: CalledNumberSource;
   readonly edge: EdgePolicy & {
     /** New calls a second on this gateway; `null`: no limit. */
@@ -273,6 +276,12 @@ export class Inbound implements LiveCalls {
       },
       open: { request, response, sessionTimer: invite?.sessionTimer ?? {} },
       called: invite?.called ?? null,
+      claim: {
+        // drachtio-srf does not know the short form.
+        header: request.get('Identity') ?? request.get('y'),
+        date: request.get('Date'),
+        callers: claimedCallers(request),
+      },
       facts: {
         sourceAddress: request.source_address,
         sdp: invite?.sdp ?? '',
@@ -280,6 +289,7 @@ export class Inbound implements LiveCalls {
         maxDurationMs: this.options.maxDurationMs,
         ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
         mayFallBack: this.options.mayFallBack,
+        refusedVerdicts: this.options.refusedVerdicts,
       },
       own: { contact: ownContact(own, head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
     };

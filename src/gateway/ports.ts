@@ -8,6 +8,7 @@ import type { E164 } from '../contracts/e164.js';
 import type { BeginningCall } from '../contracts/live-calls.js';
 import type { LegDescription, LegEvent, LegFigures, MediaAddress, RelayFigures } from '../contracts/media.js';
 import type { Route } from '../contracts/records.js';
+import type { VerifiedIdentity } from '../contracts/verified-identity.js';
 import type { Result } from '../lib/result.js';
 import type { Load } from './policy/admission.js';
 
@@ -53,6 +54,22 @@ export interface EndedCall {
 
 export interface CallStore {
   write(call: EndedCall): Promise<void>;
+}
+
+/** What a call says of who calls and who is called, and the signature over it. */
+export interface IdentityClaim {
+  /** All Identity headers (RFC 8224), with commas between; `undefined`: none. */
+  readonly header: string | undefined;
+  /** The Date header. */
+  readonly date: string | undefined;
+  /** URIs of P-Asserted-Identity and From. */
+  readonly callers: readonly string[];
+  readonly called: E164;
+}
+
+export interface IdentityVerifier {
+  /** Never rejects, and has a time limit of its own. `null`: there is nothing to verify, and nothing was expected. */
+  verify(claim: IdentityClaim): Promise<VerifiedIdentity | null>;
 }
 
 export interface ToolDirectory {

@@ -1,4 +1,5 @@
 import type { AgentAnswer } from '../contracts/agent.js';
+import type { VerifiedIdentity } from '../contracts/verified-identity.js';
 import type { LegEvent } from '../contracts/media.js';
 import type { CallEvent, CallState } from './call/state.js';
 
@@ -14,9 +15,15 @@ export function eventSummary(event: CallEvent, before: CallState, after: CallSta
   return moved === '' && why === '' && exchange === '' && failed === '' ? null : `${event.type}${failed}${why}${moved}${exchange}`;
 }
 
-function looked({ route, isStale }: Extract<CallEvent, { type: 'routed' }>): string {
+function looked({ route, isStale, identity }: Extract<CallEvent, { type: 'routed' }>): string {
   const what = route === null ? 'is not attached' : `is attached, agent ${route.agent?.agent_id ?? 'of the operator'}`;
-  return `looked up: the number ${what}${isStale ? ', as it was remembered' : ''}`;
+  return `looked up: the number ${what}${isStale ? ', as it was remembered' : ''}${identityText(identity)}`;
+}
+
+function identityText(identity: VerifiedIdentity | null): string {
+  if (identity === null) return '';
+  const { verdict, attestation, detail } = identity;
+  return `; identity ${verdict}${attestation === null ? '' : `, attestation ${attestation}`}${detail === null ? '' : `: ${detail}`}`;
 }
 
 export function legSummary(event: LegEvent): string {

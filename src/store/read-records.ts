@@ -1,4 +1,4 @@
-import { LruMap } from './lru.js';
+import { LruMap } from '../lib/lru.js';
 import { decodeRecord, type RecordTypes } from './redis.js';
 
 /** Records that calls read again and again, decoded once for as long as their text stays the same. Nobody may change them. */

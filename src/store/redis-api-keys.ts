@@ -1,6 +1,6 @@
 import { isoNow, type Clock } from '../lib/clock.js';
 import { apiKeyIdKey, apiKeyKey, orgKeysKey } from './keys.js';
-import { LruMap } from './lru.js';
+import { LruMap } from '../lib/lru.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, sameDigest, TOUCH_INTERVAL_MS } from './new-records.js';
 import { newestFirst } from './ordering.js';
 import type { RedisConnection } from './redis.js';

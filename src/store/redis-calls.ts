@@ -3,7 +3,7 @@ import type { TraceEntry } from '../contracts/call-trace.js';
 import type { EndedCall } from '../gateway/ports.js';
 import type { Clock } from '../lib/clock.js';
 import { callDetailKey, callKey, orgCallsKey, traceKey, UNROUTED_CALLS_KEY } from './keys.js';
-import { LruMap } from './lru.js';
+import { LruMap } from '../lib/lru.js';
 import { callIndexMember, callIndexTime } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
 import { readPage } from './call-page.js';

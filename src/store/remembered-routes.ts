@@ -1,7 +1,7 @@
 import type { E164 } from '../contracts/e164.js';
 import type { Route } from '../contracts/records.js';
 import { agentKey, numberKey, numberOfKey, orgKey } from './keys.js';
-import { LruMap } from './lru.js';
+import { LruMap } from '../lib/lru.js';
 import type { ReadRecords } from './read-records.js';
 
 /** The stored texts of a route: a tenth of the memory that the objects would take. */

@@ -13,6 +13,7 @@ export const FACTS: CallFacts = {
   maxDurationMs: 600_000,
   ringingAfterMs: 500,
   mayFallBack: false,
+  refusedVerdicts: [],
 };
 export const LATE_FACTS: CallFacts = { ...FACTS, sdp: '' };
 export const LOCAL = { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 };
@@ -27,7 +28,7 @@ export const OTHER_INSIDE = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 51_
 /** The carrier's answer to an offer of ours. */
 export const ANSWER = offerSdp({ payloads: '0 101', port: 40_000 });
 
-export const ROUTED: CallEvent = { type: 'routed', route: ROUTE, load: NO_LOAD, isStale: false };
+export const ROUTED: CallEvent = { type: 'routed', route: ROUTE, load: NO_LOAD, isStale: false, identity: null };
 export const AGENT_CONNECTED: CallEvent = { type: 'agent-connected' };
 export const AGENT_FAILED: CallEvent = { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null };
 const ACK: CallEvent = { type: 'acknowledged', sdp: '' };

@@ -20,6 +20,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
       sipHost: null,
       ringingAfterMs: 500,
       mayFallBack: false,
+      refusedVerdicts: [],
       maxDurationMs: 600_000,
       calledNumberFrom: 'request-uri',
       edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
@@ -32,6 +33,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
 function playedServices(srf: SrfApp, played: Played, route: Route): InboundServices {
   const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
   return {
+    identities: { verify: () => Promise.resolve(null) },
     routes: {
       lookup: () => Promise.resolve({ route, load: NO_LOAD, staleMs: null }),
       release: () => undefined,

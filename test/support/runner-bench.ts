@@ -95,6 +95,7 @@ export class RunnerBench {
         },
         open: { request, response, sessionTimer: {} },
         called: NUMBER,
+        claim: { header: undefined, date: undefined, callers: [] },
         facts: { ...(isLate ? LATE_FACTS : FACTS), mayFallBack },
         own: { contact: '<sip:gw>', warningHost: 'gw', peerHost: 'carrier' },
       },
@@ -183,6 +184,7 @@ export class RunnerBench {
   #services(): CallServices {
     const { open } = this;
     return {
+      identities: { verify: () => Promise.resolve(null) },
       routes: {
         lookup: (_number, call) => {
           if (call !== null) open.leases.add(call.call_id);

@@ -1,6 +1,4 @@
-import type { Route } from '../../contracts/records.js';
 import { assertNever } from '../../lib/assert-never.js';
-import type { Load } from '../policy/admission.js';
 import { decide } from '../policy/decide.js';
 import type { Reason } from '../policy/reasons.js';
 import { isReachable, readAnswer, readRelaySdp } from '../policy/sdp-read.js';
@@ -34,6 +32,7 @@ export function startCall(facts: CallFacts): CallState {
     facts,
     route: null,
     isStale: false,
+    identity: null,
     agent: { choice: 'own', isConnected: false },
     media: null,
     inside: null,
@@ -62,7 +61,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'inadmissible':
       return state.name === 'Routing' ? refuse(state, event.reason) : { state, effects: NOTHING };
     case 'routed':
-      return state.name === 'Routing' ? onRouted(state, event.route, event.load, event.isStale) : { state, effects: NOTHING };
+      return state.name === 'Routing' ? onRouted(state, event) : { state, effects: NOTHING };
     case 'agent-connected':
       return onAgentConnected(state);
     case 'relay-offered':
@@ -141,9 +140,10 @@ function ringingTimer(state: CallState): CallEffect[] {
   return ringingAfterMs === null ? [] : [{ do: 'start-timer', timer: 'ringing', delayMs: ringingAfterMs }];
 }
 
-function onRouted(state: CallState, route: Route | null, load: Load, isStale: boolean): CallStep {
-  const decision = decide({ route, sourceAddress: state.facts.sourceAddress, sdp: state.facts.sdp, load });
-  const routed = { ...state, route, isStale };
+function onRouted(state: CallState, { route, load, isStale, identity }: EventOf<'routed'>): CallStep {
+  const { sourceAddress, sdp, refusedVerdicts } = state.facts;
+  const decision = decide({ route, sourceAddress, identity, refusedVerdicts, sdp, load });
+  const routed = { ...state, route, isStale, identity };
   if (!decision.ok) return refuse(routed, decision.error);
   const media = decision.value;
   // The agent has the time that the media takes to get ready.

@@ -1,6 +1,7 @@
 import type { AgentAnswer } from '../../contracts/agent.js';
 import type { MediaAddress } from '../../contracts/media.js';
 import type { Route } from '../../contracts/records.js';
+import type { IdentityVerdict, VerifiedIdentity } from '../../contracts/verified-identity.js';
 import type { Load } from '../policy/admission.js';
 import type { CryptoLine } from '../policy/crypto-line.js';
 import type { Reason } from '../policy/reasons.js';
@@ -90,6 +91,8 @@ export interface CallState {
   readonly route: Route | null;
   /** The route was remembered, not read: the store was away. */
   readonly isStale: boolean;
+  /** Who calls, as far as it is signed; `null`: nothing was verified. */
+  readonly identity: VerifiedIdentity | null;
   readonly agent: { readonly choice: AgentChoice; readonly isConnected: boolean };
   /** The carrier's offer. */
   readonly media: CarrierMedia | null;
@@ -128,6 +131,8 @@ export interface CallFacts {
   readonly ringingAfterMs: number | null;
   /** Whether the test line stands in for an agent that cannot be reached. */
   readonly mayFallBack: boolean;
+  /** What an Identity header may be worth to refuse the call. */
+  readonly refusedVerdicts: readonly IdentityVerdict[];
 }
 
 export type CallTimer = 'ringing' | 'max-duration' | 'reinvite' | 'transfer';
@@ -136,7 +141,13 @@ export type CallEvent =
   | { readonly type: 'invited' }
   /** The INVITE itself breaks a rule, or the gateway takes no calls: refused before anything is looked up. */
   | { readonly type: 'inadmissible'; readonly reason: Reason }
-  | { readonly type: 'routed'; readonly route: Route | null; readonly load: Load; readonly isStale: boolean }
+  | {
+      readonly type: 'routed';
+      readonly route: Route | null;
+      readonly load: Load;
+      readonly isStale: boolean;
+      readonly identity: VerifiedIdentity | null;
+    }
   | { readonly type: 'agent-connected' }
   | { readonly type: 'relay-offered'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'relay-answered'; readonly sdp: string; readonly attempt: number }

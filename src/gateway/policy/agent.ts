@@ -2,6 +2,7 @@ import type { AgentDescription, StreamFormat, StreamSettings } from '../../contr
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type ToolDefinition } from '../../contracts/agent-record.js';
 import type { CallerIdentity } from '../../contracts/call-record.js';
 import type { Route } from '../../contracts/records.js';
+import type { VerifiedIdentity } from '../../contracts/verified-identity.js';
 import { accountSidOf, callSidOf } from '../../contracts/twilio-ids.js';
 import type { AgentChoice } from '../call/state.js';
 
@@ -18,6 +19,8 @@ export interface CallFactsForAgent {
   readonly callId: string;
   readonly to: string;
   readonly caller: CallerIdentity;
+  /** `null`: nothing was verified. */
+  readonly identity: VerifiedIdentity | null;
   readonly route: Route | null;
   /** The agent's tools in full. */
   readonly tools: readonly ToolDefinition[];
@@ -74,10 +77,12 @@ export function isTurbo({ model }: Pick<AgentSettings, 'model'>): boolean {
 }
 
 /** Texts and numbers as they are, everything else as JSON; what is not set, or empty, is left out. */
-function parametersOf({ callId, to, caller, route, tools }: CallFactsForAgent): Record<string, string> {
+function parametersOf({ callId, to, caller, identity, route, tools }: CallFactsForAgent): Record<string, string> {
   const settings = route?.agent ?? DEFAULT_AGENT_SETTINGS;
   const told: Readonly<Record<string, string | number | object | null>> = {
     caller_name: caller.display_name,
+    stir_verdict: identity?.verdict ?? null,
+    stir_attestation: identity?.attestation ?? null,
     prompt: settings.prompt,
     voice: settings.voice,
     language: settings.language,

@@ -1,5 +1,6 @@
 import type { CallerIdentity } from '../../contracts/call-record.js';
 import { parseE164 } from '../../contracts/e164.js';
+import { splitOutside } from '../../lib/split-outside.js';
 
 /** The headers of an INVITE by name, in one text each: several of a name are joined with commas. */
 export interface IdentityHeaders {
@@ -40,6 +41,11 @@ export function callerIdentity(headers: IdentityHeaders): CallerIdentity {
     user_to_user: limited(headers.get('User-to-User'), MAX_USER_TO_USER),
     headers: ownHeaders(headers),
   };
+}
+
+/** Who calls by P-Asserted-Identity and From, whatever is to be kept private: what a signature is held against (RFC 8224 §8.1). */
+export function claimedCallers(headers: Pick<IdentityHeaders, 'get'>): string[] {
+  return ['P-Asserted-Identity', 'From'].flatMap((name) => nameAddresses(headers.get(name)).map(({ uri }) => uri));
 }
 
 /** Remote-Party-ID carries its privacy in itself (draft-ietf-sip-privacy-04). */
@@ -91,28 +97,6 @@ function paramsOf(text: string): Map<string, string> {
     if (name.trim() !== '') params.set(name.trim().toLowerCase(), value.trim().replace(/^"(.*)"$/s, '$1'));
   }
   return params;
-}
-
-/** Splits where the separator stands neither in quotes nor in angle brackets. */
-function splitOutside(text: string, separator: string): string[] {
-  const parts: string[] = [];
-  let start = 0;
-  let isQuoted = false;
-  let isBracketed = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const char = text[at];
-    if (char === '\\' && isQuoted) at += 1;
-    else if (char === '"') isQuoted = !isQuoted;
-    else if (isQuoted) continue;
-    else if (char === '<') isBracketed = true;
-    else if (char === '>') isBracketed = false;
-    else if (char === separator && !isBracketed) {
-      parts.push(text.slice(start, at));
-      start = at + 1;
-    }
-  }
-  parts.push(text.slice(start));
-  return parts.filter((part) => part.trim() !== '');
 }
 
 function numberOf(uri: string): string {

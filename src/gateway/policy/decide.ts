@@ -1,7 +1,9 @@
 import type { Route } from '../../contracts/records.js';
+import type { IdentityVerdict, VerifiedIdentity } from '../../contracts/verified-identity.js';
 import { isInBlocks } from '../../lib/ip-address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { brokenLimit, type Load } from './admission.js';
+import { identityRefusal } from './identity.js';
 import type { Reason } from './reasons.js';
 import { readOffer, type CarrierMedia } from './sdp-read.js';
 
@@ -11,6 +13,10 @@ export interface DecisionInput {
   readonly route: Route | null;
   /** Address of the connection that the INVITE came by, never a header's claim; `null`: not judged. */
   readonly sourceAddress: string | null;
+  /** Who calls, as far as it is signed; `null`: not judged. */
+  readonly identity: VerifiedIdentity | null;
+  /** The verdicts on it that refuse a call. */
+  readonly refusedVerdicts: readonly IdentityVerdict[];
   /** '': no offer. */
   readonly sdp: string;
   readonly load: Load;
@@ -28,6 +34,8 @@ export function decide(input: DecisionInput): Decision {
   const { options } = route.number.inbound;
   for (const allowed of [route.org.allowed_sources, options.allowed_sources])
     if (input.sourceAddress !== null && !isSourceAllowed(allowed, input.sourceAddress)) return err('SOURCE_NOT_ALLOWED');
+  const unproven = identityRefusal(input.identity, input.refusedVerdicts);
+  if (unproven !== null) return err(unproven);
   // The agent that the owner named is gone: answering with anything else would surprise the owner.
   if (route.number.inbound.agent_id !== null && route.agent === null) return err('AGENT_UNAVAILABLE');
   const limit = brokenLimit(route, input.load);

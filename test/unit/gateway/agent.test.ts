@@ -35,7 +35,7 @@ function call(settings: Partial<AgentRecord> | null, headers = HEADERS, tools: r
   const agent = settings === null ? null : { ...base, ...settings };
   const route = { ...ROUTE, org: { ...ROUTE.org, org_id: ORG_ID, webhook_secret: 'signing-key' }, agent };
   const caller = callerIdentity({ get: (name) => headers[name], names: Object.keys(headers) });
-  return { callId: CALL_ID, to: NUMBER, caller, route, tools };
+  return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools };
 }
 
 function stream(agent: AgentDescription): Extract<AgentDescription, { kind: 'stream' }> {
@@ -84,6 +84,12 @@ describe('who talks to the caller', () => {
 describe('what an agent is told', () => {
   const told = (facts: CallFactsForAgent): Readonly<Record<string, string>> =>
     stream(describeAgent(OPERATOR, facts, 'own').agent).customParameters;
+
+  it('is what the signature over the caller is worth, where one was verified', () => {
+    const identity = { verdict: 'valid', detail: null, attestation: 'A', origid: null, signer: null } as const;
+    expect(told({ ...call(null), identity })).toMatchObject({ stir_verdict: 'valid', stir_attestation: 'A' });
+    expect(Object.keys(told(call(null))).filter((name) => name.startsWith('stir'))).toEqual([]);
+  });
 
   it('is the call and the settings, as texts, without what is not set', () => {
     expect(told(call({ prompt: 'Be kind.', metadata: { a: 1 }, transfer_list: ['+15550100300'] }))).toEqual({

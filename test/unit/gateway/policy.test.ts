@@ -7,6 +7,7 @@ import { ownContact } from '../../../src/gateway/policy/contact.js';
 import { decide, isSourceAllowed } from '../../../src/gateway/policy/decide.js';
 import { isTrusted, notReady } from '../../../src/gateway/policy/edge.js';
 import { readInfoDigit } from '../../../src/gateway/policy/info-digit.js';
+import { REFUSABLE_VERDICTS } from '../../../src/gateway/policy/identity.js';
 import { admit, ALLOWED_METHODS } from '../../../src/gateway/policy/invite.js';
 import { REASONS, reasonHeaderOf, warningOf } from '../../../src/gateway/policy/reasons.js';
 import { refusalHeaders } from '../../../src/gateway/policy/refusal.js';
@@ -199,7 +200,7 @@ describe('sessionDescription', () => {
 });
 
 describe('decide', () => {
-  const input = { route: ROUTE, sourceAddress: '203.0.113.7', sdp: offerSdp(), load: NO_LOAD };
+  const input = { route: ROUTE, sourceAddress: '203.0.113.7', identity: null, refusedVerdicts: [], sdp: offerSdp(), load: NO_LOAD };
 
   it('accepts a good offer on an attached number', () => {
     expect(decide(input)).toMatchObject({ ok: true, value: { codec: { name: 'PCMU' } } });
@@ -223,6 +224,23 @@ describe('decide', () => {
     ['an offer without SRTP', { sdp: offerSdp({ profile: 'RTP/AVP', crypto: [] }) }, 'SRTP_REQUIRED'],
   ])('refuses %s', (_what, change, reason) => {
     expect(decide({ ...input, ...change })).toEqual({ ok: false, error: reason });
+  });
+
+  it.each([
+    ['missing', 'IDENTITY_REQUIRED', 428],
+    ['stale', 'IDENTITY_STALE', 403],
+    ['bad-info', 'IDENTITY_INFO_BAD', 436],
+    ['credential', 'IDENTITY_CREDENTIAL_UNSUPPORTED', 437],
+    ['invalid', 'IDENTITY_INVALID', 438],
+  ] as const)('[8224 §6.2.2] an identity that is %s is refused with %s, where it is configured so alone', (verdict, reason, status) => {
+    const identity = { verdict, detail: '', attestation: null, origid: null, signer: null };
+    expect(decide({ ...input, identity, refusedVerdicts: [verdict] })).toEqual({ ok: false, error: reason });
+    expect(REASONS[reason].sipStatus).toBe(status);
+    expect(decide({ ...input, identity })).toMatchObject({ ok: true });
+    expect(decide({ ...input, identity, refusedVerdicts: REFUSABLE_VERDICTS.filter((one) => one !== verdict) })).toMatchObject({
+      ok: true,
+    });
+    expect(decide({ ...input, identity: { ...identity, verdict: 'valid' }, refusedVerdicts: [verdict] })).toMatchObject({ ok: true });
   });
 
   it('takes an INVITE without an offer: ours goes out in the 200', () => {

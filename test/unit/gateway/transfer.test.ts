@@ -82,7 +82,11 @@ describe('a transfer', () => {
       updated_at: '',
       transfer_list: [TARGET],
     };
-    const { state } = play([CALL[0]!, { type: 'routed', route: { ...ROUTE, agent }, load: NO_LOAD, isStale: false }, ...CALL.slice(2)]);
+    const { state } = play([
+      CALL[0]!,
+      { type: 'routed', route: { ...ROUTE, agent }, load: NO_LOAD, isStale: false, identity: null },
+      ...CALL.slice(2),
+    ]);
     expect(kinds(playOn(state, [asked()]).effects)).toEqual(['refer']);
     expect(effect(playOn(state, [asked('+15550100301')]), 'tell-agent')?.answer).toEqual(refused('TRANSFER_NOT_ALLOWED'));
   });

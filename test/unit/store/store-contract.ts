@@ -65,6 +65,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
       headers: {},
     },
     source: { ip: '203.0.113.7', port: 5061, transport: 'tls', tls_version: null, tls_cipher: null },
+    identity: null,
     reason: 'CALLER_HANGUP',
     sip_status: 200,
     codec: 'PCMU',

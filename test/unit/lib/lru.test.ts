@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { LruMap } from '../../../src/store/lru.js';
+import { LruMap } from '../../../src/lib/lru.js';
 
 it('holds the entries used last and forgets the others', () => {
   const map = new LruMap<string, number>(2);

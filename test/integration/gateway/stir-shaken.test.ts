@@ -1,0 +1,104 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { RunningGateway } from '../../support/gateway.js';
+import { HandMadeCall } from '../../support/invite.js';
+import { offerSdp } from '../../support/sdp.js';
+import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import { identityHeader, StirAuthority, type Said, type Signer } from '../../support/stir.js';
+
+const NUMBER = '+15550100100';
+
+let authority: StirAuthority;
+let signer: Signer;
+let gateway: RunningGateway;
+let peer: SipPeer;
+
+beforeAll(async () => {
+  authority = await StirAuthority.create();
+  signer = await authority.signer();
+  // The certificates of a moment ago are valid.
+  authority.serve((path) => (path === '/cert.pem' ? { status: 200, body: signer.chain } : { status: 404, body: '' }));
+});
+
+afterAll(() => authority.close());
+
+async function start(refuse: string): Promise<void> {
+  gateway = await RunningGateway.start({
+    TRUNKLINE_STIR_ROOTS_FILE: authority.rootsFile,
+    TRUNKLINE_STIR_ALLOW_PRIVATE: 'true',
+    TRUNKLINE_STIR_REFUSE: refuse,
+  });
+  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+}
+
+afterEach(async () => {
+  peer.close();
+  await gateway.destroy();
+});
+
+const identity = (said: Said = {}, url = authority.url('cert.pem'), atMs = Date.now(), by = signer): string =>
+  identityHeader(by.key, url, atMs, said);
+
+async function called(header: string | null): Promise<{ answer: WireMessage; record: Record<string, unknown> }> {
+  const call = new HandMadeCall(peer, NUMBER);
+  call.invite(offerSdp(), header === null ? [] : [header]);
+  const answer = await call.final();
+  if (answer.status === 200) {
+    call.ack(answer);
+    await call.hangUp(answer);
+  }
+  return { answer, record: await gateway.record(call.callId) };
+}
+
+describe('STIR/SHAKEN on the wire', () => {
+  it('[8224 §6.2.2] with all of it refused, each failure has its status, and a valid identity is answered', async () => {
+    await start('[missing, stale, bad-info, credential, invalid]');
+    const stranger = await StirAuthority.create();
+    const strange = await stranger.signer();
+    authority.serve((path) =>
+      path === '/cert.pem'
+        ? { status: 200, body: signer.chain }
+        : path === '/strange.pem'
+          ? { status: 200, body: strange.chain }
+          : { status: 404, body: '' },
+    );
+    const cases: readonly (readonly [string | null, number, string, string])[] = [
+      [null, 428, 'Use Identity Header', 'IDENTITY_REQUIRED'],
+      [`Identity: ${identity({}, undefined, Date.now() - 120_000)}`, 403, 'Stale Date', 'IDENTITY_STALE'],
+      [`Identity: ${identity({}, authority.url('gone.pem'))}`, 436, 'Bad Identity Info', 'IDENTITY_INFO_BAD'],
+      [
+        `Identity: ${identity({}, authority.url('strange.pem'), undefined, strange)}`,
+        437,
+        'Unsupported Credential',
+        'IDENTITY_CREDENTIAL_UNSUPPORTED',
+      ],
+      [`Identity: ${identity({ claims: { orig: { tn: '15550100000' } } })}`, 438, 'Invalid Identity Header', 'IDENTITY_INVALID'],
+    ];
+    for (const [header, status, phrase, reason] of cases) {
+      const { answer, record } = await called(header);
+      expect([answer.status, answer.startLine]).toEqual([status, `SIP/2.0 ${String(status)} ${phrase}`]);
+      expect(answer.header('Warning')).toContain(reason);
+      expect(record).toMatchObject({ reason, sip_status: status });
+    }
+    await stranger.close();
+    const good = await called(`Identity: ${identity()}`);
+    expect(good.answer.status).toBe(200);
+    expect(good.record).toMatchObject({
+      identity: { verdict: 'valid', detail: null, attestation: 'A', signer: expect.stringContaining('O=Test') as unknown },
+    });
+  });
+
+  it('by default all of it is recorded and nothing refused; the short form is read, and of two headers that of SHAKEN', async () => {
+    await start('[]');
+    expect((await called(null)).record).toMatchObject({ sip_status: 200, identity: { verdict: 'missing' } });
+    const wrong = await called(`Identity: ${identity({ claims: { dest: { tn: ['15550100999'] } } })}`);
+    expect(wrong.record).toMatchObject({
+      sip_status: 200,
+      identity: { verdict: 'invalid', detail: 'The signed called number is not the one that is called.' },
+    });
+    expect((await called(`y: ${identity({ claims: { attest: 'C' } })}`)).record).toMatchObject({
+      identity: { verdict: 'valid', attestation: 'C' },
+    });
+    const two = await called(`Identity: a.b.c;info=<https://x.example/>;ppt="div"\r\nIdentity: ${identity({ claims: { attest: 'B' } })}`);
+    expect(two.record).toMatchObject({ identity: { verdict: 'valid', attestation: 'B' } });
+  });
+});
