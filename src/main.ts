@@ -1,7 +1,7 @@
 import { languageOfVoice, supportedLanguages, supportedVoices } from './agents/languages.js';
 import { HttpToolRunner } from './agents/tool-runner.js';
 import { createApiServer, type ApiOptions, type ApiServer } from './api/server.js';
-import type { Config } from './config/schema.js';
+import { sentinelOf, type Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
 import { callCheck } from './gateway/check.js';
 import { answerGateway } from './gateway/other-gateways.js';
@@ -214,6 +214,7 @@ function openStores(config: Config, instance: string, clock: Clock, log: Log): R
   return openRedisStores({
     url,
     cluster: config.redis.cluster,
+    sentinel: sentinelOf(config.redis),
     clock,
     log,
     instance,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { loadConfig } from '../config/load.js';
-import type { Config } from '../config/schema.js';
+import { sentinelOf, type Config } from '../config/schema.js';
 import { packageVersion } from '../ops/version.js';
 import { systemClock } from '../ops/system-clock.js';
 import { openRedisStores } from '../store/redis-stores.js';
@@ -51,6 +51,7 @@ const connect = async () => {
   const { redis, log, batches } = config();
   const stores = openRedisStores({
     cluster: redis.cluster,
+    sentinel: sentinelOf(redis),
     url: redis.url ?? `redis://127.0.0.1:${String(redis.port)}`,
     clock: systemClock,
     batchRetention: { days: batches.retention_days, maxEntries: batches.max_entries },

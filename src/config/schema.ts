@@ -135,11 +135,24 @@ export const configSchema = z.strictObject({
         .refine((text) => text.split(',').every(isRedisUrl), 'must be a redis:// or rediss:// URL, of a cluster several with commas')
         .nullable(),
       cluster: z.boolean(),
+      sentinel_name: z
+        .string()
+        .regex(/^[\w.-]{1,100}$/, 'must be a name that the Sentinels watch')
+        .nullable(),
+      sentinel_password: z.string().min(1).nullable(),
       port,
     })
-    .refine(({ url, cluster }) => cluster || url?.includes(',') !== true, {
+    .refine(({ url, cluster, sentinel_name: sentinel }) => cluster || sentinel !== null || url?.includes(',') !== true, {
       path: ['url'],
-      message: 'has several addresses, which needs redis.cluster',
+      message: 'has several addresses, which needs redis.cluster or redis.sentinel_name',
+    })
+    .refine(({ cluster, sentinel_name: sentinel }) => !cluster || sentinel === null, {
+      path: ['sentinel_name'],
+      message: 'cannot be set with redis.cluster: a cluster fails over by itself',
+    })
+    .refine(({ url, sentinel_name: sentinel }) => sentinel === null || url !== null, {
+      path: ['url'],
+      message: 'must be set: redis.sentinel_name needs the addresses of the Sentinels',
     })
     .refine(({ url, cluster }) => !cluster || url !== null, {
       path: ['url'],
@@ -229,4 +242,18 @@ export const configSchema = z.strictObject({
 export type Config = z.infer<typeof configSchema>;
 
 /** Settings whose values are never shown. */
-export const SECRET_SETTINGS: readonly string[] = ['drachtio.secret', 'redis.url', 'agents.url', 'agents.bearer_token'];
+export const SECRET_SETTINGS: readonly string[] = [
+  'drachtio.secret',
+  'redis.url',
+  'redis.sentinel_password',
+  'agents.url',
+  'agents.bearer_token',
+];
+
+/** The Sentinels' part of the Redis settings; `null`: the URL is of Redis itself. */
+export function sentinelOf({
+  sentinel_name: name,
+  sentinel_password: password,
+}: Config['redis']): { name: string; password: string | null } | null {
+  return name === null ? null : { name, password };
+}

@@ -7,6 +7,8 @@ export interface RedisAddress {
   readonly url: string;
   /** The URL is of Redis Cluster. */
   readonly cluster?: boolean;
+  /** The URLs are of Sentinels, which know where the primary of this name is; user, password and number of the first are those of Redis. */
+  readonly sentinel?: { readonly name: string; readonly password: string | null } | null;
   /** Longest wait for one answer, in milliseconds: a call waits for it, so it is short. */
   readonly commandTimeoutMs?: number;
 }
@@ -18,6 +20,7 @@ const SOCKET_TIMEOUT_MS = 2000;
 const RECONNECT_MIN_MS = 50;
 const RECONNECT_MAX_MS = 1000;
 const REDIS_PORT = 6379;
+const SENTINEL_PORT = 26_379;
 // Of a cluster that moves slots or loses a node: together no longer than a caller waits anyway.
 const MAX_REDIRECTIONS = 4;
 const RETRY_DELAY_MS = 100;
@@ -41,8 +44,32 @@ function clientOptions({ commandTimeoutMs = COMMAND_TIMEOUT_MS }: RedisAddress) 
 
 const reconnectDelayMs = (attempt: number): number => Math.min(RECONNECT_MIN_MS * attempt, RECONNECT_MAX_MS);
 
+/** To the primary of the moment: after a failover to the new one, as the Sentinels tell. */
+function sentinelClient(options: RedisAddress, { name, password: sentinelPassword }: NonNullable<RedisAddress['sentinel']>): Redis {
+  const nodes = options.url.split(',').map((url) => new URL(url));
+  const { username = '', password = '', pathname = '', protocol = 'redis:' } = nodes[0] ?? {};
+  const client = new Redis({
+    ...clientOptions(options),
+    sentinels: nodes.map((node) => ({ host: hostOf(node), port: portOf(node, SENTINEL_PORT) })),
+    name,
+    // A primary that hangs keeps its connections: the Sentinels say when it is one no more.
+    failoverDetector: true,
+    sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
+    sentinelRetryStrategy: reconnectDelayMs,
+    retryStrategy: reconnectDelayMs,
+    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
+    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+    ...(/^\/\d+$/.test(pathname) ? { db: Number(pathname.slice(1)) } : {}),
+    ...(protocol === 'rediss:' ? { tls: {}, enableTLSForSentinelMode: true } : {}),
+    ...(sentinelPassword === null ? {} : { sentinelPassword }),
+  });
+  gather(client);
+  return client;
+}
+
 /** To the first of the addresses, and after each loss to the next one: what is told on one node of a cluster is told on all. */
 export function singleClient(options: RedisAddress): Redis {
+  if (options.sentinel != null) return sentinelClient(options, options.sentinel);
   const nodes = options.url.split(',').map((url) => new URL(url));
   const client: Redis = new Redis(nodes[0]?.href ?? '', {
     ...clientOptions(options),
@@ -92,6 +119,6 @@ function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
-function portOf({ port }: URL): number {
-  return port === '' ? REDIS_PORT : Number(port);
+function portOf({ port }: URL, otherwise = REDIS_PORT): number {
+  return port === '' ? otherwise : Number(port);
 }

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -76,6 +76,49 @@ export async function startRedisCluster(): Promise<TestRedisCluster> {
   };
 }
 
+export interface TestSentinels {
+  /** The Sentinels' addresses. */
+  readonly url: string;
+  readonly name: string;
+  readonly primary: TestRedis;
+  readonly replica: TestRedis;
+  close(): Promise<void>;
+}
+
+/** A primary with a replica, and three Sentinels that watch them. */
+export async function startRedisSentinels(): Promise<TestSentinels> {
+  const name = 'trunkline';
+  const primary = await startRedis();
+  const [replicaPort = 0, ...sentinelPorts] = await freePorts(4);
+  const replica = await startNode(replicaPort, ['--replicaof', '127.0.0.1', String(primary.port)]);
+  await answers(replica, 'INFO replication', /master_link_status:up/);
+  const sentinels = await Promise.all(sentinelPorts.map((port) => startSentinel(port, name, primary.port)));
+  for (const sentinel of sentinels)
+    await answers(sentinel, `SENTINEL MASTER ${name}`, /num-slaves\r\n\$1\r\n1\r\n[^]*num-other-sentinels\r\n\$1\r\n2\r\n/);
+  return {
+    url: sentinels.map(({ port }) => `redis://127.0.0.1:${String(port)}`).join(','),
+    name,
+    primary,
+    replica,
+    close: async () => {
+      await Promise.all([...sentinels, primary, replica].map((node) => node.close()));
+    },
+  };
+}
+
+async function startSentinel(port: number, name: string, primaryPort: number): Promise<TestRedis> {
+  const config = [
+    `sentinel monitor ${name} 127.0.0.1 ${String(primaryPort)} 2`,
+    `sentinel down-after-milliseconds ${name} 500`,
+    `sentinel failover-timeout ${name} 3000`,
+  ];
+  return startNode(port, [], config);
+}
+
+async function answers(node: TestRedis, command: string, expected: RegExp): Promise<void> {
+  while (!expected.test(await node.command(command))) await new Promise((resolve) => setImmediate(resolve));
+}
+
 async function isFormed(nodes: readonly TestRedis[]): Promise<void> {
   for (const node of nodes) {
     for (let info = ''; !info.includes('cluster_state:ok') || !info.includes(`cluster_known_nodes:${String(CLUSTER_NODES)}`);) {
@@ -89,10 +132,15 @@ const CLUSTER_NODES = 3;
 const SLOTS = 16_384;
 const slotsBefore = (index: number): number => Math.round((index * SLOTS) / CLUSTER_NODES);
 
-async function startNode(port: number, more: readonly string[]): Promise<TestRedis> {
+/** @param sentinel configuration of a Sentinel; without it the node keeps data */
+async function startNode(port: number, more: readonly string[], sentinel: readonly string[] | null = null): Promise<TestRedis> {
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-redis-'));
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', '', '--appendonly', 'yes'];
-  args.push('--appendfsync', 'always', ...more);
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, ...more];
+  if (sentinel === null) args.push('--save', '', '--appendonly', 'yes', '--appendfsync', 'always');
+  else {
+    await writeFile(join(directory, 'sentinel.conf'), `${sentinel.join('\n')}\n`);
+    args.unshift(join(directory, 'sentinel.conf'), '--sentinel');
+  }
   let server: ChildProcess | undefined;
 
   const startServer = async (): Promise<void> => {

@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { E164 } from '../../../src/contracts/e164.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/ops/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { startRedisSentinels, type TestSentinels } from '../../support/redis.js';
+import { callOf, endedCall, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { eventually } from '../api/http-fixture.js';
+
+/** What the product promises: service is back by itself within 5 s of the loss. */
+const FAILOVER_LIMIT_MS = 5_000;
+
+describe('a primary with a replica and three Sentinels', () => {
+  let redis: TestSentinels;
+  let stores: RedisStores;
+  let other: RedisStores;
+  beforeEach(async () => {
+    redis = await startRedisSentinels();
+    [stores, other] = await Promise.all([open('gw-1'), open('gw-2')]);
+  });
+  afterEach(async () => {
+    await Promise.all([stores.close(), other.close()]);
+    await redis.close();
+  });
+
+  async function open(instance: string): Promise<RedisStores> {
+    const sentinel = { name: redis.name, password: null };
+    const one = openRedisStores({ url: redis.url, sentinel, clock: systemClock, log: silentLog, instance });
+    await one.ready();
+    return one;
+  }
+
+  const works = (work: () => Promise<unknown>): Promise<boolean> =>
+    work().then(
+      () => true,
+      () => false,
+    );
+
+  it.each<[string, () => void | Promise<void>]>([
+    ['dies', () => redis.primary.stopServer()],
+    ['hangs', () => redis.primary.freeze()],
+  ])('goes over to the replica when the primary %s: what was kept is there, and changes are heard by all gateways', async (_how, lose) => {
+    const { org_id: orgId } = await stores.orgs.create({ name: 'one', sip_enabled: true });
+    const number: E164 = freshNumber();
+    await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}) });
+    expect((await other.routes.lookup(number, null)).route).not.toBeNull();
+    await lose();
+    const lostMs = performance.now();
+    // What is known is answered meanwhile.
+    expect((await other.routes.lookup(number, null)).route).not.toBeNull();
+    // Records of calls wait by themselves; a change is refused until it is kept.
+    const record = callOf(orgId, Date.now());
+    await stores.calls.write(endedCall(record));
+    await eventually(
+      () => works(() => stores.numbers.attach(orgId, freshNumber(), { inbound: inboundSetting({}) })),
+      (isTaken) => isTaken,
+    );
+    const backMs = performance.now() - lostMs;
+    console.log(`primary lost: writes are taken again after ${String(Math.round(backMs))} ms`);
+    expect(backMs).toBeLessThan(FAILOVER_LIMIT_MS);
+    expect(await redis.replica.command('INFO replication')).toContain('role:master');
+    await eventually(
+      () => works(() => other.ping()),
+      (isServed) => isServed,
+    );
+    expect((await other.routes.lookup(number, null)).staleMs).toBeNull();
+    await eventually(
+      () => other.calls.get(orgId, record.call_id),
+      (found) => found !== null,
+    );
+    await stores.numbers.update(orgId, number, { type: 'inbound', options: { ...inboundSetting({}).options, max_concurrent_calls: 7 } });
+    await eventually(
+      async () => (await other.routes.lookup(number, null)).route?.number.inbound?.options.max_concurrent_calls,
+      (limit) => limit === 7,
+    );
+  });
+});
