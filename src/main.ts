@@ -189,7 +189,9 @@ async function openRelay(config: Config, worker: GatewayWorker, instance: string
   const shared = { instance, clock, log, timeoutMs };
   if (address !== null) {
     const nodes = await Promise.all(address.split(',').map((node) => resolveHostPort(node.trim())));
-    return openRelayPool({ ...shared, nodes, interfaces: null, portRange: null });
+    const [outside, inside] = config.rtpengine.interfaces?.split(',').map((name) => name.trim()) ?? [];
+    const interfaces = outside === undefined || inside === undefined ? null : { outside, inside };
+    return openRelayPool({ ...shared, nodes, interfaces, portRange: null });
   }
   const nodes = [{ address: '127.0.0.1', port: ngPort }];
   // Several workers have it together: none of them may free what it does not know.

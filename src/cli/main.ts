@@ -12,6 +12,7 @@ import { batchCommand } from './batch.js';
 import { callCommand } from './call.js';
 import { callsCommand } from './calls.js';
 import { doctorCommand } from './doctor.js';
+import { healthCommand } from './health.js';
 import { keyCommand } from './key.js';
 import { loadCommand } from './load.js';
 import { numberCommand } from './number.js';
@@ -95,6 +96,7 @@ program.addCommand(callsCommand(overApi));
 program.addCommand(callCommand(config));
 program.addCommand(loadCommand(config, connect));
 program.addCommand(doctorCommand(config));
+program.addCommand(healthCommand(config));
 
 program.parseAsync().catch((error: unknown) => {
   console.error(`trunkline: ${error instanceof Error ? error.message : String(error)}`);

@@ -161,6 +161,10 @@ export const configSchema = z.strictObject({
   rtpengine: z
     .strictObject({
       address: hostPorts.nullable(),
+      interfaces: z
+        .string()
+        .regex(/^[\w-]{1,64}, *[\w-]{1,64}$/, 'must be two names with a comma: towards carriers, towards gateways')
+        .nullable(),
       on_node_loss: z.enum(['end', 'move']),
       ng_port: port,
       port_min: port,
