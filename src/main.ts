@@ -1,6 +1,7 @@
 import { languageOfVoice, supportedLanguages, supportedVoices } from './agents/languages.js';
 import { HttpToolRunner } from './agents/tool-runner.js';
 import { createApiServer, type ApiOptions, type ApiServer } from './api/server.js';
+import type { MetricsSource } from './api/routes/metrics.js';
 import type { Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
 import { callCheck } from './gateway/check.js';
@@ -15,8 +16,23 @@ import { createMediaService, type MediaService } from './media/media-service.js'
 import { generateSrtpKey } from './media/srtp.js';
 import { controlSecret, ensureDataDir, gatewayInstance } from './ops/data-dir.js';
 import { ensureDemo } from './ops/demo.js';
-import { ONLY_WORKER, workerConfig, workerInstance, type GatewayWorker } from './ops/gateway-worker.js';
+import { ONLY_WORKER, workerConfig, workerInstance, workerName, type GatewayWorker } from './ops/gateway-worker.js';
 import { LoadMonitor } from './ops/load-monitor.js';
+import {
+  collectGateway,
+  countCall,
+  countedEndpoint,
+  countedOutbox,
+  countedPost,
+  countedTools,
+  countRedisCommands,
+  countRelayCommands,
+  countRequest,
+} from './ops/metrics/gateway-metrics.js';
+import { metricsRefusal } from './ops/metrics/access.js';
+import { gatherMetrics, serveMetrics } from './ops/metrics/peers.js';
+import { watchProcess } from './ops/metrics/process-metrics.js';
+import { Metrics, METRICS_CONTENT_TYPE } from './ops/metrics/registry.js';
 import { resolveHostPort } from './ops/resolve.js';
 import { agentCertificates, sipHost } from './ops/tls-material.js';
 import { packageVersion } from './ops/version.js';
@@ -48,14 +64,15 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   const opening = openEndpoint(config, log);
   // Should the start fail before it is awaited, that is the failure to tell.
   opening.catch(() => undefined);
-  const stores = openStores(config, instance, clock, log);
+  const metrics = new Metrics(workerName(worker.index));
+  const stores = openStores(config, instance, clock, log, metrics);
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
   const demo = config.redis.url === null && worker.index === 1 ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
 
   // What an earlier process of this gateway left: its calls keep their relay sessions until it is known whether they go on.
   const left = await stores.snapshots.left();
-  const relay = await openRelay(config, worker, instance, clock, log);
+  const relay = await openRelay(config, worker, instance, clock, log, metrics);
   await relay.reconcile(new Set(left.map(({ call_id: callId }) => callId)));
 
   const endpoint = await opening;
@@ -68,9 +85,9 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   const toolRunner = new HttpToolRunner({ allowPrivate: config.tools.allow_private, clock });
   const poster = new Poster({ allowPrivate: config.webhooks.allow_private, timeoutMs: config.webhooks.timeout_ms, clock });
   const webhooks = new WebhookSender({
-    outbox: stores.outbox,
+    outbox: countedOutbox(stores.outbox, metrics),
     orgs: stores.orgs,
-    post: (url, body, headers, aborted) => poster.post(url, body, headers, aborted),
+    post: countedPost((...given) => poster.post(...given), metrics, clock),
     schedule: retrySchedule(config),
     claimMs: 2 * config.webhooks.timeout_ms + CLAIM_SPARE_MS,
     clock,
@@ -82,15 +99,16 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       routes: stores.routes,
       calls: {
         write: async (call) => {
+          countCall(metrics, call.record);
           await stores.calls.write(call);
           if (call.completion !== null && call.record.org_id !== null) webhooks.kick(call.record.org_id);
         },
       },
       snapshots: stores.snapshots,
       tools: stores.tools,
-      toolRunner,
+      toolRunner: countedTools(toolRunner, metrics, clock),
       relay,
-      endpoint,
+      endpoint: countedEndpoint(endpoint, metrics, clock),
       srf,
       clock,
       log,
@@ -113,7 +131,11 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
 
   await inbound.whenConnected(SERVER_LIMIT_MS + config.agents.connect_timeout_ms);
-  const api = worker.index === 1 ? await openApi(config, clock, log, stores, relay, inbound, toolRunner) : null;
+  collectGateway(metrics, { inbound, relay, endpoint, stores, room: () => roomOf(relay, endpoint), isFirst: worker.index === 1 });
+  const unwatch = watchProcess(metrics, clock);
+  // The first one has the API, and asks the others.
+  const unserve = worker.index === 1 ? null : serveMetrics(metrics, ensureDataDir(config), log);
+  const api = worker.index === 1 ? await openApi(config, clock, log, stores, relay, inbound, toolRunner, { metrics, worker }) : null;
   load.start();
   stores.startSweeping();
   webhooks.start();
@@ -127,6 +149,8 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       // A call whose ACK never comes is given up by the SIP server after 64·T1.
       await Promise.race([inbound.endAll(), delay(clock, 64 * config.sip.t1_ms + 1_000)]);
       await api?.server.close();
+      unserve?.();
+      unwatch();
       srf.disconnect();
       load.stop();
       await toolRunner.close();
@@ -179,9 +203,16 @@ async function openEndpoint(config: Config, log: Log): Promise<MediaService> {
   return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: await agentLimits(config) }, log);
 }
 
-async function openRelay(config: Config, worker: GatewayWorker, instance: string, clock: Clock, log: Log): Promise<RelayPool> {
+async function openRelay(
+  config: Config,
+  worker: GatewayWorker,
+  instance: string,
+  clock: Clock,
+  log: Log,
+  metrics: Metrics,
+): Promise<RelayPool> {
   const { address, ng_port: ngPort, port_min: min, port_max: max, timeout_ms: timeoutMs } = config.rtpengine;
-  const shared = { instance, clock, log, timeoutMs };
+  const shared = { instance, clock, log, timeoutMs, onCommand: countRelayCommands(metrics) };
   if (address !== null) {
     const nodes = await Promise.all(address.split(',').map((node) => resolveHostPort(node.trim())));
     return openRelayPool({ ...shared, nodes, interfaces: null, portRange: null });
@@ -202,7 +233,7 @@ function roomOf(relay: RelayPool, endpoint: MediaService): number {
   return Math.min(relay.room() ?? Infinity, endpoint.capacity - endpoint.legs);
 }
 
-function openStores(config: Config, instance: string, clock: Clock, log: Log): RedisStores {
+function openStores(config: Config, instance: string, clock: Clock, log: Log, metrics: Metrics): RedisStores {
   const url = config.redis.url ?? `redis://127.0.0.1:${String(config.redis.port)}`;
   const { retention_days: days, trace_retention_days: traceDays, stale_route_ms: staleRouteMs } = config.calls;
   const batchRetention = { days: config.batches.retention_days, maxEntries: config.batches.max_entries };
@@ -215,6 +246,7 @@ function openStores(config: Config, instance: string, clock: Clock, log: Log): R
     staleRouteMs,
     callRetention: { days, traceDays },
     batchRetention,
+    onCommand: countRedisCommands(metrics),
   });
 }
 
@@ -226,6 +258,7 @@ async function openApi(
   relay: RelayPool,
   inbound: Inbound,
   toolRunner: ToolRunner,
+  observed: { readonly metrics: Metrics; readonly worker: GatewayWorker },
 ): Promise<{ readonly server: ApiServer; readonly port: number }> {
   const server = await createApiServer(
     {
@@ -235,6 +268,8 @@ async function openApi(
       check: callCheck(stores.routes, inbound),
       liveCalls: inbound,
       toolRunner,
+      onServed: (served) => countRequest(observed.metrics, served),
+      metrics: metricsSource(config, observed),
       readiness: async () => ({
         redis: await isFine(stores.ping()),
         rtpengine: relay.isUp,
@@ -245,6 +280,17 @@ async function openApi(
   );
   const { port } = await server.listen({ host: config.bind_address, port: config.http.port });
   return { server, port };
+}
+
+function metricsSource(config: Config, { metrics, worker }: { readonly metrics: Metrics; readonly worker: GatewayWorker }): MetricsSource {
+  const access = { allowedSources: config.metrics.allowed_sources, bearerToken: config.metrics.bearer_token };
+  const others = Array.from({ length: worker.count - 1 }, (_, at) => workerName(at + 2));
+  const peers = config.drachtio.url === null ? [...others, 'sip-server'] : others;
+  return {
+    contentType: METRICS_CONTENT_TYPE,
+    render: () => gatherMetrics(metrics, config.data_dir, peers),
+    refusal: (address, authorization) => metricsRefusal(access, address, authorization),
+  };
 }
 
 function rateLimits({ http }: Config): ApiOptions['rateLimits'] {

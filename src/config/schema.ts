@@ -203,6 +203,19 @@ export const configSchema = z.strictObject({
     give_up_ms: z.int().min(0).max(604_800_000),
   }),
   batches: z.strictObject({ retention_days: z.int().min(1).max(3_650), max_entries: z.int().min(1).max(1_000_000) }),
+  metrics: z
+    .strictObject({
+      allowed_sources: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(100),
+      bearer_token: z
+        .string()
+        .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable characters without a space')
+        .nullable(),
+      sip_server_port: port.nullable(),
+    })
+    .refine(({ allowed_sources: sources, bearer_token: token }) => sources.length > 0 || token !== null, {
+      path: ['allowed_sources'],
+      message: 'is empty, which lets every address read the metrics: that needs metrics.bearer_token',
+    }),
   calls: z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
     drain_ms: z.int().min(0).max(3_600_000),
@@ -216,4 +229,10 @@ export const configSchema = z.strictObject({
 export type Config = z.infer<typeof configSchema>;
 
 /** Settings whose values are never shown. */
-export const SECRET_SETTINGS: readonly string[] = ['drachtio.secret', 'redis.url', 'agents.url', 'agents.bearer_token'];
+export const SECRET_SETTINGS: readonly string[] = [
+  'drachtio.secret',
+  'redis.url',
+  'agents.url',
+  'agents.bearer_token',
+  'metrics.bearer_token',
+];
