@@ -6,17 +6,19 @@ import type { Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
 import { callCheck } from './gateway/check.js';
 import { answerGateway } from './gateway/other-gateways.js';
-import { Inbound, type InboundOptions } from './gateway/inbound.js';
+import { Inbound, type InboundOptions, type InboundServices } from './gateway/inbound.js';
 import type { ToolRunner } from './gateway/ports.js';
 import { createSrfApp } from './gateway/srf-facade.js';
 import type { Clock } from './lib/clock.js';
 import { formatHostPort } from './lib/host-port.js';
 import type { Log } from './lib/log.js';
+import { traceparentOf } from './lib/trace-context.js';
 import { createMediaService, type MediaService } from './media/media-service.js';
 import { generateSrtpKey } from './media/srtp.js';
 import { controlSecret, ensureDataDir, gatewayInstance } from './ops/data-dir.js';
 import { ensureDemo } from './ops/demo.js';
 import { ONLY_WORKER, workerConfig, workerInstance, workerName, type GatewayWorker } from './ops/gateway-worker.js';
+import { HepSender } from './ops/hep/sender.js';
 import { LoadMonitor } from './ops/load-monitor.js';
 import {
   collectGateway,
@@ -35,12 +37,13 @@ import { watchProcess } from './ops/metrics/process-metrics.js';
 import { Metrics, METRICS_CONTENT_TYPE } from './ops/metrics/registry.js';
 import { resolveHostPort } from './ops/resolve.js';
 import { agentCertificates, sipHost } from './ops/tls-material.js';
+import { openTraceExporter, type TraceExporter } from './ops/tracing/exporter.js';
 import { packageVersion } from './ops/version.js';
 import { isAllowedHost } from './outbound/guarded-lookup.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
 import { Poster } from './webhooks/post.js';
 import type { RetrySchedule } from './webhooks/retry-schedule.js';
-import { WebhookSender } from './webhooks/sender.js';
+import { WebhookSender, type WebhookSenderParts } from './webhooks/sender.js';
 import { openRedisStores, type RedisStores } from './store/redis-stores.js';
 
 /** For the SIP server to take the gateway; calls of an earlier process connect their agents anew within it too. */
@@ -87,19 +90,21 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   const webhooks = new WebhookSender({
     outbox: countedOutbox(stores.outbox, metrics),
     orgs: stores.orgs,
-    post: countedPost((...given) => poster.post(...given), metrics, clock),
+    post: countedPost(tracedPost(poster, config), metrics, clock),
     schedule: retrySchedule(config),
     claimMs: 2 * config.webhooks.timeout_ms + CLAIM_SPARE_MS,
     clock,
     log,
     chance: Math.random,
   });
+  const observers = await openObservers(config, instance, log, metrics);
   const inbound = new Inbound(
     {
       routes: stores.routes,
       calls: {
         write: async (call) => {
           countCall(metrics, call.record);
+          observers.traces?.take(call);
           await stores.calls.write(call);
           if (call.completion !== null && call.record.org_id !== null) webhooks.kick(call.record.org_id);
         },
@@ -115,6 +120,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       newKey: generateSrtpKey,
       operatorAgent: { url: config.agents.url, format: config.agents.format, bearerToken: config.agents.bearer_token },
       isTraced: config.calls.trace,
+      ...observers.services,
       insideSrtp: config.media.agent_leg === 'srtp',
       referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',
     },
@@ -156,10 +162,60 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       await toolRunner.close();
       await webhooks.close();
       await poster.close();
+      await observers.close();
       await endpoint.shutdown();
       relay.close();
       await stores.close();
     },
+  };
+}
+
+/** Who looks on at calls from outside: a Homer collector, and one of OpenTelemetry. */
+async function openObservers(
+  config: Config,
+  instance: string,
+  log: Log,
+  metrics: Metrics,
+): Promise<{
+  readonly services: Pick<InboundServices, 'isTimed' | 'onSipMessage' | 'traceparent'>;
+  readonly traces: TraceExporter | null;
+  close(): Promise<void>;
+}> {
+  const { telemetry, hep } = config;
+  const homer =
+    hep.address === null
+      ? null
+      : new HepSender({
+          collector: await resolveHostPort(hep.address),
+          captureId: hep.capture_id,
+          password: hep.password,
+          ownAddress: config.public_address ?? config.bind_address,
+          counts: metrics,
+          log,
+        });
+  const ratio = telemetry.sample_ratio;
+  const traces =
+    telemetry.otlp_url === null ? null : await openTraceExporter({ url: telemetry.otlp_url, ratio, instance, counts: metrics, log });
+  return {
+    services: {
+      isTimed: traces !== null,
+      ...(homer === null ? {} : { onSipMessage: (message) => homer.send(message) }),
+      ...(traces === null ? {} : { traceparent: (callId: string) => traceparentOf(callId, ratio) }),
+    },
+    traces,
+    close: async () => {
+      homer?.close();
+      await traces?.close();
+    },
+  };
+}
+
+/** Of a webhook the delivery is named by its call. */
+function tracedPost(poster: Poster, { telemetry }: Config): WebhookSenderParts['post'] {
+  if (telemetry.otlp_url === null) return (...given) => poster.post(...given);
+  return (url, body, headers, aborted) => {
+    const traceparent = traceparentOf(headers['x-trunkline-delivery'] ?? '', telemetry.sample_ratio);
+    return poster.post(url, body, { ...headers, traceparent }, aborted);
   };
 }
 

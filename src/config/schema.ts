@@ -216,6 +216,18 @@ export const configSchema = z.strictObject({
       path: ['allowed_sources'],
       message: 'is empty, which lets every address read the metrics: that needs metrics.bearer_token',
     }),
+  telemetry: z.strictObject({
+    otlp_url: z
+      .string()
+      .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'must be an http:// or https:// URL')
+      .nullable(),
+    sample_ratio: z.number().min(0).max(1),
+  }),
+  hep: z.strictObject({
+    address: hostPort.nullable(),
+    capture_id: z.int().min(0).max(4_294_967_295),
+    password: z.string().min(1).max(200).nullable(),
+  }),
   calls: z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
     drain_ms: z.int().min(0).max(3_600_000),
@@ -235,4 +247,6 @@ export const SECRET_SETTINGS: readonly string[] = [
   'agents.url',
   'agents.bearer_token',
   'metrics.bearer_token',
+  'telemetry.otlp_url',
+  'hep.password',
 ];
