@@ -48,6 +48,8 @@ import { openRedisStores, type RedisStores } from './store/redis-stores.js';
 
 /** For the SIP server to take the gateway; calls of an earlier process connect their agents anew within it too. */
 const SERVER_LIMIT_MS = 10_000;
+/** RTP and RTCP on both sides. */
+const RELAY_PORTS_PER_CALL = 4;
 /** For all that a webhook needs beside its receiver. */
 const CLAIM_SPARE_MS = 10_000;
 
@@ -137,7 +139,14 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
 
   await inbound.whenConnected(SERVER_LIMIT_MS + config.agents.connect_timeout_ms);
-  collectGateway(metrics, { inbound, relay, endpoint, stores, room: () => roomOf(relay, endpoint), isFirst: worker.index === 1 });
+  collectGateway(metrics, {
+    inbound,
+    relay,
+    endpoint,
+    stores,
+    room: () => Math.min(roomOf(relay, endpoint), roomOfShare(config, worker, relay)),
+    isFirst: worker.index === 1,
+  });
   const unwatch = watchProcess(metrics, clock);
   // The first one has the API, and asks the others.
   const unserve = worker.index === 1 ? null : serveMetrics(metrics, ensureDataDir(config), log);
@@ -287,6 +296,13 @@ async function openRelay(
 /** Calls that there is media for. */
 function roomOf(relay: RelayPool, endpoint: MediaService): number {
   return Math.min(relay.room() ?? Infinity, endpoint.capacity - endpoint.legs);
+}
+
+/** Of the embedded rtpengine several workers have each their share, which none of them may refuse calls by: the others may have fewer. */
+function roomOfShare({ rtpengine }: Config, { count }: GatewayWorker, relay: RelayPool): number {
+  if (rtpengine.address !== null) return Infinity;
+  const calls = relay.nodes().reduce((sum, node) => sum + node.calls, 0);
+  return Math.floor((rtpengine.port_max - rtpengine.port_min + 1) / RELAY_PORTS_PER_CALL / count) - calls;
 }
 
 function openStores(config: Config, instance: string, clock: Clock, log: Log, metrics: Metrics): RedisStores {

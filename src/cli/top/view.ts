@@ -132,7 +132,7 @@ function processes(now: Samples, before: Samples | null, seconds: number): Proce
       isUp: up > 0,
       cpuPercent: seconds === 0 || earlier === 0 ? 0 : Math.max(0, (100 * (cpu(now) - earlier)) / seconds),
       memoryMb: now.sum('trunkline_process_resident_bytes', of) / 1_048_576,
-      loopP99Ms: 1_000 * now.sum('trunkline_event_loop_delay_seconds', { ...of, quantile: '0.99' }),
+      loopP99Ms: 1_000 * now.sum('trunkline_event_loop_delay_seconds', { ...of, percentile: '99' }),
       files: now.sum('trunkline_process_open_files', of),
     };
   });

@@ -183,7 +183,7 @@ export const METRICS = {
   trunkline_event_loop_delay_seconds: {
     type: 'gauge',
     help: 'How late the event loop was in the last whole 5 s.',
-    labels: { quantile: '0.5, 0.99, 1' },
+    labels: { percentile: '50, 99, 100' },
   },
 } as const satisfies Readonly<Record<`trunkline_${string}`, MetricDefinition>>;
 

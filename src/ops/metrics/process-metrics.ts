@@ -20,7 +20,8 @@ export function watchProcess(metrics: Metrics, clock: Clock): () => void {
     figures.set('trunkline_process_resident_bytes', {}, memory.rss);
     figures.set('trunkline_process_heap_bytes', {}, memory.heapUsed);
     figures.set('trunkline_process_start_seconds', {}, startedS);
-    for (const [quantile, seconds] of Object.entries(delay.last)) figures.set('trunkline_event_loop_delay_seconds', { quantile }, seconds);
+    for (const [percentile, seconds] of Object.entries(delay.last))
+      figures.set('trunkline_event_loop_delay_seconds', { percentile }, seconds);
     const { open, max } = await fileHandles();
     if (open !== null) figures.set('trunkline_process_open_files', {}, open);
     if (max !== null) figures.set('trunkline_process_max_files', {}, max);
@@ -34,10 +35,10 @@ function watchEventLoop(clock: Clock): { readonly last: Readonly<Record<string, 
   histogram.enable();
   // The histogram holds nanoseconds between ticks, the resolution included.
   const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1_000);
-  const state = { last: { '0.5': 0, '0.99': 0, '1': 0 }, stop: (): void => undefined };
+  const state = { last: { '50': 0, '99': 0, '100': 0 }, stop: (): void => undefined };
   const next = (): void => {
     const cancel = clock.setTimer(WINDOW_MS, () => {
-      state.last = { '0.5': seconds(histogram.percentile(50)), '0.99': seconds(histogram.percentile(99)), '1': seconds(histogram.max) };
+      state.last = { '50': seconds(histogram.percentile(50)), '99': seconds(histogram.percentile(99)), '100': seconds(histogram.max) };
       histogram.reset();
       next();
     });

@@ -34,6 +34,8 @@ describe('GET /metrics of two gateway processes and their SIP server, after real
     await until(async () => (during = await scrape()).sum('trunkline_calls_in_progress') === 2, 5_000, 'not two calls');
     expect(during.sum('trunkline_calls_in_progress', { process: 'gateway-2' })).toBe(1);
     expect(during.sum('trunkline_media_legs')).toBe(2);
+    // 1000 ports of rtpengine, four a call, in two shares.
+    expect(during.sum('trunkline_call_room')).toBe(250 - 2);
     expect(during.sum('trunkline_relay_sessions')).toBe(2);
     expect(during.sum('trunkline_media_packets_sent_total')).toBeGreaterThan(0);
 
