@@ -1,35 +1,56 @@
 import { languageOfVoice, supportedLanguages, supportedVoices } from './agents/languages.js';
 import { HttpToolRunner } from './agents/tool-runner.js';
 import { createApiServer, type ApiOptions, type ApiServer } from './api/server.js';
+import type { MetricsSource } from './api/routes/metrics.js';
 import { sentinelOf, type Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
 import { callCheck } from './gateway/check.js';
 import { answerGateway } from './gateway/other-gateways.js';
-import { Inbound, type InboundOptions } from './gateway/inbound.js';
+import { Inbound, type InboundOptions, type InboundServices } from './gateway/inbound.js';
 import type { ToolRunner } from './gateway/ports.js';
 import { createSrfApp } from './gateway/srf-facade.js';
 import type { Clock } from './lib/clock.js';
 import { formatHostPort } from './lib/host-port.js';
 import type { Log } from './lib/log.js';
+import { traceparentOf } from './lib/trace-context.js';
 import { createMediaService, type MediaService } from './media/media-service.js';
 import { generateSrtpKey } from './media/srtp.js';
 import { controlSecret, ensureDataDir, gatewayInstance } from './ops/data-dir.js';
 import { ensureDemo } from './ops/demo.js';
-import { ONLY_WORKER, workerConfig, workerInstance, type GatewayWorker } from './ops/gateway-worker.js';
+import { ONLY_WORKER, workerConfig, workerInstance, workerName, type GatewayWorker } from './ops/gateway-worker.js';
+import { HepSender } from './ops/hep/sender.js';
 import { LoadMonitor } from './ops/load-monitor.js';
+import {
+  collectGateway,
+  countCall,
+  countedEndpoint,
+  countedOutbox,
+  countedPost,
+  countedTools,
+  countRedisCommands,
+  countRelayCommands,
+  countRequest,
+} from './ops/metrics/gateway-metrics.js';
+import { metricsRefusal } from './ops/metrics/access.js';
+import { gatherMetrics, serveMetrics } from './ops/metrics/peers.js';
+import { watchProcess } from './ops/metrics/process-metrics.js';
+import { Metrics, METRICS_CONTENT_TYPE } from './ops/metrics/registry.js';
 import { resolveHostPort } from './ops/resolve.js';
 import { agentCertificates, sipHost } from './ops/tls-material.js';
+import { openTraceExporter, type TraceExporter } from './ops/tracing/exporter.js';
 import { packageVersion } from './ops/version.js';
 import { isAllowedHost } from './outbound/guarded-lookup.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
 import { Poster } from './webhooks/post.js';
 import type { RetrySchedule } from './webhooks/retry-schedule.js';
 import { openStirVerifier } from './stir/verifier.js';
-import { WebhookSender } from './webhooks/sender.js';
+import { WebhookSender, type WebhookSenderParts } from './webhooks/sender.js';
 import { openRedisStores, type RedisStores } from './store/redis-stores.js';
 
 /** For the SIP server to take the gateway; calls of an earlier process connect their agents anew within it too. */
 const SERVER_LIMIT_MS = 10_000;
+/** RTP and RTCP on both sides. */
+const RELAY_PORTS_PER_CALL = 4;
 /** For all that a webhook needs beside its receiver. */
 const CLAIM_SPARE_MS = 10_000;
 
@@ -49,14 +70,15 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   const opening = openEndpoint(config, log);
   // Should the start fail before it is awaited, that is the failure to tell.
   opening.catch(() => undefined);
-  const stores = openStores(config, instance, clock, log);
+  const metrics = new Metrics(workerName(worker.index));
+  const stores = openStores(config, instance, clock, log, metrics);
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
   const demo = config.redis.url === null && worker.index === 1 ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
 
   // What an earlier process of this gateway left: its calls keep their relay sessions until it is known whether they go on.
   const left = await stores.snapshots.left();
-  const relay = await openRelay(config, worker, instance, clock, log);
+  const relay = await openRelay(config, worker, instance, clock, log, metrics);
   await relay.reconcile(new Set(left.map(({ call_id: callId }) => callId)));
 
   const endpoint = await opening;
@@ -69,9 +91,9 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   const toolRunner = new HttpToolRunner({ allowPrivate: config.tools.allow_private, clock });
   const poster = new Poster({ allowPrivate: config.webhooks.allow_private, timeoutMs: config.webhooks.timeout_ms, clock });
   const webhooks = new WebhookSender({
-    outbox: stores.outbox,
+    outbox: countedOutbox(stores.outbox, metrics),
     orgs: stores.orgs,
-    post: (url, body, headers, aborted) => poster.post(url, body, headers, aborted),
+    post: countedPost(tracedPost(poster, config), metrics, clock),
     schedule: retrySchedule(config),
     claimMs: 2 * config.webhooks.timeout_ms + CLAIM_SPARE_MS,
     clock,
@@ -79,27 +101,31 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
     chance: Math.random,
   });
   const identities = await openStirVerifier(config.stir, clock);
+  const observers = await openObservers(config, instance, log, metrics);
   const inbound = new Inbound(
     {
       identities,
       routes: stores.routes,
       calls: {
         write: async (call) => {
+          countCall(metrics, call.record);
+          observers.traces?.take(call);
           await stores.calls.write(call);
           if (call.completion !== null && call.record.org_id !== null) webhooks.kick(call.record.org_id);
         },
       },
       snapshots: stores.snapshots,
       tools: stores.tools,
-      toolRunner,
+      toolRunner: countedTools(toolRunner, metrics, clock),
       relay,
-      endpoint,
+      endpoint: countedEndpoint(endpoint, metrics, clock),
       srf,
       clock,
       log,
       newKey: generateSrtpKey,
       operatorAgent: { url: config.agents.url, format: config.agents.format, bearerToken: config.agents.bearer_token },
       isTraced: config.calls.trace,
+      ...observers.services,
       insideSrtp: config.media.agent_leg === 'srtp',
       referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',
     },
@@ -116,7 +142,18 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
 
   await inbound.whenConnected(SERVER_LIMIT_MS + config.agents.connect_timeout_ms);
-  const api = worker.index === 1 ? await openApi(config, clock, log, stores, relay, inbound, toolRunner) : null;
+  collectGateway(metrics, {
+    inbound,
+    relay,
+    endpoint,
+    stores,
+    room: () => Math.min(roomOf(relay, endpoint), roomOfShare(config, worker, relay)),
+    isFirst: worker.index === 1,
+  });
+  const unwatch = watchProcess(metrics, clock);
+  // The first one has the API, and asks the others.
+  const unserve = worker.index === 1 ? null : serveMetrics(metrics, ensureDataDir(config), log);
+  const api = worker.index === 1 ? await openApi(config, clock, log, stores, relay, inbound, toolRunner, { metrics, worker }) : null;
   load.start();
   stores.startSweeping();
   webhooks.start();
@@ -130,16 +167,68 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       // A call whose ACK never comes is given up by the SIP server after 64·T1.
       await Promise.race([inbound.endAll(), delay(clock, 64 * config.sip.t1_ms + 1_000)]);
       await api?.server.close();
+      unserve?.();
+      unwatch();
       srf.disconnect();
       load.stop();
       await toolRunner.close();
       await identities.close();
       await webhooks.close();
       await poster.close();
+      await observers.close();
       await endpoint.shutdown();
       relay.close();
       await stores.close();
     },
+  };
+}
+
+/** Who looks on at calls from outside: a Homer collector, and one of OpenTelemetry. */
+async function openObservers(
+  config: Config,
+  instance: string,
+  log: Log,
+  metrics: Metrics,
+): Promise<{
+  readonly services: Pick<InboundServices, 'isTimed' | 'onSipMessage' | 'traceparent'>;
+  readonly traces: TraceExporter | null;
+  close(): Promise<void>;
+}> {
+  const { telemetry, hep } = config;
+  const homer =
+    hep.address === null
+      ? null
+      : new HepSender({
+          collector: await resolveHostPort(hep.address),
+          captureId: hep.capture_id,
+          password: hep.password,
+          ownAddress: config.public_address ?? config.bind_address,
+          counts: metrics,
+          log,
+        });
+  const ratio = telemetry.sample_ratio;
+  const traces =
+    telemetry.otlp_url === null ? null : await openTraceExporter({ url: telemetry.otlp_url, ratio, instance, counts: metrics, log });
+  return {
+    services: {
+      isTimed: traces !== null,
+      ...(homer === null ? {} : { onSipMessage: (message) => homer.send(message) }),
+      ...(traces === null ? {} : { traceparent: (callId: string) => traceparentOf(callId, ratio) }),
+    },
+    traces,
+    close: async () => {
+      homer?.close();
+      await traces?.close();
+    },
+  };
+}
+
+/** Of a webhook the delivery is named by its call. */
+function tracedPost(poster: Poster, { telemetry }: Config): WebhookSenderParts['post'] {
+  if (telemetry.otlp_url === null) return (...given) => poster.post(...given);
+  return (url, body, headers, aborted) => {
+    const traceparent = traceparentOf(headers['x-trunkline-delivery'] ?? '', telemetry.sample_ratio);
+    return poster.post(url, body, { ...headers, traceparent }, aborted);
   };
 }
 
@@ -184,9 +273,16 @@ async function openEndpoint(config: Config, log: Log): Promise<MediaService> {
   return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: await agentLimits(config) }, log);
 }
 
-async function openRelay(config: Config, worker: GatewayWorker, instance: string, clock: Clock, log: Log): Promise<RelayPool> {
+async function openRelay(
+  config: Config,
+  worker: GatewayWorker,
+  instance: string,
+  clock: Clock,
+  log: Log,
+  metrics: Metrics,
+): Promise<RelayPool> {
   const { address, ng_port: ngPort, port_min: min, port_max: max, timeout_ms: timeoutMs } = config.rtpengine;
-  const shared = { instance, clock, log, timeoutMs };
+  const shared = { instance, clock, log, timeoutMs, onCommand: countRelayCommands(metrics) };
   if (address !== null) {
     const nodes = await Promise.all(address.split(',').map((node) => resolveHostPort(node.trim())));
     const [outside, inside] = config.rtpengine.interfaces?.split(',').map((name) => name.trim()) ?? [];
@@ -209,7 +305,14 @@ function roomOf(relay: RelayPool, endpoint: MediaService): number {
   return Math.min(relay.room() ?? Infinity, endpoint.capacity - endpoint.legs);
 }
 
-function openStores(config: Config, instance: string, clock: Clock, log: Log): RedisStores {
+/** Of the embedded rtpengine several workers have each their share, which none of them may refuse calls by: the others may have fewer. */
+function roomOfShare({ rtpengine }: Config, { count }: GatewayWorker, relay: RelayPool): number {
+  if (rtpengine.address !== null) return Infinity;
+  const calls = relay.nodes().reduce((sum, node) => sum + node.calls, 0);
+  return Math.floor((rtpengine.port_max - rtpengine.port_min + 1) / RELAY_PORTS_PER_CALL / count) - calls;
+}
+
+function openStores(config: Config, instance: string, clock: Clock, log: Log, metrics: Metrics): RedisStores {
   const url = config.redis.url ?? `redis://127.0.0.1:${String(config.redis.port)}`;
   const { retention_days: days, trace_retention_days: traceDays, stale_route_ms: staleRouteMs } = config.calls;
   const batchRetention = { days: config.batches.retention_days, maxEntries: config.batches.max_entries };
@@ -223,6 +326,7 @@ function openStores(config: Config, instance: string, clock: Clock, log: Log): R
     staleRouteMs,
     callRetention: { days, traceDays },
     batchRetention,
+    onCommand: countRedisCommands(metrics),
   });
 }
 
@@ -234,6 +338,7 @@ async function openApi(
   relay: RelayPool,
   inbound: Inbound,
   toolRunner: ToolRunner,
+  observed: { readonly metrics: Metrics; readonly worker: GatewayWorker },
 ): Promise<{ readonly server: ApiServer; readonly port: number }> {
   const server = await createApiServer(
     {
@@ -243,6 +348,8 @@ async function openApi(
       check: callCheck(stores.routes, inbound),
       liveCalls: inbound,
       toolRunner,
+      onServed: (served) => countRequest(observed.metrics, served),
+      metrics: metricsSource(config, observed),
       readiness: async () => ({
         redis: await isFine(stores.ping()),
         rtpengine: relay.isUp,
@@ -253,6 +360,17 @@ async function openApi(
   );
   const { port } = await server.listen({ host: config.bind_address, port: config.http.port });
   return { server, port };
+}
+
+function metricsSource(config: Config, { metrics, worker }: { readonly metrics: Metrics; readonly worker: GatewayWorker }): MetricsSource {
+  const access = { allowedSources: config.metrics.allowed_sources, bearerToken: config.metrics.bearer_token };
+  const others = Array.from({ length: worker.count - 1 }, (_, at) => workerName(at + 2));
+  const peers = config.drachtio.url === null ? [...others, 'sip-server'] : others;
+  return {
+    contentType: METRICS_CONTENT_TYPE,
+    render: () => gatherMetrics(metrics, config.data_dir, peers),
+    refusal: (address, authorization) => metricsRefusal(access, address, authorization),
+  };
 }
 
 function rateLimits({ http }: Config): ApiOptions['rateLimits'] {

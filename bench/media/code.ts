@@ -8,6 +8,7 @@ import { generateSrtpKey, SrtpSession } from '../../src/media/srtp.js';
 import { AGENT_LIMITS } from '../../test/support/media/agent-limits.js';
 import { STREAM } from '../../test/support/agent/stream-leg.js';
 import { VirtualClock } from '../../test/support/virtual-clock.js';
+import { noAgentCounters } from '../../src/media/leg-agent.js';
 
 // Our own code a packet, without sockets: a leg with an agent behind a WebSocket, each of which is given away as soon as it is made. What
 // it is held against is what any bridge of RTP and Twilio's messages has to do in JavaScript: base64, JSON.parse, a text a message.
@@ -50,6 +51,7 @@ function newLeg(isSecure: boolean) {
       clock,
       limits: AGENT_LIMITS,
       newStreamSid: () => `MZ${'0'.repeat(32)}`,
+      counters: noAgentCounters(),
       openVoiceDetector: () => ({ isVoice: () => false, close: () => undefined }),
       dial: (_address, given) => {
         events = given;

@@ -28,7 +28,7 @@ export class HttpToolRunner implements ToolRunner {
     this.#dispatcher = guardedAgent(allowPrivate, MAX_RESPONSE_BYTES);
   }
 
-  async run(tool: ToolDefinition, given: unknown, ended: AbortSignal): Promise<ToolOutcome> {
+  async run(tool: ToolDefinition, given: unknown, ended: AbortSignal, more: Readonly<Record<string, string>> = {}): Promise<ToolOutcome> {
     const input = given ?? {};
     const problem = inputProblem(tool.input_schema, input);
     if (problem !== null) return err({ code: 'TOOL_BAD_INPUT', message: problem });
@@ -40,7 +40,12 @@ export class HttpToolRunner implements ToolRunner {
     const cancel = this.#clock.setTimer(tool.timeout, () => limit.abort());
     try {
       assertAllowedHost(url.hostname, this.#allowPrivate);
-      const answer = await this.#call({ ...tool, headers }, url, input as ToolInput, AbortSignal.any([limit.signal, ended]));
+      const answer = await this.#call(
+        { ...tool, headers: { ...more, ...headers } },
+        url,
+        input as ToolInput,
+        AbortSignal.any([limit.signal, ended]),
+      );
       return resultOf(tool, answer);
     } catch (error) {
       if (limit.signal.aborted) return err({ code: 'TOOL_TIMEOUT', message: `The tool did not answer within ${String(tool.timeout)} ms.` });

@@ -28,6 +28,7 @@ import { auditRoutes } from './routes/audit.js';
 import { batchRoutes } from './routes/batches.js';
 import { callRoutes } from './routes/calls.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
+import { metricsRoutes, type MetricsSource } from './routes/metrics.js';
 import { sipRoutes } from './routes/sip.js';
 import { webhookRoutes } from './routes/webhooks.js';
 import { toolRoutes } from './routes/tools.js';
@@ -61,6 +62,8 @@ export interface ApiDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly onServed?: (served: ServedRequest) => void;
+  /** None: there is no /metrics. */
+  readonly metrics?: MetricsSource;
 }
 
 export interface ApiOptions extends SipApiPolicy {
@@ -147,6 +150,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   const note = changeNotes(deps.stores.audit, deps.log);
   const control = new CallControl(deps.liveCalls, deps.stores);
   await app.register(healthRoutes, { readiness: deps.readiness, version });
+  if (deps.metrics !== undefined) await app.register(metricsRoutes, { metrics: deps.metrics });
   await app.register(async (scope) => {
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
     scope.addHook('onRequest', limits.perKey);

@@ -17,6 +17,8 @@ import { keyCommand } from './key.js';
 import { loadCommand } from './load.js';
 import { numberCommand } from './number.js';
 import { orgCommand, printLine } from './org.js';
+import { topCommand } from './top.js';
+import { traceCommand } from './trace.js';
 import { webhookCommand } from './webhook.js';
 
 interface ConfigFlags {
@@ -93,6 +95,8 @@ program.addCommand(auditCommand(connect));
 const overApi = { config, environment: process.env, print: printLine };
 program.addCommand(numberCommand(overApi));
 program.addCommand(callsCommand(overApi));
+program.addCommand(topCommand(overApi));
+program.addCommand(traceCommand(overApi));
 program.addCommand(callCommand(config));
 program.addCommand(loadCommand(config, connect));
 program.addCommand(doctorCommand(config));

@@ -6,6 +6,7 @@ import type { Config } from '../config/schema.js';
 export interface Ready {
   readonly pid: number;
   readonly sip: { readonly tls?: string };
+  readonly http: string;
   readonly org_id: string | null;
   readonly phone_number: string | null;
   readonly ca_file: string | null;

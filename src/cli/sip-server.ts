@@ -3,7 +3,12 @@ import { resolve } from 'node:path';
 import type { Config } from '../config/schema.js';
 import { SipServer } from '../drachtio/server.js';
 import { createLogger } from '../ops/logger.js';
-import { controlSecret } from '../ops/data-dir.js';
+import { controlSecret, ensureDataDir } from '../ops/data-dir.js';
+import { openMetricsServer } from '../ops/metrics/metrics-server.js';
+import { serveMetrics } from '../ops/metrics/peers.js';
+import { watchProcess } from '../ops/metrics/process-metrics.js';
+import { Metrics } from '../ops/metrics/registry.js';
+import { collectSipServer } from '../ops/metrics/sip-server-metrics.js';
 import { residentMb } from '../ops/resident-memory.js';
 import { systemClock } from '../ops/system-clock.js';
 import { serverTls, sipHost } from '../ops/tls-material.js';
@@ -59,6 +64,12 @@ export async function runSipServer(config: Config): Promise<void> {
     log,
   });
   await server.listen();
+  const metrics = new Metrics('sip-server');
+  let certificates = tls?.facts ?? [];
+  collectSipServer(metrics, server, () => certificates);
+  watchProcess(metrics, systemClock);
+  const unserve = serveMetrics(metrics, ensureDataDir(config), log);
+  const metricsServer = await openOwnMetrics(config, metrics);
   if (sip.tcp_port !== null || sip.udp_port !== null) {
     log.warn({}, 'sip.cleartext_transport: keys of the media encryption travel in clear over TCP and UDP');
   }
@@ -66,11 +77,31 @@ export async function runSipServer(config: Config): Promise<void> {
   const reloader =
     tls === null
       ? undefined
-      : new TlsReloader({ read: () => serverTls(config), apply: (material) => server.setTls(material), clock: systemClock, log }, tls);
+      : new TlsReloader(
+          {
+            read: () => serverTls(config),
+            apply: (material, facts) => {
+              server.setTls(material);
+              certificates = facts;
+            },
+            clock: systemClock,
+            log,
+          },
+          tls,
+        );
   const stop = onStopSignal(log, () => {
     reloader?.close();
+    metricsServer?.close();
+    unserve();
     return server.close();
   });
   onHangUp(() => void reloader?.reload(), stop);
   tellReady({});
+}
+
+/** For Prometheus, where no gateway of this machine shows them. */
+function openOwnMetrics({ metrics, bind_address: host }: Config, own: Metrics): Promise<{ close(): void }> | null {
+  if (metrics.sip_server_port === null) return null;
+  const access = { allowedSources: metrics.allowed_sources, bearerToken: metrics.bearer_token };
+  return openMetricsServer(own, { host, port: metrics.sip_server_port }, access);
 }

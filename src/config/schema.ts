@@ -233,6 +233,31 @@ export const configSchema = z.strictObject({
       message: 'must be set: stir.refuse refuses calls by their Identity header, and this is what it is verified against',
     }),
   batches: z.strictObject({ retention_days: z.int().min(1).max(3_650), max_entries: z.int().min(1).max(1_000_000) }),
+  metrics: z
+    .strictObject({
+      allowed_sources: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(100),
+      bearer_token: z
+        .string()
+        .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable characters without a space')
+        .nullable(),
+      sip_server_port: port.nullable(),
+    })
+    .refine(({ allowed_sources: sources, bearer_token: token }) => sources.length > 0 || token !== null, {
+      path: ['allowed_sources'],
+      message: 'is empty, which lets every address read the metrics: that needs metrics.bearer_token',
+    }),
+  telemetry: z.strictObject({
+    otlp_url: z
+      .string()
+      .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'must be an http:// or https:// URL')
+      .nullable(),
+    sample_ratio: z.number().min(0).max(1),
+  }),
+  hep: z.strictObject({
+    address: hostPort.nullable(),
+    capture_id: z.int().min(0).max(4_294_967_295),
+    password: z.string().min(1).max(200).nullable(),
+  }),
   calls: z.strictObject({
     max_duration_minutes: z.int().min(1).max(1_440),
     drain_ms: z.int().min(0).max(3_600_000),
@@ -252,6 +277,9 @@ export const SECRET_SETTINGS: readonly string[] = [
   'redis.sentinel_password',
   'agents.url',
   'agents.bearer_token',
+  'metrics.bearer_token',
+  'telemetry.otlp_url',
+  'hep.password',
 ];
 
 /** The Sentinels' part of the Redis settings; `null`: the URL is of Redis itself. */

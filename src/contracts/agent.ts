@@ -33,6 +33,8 @@ export interface StreamSettings {
   readonly endOfSpeechMs: number;
   /** Whether it may press keys (IVR navigation): not with the model `turbo`. */
   readonly mayPress: boolean;
+  /** Sent on the upgrade (W3C Trace Context); left out: traces are off. */
+  readonly traceparent?: string;
 }
 
 /** Who talks to the caller. */

@@ -11,7 +11,7 @@ import type { TimerSettings } from '../sip/transaction/timers.js';
 import type { Endpoint, TransportName } from '../sip/transport/flow.js';
 import type { TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import type { NameResolver } from '../sip/transport/locator.js';
-import type { ListenerTrust } from '../sip/transport/stream-listener.js';
+import type { ListenerTotals, ListenerTrust } from '../sip/transport/stream-listener.js';
 import { Transports, type TransportLimits } from '../sip/transport/transports.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
@@ -153,13 +153,14 @@ export class SipServer {
       transactions: this.#stack.transactionCount,
       timers: this.#stack.timers.size,
       connections: this.#transports.connectionCount,
+      dialogs: this.#userAgent.dialogCount,
       applications: this.#apps.size,
     };
   }
 
-  /** What was not taken, since the start. */
-  get totals(): AdmissionTotals {
-    return this.#admission.totals;
+  /** Since the start: what came, and what was not taken. */
+  get totals(): AdmissionTotals & ListenerTotals & SipStack['messageTotals'] {
+    return { ...this.#admission.totals, ...this.#transports.listenerTotals, ...this.#stack.messageTotals };
   }
 
   #onApplication(socket: Socket): void {

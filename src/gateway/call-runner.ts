@@ -13,7 +13,7 @@ import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
 import { beginningOf, callRecord, type CallOrigin, type CallProgress } from './call-record.js';
-import { CallTrace } from './call-trace.js';
+import { CallTrace, type TraceWatch } from './call-trace.js';
 import { answerSummary, eventSummary, legSummary } from './trace-summaries.js';
 import { keepCall, type KeptCall } from './call-snapshot.js';
 import { remainingMs, resumable, startCall, stepCall } from './call/machine.js';
@@ -23,7 +23,7 @@ import { completionOf } from './policy/completion.js';
 import type { InfoDigit } from './policy/info-digit.js';
 import type { Reason } from './policy/reasons.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from './ports.js';
-import type { CallStore, IdentityClaim, IdentityVerifier, RouteStore, SnapshotStore } from './ports.js';
+import type { CallStore, IdentityClaim, IdentityVerifier, RouteStore, SipMessageSeen, SnapshotStore, ToolRunner } from './ports.js';
 
 /** What every call of this process shares. */
 export interface CallServices extends MediaServices, DialogServices, RequestServices {
@@ -34,6 +34,11 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly operatorAgent: OperatorAgent;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
+  /** Whether it is kept when the steps of calls ran. */
+  readonly isTimed?: boolean;
+  readonly onSipMessage?: (message: SipMessageSeen) => void;
+  /** The W3C header of requests that are made for a call; left out: they have none. */
+  readonly traceparent?: (callId: string) => string;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -83,11 +88,16 @@ export class CallRunner {
     this.#state = state;
     this.#log = services.log.child({ callId: origin.callId, sipCallId: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
-    this.#trace = new CallTrace(services.clock, services.isTraced);
+    this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
     const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     const tell = (answer: AgentAnswer): void => this.#tell(answer);
-    this.#requests = new AgentRequests(services, () => this.#state.route, tell, this.#log);
+    this.#requests = new AgentRequests(
+      { tools: services.tools, toolRunner: this.#tracedTools() },
+      () => this.#state.route,
+      tell,
+      this.#log,
+    );
     this.#media = new CallMedia(origin.callId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
   }
 
@@ -230,6 +240,7 @@ export class CallRunner {
         this.#trace.add('agent', 'out', 'start');
         return this.#media.start();
       case 'hold-leg':
+        this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
         return this.#media.setHeld(effect.isHeld);
       case 'move-leg':
         return this.#async(null, this.#media.move(effect.inside));
@@ -311,7 +322,9 @@ export class CallRunner {
     );
     if (dropped.length > 0) this.#log.warn({ dropped }, 'call.agent.parameters_too_long');
     this.#trace.add('agent', 'out', agent.kind === 'stream' ? `connect, ${agent.format}` : 'connect, test line');
-    return this.#media.connectAgent(agent);
+    const { traceparent } = this.services;
+    const described = agent.kind === 'stream' && traceparent !== undefined ? { ...agent, traceparent: traceparent(this.callId) } : agent;
+    return this.#trace.timeline.step('agent connect', this.#media.connectAgent(described));
   }
 
   async #route(): Promise<CallEvent> {
@@ -319,7 +332,7 @@ export class CallRunner {
     if (called === null || claim === undefined) throw new Error('a call without a number is looked up');
     this.#scope.defer('call count', () => this.services.routes.release(this.callId, this.#wasRefused));
     const [{ route, load, staleMs }, identity] = await Promise.all([
-      this.services.routes.lookup(called, beginningOf(this.origin)),
+      this.#trace.timeline.step('look-up', this.services.routes.lookup(called, beginningOf(this.origin))),
       this.services.identities.verify({ ...claim, called }),
     ]);
     if (staleMs !== null) this.#log.warn({ staleMs }, 'call.route.stale');
@@ -349,6 +362,7 @@ export class CallRunner {
     switch (event.type) {
       case 'media-started':
       case 'digit':
+        this.#trace.timeline.moment(event.type);
         this.#log.debug({ event: event.type }, 'call.media');
         return;
       case 'agent-hangup':
@@ -402,13 +416,28 @@ export class CallRunner {
     const facts = { reason, sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
     this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
     try {
-      await this.services.calls.write({ record, trace: this.trace, completion: completionOf(record, this.#state.route?.agent ?? null) });
+      const completion = completionOf(record, this.#state.route?.agent ?? null);
+      const timeline = this.services.isTimed === true ? { timeline: this.#trace.timeline.read() } : {};
+      await this.services.calls.write({ record, trace: this.trace, completion, ...timeline });
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }
     // Whoever shuts down after us must not take the connection away before the BYE is through.
     await this.#within(BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
+  }
+
+  #sipWatch(): TraceWatch['onSip'] {
+    const { onSipMessage } = this.services;
+    if (onSipMessage === undefined) return undefined;
+    const { sipCallId, source } = this.origin;
+    return (direction, text, atMs) => onSipMessage({ sipCallId, source, contact: this.own.contact, direction, text, atMs });
+  }
+
+  #tracedTools(): ToolRunner {
+    const { toolRunner, traceparent } = this.services;
+    if (traceparent === undefined) return toolRunner;
+    return { run: (tool, input, ended) => toolRunner.run(tool, input, ended, { traceparent: traceparent(this.callId) }) };
   }
 
   async #within(limitMs: number, work: Promise<void>): Promise<void> {

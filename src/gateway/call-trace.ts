@@ -1,5 +1,6 @@
 import type { TraceEntry } from '../contracts/call-trace.js';
 import type { Clock } from '../lib/clock.js';
+import { CallTimeline } from './call-timeline.js';
 import { maskSecrets } from './policy/secrets.js';
 import { onSent, type SrfRequest, type SrfResponse } from './srf-facade.js';
 
@@ -10,6 +11,12 @@ const MAX_HEAD_CHARACTERS = 32_768;
 const MAX_CHARACTERS = 65_536;
 const MAX_TEXT = 8_192;
 const MAX_SUMMARY = 200;
+
+export interface TraceWatch {
+  /** When steps ran is kept. */
+  readonly isTimed?: boolean;
+  readonly onSip?: ((direction: 'in' | 'out', text: string, atMs: number) => void) | undefined;
+}
 
 interface Kept {
   readonly atMs: number;
@@ -31,10 +38,16 @@ export class CallTrace {
   readonly #unsettled = new Set<() => void>();
   #onSettled: (() => void) | undefined;
 
+  readonly timeline: CallTimeline;
+
+  /** @param watch who else wants to know; texts are masked for it */
   constructor(
     private readonly clock: Clock,
     private readonly isOn: boolean,
-  ) {}
+    private readonly watch: TraceWatch = {},
+  ) {
+    this.timeline = new CallTimeline(clock, watch.isTimed === true);
+  }
 
   add(source: TraceEntry['source'], direction: TraceEntry['direction'], summary: string, text: string | null = null): void {
     if (this.isOn) this.#keep(source, direction, summary, text);
@@ -42,7 +55,7 @@ export class CallTrace {
 
   /** A request of the carrier's, and whatever is answered to it. */
   received(request: Pick<SrfRequest, 'msg'> & Partial<Pick<SrfRequest, 'method' | 'uri'>>, response?: SrfResponse): void {
-    if (!this.isOn) return;
+    if (!this.isOn && this.watch.onSip === undefined) return;
     this.sip('in', request.msg.raw, `${request.method ?? 'CANCEL'} ${request.uri ?? ''}`);
     if (response === undefined) return;
     onSent(response, (status, reason) => this.#sending(`SIP/2.0 ${String(status)} ${reason}`));
@@ -50,8 +63,8 @@ export class CallTrace {
 
   /** @param summary what stands for a message whose text is not known */
   sip(direction: 'in' | 'out', text: string | undefined, summary: string): void {
-    if (!this.isOn) return;
-    this.#keep('sip', direction, firstLine(text, summary), text ?? null);
+    if (text !== undefined) this.#tell(direction, text, this.clock.wallMs());
+    if (this.isOn) this.#keep('sip', direction, firstLine(text, summary), text ?? null);
   }
 
   /** A command to rtpengine, with the descriptions of both directions. */
@@ -60,7 +73,7 @@ export class CallTrace {
     const took = (): string => `${(this.clock.nowMs() - startedMs).toFixed(1)} ms`;
     this.add('rtpengine', 'out', command, sdp);
     try {
-      const answer = await work;
+      const answer = await this.timeline.step(`relay ${command.replace(/ \(.*/, '')}`, work);
       this.add('rtpengine', 'in', `${command} answered, ${took()}`, answer.sdp);
       return answer;
     } catch (error) {
@@ -113,10 +126,12 @@ export class CallTrace {
 
   /** An answer of ours, whose text is known when the SIP server has sent it. */
   #sending(summary: string): (text: string | undefined) => void {
-    const kept = this.#keep('sip', 'out', summary, null);
+    const kept = this.isOn ? this.#keep('sip', 'out', summary, null) : null;
+    const atMs = this.clock.wallMs();
     const done = this.expect();
     return (text) => {
-      if (text !== undefined) {
+      if (text !== undefined) this.#tell('out', text, atMs);
+      if (text !== undefined && kept !== null) {
         kept.text = cut(text);
         kept.summary = firstLine(text, summary);
         // Of one that was left out meanwhile too: the sum is a bound, not a figure.
@@ -125,6 +140,10 @@ export class CallTrace {
       }
       done();
     };
+  }
+
+  #tell(direction: 'in' | 'out', text: string, atMs: number): void {
+    this.watch.onSip?.(direction, maskSecrets(text), atMs);
   }
 
   #keep(source: Kept['source'], direction: Kept['direction'], summary: string, text: string | null): Kept {

@@ -58,6 +58,7 @@ export class Inbound implements LiveCalls {
   #left: readonly LeftCall[] = [];
   #own: readonly OwnAddress[] = [];
   #isOwnServer = false;
+  #begun = 0;
   #isConnected = false;
   #isDraining = false;
   #onIdle: (() => void) | undefined;
@@ -96,6 +97,11 @@ export class Inbound implements LiveCalls {
 
   get callCount(): number {
     return this.#runners.size;
+  }
+
+  /** Calls since the start, those that were refused too. */
+  get begunCount(): number {
+    return this.#begun;
   }
 
   /** `null`: there is no such call in progress here. */
@@ -241,6 +247,7 @@ export class Inbound implements LiveCalls {
     const runner = CallRunner.invited(this.#services, context, (ended) => this.#onEnded(ended));
     const refusal = this.#refusalOf(request) ?? (admission.ok ? null : admission.error);
     this.#runners.set(runner.callId, runner);
+    this.#begun += 1;
     // Before anything else: a CANCEL is seen only here.
     request.on('cancel', () => runner.dispatch({ type: 'cancelled' }));
     runner.dispatch(refusal === null ? { type: 'invited' } : { type: 'inadmissible', reason: refusal });

@@ -1,6 +1,6 @@
 import type { AgentAnswer, AgentDescription } from '../contracts/agent.js';
 import type { ToolDefinition, ToolRecord } from '../contracts/agent-record.js';
-import type { CallRecord } from '../contracts/call-record.js';
+import type { CallRecord, CallSource } from '../contracts/call-record.js';
 import type { Completion } from '../contracts/completion.js';
 import type { TraceEntry } from '../contracts/call-trace.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
@@ -10,6 +10,7 @@ import type { LegDescription, LegEvent, LegFigures, MediaAddress, RelayFigures }
 import type { Route } from '../contracts/records.js';
 import type { VerifiedIdentity } from '../contracts/verified-identity.js';
 import type { Result } from '../lib/result.js';
+import type { Timeline } from './call-timeline.js';
 import type { Load } from './policy/admission.js';
 
 /** What one look-up tells of a called number. */
@@ -48,8 +49,22 @@ export interface EndedCall {
   readonly record: CallRecord;
   /** What happened in it, oldest first; empty: nothing is kept. */
   readonly trace: readonly TraceEntry[];
+  /** When its steps ran; left out: nobody wants to know. */
+  readonly timeline?: Timeline;
   /** The webhook to be called; `null`: there is none. */
   readonly completion: Completion | null;
+}
+
+/** One SIP message of a call, as soon as its text is known; keys and credentials in it are masked. */
+export interface SipMessageSeen {
+  readonly sipCallId: string;
+  /** The carrier's side. */
+  readonly source: CallSource;
+  /** Ours: our Contact. */
+  readonly contact: string;
+  readonly direction: 'in' | 'out';
+  readonly text: string;
+  readonly atMs: number;
 }
 
 export interface CallStore {
@@ -83,8 +98,12 @@ export type ToolOutcome = Result<
 >;
 
 export interface ToolRunner {
-  /** Calls a tool; never rejects. @param ended the call is over, and nobody waits for the result */
-  run(tool: ToolDefinition, input: unknown, ended: AbortSignal): Promise<ToolOutcome>;
+  /**
+   * Calls a tool; never rejects.
+   * @param ended the call is over, and nobody waits for the result
+   * @param headers beside those of the tool
+   */
+  run(tool: ToolDefinition, input: unknown, ended: AbortSignal, headers?: Readonly<Record<string, string>>): Promise<ToolOutcome>;
 }
 
 /** Answered calls of this gateway, kept so that a gateway that was killed finds them. Neither write ever fails the call. */

@@ -3,8 +3,9 @@ import type { AgentAnswer, AgentDescription } from '../contracts/agent.js';
 import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
+import { FRAME_MS } from './codec/frame.js';
 import { MediaLeg } from './leg.js';
-import type { AgentHost, LegAgent } from './leg-agent.js';
+import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent } from './leg-agent.js';
 import { PeerTable } from './peer-table.js';
 import { RestingPeers, type ShunnedSource } from './resting-peers.js';
 import { RTP_HEADER_BYTES, uint32At } from './rtp/rtp-packet.js';
@@ -26,12 +27,22 @@ export interface EndpointDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly random32: () => number;
+  /** Counted where agents are. */
+  readonly agentCounters?: AgentCounters;
   readonly newAgent: (description: AgentDescription, host: AgentHost, log: Log) => LegAgent;
 }
 
-/** What did not become audio, and how late the pacing was. */
+/** What became audio and what did not, and how late the pacing was. Packets are of legs that are closed too. */
 export interface EndpointCounters {
   readonly legs: number;
+  readonly packetsSent: number;
+  readonly packetsReceived: number;
+  readonly packetsLost: number;
+  /** Came after their time to be played. */
+  readonly packetsLate: number;
+  /** Wake-ups that came a whole frame late or more. */
+  readonly lateFrames: number;
+  readonly agents: AgentCounters;
   readonly strangerPackets: number;
   readonly notAuthenticPackets: number;
   readonly malformedPackets: number;
@@ -90,11 +101,17 @@ export class RtpEndpoint {
   #earlierCall = 0;
   #receiveBufferBytes = 0;
   #maxLateMs = 0;
+  #lateFrames = 0;
+  /** Of legs that are closed, and of agents that were let go. */
+  readonly #closed = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, packetsLate: 0 };
 
   private constructor(options: EndpointOptions, dependencies: EndpointDependencies) {
     this.#options = options;
     this.#dependencies = dependencies;
-    this.#slots = new SlotClock(dependencies.clock, (lateMs) => (this.#maxLateMs = Math.max(this.#maxLateMs, lateMs)));
+    this.#slots = new SlotClock(dependencies.clock, (lateMs) => {
+      this.#maxLateMs = Math.max(this.#maxLateMs, lateMs);
+      if (lateMs >= FRAME_MS) this.#lateFrames += 1;
+    });
   }
 
   /** Binds the sockets. A port that is taken is left out with a warning; rejects when none is left. */
@@ -215,7 +232,9 @@ export class RtpEndpoint {
     this.#legs.delete(callId);
     this.#slots.remove(leg.ticking);
     this.#part(leg);
-    return leg.media.close();
+    const figures = leg.media.close();
+    addPackets(this.#closed, figures);
+    return figures;
   }
 
   /** What a leg saw so far; `null`: there is none. */
@@ -226,8 +245,14 @@ export class RtpEndpoint {
   counters(): EndpointCounters {
     const maxLateMs = this.#maxLateMs;
     this.#maxLateMs = 0;
+    const packets = { ...this.#closed };
+    for (const { media } of this.#legs.values()) addPackets(packets, media.figures());
+    for (const agent of this.#agents.values()) packets.packetsLate += agent.latePackets;
     return {
       legs: this.#legs.size,
+      ...packets,
+      lateFrames: this.#lateFrames,
+      agents: this.#dependencies.agentCounters ?? noAgentCounters(),
       strangerPackets: this.#strangers,
       notAuthenticPackets: this.#notAuthentic,
       malformedPackets: this.#malformed,
@@ -307,6 +332,7 @@ export class RtpEndpoint {
     const agent = this.#agents.get(callId);
     if (agent === undefined) return;
     this.#agents.delete(callId);
+    this.#closed.packetsLate += agent.latePackets;
     agent.close();
   }
 
@@ -371,6 +397,12 @@ export class RtpEndpoint {
     if (best === undefined) throw new EndpointFullError('no pair of media sockets has room');
     return best.place;
   }
+}
+
+function addPackets(sum: { packetsSent: number; packetsReceived: number; packetsLost: number }, leg: LegFigures): void {
+  sum.packetsSent += leg.packetsSent;
+  sum.packetsReceived += leg.packetsReceived;
+  sum.packetsLost += leg.packetsLost;
 }
 
 function usedOf({ byRtp, reserved }: Place): number {

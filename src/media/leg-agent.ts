@@ -26,6 +26,8 @@ export interface LegView {
 export interface LegAgent {
   /** What waits of the caller's audio, in milliseconds. */
   readonly bufferedMs: number;
+  /** Packets of the caller that came after their time to be played. */
+  readonly latePackets: number;
   /** Gets ready to talk. Rejects with `AgentUnavailableError`. */
   connect(): Promise<void>;
   /** Audio may flow from now on; what goes out is of this codec. */
@@ -45,4 +47,15 @@ export interface LegAgent {
   tell(answer: AgentAnswer): void;
   /** The call is over; nothing is called afterwards. */
   close(): void;
+}
+
+/** What agents on a thread's legs went through, since the start. */
+export interface AgentCounters {
+  reconnects: number;
+  droppedInboundMs: number;
+  droppedOutboundMs: number;
+}
+
+export function noAgentCounters(): AgentCounters {
+  return { reconnects: 0, droppedInboundMs: 0, droppedOutboundMs: 0 };
 }

@@ -25,7 +25,19 @@ export interface MediaServiceOptions {
 }
 
 /** Sums over all workers; `maxLateMs` and `receiveBufferBytes` are the worst. */
-export interface MediaCounters extends EndpointCounters {
+export interface MediaCounters extends Pick<
+  EndpointCounters,
+  | 'legs'
+  | 'strangerPackets'
+  | 'notAuthenticPackets'
+  | 'malformedPackets'
+  | 'sendErrors'
+  | 'earlierCallPackets'
+  | 'receiveBufferBytes'
+  | 'maxLateMs'
+> {
+  /** Of each; `null`: it did not answer. */
+  readonly workers: readonly (EndpointCounters | null)[];
   /** Datagrams that the system threw away because a receive buffer was full; `null`: it does not say. */
   readonly kernelDrops: number | null;
   readonly workerRestarts: number;
@@ -228,35 +240,26 @@ class ThreadedMediaService implements MediaService {
   }
 
   async counters(): Promise<MediaCounters> {
-    const sum = {
-      legs: 0,
-      strangerPackets: 0,
-      notAuthenticPackets: 0,
-      malformedPackets: 0,
-      sendErrors: 0,
-      earlierCallPackets: 0,
-      receiveBufferBytes: Infinity,
-      maxLateMs: 0,
-    };
     const kernelDrops = await this.#readDrops();
     const replies = await Promise.allSettled(
       this.#slots.map((slot) => slot.worker.request((requestId) => ({ type: 'counters', requestId }))),
     );
-    for (const reply of replies) {
-      if (reply.status === 'rejected' || reply.value.type !== 'counted') continue;
-      const { counters } = reply.value;
-      sum.legs += counters.legs;
-      sum.strangerPackets += counters.strangerPackets;
-      sum.notAuthenticPackets += counters.notAuthenticPackets;
-      sum.malformedPackets += counters.malformedPackets;
-      sum.sendErrors += counters.sendErrors;
-      sum.earlierCallPackets += counters.earlierCallPackets;
-      sum.receiveBufferBytes = Math.min(sum.receiveBufferBytes, counters.receiveBufferBytes);
-      sum.maxLateMs = Math.max(sum.maxLateMs, counters.maxLateMs);
-    }
-    // No worker answered.
-    if (sum.receiveBufferBytes === Infinity) sum.receiveBufferBytes = 0;
-    return { ...sum, kernelDrops, workerRestarts: this.#workerRestarts };
+    const workers = replies.map((reply) => (reply.status === 'fulfilled' && reply.value.type === 'counted' ? reply.value.counters : null));
+    const answered = workers.filter((counters) => counters !== null);
+    const sum = (figure: Exclude<keyof EndpointCounters, 'agents'>): number => answered.reduce((all, one) => all + one[figure], 0);
+    return {
+      legs: sum('legs'),
+      strangerPackets: sum('strangerPackets'),
+      notAuthenticPackets: sum('notAuthenticPackets'),
+      malformedPackets: sum('malformedPackets'),
+      sendErrors: sum('sendErrors'),
+      earlierCallPackets: sum('earlierCallPackets'),
+      receiveBufferBytes: answered.length === 0 ? 0 : Math.min(...answered.map(({ receiveBufferBytes }) => receiveBufferBytes)),
+      maxLateMs: Math.max(0, ...answered.map(({ maxLateMs }) => maxLateMs)),
+      workers,
+      kernelDrops,
+      workerRestarts: this.#workerRestarts,
+    };
   }
 
   async shutdown(): Promise<void> {

@@ -37,6 +37,10 @@ export class SampleLegAgent implements LegAgent {
     return Math.max(0, this.#jitterBuffer.depthMs);
   }
 
+  get latePackets(): number {
+    return this.#jitterBuffer.figures.latePackets;
+  }
+
   connect(): Promise<void> {
     return this.agent.connect();
   }

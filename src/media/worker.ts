@@ -13,7 +13,7 @@ import type { Log } from '../lib/log.js';
 import { TurnBatch } from '../lib/turn-batch.js';
 import { systemClock } from '../ops/system-clock.js';
 import { RtpEndpoint } from './endpoint.js';
-import type { AgentHost, LegAgent } from './leg-agent.js';
+import { noAgentCounters, type AgentHost, type LegAgent } from './leg-agent.js';
 import { SampleLegAgent } from './sample-leg-agent.js';
 import { VoiceDetectors } from './voice-detector.js';
 import type { LogLevel, WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
@@ -145,7 +145,9 @@ function newAgent(agent: AgentDescription, speech: Speech, stream: StreamDepende
 async function run(): Promise<void> {
   const voices = await VoiceDetectors.load();
   const speech = new EspeakSpeech({ command: settings.speechCommand });
+  const agentCounters = noAgentCounters();
   const stream: StreamDependencies = {
+    counters: agentCounters,
     clock: systemClock,
     dial: webSocketDial(settings.agents),
     limits: settings.agents,
@@ -156,6 +158,7 @@ async function run(): Promise<void> {
     clock: systemClock,
     log: workerLog({}),
     random32: () => randomBytes(4).readUInt32BE(),
+    agentCounters,
     newAgent: (agent, host, log) => newAgent(agent, speech, stream, host, log),
   });
   port.on('message', (commands: readonly WorkerCommand[]) => {

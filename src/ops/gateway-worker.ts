@@ -44,6 +44,11 @@ export function workerConfig(config: Config, { index, count }: GatewayWorker): C
   };
 }
 
+/** What it is called in logs and metrics. */
+export function workerName(index: number): string {
+  return index === 1 ? 'gateway' : `gateway-${String(index)}`;
+}
+
 /** A name that the worker keeps across restarts. */
 export function workerInstance(instance: string, { index }: GatewayWorker): string {
   return index === 1 ? instance : `${instance}-${String(index)}`;

@@ -9,7 +9,7 @@ import { silentLog, type Log } from '../lib/log.js';
 import { RtpengineNode } from '../rtpengine/node.js';
 import { SupervisedChild, type ChildSpec } from './child.js';
 import { ensureDataDir } from './data-dir.js';
-import { workerCount } from './gateway-worker.js';
+import { workerCount, workerName } from './gateway-worker.js';
 import { systemClock } from './system-clock.js';
 import { takenPorts, type WantedPort } from './ports-free.js';
 
@@ -176,8 +176,7 @@ function childStages(config: Config, directory: string, configFlags: readonly st
   stages.push({
     isAwaited: true,
     specs: Array.from({ length: count }, (_none, at) => {
-      const name = at === 0 ? 'gateway' : `gateway-${String(at + 1)}`;
-      return nodeSpec(name, ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags], stopTimeoutMs);
+      return nodeSpec(workerName(at + 1), ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags], stopTimeoutMs);
     }),
   });
   return stages;

@@ -14,7 +14,7 @@ const LOOK_EVERY_MS = 60_000;
 export interface TlsReloaderOptions {
   readonly read: () => Promise<ServerTls>;
   /** Takes the new material into use; throws when it cannot, and then the old one stays. */
-  readonly apply: (material: TlsMaterial) => void;
+  readonly apply: (material: TlsMaterial, facts: ServerTls['facts']) => void;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -70,7 +70,7 @@ export class TlsReloader {
       this.#lastProblem = '';
       this.#files = files;
       if (text !== this.#inUse) {
-        apply(material);
+        apply(material, facts);
         this.#inUse = text;
         for (const certificate of facts) log.info(certificate, 'sip.tls.certificate_loaded');
       } else if (isAsked) log.info({}, 'sip.tls.certificate_unchanged');

@@ -26,6 +26,8 @@ export interface NodeOptions {
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told of each command, probes not, that came to its end. */
+  readonly onCommand?: (name: NgCommand, tookMs: number, failure: RtpengineError['kind'] | null) => void;
 }
 
 /** With more outstanding rtpengine's socket drops commands; with 64 none was lost. */
@@ -116,7 +118,18 @@ export class RtpengineNode {
 
   /** Rejects with `RtpengineError`: `refused` carries rtpengine's own reason. */
   command(name: NgCommand, args: object = {}): Promise<NgReply> {
-    return new Promise((resolve, reject) => {
+    const { clock, onCommand } = this.options;
+    const startedMs = clock.nowMs();
+    const ended = (failure: RtpengineError['kind'] | null): void => onCommand?.(name, clock.nowMs() - startedMs, failure);
+    return new Promise((resolve_, reject_) => {
+      const resolve = (reply: NgReply): void => {
+        ended(null);
+        resolve_(reply);
+      };
+      const reject = (error: RtpengineError): void => {
+        ended(error.kind);
+        reject_(error);
+      };
       if (this.#isClosed) return reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
       this.#queue.push({ name, args, timeoutMs: this.options.timeoutMs, isProbe: false, resolve, reject });
       this.#pump();

@@ -5,7 +5,7 @@ import { formatHostPort } from '../lib/host-port.js';
 import type { Log } from '../lib/log.js';
 import { answerCommand, deleteCommand, offerCommand, type NgCommand, type RelayInterfaces, type RelaySide } from './flags.js';
 import { PoolMember, type MemberNode } from './member.js';
-import { RtpengineError, RtpengineNode, type NgReply } from './node.js';
+import { RtpengineError, RtpengineNode, type NgReply, type NodeOptions } from './node.js';
 
 /** RTP and RTCP on both legs. */
 const PORTS_PER_CALL = 4;
@@ -26,6 +26,8 @@ export interface RelayPoolOptions {
   readonly timeoutMs: number;
   /** Media ports of the one node that is ours alone; `null`: the nodes are somebody else's. */
   readonly portRange: { readonly min: number; readonly max: number } | null;
+  /** Told of each command that came to its end; `failure: null`: it was answered. */
+  readonly onCommand?: (node: string, name: NgCommand, tookMs: number, failure: RtpengineError['kind'] | null) => void;
 }
 
 /** A node as the outside may see it. */
@@ -42,7 +44,11 @@ type BackListener = (node: string) => void;
 
 /** Opens the pool's sockets; the nodes are taken to live until they do not answer. */
 export function openRelayPool(options: RelayPoolOptions): RelayPool {
-  return new RelayPool(options, (at) => new RtpengineNode({ ...at, ...options }));
+  return new RelayPool(options, (at) => {
+    const onCommand: NodeOptions['onCommand'] = (name, tookMs, failure) =>
+      options.onCommand?.(formatHostPort(at.address, at.port), name, tookMs, failure);
+    return new RtpengineNode({ ...options, ...at, onCommand });
+  });
 }
 
 /** The media relay that the gateway sees: some rtpengines, each call on one of them. */

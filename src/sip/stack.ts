@@ -86,6 +86,8 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly #client = new Map<string, ClientTransaction>();
   readonly #byFlow = new Map<Flow, Set<ClientTransaction | ServerTransaction>>();
   #user: TransactionUser | undefined;
+  #taken = 0;
+  #malformed = 0;
 
   constructor(options: StackOptions) {
     this.timerSettings = options.timers;
@@ -105,6 +107,11 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#user = user;
   }
 
+  /** Messages of peers since the start: those that were read, and those that could not be. */
+  get messageTotals(): { readonly taken: number; readonly malformed: number } {
+    return { taken: this.#taken - this.#malformed, malformed: this.#malformed };
+  }
+
   get transactionCount(): number {
     return this.#server.size + this.#client.size;
   }
@@ -119,6 +126,7 @@ export class SipStack implements FlowListener, TransactionHost {
 
   onMessage(flow: Flow, text: string): void {
     if (this.#admission?.isFlood(flow.remote.address) === true) return;
+    this.#taken += 1;
     const plain = readPlain(isKept(text) ? unshared(text) : text, this.#limits);
     if (plain === undefined) return this.#onUnusual(flow, text);
     if (this.#admission?.isScanner(plain.message) === true) return dropScanner(flow);
@@ -159,6 +167,8 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   onSpoiled(flow: Flow, problem: { readonly status: number; readonly reason: string; readonly head: string | null }): void {
+    this.#taken += 1;
+    this.#malformed += 1;
     this.#log.info({ peer: flow.remote.address, reason: problem.reason }, 'sip.stream.spoiled');
     if (problem.head === null) return;
     const parsed = parseMessage(problem.head, this.#limits);
@@ -272,6 +282,7 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   #refuseUnparsed(flow: Flow, error: ParseError): void {
+    this.#malformed += 1;
     this.#log.info({ peer: flow.remote.address, reason: error.reason }, 'sip.message.malformed');
     if (error.partial?.kind !== 'request') return;
     this.#answerStateless(flow, stampTopVia(error.partial, flow), error.status, error.reason);

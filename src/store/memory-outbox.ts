@@ -30,6 +30,10 @@ export class MemoryOutbox implements Outbox {
     return Promise.resolve(due.map(({ delivery }) => delivery));
   }
 
+  waiting(): Promise<number> {
+    return Promise.resolve(this.#jobs.size);
+  }
+
   settle({ delivery_id: id }: Delivery): Promise<void> {
     this.#jobs.delete(id);
     return Promise.resolve();

@@ -2,8 +2,8 @@ import type { DeadLetter, Delivery } from '../contracts/delivery.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { outboxDueKey, outboxJobsKey, orgDeadLettersKey, orgDeadOrderKey } from './keys.js';
 import { callIndexMember } from './ordering.js';
-import { RedisScript, type RedisConnection } from './redis.js';
-import { MAX_DEAD_LETTERS, outboxLane, type DeadLetterPage, type Outbox } from './stores.js';
+import { RedisScript, type RedisCommand, type RedisConnection } from './redis.js';
+import { MAX_DEAD_LETTERS, OUTBOX_LANES, outboxLane, type DeadLetterPage, type Outbox } from './stores.js';
 
 const ADD = new RedisScript('outbox-add');
 const CLAIM = new RedisScript('outbox-claim');
@@ -48,6 +48,11 @@ export class RedisOutbox implements Outbox {
     await this.#redis.run((client) => client.multi().hset(letters, id, JSON.stringify(letter)).zadd(order, 0, memberOf(letter)).exec());
     await this.#trim(orgId);
     await this.settle(delivery);
+  }
+
+  async waiting(): Promise<number> {
+    const lanes = Array.from({ length: OUTBOX_LANES }, (_, lane): RedisCommand => ['zcard', outboxDueKey(lane)]);
+    return (await this.#redis.pipeline(lanes)).reduce((sum: number, count) => sum + Number(count), 0);
   }
 
   async dead(orgId: string, limit: number, before: string | null): Promise<DeadLetterPage> {

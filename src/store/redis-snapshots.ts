@@ -43,6 +43,11 @@ export class RedisSnapshotStore implements SnapshotStore {
     this.#parts = parts;
   }
 
+  /** Calls that are kept, or about to be. */
+  get size(): number {
+    return new Set([...this.#written, ...this.#waiting.keys()]).size;
+  }
+
   keep(snapshot: CallSnapshot): void {
     this.#waiting.set(snapshot.call_id, snapshot);
     this.#cancelKeep ??= this.#parts.clock.setTimer(KEEP_AFTER_MS, () => {

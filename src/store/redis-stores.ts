@@ -54,11 +54,22 @@ export interface RedisStoresOptions extends RedisOptions {
   readonly maxRememberedRoutes?: number;
 }
 
+/** How the stores stand, for metrics. */
+export interface StoreFigures {
+  readonly isUp: boolean;
+  readonly connects: number;
+  readonly waitingRecords: number;
+  /** Calls that count under limits. */
+  readonly places: number;
+  readonly snapshots: number;
+}
+
 export interface RedisStores extends Stores {
   /** Resolves when Redis is usable; rejects with `StoreUnavailableError` when it is not within `limitMs` (5000). */
   ready(limitMs?: number): Promise<void>;
   /** From now on the indexes of numbers are swept every hour, by one gateway of all. */
   startSweeping(): void;
+  readonly figures: StoreFigures;
   close(): Promise<void>;
 }
 
@@ -73,7 +84,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const records = new RedisCallLog(redis, clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention });
   const outbox = new RedisOutbox(redis, clock);
   const waiting = new WaitingRecords(withOutbox(records, outbox, clock), clock, log);
-  const { routes, snapshots, bus, stop } = openCalls(redis, instance, options);
+  const { routes, snapshots, bus, stop, figures } = openCalls(redis, instance, options);
   let stopSweeping = (): void => undefined;
   return {
     numbers,
@@ -91,6 +102,9 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     ping: () => redis.ping(),
     bus,
     ready: (limitMs = READY_LIMIT_MS) => redis.ready(limitMs),
+    get figures(): StoreFigures {
+      return { isUp: redis.isUp, connects: redis.connects, waitingRecords: waiting.size, ...figures() };
+    },
     startSweeping: () => {
       stopSweeping();
       stopSweeping = scheduleSweep({ redis, numbers, instance, clock, log });
@@ -109,7 +123,10 @@ function openCalls(
   redis: RedisConnection,
   instance: string,
   options: RedisStoresOptions,
-): Pick<Stores, 'routes' | 'snapshots' | 'bus'> & { readonly stop: () => Promise<void> } {
+): Pick<Stores, 'routes' | 'snapshots' | 'bus'> & {
+  readonly stop: () => Promise<void>;
+  readonly figures: () => Pick<StoreFigures, 'places' | 'snapshots'>;
+} {
   const { clock, log, leaseMs = LEASE_MS } = options;
   // Without an instance there is no subscription: what changed since would not be known.
   const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
@@ -129,11 +146,13 @@ function openCalls(
     onForgotten: (callId) => routes.release(callId),
   });
   const bus = new RedisGatewayBus(redis, instance, clock, log);
+  const figures = () => ({ places: own.all.size, snapshots: snapshots.size });
   if (options.instance === undefined)
     return {
       routes,
       snapshots,
       bus,
+      figures,
       stop: () => {
         snapshots.close();
         return Promise.resolve();
@@ -141,7 +160,8 @@ function openCalls(
     };
 
   // One node tells of what is published on any.
-  const connection = new RedisConnection({ ...options, cluster: false, log: log.child({ connection: 'changes' }) });
+  const { onCommand: _onlyOfTheStores, ...connected } = options;
+  const connection = new RedisConnection({ ...connected, cluster: false, log: log.child({ connection: 'changes' }) });
   const onGap = (): void => {
     dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ reason: errorText(error) }, 'redis.changes.unchecked'));
   };
@@ -158,6 +178,7 @@ function openCalls(
     routes,
     snapshots,
     bus,
+    figures,
     stop: async () => {
       cancel();
       bus.close();

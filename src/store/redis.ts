@@ -14,6 +14,8 @@ import type { Log } from '../lib/log.js';
 export interface RedisOptions extends RedisAddress {
   readonly clock: Clock;
   readonly log: Log;
+  /** Told of each command, script or pipeline that came to its end. */
+  readonly onCommand?: (tookMs: number, isAnswered: boolean) => void;
 }
 
 // Answers by which Redis says that it cannot serve now; any other error answer is a fault of ours.
@@ -43,13 +45,25 @@ export class RedisConnection {
   readonly #clock: Clock;
   readonly #log: Log;
   #reportedDown = false;
+  #connects = 0;
+  readonly #onCommand: RedisOptions['onCommand'];
 
   constructor(options: RedisOptions) {
     this.#clock = options.clock;
     this.#log = options.log;
+    this.#onCommand = options.onCommand;
     this.client = options.cluster === true ? clusterClient(options) : singleClient(options);
     this.client.on('error', (error: Error) => this.#reportDown(error));
     this.client.on('ready', () => this.#reportUp());
+  }
+
+  get isUp(): boolean {
+    return this.client.status === 'ready';
+  }
+
+  /** Times that it became usable. */
+  get connects(): number {
+    return this.#connects;
   }
 
   /** Resolves when the connection is usable; rejects with `StoreUnavailableError` when it is not within `limitMs`. */
@@ -70,9 +84,13 @@ export class RedisConnection {
 
   /** Runs one or more commands; every way in which Redis can be away becomes `StoreUnavailableError`. */
   async run<T>(commands: (client: Redis | Cluster) => Promise<T>): Promise<T> {
+    const startedMs = this.#clock.nowMs();
     try {
-      return await commands(this.client);
+      const answer = await commands(this.client);
+      this.#onCommand?.(this.#clock.nowMs() - startedMs, true);
+      return answer;
     } catch (error) {
+      this.#onCommand?.(this.#clock.nowMs() - startedMs, false);
       throw asStoreError(error);
     }
   }
@@ -161,6 +179,7 @@ export class RedisConnection {
   }
 
   #reportUp(): void {
+    this.#connects += 1;
     if (this.#reportedDown) this.#log.info({}, 'redis connection is back');
     this.#reportedDown = false;
   }

@@ -219,6 +219,8 @@ export interface Outbox {
   defer(delivery: Delivery, delayMs: number): Promise<void>;
   /** It is given up, and kept among the organization's dead letters. */
   bury(delivery: Delivery): Promise<void>;
+  /** Those that are due or will be, of all organizations. */
+  waiting(): Promise<number>;
   /** Newest first. */
   dead(orgId: string, limit: number, before: string | null): Promise<DeadLetterPage>;
   /** Due again, with all its attempts before it. False: there is no such dead letter. */

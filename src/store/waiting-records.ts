@@ -28,6 +28,10 @@ export class WaitingRecords implements CallStore {
     this.#log = log;
   }
 
+  get size(): number {
+    return this.#waiting.length;
+  }
+
   /** Rejects when Redis is away and too many records wait already. */
   async write(call: EndedCall): Promise<void> {
     const { record } = call;

@@ -8,7 +8,7 @@ import { nextAttemptInMs, type RetrySchedule } from './retry-schedule.js';
 import { webhookSignature } from './signature.js';
 
 export interface WebhookSenderParts {
-  readonly outbox: Outbox;
+  readonly outbox: Pick<Outbox, 'claim' | 'settle' | 'defer' | 'bury'>;
   readonly orgs: Pick<OrgStore, 'get'>;
   readonly post: (url: string, body: string, headers: Readonly<Record<string, string>>, aborted: AbortSignal) => Promise<Attempt>;
   readonly schedule: RetrySchedule;

@@ -50,9 +50,12 @@ export function webSocketDial({ allowPrivate, caPem }: DialOptions): DialAgent {
   };
 }
 
-function headersOf({ url, bearerToken, signatureKey }: AgentAddress): Record<string, string> {
-  const signature = { 'X-Twilio-Signature': twilioSignature(url, signatureKey) };
-  return bearerToken === null ? signature : { ...signature, Authorization: `Bearer ${bearerToken}` };
+function headersOf({ url, bearerToken, signatureKey, traceparent }: AgentAddress): Record<string, string> {
+  return {
+    'X-Twilio-Signature': twilioSignature(url, signatureKey),
+    ...(bearerToken === null ? {} : { Authorization: `Bearer ${bearerToken}` }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
 }
 
 function attach(socket: WebSocket, events: AgentSocketEvents): () => void {

@@ -28,6 +28,7 @@ export interface AgentAddress {
   readonly url: string;
   readonly bearerToken: string | null;
   readonly signatureKey: string;
+  readonly traceparent?: string;
 }
 
 /** Begins to connect; the one function that is returned gives the attempt up, and does nothing once it has come to its end. */

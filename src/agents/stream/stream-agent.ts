@@ -14,7 +14,7 @@ import type { Log } from '../../lib/log.js';
 import { FRAME_MS } from '../../media/codec/frame.js';
 import { MAX_END_OF_SPEECH_MS, MIN_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/codec/voice-activity.js';
 import { digitOfEvent, eventOfDigit } from '../../media/dtmf/telephone-event.js';
-import type { AgentHost, LegAgent } from '../../media/leg-agent.js';
+import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
 import {
   IDLE_CONNECTION,
   stepConnection,
@@ -36,6 +36,8 @@ export interface StreamDependencies {
   /** `MZ` and 32 hex digits, another one each time. */
   readonly newStreamSid: () => string;
   readonly openVoiceDetector: () => VoiceDetector;
+  /** Counted up. */
+  readonly counters: AgentCounters;
 }
 
 const DEFAULT_PRESS_MS = 160;
@@ -89,6 +91,10 @@ export class StreamAgent implements LegAgent {
 
   get bufferedMs(): number {
     return this.#uplink?.bufferedMs ?? 0;
+  }
+
+  get latePackets(): number {
+    return this.#uplink?.latePackets ?? 0;
   }
 
   connect(): Promise<void> {
@@ -282,6 +288,7 @@ export class StreamAgent implements LegAgent {
     socket.sendText(writer.start(reconnects === 0 ? customParameters : { ...customParameters, reconnects: String(reconnects) }));
     uplink.connect({ socket, writer });
     if (reconnects === 0) return;
+    this.dependencies.counters.reconnects += 1;
     const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
     this.log.info({ reconnects, awayMs }, 'agent.reconnected');
   }
@@ -415,6 +422,7 @@ export class StreamAgent implements LegAgent {
   }
 
   #onDropped(track: 'inbound' | 'outbound', milliseconds: number): void {
+    this.dependencies.counters[track === 'inbound' ? 'droppedInboundMs' : 'droppedOutboundMs'] += milliseconds;
     this.#warn({ track, milliseconds }, 'agent.audio.dropped');
     if (this.#wantsDrops) this.#send((writer) => writer.dropped(track, milliseconds));
   }

@@ -57,6 +57,10 @@ export class Uplink {
     this.#resequencer = new Resequencer(this.#codec, (buffer, offset, length) => this.#collect(buffer, offset, length));
   }
 
+  get latePackets(): number {
+    return this.#resequencer.figures.latePackets;
+  }
+
   /** What waits to be in order, or for a slow agent. */
   get bufferedMs(): number {
     return this.#resequencer.heldMs + this.#waiting.length * FRAME_MS;

@@ -22,6 +22,13 @@ export interface ListenerLimits extends StreamFlowLimits {
   readonly idleTimeoutMs: number;
 }
 
+/** Since the start. */
+export interface ListenerTotals {
+  readonly handshakes: number;
+  readonly failedHandshakes: number;
+  readonly refusedPerSource: number;
+}
+
 /** Accepts TCP or TLS connections and makes flows of them. */
 export class StreamListener {
   readonly #server: Server;
@@ -34,6 +41,7 @@ export class StreamListener {
   readonly #origins = new Map<string, Endpoint>();
   #local: Endpoint;
   #contexts: TlsServerContexts | undefined;
+  readonly #totals = { handshakes: 0, failedHandshakes: 0, refusedPerSource: 0 };
 
   constructor(
     readonly transport: 'TLS' | 'TCP',
@@ -47,8 +55,12 @@ export class StreamListener {
   ) {
     this.#local = bind;
     this.#server = material === null ? createTcpServer((socket) => this.#adopt(socket)) : this.#createTls(material);
-    this.#server.on('secureConnection', (socket: TLSSocket) => this.#adopt(socket));
+    this.#server.on('secureConnection', (socket: TLSSocket) => {
+      this.#totals.handshakes += 1;
+      this.#adopt(socket);
+    });
     this.#server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
+      this.#totals.failedHandshakes += 1;
       this.log.info({ peer: socket.remoteAddress ?? '', error: error.message }, 'sip.tls.handshake_failed');
       socket.destroy();
     });
@@ -65,6 +77,10 @@ export class StreamListener {
 
   get #listening(): Server {
     return this.#front ?? this.#server;
+  }
+
+  get totals(): ListenerTotals {
+    return this.#totals;
   }
 
   get connectionCount(): number {
@@ -147,6 +163,7 @@ export class StreamListener {
   #admit(socket: Socket, source: string): void {
     const count = (this.#perSource.get(source) ?? 0) + 1;
     if (count > this.limits.maxConnectionsPerSource) {
+      this.#totals.refusedPerSource += 1;
       this.log.warn({ peer: source, limit: this.limits.maxConnectionsPerSource }, 'sip.connection.refused_per_source_limit');
       socket.destroy();
       return;

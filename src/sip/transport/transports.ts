@@ -7,7 +7,7 @@ import type { Endpoint, Flow, FlowListener, Target, TransportName } from './flow
 import { LocatedUdpFlow } from './located-udp-flow.js';
 import { Locator, type NameResolver } from './locator.js';
 import { OutgoingFlow, type Dialing, type OutgoingLimits } from './outgoing-flow.js';
-import { StreamListener, type ListenerLimits, type ListenerTrust } from './stream-listener.js';
+import { StreamListener, type ListenerLimits, type ListenerTotals, type ListenerTrust } from './stream-listener.js';
 import { namesSipDomain } from './tls-identity.js';
 import type { TlsMaterial } from './tls-server-contexts.js';
 import { UdpListener } from './udp-listener.js';
@@ -80,6 +80,18 @@ export class Transports {
   /** The listeners in the order TLS, TCP, UDP. */
   get bound(): BoundTransport[] {
     return this.#listeners.map(({ transport, local }) => ({ transport, local }));
+  }
+
+  /** Of all listeners together. */
+  get listenerTotals(): ListenerTotals {
+    const sum = { handshakes: 0, failedHandshakes: 0, refusedPerSource: 0 };
+    for (const listener of this.#listeners) {
+      if (!(listener instanceof StreamListener)) continue;
+      sum.handshakes += listener.totals.handshakes;
+      sum.failedHandshakes += listener.totals.failedHandshakes;
+      sum.refusedPerSource += listener.totals.refusedPerSource;
+    }
+    return sum;
   }
 
   get connectionCount(): number {

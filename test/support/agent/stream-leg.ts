@@ -6,6 +6,7 @@ import type { VoiceDetector } from '../../../src/media/codec/voice-activity.js';
 import { AGENT_LIMITS } from '../media/agent-limits.js';
 import { VirtualClock } from '../virtual-clock.js';
 import { PlayedAgent } from './played-socket.js';
+import { noAgentCounters } from '../../../src/media/leg-agent.js';
 
 const HEX = '0123456789abcdef0123456789abcdef';
 export const STREAM: StreamSettings = {
@@ -51,6 +52,7 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
     },
     {
       clock,
+      counters: noAgentCounters(),
       openVoiceDetector: () => detector,
       dial: bot.dial,
       limits: { ...AGENT_LIMITS, ...limits },

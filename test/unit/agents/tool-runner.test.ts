@@ -64,6 +64,12 @@ describe('a tool over HTTP', () => {
     expect(JSON.parse(received[0]?.body ?? '')).toEqual({ when: '2026-01-01', all: INPUT });
   });
 
+  it('gets the headers of the call too, and its own win', async () => {
+    const more = { traceparent: '00-a', authorization: 'of the call' };
+    await runner.run(tool({ headers: { authorization: 'of the tool' } }), INPUT, ongoing, more);
+    expect(received[0]?.headers).toMatchObject({ traceparent: '00-a', authorization: 'of the tool' });
+  });
+
   it('gets the input itself without a template, and nothing with GET', async () => {
     await run(tool({ body: null }));
     await run(tool({ method: 'GET', body: null }, '/book/{{input.day}}?seats={{input.seats}}'));

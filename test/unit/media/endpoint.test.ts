@@ -16,6 +16,7 @@ const AGENT = {
   start: () => undefined,
   digit: () => undefined,
   bufferedMs: 0,
+  latePackets: 0,
   hear: () => undefined,
   fill: () => undefined,
   pass: () => undefined,

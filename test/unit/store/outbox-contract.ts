@@ -70,6 +70,18 @@ export function describeOutbox(name: string, open: () => { stores: Stores; clock
       expect(await due()).toEqual([]);
     });
 
+    it('counts those that wait, claimed and deferred ones too', async () => {
+      const before = await outbox.waiting();
+      const [one, two] = [deliveryOf(orgId), deliveryOf(orgId)];
+      await outbox.add(one);
+      await outbox.add(two);
+      await outbox.defer(two, LONG_MS);
+      expect(await outbox.waiting()).toBe(before + 2);
+      await outbox.settle(one);
+      await outbox.settle(two);
+      expect(await outbox.waiting()).toBe(before);
+    });
+
     it('keeps one back that is deferred', async () => {
       const delivery = deliveryOf(orgId);
       await outbox.add(delivery);

@@ -40,7 +40,6 @@ beforeEach(async () => {
   const { outbox } = stores;
   sender = new WebhookSender({
     outbox: {
-      add: (delivery) => outbox.add(delivery),
       claim: (lane, limit, claimMs) => {
         claims += 1;
         return isAway ? Promise.reject(new StoreUnavailableError('away')) : outbox.claim(lane, limit, claimMs);
@@ -48,8 +47,6 @@ beforeEach(async () => {
       settle: (delivery) => outbox.settle(delivery),
       defer: (delivery, delayMs) => outbox.defer(delivery, delayMs),
       bury: (delivery) => outbox.bury(delivery),
-      dead: (...query) => outbox.dead(...query),
-      revive: (...named) => outbox.revive(...named),
     },
     orgs: stores.orgs,
     post: (url, body, headers, aborted) => {

@@ -1,0 +1,15 @@
+import { METRICS, type MetricDefinition } from '../../src/ops/metrics/catalog.js';
+import { table } from './table.js';
+
+/** Every metric of src/ops/metrics/catalog.ts. */
+export function metricsTable(): string {
+  const rows = Object.entries<MetricDefinition>(METRICS).map(([name, { type, labels = {}, help, buckets }]) => [
+    `\`${name}\``,
+    type,
+    Object.entries(labels)
+      .map(([label, bound]) => `\`${label}\`: ${bound}`)
+      .join('; ') || '—',
+    buckets === undefined ? help : `${help} Buckets to ${String(buckets.at(-1))}.`,
+  ]);
+  return table(['metric', 'type', 'labels, and what bounds them', 'meaning'], rows);
+}

@@ -1,0 +1,24 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+
+/** What Prometheus reads, and who may. */
+export interface MetricsSource {
+  readonly contentType: string;
+  render(): Promise<string>;
+  /** `null`: whoever asks may read them. */
+  refusal(address: string, authorization: string | undefined): { readonly status: 401 | 403; readonly message: string } | null;
+}
+
+/** GET /metrics. Not a part of the control API: no API key opens it, and OpenAPI does not list it. */
+export const metricsRoutes: FastifyPluginAsyncZod<{ readonly metrics: MetricsSource }> = async (app, { metrics }) => {
+  app.get('/metrics', {
+    config: { unlimited: true },
+    schema: { hide: true },
+    handler: async (request, reply) => {
+      const refusal = metrics.refusal(request.ip, request.headers.authorization);
+      if (refusal === null) return reply.type(metrics.contentType).send(await metrics.render());
+      if (refusal.status === 401) reply.header('www-authenticate', 'Bearer');
+      return reply.code(refusal.status).type('text/plain; charset=utf-8').send(`${refusal.message}\n`);
+    },
+  });
+  return Promise.resolve();
+};

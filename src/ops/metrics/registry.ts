@@ -1,0 +1,99 @@
+import { AggregatorRegistry, Counter, Gauge, Histogram, Registry, type MetricObjectWithValues, type MetricValue } from 'prom-client';
+import { METRICS, type MetricCounts, type MetricDefinition, type MetricFigures, type MetricName } from './catalog.js';
+
+// The one file that knows prom-client.
+
+/** The metrics of one process, as they go from one process to another. */
+export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** Puts in, when somebody asks, what is kept elsewhere. */
+export type Collector = (figures: MetricFigures) => void | Promise<void>;
+
+export const METRICS_CONTENT_TYPE: string = Registry.PROMETHEUS_CONTENT_TYPE;
+
+type Labels = Readonly<Record<string, string>>;
+
+/** All metrics of this process. A metric that nothing was put into has no lines. */
+export class Metrics implements MetricCounts {
+  readonly #counted: MetricObjects;
+  readonly #collectors: Collector[] = [];
+
+  constructor(readonly process: string) {
+    this.#counted = new MetricObjects(process);
+  }
+
+  collect(collector: Collector): void {
+    this.#collectors.push(collector);
+  }
+
+  count(name: MetricName, labels: Labels, by = 1): void {
+    this.#counted.counter(name).inc(labels, by);
+  }
+
+  observe(name: MetricName, labels: Labels, value: number): void {
+    this.#counted.histogram(name).observe(labels, value);
+  }
+
+  /** Everything as it is now. A collector that fails leaves its figures out. */
+  async snapshot(): Promise<MetricsSnapshot> {
+    // Made anew each time: two who ask at once do not see half of each other's figures.
+    const collected = new MetricObjects(this.process);
+    await Promise.allSettled(this.#collectors.map(async (collector) => collector(collected)));
+    return [...(await this.#counted.snapshot()), ...(await collected.snapshot())];
+  }
+}
+
+/** prom-client's objects, made as they are needed. */
+class MetricObjects implements MetricFigures {
+  readonly #registry = new Registry();
+  readonly #counters = new Map<MetricName, Counter>();
+  readonly #gauges = new Map<MetricName, Gauge>();
+  readonly #histograms = new Map<MetricName, Histogram>();
+
+  constructor(process: string) {
+    this.#registry.setDefaultLabels({ process });
+  }
+
+  counter(name: MetricName): Counter {
+    return kept(this.#counters, name, () => new Counter(this.#options(name)));
+  }
+
+  histogram(name: MetricName): Histogram {
+    return kept(this.#histograms, name, () => new Histogram(this.#options(name)));
+  }
+
+  set(name: MetricName, labels: Labels, value: number): void {
+    if (METRICS[name].type === 'counter') this.counter(name).inc(labels, value);
+    else kept(this.#gauges, name, () => new Gauge(this.#options(name))).set(labels, value);
+  }
+
+  snapshot(): Promise<MetricsSnapshot> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
+  #options(name: MetricName): { name: string; help: string; labelNames: string[]; registers: Registry[]; buckets?: number[] } {
+    const { help, labels = {}, buckets }: MetricDefinition = METRICS[name];
+    const shared = { name, help, labelNames: Object.keys(labels), registers: [this.#registry] };
+    return buckets === undefined ? shared : { ...shared, buckets: [...buckets] };
+  }
+}
+
+function kept<T>(map: Map<MetricName, T>, name: MetricName, make: () => T): T {
+  const known = map.get(name);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(name, made);
+  return made;
+}
+
+/** The text that Prometheus reads, of several processes; each one's samples carry its name. */
+export function exposition(snapshots: readonly MetricsSnapshot[]): Promise<string> {
+  return AggregatorRegistry.aggregate(snapshots.map((snapshot) => [...snapshot])).metrics();
+}
+
+/** Which processes answered. */
+export function upSnapshot(processes: ReadonlyMap<string, boolean>): MetricsSnapshot {
+  const name = 'trunkline_process_up';
+  const values = [...processes].map(([process, isUp]) => ({ labels: { process }, value: isUp ? 1 : 0 }));
+  return [{ name, help: METRICS[name].help, type: 'gauge', aggregator: 'sum', values }] as unknown as MetricsSnapshot;
+}

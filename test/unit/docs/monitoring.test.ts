@@ -1,0 +1,89 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse as parseYaml } from 'yaml';
+import { METRICS, type MetricDefinition } from '../../../src/ops/metrics/catalog.js';
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly description: string; readonly action: string; readonly docs: string };
+}
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly targets?: readonly { readonly expr: string }[];
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+}
+
+const read = (file: string): string => readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8');
+const { groups } = parseYaml(read('config/prometheus/alerts.yaml')) as { readonly groups: readonly { readonly rules: readonly Rule[] }[] };
+const rules = groups.flatMap((group) => group.rules);
+const { panels } = JSON.parse(read('config/grafana/trunkline.json')) as { readonly panels: readonly Panel[] };
+const expressions = [
+  ...rules.map(({ alert, expr }) => [alert, expr] as const),
+  ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const)),
+];
+const known: Readonly<Record<string, MetricDefinition>> = METRICS;
+
+function definitionOf(name: string): MetricDefinition | undefined {
+  const family = known[name.replace(/_(?:bucket|sum|count)$/, '')];
+  return known[name] ?? (family?.type === 'histogram' ? family : undefined);
+}
+
+describe('what the alert rules and the dashboard ask for', () => {
+  it.each(expressions)('%s: metrics and labels that there are, and brackets that close', (_name, expr) => {
+    const metrics = expr.match(/\btrunkline_\w+/g) ?? [];
+    expect(metrics.length + (expr.startsWith('up{') ? 1 : 0)).toBeGreaterThan(0);
+    expect(metrics.filter((name) => definitionOf(name) === undefined)).toEqual([]);
+    for (const [, name = '', matchers = ''] of expr.matchAll(/\b(trunkline_\w+)\{([^}]*)\}/g)) {
+      const labels = [...matchers.matchAll(/(\w+)(?:=~|!=|!~|=)"/g)].map(([, label]) => label ?? '');
+      const allowed = ['instance', 'process', ...Object.keys(definitionOf(name)?.labels ?? {})];
+      expect([name, labels.filter((label) => !allowed.includes(label))]).toEqual([name, []]);
+    }
+    const open = expr.replace(/"[^"]*"/g, '').replace(/[^(){}[\]]/g, '');
+    let rest = open;
+    for (let before = ''; before !== rest;) [before, rest] = [rest, rest.replace(/\(\)|\{\}|\[\]/g, '')];
+    expect(rest).toBe('');
+  });
+
+  it.each(expressions)('%s: the growth of counters, and never that of gauges', (_name, expr) => {
+    for (const [, name = ''] of expr.matchAll(/(?:rate|increase)\((trunkline_\w+)/g)) expect(definitionOf(name)?.type).not.toBe('gauge');
+    const bare = expr.replace(/(?:rate|increase)\(trunkline_\w+/g, '');
+    for (const name of bare.match(/\btrunkline_\w+/g) ?? []) expect([name, definitionOf(name)?.type]).toEqual([name, 'gauge']);
+  });
+});
+
+describe('the alert rules', () => {
+  it.each(rules.map((rule) => [rule.alert, rule] as const))('%s says what it is, what it means, and what to do', (name, rule) => {
+    expect(name).toMatch(/^Trunkline[A-Za-z]+$/);
+    expect(rule.for).toMatch(/^\d+[smh]$/);
+    expect(['critical', 'warning']).toContain(rule.labels.severity);
+    for (const text of Object.values(rule.annotations)) expect(text.length).toBeGreaterThan(10);
+    const [file = '', anchor] = rule.annotations.docs.split('#');
+    expect(existsSync(new URL(`../../../${file}`, import.meta.url))).toBe(true);
+    if (anchor === undefined) return;
+    const headings = read(file).match(/^#+ .*$/gm) ?? [];
+    expect(headings.map((heading) => heading.replace(/^#+ /, '').toLowerCase().replaceAll(' ', '-'))).toContain(anchor);
+  });
+
+  it('have names of their own', () => {
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+  });
+});
+
+describe('the dashboard', () => {
+  it('has its rows, panels with ids of their own, and none over another', () => {
+    const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title);
+    expect(rows).toEqual(['Traffic', 'Failures', 'Media quality', 'Relays', 'Agents', 'API, webhooks, Redis', 'Processes']);
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, at) => `${String(x + (at % w))},${String(y + Math.floor(at / w))}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+    expect(Math.max(...panels.map(({ gridPos: { x, w } }) => x + w))).toBeLessThanOrEqual(24);
+  });
+});
