@@ -57,7 +57,11 @@ describe('trunkline load', () => {
     expect(page).toContain('<b>Audio there and back</b>');
     expect(page).not.toMatch(/<script|https?:\/\//);
 
-    expect(await batchLog(result.batchId)).toMatchObject([
+    const log = await batchLog(result.batchId);
+    const seconds = log.filter(({ event_type: type }) => type === 'figures');
+    expect(seconds.length).toBeGreaterThan(3);
+    expect(seconds.at(-1)?.payload).toMatchObject({ stage: 1, answered: 16, failed: 0 });
+    expect(log.filter(({ event_type: type }) => type !== 'figures')).toMatchObject([
       { event_type: 'lifecycle', payload: { state_change: 'started' } },
       { event_type: 'lifecycle', payload: { state_change: 'stage' } },
       { event_type: 'complete', payload: { calls_total: 16, calls_failed: 0, calls_successful: 16 } },
