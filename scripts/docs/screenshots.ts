@@ -83,9 +83,8 @@ try {
     if (name === 'dark') {
       await page.getByRole('grid').getByText('In progress').click();
       await page.getByRole('option', { name: /ACK/ }).waitFor();
-      await page.getByRole('heading', { name: 'What happened' }).scrollIntoViewIfNeeded();
-      await page.mouse.wheel(0, 300);
-      await page.getByRole('listbox').focus();
+      // Below the bar that stays on top.
+      await page.evaluate("scrollBy(0, document.querySelector('.ladder').getBoundingClientRect().top - 112)");
       await shoot(page, 'call');
     }
     await context.close();

@@ -110,6 +110,26 @@ describe('the console', () => {
     call.close();
   });
 
+  it('draws the quality of a call over time, and shows whether its caller was verified', async () => {
+    const { page } = desk;
+    const figures = { lost_percent: 2, jitter_ms: 3.5, mos: 3.9 };
+    const sample = (at_ms: number) => ({ at_ms, from_caller: figures, to_caller: at_ms === 5_000 ? null : figures, round_trip_ms: 12 });
+    await page.route('**/quality', (route) =>
+      route.fulfill({ json: { status: 'success', live: false, samples: [sample(5_000), sample(10_000)] } }),
+    );
+    await page.route(/calls\/[0-9a-f-]{36}$/, async (route) => {
+      if (route.request().resourceType() !== 'fetch') return route.continue();
+      const answer = (await (await route.fetch()).json()) as { call: object };
+      const identity = { verdict: 'valid', attestation: 'A', reason: null };
+      return route.fulfill({ json: { ...answer, call: { ...answer.call, identity } } });
+    });
+    await page.reload();
+    await page.getByRole('img', { name: /^MOS, 1 to 4.5: From the caller: least 3.90/ }).waitFor();
+    await page.getByRole('img', { name: /^Loss, % of packets: From the caller: least 2, most 2/ }).waitFor();
+    await page.getByText('valid, attestation A').waitFor();
+    await page.unrouteAll();
+  });
+
   it('shows agents, tools, checks, batches and the throughput; a refusal says what to do', async () => {
     const { page } = desk;
     await page.goto('/console/agents');
@@ -125,6 +145,11 @@ describe('the console', () => {
     await page.getByLabel('Allowed sources').fill('203.0.113.0/24');
     await page.getByRole('button', { name: 'Update', exact: true }).click();
     await page.getByText('Inbound to Desk. From 203.0.113.0/24').waitFor();
+    await page.getByLabel('Find a number').fill('15550100399');
+    await page.keyboard.press('Enter');
+    await page.getByText('This number is not attached.').waitFor();
+    await page.getByLabel('Find a number').fill(NUMBER);
+    await page.keyboard.press('Enter');
     await page.getByRole('button', { name: `Check ${NUMBER}` }).click();
     await page.getByLabel('From address').fill('198.51.100.1');
     await page.getByRole('button', { name: 'Check', exact: true }).click();

@@ -1,6 +1,8 @@
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schemas } from '../../../src/client/index.js';
+import { TextField } from '../parts/form.js';
 import { PageHead, Show } from '../parts/page.js';
 import { useLoaded } from '../polling.js';
 import { ask } from '../session.js';
@@ -11,6 +13,7 @@ import { NumberDialog, type AgentName } from './number-dialog.js';
 export type NumberConfiguration = Schemas['SipConfiguration'];
 
 const PAGE = 100;
+const MOST_AT_ONCE = 1_000;
 
 type Open =
   | { readonly dialog: 'attach' }
@@ -18,9 +21,21 @@ type Open =
   | { readonly dialog: 'check-any' }
   | null;
 
-async function readNumbers(pages: number): Promise<readonly NumberConfiguration[]> {
-  const { data } = await ask((api) => api.GET('/sip', { params: { query: { take: String(Math.min(1_000, pages * PAGE)), skip: '0' } } }));
-  return Array.isArray(data) ? data : [];
+/** @param sought '' : all, as many pages of them as were asked for */
+async function readNumbers(pages: number, sought: string): Promise<readonly NumberConfiguration[]> {
+  if (sought !== '') return listOf((await ask((api) => api.GET('/sip', { params: { query: { inbound_id: sought } } }))).data);
+  const all: NumberConfiguration[] = [];
+  while (all.length < pages * PAGE) {
+    const query = { take: String(Math.min(MOST_AT_ONCE, pages * PAGE - all.length)), skip: String(all.length) };
+    const page = listOf((await ask((api) => api.GET('/sip', { params: { query } }))).data);
+    all.push(...page);
+    if (page.length < Number(query.take)) break;
+  }
+  return all;
+}
+
+function listOf(data: NumberConfiguration | readonly NumberConfiguration[] | null): readonly NumberConfiguration[] {
+  return data === null ? [] : 'phone_number' in data ? [data] : data;
 }
 
 async function readAgents(): Promise<readonly AgentName[]> {
@@ -30,7 +45,8 @@ async function readAgents(): Promise<readonly AgentName[]> {
 export function NumbersPage(): JSX.Element {
   const [pages, setPages] = useState(1);
   const [open, setOpen] = useState<Open>(null);
-  const loaded = useLoaded(() => readNumbers(pages), [pages]);
+  const [sought, setSought] = useState('');
+  const loaded = useLoaded(() => readNumbers(pages, sought), [pages, sought]);
   const agents = useLoaded(readAgents, []).value ?? [];
   const close = (): void => setOpen(null);
   const changed = (): void => {
@@ -47,11 +63,12 @@ export function NumbersPage(): JSX.Element {
           Attach a number
         </button>
       </PageHead>
+      <Find sought={sought} onFind={setSought} />
       <Show loaded={loaded}>
         {(numbers) => (
           <>
-            <NumberTable numbers={numbers} agents={agents} onOpen={setOpen} />
-            {numbers.length === pages * PAGE && pages * PAGE < 1_000 && (
+            <NumberTable numbers={numbers} agents={agents} isSearch={sought !== ''} onOpen={setOpen} />
+            {sought === '' && numbers.length === pages * PAGE && (
               <button type="button" onClick={() => setPages(pages + 1)}>
                 Show more
               </button>
@@ -68,14 +85,46 @@ export function NumbersPage(): JSX.Element {
   );
 }
 
+/** One number among many. */
+function Find({ sought, onFind }: { readonly sought: string; readonly onFind: (number: string) => void }): JSX.Element {
+  const text = useSignal(sought);
+  return (
+    <form
+      class="search"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onFind(text.value.trim());
+      }}
+    >
+      <TextField label="Find a number" value={text} type="tel" placeholder="+15551234567" />
+      <div class="buttons">
+        <button>Find</button>
+        {sought !== '' && (
+          <button
+            type="button"
+            onClick={() => {
+              text.value = '';
+              onFind('');
+            }}
+          >
+            All numbers
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}
+
 interface TableProps {
   readonly numbers: readonly NumberConfiguration[];
   readonly agents: readonly AgentName[];
+  readonly isSearch: boolean;
   readonly onOpen: (open: Open) => void;
 }
 
-function NumberTable({ numbers, agents, onOpen }: TableProps): JSX.Element {
-  if (numbers.length === 0) return <p class="card empty">No number is attached yet.</p>;
+function NumberTable({ numbers, agents, isSearch, onOpen }: TableProps): JSX.Element {
+  if (numbers.length === 0) return <p class="card empty">{isSearch ? 'This number is not attached.' : 'No number is attached yet.'}</p>;
   const nameOf = (id: string | null): string =>
     id === null ? "the operator's default agent" : (agents.find(({ agent_id: one }) => one === id)?.name ?? id);
   return (
