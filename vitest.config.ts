@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 // unit: pure and fast, no other process. integration: the real redis-server, rtpengine, drachtio-srf, SIPp and baresip.
+// e2e: the console in a real headless Chromium, against the whole product.
 export default defineConfig({
   test: {
     projects: [
@@ -21,6 +22,15 @@ export default defineConfig({
           // Each file starts servers of its own: two cores carry two at a time.
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

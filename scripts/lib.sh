@@ -133,12 +133,29 @@ build_native() {
 ensure_build() {
   local stamp="$ROOT/dist/.hash" hash
   hash=$(hash_of src tsconfig.json tsconfig.build.json package-lock.json)
-  if unchanged "$stamp" "$hash"; then STEP_NOTE="unchanged"; step "TypeScript build" true; return; fi
-  step "TypeScript build" build_typescript && printf '%s' "$hash" >"$stamp"
+  if unchanged "$stamp" "$hash"; then
+    STEP_NOTE="unchanged"
+    step "TypeScript build" true || return 1
+  else
+    step "TypeScript build" build_typescript && printf '%s' "$hash" >"$stamp" || return 1
+  fi
+  ensure_console
 }
 
+# What the gateway serves under /console; the client of the API is a part of it.
+ensure_console() {
+  local stamp="$ROOT/dist/console/.hash" hash
+  hash=$(hash_of web src/client tsconfig.json package-lock.json)
+  if unchanged "$stamp" "$hash"; then STEP_NOTE="unchanged"; step "console" true; return; fi
+  step "console" build_console && printf '%s' "$hash" >"$stamp"
+}
+
+build_console() { (cd "$ROOT" && node node_modules/vite/bin/vite.js build -c web/vite.config.ts); }
+
 build_typescript() {
-  rm -rf "$ROOT/dist"
+  # The console beside it is built by itself.
+  mkdir -p "$ROOT/dist"
+  find "$ROOT/dist" -mindepth 1 -maxdepth 1 ! -name console -exec rm -rf {} +
   (cd "$ROOT" && node node_modules/typescript/bin/tsc -p tsconfig.build.json) || return 1
   # Lua scripts are read beside the compiled file that names them.
   (cd "$ROOT/src" && find . -name '*.lua' -exec cp --parents {} "$ROOT/dist/" \;)

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { languageOfVoice, supportedLanguages, supportedVoices } from './agents/languages.js';
 import { HttpToolRunner } from './agents/tool-runner.js';
 import { createApiServer, type ApiOptions, type ApiServer } from './api/server.js';
@@ -51,6 +52,9 @@ import { openRedisStores, type RedisStores } from './store/redis-stores.js';
 const SERVER_LIMIT_MS = 10_000;
 /** RTP and RTCP on both sides. */
 const RELAY_PORTS_PER_CALL = 4;
+
+/** Beside this file when it is built. */
+const CONSOLE_DIRECTORY = fileURLToPath(new URL('./console/', import.meta.url));
 /** For all that a webhook needs beside its receiver. */
 const CLAIM_SPARE_MS = 10_000;
 
@@ -356,7 +360,13 @@ async function openApi(
         sip_server: inbound.isConnected,
       }),
     },
-    { allowPlain: config.media.allow_plain, version: packageVersion(), agents: agentPolicy(config), rateLimits: rateLimits(config) },
+    {
+      allowPlain: config.media.allow_plain,
+      version: packageVersion(),
+      agents: agentPolicy(config),
+      rateLimits: rateLimits(config),
+      consoleDirectory: CONSOLE_DIRECTORY,
+    },
   );
   const { port } = await server.listen({ host: config.bind_address, port: config.http.port });
   return { server, port };

@@ -27,9 +27,12 @@ import { agentRoutes } from './routes/agents.js';
 import { auditRoutes } from './routes/audit.js';
 import { batchRoutes } from './routes/batches.js';
 import { callRoutes } from './routes/calls.js';
+import { consoleRoutes } from './routes/console.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
 import { metricsRoutes, type MetricsSource } from './routes/metrics.js';
+import { reasonRoutes } from './routes/reasons.js';
 import { sipRoutes } from './routes/sip.js';
+import { throughputRoutes } from './routes/throughput.js';
 import { webhookRoutes } from './routes/webhooks.js';
 import { toolRoutes } from './routes/tools.js';
 import { twilioRoutes } from './routes/twilio.js';
@@ -70,6 +73,8 @@ export interface ApiOptions extends SipApiPolicy {
   /** Shown by /healthz and in the OpenAPI document. */
   readonly version?: string;
   readonly rateLimits: RateLimits;
+  /** Where the console was built; left out: there is none. */
+  readonly consoleDirectory?: string;
   readonly agents: Omit<AgentPolicy, 'voices'> & { readonly voices: readonly Voice[] };
 }
 
@@ -163,6 +168,8 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     await scope.register(batchRoutes, { stores: deps.stores });
     await scope.register(toolRoutes, { stores: deps.stores, runner: deps.toolRunner, clock: deps.clock, note });
     await scope.register(auditRoutes, { stores: deps.stores });
+    await scope.register(reasonRoutes);
+    await scope.register(throughputRoutes, { stores: deps.stores });
     await scope.register(async (sip) => {
       sip.addHook('onRequest', requireSipEntitlement);
       await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain }, note });
@@ -170,6 +177,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   });
   const { stores, clock } = deps;
   await app.register(twilioRoutes, { stores, control, clock, perKey: limits.perKey, note });
+  await app.register(consoleRoutes, { directory: options.consoleDirectory ?? null });
   await openapiRoutes(app);
 }
 

@@ -1,6 +1,7 @@
 import type { BatchEvent } from '../contracts/batch-log.js';
 import { errorText } from '../lib/error-text.js';
 import type { RunFigures } from '../load/figures.js';
+import type { StageRecorder } from '../load/recorder.js';
 import { findOrg, noteChange, type Connect } from './org.js';
 
 const REACHED_WITHIN_MS = 3_000;
@@ -35,6 +36,23 @@ export class LoadBatch {
 
   lifecycle(message: string, stateChange: string): Promise<void> {
     return this.#append({ event_type: 'lifecycle', payload: { message: message.slice(0, 2_000), state_change: stateChange } });
+  }
+
+  /** Each second, so that the run can be looked at while it goes on. */
+  figures(recorder: StageRecorder, elapsedMs: number): Promise<void> {
+    // The second that is going on is not whole.
+    const whole = recorder.seconds().at(-2);
+    const payload = {
+      stage: recorder.stage,
+      second: Math.round(elapsedMs / 1_000),
+      calls_per_second: whole?.started ?? 0,
+      in_progress: recorder.inProgress,
+      answered: recorder.answeredCount,
+      failed: recorder.failed,
+      setup_p50_ms: whole?.p50 ?? null,
+      setup_p99_ms: whole?.p99 ?? null,
+    };
+    return this.#append({ event_type: 'figures', payload });
   }
 
   /** Of all stages. */

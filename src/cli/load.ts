@@ -145,6 +145,7 @@ function observerOf(batch: LoadBatch, { ramps }: LoadOptions, isJson: boolean, s
   return {
     lifecycle: (message, stateChange) => batch.lifecycle(message, stateChange),
     onSecond: (recorder, elapsedMs) => {
+      void batch.figures(recorder, elapsedMs);
       const stage =
         ramps.length === 0
           ? ''

@@ -69,6 +69,7 @@ function block(
     ],
     ['Control API', text(ready['http'])],
     ['API key', ready['api_key'] === null ? 'none: trunkline key create <org>' : text(ready['api_key'])],
+    ['Console', `${text(ready['http'])}/console`],
     ['API pages', `${text(ready['http'])}/docs`],
     ['CA certificate', text(ready['ca_file'])],
     [

@@ -1424,6 +1424,106 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/reasons': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the reasons
+     * @description Every code that `reason` of a call may have, in a sentence, with what to do about it.
+     */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description The reasons */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              readonly reasons: components['schemas']['Reason'][];
+              /** @enum {string} */
+              status: 'success';
+            };
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/throughput': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read how many calls come and go
+     * @description Calls of all gateways in stretches of 10 s, and how many are in progress. Each gateway tells once a second.
+     */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description The last 15 minutes */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @description Calls in progress on all gateways */
+              in_progress: number;
+              /** @description The last 15 minutes, oldest first; the last one is not over yet */
+              readonly intervals: {
+                /** @description When it began: ISO 8601, UTC */
+                at: string;
+                /** @description INVITEs to numbers of the organization, those refused later included */
+                begun: number;
+                /** @description Answered calls that ended */
+                ended: number;
+                /** @description Calls that ended unanswered: refused, or given up by the caller */
+                refused: number;
+              }[];
+              /** @enum {string} */
+              status: 'success';
+              /** @description Length of an interval */
+              step_seconds: number;
+            };
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/tools': {
     parameters: {
       query?: never;
@@ -2838,6 +2938,34 @@ export interface components {
         /** @description Mean opinion score by the E-model, 1.0 to 4.5 */
         mos: number;
       } | null;
+    };
+    /**
+     * @description Why calls are refused or end
+     * @example {
+     *       "code": "SOURCE_NOT_ALLOWED",
+     *       "sip_status": 403,
+     *       "fault": "caller",
+     *       "retryable": false,
+     *       "explanation": "The number does not take calls from this source address.",
+     *       "advice": "Add the carrier's address to allowed_sources of the number, or of the organization, if it is the carrier's."
+     *     }
+     */
+    Reason: {
+      /** @description What to do about it */
+      advice: string;
+      /** @description As it stands in records, logs and SIP answers */
+      code: string;
+      /** @description What happened, in a sentence */
+      explanation: string;
+      /**
+       * @description Whose doing it was
+       * @enum {string}
+       */
+      fault: 'caller' | 'customer' | 'gateway' | 'agent' | 'nobody';
+      /** @description The same INVITE may succeed later, or by another way */
+      retryable: boolean;
+      /** @description Of the refusal; 200: it only ends answered calls */
+      sip_status: number;
     };
     /**
      * @description The SIP configuration of one phone number

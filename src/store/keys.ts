@@ -34,6 +34,9 @@ export const orgLiveKey = (orgId: string): string => `org:{${orgId}}:live`;
 /** Hash, expires: what is known of each of them, JSON by call id. */
 export const orgLiveCallsKey = (orgId: string): string => `org:{${orgId}}:live:calls`;
 
+/** Hash, expires: calls of the organization in one minute, by `<start of 10 s in ms>:<begun, ended or refused>`. */
+export const orgThroughputKey = (orgId: string, minute: number): string => `org:{${orgId}}:throughput:${String(minute)}`;
+
 /** Sorted set, all scores 0: the organization's numbers. */
 export const orgNumbersKey = (orgId: string): string => `org:{${orgId}}:numbers`;
 

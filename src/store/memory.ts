@@ -4,7 +4,7 @@ import type { E164 } from '../contracts/e164.js';
 import type { BeginningCall, CallAnswer } from '../contracts/live-calls.js';
 import type { NumberRecord, OrgRecord, Route } from '../contracts/records.js';
 import { brokenLimit } from '../gateway/policy/admission.js';
-import type { EndedCall, Lookup, RouteStore, SnapshotStore } from '../gateway/ports.js';
+import type { CallStore, EndedCall, Lookup, RouteStore, SnapshotStore } from '../gateway/ports.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { MemoryAuditLog } from './memory-audit.js';
@@ -15,7 +15,9 @@ import type { RecordRefusal } from './agent-change.js';
 import type { IfMatch } from './revision.js';
 import { decideAttach, decideDetach, decideUpdate, type ChangeTerms, type NumberDecision } from './number-change.js';
 import { readPage } from './call-page.js';
+import { countedRoutes, countedCalls, type CountCall } from './counted-calls.js';
 import { MemoryOutbox } from './memory-outbox.js';
+import { MemoryThroughput } from './memory-throughput.js';
 import { MemoryBus } from './memory-bus.js';
 import { MemoryLiveCalls } from './memory-live-calls.js';
 import { OwnCalls } from './own-calls.js';
@@ -59,6 +61,9 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
   const agents = new MemoryAgentStore(clock);
   const own = new OwnCalls(clock);
   const snapshots = new MemorySnapshotStore(own);
+  const throughput = new MemoryThroughput(clock, (orgId) => own.callsOf(orgId));
+  const count: CountCall = (orgId, kind) => throughput.count(orgId, kind);
+  const calls = new MemoryCallLog(clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }, count);
   return {
     numbers,
     orgs,
@@ -67,9 +72,10 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
     tools: new MemoryToolStore(),
     batches: new MemoryBatchLog(clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
     audit: new MemoryAuditLog(clock),
-    calls: new MemoryCallLog(clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }),
+    calls,
+    throughput,
     live: new MemoryLiveCalls(own, (callId) => snapshots.answerOf(callId)),
-    routes: new MemoryRouteStore(numbers, orgs, agents, own),
+    routes: countedRoutes(new MemoryRouteStore(numbers, orgs, agents, own), count),
     snapshots,
     outbox: new MemoryOutbox(clock),
     bus: new MemoryBus(),
@@ -241,13 +247,19 @@ class MemoryCallLog implements CallLog {
   readonly #traces = new Map<string, { readonly trace: EndedCall['trace']; readonly startedMs: number }>();
   readonly #clock: Clock;
   readonly #retention: CallRetention;
+  readonly #counted: CallStore;
 
-  constructor(clock: Clock, retention: CallRetention) {
+  constructor(clock: Clock, retention: CallRetention, count: CountCall) {
     this.#clock = clock;
     this.#retention = retention;
+    this.#counted = countedCalls({ write: (call) => this.#keep(call) }, count);
   }
 
-  write({ record, trace }: EndedCall): Promise<void> {
+  write(call: EndedCall): Promise<void> {
+    return this.#counted.write(call);
+  }
+
+  #keep({ record, trace }: EndedCall): Promise<void> {
     if (record.org_id === null) {
       this.#unrouted = [record, ...this.#unrouted].slice(0, this.#retention.maxUnrouted);
       return Promise.resolve();

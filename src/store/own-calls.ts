@@ -90,6 +90,11 @@ export class OwnCalls {
     };
   }
 
+  /** Calls in progress of an organization. */
+  callsOf(orgId: string): number {
+    return this.#orgs.calls(orgId);
+  }
+
   /** Counts a call, once. */
   add(call: BeginningCall, route: Route): void {
     const { phone_number: number, org_id: orgId, inbound } = route.number;

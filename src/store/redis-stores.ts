@@ -1,6 +1,7 @@
 import type { CallStore } from '../gateway/ports.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
+import { countedCalls, countedRoutes } from './counted-calls.js';
 import { newDelivery } from './new-records.js';
 import { ChangeSubscription } from './changes.js';
 import { RedisGatewayBus } from './gateway-bus.js';
@@ -20,6 +21,7 @@ import { RedisNumberStore } from './redis-numbers.js';
 import { RedisOrgStore } from './redis-orgs.js';
 import { RedisRouteStore } from './redis-routes.js';
 import { RedisSnapshotStore } from './redis-snapshots.js';
+import { RedisThroughput } from './redis-throughput.js';
 import { ReadRecords } from './read-records.js';
 import { RedisConnection, type RedisOptions } from './redis.js';
 import { RememberedRoutes } from './remembered-routes.js';
@@ -85,6 +87,8 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const outbox = new RedisOutbox(redis, clock);
   const waiting = new WaitingRecords(withOutbox(records, outbox, clock), clock, log);
   const { routes, snapshots, bus, stop, figures } = openCalls(redis, instance, options);
+  const throughput = new RedisThroughput(redis, clock);
+  const written = countedCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
   let stopSweeping = (): void => undefined;
   return {
     numbers,
@@ -94,9 +98,10 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     tools: new RedisToolStore(redis),
     batches: new RedisBatchLog(redis, clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
     audit: new RedisAuditLog(redis, clock),
-    calls: withWriter(records, waiting),
+    calls: withWriter(records, written),
     live: new RedisLiveCalls(redis),
-    routes,
+    throughput,
+    routes: countedRoutes(routes, (orgId, kind) => throughput.count(orgId, kind)),
     snapshots,
     outbox,
     ping: () => redis.ping(),
@@ -112,6 +117,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     close: async () => {
       stopSweeping();
       await waiting.close();
+      await throughput.close();
       await stop();
       await redis.close();
     },
@@ -202,7 +208,7 @@ function withOutbox(records: CallStore, outbox: Outbox, clock: Clock): CallStore
   };
 }
 
-function withWriter(records: CallLog, writer: WaitingRecords): CallLog {
+function withWriter(records: CallLog, writer: CallStore): CallLog {
   return {
     write: (call) => writer.write(call),
     get: (orgId, callId) => records.get(orgId, callId),

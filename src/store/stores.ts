@@ -6,6 +6,7 @@ import type { TraceEntry } from '../contracts/call-trace.js';
 import type { E164 } from '../contracts/e164.js';
 import type { CallInProgress } from '../contracts/live-calls.js';
 import type { InboundOptions, NumberRecord, OrgRecord } from '../contracts/records.js';
+import type { Throughput } from '../contracts/throughput.js';
 import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from '../gateway/ports.js';
 import type { Result } from '../lib/result.js';
 import type { AgentContent, RecordRefusal } from './agent-change.js';
@@ -235,6 +236,11 @@ export interface LiveCallLog {
   list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>>;
 }
 
+/** Calls a second, of all gateways. */
+export interface ThroughputLog {
+  read(orgId: string): Promise<Throughput>;
+}
+
 export interface LogPage extends Page {
   /** Oldest first, or newest first. */
   readonly direction: 'asc' | 'desc';
@@ -312,6 +318,7 @@ export interface Stores {
   readonly audit: AuditLog;
   readonly calls: CallLog;
   readonly live: LiveCallLog;
+  readonly throughput: ThroughputLog;
   readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
   readonly bus: GatewayBus;

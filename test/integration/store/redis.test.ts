@@ -8,6 +8,7 @@ import { describeLogs, TEST_BATCH_RETENTION } from '../../unit/store/batches-con
 import { describeCallsInProgress } from '../../unit/store/calls-contract.js';
 import { describeOutbox } from '../../unit/store/outbox-contract.js';
 import { describeStores, TEST_RETENTION } from '../../unit/store/store-contract.js';
+import { describeThroughput } from '../../unit/store/throughput-contract.js';
 
 const alone = (node: TestRedis) => ({ url: node.url, nodes: [node], close: () => node.close() });
 
@@ -39,6 +40,7 @@ for (const cluster of [false, true]) {
     describeOutbox('stores in Redis', () => ({ clock, stores }));
     describeAgentChanges('stores in Redis', () => ({ clock, stores }));
     describeLogs('stores in Redis', () => ({ clock, stores }));
+    describeThroughput('stores in Redis', () => ({ clock, stores }));
 
     it('keeps the digest of a key only', async () => {
       const { key } = await stores.keys.create('org', 'ci');

@@ -55,6 +55,7 @@ export interface FixtureOptions {
   readonly check?: CallCheck;
   readonly liveCalls?: LiveCalls;
   readonly toolRunner?: ToolRunner;
+  readonly consoleDirectory?: string;
   /** Puts other stores in place of some of those in memory. */
   readonly replace?: (stores: Stores) => Partial<Stores>;
 }
@@ -102,6 +103,7 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
       version: '0.0.0-test',
       agents: TEST_AGENT_POLICY,
       rateLimits: { ...TEST_RATE_LIMITS, ...options.rateLimits },
+      ...(options.consoleDirectory === undefined ? {} : { consoleDirectory: options.consoleDirectory }),
     },
   );
   const { org_id: orgId } = await memory.orgs.create({ name: 'acme', sip_enabled: true });

@@ -38,6 +38,8 @@ describe('/openapi.json', () => {
       'get /v1/calls/{call_id}',
       'get /v1/calls/{call_id}/quality',
       'get /v1/calls/{call_id}/trace',
+      'get /v1/reasons',
+      'get /v1/throughput',
       'get /v1/tools',
       'get /v1/voices',
       'get /v1/webhooks/dead-letters',

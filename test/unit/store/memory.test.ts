@@ -5,6 +5,7 @@ import { describeLogs, TEST_BATCH_RETENTION } from './batches-contract.js';
 import { describeCallsInProgress } from './calls-contract.js';
 import { describeOutbox } from './outbox-contract.js';
 import { describeStores, TEST_RETENTION } from './store-contract.js';
+import { describeThroughput } from './throughput-contract.js';
 
 const open = () => {
   const clock = new VirtualClock();
@@ -15,3 +16,4 @@ describeCallsInProgress('stores in memory', open);
 describeOutbox('stores in memory', open);
 describeAgentChanges('stores in memory', open);
 describeLogs('stores in memory', open);
+describeThroughput('stores in memory', open);

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+
+/** Calls are counted by stretches of this length. */
+export const THROUGHPUT_STEP_S = 10;
+/** Fifteen minutes of them are kept. */
+export const THROUGHPUT_INTERVALS = 90;
+
+/** What happened in one stretch of time. */
+export interface ThroughputInterval {
+  /** When it began, ISO 8601. */
+  readonly at: string;
+  readonly begun: number;
+  readonly ended: number;
+  readonly refused: number;
+}
+
+export interface Throughput {
+  /** Oldest first, the one that is not over yet included. */
+  readonly intervals: readonly ThroughputInterval[];
+  readonly inProgress: number;
+}
+
+const EXAMPLE = {
+  status: 'success' as const,
+  step_seconds: THROUGHPUT_STEP_S,
+  in_progress: 12,
+  intervals: [{ at: '2026-01-01T00:00:00.000Z', begun: 31, ended: 28, refused: 2 }],
+};
+
+const intervalSchema = z.object({
+  at: z.string().describe('When it began: ISO 8601, UTC'),
+  begun: z.number().describe('INVITEs to numbers of the organization, those refused later included'),
+  ended: z.number().describe('Answered calls that ended'),
+  refused: z.number().describe('Calls that ended unanswered: refused, or given up by the caller'),
+});
+
+/** The answer to GET /v1/throughput. */
+export const throughputSchema = z
+  .object({
+    status: z.literal('success'),
+    step_seconds: z.number().describe('Length of an interval'),
+    in_progress: z.number().describe('Calls in progress on all gateways'),
+    intervals: z
+      .array(intervalSchema)
+      .readonly()
+      .describe(`The last ${String((THROUGHPUT_INTERVALS * THROUGHPUT_STEP_S) / 60)} minutes, oldest first; the last one is not over yet`),
+  })
+  .meta({ examples: [EXAMPLE] });

@@ -1,0 +1,308 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLog } from '../../src/lib/log.js';
+import { systemClock } from '../../src/ops/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../src/store/redis-stores.js';
+import { hasFocus, openBrowser, sidewaysScroll, tabTo, visit, type Visit } from '../support/browser.js';
+import { CarrierCall, until } from '../support/carrier-call.js';
+import { RunningGateway } from '../support/gateway.js';
+import { callOf, endedCall } from '../unit/store/store-contract.js';
+
+// The console in a browser, against the whole product.
+
+const NUMBER = '+15550100300';
+const CALLS = 10_000;
+const PAGES = ['calls', 'live', 'numbers', 'agents', 'tools', 'batches'] as const;
+
+let gateway: RunningGateway;
+let stores: RedisStores;
+let browser: Browser;
+let desk: Visit;
+const address = (): string => gateway.ready.http;
+
+beforeAll(async () => {
+  [gateway, browser] = await Promise.all([RunningGateway.start(), openBrowser()]);
+  stores = openRedisStores({
+    url: `redis://127.0.0.1:${gateway.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`,
+    clock: systemClock,
+    log: silentLog,
+  });
+  await stores.ready();
+  desk = await visit(browser, address());
+});
+afterAll(async () => {
+  await browser.close();
+  await stores.close();
+  await gateway.destroy();
+});
+
+async function signIn(page: Page, key: string, path = '/console/'): Promise<void> {
+  await page.goto(path);
+  await page.getByLabel('API key').fill(key);
+  await page.keyboard.press('Enter');
+  await page.getByRole('navigation').waitFor();
+}
+
+describe('the console', () => {
+  it('tells why a key is refused, and lets a good one in', async () => {
+    const { page } = desk;
+    await page.goto('/console/calls');
+    await page.getByLabel('API key').fill('tl_wrong');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('must hold a valid API key').waitFor();
+    await page.getByLabel('API key').fill(gateway.ready.api_key);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Calls' }).waitFor();
+    await page.getByText('No calls yet.').waitFor();
+  });
+
+  it('by the keyboard alone: attach a number, see a call arrive live, open its ladder, stop it', async () => {
+    const { page } = desk;
+    await tabTo(page, page.getByRole('link', { name: 'Numbers' }));
+    await page.keyboard.press('Enter');
+    await tabTo(page, page.getByRole('button', { name: 'Attach a number' }));
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    await tabTo(page, dialog.getByLabel('Phone number'));
+    await page.keyboard.type('12');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('must be a phone number').first().waitFor();
+    await tabTo(page, dialog.getByLabel('Phone number'));
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type(NUMBER);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: NUMBER }).waitFor();
+    expect(await dialog.count()).toBe(0);
+
+    await page.goto('/console/calls');
+    const grid = page.getByRole('grid', { name: 'Calls' });
+    await page.getByText('No calls yet.').waitFor();
+    const call = await CarrierCall.talking(gateway, NUMBER);
+    const row = grid.getByRole('row').filter({ hasText: NUMBER });
+    await row.getByText('In progress').waitFor();
+    await tabTo(page, grid);
+    await page.keyboard.press('Home');
+    await page.keyboard.press('Enter');
+
+    const ladder = page.getByRole('listbox');
+    await ladder.getByRole('option', { name: /INVITE sip:/ }).waitFor();
+    expect(new URL(page.url()).pathname).toMatch(/^\/console\/calls\/[0-9a-f-]{36}$/);
+    expect(await ladder.getByRole('option', { name: /from sip: ACK/ }).count()).toBe(1);
+    expect(await ladder.getByRole('option', { name: /to rtpengine: offer/ }).count()).toBe(1);
+    await tabTo(page, ladder);
+    await page.keyboard.press('Home');
+    await page.getByRole('region', { name: 'The chosen message' }).getByText('Max-Forwards').waitFor();
+
+    const stop = page.getByRole('button', { name: 'Stop the call' });
+    await page.keyboard.press('Shift+Tab');
+    expect(await hasFocus(page, stop)).toBe(true);
+    await page.keyboard.press('Enter');
+    await dialog.waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await hasFocus(page, stop)).toBe(true);
+    await page.keyboard.press('Enter');
+    await tabTo(page, dialog.getByRole('button', { name: 'Stop the call' }));
+    await page.keyboard.press('Enter');
+    await until(() => call.peer.received.some(({ startLine }) => startLine.startsWith('BYE ')), 5_000, 'no BYE came');
+    await page.getByText('The call was stopped through the API.').waitFor();
+    await ladder.getByRole('option', { name: /to sip: BYE/ }).waitFor();
+    call.close();
+  });
+
+  it('draws the quality of a call over time, and shows whether its caller was verified', async () => {
+    const { page } = desk;
+    const figures = { lost_percent: 2, jitter_ms: 3.5, mos: 3.9 };
+    const sample = (at_ms: number) => ({ at_ms, from_caller: figures, to_caller: at_ms === 5_000 ? null : figures, round_trip_ms: 12 });
+    await page.route('**/quality', (route) =>
+      route.fulfill({ json: { status: 'success', live: false, samples: [sample(5_000), sample(10_000)] } }),
+    );
+    await page.route(/calls\/[0-9a-f-]{36}$/, async (route) => {
+      if (route.request().resourceType() !== 'fetch') return route.continue();
+      const answer = (await (await route.fetch()).json()) as { call: object };
+      const identity = { verdict: 'valid', attestation: 'A', reason: null };
+      return route.fulfill({ json: { ...answer, call: { ...answer.call, identity } } });
+    });
+    await page.reload();
+    await page.getByRole('img', { name: /^MOS, 1 to 4.5: From the caller: least 3.90/ }).waitFor();
+    await page.getByRole('img', { name: /^Loss, % of packets: From the caller: least 2, most 2/ }).waitFor();
+    await page.getByText('valid, attestation A').waitFor();
+    await page.unrouteAll();
+  });
+
+  it('shows agents, tools, checks, batches and the throughput; a refusal says what to do', async () => {
+    const { page } = desk;
+    await page.goto('/console/agents');
+    await page.getByRole('button', { name: 'Make an agent' }).click();
+    await page.getByLabel('Name').fill('Desk');
+    await page.getByLabel('Prompt').fill('You are the front desk.');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('heading', { name: 'Desk' }).waitFor();
+
+    await page.goto('/console/numbers');
+    await page.getByRole('button', { name: `Update ${NUMBER}` }).click();
+    await page.getByLabel('Agent').selectOption('Desk');
+    await page.getByLabel('Allowed sources').fill('203.0.113.0/24');
+    await page.getByRole('button', { name: 'Update', exact: true }).click();
+    await page.getByText('Inbound to Desk. From 203.0.113.0/24').waitFor();
+    await page.getByLabel('Find a number').fill('15550100399');
+    await page.keyboard.press('Enter');
+    await page.getByText('This number is not attached.').waitFor();
+    await page.getByLabel('Find a number').fill(NUMBER);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: `Check ${NUMBER}` }).click();
+    await page.getByLabel('From address').fill('198.51.100.1');
+    await page.getByRole('button', { name: 'Check', exact: true }).click();
+    await page.getByText('It would be refused (403 SOURCE_NOT_ALLOWED)').waitFor();
+    await page.getByText('to allowed_sources of the number').waitFor();
+    await page.keyboard.press('Escape');
+
+    await page.goto('/console/agents');
+    await page.getByRole('button', { name: 'Edit Desk' }).click();
+    await page.getByLabel('First sentence').fill('Good morning.');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Delete Desk' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('Give the number another agent under Numbers').waitFor();
+
+    await page.goto('/console/tools');
+    await page.getByRole('button', { name: 'Make a tool' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Booking');
+    await page.getByLabel('Description').fill('Books a table.');
+    await page.getByLabel('URL').fill('http://127.0.0.1:1/');
+    await page.getByLabel('Input').fill('{');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.locator('.bad-text').getByText('is not JSON').waitFor();
+    await page.getByLabel('Input').fill('{}');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Try Booking' }).click();
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    await page.keyboard.press('Escape');
+
+    const { batch_id: batchId } = await stores.batches.create({ orgId: await orgOf(), name: 'Load test' });
+    for (const second of [1, 2, 3]) await stores.batches.append(batchId, { event_type: 'figures', payload: { in_progress: second } });
+    await stores.batches.append(batchId, { event_type: 'complete', payload: { calls_total: 9, calls_failed: 1, calls_successful: 8 } });
+    await page.goto('/console/batches');
+    await page.getByRole('link', { name: 'Load test' }).click();
+    await page.getByRole('img', { name: /^Calls in progress: in progress: least 1, most 3/ }).waitFor();
+    await page.getByText('"calls_total":9').waitFor();
+
+    await page.goto('/console/live');
+    await page.getByText('1 begun in 15 minutes').waitFor();
+    await page.getByRole('img', { name: /^Calls a second/ }).waitFor();
+  });
+
+  async function orgOf(): Promise<string> {
+    return String(((await gateway.api('GET', '/v1/agents')).json['agents'] as { org_id: string }[])[0]?.org_id);
+  }
+
+  it('has 10,000 calls in its list: quick at first, small in the document, and to the end of it', async () => {
+    const { org_id: orgId } = await stores.orgs.create({ name: 'Ten thousand', sip_enabled: true });
+    const { key } = await stores.keys.create(orgId, 'console');
+    const beganMs = Date.now() - 3_600_000;
+    for (let first = 0; first < CALLS; first += 1_000) {
+      await Promise.all(
+        Array.from({ length: 1_000 }, (_, index) =>
+          stores.calls.write(
+            endedCall(callOf(orgId, beganMs - (first + index) * 1_000, { from: `+1555${String(1_000_000 + first + index)}` })),
+          ),
+        ),
+      );
+    }
+    const { page, context, complaints } = await visit(browser, address());
+    await signIn(page, key);
+    await page.goto('/console/live');
+    const startedMs = performance.now();
+    await page.goto('/console/calls');
+    const grid = page.getByRole('grid');
+    await grid.getByText('+15551000000').waitFor();
+    const firstRowsMs = performance.now() - startedMs;
+    expect(firstRowsMs).toBeLessThan(3_000);
+
+    const scrolledMs = performance.now();
+    const foot = grid.getByText('These are all.');
+    while ((await foot.count()) === 0) {
+      const rows = await grid.getAttribute('aria-rowcount');
+      await grid.press('End');
+      await until(
+        async () => (await foot.count()) > 0 || (await grid.getAttribute('aria-rowcount')) !== rows,
+        5_000,
+        'no further page came',
+      );
+    }
+    expect(await grid.getAttribute('aria-rowcount')).toBe(String(CALLS + 1));
+    await grid.press('End');
+    await grid.getByText('+15551009999').waitFor();
+    expect(await grid.getByRole('row').count()).toBeLessThan(60);
+    expect(await page.evaluate("document.querySelectorAll('*').length")).toBeLessThan(800);
+    console.log(
+      `10,000 calls: first rows after ${firstRowsMs.toFixed(0)} ms, at the end after ${(performance.now() - scrolledMs).toFixed(0)} ms`,
+    );
+
+    await grid.focus();
+    await page.keyboard.press('Home');
+    await grid.getByText('+15551000000').waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('15550002222');
+    await page.getByLabel('From').fill('+15551000777');
+    await page.keyboard.press('Enter');
+    await page.getByText('0 in progress, 1 past calls read').waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it('on a phone nothing scrolls sideways, in either theme', async () => {
+    const { page, context, complaints } = await visit(browser, address(), { width: 375, height: 740, colorScheme: 'dark' });
+    await page.goto('/console/');
+    expect(await sidewaysScroll(page)).toBe(0);
+    await signIn(page, gateway.ready.api_key);
+    for (const name of PAGES) {
+      await page.goto(`/console/${name}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      expect([name, await sidewaysScroll(page)]).toEqual([name, 0]);
+    }
+    await page.goto('/console/calls');
+    await page.getByRole('grid').getByText('API_STOPPED').click();
+    await page.getByRole('option', { name: /INVITE sip:/ }).click();
+    await page.getByRole('region', { name: 'The chosen message' }).getByText('Max-Forwards').waitFor();
+    expect(await sidewaysScroll(page)).toBe(0);
+    const background = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
+    const dark = await background();
+    await page.getByRole('switch', { name: 'Dark colours' }).click();
+    expect(await background()).not.toBe(dark);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it('says when the server is away and goes on by itself; a key that was revoked leads back to the sign-in', async () => {
+    const orgId = await orgOf();
+    const { key, record } = await stores.keys.create(orgId, 'short');
+    const { page, context } = await visit(browser, address());
+    await signIn(page, key);
+    await page.getByRole('grid').getByText('API_STOPPED').waitFor();
+    await context.setOffline(true);
+    await page.getByText('The server cannot be reached. Trying again').waitFor();
+    await context.setOffline(false);
+    await page.getByText('The server cannot be reached').waitFor({ state: 'detached' });
+    await page.route('**/v1/calls?*', (route) =>
+      route.fulfill({
+        status: 429,
+        headers: { 'retry-after': '1' },
+        json: { status: 'error', message: 'More than 1 requests a minute', data: null, errors: [{ error: 'RATE_LIMITED', message: '' }] },
+      }),
+    );
+    await page.getByText('Too many requests').waitFor();
+    await page.unroute('**/v1/calls?*');
+    await page.getByText('Too many requests').waitFor({ state: 'detached' });
+    await stores.keys.revoke(record.key_id);
+    await page.getByText('The key is not valid any more.').waitFor();
+    expect(await page.getByLabel('API key').isVisible()).toBe(true);
+    await context.close();
+  });
+
+  it('no page complained of anything: no error of a script, nothing refused by the content security policy', () => {
+    expect(desk.complaints).toEqual([]);
+  });
+});

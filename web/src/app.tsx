@@ -1,0 +1,171 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { AgentsPage } from './agents/agents-page.js';
+import { BatchPage, BatchesPage } from './batches/batches-page.js';
+import { CallPage } from './calls/call-page.js';
+import { CallsPage } from './calls/calls-page.js';
+import { place } from './location.js';
+import { NumbersPage } from './numbers/numbers-page.js';
+import { trouble, usePolling } from './polling.js';
+import { keepReasons } from './reasons.js';
+import { BASE, pageOf, type Page } from './routes.js';
+import { apiKey, ask, signOut } from './session.js';
+import { SignIn } from './sign-in.js';
+import { switchTheme, theme } from './theme.js';
+import { LivePage } from './throughput/live-page.js';
+import { ToolsPage } from './tools/tools-page.js';
+
+const TABS = [
+  ['calls', 'Calls'],
+  ['live', 'Live'],
+  ['numbers', 'Numbers'],
+  ['agents', 'Agents'],
+  ['tools', 'Tools'],
+  ['batches', 'Batches'],
+] as const;
+
+export function App(): JSX.Element {
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      {apiKey.value === null ? <SignIn /> : <SignedIn key={apiKey.value} />}
+    </>
+  );
+}
+
+function SignedIn(): JSX.Element {
+  const page = pageOf(place.value.pathname);
+  usePolling(async () => keepReasons((await ask((api) => api.GET('/v1/reasons'))).reasons), null, []);
+  return (
+    <>
+      <header class="bar">
+        <a class="brand" href={`${BASE}/`}>
+          <Mark /> Trunkline
+        </a>
+        <nav aria-label="Pages">
+          {TABS.map(([name, title]) => (
+            <a key={name} href={`${BASE}/${name}`} aria-current={isWithin(page, name) ? 'page' : undefined}>
+              {title}
+            </a>
+          ))}
+        </nav>
+        <div class="bar-end">
+          <ThemeSwitch />
+          <button type="button" class="quiet" onClick={() => signOut()}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <Trouble />
+      <Main page={page} />
+    </>
+  );
+}
+
+function isWithin(page: Page, tab: string): boolean {
+  return page.name === tab || (page.name === 'call' && tab === 'calls') || (page.name === 'batch' && tab === 'batches');
+}
+
+function Main({ page }: { readonly page: Page }): JSX.Element {
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  const address = 'id' in page ? `${page.name} ${page.id}` : page.name;
+  useEffect(() => {
+    // Whoever follows a link is told where it led; whoever opens the console begins at its top.
+    if (!isFirst.current) main.current?.focus();
+    isFirst.current = false;
+    document.title = `${TITLES[page.name]} · Trunkline`;
+  }, [address]);
+  return (
+    <main id="main" ref={main} tabIndex={-1} key={address}>
+      {contentOf(page)}
+    </main>
+  );
+}
+
+const TITLES: Readonly<Record<Page['name'], string>> = {
+  calls: 'Calls',
+  call: 'Call',
+  live: 'Live',
+  numbers: 'Numbers',
+  agents: 'Agents',
+  tools: 'Tools',
+  batches: 'Batches',
+  batch: 'Batch',
+  unknown: 'No such page',
+};
+
+function contentOf(page: Page): ComponentChildren {
+  switch (page.name) {
+    case 'calls':
+      return <CallsPage />;
+    case 'call':
+      return <CallPage id={page.id} />;
+    case 'live':
+      return <LivePage />;
+    case 'numbers':
+      return <NumbersPage />;
+    case 'agents':
+      return <AgentsPage />;
+    case 'tools':
+      return <ToolsPage />;
+    case 'batches':
+      return <BatchesPage />;
+    case 'batch':
+      return <BatchPage id={page.id} />;
+    case 'unknown':
+      return (
+        <section class="card empty">
+          <h1>No such page</h1>
+          <p>
+            <a href={`${BASE}/calls`}>Go to the calls</a>
+          </p>
+        </section>
+      );
+  }
+}
+
+function Trouble(): JSX.Element {
+  return (
+    <div class="trouble" role="status">
+      {trouble.value}
+    </div>
+  );
+}
+
+export function ThemeSwitch(): JSX.Element {
+  const isDark = theme.value === 'dark';
+  return (
+    <button
+      type="button"
+      class="quiet icon"
+      role="switch"
+      aria-checked={isDark}
+      aria-label="Dark colours"
+      title="Dark colours"
+      onClick={switchTheme}
+    >
+      <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
+        {isDark ? (
+          <path d="M15.5 12.6A6.5 6.5 0 0 1 7.4 4.5a6.5 6.5 0 1 0 8.1 8.1Z" fill="currentColor" />
+        ) : (
+          <g stroke="currentColor" stroke-width="1.6" stroke-linecap="round">
+            <circle cx="10" cy="10" r="3.4" fill="currentColor" />
+            <path d="M10 2.2v1.6M10 16.2v1.6M2.2 10h1.6M16.2 10h1.6M4.5 4.5l1.1 1.1M14.4 14.4l1.1 1.1M15.5 4.5l-1.1 1.1M5.6 14.4l-1.1 1.1" />
+          </g>
+        )}
+      </svg>
+    </button>
+  );
+}
+
+export function Mark(): JSX.Element {
+  return (
+    <svg class="mark" viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
+      <rect width="32" height="32" rx="7" />
+      <path d="M6 11h20M6 21h20M11 6v20M21 16v10M21 6v5" />
+    </svg>
+  );
+}
