@@ -18,13 +18,8 @@ const POLL_MS = 2_000;
 
 type CallDetail = Schemas['CallDetail'];
 
-/** Of a release that verifies STIR/SHAKEN. */
-interface WithIdentity {
-  readonly identity?: { readonly verdict: string; readonly attestation?: string | null; readonly reason?: string | null } | null;
-}
-
 interface Shown {
-  readonly call: CallDetail & WithIdentity;
+  readonly call: CallDetail;
   readonly trace: readonly TraceEntry[];
   readonly samples: readonly QualitySample[];
 }
@@ -128,7 +123,7 @@ function Why({ call: { reason, state } }: { readonly call: CallDetail }): JSX.El
   );
 }
 
-function Facts({ call }: { readonly call: CallDetail & WithIdentity }): JSX.Element {
+function Facts({ call }: { readonly call: CallDetail }): JSX.Element {
   const { source, timings, identity, caller } = call;
   const talked = call.answered_at === null || call.ended_at === null ? null : Date.parse(call.ended_at) - Date.parse(call.answered_at);
   return (
@@ -146,9 +141,9 @@ function Facts({ call }: { readonly call: CallDetail & WithIdentity }): JSX.Elem
         <Fact name="SRTP">{call.crypto_suite ?? (call.answered_at === null ? '–' : 'none')}</Fact>
         <Fact name="Agent">{call.agent_id ?? "operator's default"}</Fact>
         {caller?.display_name != null && <Fact name="Caller's name">{caller.display_name}</Fact>}
-        {identity != null && (
+        {identity !== null && (
           <Fact name="STIR/SHAKEN">
-            {[identity.verdict, identity.attestation == null ? null : `attestation ${identity.attestation}`, identity.reason]
+            {[identity.verdict, identity.attestation === null ? null : `attestation ${identity.attestation}`, identity.detail]
               .filter(Boolean)
               .join(', ')}
           </Fact>

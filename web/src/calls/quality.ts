@@ -1,31 +1,15 @@
-import type { Client } from '../../../src/client/index.js';
+import type { Client, Schemas } from '../../../src/client/index.js';
 import { ApiError } from '../../../src/client/api-error.js';
 
 // Loss, jitter and MOS of a call over time.
 
-export interface QualityFigures {
-  readonly lost_percent: number;
-  readonly jitter_ms: number;
-  readonly mos: number;
-}
+export type QualitySample = Schemas['QualitySample'];
+export type QualityFigures = NonNullable<QualitySample['from_caller']>;
 
-export interface QualitySample {
-  /** Since the call was answered. */
-  readonly at_ms: number;
-  readonly from_caller: QualityFigures | null;
-  readonly to_caller: QualityFigures | null;
-  readonly round_trip_ms: number | null;
-}
-
-interface QualityAnswer {
-  readonly samples: readonly QualitySample[];
-}
-
-/** Nothing where the server keeps none, or does not know the route. */
+/** Nothing of a call that is being written down at this moment. */
 export async function qualityOf(api: Client, callId: string): Promise<readonly QualitySample[]> {
-  const get = api.GET as unknown as (path: string, init: object) => Promise<QualityAnswer>;
   try {
-    return (await get('/v1/calls/{call_id}/quality', { params: { path: { call_id: callId } } })).samples;
+    return (await api.GET('/v1/calls/{call_id}/quality', { params: { path: { call_id: callId } } })).samples;
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return [];
     throw error;
