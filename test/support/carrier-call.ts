@@ -3,6 +3,9 @@ import type { RunningGateway } from './gateway.js';
 import { answerOk, answerWith, HandMadeCall } from './invite.js';
 import { SipPeer, type WireMessage } from './sip-peer.js';
 
+/** Where a carrier connects to; 127.0.0.1 unless it says otherwise. */
+export type Trunk = Pick<RunningGateway, 'sipPort' | 'ca'> & { readonly sipHost?: string };
+
 /** One call of a carrier with a connection of its own and real audio. OPTIONS, BYE and re-INVITE of the gateway's are answered. */
 export class CarrierCall {
   /** The gateway's 200. */
@@ -30,13 +33,13 @@ export class CarrierCall {
   }
 
   /** Everything up to the INVITE. */
-  static async open(gateway: Pick<RunningGateway, 'sipPort' | 'ca'>, number: string): Promise<CarrierCall> {
-    const peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+  static async open(gateway: Trunk, number: string): Promise<CarrierCall> {
+    const peer = await SipPeer.connect(gateway.sipPort, gateway.ca, gateway.sipHost === undefined ? {} : { host: gateway.sipHost });
     return new CarrierCall(peer, new HandMadeCall(peer, number), await CarrierAudio.open());
   }
 
   /** An answered call with audio from both sides. */
-  static async talking(gateway: Pick<RunningGateway, 'sipPort' | 'ca'>, number: string): Promise<CarrierCall> {
+  static async talking(gateway: Trunk, number: string): Promise<CarrierCall> {
     const call = await CarrierCall.open(gateway, number);
     await call.connect();
     return call;

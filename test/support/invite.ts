@@ -22,9 +22,13 @@ export class HandMadeCall {
     this.#number = number;
   }
 
-  #lines(method: string, cseqMethod: string, cseq: number, branch: string, to: string): string[] {
+  #lines(method: string, cseqMethod: string, cseq: number, branch: string, to: string, answer?: WireMessage): string[] {
+    // RFC 3261 §12.2.1.1: behind proxies the route set, in reverse, and the remote target.
+    const routes = answer?.headers('Record-Route').reverse() ?? [];
+    const target = routes.length === 0 ? this.#uri : (/<([^>]+)>/.exec(answer?.header('Contact') ?? '')?.[1] ?? this.#uri);
     return [
-      `${method} ${this.#uri} SIP/2.0`,
+      `${method} ${target} SIP/2.0`,
+      ...routes.map((route) => `Route: ${route}`),
       `Via: SIP/2.0/TLS 127.0.0.1:${String(this.peer.localPort)};branch=${branch};rport`,
       'Max-Forwards: 70',
       `From: ${this.from};tag=${this.#tag}`,
@@ -71,7 +75,7 @@ export class HandMadeCall {
 
   /** A request out of any dialog, as the carrier's health check is. */
   probe(method: string): Promise<WireMessage> {
-    return this.request(method, { header: () => this.#to } as unknown as WireMessage);
+    return this.request(method, { header: () => this.#to, headers: () => [] } as unknown as WireMessage);
   }
 
   /** The INVITE's call, answered and acknowledged: its 200. */
@@ -86,7 +90,7 @@ export class HandMadeCall {
   /** @param sdp the answer to an offer in the 200 */
   ack(answer: WireMessage, sdp = ''): void {
     const number = Number((answer.header('CSeq') ?? '1').split(' ')[0]);
-    const lines = this.#lines('ACK', 'ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? '');
+    const lines = this.#lines('ACK', 'ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? '', answer);
     this.peer.send([...lines, ...(sdp === '' ? [] : ['Content-Type: application/sdp'])], sdp);
   }
 
@@ -96,13 +100,13 @@ export class HandMadeCall {
     const cseq = this.#cseq;
     const [branch, to] = [`${this.#branch}r${String(cseq)}`, answer.header('To') ?? ''];
     const type = body === '' || extra.some((line) => /^content-type/i.test(line)) ? [] : ['Content-Type: application/sdp'];
-    this.peer.send([...this.#lines(method, method, cseq, branch, to), this.#contact, ...type, ...extra], body);
+    this.peer.send([...this.#lines(method, method, cseq, branch, to, answer), this.#contact, ...type, ...extra], body);
     const final = await this.peer.next(
       `answer to ${method}`,
       (message) =>
         message.status >= 200 && message.header('Call-ID') === this.callId && message.header('CSeq') === `${String(cseq)} ${method}`,
     );
-    if (method === 'INVITE' && final.status >= 300) this.peer.send(this.#lines('ACK', 'ACK', cseq, branch, to));
+    if (method === 'INVITE' && final.status >= 300) this.peer.send(this.#lines('ACK', 'ACK', cseq, branch, to, answer));
     return final;
   }
 
@@ -132,7 +136,7 @@ export function answerOk(peer: SipPeer, request: WireMessage): void {
 
 /** Answers a request that came from the gateway; a description is that of a 2xx to an INVITE. */
 export function answerWith(peer: SipPeer, request: WireMessage, status: string, sdp = ''): void {
-  const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].map((name) => `${name}: ${request.header(name) ?? ''}`);
+  const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].flatMap((name) => request.headers(name).map((value) => `${name}: ${value}`));
   const contact = `Contact: <sip:carrier@127.0.0.1:${String(peer.localPort)};transport=tls>`;
   peer.send([`SIP/2.0 ${status}`, ...copied, ...(sdp === '' ? [] : [contact, 'Content-Type: application/sdp'])], sdp);
 }

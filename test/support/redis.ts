@@ -182,9 +182,9 @@ async function answersPing(port: number, server: ChildProcess): Promise<void> {
 }
 
 /** One command in inline form; resolves with the raw answer. */
-export function send(port: number, text: string): Promise<string> {
+export function send(port: number, text: string, host = '127.0.0.1'): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(`${text}\r\n`));
+    const socket = connect(port, host, () => socket.write(`${text}\r\n`));
     socket.setEncoding('utf8');
     socket.once('data', (answer) => {
       resolve(answer.toString());

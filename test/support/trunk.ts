@@ -29,8 +29,8 @@ export async function recordOf(gateway: RunningGateway, { signalling }: CarrierC
 }
 
 /** Sessions of an rtpengine; `null`: it does not answer. */
-export async function sessionsOf(port: number): Promise<number | null> {
-  const node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs: 1_000, clock: systemClock, log: silentLog });
+export async function sessionsOf(port: number, address = '127.0.0.1'): Promise<number | null> {
+  const node = new RtpengineNode({ address, port, timeoutMs: 1_000, clock: systemClock, log: silentLog });
   try {
     const { calls } = await node.command('list', { limit: 1_000 });
     return Array.isArray(calls) ? calls.length : null;

@@ -5,21 +5,22 @@ export interface WireMessage {
   readonly status: number;
   readonly body: string;
   header(name: string): string | undefined;
+  /** All of a name, in their order. */
+  headers(name: string): string[];
 }
 
 export function readWire(text: string): WireMessage {
   const headEnd = text.indexOf('\r\n\r\n');
   const [startLine = '', ...lines] = text.slice(0, headEnd).split('\r\n');
+  const headers = (name: string): string[] =>
+    lines.filter((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`)).map((line) => line.slice(name.length + 1).trim());
   return {
     text,
     startLine,
     status: Number(/^SIP\/2\.0 (\d{3})/.exec(startLine)?.[1] ?? 0),
     body: text.slice(headEnd + 4),
-    header: (name) =>
-      lines
-        .find((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`))
-        ?.slice(name.length + 1)
-        .trim(),
+    header: (name) => headers(name)[0],
+    headers,
   };
 }
 

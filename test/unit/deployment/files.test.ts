@@ -1,0 +1,182 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { loadConfig } from '../../../src/config/load.js';
+import { readCompose, wordsOf, type Compose } from '../../support/compose-site.js';
+
+// Docker, Compose and Kubernetes do not run here: what their files say is held against the product, and compose.cluster.yaml is run by
+// test/integration/deployment without them.
+
+const VARIABLES = { CONTROL_SECRET: 'long-random-text', SIP_HOST: 'sip.example.com', PUBLIC_ADDRESS: '203.0.113.10' };
+const COMPOSE_FILES = ['docker/compose.yaml', 'docker/compose.cluster.yaml'];
+const DRAIN_SPARE_S = 50;
+
+interface Service {
+  readonly image?: string;
+  readonly build?: string | { readonly context: string; readonly dockerfile: string };
+  readonly depends_on?: readonly string[] | Readonly<Record<string, object>>;
+  readonly environment?: Readonly<Record<string, string | number>>;
+  readonly volumes?: readonly string[];
+  readonly stop_grace_period?: string;
+}
+
+/** Fails for a setting that there is not, and for a value that it does not take. */
+const settingsOf = (environment: Readonly<Record<string, string>>) => loadConfig({ file: undefined, set: [], environment });
+
+const texts = (environment: Service['environment']): Record<string, string> =>
+  Object.fromEntries(Object.entries(environment ?? {}).map(([name, value]) => [name, String(value)]));
+
+describe.each(COMPOSE_FILES)('%s', (file) => {
+  const read = async (): Promise<[string, Service][]> =>
+    Object.entries((await readCompose(file, VARIABLES)).services as unknown as Record<string, Service>);
+
+  it('sets only what the product knows, and leaves time to drain', async () => {
+    const gateways = (await read()).filter(([name]) => name.startsWith('gateway'));
+    expect(gateways.length).toBeGreaterThan(0);
+    for (const [, { environment, stop_grace_period: grace = '' }] of gateways) {
+      const config = settingsOf(texts(environment));
+      expect(config.rtpengine.interfaces).toBe('outside,inside');
+      expect(Number(/^(\d+)m$/.exec(grace)?.[1]) * 60).toBeGreaterThan(config.calls.drain_ms / 1_000 + DRAIN_SPARE_S);
+    }
+    const names = gateways.map(([, { environment }]) => environment?.['TRUNKLINE_GATEWAY_INSTANCE']);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it('builds from files that are there, and waits for services that it has', async () => {
+    const services = await read();
+    const names = services.map(([name]) => name);
+    for (const [, { build, depends_on: others = [], image }] of services) {
+      expect(image).toMatch(/^[\w./-]+(:[\w.-]+)?$/);
+      const needed = Array.isArray(others) ? (others as string[]) : Object.keys(others);
+      expect(names).toEqual(expect.arrayContaining(needed));
+      if (typeof build === 'string') expect(existsSync(resolve('docker', build, 'Dockerfile'))).toBe(true);
+      else if (build !== undefined) expect(existsSync(resolve('docker', build.context, build.dockerfile))).toBe(true);
+    }
+  });
+
+  it('asks for a secret: there is none to forget', async () => {
+    await expect(readCompose(file, { SIP_HOST: 'a' })).rejects.toThrow(/CONTROL_SECRET/);
+  });
+});
+
+describe('docker/compose.cluster.yaml', () => {
+  it('has an address for each service, and names no other', async () => {
+    const { services }: Compose = await readCompose('docker/compose.cluster.yaml', VARIABLES);
+    const addresses = Object.values(services).map(({ networks }) => networks.edge.ipv4_address);
+    expect(addresses.every((address) => isIPv4(address) && address.startsWith('172.30.0.'))).toBe(true);
+    expect(new Set(addresses).size).toBe(addresses.length);
+    const files = ['docker/kamailio/dispatcher.list', 'docker/kamailio/kamailio.cfg', 'docker/redis/sentinel.conf'].map((file) =>
+      readFileSync(file, 'utf8'),
+    );
+    const named = [...`${JSON.stringify(services)} ${files.join(' ')}`.matchAll(/172\.30\.0\.\d+/g)].map(([address]) => address);
+    expect([...new Set(named)].filter((address) => !addresses.includes(address))).toEqual([]);
+  });
+
+  it('has media ports for each rtpengine alone, and publishes them', async () => {
+    const { services } = await readCompose('docker/compose.cluster.yaml', VARIABLES);
+    const ranges = Object.entries(services)
+      .filter(([name]) => name.startsWith('rtpengine'))
+      .map(([, service]) => {
+        const option = (name: string) =>
+          Number(
+            wordsOf(service.command)
+              .find((word) => word.startsWith(`--${name}=`))
+              ?.split('=')[1],
+          );
+        const range = `${String(option('port-min'))}-${String(option('port-max'))}`;
+        expect((service as { ports?: string[] }).ports).toEqual([`${range}:${range}/udp`]);
+        return [option('port-min'), option('port-max')] as const;
+      });
+    expect(ranges[0]![1]).toBeLessThan(ranges[1]![0]);
+  });
+});
+
+describe('docker/Dockerfile', () => {
+  const text = readFileSync('docker/Dockerfile', 'utf8');
+
+  it('copies what the build makes, runs without root, and has a health check that the CLI knows', () => {
+    const copied = [...text.matchAll(/^COPY --from=build (.+) \S+$/gm)]
+      .flatMap(([, from = '']) => from.split(' '))
+      .map((path) => path.replace('/app/', ''));
+    for (const path of copied) expect(existsSync(path), path).toBe(true);
+    const last = text.slice(text.lastIndexOf('\nFROM '));
+    expect(last.lastIndexOf('USER trunkline')).toBeGreaterThan(last.lastIndexOf('USER root'));
+    expect(text).toContain('CMD ["node", "dist/cli/main.js", "health"]');
+  });
+
+  it('gets no secret, no data and no build of this machine', () => {
+    const ignored = readFileSync('.dockerignore', 'utf8').split('\n');
+    expect(ignored).toEqual(expect.arrayContaining(['.git', '.trunkline', 'node_modules', 'dist', 'native/build']));
+  });
+});
+
+describe('docker/kubernetes/trunkline.yaml', () => {
+  const documents = parseAllDocuments(readFileSync('docker/kubernetes/trunkline.yaml', 'utf8')).map(
+    (document) => document.toJS() as Manifest,
+  );
+  const of = (kind: string): Manifest => documents.find((document) => document.kind === kind) ?? { kind };
+
+  interface Container {
+    readonly name: string;
+    readonly restartPolicy?: string;
+    readonly env?: readonly { readonly name: string; readonly value?: string }[];
+    readonly securityContext?: { readonly capabilities?: object; readonly allowPrivilegeEscalation?: boolean };
+  }
+  interface Manifest {
+    readonly kind: string;
+    readonly data?: Readonly<Record<string, string>>;
+    readonly spec?: {
+      readonly template: {
+        readonly spec: {
+          readonly hostNetwork: boolean;
+          readonly terminationGracePeriodSeconds: number;
+          readonly securityContext: { readonly runAsNonRoot: boolean };
+          readonly initContainers: readonly Container[];
+          readonly containers: readonly Container[];
+        };
+      };
+    };
+  }
+
+  it('sets only what the product knows, on the network of the node, and drains before the rest of the pod goes', () => {
+    const { spec } = of('StatefulSet').spec?.template ?? {};
+    const given = (spec?.containers[0]?.env ?? []).map(({ name, value }) => [name, value ?? 'gateway-0']);
+    const config = settingsOf({
+      ...of('ConfigMap').data,
+      ...(Object.fromEntries(given) as Record<string, string>),
+      TRUNKLINE_REDIS_URL: 'redis://redis:6379',
+    });
+    expect(spec?.hostNetwork).toBe(true);
+    expect(spec?.terminationGracePeriodSeconds).toBeGreaterThan(config.calls.drain_ms / 1_000 + DRAIN_SPARE_S);
+    // Sidecars end after the gateway.
+    expect(spec?.initContainers.map(({ name, restartPolicy }) => [name, restartPolicy])).toEqual([
+      ['sip', 'Always'],
+      ['rtpengine', 'Always'],
+    ]);
+  });
+
+  it('gives no container root, nor capabilities', () => {
+    const { spec } = of('StatefulSet').spec?.template ?? {};
+    expect(spec?.securityContext.runAsNonRoot).toBe(true);
+    for (const { securityContext } of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])])
+      expect(securityContext).toMatchObject({ allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } });
+  });
+});
+
+describe('docker/systemd', () => {
+  it.each(readdirSync('docker/systemd').filter((name) => name.endsWith('.service')))(
+    '%s starts a command that there is, without root, and waits for the drain',
+    (name) => {
+      const text = readFileSync(`docker/systemd/${name}`, 'utf8');
+      expect(text).toMatch(/^ExecStart=\/usr\/bin\/node \/opt\/trunkline\/dist\/cli\/main\.js --config \S+ (up|gateway)$/m);
+      expect(text).toMatch(/^User=trunkline$/m);
+      for (const line of ['NoNewPrivileges=yes', 'ProtectSystem=strict', 'CapabilityBoundingSet=', 'Restart=always', 'KillMode=mixed'])
+        expect(text).toContain(`\n${line}\n`);
+      expect(Number(/^TimeoutStopSec=(\d+)min$/m.exec(text)?.[1])).toBeGreaterThan(10);
+      const names = [...text.matchAll(/\b(TRUNKLINE_[A-Z0-9_]+)=(\S+)/g)].filter(([, , value]) => value !== '…');
+      settingsOf(Object.fromEntries(names.map(([, key = '', value = '']) => [key, value.replace('%i', '1')])));
+    },
+  );
+});
