@@ -10,7 +10,7 @@ const LIMIT_MS = 2_000;
 const answerSchema = z.object({ message: z.string() });
 
 /** `trunkline health`: for whoever keeps a gateway alive; exit code 0 when it can take calls. */
-export function healthCommand(config: () => Config): Command {
+export function healthCommand(config: () => Pick<Config, 'bind_address' | 'http'>, print = printLine): Command {
   return new Command('health')
     .description('ask the gateway of this machine whether it can take calls; exit code 0: it can')
     .action(async () => {
@@ -21,6 +21,6 @@ export function healthCommand(config: () => Config): Command {
       });
       const answer = await body.json().catch(() => null);
       if (statusCode !== 200) throw new Error(answerSchema.safeParse(answer).data?.message ?? `${url} answered ${String(statusCode)}`);
-      printLine('the gateway takes calls');
+      print('the gateway takes calls');
     });
 }
