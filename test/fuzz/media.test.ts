@@ -141,10 +141,12 @@ describe('a media leg', () => {
           leg.tick(0, frames);
         }
         const { roundTripMs, firstAudioMs, samples, ...figures } = leg.view().figures;
-        const sampled = samples.flatMap(({ from_caller: from, to_caller: to, at_ms: at, round_trip_ms: roundTrip }) =>
-          [at, roundTrip, ...Object.values(from ?? {}), ...Object.values(to ?? {})].map((figure: number | null) => figure ?? 0),
-        );
-        for (const figure of [...Object.values(figures), roundTripMs ?? 0, firstAudioMs ?? 0, ...sampled]) {
+        const sampled = samples.flatMap(({ from_caller: from, to_caller: to, at_ms: at, round_trip_ms: roundTrip }): (number | null)[] => [
+          at,
+          roundTrip,
+          ...[from, to].flatMap((stream) => (stream === null ? [] : [stream.lost_percent, stream.jitter_ms, stream.mos])),
+        ]);
+        for (const figure of [...Object.values(figures), roundTripMs, firstAudioMs, ...sampled].map((each) => each ?? 0)) {
           expect(Number.isFinite(figure) && figure >= 0).toBe(true);
         }
         expect(leg.view().bufferedMs).toBeLessThanOrEqual(1_024);
