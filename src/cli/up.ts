@@ -4,6 +4,7 @@ import { formatHostPort } from '../lib/host-port.js';
 import type { Log } from '../lib/log.js';
 import { ensureDataDir, writePrivateFile } from '../ops/data-dir.js';
 import { createLogger } from '../ops/logger.js';
+import { becomeUser, isRoot } from '../ops/run-as.js';
 import { mediaRoom, Supervisor } from '../ops/supervisor.js';
 import { systemClock } from '../ops/system-clock.js';
 import { agentCertificates, serverTls } from '../ops/tls-material.js';
@@ -12,6 +13,8 @@ import { onHangUp, onStopSignal } from './process.js';
 /** `trunkline up`: the whole gateway in the foreground. */
 export async function runUp(config: Config, configFlags: readonly string[]): Promise<void> {
   const log: Log = createLogger('supervisor', config.log.level);
+  // Before anything is written: it is the user's then.
+  becomeUser(config);
   const directory = ensureDataDir(config);
   const supervisor = new Supervisor({
     config,
@@ -42,6 +45,7 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
     ca_file: caFile,
   };
   writePrivateFile(join(directory, 'ready.json'), `${JSON.stringify(ready, null, 2)}\n`);
+  if (isRoot()) log.warn({}, 'supervisor.root: everything runs as root: set run_as (TRUNKLINE_RUN_AS) to a user without privileges');
   console.log(block(config, ready, directory));
 }
 

@@ -36,6 +36,11 @@ function isRedisUrl(text: string): boolean {
 /** Every setting of the product; config/default.yaml says what each means and holds its default. */
 export const configSchema = z.strictObject({
   data_dir: z.string().min(1),
+  // As useradd has it; no name begins with a dash, which would be an option.
+  run_as: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/, 'must be the name of a user')
+    .nullable(),
   // rtpengine and Contact need an address that can be reached, so "all of them" is none.
   bind_address: address.refine((text) => text !== '0.0.0.0' && text !== '::', 'must be one address of this machine'),
   public_address: address.nullable(),

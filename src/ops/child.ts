@@ -9,6 +9,9 @@ export interface ChildSpec {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** All of it: nothing of ours goes to a child that does not need it. */
+  readonly environment: NodeJS.ProcessEnv;
+  readonly directory?: string;
   /** Speaks the readiness message over IPC; the others are asked by `isReady`. */
   readonly isNode: boolean;
   /** Asked about every 50 ms until it says yes. Not asked of Node children. */
@@ -90,14 +93,14 @@ export class SupervisedChild {
   #spawn(): ChildProcess {
     rotate(this.#logFile);
     const log = openSync(this.#logFile, 'a', 0o600);
-    // The kernel ends the child with us, however we end.
+    // The kernel ends the child with us, however we end; no program that it starts has more rights than it has.
     const guarded = existsSync(SETPRIV);
     const command = guarded ? SETPRIV : this.spec.command;
-    const args = guarded ? ['--pdeathsig', 'TERM', '--', this.spec.command, ...this.spec.args] : this.spec.args;
+    const args = guarded ? ['--pdeathsig', 'TERM', '--no-new-privs', '--', this.spec.command, ...this.spec.args] : this.spec.args;
     // In a group of its own: at Ctrl-C a terminal signals the whole group of the foreground, and rtpengine and Redis would end
     // before the calls that stand on them.
     const stdio = ['ignore', log, log, ...(this.spec.isNode ? (['ipc'] as const) : [])] satisfies StdioOptions;
-    const child = spawn(command, args, { stdio, detached: true });
+    const child = spawn(command, args, { stdio, detached: true, env: this.spec.environment, cwd: this.spec.directory });
     closeSync(log);
     child.on('error', (error) => this.log.error({ child: this.spec.name, error: error.message }, 'supervisor.child.spawn_failed'));
     this.#process = child;

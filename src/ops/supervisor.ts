@@ -10,6 +10,7 @@ import { RtpengineNode } from '../rtpengine/node.js';
 import { SupervisedChild, type ChildSpec } from './child.js';
 import { ensureDataDir } from './data-dir.js';
 import { workerCount, workerName } from './gateway-worker.js';
+import { foreignEnvironment, sipServerEnvironment } from './child-environment.js';
 import { systemClock } from './system-clock.js';
 import { takenPorts, type WantedPort } from './ports-free.js';
 
@@ -164,29 +165,38 @@ function childStages(config: Config, directory: string, configFlags: readonly st
   const stages: Stage[] = [];
   const below = [
     ...(config.redis.url === null ? [redisSpec(config, directory)] : []),
-    ...(config.rtpengine.address === null ? [rtpengineSpec(config)] : []),
+    ...(config.rtpengine.address === null ? [rtpengineSpec(config, directory)] : []),
   ];
   if (below.length > 0) stages.push({ specs: below, isAwaited: true });
   // A gateway waits for its SIP server by itself.
   if (config.drachtio.url === null)
-    stages.push({ specs: [nodeSpec('sip-server', ['sip-server', ...configFlags], 5_000)], isAwaited: false });
+    stages.push({
+      specs: [nodeSpec('sip-server', ['sip-server', ...configFlags], sipServerEnvironment(process.env), 5_000)],
+      isAwaited: false,
+    });
   const count = workerCount(config);
   // A BYE may have to wait for an ACK: 64·T1.
   const stopTimeoutMs = config.calls.drain_ms + 64 * config.sip.t1_ms + 10_000;
   stages.push({
     isAwaited: true,
     specs: Array.from({ length: count }, (_none, at) => {
-      return nodeSpec(workerName(at + 1), ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags], stopTimeoutMs);
+      return nodeSpec(
+        workerName(at + 1),
+        ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags],
+        process.env,
+        stopTimeoutMs,
+      );
     }),
   });
   return stages;
 }
 
-function nodeSpec(name: string, args: readonly string[], stopTimeoutMs: number): ChildSpec {
+function nodeSpec(name: string, args: readonly string[], environment: NodeJS.ProcessEnv, stopTimeoutMs: number): ChildSpec {
   return {
     name,
     command: process.execPath,
     args: [...NODE_OPTIONS, join(PACKAGE_ROOT, 'dist/cli/main.js'), ...args],
+    environment,
     isNode: true,
     stopTimeoutMs,
   };
@@ -203,6 +213,8 @@ function redisSpec(config: Config, directory: string): ChildSpec {
       ...['--port', String(port), '--bind', '127.0.0.1', '--dir', redisDirectory, '--daemonize', 'no', '--protected-mode', 'yes'],
       ...['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', ''],
     ],
+    environment: foreignEnvironment(process.env),
+    directory,
     isNode: false,
     isReady: () => redisAnswers(port),
     stopTimeoutMs: 10_000,
@@ -224,7 +236,7 @@ function redisAnswers(port: number): Promise<boolean> {
   });
 }
 
-function rtpengineSpec(config: Config): ChildSpec {
+function rtpengineSpec(config: Config, directory: string): ChildSpec {
   const { ng_port: ngPort, port_min: portMin, port_max: portMax, threads } = config.rtpengine;
   const outside = config.public_address === null ? config.bind_address : `${config.bind_address}!${config.public_address}`;
   return {
@@ -235,6 +247,8 @@ function rtpengineSpec(config: Config): ChildSpec {
       ...['--interface=inside/127.0.0.1', `--interface=outside/${outside}`, `--listen-ng=127.0.0.1:${String(ngPort)}`],
       ...[`--port-min=${String(portMin)}`, `--port-max=${String(portMax)}`, '--delete-delay=0', '--timeout=3600', '--silent-timeout=7200'],
     ],
+    environment: foreignEnvironment(process.env),
+    directory,
     isNode: false,
     isReady: () => rtpengineAnswers(ngPort),
     stopTimeoutMs: 5_000,

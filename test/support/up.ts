@@ -26,12 +26,13 @@ export class UpProcess {
     this.ended = new Promise((resolve_) => child.once('close', (code, signal) => resolve_(code ?? signal)));
   }
 
-  /** In a process group of its own, as a shell with job control starts it. */
-  static spawn(environment: Readonly<Record<string, string>>): UpProcess {
+  /** In a process group of its own, as a shell with job control starts it. @param uid of another user than this one */
+  static spawn(environment: Readonly<Record<string, string>>, uid?: number): UpProcess {
     const child = spawn(process.execPath, [resolve('dist/cli/main.js'), 'up'], {
       env: { ...process.env, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
+      uid,
     });
     return new UpProcess(child, environment['TRUNKLINE_DATA_DIR'] ?? '');
   }

@@ -1,5 +1,5 @@
-import { X509Certificate } from 'node:crypto';
-import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import { X509Certificate, constants } from 'node:crypto';
+import { DEFAULT_CIPHERS, createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 
 export interface TlsCertificate {
   /** PEM, the whole chain. */
@@ -12,11 +12,17 @@ export interface TlsMaterial {
   /** The first one is shown to whoever names no host, or one that none of them names. */
   readonly certificates: readonly [TlsCertificate, ...TlsCertificate[]];
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
-  /** OpenSSL's names; `null`: Node.js's own list. */
+  /** OpenSSL's names; `null`: `CIPHERS`. */
   readonly ciphers: string | null;
   /** Whether peers are asked for a certificate, and the CAs that it is checked against. */
   readonly clients: { readonly mode: 'request' | 'require'; readonly ca: string } | null;
 }
+
+/**
+ * Node.js's list without ciphers of tags of 64 bits, and without ARIA, which nobody asks for. AES128-SHA stays, as the last one: RFC 3261
+ * §26.2.1 wants it of every peer.
+ */
+const CIPHERS = `${DEFAULT_CIPHERS}:!AESCCM8:!ARIAGCM`;
 
 /** The contexts of a listener's certificates, by the names in them. Throws what OpenSSL says of material that it cannot use. */
 export class TlsServerContexts {
@@ -49,7 +55,9 @@ function contextOptions(material: TlsMaterial, { cert, key }: TlsCertificate): S
     minVersion: material.minVersion,
     maxVersion: 'TLSv1.3',
     honorCipherOrder: true,
-    ...(material.ciphers === null ? {} : { ciphers: material.ciphers }),
+    // A handshake costs us more than the peer: it has one a connection, where connections are limited (CVE-2011-1473).
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    ciphers: material.ciphers ?? CIPHERS,
     ...(material.clients === null ? {} : { ca: material.clients.ca }),
   };
 }

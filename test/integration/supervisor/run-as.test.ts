@@ -1,0 +1,108 @@
+import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { childrenOf } from '../../support/processes.js';
+import { Instance, UpProcess } from '../../support/up.js';
+
+const NOBODY = 65_534;
+const BOT_TOKEN = 'bot-token-of-a-test';
+const CONTROL_SECRET = 'control-secret-of-a-test';
+
+let instance: Instance;
+let up: UpProcess | undefined;
+
+beforeEach(async () => {
+  instance = await Instance.settings({ TRUNKLINE_AGENTS_BEARER_TOKEN: BOT_TOKEN, TRUNKLINE_DRACHTIO_SECRET: CONTROL_SECRET });
+  chmodSync(instance.directory, 0o755);
+});
+
+afterEach(async () => {
+  await up?.destroy();
+  await instance.remove();
+});
+
+function start(overrides: Readonly<Record<string, string>>, uid?: number): UpProcess {
+  up = UpProcess.spawn({ ...instance.environment, ...overrides }, uid);
+  return up;
+}
+
+const line = (pid: number, name: string): string =>
+  new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, 'm').exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1] ?? '';
+const four = `${String(NOBODY)}\t${String(NOBODY)}\t${String(NOBODY)}\t${String(NOBODY)}`;
+
+/** Only root can become somebody else. */
+const needsRoot = process.getuid?.() === 0;
+
+describe.skipIf(!needsRoot)('run_as, started by root', () => {
+  it('every process is that user, of its group alone, without capabilities and without a way to more; secrets are where they are needed', async () => {
+    // From a time when it ran as root, with a link that leads out of the directory.
+    const outside = join(instance.directory, 'outside');
+    writeFileSync(outside, 'of root', { mode: 0o600 });
+    mkdirSync(instance.dataDir, { mode: 0o700 });
+    writeFileSync(join(instance.dataDir, 'control-secret'), 'kept', { mode: 0o600 });
+    symlinkSync(outside, join(instance.dataDir, 'link'));
+    const running = start({ TRUNKLINE_RUN_AS: 'nobody' });
+    await running.printed('Trunkline is ready.');
+    expect(running.output).not.toContain('runs as root');
+    const children = childrenOf(running.pid);
+    expect(children.map(({ name }) => name).sort()).toEqual(['gateway', 'redis-server', 'rtpengine', 'sip-server']);
+    for (const { pid } of [{ pid: running.pid }, ...children]) {
+      expect([line(pid, 'Uid'), line(pid, 'Gid'), line(pid, 'Groups')]).toEqual([four, four, '']);
+      expect([line(pid, 'CapEff'), line(pid, 'CapPrm'), line(pid, 'CapAmb')]).toEqual(Array(3).fill('0'.repeat(16)));
+    }
+    for (const { name, pid } of children) expect([name, line(pid, 'NoNewPrivs')]).toEqual([name, '1']);
+
+    const environmentOf = (pid: number): string => readFileSync(`/proc/${String(pid)}/environ`, 'utf8');
+    const knows = (secret: string) => children.filter(({ pid }) => environmentOf(pid).includes(secret)).map(({ name }) => name);
+    expect(knows(BOT_TOKEN)).toEqual(['gateway']);
+    expect(knows(CONTROL_SECRET).sort()).toEqual(['gateway', 'sip-server']);
+    expect(knows('TRUNKLINE_').sort()).toEqual(['gateway', 'sip-server']);
+
+    expect([statSync(instance.dataDir).mode & 0o777, statSync(outside).uid]).toEqual([0o700, 0]);
+    for (const name of readdirSync(instance.dataDir)) expect([name, lstatSync(join(instance.dataDir, name)).uid]).toEqual([name, NOBODY]);
+    expect((await fetch(`http://127.0.0.1:${instance.environment['TRUNKLINE_HTTP_PORT']!}/readyz`)).status).toBe(200);
+    running.kill('SIGTERM');
+    expect(await running.ended).toBe(0);
+  });
+
+  it.each([
+    ['nobody-of-this-name', 'there is no such user'],
+    ['root', 'is root, or of its group'],
+    ['-x', 'must be the name of a user'],
+  ])('%s is refused: %s', async (name, text) => {
+    const refused = start({ TRUNKLINE_RUN_AS: name });
+    expect(await refused.ended).toBe(1);
+    expect(refused.output).toContain(`run_as = ${JSON.stringify(name)}`);
+    expect(refused.output).toContain(text);
+  });
+
+  it('a data_dir of another user is refused, and stays that user’s', async () => {
+    mkdirSync(instance.dataDir, { mode: 0o700 });
+    chownSync(instance.dataDir, 12_345, 12_345);
+    const refused = start({ TRUNKLINE_RUN_AS: 'nobody' });
+    expect(await refused.ended).toBe(1);
+    expect(refused.output).toContain(`data_dir ${instance.dataDir} belongs to the user with number 12345`);
+    expect(statSync(instance.dataDir).uid).toBe(12_345);
+  });
+
+  it('a data_dir that the user cannot come to is refused', async () => {
+    chmodSync(instance.directory, 0o700);
+    const refused = start({ TRUNKLINE_RUN_AS: 'nobody' });
+    expect(await refused.ended).toBe(1);
+    expect(refused.output).toContain(`data_dir ${instance.dataDir} cannot be reached by nobody`);
+  });
+
+  it('without run_as a warning says what to set', async () => {
+    const warned = start({});
+    await warned.printed('Trunkline is ready.');
+    expect(warned.output).toContain('everything runs as root: set run_as (TRUNKLINE_RUN_AS)');
+  });
+
+  it('not root: another user is refused', async () => {
+    const refused = start({ TRUNKLINE_RUN_AS: 'daemon' }, NOBODY);
+    expect(await refused.ended).toBe(1);
+    expect(refused.output.trim()).toBe(
+      'trunkline: run_as = "daemon" needs root, and this is nobody: start it as root or as daemon, or leave run_as (TRUNKLINE_RUN_AS) out',
+    );
+  });
+});
