@@ -69,9 +69,10 @@ export class TcpLine implements Line {
     const pair = [client, server] as const;
     this.#pairs.add(pair);
     for (const [from, to] of [pair, [server, client] as const]) {
+      const way = new Way(to);
       from.setNoDelay(true);
       from.on('error', () => undefined);
-      from.on('data', (chunk: Buffer) => this.#pass(to, chunk));
+      from.on('data', (chunk: Buffer) => way.pass(chunk, this.#fault === 'slow' ? SLOW_MS : 0));
       from.on('close', () => {
         this.#pairs.delete(pair);
         to.destroy();
@@ -79,10 +80,17 @@ export class TcpLine implements Line {
       if (this.#fault === 'black hole') from.pause();
     }
   }
+}
 
-  #pass(to: Socket, chunk: Buffer): void {
-    if (this.#fault === 'slow') setTimeout(() => to.write(chunk), SLOW_MS);
-    else to.write(chunk);
+/** One direction of a TCP connection: what comes later never overtakes, also when the line is no longer slow. */
+class Way {
+  #last = Promise.resolve();
+
+  constructor(private readonly to: Socket) {}
+
+  pass(chunk: Buffer, delayMs: number): void {
+    const due = delayMs === 0 ? Promise.resolve() : new Promise<void>((resolve) => setTimeout(resolve, delayMs));
+    this.#last = Promise.all([this.#last, due]).then(() => void this.to.write(chunk));
   }
 }
 

@@ -105,7 +105,9 @@ export const PROCESS_FAULTS: readonly Fault[] = [
   ...ofChild('gateway-one', 'gateway, one of two', 'two gateways', 'gateway'),
   ...ofChild('rtpengine', 'rtpengine, the only one', 'two gateways', 'rtpengine'),
   ...ofChild('redis', 'Redis, the only one', 'two gateways', 'redis-server'),
-  ...ofChild('gateway', 'gateway, the only one', 'one gateway', 'gateway'),
+  ...ofChild('gateway', 'gateway, the only one', 'one gateway', 'gateway', {
+    'back within 5 s': 'SIGTERM: it drains for calls.drain_ms (5 s) before it ends, as it was told to',
+  }),
   ...ONE_OF_TWO_RELAYS,
   ...SENTINEL,
 ];

@@ -20,7 +20,7 @@ export interface Trunk {
 }
 
 const CONNECTIONS = 4;
-const CALLS_A_CONNECTION = 100;
+const CALLS_A_CONNECTION = 10;
 /** What the product promises: an answer, whatever it is. */
 const ANSWER_WITHIN_MS = 10_000;
 
@@ -28,6 +28,8 @@ const ANSWER_WITHIN_MS = 10_000;
 export class ShortCalls {
   readonly all: ShortCall[] = [];
   readonly #peers: (Peer | undefined)[] = [];
+  /** Whose last calls may still be under way. */
+  readonly #retired: Peer[] = [];
   #begun = 0;
   readonly #open = new Set<Promise<void>>();
   readonly #timer: NodeJS.Timeout;
@@ -46,7 +48,7 @@ export class ShortCalls {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await Promise.all(this.#open);
-    for (const peer of this.#peers) peer?.close();
+    for (const peer of [...this.#peers, ...this.#retired]) peer?.close();
   }
 
   /** When the last one was begun that was not answered with 200; `null`: none since then. */
@@ -74,7 +76,7 @@ export class ShortCalls {
     const turn = this.#begun % CONNECTIONS;
     const current = this.#peers[turn];
     if (current !== undefined && !current.isSpent()) return current.use();
-    current?.retire();
+    if (current !== undefined) this.#retired.push(current);
     const fresh = new Peer(this.trunk);
     this.#peers[turn] = fresh;
     return fresh.use();
@@ -114,11 +116,6 @@ class Peer {
   use(): Promise<Connected> {
     this.#taken += 1;
     return this.connected;
-  }
-
-  /** Its last calls have their answers by then. */
-  retire(): void {
-    if (!this.#isClosed) setTimeout(() => this.close(), 2 * ANSWER_WITHIN_MS).unref();
   }
 
   close(): void {
