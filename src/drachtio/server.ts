@@ -119,6 +119,8 @@ export class SipServer {
       this.#control.once('error', reject);
       this.#control.listen({ host: this.options.control.address, port: this.options.control.port }, () => {
         this.#control.off('error', reject);
+        // No file handle is left for a gateway that connects: it tries again.
+        this.#control.on('error', (error) => this.options.log.error({ error: error.message }, 'drachtio.listener.error'));
         const bound = this.#control.address();
         if (bound !== null && typeof bound === 'object') this.#controlPort = bound.port;
         resolve();

@@ -70,6 +70,8 @@ export class CallRunner {
   readonly #media: CallMedia;
   readonly #requests: AgentRequests;
   readonly #trace: CallTrace;
+  /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
+  readonly #zeroMs: number;
   #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0 };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
@@ -86,6 +88,7 @@ export class CallRunner {
     private readonly onEnded: (runner: CallRunner) => void,
   ) {
     this.#state = state;
+    this.#zeroMs = services.clock.wallMs() - services.clock.nowMs();
     this.#log = services.log.child({ callId: origin.callId, sipCallId: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
@@ -133,6 +136,10 @@ export class CallRunner {
     return this.#state.name;
   }
 
+  #timeMs(): number {
+    return Math.round(this.#zeroMs + this.services.clock.nowMs());
+  }
+
   /** `null`: it has ended. */
   get live(): LiveCall | null {
     if (this.stateName === 'Ended') return null;
@@ -177,7 +184,7 @@ export class CallRunner {
     if (this.stateName === 'Ended') return;
     this.#media.start();
     if (session.media.isHeld) this.#media.setHeld(true);
-    const talkedMs = this.services.clock.wallMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
+    const talkedMs = this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
     this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
     this.#dialog.probe('GATEWAY_RESTARTED');
@@ -267,7 +274,7 @@ export class CallRunner {
     const open = this.invite?.open;
     switch (effect.do) {
       case 'ring':
-        this.#progress = { ...this.#progress, ringingAtMs: this.services.clock.wallMs() };
+        this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
         return open && this.#dialog.ring(open);
       case 'answer':
         return open && this.#dialog.answer(open, effect.sdp, () => this.#onAnswered(open));
@@ -292,7 +299,7 @@ export class CallRunner {
   }
 
   #onAnswered({ request }: OpenInvite): void {
-    this.#progress = { ...this.#progress, answeredAtMs: this.services.clock.wallMs() };
+    this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
     this.#kept = this.#dialog.keep(request);
     this.#keep();
   }
@@ -406,7 +413,7 @@ export class CallRunner {
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
     this.#requests.close();
-    const atMs = this.services.clock.wallMs();
+    const atMs = this.#timeMs();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
     this.services.snapshots.forget(this.callId);

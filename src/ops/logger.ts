@@ -6,6 +6,7 @@ type Fields = Record<string, unknown>;
 
 const REDACTED = new Set(REDACTED_FIELDS);
 const CENSOR = '[redacted]';
+const MAX_UNWRITTEN_BYTES = 1 << 20;
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -24,8 +25,15 @@ export function createLogger(name: string, level: LogLevel, destination?: Destin
       log: (fields: Fields) => redacted(fields, 2),
     },
   };
-  const logger: Logger = destination === undefined ? pino(options) : pino(options, destination);
+  const logger: Logger = pino(options, destination ?? standardOutput());
   return withRedactedBindings(logger);
+}
+
+/** A disk that is full must not end the process, and its calls: lines wait for room, beyond `MAX_UNWRITTEN_BYTES` they are dropped. */
+function standardOutput(): DestinationStream {
+  const destination = pino.destination({ dest: 1, sync: true, maxLength: MAX_UNWRITTEN_BYTES });
+  destination.on('error', () => undefined);
+  return destination;
 }
 
 /** The same object when nothing in it has to go, down to so many levels. */

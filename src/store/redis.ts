@@ -18,6 +18,9 @@ export interface RedisOptions extends RedisAddress {
   readonly onCommand?: (tookMs: number, isAnswered: boolean) => void;
 }
 
+/** Until a connection that ioredis has given up is begun again. */
+const BEGIN_AGAIN_MS = 200;
+
 // Answers by which Redis says that it cannot serve now; any other error answer is a fault of ours.
 const UNAVAILABLE =
   /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|OOM|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|ERR max number of clients)/;
@@ -45,6 +48,7 @@ export class RedisConnection {
   readonly #clock: Clock;
   readonly #log: Log;
   #reportedDown = false;
+  #isClosed = false;
   #connects = 0;
   readonly #onCommand: RedisOptions['onCommand'];
 
@@ -55,6 +59,16 @@ export class RedisConnection {
     this.client = options.cluster === true ? clusterClient(options) : singleClient(options);
     this.client.on('error', (error: Error) => this.#reportDown(error));
     this.client.on('ready', () => this.#reportUp());
+    this.client.on('end', () => this.#beginAgain());
+  }
+
+  /** When the Sentinels tell of a failover while ioredis is connecting anyway, it gives up for good: only `close` may end it. */
+  #beginAgain(): void {
+    if (this.#isClosed) return;
+    this.#clock.setTimer(BEGIN_AGAIN_MS, () => {
+      // A failure ends it once more, and is told as an error.
+      if (!this.#isClosed) this.client.connect().catch(() => undefined);
+    });
   }
 
   get isUp(): boolean {
@@ -165,6 +179,7 @@ export class RedisConnection {
   /** Ends the connection; what is under way fails. */
   async close(): Promise<void> {
     const { client } = this;
+    this.#isClosed = true;
     // Between two attempts to connect there is nothing that could end: ioredis says no 'end' then.
     const isConnected = client instanceof Cluster ? client.nodes().length > 0 : client.status !== 'end' && client.status !== 'reconnecting';
     const ended = new Promise<void>((resolve) => client.once('end', resolve));

@@ -15,6 +15,7 @@ export interface Ready {
   readonly org_id: string;
   readonly phone_number: string;
   readonly agent_id: string;
+  /** Empty: the certificate is the operator's, or the SIP server is not this instance's. */
   readonly ca_file: string;
 }
 
@@ -111,8 +112,11 @@ export class RunningGateway {
       child.stderr.on('data', read);
       child.once('exit', (code) => reject(new Error(`trunkline up ended with ${String(code)}:\n${this.#output}`)));
     });
-    this.ready = JSON.parse(await readFile(join(this.dataDir, 'ready.json'), 'utf8')) as Ready;
-    this.ca = await readFile(this.ready.ca_file, 'utf8');
+    const ready = JSON.parse(await readFile(join(this.dataDir, 'ready.json'), 'utf8')) as Omit<Ready, 'ca_file'> & {
+      readonly ca_file: string | null;
+    };
+    this.ready = { ...ready, ca_file: ready.ca_file ?? '' };
+    this.ca = this.ready.ca_file === '' ? '' : await readFile(this.ready.ca_file, 'utf8');
   }
 
   /** SIGTERM; resolves with the exit code. */

@@ -34,7 +34,7 @@ export class TestCa {
   }
 
   /** Signs a certificate for the SANs (`DNS:a.test,URI:sip:a.test`), its chain with it; without SANs it has its common name only. */
-  async issue(name: string, sans: string): Promise<CertificatePair> {
+  async issue(name: string, sans: string, until: 'tomorrow' | 'yesterday' = 'tomorrow'): Promise<CertificatePair> {
     this.#serial += 1;
     const serial = this.#serial.toString(16).toUpperCase();
     const path = (suffix: string): string => join(this.directory, `${name}-${serial}${suffix}`);
@@ -43,7 +43,7 @@ export class TestCa {
     await writeFile(path('.ext'), sans === '' ? 'basicConstraints=CA:FALSE\n' : `subjectAltName=${sans}\nbasicConstraints=CA:FALSE\n`);
     const { stdout } = await run('openssl', [
       ...['x509', '-req', '-in', path('.csr'), '-CA', this.caFile, '-CAkey', join(this.directory, 'ca-key.pem')],
-      ...['-set_serial', `0x${serial}`, '-days', '1', '-extfile', path('.ext')],
+      ...['-set_serial', `0x${serial}`, '-days', until === 'tomorrow' ? '1' : '-1', '-extfile', path('.ext')],
     ]);
     await writeFile(path('.pem'), `${stdout}${this.ca}`);
     return { certFile: path('.pem'), keyFile: path('.key'), serial };

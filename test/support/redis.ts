@@ -12,6 +12,8 @@ export interface TestRedis {
   readonly port: number;
   /** Ends the server as an operator does; what it acknowledged is on disk. */
   stopServer(): Promise<void>;
+  /** Ends it as a crash does. */
+  killServer(): Promise<void>;
   /** Starts it again on the same port with the same files. */
   startServer(): Promise<void>;
   /** Freezes the server: connections stay open and nothing answers. */
@@ -155,12 +157,21 @@ async function startNode(port: number, more: readonly string[], sentinel: readon
     running.kill('SIGTERM');
     await once(running, 'exit');
   };
+  const killServer = async (): Promise<void> => {
+    const running = server;
+    server = undefined;
+    if (running === undefined || running.exitCode !== null) return;
+    const gone = once(running, 'exit');
+    running.kill('SIGKILL');
+    await gone;
+  };
   await startServer();
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
     startServer,
     stopServer,
+    killServer,
     freeze: () => void server?.kill('SIGSTOP'),
     thaw: () => void server?.kill('SIGCONT'),
     command: (text) => send(port, text),

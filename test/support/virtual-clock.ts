@@ -5,6 +5,7 @@ import { MinHeap } from '../../src/lib/min-heap.js';
 export class VirtualClock implements Clock {
   readonly #timers = new MinHeap<() => void>();
   #nowMs = 0;
+  #setByMs = 0;
 
   constructor(readonly epochMs = Date.UTC(2026, 0, 1)) {}
 
@@ -13,12 +14,17 @@ export class VirtualClock implements Clock {
   }
 
   wallMs(): number {
-    return this.epochMs + this.#nowMs;
+    return this.epochMs + this.#setByMs + this.#nowMs;
   }
 
   setTimer(delayMs: number, fire: () => void): CancelTimer {
     const entry = this.#timers.push(this.#nowMs + Math.max(0, delayMs), fire);
     return () => this.#timers.remove(entry);
+  }
+
+  /** Somebody sets the wall clock; monotonic time goes on as it was. */
+  setWall(byMs: number): void {
+    this.#setByMs += byMs;
   }
 
   get pendingTimers(): number {

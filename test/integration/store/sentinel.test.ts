@@ -1,7 +1,9 @@
+import type { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { E164 } from '../../../src/contracts/e164.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
+import { RedisConnection } from '../../../src/store/redis.js';
 import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
 import { startRedisSentinels, type TestSentinels } from '../../support/redis.js';
 import { callOf, endedCall, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
@@ -73,5 +75,26 @@ describe('a primary with a replica and three Sentinels', () => {
       async () => (await other.routes.lookup(number, null)).route?.number.inbound?.options.max_concurrent_calls,
       (limit) => limit === 7,
     );
+  });
+
+  it('goes over, too, when the word of it comes while it is connecting', async () => {
+    const sentinel = { name: redis.name, password: null };
+    const connection = new RedisConnection({ url: redis.url, sentinel, clock: systemClock, log: silentLog });
+    await connection.ready(10_000);
+    // What ioredis's FailoverDetector does when a Sentinel tells it of the new primary.
+    const client = connection.client as unknown as EventEmitter & { readonly connector: { disconnect(): void } };
+    const told = new Promise<void>((resolve) => {
+      client.once('connecting', () => {
+        client.connector.disconnect();
+        resolve();
+      });
+    });
+    await redis.primary.killServer();
+    await told;
+    await eventually(
+      () => works(() => connection.ping()),
+      (isServed) => isServed,
+    );
+    await connection.close();
   });
 });

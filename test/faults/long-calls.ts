@@ -1,0 +1,72 @@
+import { CarrierCall } from '../support/carrier-call.js';
+import { SipPeer } from '../support/sip-peer.js';
+import { reasonOf, type Trunk } from './short-calls.js';
+
+/** What became of one call with audio. */
+export interface LongCallFate {
+  readonly sipCallId: string;
+  /** `goes on`, `BYE MEDIA_LOST`, `silent` (neither audio nor a BYE). */
+  readonly fate: string;
+  /** The longest time without audio since the fault, of a call that goes on. */
+  readonly silenceMs: number;
+}
+
+const HEARD_LATELY_MS = 1_000;
+
+/** Calls that last, each with a connection of its own and SRTP both ways, which is listened to. */
+export class LongCalls {
+  private constructor(
+    private readonly trunk: Trunk,
+    private readonly calls: readonly CarrierCall[],
+    private readonly isEcho: boolean,
+  ) {}
+
+  /** @param isEcho the agent says what it hears, and only that is audio: what the gateway sends while its agent is away is not */
+  static async begin(trunk: Trunk, count: number, isEcho: boolean): Promise<LongCalls> {
+    const calls = await Promise.all(Array.from({ length: count }, () => CarrierCall.talking(trunk, trunk.number)));
+    return new LongCalls(trunk, calls, isEcho);
+  }
+
+  get ids(): readonly string[] {
+    return this.calls.map(({ signalling }) => signalling.callId);
+  }
+
+  fates(sinceMs: number): LongCallFate[] {
+    const nowMs = performance.now();
+    return this.calls.map((call) => {
+      const bye = call.peer.received.find(
+        (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.signalling.callId,
+      );
+      const heardMs = call.audio.heard.filter((packet) => !this.isEcho || packet.isEcho).map(({ atMs }) => atMs);
+      const isHeard = (heardMs.at(-1) ?? 0) > nowMs - HEARD_LATELY_MS;
+      const fate = bye !== undefined ? `BYE ${reasonOf(bye)}`.trim() : isHeard ? 'goes on' : 'silent';
+      return { sipCallId: call.signalling.callId, fate, silenceMs: longestGap(heardMs, sinceMs) };
+    });
+  }
+
+  /** The carrier hangs up what goes on, over another connection where its own is gone. How many were not ended by it. */
+  async hangUp(): Promise<number> {
+    const ended = await Promise.all(this.calls.map((call) => this.#hangUp(call)));
+    for (const call of this.calls) call.close();
+    return ended.filter((isEnded) => !isEnded).length;
+  }
+
+  async #hangUp(call: CarrierCall): Promise<boolean> {
+    if (call.has('BYE')) return true;
+    const other = call.peer.closed ? await SipPeer.connect(this.trunk.sipPort, this.trunk.ca).catch(() => null) : null;
+    if (call.peer.closed && other === null) return false;
+    if (other !== null) call.signalling.over(other);
+    const status = await call.request('BYE').then(
+      (answer) => answer.status,
+      () => 0,
+    );
+    other?.close();
+    // A call that the gateway has given up meanwhile is as ended.
+    return status === 200 || status === 481;
+  }
+}
+
+function longestGap(momentsMs: readonly number[], sinceMs: number): number {
+  const times = momentsMs.filter((atMs) => atMs >= sinceMs - 100);
+  return Math.round(Math.max(0, ...times.slice(1).map((atMs, index) => atMs - (times[index] ?? atMs))));
+}

@@ -1,0 +1,113 @@
+import { childrenOf, type ChildName } from '../support/processes.js';
+import type { RunningRtpengine } from '../support/rtpengine.js';
+import type { Fault } from './run-fault.js';
+import type { World, WorldName } from './world.js';
+
+// Processes that die, stand still, or are ended.
+
+const STOPPED_MS = 5_000;
+
+/** Of several of one name the last: the first gateway has the API. */
+export function lastPid(world: World, name: ChildName): number {
+  const pid = childrenOf(world.gateway.ready.pid).findLast((child) => child.name === name)?.pid;
+  if (pid === undefined) throw new Error(`${name} does not run`);
+  return pid;
+}
+
+/** What the supervisor starts again. */
+function ofChild(what: string, title: string, world: WorldName, name: ChildName, excused: Fault['excused'] = {}): Fault[] {
+  const signal = (sent: NodeJS.Signals) => (at: World) => void process.kill(lastPid(at, name), sent);
+  return [
+    { name: `${what}-killed`, title: `${title}: kill -9`, world, lastsMs: 0, inject: signal('SIGKILL'), excused },
+    {
+      name: `${what}-stopped`,
+      title: `${title}: stands still for 5 s (SIGSTOP)`,
+      world,
+      lastsMs: STOPPED_MS,
+      inject: signal('SIGSTOP'),
+      heal: signal('SIGCONT'),
+    },
+    { name: `${what}-restarted`, title: `${title}: SIGTERM, started again`, world, lastsMs: 0, inject: signal('SIGTERM'), excused },
+  ];
+}
+
+const CALLS_OF_SIP_SERVER = {
+  'no call is stuck':
+    'a dialog lives in the SIP server: its calls end, and a carrier whose connection broke with it cannot be told so by a BYE',
+};
+
+/** The one that has calls: the first of two equals. */
+function busy(world: World): RunningRtpengine {
+  const [relay] = world.relays;
+  if (relay === undefined) throw new Error('no rtpengine');
+  return relay;
+}
+
+const ONE_OF_TWO_RELAYS: Fault[] = [
+  {
+    name: 'rtpengine-one-killed',
+    title: 'rtpengine, one of two: kill -9, back after 5 s',
+    world: 'two rtpengines',
+    lastsMs: STOPPED_MS,
+    inject: (world) => busy(world).kill(),
+    heal: (world) => busy(world).startAgain(),
+  },
+  {
+    name: 'rtpengine-one-stopped',
+    title: 'rtpengine, one of two: stands still for 5 s (SIGSTOP)',
+    world: 'two rtpengines',
+    lastsMs: STOPPED_MS,
+    inject: (world) => void process.kill(busy(world).pid, 'SIGSTOP'),
+    heal: (world) => void process.kill(busy(world).pid, 'SIGCONT'),
+  },
+  {
+    name: 'rtpengine-one-restarted',
+    title: 'rtpengine, one of two: SIGTERM, back after 5 s',
+    world: 'two rtpengines',
+    lastsMs: STOPPED_MS,
+    inject: (world) => busy(world).stop(),
+    heal: (world) => busy(world).startAgain(),
+  },
+];
+
+// The old primary is a replica afterwards: each has an instance of its own.
+const SENTINEL: Fault[] = [
+  {
+    name: 'sentinel-killed',
+    title: 'Redis’ primary, with replica and Sentinels: kill -9',
+    world: 'Sentinel',
+    isAlone: true,
+    lastsMs: 0,
+    inject: ({ sentinels }) => sentinels?.primary.killServer(),
+  },
+  {
+    name: 'sentinel-stopped',
+    title: 'Redis’ primary, with replica and Sentinels: stands still for 5 s (SIGSTOP)',
+    world: 'Sentinel',
+    isAlone: true,
+    lastsMs: STOPPED_MS,
+    inject: ({ sentinels }) => sentinels?.primary.freeze(),
+    heal: ({ sentinels }) => sentinels?.primary.thaw(),
+  },
+  {
+    name: 'sentinel-restarted',
+    title: 'Redis’ primary, with replica and Sentinels: SIGTERM, back after 5 s',
+    world: 'Sentinel',
+    isAlone: true,
+    lastsMs: STOPPED_MS,
+    inject: ({ sentinels }) => sentinels?.primary.stopServer(),
+    heal: ({ sentinels }) => sentinels?.primary.startServer(),
+  },
+];
+
+export const PROCESS_FAULTS: readonly Fault[] = [
+  ...ofChild('sip-server', 'SIP server', 'two gateways', 'sip-server', CALLS_OF_SIP_SERVER),
+  ...ofChild('gateway-one', 'gateway, one of two', 'two gateways', 'gateway'),
+  ...ofChild('rtpengine', 'rtpengine, the only one', 'two gateways', 'rtpengine'),
+  ...ofChild('redis', 'Redis, the only one', 'two gateways', 'redis-server'),
+  ...ofChild('gateway', 'gateway, the only one', 'one gateway', 'gateway', {
+    'back within 5 s': 'SIGTERM: it drains for calls.drain_ms (5 s) before it ends, as it was told to',
+  }),
+  ...ONE_OF_TWO_RELAYS,
+  ...SENTINEL,
+];

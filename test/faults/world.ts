@@ -1,0 +1,254 @@
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { WebSocketServer } from 'ws';
+import { parseE164 } from '../../src/contracts/e164.js';
+import { DEFAULT_INBOUND_OPTIONS } from '../../src/contracts/records.js';
+import { silentLog } from '../../src/lib/log.js';
+import { systemClock } from '../../src/ops/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../src/store/redis-stores.js';
+import { RunningGateway } from '../support/gateway.js';
+import { Service } from '../support/gateway-site.js';
+import { freePorts } from '../support/ports.js';
+import { startRedis, startRedisSentinels, type TestSentinels } from '../support/redis.js';
+import { RunningRtpengine } from '../support/rtpengine.js';
+import { TcpLine, UdpLine } from './lines.js';
+import { PreloadedFaults } from './preload.js';
+import type { Trunk } from './short-calls.js';
+
+// Instances that faults are made in: the whole product, with what a fault needs in its place.
+
+const NUMBER = '+15550100100';
+const ORG = '7f3b5f0e-5d0c-4b0e-9a51-1c52ce0b4a11';
+const SECRET = 'faults-secret';
+/** Above those of tests, which may run at the same time. */
+const FIRST_RELAY_PORT = 28_000;
+const RELAY_PORTS = 500;
+
+/** The connections of an instance, each with a proxy in it. */
+export interface Lines {
+  readonly control: TcpLine;
+  readonly redis: TcpLine;
+  readonly ng: UdpLine;
+  readonly agent: TcpLine;
+  readonly carrier: TcpLine;
+}
+
+export interface World {
+  readonly gateway: RunningGateway;
+  readonly trunk: Trunk;
+  readonly orgId: string;
+  readonly stores: RedisStores;
+  /** The port of a Redis that has the keys. */
+  readonly redisPort: () => number;
+  readonly ngPorts: readonly number[];
+  readonly relays: readonly RunningRtpengine[];
+  readonly sentinels: TestSentinels | null;
+  readonly lines: Lines | null;
+  readonly faults: PreloadedFaults | null;
+  /** Of the SIP server, where it is not a child of the instance. */
+  readonly sipServer: Service | null;
+  /** What the agent says is what it hears: only that counts as audio. */
+  readonly isEcho: boolean;
+  close(): Promise<void>;
+}
+
+export type WorldName = 'one gateway' | 'two gateways' | 'two rtpengines' | 'Sentinel' | 'proxies';
+
+/** Those of a fault go before. */
+type Settings = Readonly<Record<string, string>>;
+
+/** @param ca what carriers trust, where it is not the instance's own CA */
+export function openWorld(name: WorldName, settings: Settings = {}, ca?: string): Promise<World> {
+  if (name === 'two rtpengines') return withTwoRelays(settings);
+  if (name === 'Sentinel') return withSentinel(settings);
+  if (name === 'proxies') return withLines(settings);
+  return embedded(name === 'one gateway' ? 1 : 2, settings, ca);
+}
+
+const workers = (count: number): Settings => ({ TRUNKLINE_GATEWAY_WORKERS: String(count) });
+
+/** Everything is a child of `trunkline up`. */
+async function embedded(count: number, settings: Settings, ca?: string): Promise<World> {
+  const faults = PreloadedFaults.build();
+  const gateway = await RunningGateway.start({ ...workers(count), ...faults.environment, ...settings });
+  const port = Number(gateway.environment['TRUNKLINE_REDIS_PORT']);
+  return world(gateway, {
+    orgId: gateway.ready.org_id,
+    trunk: { sipPort: gateway.sipPort, ca: ca ?? gateway.ca, number: gateway.ready.phone_number },
+    stores: await storesAt(`redis://127.0.0.1:${String(port)}`),
+    redisPort: () => port,
+    ngPorts: [Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT'])],
+    faults,
+    closing: [() => faults.remove()],
+  });
+}
+
+function relayAt(index: number): Promise<RunningRtpengine> {
+  const first = FIRST_RELAY_PORT + index * RELAY_PORTS;
+  return RunningRtpengine.start(first, first + RELAY_PORTS - 1);
+}
+
+async function withTwoRelays(settings: Settings): Promise<World> {
+  const relays = [await relayAt(0), await relayAt(1)];
+  const address = relays.map(({ name }) => name).join(',');
+  const gateway = await RunningGateway.start({ ...workers(2), TRUNKLINE_RTPENGINE: address, ...settings });
+  const port = Number(gateway.environment['TRUNKLINE_REDIS_PORT']);
+  return world(gateway, {
+    orgId: gateway.ready.org_id,
+    trunk: { sipPort: gateway.sipPort, ca: gateway.ca, number: gateway.ready.phone_number },
+    stores: await storesAt(`redis://127.0.0.1:${String(port)}`),
+    redisPort: () => port,
+    ngPorts: relays.map((relay) => relay.port),
+    relays,
+    closing: relays.map((relay) => () => relay.stop()),
+  });
+}
+
+async function withSentinel(settings: Settings): Promise<World> {
+  const sentinels = await startRedisSentinels();
+  const stores = await storesAt(sentinels.url, sentinels.name);
+  await makeOrganization(stores);
+  const gateway = await RunningGateway.start({
+    ...workers(2),
+    TRUNKLINE_REDIS_URL: sentinels.url,
+    TRUNKLINE_REDIS_SENTINEL_NAME: sentinels.name,
+    ...settings,
+  });
+  return world(gateway, {
+    orgId: ORG,
+    trunk: { sipPort: gateway.sipPort, ca: gateway.ca, number: NUMBER },
+    stores,
+    // The replica has them all, before it is made the primary and after.
+    redisPort: () => sentinels.replica.port,
+    ngPorts: [Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT'])],
+    sentinels,
+    closing: [() => sentinels.close()],
+  });
+}
+
+/** Each part by itself, and a proxy in every connection between them. */
+async function withLines(settings: Settings): Promise<World> {
+  const directory = mkdtempSync(join(tmpdir(), 'trunkline-faults-sip-'));
+  const [sip = 0, controlPort = 0] = await freePorts(2);
+  const sipServer = await Service.start(
+    'sip-server',
+    {
+      TRUNKLINE_DATA_DIR: directory,
+      TRUNKLINE_SIP_TLS_PORT: String(sip),
+      TRUNKLINE_DRACHTIO_PORT: String(controlPort),
+      TRUNKLINE_DRACHTIO_SECRET: SECRET,
+    },
+    '"msg":"sip_server.ready"',
+  );
+  const redis = await startRedis();
+  const relay = await relayAt(0);
+  const bot = await EchoBot.start();
+  const lines: Lines = {
+    control: await TcpLine.open(controlPort),
+    redis: await TcpLine.open(redis.port),
+    ng: await UdpLine.open(relay.port),
+    agent: await TcpLine.open(bot.port),
+    carrier: await TcpLine.open(sip),
+  };
+  const stores = await storesAt(redis.url);
+  await makeOrganization(stores);
+  const faults = PreloadedFaults.build();
+  const gateway = await RunningGateway.start({
+    ...workers(2),
+    ...faults.environment,
+    TRUNKLINE_DRACHTIO_URL: `127.0.0.1:${String(lines.control.port)}`,
+    TRUNKLINE_DRACHTIO_SECRET: SECRET,
+    TRUNKLINE_REDIS_URL: `redis://127.0.0.1:${String(lines.redis.port)}`,
+    TRUNKLINE_RTPENGINE: `127.0.0.1:${String(lines.ng.port)}`,
+    TRUNKLINE_AGENTS_URL: `ws://localhost:${String(lines.agent.port)}/stream`,
+    TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true',
+    ...settings,
+  });
+  return world(gateway, {
+    orgId: ORG,
+    trunk: { sipPort: lines.carrier.port, ca: await readFile(join(directory, 'tls/ca.pem'), 'utf8'), number: NUMBER },
+    stores,
+    redisPort: () => redis.port,
+    ngPorts: [relay.port],
+    lines,
+    faults,
+    sipServer,
+    isEcho: true,
+    closing: [
+      ...Object.values(lines).map((line: TcpLine | UdpLine) => () => line.close()),
+      () => sipServer.end('SIGTERM'),
+      () => redis.close(),
+      () => relay.stop(),
+      () => bot.stop(),
+      () => rm(directory, { recursive: true, force: true }),
+      () => faults.remove(),
+    ],
+  });
+}
+
+type Needed = Pick<World, 'orgId' | 'trunk' | 'stores' | 'redisPort' | 'ngPorts'>;
+
+function world(gateway: RunningGateway, parts: Needed & Partial<World> & { readonly closing: readonly (() => unknown)[] }): World {
+  const { closing, ...rest } = parts;
+  return {
+    ...{ relays: [], sentinels: null, lines: null, faults: null, sipServer: null, isEcho: false },
+    ...rest,
+    gateway,
+    close: async () => {
+      await gateway.destroy();
+      await parts.stores.close();
+      for (const close of closing) await close();
+    },
+  };
+}
+
+async function storesAt(url: string, sentinelName?: string): Promise<RedisStores> {
+  const sentinel = sentinelName === undefined ? null : { name: sentinelName, password: null };
+  const stores = openRedisStores({ url, sentinel, clock: systemClock, log: silentLog });
+  await stores.ready();
+  return stores;
+}
+
+async function makeOrganization(stores: RedisStores): Promise<void> {
+  const number = parseE164(NUMBER);
+  if (number === undefined) throw new Error(`${NUMBER} is no number`);
+  await stores.orgs.create({ name: 'Faults', sip_enabled: true, org_id: ORG });
+  await stores.numbers.attach(ORG, number, { inbound: { agent_id: null, options: DEFAULT_INBOUND_OPTIONS } });
+}
+
+/** A bot that says what it hears. */
+class EchoBot {
+  private constructor(private readonly server: WebSocketServer) {
+    server.on('connection', (socket) => {
+      socket.on('error', () => undefined);
+      socket.on('message', (data: Buffer) => {
+        const { event, streamSid, media } = JSON.parse(data.toString()) as {
+          readonly event: string;
+          readonly streamSid: string;
+          readonly media?: { readonly payload: string };
+        };
+        if (event === 'media' && media !== undefined) socket.send(JSON.stringify({ event, streamSid, media: { payload: media.payload } }));
+      });
+    });
+  }
+
+  static async start(): Promise<EchoBot> {
+    const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    await once(server, 'listening');
+    return new EchoBot(server);
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.server.clients) client.terminate();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+}

@@ -1,0 +1,207 @@
+import { execFileSync } from 'node:child_process';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { PreloadedFaults } from '../../faults/preload.js';
+import { CarrierCall, until } from '../../support/carrier-call.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { TestCa, type CertificatePair } from '../../support/openssl.js';
+import { childPid, openFiles, type ChildName } from '../../support/processes.js';
+import { SipPeer } from '../../support/sip-peer.js';
+import { nothingLeft, recordOf } from '../../support/trunk.js';
+
+// One running gateway, and one fault of the machine after the other. `npm run faults` makes them all, under load.
+
+let faults: PreloadedFaults;
+let ca: TestCa;
+let directory: string;
+let good: CertificatePair;
+let gateway: RunningGateway;
+let calls: CarrierCall[] = [];
+
+beforeAll(async () => {
+  faults = PreloadedFaults.build();
+  ca = await TestCa.create();
+  directory = await mkdtemp(join(tmpdir(), 'trunkline-faults-tls-'));
+  good = await ca.issue('sip', 'DNS:localhost');
+  await install(good);
+  gateway = await RunningGateway.start({
+    ...faults.environment,
+    TRUNKLINE_SIP_CERT_FILE: join(directory, 'cert.pem'),
+    TRUNKLINE_SIP_KEY_FILE: join(directory, 'key.pem'),
+  });
+  gateway.ca = ca.ca;
+});
+
+afterEach(() => {
+  for (const call of calls) call.close();
+  calls = [];
+});
+
+afterAll(async () => {
+  await gateway.destroy();
+  faults.remove();
+  await ca.remove();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function install({ certFile, keyFile }: CertificatePair): Promise<void> {
+  await copyFile(keyFile, join(directory, 'key.pem'));
+  await copyFile(certFile, join(directory, 'cert.pem'));
+}
+
+async function invited(): Promise<CarrierCall> {
+  const call = await CarrierCall.open(gateway, gateway.ready.phone_number);
+  calls.push(call);
+  call.signalling.invite(call.audio.sdp());
+  return call;
+}
+
+async function talking(): Promise<CarrierCall> {
+  const call = await CarrierCall.talking(gateway, gateway.ready.phone_number);
+  calls.push(call);
+  return call;
+}
+
+async function endsWell(call: CarrierCall): Promise<void> {
+  await call.heardAfter(performance.now());
+  expect((await call.request('BYE')).status).toBe(200);
+}
+
+const ngPort = (): number => Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']);
+const pidOf = (name: ChildName): number => childPid(gateway.ready.pid, name);
+const isReady = async (): Promise<boolean> => (await fetch(`${gateway.ready.http}/readyz`)).status === 200;
+const attached = async (number: string): Promise<number> =>
+  (await gateway.api('POST', '/sip/attach', { phone_number: number, directions: ['inbound'], service: 'sip' })).status;
+
+/** The process stands still until the end of the work. */
+async function stopped(name: ChildName, work: () => Promise<void>): Promise<void> {
+  const pid = pidOf(name);
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await work();
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+}
+
+describe('a process that stands still', () => {
+  it('gateway: its call goes on, and who calls meanwhile is answered when it goes on', async () => {
+    const call = await talking();
+    const meanwhile = await invited();
+    await stopped('gateway', async () => {
+      await meanwhile.peer.status(100);
+    });
+    const answer = await meanwhile.signalling.final();
+    expect(answer.status).toBe(200);
+    meanwhile.signalling.ack(answer);
+    await meanwhile.signalling.hangUp(answer);
+    await endsWell(call);
+  });
+
+  it('rtpengine: its calls end with MEDIA_LOST, new ones are refused, and it is back by itself', async () => {
+    const call = await talking();
+    await stopped('rtpengine', async () => {
+      expect((await call.theirs('BYE', 10_000)).header('Reason')).toContain('MEDIA_LOST');
+      const refused = await invited();
+      expect((await refused.signalling.final()).header('Warning')).toContain('MEDIA_UNAVAILABLE');
+    });
+    await until(isReady, 5_000, 'not ready');
+    await endsWell(await talking());
+    await nothingLeft(ngPort());
+  });
+});
+
+describe('a full disk', () => {
+  it('of Redis: calls are answered, changes are refused, and records are written when there is room', async () => {
+    expect(await attached('+15550100701')).toBe(200);
+    faults.set('redis-server', { isDiskFull: true });
+    // Redis finds out when it next writes its append-only file.
+    await until(async () => (await attached('+15550100702')) === 503, 10_000, 'not refused');
+    const call = await talking();
+    await endsWell(call);
+    faults.set('redis-server', {});
+    await until(async () => (await attached('+15550100702')) === 200, 5_000, 'still refused');
+    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP', stale_route: true });
+  });
+
+  it('of the logs: the gateway lives, and logs again when there is room', async () => {
+    const pid = pidOf('gateway');
+    faults.set('gateway', { isDiskFull: true });
+    const call = await talking();
+    await endsWell(call);
+    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    faults.set('gateway', {});
+    const next = await talking();
+    await endsWell(next);
+    await gateway.logged('gateway', next.signalling.callId);
+    // What could not be written was kept.
+    await gateway.logged('gateway', call.signalling.callId);
+    expect(pidOf('gateway')).toBe(pid);
+  });
+});
+
+describe('a clock that jumps', () => {
+  it.each([
+    ['forwards', 3_600],
+    ['back', -3_600],
+  ])('an hour %s: the call goes on, and its record has its true length', async (_how, clockSeconds) => {
+    const startedMs = performance.now();
+    const call = await talking();
+    for (const name of ['gateway', 'sip-server'] as const) faults.set(name, { clockSeconds });
+    await endsWell(await talking());
+    await endsWell(call);
+    const { timings } = await recordOf(gateway, call);
+    for (const name of ['gateway', 'sip-server'] as const) faults.set(name, {});
+    expect(timings.talk_ms).toBeGreaterThan(0);
+    expect(timings.talk_ms).toBeLessThanOrEqual(performance.now() - startedMs);
+  });
+});
+
+describe('a process that may open no more files', () => {
+  /** The soft limit: it can be raised again without rights. */
+  const limit = (name: ChildName, files: number): void =>
+    void execFileSync('prlimit', ['--pid', String(pidOf(name)), `--nofile=${String(files)}:`]);
+
+  it('SIP server: carriers that are connected are served, and others when it may again', async () => {
+    const call = await talking();
+    limit('sip-server', openFiles(pidOf('sip-server')));
+    const refused = SipPeer.connect(gateway.sipPort, gateway.ca);
+    expect((await call.request('INVITE', call.audio.sdp())).status).toBe(200);
+    limit('sip-server', 4_096);
+    (await refused.catch(() => SipPeer.connect(gateway.sipPort, gateway.ca))).close();
+    await endsWell(call);
+    await endsWell(await talking());
+  });
+
+  it('gateway: calls are answered, as they need no file of its own', async () => {
+    limit('gateway', openFiles(pidOf('gateway')));
+    await endsWell(await talking());
+    limit('gateway', 4_096);
+    await until(isReady, 5_000, 'not ready');
+  });
+});
+
+describe('a certificate of the SIP server that has expired', () => {
+  it('keeps new carriers away and calls in progress going, until there is another one', async () => {
+    const call = await talking();
+    await install(await ca.issue('sip', 'DNS:localhost', 'yesterday'));
+    process.kill(gateway.ready.pid, 'SIGHUP');
+    await until(async () => (await connectError()) === 'CERT_HAS_EXPIRED', 5_000, 'the old one is shown');
+    await call.heardAfter(performance.now());
+    await install(good);
+    process.kill(gateway.ready.pid, 'SIGHUP');
+    await until(async () => (await connectError()) === null, 5_000, 'the expired one is shown');
+    await endsWell(call);
+  });
+
+  async function connectError(): Promise<string | null> {
+    try {
+      (await SipPeer.connect(gateway.sipPort, gateway.ca)).close();
+      return null;
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code ?? '';
+    }
+  }
+});
