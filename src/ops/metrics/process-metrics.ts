@@ -1,6 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import type { Clock } from '../../lib/clock.js';
+import { residentMb } from '../resident-memory.js';
 import { packageVersion } from '../version.js';
 import type { Metrics } from './registry.js';
 
@@ -13,12 +15,11 @@ export function watchProcess(metrics: Metrics, clock: Clock): () => void {
   const delay = watchEventLoop(clock);
   metrics.collect(async (figures) => {
     const cpu = process.cpuUsage();
-    const memory = process.memoryUsage();
     figures.set('trunkline_build_info', { version: packageVersion(), node: process.version }, 1);
     figures.set('trunkline_process_cpu_seconds_total', { mode: 'user' }, cpu.user / 1e6);
     figures.set('trunkline_process_cpu_seconds_total', { mode: 'system' }, cpu.system / 1e6);
-    figures.set('trunkline_process_resident_bytes', {}, memory.rss);
-    figures.set('trunkline_process_heap_bytes', {}, memory.heapUsed);
+    figures.set('trunkline_process_resident_bytes', {}, residentMb() * (1 << 20));
+    figures.set('trunkline_process_heap_bytes', {}, getHeapStatistics().used_heap_size);
     figures.set('trunkline_process_start_seconds', {}, startedS);
     for (const [percentile, seconds] of Object.entries(delay.last))
       figures.set('trunkline_event_loop_delay_seconds', { percentile }, seconds);
