@@ -73,7 +73,11 @@ export class MediaLeg {
       { ssrc: random32(), sequenceNumber: random32(), rtpTimestamp: random32() },
       (buffer, lengthBytes) => transport.sendRtp(buffer, lengthBytes),
     );
-    this.#receiver = new RtpReceiver(this.#receiveSrtp, media.telephoneEventPayloadType);
+    this.#receiver = new RtpReceiver(
+      this.#receiveSrtp,
+      media.telephoneEventPayloadType,
+      media.carrierSuite !== null && media.srtp === null,
+    );
     // RFC 7022 §4.2: a short-term name of at least 96 random bits.
     this.#rtcp = new RtcpSession([random32(), random32(), random32()].map((word) => word.toString(16).padStart(8, '0')).join(''));
     this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);

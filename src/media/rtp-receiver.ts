@@ -1,6 +1,8 @@
 import type { AudioCodec } from '../contracts/media.js';
+import { LruMap } from '../lib/lru.js';
 import { COMFORT_NOISE_PAYLOAD_TYPE, G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from './codec/g711.js';
 import { EventReceiver, type KeyPress } from './dtmf/event-receiver.js';
+import { ReplayWindow } from './rtp/replay-window.js';
 import { ReceptionStatistics } from './rtp/reception-statistics.js';
 import { RtpView } from './rtp/rtp-packet.js';
 import type { ReceivedFigures } from './rtp/rtcp-session.js';
@@ -30,6 +32,9 @@ export interface HeardPackets {
   ): void;
 }
 
+/** Sources of one leg whose packets are remembered: carriers change theirs at a transfer, say. */
+const MAX_SOURCES = 8;
+
 /** The receiving half of a leg: SRTP, statistics and key presses. */
 export class RtpReceiver {
   #srtp: SrtpSession | null;
@@ -41,10 +46,14 @@ export class RtpReceiver {
   #earlierReceived = 0;
   #earlierLost = 0;
   #lastPacketMs: number | undefined;
+  /** By SSRC; `null`: whoever ended SRTP has thrown away what was sent again, or there was none. */
+  readonly #windows: LruMap<number, ReplayWindow> | null;
 
-  constructor(srtp: SrtpSession | null, telephoneEventPayloadType: number | null) {
+  /** @param isRelayed SRTP of the caller ends at a relay that keeps no replay list */
+  constructor(srtp: SrtpSession | null, telephoneEventPayloadType: number | null, isRelayed = false) {
     this.#srtp = srtp;
     this.#telephoneEventPayloadType = telephoneEventPayloadType;
+    this.#windows = isRelayed ? new LruMap(MAX_SOURCES) : null;
   }
 
   get packetsReceived(): number {
@@ -75,6 +84,7 @@ export class RtpReceiver {
     if (lengthBytes < 0) return 'not-authentic';
     const view = this.#view;
     if (!view.parse(datagram, lengthBytes)) return 'not-rtp';
+    if (!this.#isNew(view.ssrc, view.sequenceNumber)) return 'not-authentic';
     if (view.ssrc !== this.#ssrc) this.#changeSource(view.ssrc);
     const isEvent = view.payloadType === this.#telephoneEventPayloadType;
     if (!this.#statistics.receive(view.sequenceNumber, view.rtpTimestamp, nowMs, !isEvent)) return 'not-rtp';
@@ -96,6 +106,16 @@ export class RtpReceiver {
   /** The figures for a report that is sent now; `null` when nothing came. */
   takeReport(): ReceivedFigures | null {
     return this.#ssrc === undefined ? null : { ssrc: this.#ssrc, figures: this.#statistics.takeReport() };
+  }
+
+  #isNew(ssrc: number, sequenceNumber: number): boolean {
+    if (this.#windows === null) return true;
+    let window = this.#windows.get(ssrc);
+    if (window === undefined) {
+      window = new ReplayWindow();
+      this.#windows.set(ssrc, window);
+    }
+    return window.take(sequenceNumber);
   }
 
   #receiveAudio(datagram: Uint8Array, nowMs: number, heard: HeardPackets): void {
