@@ -1,4 +1,5 @@
 import type { SipPeer, WireMessage } from './sip-peer.js';
+import { addressed } from './wire-peer.js';
 
 let serial = 0;
 
@@ -75,7 +76,7 @@ export class HandMadeCall {
 
   /** A request out of any dialog, as the carrier's health check is. */
   probe(method: string): Promise<WireMessage> {
-    return this.request(method, { header: () => this.#to, headers: () => [] } as unknown as WireMessage);
+    return this.request(method, addressed(this.#to));
   }
 
   /** The INVITE's call, answered and acknowledged: its 200. */

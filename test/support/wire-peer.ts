@@ -24,6 +24,9 @@ export function readWire(text: string): WireMessage {
   };
 }
 
+/** What a request of a dialog that never was is addressed to. */
+export const addressed = (to: string): WireMessage => readWire(`SIP/2.0 200 OK\r\nTo: ${to}\r\n\r\n`);
+
 /** A hand-made SIP peer: sends text, waits for messages. */
 export abstract class WirePeer {
   abstract readonly transport: 'UDP' | 'TCP' | 'TLS';

@@ -6,6 +6,7 @@ import { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import { addressed } from '../../support/wire-peer.js';
 
 let gateway: RunningGateway;
 let peer: SipPeer;
@@ -153,14 +154,14 @@ describe('CANCEL, OPTIONS and the rest', () => {
 
   it('[3261 §11] answers OPTIONS with Allow, Accept and Supported', async () => {
     const call = new HandMadeCall(peer, 'sip:127.0.0.1');
-    const ok = await call.request('OPTIONS', { header: () => '<sip:127.0.0.1>' } as unknown as WireMessage);
+    const ok = await call.request('OPTIONS', addressed('<sip:127.0.0.1>'));
     expect([ok.status, ok.header('Accept'), ok.header('Supported')]).toEqual([200, 'application/sdp', 'timer, 100rel']);
     expect(ok.header('Allow')).toContain('BYE');
   });
 
   it('answers REGISTER with 405 and Allow', async () => {
     const call = new HandMadeCall(peer, 'sip:127.0.0.1');
-    const answer = await call.request('REGISTER', { header: () => '<sip:127.0.0.1>' } as unknown as WireMessage);
+    const answer = await call.request('REGISTER', addressed('<sip:127.0.0.1>'));
     expect([answer.status, answer.header('Allow')]).toEqual([405, expect.stringContaining('INVITE')]);
   });
 });

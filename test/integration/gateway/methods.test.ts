@@ -8,6 +8,7 @@ import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import { addressed } from '../../support/wire-peer.js';
 
 const NUMBER = '+15550100100';
 const ALLOWED = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK';
@@ -29,7 +30,7 @@ afterAll(async () => {
 function alone(method: string, extra: readonly string[] = [], tag?: string, body = ''): Promise<WireMessage> {
   const to = `<sip:${NUMBER}@127.0.0.1>${tag === undefined ? '' : `;tag=${tag}`}`;
   const call = new HandMadeCall(peer, NUMBER);
-  return call.request(method, { header: () => to } as unknown as WireMessage, body, extra);
+  return call.request(method, addressed(to), body, extra);
 }
 
 const codeOf = (answer: WireMessage): string => /"(\w+):/.exec(answer.header('Warning') ?? '')?.[1] ?? '';

@@ -6,6 +6,7 @@ import { TestCa } from '../../support/openssl.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import { addressed } from '../../support/wire-peer.js';
 
 const NUMBER = '+15550100100';
 
@@ -57,8 +58,7 @@ async function invited(peer: SipPeer, extra: readonly string[] = []): Promise<Wi
   return answer;
 }
 
-const options = (): Promise<WireMessage> =>
-  new HandMadeCall(trusted, 'sip:127.0.0.1').request('OPTIONS', { header: () => '<sip:127.0.0.1>' } as unknown as WireMessage);
+const options = (): Promise<WireMessage> => new HandMadeCall(trusted, 'sip:127.0.0.1').request('OPTIONS', addressed('<sip:127.0.0.1>'));
 
 describe('who may use the trunk', () => {
   it.each([

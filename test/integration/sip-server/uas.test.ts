@@ -4,6 +4,7 @@ import type { SipServer } from '../../../src/drachtio/server.js';
 import { testCertificates } from '../../support/certificates.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 import { startSipServer } from '../../support/sip-server.js';
+import { addressed } from '../../support/wire-peer.js';
 
 // drachtio-srf's own types are wrong in places; the tests see it as it is used by plain JavaScript applications.
 type AnySrf = ReturnType<typeof makeSrf>;
@@ -195,7 +196,7 @@ describe('an unchanged drachtio-srf application as UAS', () => {
 
   it('[3261 §12.2.2] answers 481 in a dialog that is not there', async () => {
     const peer = await SipPeer.connect(server.portOf('TLS')!, ca);
-    inDialog(peer, 'BYE', 2, 'nowhere@test', { header: () => '<sip:x@y>;tag=zzz' } as unknown as WireMessage);
+    inDialog(peer, 'BYE', 2, 'nowhere@test', addressed('<sip:x@y>;tag=zzz'));
     expect((await peer.final()).status).toBe(481);
     peer.close();
   });
