@@ -69,7 +69,17 @@ export class SipSite {
   /** At the end of all tests: the transactions that linger (RFC 6026) and every timer have gone too. */
   async close(): Promise<void> {
     for (const application of this.#applications) this.leave(application);
-    const nothing = { pending: 0, calls: 0, outgoing: 0, proxied: 0, transactions: 0, timers: 0, connections: 0, dialogs: 0, applications: 0 };
+    const nothing = {
+      pending: 0,
+      calls: 0,
+      outgoing: 0,
+      proxied: 0,
+      transactions: 0,
+      timers: 0,
+      connections: 0,
+      dialogs: 0,
+      applications: 0,
+    };
     await vi.waitFor(() => expect(this.server.counts).toEqual(nothing), { timeout: 8_000, interval: 50 });
     await this.server.close();
   }
