@@ -1,8 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, resolve, sep } from 'node:path';
+import { promisify } from 'node:util';
 import { freePorts } from './ports.js';
 import { processesOf } from './processes.js';
 
@@ -27,8 +28,9 @@ export class UpProcess {
   }
 
   /** In a process group of its own, as a shell with job control starts it. @param uid of another user than this one */
-  static spawn(environment: Readonly<Record<string, string>>, uid?: number): UpProcess {
-    const child = spawn(process.execPath, [resolve('dist/cli/main.js'), 'up'], {
+  /** @param checkout what it is started from */
+  static spawn(environment: Readonly<Record<string, string>>, uid?: number, checkout = '.'): UpProcess {
+    const child = spawn(process.execPath, [resolve(checkout, 'dist/cli/main.js'), 'up'], {
       env: { ...process.env, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
@@ -109,4 +111,19 @@ export class Instance {
   remove(): Promise<void> {
     return rm(this.directory, { recursive: true, force: true });
   }
+}
+
+/** What a run needs of this checkout, where any user gets at it: a copy by links when this one lies in a directory of root's alone. */
+export async function checkoutForAll(): Promise<{ readonly directory: string; remove(): Promise<void> }> {
+  const here = resolve('.');
+  const above = here.split(sep).map((_, index, parts) => parts.slice(0, index + 1).join(sep) || sep);
+  const modes = await Promise.all(above.map(async (path) => (await stat(path)).mode));
+  if (modes.every((mode) => (mode & 0o001) !== 0)) return { directory: here, remove: () => Promise.resolve() };
+  const directory = await mkdtemp(join(tmpdir(), 'trunkline-checkout-'));
+  await chmod(directory, 0o755);
+  const copy = async (how: string): Promise<void> => {
+    await promisify(execFile)('cp', [how, 'dist', 'node_modules', 'native', 'config', 'package.json', directory]);
+  };
+  await copy('-al').catch(() => copy('-a'));
+  return { directory, remove: () => rm(directory, { recursive: true, force: true }) };
 }

@@ -1,15 +1,22 @@
 import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { childrenOf } from '../../support/processes.js';
-import { Instance, UpProcess } from '../../support/up.js';
+import { checkoutForAll, Instance, UpProcess } from '../../support/up.js';
 
 const NOBODY = 65_534;
 const BOT_TOKEN = 'bot-token-of-a-test';
 const CONTROL_SECRET = 'control-secret-of-a-test';
 
+let checkout: Awaited<ReturnType<typeof checkoutForAll>>;
 let instance: Instance;
 let up: UpProcess | undefined;
+
+beforeAll(async () => {
+  checkout = await checkoutForAll();
+});
+
+afterAll(() => checkout.remove());
 
 beforeEach(async () => {
   instance = await Instance.settings({ TRUNKLINE_AGENTS_BEARER_TOKEN: BOT_TOKEN, TRUNKLINE_DRACHTIO_SECRET: CONTROL_SECRET });
@@ -22,7 +29,7 @@ afterEach(async () => {
 });
 
 function start(overrides: Readonly<Record<string, string>>, uid?: number): UpProcess {
-  up = UpProcess.spawn({ ...instance.environment, ...overrides }, uid);
+  up = UpProcess.spawn({ ...instance.environment, ...overrides }, uid, checkout.directory);
   return up;
 }
 
