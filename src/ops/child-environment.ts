@@ -2,8 +2,8 @@ import { SECRET_SETTINGS } from '../config/schema.js';
 
 type Environment = NodeJS.ProcessEnv;
 
-/** What programs that are not ours need: where programs and libraries are, language and time zone. No setting of ours. */
-const FOREIGN = /^(?:PATH|LD_LIBRARY_PATH|HOME|USER|LOGNAME|TMPDIR|TZ|LANG|LC_[A-Z]+)$/;
+/** What programs that are not ours need: where programs and libraries are (an allocator of the operator's, say), language and time zone. No setting of ours. */
+const FOREIGN = /^(?:PATH|LD_LIBRARY_PATH|LD_PRELOAD|HOME|USER|LOGNAME|TMPDIR|TZ|LANG|LC_[A-Z]+)$/;
 
 const REDIS_URL = 'TRUNKLINE_REDIS_URL';
 

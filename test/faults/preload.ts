@@ -22,7 +22,9 @@ export class PreloadedFaults {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-faults-'));
     const faults = new PreloadedFaults(directory);
     for (const name of NAMES) faults.set(name, {});
-    execFileSync('cc', ['-O2', '-shared', '-fPIC', '-o', faults.#library, resolve('test/faults/preload.c'), '-ldl']);
+    // Not by the environment: redis-server and rtpengine get little of it.
+    const place = `-DFAULTS_DIRECTORY="${directory}"`;
+    execFileSync('cc', ['-O2', '-shared', '-fPIC', place, '-o', faults.#library, resolve('test/faults/preload.c'), '-ldl']);
     return faults;
   }
 
@@ -32,7 +34,7 @@ export class PreloadedFaults {
 
   /** Of `trunkline up`: its children have it too. */
   get environment(): Readonly<Record<string, string>> {
-    return { LD_PRELOAD: this.#library, FAULTS_DIRECTORY: this.directory };
+    return { LD_PRELOAD: this.#library };
   }
 
   /** From now on, in every process of that name. */
