@@ -33,9 +33,10 @@ export class RedisThroughput implements ThroughputLog {
     const nowMs = this.clock.wallMs();
     const minutes: number[] = [];
     for (let minute = minuteOf(oldestInterval(nowMs)); minute <= minuteOf(nowMs); minute += 1) minutes.push(minute);
+    // Places are kept by the clock of Redis, whatever ours says.
+    const [seconds] = await this.redis.run((client) => client.time());
     const [inProgress, ...hashes] = await this.redis.pipeline([
-      // The gateways' clocks may differ by less than a place is kept for.
-      ['zcount', orgLeasesKey(orgId), nowMs, '+inf'],
+      ['zcount', orgLeasesKey(orgId), 1_000 * Number(seconds), '+inf'],
       ...minutes.map((minute): RedisCommand => ['hgetall', orgThroughputKey(orgId, minute)]),
     ]);
     const counts = new Map(hashes.flatMap(pairs));
