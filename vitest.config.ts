@@ -10,6 +10,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/{unit,conformance,property,fuzz,scenario}/**/*.test.ts'],
           testTimeout: 10_000,
+          maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
       },
