@@ -41,6 +41,7 @@ import { agentCertificates, sipHost } from './ops/tls-material.js';
 import { openTraceExporter, type TraceExporter } from './ops/tracing/exporter.js';
 import { packageVersion } from './ops/version.js';
 import { isAllowedHost } from './outbound/guarded-lookup.js';
+import { callsOfPorts } from './rtpengine/media-ports.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
 import { Poster } from './webhooks/post.js';
 import type { RetrySchedule } from './webhooks/retry-schedule.js';
@@ -50,9 +51,6 @@ import { openRedisStores, type RedisStores } from './store/redis-stores.js';
 
 /** For the SIP server to take the gateway; calls of an earlier process connect their agents anew within it too. */
 const SERVER_LIMIT_MS = 10_000;
-/** RTP and RTCP on both sides. */
-const RELAY_PORTS_PER_CALL = 4;
-
 /** Beside this file when it is built. */
 const CONSOLE_DIRECTORY = fileURLToPath(new URL('./console/', import.meta.url));
 /** For all that a webhook needs beside its receiver. */
@@ -313,7 +311,7 @@ function roomOf(relay: RelayPool, endpoint: MediaService): number {
 function roomOfShare({ rtpengine }: Config, { count }: GatewayWorker, relay: RelayPool): number {
   if (rtpengine.address !== null) return Infinity;
   const calls = relay.nodes().reduce((sum, node) => sum + node.calls, 0);
-  return Math.floor((rtpengine.port_max - rtpengine.port_min + 1) / RELAY_PORTS_PER_CALL / count) - calls;
+  return Math.floor(callsOfPorts({ min: rtpengine.port_min, max: rtpengine.port_max }) / count) - calls;
 }
 
 function openStores(config: Config, instance: string, clock: Clock, log: Log, metrics: Metrics): RedisStores {

@@ -283,12 +283,7 @@ export class Inbound implements LiveCalls {
       },
       open: { request, response, sessionTimer: invite?.sessionTimer ?? {} },
       called: invite?.called ?? null,
-      claim: {
-        // drachtio-srf does not know the short form.
-        header: request.get('Identity') ?? request.get('y'),
-        date: request.get('Date'),
-        callers: claimedCallers(request),
-      },
+      claim: claimOf(request),
       facts: {
         sourceAddress: request.source_address,
         sdp: invite?.sdp ?? '',
@@ -353,6 +348,14 @@ export class Inbound implements LiveCalls {
     const stated = this.#own.find((candidate) => candidate.transport === transport) ?? this.#own[0];
     return { host: this.options.sipHost ?? stated?.host ?? 'localhost', port: stated?.port ?? 5061, transport };
   }
+}
+
+/** Most calls have nothing signed: nothing more is read of those. */
+function claimOf(request: SrfRequest): InviteContext['claim'] {
+  // drachtio-srf does not know the short form.
+  const header = request.get('Identity') ?? request.get('y');
+  if (header === undefined) return { header, date: undefined, callers: [] };
+  return { header, date: request.get('Date'), callers: claimedCallers(request) };
 }
 
 /** The Contact's URI, or `undefined` when there is none that can be read: drachtio-srf would throw on it after the 200. */

@@ -6,6 +6,7 @@ import { ConfigError } from '../config/layers.js';
 import type { Config } from '../config/schema.js';
 import type { Clock } from '../lib/clock.js';
 import { silentLog, type Log } from '../lib/log.js';
+import { callsOfPorts } from '../rtpengine/media-ports.js';
 import { RtpengineNode } from '../rtpengine/node.js';
 import { SupervisedChild, type ChildSpec } from './child.js';
 import { ensureDataDir } from './data-dir.js';
@@ -148,7 +149,6 @@ function wantedPorts(config: Config): WantedPort[] {
   return wanted;
 }
 
-const CALL_PORTS = 4;
 // What belongs to a call lives longer than a few milliseconds: with V8's 16 MB of young objects most of it is copied twice and lands
 // among the old ones.
 const NODE_OPTIONS = ['--enable-source-maps', '--max-semi-space-size=32'];
@@ -257,7 +257,7 @@ function rtpengineSpec(config: Config, directory: string): ChildSpec {
 
 /** How many calls rtpengine's port range carries. */
 export function mediaRoom(config: Config): number {
-  return Math.floor((config.rtpengine.port_max - config.rtpengine.port_min + 1) / CALL_PORTS);
+  return callsOfPorts({ min: config.rtpengine.port_min, max: config.rtpengine.port_max });
 }
 
 async function rtpengineAnswers(port: number): Promise<boolean> {

@@ -5,10 +5,9 @@ import { formatHostPort } from '../lib/host-port.js';
 import type { Log } from '../lib/log.js';
 import { answerCommand, deleteCommand, offerCommand, type NgCommand, type RelayInterfaces, type RelaySide } from './flags.js';
 import { PoolMember, type MemberNode } from './member.js';
+import { callsOfPorts } from './media-ports.js';
 import { RtpengineError, RtpengineNode, type NgReply, type NodeOptions } from './node.js';
 
-/** RTP and RTCP on both legs. */
-const PORTS_PER_CALL = 4;
 /** For so long the calls of the last node that answered may hope for it: it may stand still, or be started anew by whoever watches it. */
 const LAST_NODE_MS = 2_000;
 /** More do not fit one datagram of rtpengine's: it then answers nothing. */
@@ -141,7 +140,7 @@ export class RelayPool implements MediaRelay {
     if (!this.isUp) return 0;
     if (portRange === null) return null;
     const sessions = this.#members.reduce((sum, member) => sum + member.sessions, 0);
-    return Math.max(0, Math.floor((portRange.max - portRange.min + 1) / PORTS_PER_CALL) - sessions);
+    return Math.max(0, callsOfPorts(portRange) - sessions);
   }
 
   /**
