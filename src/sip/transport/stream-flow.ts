@@ -85,7 +85,10 @@ export class StreamFlow implements Flow {
   }
 
   #onData(chunk: Buffer): void {
-    for (const item of this.#framer.push(chunk.toString('latin1'))) {
+    const items = this.#framer.push(chunk.toString('latin1'));
+    // What is left in the framer began within this read: the limit is one message's, not the connection's.
+    if (items.length > 0 || !this.#framer.isMidMessage) this.#stopMessageTimer();
+    for (const item of items) {
       switch (item.type) {
         case 'message':
           this.#listener.onMessage(this, item.text);
@@ -104,24 +107,21 @@ export class StreamFlow implements Flow {
       }
       if (!this.#isOpen) return;
     }
-    this.#watchMessage();
+    // A message that has begun must be complete in time, however slowly its bytes drip.
+    if (this.#framer.isMidMessage)
+      this.#cancelMessageTimer ??= this.#clock.setTimer(this.#limits.messageTimeoutMs, () => this.close());
   }
 
-  /** A message that has begun must be complete in time, however slowly its bytes drip. */
-  #watchMessage(): void {
-    if (!this.#framer.isMidMessage) {
-      this.#cancelMessageTimer?.();
-      this.#cancelMessageTimer = undefined;
-      return;
-    }
-    this.#cancelMessageTimer ??= this.#clock.setTimer(this.#limits.messageTimeoutMs, () => this.close());
+  #stopMessageTimer(): void {
+    this.#cancelMessageTimer?.();
+    this.#cancelMessageTimer = undefined;
   }
 
   #onClosed(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#writer.clear();
-    this.#cancelMessageTimer?.();
+    this.#stopMessageTimer();
     this.#listener.onClose(this);
   }
 }
