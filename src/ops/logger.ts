@@ -1,4 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
+import sonicBoom from 'sonic-boom';
 import type { Log } from '../lib/log.js';
 import { REDACTED_FIELDS } from '../lib/pii.js';
 
@@ -6,7 +7,17 @@ type Fields = Record<string, unknown>;
 
 const REDACTED = new Set(REDACTED_FIELDS);
 const CENSOR = '[redacted]';
+const STDOUT = 1;
 const MAX_UNWRITTEN_BYTES = 1 << 20;
+/** At the end of the process a reader that is behind gets so many tries, 100 ms apart. */
+const TRIES_AT_EXIT = 5;
+
+let dropped = 0;
+
+/** Lines of this process that were thrown away because whoever reads the log was behind by `MAX_UNWRITTEN_BYTES`. */
+export function droppedLogLines(): number {
+  return dropped;
+}
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -25,14 +36,43 @@ export function createLogger(name: string, level: LogLevel, destination?: Destin
       log: (fields: Fields) => redacted(fields, 2),
     },
   };
-  const logger: Logger = pino(options, destination ?? standardOutput());
+  const logger: Logger = pino(options, destination ?? standardOutput((lines) => logger.warn({ lines }, 'log.lines_dropped')));
   return withRedactedBindings(logger);
 }
 
-/** A disk that is full must not end the process, and its calls: lines wait for room, beyond `MAX_UNWRITTEN_BYTES` they are dropped. */
-function standardOutput(): DestinationStream {
-  const destination = pino.destination({ dest: 1, sync: true, maxLength: MAX_UNWRITTEN_BYTES });
-  destination.on('error', () => undefined);
+/**
+ * Neither a pipe that nobody reads nor a full disk may hold up the process and its calls: lines wait in memory, beyond `MAX_UNWRITTEN_BYTES`
+ * they are dropped.
+ * @param onCaughtUp told how many lines were dropped, when the reader has read all that waited
+ */
+function standardOutput(onCaughtUp: (lines: number) => void): DestinationStream {
+  // Node sets O_NONBLOCK on a pipe or a socket when it makes this stream: a blocking write would hold up the end of the process.
+  void process.stdout;
+  let triesLeft = Infinity;
+  const retryEAGAIN = (): boolean => {
+    triesLeft -= 1;
+    return triesLeft >= 0;
+  };
+  const destination = new sonicBoom.SonicBoom({ fd: STDOUT, sync: false, maxLength: MAX_UNWRITTEN_BYTES, retryEAGAIN });
+  let isBroken = false;
+  let told = dropped;
+  destination.on('drop', () => (dropped += 1));
+  destination.on('drain', () => {
+    const lines = dropped - told;
+    told = dropped;
+    if (lines > 0) onCaughtUp(lines);
+  });
+  // The reader is gone, or the disk is full: the next line tries again.
+  destination.on('error', () => (isBroken = true));
+  destination.on('write', () => (isBroken = false));
+  process.on('exit', () => {
+    triesLeft = TRIES_AT_EXIT;
+    try {
+      if (!isBroken) destination.flushSync();
+    } catch {
+      // The reader is still behind: what waits is lost with the process.
+    }
+  });
   return destination;
 }
 

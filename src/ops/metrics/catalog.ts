@@ -183,6 +183,10 @@ export const METRICS = {
   trunkline_process_heap_bytes: { type: 'gauge', help: 'Used JavaScript heap of the main thread.' },
   trunkline_process_open_files: { type: 'gauge', help: 'Open file handles, sockets too.' },
   trunkline_process_max_files: { type: 'gauge', help: 'How many may be open (ulimit -n).' },
+  trunkline_log_lines_dropped_total: {
+    type: 'counter',
+    help: 'Log lines that were dropped because whoever reads the log was behind by 1 MiB.',
+  },
   trunkline_process_start_seconds: { type: 'gauge', help: 'When the process started, in seconds of the Unix epoch.' },
   trunkline_event_loop_delay_seconds: {
     type: 'gauge',

@@ -4,6 +4,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { Clock } from '../../lib/clock.js';
 import { residentMb } from '../resident-memory.js';
 import { packageVersion } from '../version.js';
+import { droppedLogLines } from '../logger.js';
 import type { Metrics } from './registry.js';
 
 const WINDOW_MS = 5_000;
@@ -20,6 +21,7 @@ export function watchProcess(metrics: Metrics, clock: Clock): () => void {
     figures.set('trunkline_process_cpu_seconds_total', { mode: 'system' }, cpu.system / 1e6);
     figures.set('trunkline_process_resident_bytes', {}, residentMb() * (1 << 20));
     figures.set('trunkline_process_heap_bytes', {}, getHeapStatistics().used_heap_size);
+    figures.set('trunkline_log_lines_dropped_total', {}, droppedLogLines());
     figures.set('trunkline_process_start_seconds', {}, startedS);
     for (const [percentile, seconds] of Object.entries(delay.last))
       figures.set('trunkline_event_loop_delay_seconds', { percentile }, seconds);

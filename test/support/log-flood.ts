@@ -1,0 +1,17 @@
+import { createLogger, droppedLogLines } from '../../src/ops/logger.js';
+
+// A process that logs much: tests read its standard output, or do not. Each message of the parent is one step.
+
+const log = createLogger('flood', 'info');
+const LINES = 20_000;
+
+process.on('message', (step) => {
+  if (step === 'flood') {
+    for (let line = 0; line < LINES; line += 1) log.info({ line, padding: 'x'.repeat(200) }, 'flood.line');
+    // A turn of the event loop later: the process still runs.
+    setImmediate(() => process.send?.({ lines: LINES, dropped: droppedLogLines() }));
+  } else {
+    log.info({}, 'flood.last');
+    process.exit(0);
+  }
+});
