@@ -167,5 +167,5 @@ build_typescript() {
 RUNTIME_PACKAGES=(redis-server rtpengine-daemon libsrtp2-dev espeak-ng openssl g++ make python3 pkg-config)
 LOAD_PACKAGES=(sip-tester stunnel4)
 BALANCER_PACKAGES=(kamailio kamailio-tls-modules)
-TEST_PACKAGES=("${LOAD_PACKAGES[@]}" "${BALANCER_PACKAGES[@]}" baresip chromium)
+TEST_PACKAGES=("${LOAD_PACKAGES[@]}" "${BALANCER_PACKAGES[@]}" baresip chromium prometheus)
 BENCH_PACKAGES=("${BALANCER_PACKAGES[@]}" kamailio-redis-modules)

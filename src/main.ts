@@ -73,6 +73,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   // Should the start fail before it is awaited, that is the failure to tell.
   opening.catch(() => undefined);
   const metrics = new Metrics(workerName(worker.index));
+  metrics.begin();
   const stores = openStores(config, instance, clock, log, metrics);
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
@@ -284,14 +285,20 @@ async function openRelay(
   metrics: Metrics,
 ): Promise<RelayPool> {
   const { address, ng_port: ngPort, port_min: min, port_max: max, timeout_ms: timeoutMs } = config.rtpengine;
-  const shared = { instance, clock, log, timeoutMs, onCommand: countRelayCommands(metrics) };
+  const nodes =
+    address === null
+      ? [{ address: '127.0.0.1', port: ngPort }]
+      : await Promise.all(address.split(',').map((node) => resolveHostPort(node.trim())));
+  const onCommand = countRelayCommands(
+    metrics,
+    nodes.map((node) => formatHostPort(node.address, node.port)),
+  );
+  const shared = { instance, clock, log, timeoutMs, onCommand };
   if (address !== null) {
-    const nodes = await Promise.all(address.split(',').map((node) => resolveHostPort(node.trim())));
     const [outside, inside] = config.rtpengine.interfaces?.split(',').map((name) => name.trim()) ?? [];
     const interfaces = outside === undefined || inside === undefined ? null : { outside, inside };
     return openRelayPool({ ...shared, nodes, interfaces, portRange: null });
   }
-  const nodes = [{ address: '127.0.0.1', port: ngPort }];
   // Several workers have it together: none of them may free what it does not know.
   const isAlone = worker.count === 1;
   return openRelayPool({

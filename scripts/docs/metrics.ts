@@ -7,7 +7,7 @@ export function metricsTable(): string {
     `\`${name}\``,
     type,
     Object.entries(labels)
-      .map(([label, bound]) => `\`${label}\`: ${bound}`)
+      .map(([label, bound]) => `\`${label}\`: ${typeof bound === 'string' ? bound : bound.map((value) => `\`${value}\``).join(', ')}`)
       .join('; ') || '—',
     buckets === undefined ? help : `${help} Buckets to ${String(buckets.at(-1))}.`,
   ]);

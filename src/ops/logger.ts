@@ -46,8 +46,9 @@ export function createLogger(name: string, level: LogLevel, destination?: Destin
  * @param onCaughtUp told how many lines were dropped, when the reader has read all that waited
  */
 function standardOutput(onCaughtUp: (lines: number) => void): DestinationStream {
-  // Node sets O_NONBLOCK on a pipe or a socket when it makes this stream: a blocking write would hold up the end of the process.
-  void process.stdout;
+  // Node makes this stream when it is first asked for, and sets O_NONBLOCK on a pipe or a socket: a blocking write would hold up the end
+  // of the process.
+  process.stdout.on('error', () => undefined);
   let triesLeft = Infinity;
   const retryEAGAIN = (): boolean => {
     triesLeft -= 1;

@@ -1,10 +1,17 @@
+import { IDENTITY_VERDICTS } from '../../contracts/verified-identity.js';
+import { REASONS } from '../../gateway/policy/reasons.js';
+
 /** What one metric is. Every sample has the label `process` besides these. */
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
+  /** The gateway counts it as it happens. Any other counter is read where it is kept, at each scrape. Histograms are always counted. */
+  readonly isCounted?: true;
   /** A sentence for a person. */
   readonly help: string;
-  /** Each label with what bounds its values: never a number, an organization, a call or an address of a caller. */
-  readonly labels?: Readonly<Record<string, string>>;
+  /** Each label with all its values, or with what bounds them: never a number, an organization, a call or an address of a caller. */
+  readonly labels?: Readonly<Record<string, string | readonly string[]>>;
+  /** All sets of labels that there are, where some values never stand together. */
+  readonly series?: readonly Readonly<Record<string, string>>[];
   /** Upper bounds of a histogram, in its unit. */
   readonly buckets?: readonly number[];
 }
@@ -14,7 +21,13 @@ const COMMAND_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const TALK_BUCKETS = [1, 5, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200];
 
-const REASON = { reason: 'codes of docs/errors.md', fault: 'caller, customer, gateway, agent, nobody' };
+const REASON = {
+  labels: { reason: 'codes of docs/errors.md', fault: 'caller, customer, gateway, agent, nobody' },
+  series: Object.entries(REASONS).map(([reason, { fault }]) => ({ reason, fault })),
+};
+/** From the carrier: by the RTCP of the media endpoint. To the carrier: by the carrier's. */
+const DIRECTION = { direction: ['from_carrier', 'to_carrier'] };
+const COMMANDS = ['offer', 'answer', 'delete', 'query', 'list'];
 const NODE = { node: 'the host:port of each entry of rtpengine.address' };
 const WORKER = { worker: 'media worker threads, from 1 (media.workers, at most 32)' };
 
@@ -27,12 +40,13 @@ export const METRICS = {
 
   trunkline_calls_in_progress: { type: 'gauge', help: 'Calls from their INVITE until everything of them is freed.' },
   trunkline_calls_begun_total: { type: 'counter', help: 'INVITEs that made a call, those that were refused too.' },
-  trunkline_calls_ended_total: { type: 'counter', help: 'Answered calls that ended.', labels: REASON },
-  trunkline_calls_refused_total: { type: 'counter', help: 'Calls that ended without an answer.', labels: REASON },
+  trunkline_calls_ended_total: { type: 'counter', isCounted: true, help: 'Answered calls that ended.', ...REASON },
+  trunkline_calls_refused_total: { type: 'counter', isCounted: true, help: 'Calls that ended without an answer.', ...REASON },
   trunkline_calls_identity_total: {
     type: 'counter',
-    help: 'Calls whose Identity header was looked at (STIR/SHAKEN).',
-    labels: { verdict: 'those of docs/stir-shaken.md', attestation: '`A`, `B`, `C`, `none`; as claimed' },
+    isCounted: true,
+    help: 'Calls whose Identity header was looked at (STIR/SHAKEN). The attestation is as claimed.',
+    labels: { verdict: IDENTITY_VERDICTS, attestation: ['A', 'B', 'C', 'none'] },
   },
   trunkline_call_answer_seconds: { type: 'histogram', help: 'From the INVITE to the 200.', buckets: ANSWER_BUCKETS },
   trunkline_call_first_audio_seconds: {
@@ -41,8 +55,30 @@ export const METRICS = {
     buckets: ANSWER_BUCKETS,
   },
   trunkline_call_talk_seconds: { type: 'histogram', help: 'From the 200 to the end.', buckets: TALK_BUCKETS },
-  trunkline_calls_stale_route_total: { type: 'counter', help: 'Calls decided on what was remembered, for Redis was away.' },
-  trunkline_calls_resumed_total: { type: 'counter', help: 'Ended calls that a restarted gateway had taken up again.' },
+  trunkline_call_mos: {
+    type: 'histogram',
+    help: 'Mean opinion score of an answered call, 1.0 to 4.5, where RTCP reports came.',
+    labels: DIRECTION,
+    buckets: [1.5, 2, 2.5, 3, 3.5, 3.8, 4, 4.2, 4.4],
+  },
+  trunkline_call_lost_ratio: {
+    type: 'histogram',
+    help: 'Share of the packets of an answered call that were lost, 0 to 1, where RTCP reports came.',
+    labels: DIRECTION,
+    buckets: [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25],
+  },
+  trunkline_call_jitter_seconds: {
+    type: 'histogram',
+    help: 'Interarrival jitter of an answered call (RFC 3550 §6.4.1), where RTCP reports came.',
+    labels: DIRECTION,
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1],
+  },
+  trunkline_calls_stale_route_total: {
+    type: 'counter',
+    isCounted: true,
+    help: 'Calls decided on what was remembered, for Redis was away.',
+  },
+  trunkline_calls_resumed_total: { type: 'counter', isCounted: true, help: 'Ended calls that a restarted gateway had taken up again.' },
   trunkline_call_room: { type: 'gauge', help: 'Calls that there is still media for: ports of rtpengine and of the media endpoint.' },
   trunkline_call_places: { type: 'gauge', help: 'Calls counted under the limits of numbers and organizations.' },
   trunkline_call_snapshots: { type: 'gauge', help: 'Answered calls kept for a restart.' },
@@ -55,13 +91,14 @@ export const METRICS = {
   trunkline_relay_command_seconds: {
     type: 'histogram',
     help: 'From a command to its answer, waiting for a turn included.',
-    labels: { ...NODE, command: 'offer, answer, delete, query, list' },
+    labels: { ...NODE, command: COMMANDS },
     buckets: COMMAND_BUCKETS,
   },
   trunkline_relay_command_failures_total: {
     type: 'counter',
+    isCounted: true,
     help: 'Commands that were refused or had no answer.',
-    labels: { ...NODE, command: 'offer, answer, delete, query, list', cause: 'timeout, refused, closed' },
+    labels: { ...NODE, command: COMMANDS, cause: ['timeout', 'refused', 'closed'] },
   },
 
   trunkline_media_capacity: { type: 'gauge', help: 'Calls that the media endpoint has sockets for.' },
@@ -100,13 +137,14 @@ export const METRICS = {
 
   trunkline_agent_connects_total: {
     type: 'counter',
+    isCounted: true,
     help: 'Attempts to get the agent of a call ready.',
-    labels: { agent: 'stream, test-line', outcome: 'connected, failed' },
+    labels: { agent: ['stream', 'test-line'], outcome: ['connected', 'failed'] },
   },
   trunkline_agent_connect_seconds: {
     type: 'histogram',
     help: 'What it took until the agent was ready: of a stream the WebSocket handshake.',
-    labels: { agent: 'stream, test-line' },
+    labels: { agent: ['stream', 'test-line'] },
     buckets: REQUEST_BUCKETS,
   },
   trunkline_agent_reconnects_total: { type: 'counter', help: 'Connections of agents that broke in a call and came back.', labels: WORKER },
@@ -118,22 +156,25 @@ export const METRICS = {
 
   trunkline_tool_calls_total: {
     type: 'counter',
+    isCounted: true,
     help: 'Custom tools that were called.',
-    labels: { outcome: 'ok, TOOL_BAD_INPUT, TOOL_FAILED, TOOL_TIMEOUT' },
+    labels: { outcome: ['ok', 'TOOL_BAD_INPUT', 'TOOL_FAILED', 'TOOL_TIMEOUT'] },
   },
   trunkline_tool_seconds: { type: 'histogram', help: 'What a tool took.', buckets: REQUEST_BUCKETS },
 
   trunkline_webhook_attempts_total: {
     type: 'counter',
+    isCounted: true,
     help: 'Webhooks that were sent, each attempt.',
-    labels: { outcome: 'delivered, failed, refused, aborted' },
+    labels: { outcome: ['delivered', 'failed', 'refused', 'aborted'] },
   },
   trunkline_webhook_seconds: { type: 'histogram', help: 'What one attempt took.', buckets: REQUEST_BUCKETS },
-  trunkline_webhook_dead_letters_total: { type: 'counter', help: 'Webhooks that were given up.' },
+  trunkline_webhook_dead_letters_total: { type: 'counter', isCounted: true, help: 'Webhooks that were given up.' },
   trunkline_webhooks_waiting: { type: 'gauge', help: 'Webhooks to be sent, of all gateways on this Redis.' },
 
   trunkline_api_requests_total: {
     type: 'counter',
+    isCounted: true,
     help: 'Answered requests to the control API.',
     labels: { method: 'HTTP methods of the API, other', route: 'patterns of the API, none', status: '2xx, 3xx, 4xx, 5xx' },
   },
@@ -143,7 +184,7 @@ export const METRICS = {
   trunkline_redis_command_seconds: {
     type: 'histogram',
     help: 'One command, script or pipeline.',
-    labels: { outcome: 'ok, failed' },
+    labels: { outcome: ['ok', 'failed'] },
     buckets: COMMAND_BUCKETS,
   },
   trunkline_redis_connects_total: {
@@ -152,11 +193,17 @@ export const METRICS = {
   },
   trunkline_redis_waiting_records: { type: 'gauge', help: 'Records of calls that wait for a Redis that is away.' },
 
-  trunkline_hep_packets_total: { type: 'counter', help: 'Messages for the Homer collector.', labels: { outcome: 'sent, dropped' } },
+  trunkline_hep_packets_total: {
+    type: 'counter',
+    isCounted: true,
+    help: 'Messages for the Homer collector.',
+    labels: { outcome: ['sent', 'dropped'] },
+  },
   trunkline_trace_spans_total: {
     type: 'counter',
+    isCounted: true,
     help: 'Spans for the OpenTelemetry collector.',
-    labels: { outcome: 'exported, dropped' },
+    labels: { outcome: ['exported', 'dropped'] },
   },
 
   trunkline_sip_transactions: { type: 'gauge', help: 'SIP transactions of both kinds.' },
@@ -201,17 +248,23 @@ type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name] extends { readon
   ? Readonly<Record<keyof Labels, string>>
   : Readonly<Record<string, never>>;
 
-type NamesOf<Type extends MetricDefinition['type']> = {
-  [Name in MetricName]: (typeof METRICS)[Name]['type'] extends Type ? Name : never;
+type NamesOf<Definition extends Partial<MetricDefinition>> = {
+  [Name in MetricName]: (typeof METRICS)[Name] extends Definition ? Name : never;
 }[MetricName];
+
+type CountedCounter = NamesOf<{ type: 'counter'; isCounted: true }>;
 
 /** Where what happens is counted. A name and its labels are those of the catalogue, or it does not compile. */
 export interface MetricCounts {
-  count<Name extends NamesOf<'counter'>>(name: Name, labels: LabelsOf<Name>, by?: number): void;
-  observe<Name extends NamesOf<'histogram'>>(name: Name, labels: LabelsOf<Name>, value: number): void;
+  count<Name extends CountedCounter>(name: Name, labels: LabelsOf<Name>, by?: number): void;
+  observe<Name extends NamesOf<{ type: 'histogram' }>>(name: Name, labels: LabelsOf<Name>, value: number): void;
 }
 
 /** Where figures are put that are kept elsewhere, when somebody asks for them. */
 export interface MetricFigures {
-  set<Name extends NamesOf<'gauge' | 'counter'>>(name: Name, labels: LabelsOf<Name>, value: number): void;
+  set<Name extends Exclude<NamesOf<{ type: 'gauge' | 'counter' }>, CountedCounter>>(
+    name: Name,
+    labels: LabelsOf<Name>,
+    value: number,
+  ): void;
 }

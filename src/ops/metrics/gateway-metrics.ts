@@ -1,5 +1,5 @@
 import type { ServedRequest } from '../../api/server.js';
-import type { CallRecord } from '../../contracts/call-record.js';
+import type { CallRecord, StreamQuality } from '../../contracts/call-record.js';
 import type { Inbound } from '../../gateway/inbound.js';
 import { REASONS, type Reason } from '../../gateway/policy/reasons.js';
 import type { MediaEndpoint, ToolRunner } from '../../gateway/ports.js';
@@ -20,7 +20,8 @@ const seconds = (ms: number): number => ms / 1_000;
 const flag = (isSo: boolean): number => (isSo ? 1 : 0);
 
 /** One call that ended, from its record: nothing of it is computed while it lasts. */
-export function countCall(counts: MetricCounts, { reason, answered_at, timings, identity, stale_route, resumed }: CallRecord): void {
+export function countCall(counts: MetricCounts, record: CallRecord): void {
+  const { reason, answered_at, timings, quality, identity, stale_route, resumed } = record;
   const { fault } = REASONS[reason as Reason];
   counts.count(answered_at === null ? 'trunkline_calls_refused_total' : 'trunkline_calls_ended_total', { reason, fault });
   if (timings.answer_ms !== null) counts.observe('trunkline_call_answer_seconds', {}, seconds(timings.answer_ms));
@@ -28,8 +29,20 @@ export function countCall(counts: MetricCounts, { reason, answered_at, timings, 
   if (timings.talk_ms !== null) counts.observe('trunkline_call_talk_seconds', {}, seconds(timings.talk_ms));
   if (identity !== null)
     counts.count('trunkline_calls_identity_total', { verdict: identity.verdict, attestation: identity.attestation ?? 'none' });
+  countQuality(counts, 'from_carrier', quality.relay?.from_carrier);
+  countQuality(counts, 'to_carrier', quality.relay?.from_agent);
   if (stale_route) counts.count('trunkline_calls_stale_route_total', {});
   if (resumed > 0) counts.count('trunkline_calls_resumed_total', {});
+}
+
+function countQuality(counts: MetricCounts, direction: string, heard: StreamQuality | undefined): void {
+  if (heard === undefined) return;
+  const { packets, lost, jitter_ms: jitterMs, mos } = heard;
+  if (mos !== null) counts.observe('trunkline_call_mos', { direction }, mos);
+  // A packet that came twice is counted against the lost ones (RFC 3550 §6.4.1).
+  if (lost !== null && packets > 0)
+    counts.observe('trunkline_call_lost_ratio', { direction }, Math.max(0, lost) / (packets + Math.max(0, lost)));
+  if (jitterMs !== null) counts.observe('trunkline_call_jitter_seconds', { direction }, seconds(jitterMs));
 }
 
 export function countRequest(counts: MetricCounts, { method, route, status, durationMs }: ServedRequest): void {
@@ -38,7 +51,9 @@ export function countRequest(counts: MetricCounts, { method, route, status, dura
   counts.observe('trunkline_api_request_seconds', {}, seconds(durationMs));
 }
 
-export function countRelayCommands(counts: MetricCounts): NonNullable<RelayPoolOptions['onCommand']> {
+/** @param nodes `host:port` of each */
+export function countRelayCommands(counts: Metrics, nodes: readonly string[]): NonNullable<RelayPoolOptions['onCommand']> {
+  for (const node of nodes) counts.begin({ node });
   return (node, command, tookMs, cause) => {
     if (cause === null) counts.observe('trunkline_relay_command_seconds', { node, command }, seconds(tookMs));
     else counts.count('trunkline_relay_command_failures_total', { node, command, cause });

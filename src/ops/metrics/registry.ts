@@ -13,13 +13,29 @@ export const METRICS_CONTENT_TYPE: string = Registry.PROMETHEUS_CONTENT_TYPE;
 
 type Labels = Readonly<Record<string, string>>;
 
-/** All metrics of this process. A metric that nothing was put into has no lines. */
+/** All metrics of this process. */
 export class Metrics implements MetricCounts {
   readonly #counted: MetricObjects;
   readonly #collectors: Collector[] = [];
 
   constructor(readonly process: string) {
     this.#counted = new MetricObjects(process);
+  }
+
+  /**
+   * Begins every counter and histogram whose labels are `known` or have a closed list of values, with all of these at 0: Prometheus sees an
+   * increase only where a sample was before it.
+   */
+  begin(known: Labels = {}): void {
+    for (const [name, definition] of Object.entries<MetricDefinition>(METRICS) as [MetricName, MetricDefinition][]) {
+      const { type, isCounted } = definition;
+      if (type !== 'histogram' && isCounted !== true) continue;
+      // Each series begins once: by the call that knows all its labels, and no others.
+      if (!Object.keys(known).every((label) => definition.labels?.[label] !== undefined)) continue;
+      for (const labels of seriesOf(definition, known))
+        if (type === 'histogram') this.#counted.histogram(name).zero(labels);
+        else this.#counted.counter(name).inc(labels, 0);
+    }
   }
 
   collect(collector: Collector): void {
@@ -41,6 +57,19 @@ export class Metrics implements MetricCounts {
     await Promise.allSettled(this.#collectors.map(async (collector) => collector(collected)));
     return [...(await this.#counted.snapshot()), ...(await collected.snapshot())];
   }
+}
+
+/** Every set of labels of a metric; none where a label's values are neither known nor a closed list. */
+function seriesOf({ labels = {}, series }: MetricDefinition, known: Labels): readonly Labels[] {
+  if (series !== undefined) return series;
+  return Object.entries(labels).reduce<readonly Labels[]>(
+    (sets, [label, bound]) => {
+      const given = known[label];
+      const values = given === undefined ? bound : [given];
+      return typeof values === 'string' ? [] : sets.flatMap((set) => values.map((value) => ({ ...set, [label]: value })));
+    },
+    [{}],
+  );
 }
 
 /** prom-client's objects, made as they are needed. */

@@ -15,6 +15,7 @@ interface Panel {
   readonly id: number;
   readonly type: string;
   readonly title: string;
+  readonly description?: string;
   readonly targets?: readonly { readonly expr: string }[];
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
 }
@@ -76,6 +77,11 @@ describe('the alert rules', () => {
 });
 
 describe('the dashboard', () => {
+  it('says of each panel what it shows', () => {
+    const described = panels.filter(({ type }) => type !== 'row').map(({ title, description }) => [title, description]);
+    expect(described.filter(([, description]) => !/^[A-Z0-9].{20,}\.$/.test(description ?? ''))).toEqual([]);
+  });
+
   it('has its rows, panels with ids of their own, and none over another', () => {
     const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title);
     expect(rows).toEqual(['Traffic', 'Failures', 'Media quality', 'Relays', 'Agents', 'API, webhooks, Redis', 'Processes']);
