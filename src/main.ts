@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { languageOfVoice, supportedLanguages, supportedVoices } from './agents/languages.js';
 import { HttpToolRunner } from './agents/tool-runner.js';
@@ -11,6 +12,7 @@ import { Inbound, type InboundOptions, type InboundServices } from './gateway/in
 import type { ToolRunner } from './gateway/ports.js';
 import { createSrfApp } from './gateway/srf-facade.js';
 import type { Clock } from './lib/clock.js';
+import { errorText } from './lib/error-text.js';
 import { formatHostPort } from './lib/host-port.js';
 import type { Log } from './lib/log.js';
 import { traceparentOf } from './lib/trace-context.js';
@@ -47,6 +49,8 @@ import { Poster } from './webhooks/post.js';
 import type { RetrySchedule } from './webhooks/retry-schedule.js';
 import { openStirVerifier } from './stir/verifier.js';
 import { WebhookSender, type WebhookSenderParts } from './webhooks/sender.js';
+import { CallArchive } from './store/call-archive.js';
+import { CallSpool } from './store/call-spool.js';
 import { openRedisStores, type RedisStores } from './store/redis-stores.js';
 
 /** For the SIP server to take the gateway; calls of an earlier process connect their agents anew within it too. */
@@ -74,7 +78,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   opening.catch(() => undefined);
   const metrics = new Metrics(workerName(worker.index));
   metrics.begin();
-  const stores = openStores(config, instance, clock, log, metrics);
+  const stores = openStores(config, instance, clock, log, metrics, await openSpool(config, worker, log));
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
   const demo = config.redis.url === null && worker.index === 1 ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
@@ -105,6 +109,8 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   });
   const identities = await openStirVerifier(config.stir, clock);
   const observers = await openObservers(config, instance, log, metrics);
+  const { archive_days: archiveDays } = config.calls;
+  const archive = archiveDays === 0 ? null : new CallArchive(callsDirectory(config), archiveDays, clock, log);
   const inbound = new Inbound(
     {
       identities,
@@ -112,6 +118,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       calls: {
         write: async (call) => {
           countCall(metrics, call.record);
+          archive?.append(call.record);
           observers.traces?.take(call);
           await stores.calls.write(call);
           if (call.completion !== null && call.record.org_id !== null) webhooks.kick(call.record.org_id);
@@ -182,6 +189,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       await endpoint.shutdown();
       relay.close();
       await stores.close();
+      await archive?.close();
     },
   };
 }
@@ -321,9 +329,23 @@ function roomOfShare({ rtpengine }: Config, { count }: GatewayWorker, relay: Rel
   return Math.floor(callsOfPorts({ min: rtpengine.port_min, max: rtpengine.port_max }) / count) - calls;
 }
 
-function openStores(config: Config, instance: string, clock: Clock, log: Log, metrics: Metrics): RedisStores {
+/** What ended calls leave in the data directory. */
+function callsDirectory(config: Config): string {
+  return join(ensureDataDir(config), 'calls');
+}
+
+async function openSpool(config: Config, worker: GatewayWorker, log: Log): Promise<CallSpool | null> {
+  try {
+    return await CallSpool.open(join(callsDirectory(config), `waiting.${workerName(worker.index)}`));
+  } catch (error) {
+    log.error({ error: errorText(error) }, 'call.spool.not_opened: while Redis takes nothing, records of calls are lost');
+    return null;
+  }
+}
+
+function openStores(config: Config, instance: string, clock: Clock, log: Log, metrics: Metrics, spool: CallSpool | null): RedisStores {
   const url = config.redis.url ?? `redis://127.0.0.1:${String(config.redis.port)}`;
-  const { retention_days: days, trace_retention_days: traceDays, stale_route_ms: staleRouteMs } = config.calls;
+  const { retention_days: days, trace_retention_days: traceDays, max_stored_mb: maxMb, stale_route_ms: staleRouteMs } = config.calls;
   const batchRetention = { days: config.batches.retention_days, maxEntries: config.batches.max_entries };
   return openRedisStores({
     url,
@@ -333,7 +355,8 @@ function openStores(config: Config, instance: string, clock: Clock, log: Log, me
     log,
     instance,
     staleRouteMs,
-    callRetention: { days, traceDays },
+    callRetention: { days, traceDays, maxBytes: maxMb * (1 << 20) },
+    spool,
     batchRetention,
     onCommand: countRedisCommands(metrics),
   });

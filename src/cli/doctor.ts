@@ -1,14 +1,18 @@
 import { Command } from 'commander';
 import type { Config } from '../config/schema.js';
 import { examine } from '../ops/doctor.js';
+import type { RedisStores } from '../store/redis-stores.js';
 
 /** `trunkline doctor`: what is missing or wrong on this machine, and how to mend it. Exit code 1 when anything is. */
-export function doctorCommand(config: () => Config): Command {
+export function doctorCommand(config: () => Config, connect: () => Promise<RedisStores>): Command {
   return new Command('doctor')
     .description('check every dependency and say what is wrong and how to mend it')
     .option('--json', 'print one JSON array')
     .action(async ({ json }: { json?: true }) => {
-      const findings = await examine(config());
+      const findings = await examine(config(), async () => {
+        const stores = await connect();
+        return stores.storedCallBytes().finally(() => stores.close());
+      });
       if (json === true) console.log(JSON.stringify(findings, null, 2));
       else {
         for (const { name, isFine, detail, remedy } of findings) {

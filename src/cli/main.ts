@@ -60,7 +60,13 @@ const connect = async () => {
     batchRetention: { days: batches.retention_days, maxEntries: batches.max_entries },
     log: createLogger('cli', log.level === 'debug' ? 'debug' : 'error'),
   });
-  await stores.ready();
+  try {
+    await stores.ready();
+  } catch (error) {
+    // It would try for ever to connect.
+    await stores.close();
+    throw error;
+  }
   return stores;
 };
 
@@ -99,7 +105,7 @@ program.addCommand(topCommand(overApi));
 program.addCommand(traceCommand(overApi));
 program.addCommand(callCommand(config));
 program.addCommand(loadCommand(config, connect));
-program.addCommand(doctorCommand(config));
+program.addCommand(doctorCommand(config, connect));
 program.addCommand(healthCommand(config));
 
 program.parseAsync().catch((error: unknown) => {

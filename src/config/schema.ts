@@ -34,244 +34,254 @@ function isRedisUrl(text: string): boolean {
 }
 
 /** Every setting of the product; config/default.yaml says what each means and holds its default. */
-export const configSchema = z.strictObject({
-  data_dir: z.string().min(1),
-  // As useradd has it; no name begins with a dash, which would be an option.
-  run_as: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/, 'must be the name of a user')
-    .nullable(),
-  // rtpengine and Contact need an address that can be reached, so "all of them" is none.
-  bind_address: address.refine((text) => text !== '0.0.0.0' && text !== '::', 'must be one address of this machine'),
-  public_address: address.nullable(),
-  log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error']) }),
-  sip: z
-    .strictObject({
-      host: host.nullable(),
-      tls_port: port.nullable(),
-      tcp_port: port.nullable(),
-      udp_port: port.nullable(),
-      tls_min_version: z.enum(['TLSv1.2', 'TLSv1.3']),
-      cert_file: z.string().nullable(),
-      key_file: z.string().nullable(),
-      certificates: z.array(z.strictObject({ cert_file: z.string().min(1), key_file: z.string().min(1) })).max(1_000),
-      tls_ciphers: z
+export const configSchema = z
+  .strictObject({
+    data_dir: z.string().min(1),
+    // As useradd has it; no name begins with a dash, which would be an option.
+    run_as: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/, 'must be the name of a user')
+      .nullable(),
+    // rtpengine and Contact need an address that can be reached, so "all of them" is none.
+    bind_address: address.refine((text) => text !== '0.0.0.0' && text !== '::', 'must be one address of this machine'),
+    public_address: address.nullable(),
+    log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error']) }),
+    sip: z
+      .strictObject({
+        host: host.nullable(),
+        tls_port: port.nullable(),
+        tcp_port: port.nullable(),
+        udp_port: port.nullable(),
+        tls_min_version: z.enum(['TLSv1.2', 'TLSv1.3']),
+        cert_file: z.string().nullable(),
+        key_file: z.string().nullable(),
+        certificates: z.array(z.strictObject({ cert_file: z.string().min(1), key_file: z.string().min(1) })).max(1_000),
+        tls_ciphers: z
+          .string()
+          .regex(/^[A-Za-z0-9_:+!@=,-]{1,2000}$/, 'must be OpenSSL cipher names with `:` between')
+          .nullable(),
+        client_certificates: z.enum(['off', 'request', 'require']),
+        client_ca_file: z.string().nullable(),
+        pass_client_identity: z.boolean(),
+        pass_tls: z.boolean(),
+        proxy_protocol_from: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(100),
+        verify_peers: z.boolean(),
+        called_number_from: z.enum(['request-uri', 'to', 'p-called-party-id', 'diversion']),
+        refer_status: z.union([z.literal(603), z.literal(405)], 'must be 603 or 405'),
+        ringing_after_ms: milliseconds,
+        silence_timeout_ms: milliseconds,
+        t1_ms: milliseconds,
+        t2_ms: milliseconds,
+        t4_ms: milliseconds,
+        max_head_bytes: count,
+        max_header_bytes: count,
+        max_headers: count,
+        max_body_bytes: count,
+        max_transactions: count,
+        max_dialogs: count,
+        max_memory_mb: count,
+        max_requests_per_second_per_source: count,
+        drop_above_factor: z.int().min(1).max(1_000),
+        // A shorter part would match many a real User-Agent.
+        scanner_user_agents: z.array(z.string().min(4).max(100)).max(100),
+        max_connections: count,
+        max_connections_per_source: count,
+        handshake_timeout_ms: milliseconds,
+        message_timeout_ms: milliseconds,
+        idle_timeout_ms: milliseconds,
+        max_unsent_bytes: count,
+        connect_timeout_ms: milliseconds,
+        dns_max_ttl_ms: milliseconds,
+      })
+      .refine((sip) => sip.client_certificates === 'off' || sip.client_ca_file !== null, {
+        path: ['client_ca_file'],
+        message: 'must be set: sip.client_certificates asks peers for certificates, and this is what they are checked against',
+      }),
+    gateway: z.strictObject({
+      instance: z
         .string()
-        .regex(/^[A-Za-z0-9_:+!@=,-]{1,2000}$/, 'must be OpenSSL cipher names with `:` between')
+        .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
         .nullable(),
-      client_certificates: z.enum(['off', 'request', 'require']),
-      client_ca_file: z.string().nullable(),
-      pass_client_identity: z.boolean(),
-      pass_tls: z.boolean(),
-      proxy_protocol_from: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(100),
-      verify_peers: z.boolean(),
-      called_number_from: z.enum(['request-uri', 'to', 'p-called-party-id', 'diversion']),
-      refer_status: z.union([z.literal(603), z.literal(405)], 'must be 603 or 405'),
-      ringing_after_ms: milliseconds,
-      silence_timeout_ms: milliseconds,
-      t1_ms: milliseconds,
-      t2_ms: milliseconds,
-      t4_ms: milliseconds,
-      max_head_bytes: count,
-      max_header_bytes: count,
-      max_headers: count,
-      max_body_bytes: count,
-      max_transactions: count,
-      max_dialogs: count,
-      max_memory_mb: count,
-      max_requests_per_second_per_source: count,
-      drop_above_factor: z.int().min(1).max(1_000),
-      // A shorter part would match many a real User-Agent.
-      scanner_user_agents: z.array(z.string().min(4).max(100)).max(100),
-      max_connections: count,
-      max_connections_per_source: count,
-      handshake_timeout_ms: milliseconds,
-      message_timeout_ms: milliseconds,
-      idle_timeout_ms: milliseconds,
-      max_unsent_bytes: count,
-      connect_timeout_ms: milliseconds,
-      dns_max_ttl_ms: milliseconds,
-    })
-    .refine((sip) => sip.client_certificates === 'off' || sip.client_ca_file !== null, {
-      path: ['client_ca_file'],
-      message: 'must be set: sip.client_certificates asks peers for certificates, and this is what they are checked against',
+      workers: z.int().min(1).max(64).nullable(),
     }),
-  gateway: z.strictObject({
-    instance: z
-      .string()
-      .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
-      .nullable(),
-    workers: z.int().min(1).max(64).nullable(),
-  }),
-  admission: z.strictObject({
-    allowed_sources: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(1_000),
-    allowed_identities: z.array(z.string().min(1).max(256)).max(1_000),
-    max_calls: count.nullable(),
-    max_calls_per_second: z.int().min(1).max(100_000).nullable(),
-    max_event_loop_delay_ms: milliseconds,
-    max_cpu_percent: z.int().min(1).max(1_000),
-  }),
-  drachtio: z.strictObject({
-    url: hostPort.nullable(),
-    port,
-    grace_ms: z.int().min(0).max(600_000),
-    max_applications: count,
-    // The length of a frame has seven digits at most.
-    max_frame_bytes: z.int().min(1_024).max(9_999_999),
-    max_unsent_bytes: count,
-    authenticate_timeout_ms: milliseconds,
-    secret: z
-      .string()
-      .min(1)
-      .max(200)
-      .regex(/^[^|\s]+$/, 'must have no space and no |')
-      .nullable(),
-  }),
-  http: z.strictObject({
-    port,
-    max_requests_per_minute: count,
-    max_requests_per_minute_per_address: count,
-    max_requests_per_minute_per_key: count,
-  }),
-  redis: z
-    .strictObject({
-      url: z
-        .string()
-        .refine((text) => text.split(',').every(isRedisUrl), 'must be a redis:// or rediss:// URL, of a cluster several with commas')
-        .nullable(),
-      cluster: z.boolean(),
-      sentinel_name: z
-        .string()
-        .regex(/^[\w.-]{1,100}$/, 'must be a name that the Sentinels watch')
-        .nullable(),
-      sentinel_password: z.string().min(1).nullable(),
+    admission: z.strictObject({
+      allowed_sources: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(1_000),
+      allowed_identities: z.array(z.string().min(1).max(256)).max(1_000),
+      max_calls: count.nullable(),
+      max_calls_per_second: z.int().min(1).max(100_000).nullable(),
+      max_event_loop_delay_ms: milliseconds,
+      max_cpu_percent: z.int().min(1).max(1_000),
+    }),
+    drachtio: z.strictObject({
+      url: hostPort.nullable(),
       port,
-    })
-    .refine(({ url, cluster, sentinel_name: sentinel }) => cluster || sentinel !== null || url?.includes(',') !== true, {
-      path: ['url'],
-      message: 'has several addresses, which needs redis.cluster or redis.sentinel_name',
-    })
-    .refine(({ cluster, sentinel_name: sentinel }) => !cluster || sentinel === null, {
-      path: ['sentinel_name'],
-      message: 'cannot be set with redis.cluster: a cluster fails over by itself',
-    })
-    .refine(({ url, sentinel_name: sentinel }) => sentinel === null || url !== null, {
-      path: ['url'],
-      message: 'must be set: redis.sentinel_name needs the addresses of the Sentinels',
-    })
-    .refine(({ url, cluster }) => !cluster || url !== null, {
-      path: ['url'],
-      message: 'must be set: redis.cluster is for a cluster of your own',
-    }),
-  rtpengine: z
-    .strictObject({
-      address: hostPorts.nullable(),
-      interfaces: z
+      grace_ms: z.int().min(0).max(600_000),
+      max_applications: count,
+      // The length of a frame has seven digits at most.
+      max_frame_bytes: z.int().min(1_024).max(9_999_999),
+      max_unsent_bytes: count,
+      authenticate_timeout_ms: milliseconds,
+      secret: z
         .string()
-        .regex(/^[\w-]{1,64}, *[\w-]{1,64}$/, 'must be two names with a comma: towards carriers, towards gateways')
+        .min(1)
+        .max(200)
+        .regex(/^[^|\s]+$/, 'must have no space and no |')
         .nullable(),
-      on_node_loss: z.enum(['end', 'move']),
-      ng_port: port,
-      port_min: port,
-      port_max: port,
-      threads: z.int().min(1).max(64),
-      timeout_ms: milliseconds,
-    })
-    .refine((value) => value.port_max - value.port_min >= 4, {
-      path: ['port_max'],
-      message: 'must leave room for at least one call (4 ports)',
     }),
-  media: z
-    .strictObject({
-      agent_leg: z.enum(['rtp', 'srtp']),
-      allow_plain: z.boolean(),
-      port_min: port,
-      port_max: port,
-      workers: z.int().min(1).max(32),
-      timeout_ms: milliseconds,
-    })
-    .refine((value) => value.port_max > value.port_min, { path: ['port_max'], message: 'must be above port_min' }),
-  agents: z
-    .strictObject({
-      url: agentUrl.nullable(),
-      format: z.enum(STREAM_FORMATS),
-      bearer_token: z
-        .string()
-        .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
-        .nullable(),
-      voices: z.array(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable characters without a space')).max(500),
-      on_failure: z.enum(['refuse', 'test-line']),
+    http: z.strictObject({
+      port,
+      max_requests_per_minute: count,
+      max_requests_per_minute_per_address: count,
+      max_requests_per_minute_per_key: count,
+    }),
+    redis: z
+      .strictObject({
+        url: z
+          .string()
+          .refine((text) => text.split(',').every(isRedisUrl), 'must be a redis:// or rediss:// URL, of a cluster several with commas')
+          .nullable(),
+        cluster: z.boolean(),
+        sentinel_name: z
+          .string()
+          .regex(/^[\w.-]{1,100}$/, 'must be a name that the Sentinels watch')
+          .nullable(),
+        sentinel_password: z.string().min(1).nullable(),
+        port,
+      })
+      .refine(({ url, cluster, sentinel_name: sentinel }) => cluster || sentinel !== null || url?.includes(',') !== true, {
+        path: ['url'],
+        message: 'has several addresses, which needs redis.cluster or redis.sentinel_name',
+      })
+      .refine(({ cluster, sentinel_name: sentinel }) => !cluster || sentinel === null, {
+        path: ['sentinel_name'],
+        message: 'cannot be set with redis.cluster: a cluster fails over by itself',
+      })
+      .refine(({ url, sentinel_name: sentinel }) => sentinel === null || url !== null, {
+        path: ['url'],
+        message: 'must be set: redis.sentinel_name needs the addresses of the Sentinels',
+      })
+      .refine(({ url, cluster }) => !cluster || url !== null, {
+        path: ['url'],
+        message: 'must be set: redis.cluster is for a cluster of your own',
+      }),
+    rtpengine: z
+      .strictObject({
+        address: hostPorts.nullable(),
+        interfaces: z
+          .string()
+          .regex(/^[\w-]{1,64}, *[\w-]{1,64}$/, 'must be two names with a comma: towards carriers, towards gateways')
+          .nullable(),
+        on_node_loss: z.enum(['end', 'move']),
+        ng_port: port,
+        port_min: port,
+        port_max: port,
+        threads: z.int().min(1).max(64),
+        timeout_ms: milliseconds,
+      })
+      .refine((value) => value.port_max - value.port_min >= 4, {
+        path: ['port_max'],
+        message: 'must leave room for at least one call (4 ports)',
+      }),
+    media: z
+      .strictObject({
+        agent_leg: z.enum(['rtp', 'srtp']),
+        allow_plain: z.boolean(),
+        port_min: port,
+        port_max: port,
+        workers: z.int().min(1).max(32),
+        timeout_ms: milliseconds,
+      })
+      .refine((value) => value.port_max > value.port_min, { path: ['port_max'], message: 'must be above port_min' }),
+    agents: z
+      .strictObject({
+        url: agentUrl.nullable(),
+        format: z.enum(STREAM_FORMATS),
+        bearer_token: z
+          .string()
+          .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
+          .nullable(),
+        voices: z.array(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable characters without a space')).max(500),
+        on_failure: z.enum(['refuse', 'test-line']),
+        allow_private: z.boolean(),
+        ca_file: z.string().min(1).nullable(),
+        connect_timeout_ms: milliseconds,
+        reconnect_grace_ms: z.int().min(0).max(600_000),
+        ping_interval_ms: milliseconds,
+        max_queued_speech_ms: milliseconds,
+        max_unsent_audio_ms: milliseconds,
+      })
+      .refine(({ url, allow_private }) => allow_private || !url?.toLowerCase().startsWith('ws://'), {
+        path: ['url'],
+        message: 'is without TLS (ws://), which needs agents.allow_private and an address of a private network',
+      })
+      .refine(({ url, allow_private }) => allow_private || !isPrivateLiteral(url), {
+        path: ['url'],
+        message: 'is at a private, loopback or reserved address, which needs agents.allow_private',
+      }),
+    tools: z.strictObject({ allow_private: z.boolean() }),
+    webhooks: z.strictObject({
       allow_private: z.boolean(),
-      ca_file: z.string().min(1).nullable(),
-      connect_timeout_ms: milliseconds,
-      reconnect_grace_ms: z.int().min(0).max(600_000),
-      ping_interval_ms: milliseconds,
-      max_queued_speech_ms: milliseconds,
-      max_unsent_audio_ms: milliseconds,
-    })
-    .refine(({ url, allow_private }) => allow_private || !url?.toLowerCase().startsWith('ws://'), {
-      path: ['url'],
-      message: 'is without TLS (ws://), which needs agents.allow_private and an address of a private network',
-    })
-    .refine(({ url, allow_private }) => allow_private || !isPrivateLiteral(url), {
-      path: ['url'],
-      message: 'is at a private, loopback or reserved address, which needs agents.allow_private',
+      timeout_ms: z.int().min(1).max(60_000),
+      retry_first_ms: milliseconds,
+      retry_max_ms: milliseconds,
+      give_up_ms: z.int().min(0).max(604_800_000),
     }),
-  tools: z.strictObject({ allow_private: z.boolean() }),
-  webhooks: z.strictObject({
-    allow_private: z.boolean(),
-    timeout_ms: z.int().min(1).max(60_000),
-    retry_first_ms: milliseconds,
-    retry_max_ms: milliseconds,
-    give_up_ms: z.int().min(0).max(604_800_000),
-  }),
-  stir: z
-    .strictObject({
-      roots_file: z.string().min(1).nullable(),
-      refuse: z.array(z.enum(REFUSABLE_VERDICTS)).max(REFUSABLE_VERDICTS.length),
-      max_age_ms: z.int().min(1_000).max(3_600_000),
-      certificate_timeout_ms: z.int().min(100).max(10_000),
-      allow_private: z.boolean(),
-    })
-    .refine((stir) => stir.refuse.length === 0 || stir.roots_file !== null, {
-      path: ['roots_file'],
-      message: 'must be set: stir.refuse refuses calls by their Identity header, and this is what it is verified against',
-    }),
-  batches: z.strictObject({ retention_days: z.int().min(1).max(3_650), max_entries: z.int().min(1).max(1_000_000) }),
-  metrics: z
-    .strictObject({
-      allowed_sources: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(100),
-      bearer_token: z
+    stir: z
+      .strictObject({
+        roots_file: z.string().min(1).nullable(),
+        refuse: z.array(z.enum(REFUSABLE_VERDICTS)).max(REFUSABLE_VERDICTS.length),
+        max_age_ms: z.int().min(1_000).max(3_600_000),
+        certificate_timeout_ms: z.int().min(100).max(10_000),
+        allow_private: z.boolean(),
+      })
+      .refine((stir) => stir.refuse.length === 0 || stir.roots_file !== null, {
+        path: ['roots_file'],
+        message: 'must be set: stir.refuse refuses calls by their Identity header, and this is what it is verified against',
+      }),
+    batches: z.strictObject({ retention_days: z.int().min(1).max(3_650), max_entries: z.int().min(1).max(1_000_000) }),
+    metrics: z
+      .strictObject({
+        allowed_sources: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(100),
+        bearer_token: z
+          .string()
+          .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable characters without a space')
+          .nullable(),
+        sip_server_port: port.nullable(),
+      })
+      .refine(({ allowed_sources: sources, bearer_token: token }) => sources.length > 0 || token !== null, {
+        path: ['allowed_sources'],
+        message: 'is empty, which lets every address read the metrics: that needs metrics.bearer_token',
+      }),
+    telemetry: z.strictObject({
+      otlp_url: z
         .string()
-        .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable characters without a space')
+        .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'must be an http:// or https:// URL')
         .nullable(),
-      sip_server_port: port.nullable(),
-    })
-    .refine(({ allowed_sources: sources, bearer_token: token }) => sources.length > 0 || token !== null, {
-      path: ['allowed_sources'],
-      message: 'is empty, which lets every address read the metrics: that needs metrics.bearer_token',
+      sample_ratio: z.number().min(0).max(1),
     }),
-  telemetry: z.strictObject({
-    otlp_url: z
-      .string()
-      .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'must be an http:// or https:// URL')
-      .nullable(),
-    sample_ratio: z.number().min(0).max(1),
-  }),
-  hep: z.strictObject({
-    address: hostPort.nullable(),
-    capture_id: z.int().min(0).max(4_294_967_295),
-    password: z.string().min(1).max(200).nullable(),
-  }),
-  calls: z.strictObject({
-    max_duration_minutes: z.int().min(1).max(1_440),
-    drain_ms: z.int().min(0).max(3_600_000),
-    retention_days: z.int().min(1).max(3_650),
-    trace: z.boolean(),
-    trace_retention_days: z.int().min(1).max(3_650),
-    stale_route_ms: z.int().min(0).max(86_400_000),
-  }),
-});
+    hep: z.strictObject({
+      address: hostPort.nullable(),
+      capture_id: z.int().min(0).max(4_294_967_295),
+      password: z.string().min(1).max(200).nullable(),
+    }),
+    calls: z.strictObject({
+      max_duration_minutes: z.int().min(1).max(1_440),
+      drain_ms: z.int().min(0).max(3_600_000),
+      retention_days: z.int().min(1).max(3_650),
+      trace: z.boolean(),
+      trace_retention_days: z.int().min(1).max(3_650),
+      max_stored_mb: z.int().min(1).max(1_000_000),
+      archive_days: z.int().min(0).max(3_650),
+      stale_route_ms: z.int().min(0).max(86_400_000),
+    }),
+  })
+  .refine(
+    ({ media, rtpengine }) => rtpengine.address !== null || rtpengine.port_max < media.port_min || media.port_max < rtpengine.port_min,
+    {
+      path: ['media', 'port_min'],
+      message: 'media.port_min to port_max must not overlap rtpengine.port_min to port_max',
+    },
+  );
 
 export type Config = z.infer<typeof configSchema>;
 

@@ -2,6 +2,7 @@ import { isIP, SocketAddress } from 'node:net';
 import type { AgentAnswer, AgentDescription } from '../contracts/agent.js';
 import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
 import type { Clock } from '../lib/clock.js';
+import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
 import { FRAME_MS } from './codec/frame.js';
 import { MediaLeg } from './leg.js';
@@ -283,7 +284,10 @@ export class RtpEndpoint {
       );
       this.#places.push({ pair, byRtp, byRtcp, reserved: 0, resting: new RestingPeers() });
     } catch (error) {
-      log.warn({ address: this.#options.address, rtpPort, err: error }, 'media port not usable');
+      log.warn(
+        { address: this.#options.address, rtpPort, error: errorText(error) },
+        'media.port.not_usable: set media.port_min and media.port_max to a free range',
+      );
     }
   }
 

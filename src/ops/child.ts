@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
-import { existsSync, mkdirSync, openSync, closeSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, openSync, closeSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
+import { rotateLog } from './log-rotation.js';
 
 /** One process that the supervisor keeps alive. */
 export interface ChildSpec {
@@ -14,10 +15,13 @@ export interface ChildSpec {
   readonly directory?: string;
   /** Speaks the readiness message over IPC; the others are asked by `isReady`. */
   readonly isNode: boolean;
-  /** Asked about every 50 ms until it says yes. Not asked of Node children. */
-  readonly isReady?: () => Promise<boolean>;
+  /** Asked about every 50 ms until it is `ready`. Not asked of Node children. */
+  readonly readiness?: () => Promise<Readiness>;
   readonly stopTimeoutMs: number;
 }
+
+/** `loading`: it answers, and works on its start, however long that takes. `silent`: it does not answer. */
+export type Readiness = 'ready' | 'loading' | 'silent';
 
 /** What a Node child sends when it serves: `facts` is for the supervisor's block. */
 export interface ReadyMessage {
@@ -26,10 +30,11 @@ export interface ReadyMessage {
 }
 
 const READY_TIMEOUT_MS = 20_000;
+const LOADING_TOLD_EACH_MS = 5_000;
 const FIRST_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 10_000;
 const STEADY_AFTER_MS = 60_000;
-const MAX_LOG_BYTES = 50 << 20;
+const ROTATE_EACH_MS = 60_000;
 const SETPRIV = '/usr/bin/setpriv';
 
 /** Starts a child, waits until it is ready, starts it again when it dies, stops it in time. */
@@ -40,6 +45,7 @@ export class SupervisedChild {
   #isReady = false;
   #backoffMs = FIRST_BACKOFF_MS;
   #cancelRestart: CancelTimer | undefined;
+  #cancelRotation: CancelTimer | undefined;
 
   constructor(
     readonly spec: ChildSpec,
@@ -78,6 +84,7 @@ export class SupervisedChild {
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#cancelRestart?.();
+    this.#cancelRotation?.();
     const child = this.#process;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -91,7 +98,8 @@ export class SupervisedChild {
   }
 
   #spawn(): ChildProcess {
-    rotate(this.#logFile);
+    rotateLog(this.#logFile);
+    this.#rotateLater();
     const log = openSync(this.#logFile, 'a', 0o600);
     // The kernel ends the child with us, however we end; no program that it starts has more rights than it has.
     const guarded = existsSync(SETPRIV);
@@ -107,6 +115,14 @@ export class SupervisedChild {
     return child;
   }
 
+  #rotateLater(): void {
+    this.#cancelRotation?.();
+    this.#cancelRotation = this.clock.setTimer(ROTATE_EACH_MS, () => {
+      rotateLog(this.#logFile);
+      this.#rotateLater();
+    });
+  }
+
   #whenReady(child: ChildProcess): Promise<ReadyMessage['facts']> {
     return new Promise((resolve, reject) => {
       const settle = (act: () => void): void => {
@@ -118,9 +134,11 @@ export class SupervisedChild {
         act();
       };
       let cancelPoll: CancelTimer | undefined;
-      const cancelLimit = this.clock.setTimer(READY_TIMEOUT_MS, () =>
-        settle(() => reject(new Error(`not ready within ${READY_TIMEOUT_MS} ms`))),
-      );
+      const limit = (): CancelTimer =>
+        this.clock.setTimer(READY_TIMEOUT_MS, () => settle(() => reject(new Error(`not ready within ${READY_TIMEOUT_MS} ms`))));
+      let cancelLimit = limit();
+      const startedMs = this.clock.nowMs();
+      let toldMs = startedMs;
       const onExit = (code: number | null, signal: string | null): void =>
         settle(() => reject(new Error(`it ended with ${signal ?? `exit code ${String(code)}`}`)));
       // A program that is not there never exits.
@@ -132,9 +150,17 @@ export class SupervisedChild {
       child.once('error', onError);
       child.on('message', onMessage);
       const poll = (): void => {
-        void this.spec.isReady?.().then((isReady) => {
-          if (isReady) settle(() => resolve({}));
-          else cancelPoll = this.clock.setTimer(50, poll);
+        void this.spec.readiness?.().then((readiness) => {
+          if (readiness === 'ready') return settle(() => resolve({}));
+          cancelPoll = this.clock.setTimer(50, poll);
+          if (readiness === 'silent') return;
+          // Progress, not death.
+          cancelLimit();
+          cancelLimit = limit();
+          const nowMs = this.clock.nowMs();
+          if (nowMs - toldMs < LOADING_TOLD_EACH_MS) return;
+          toldMs = nowMs;
+          this.log.info({ child: this.spec.name, forMs: Math.round(nowMs - startedMs) }, 'supervisor.child.loading');
         });
       };
       poll();
@@ -180,9 +206,4 @@ export class SupervisedChild {
 
 function isReadyMessage(message: unknown): message is ReadyMessage {
   return typeof message === 'object' && message !== null && (message as { type?: unknown }).type === 'ready';
-}
-
-/** One old log is kept. */
-function rotate(file: string): void {
-  if (existsSync(file) && statSync(file).size > MAX_LOG_BYTES) renameSync(file, `${file}.1`);
 }

@@ -20,15 +20,19 @@ export interface Finding {
 
 const SETUP = 'run: npm run up (it installs what is missing)';
 
-/** Looks at everything that the gateway needs on this machine. Changes nothing. */
-export async function examine(config: Config): Promise<Finding[]> {
+/**
+ * Looks at everything that the gateway needs on this machine. Changes nothing.
+ * @param storedBytes what Redis keeps of calls; rejects when Redis cannot be asked
+ */
+export async function examine(config: Config, storedBytes: () => Promise<number>): Promise<Finding[]> {
   const findings: Finding[] = [nodeVersion(), nativeAddon(), openFiles(config)];
   findings.push(await program('openssl', ['version'], 'openssl'));
   findings.push(await program('espeak-ng', ['--version'], 'espeak-ng (speech of the test line)'));
   if (config.redis.url === null) findings.push(await program('redis-server', ['--version'], 'redis-server'));
   if (config.rtpengine.address === null) findings.push(await program('rtpengine', ['--version'], 'rtpengine'));
   findings.push(await running(config));
-  return findings;
+  const stored = await storedCalls(config, storedBytes);
+  return stored === null ? findings : [...findings, stored];
 }
 
 function fine(name: string, detail: string): Finding {
@@ -87,6 +91,17 @@ async function running(config: Config): Promise<Finding> {
   } catch {
     return wrong('gateway', 'is not running', 'start it: npm run up');
   }
+}
+
+/** `null`: Redis cannot be asked, which the gateway's readiness tells. */
+async function storedCalls(config: Config, storedBytes: () => Promise<number>): Promise<Finding | null> {
+  const maxMb = config.calls.max_stored_mb;
+  const bytes = await storedBytes().catch(() => null);
+  if (bytes === null) return null;
+  const mb = bytes / (1 << 20);
+  const isFull = mb > 0.99 * maxMb;
+  const detail = `${mb.toFixed(1)} of ${String(maxMb)} MB in Redis`;
+  return fine('records and traces of calls', isFull ? `${detail}: the oldest go (calls.max_stored_mb)` : detail);
 }
 
 function readText(file: string): string {

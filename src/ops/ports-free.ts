@@ -1,5 +1,7 @@
 import { createSocket } from 'node:dgram';
-import { createServer } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { createServer, isIPv6 } from 'node:net';
+import { endianness } from 'node:os';
 
 export interface WantedPort {
   /** The setting that moves it. */
@@ -7,6 +9,45 @@ export interface WantedPort {
   readonly protocol: 'tcp' | 'udp';
   readonly address: string;
   readonly port: number;
+}
+
+/** A range of UDP ports, as two settings name it. */
+export interface WantedRange {
+  /** Before `.port_min` and `.port_max`. */
+  readonly setting: string;
+  readonly address: string;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** A sentence when UDP ports of the range are open already, in whatever program; `null`: none is, or the system does not tell. */
+export function takenRange({ setting, address, min, max }: WantedRange): string | null {
+  const taken = openUdpPorts(address).filter((port) => port >= min && port <= max);
+  if (taken.length === 0) return null;
+  const range = `of the UDP ports ${String(min)} to ${String(max)} on ${address}`;
+  return `${String(taken.length)} ${range} are taken by other programs, among them ${String(taken[0])}: set ${setting}.port_min and ${setting}.port_max to a free range`;
+}
+
+/** Linux tells: addresses are hexadecimal, each 32 bits in the order of the machine. */
+function openUdpPorts(address: string): number[] {
+  const family = isIPv6(address) ? 'udp6' : 'udp';
+  const own = family === 'udp' ? hexOfIpv4(address) : null;
+  const ports = readText(`/proc/net/${family}`).matchAll(/^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) /gm);
+  const isOurs = (at: string): boolean => own === null || at === own || /^0+$/.test(at);
+  return [...ports].filter(([, at = '']) => isOurs(at)).map(([, , port = '']) => Number.parseInt(port, 16));
+}
+
+function hexOfIpv4(address: string): string {
+  const bytes = address.split('.').map((part) => Number(part).toString(16).padStart(2, '0').toUpperCase());
+  return (endianness() === 'LE' ? bytes.reverse() : bytes).join('');
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** A sentence for each port that cannot be had, naming the setting to change. */

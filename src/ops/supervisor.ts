@@ -8,12 +8,12 @@ import type { Clock } from '../lib/clock.js';
 import { silentLog, type Log } from '../lib/log.js';
 import { callsOfPorts } from '../rtpengine/media-ports.js';
 import { RtpengineNode } from '../rtpengine/node.js';
-import { SupervisedChild, type ChildSpec } from './child.js';
+import { SupervisedChild, type ChildSpec, type Readiness } from './child.js';
 import { ensureDataDir } from './data-dir.js';
 import { workerCount, workerName } from './gateway-worker.js';
 import { foreignEnvironment, sipServerEnvironment } from './child-environment.js';
 import { systemClock } from './system-clock.js';
-import { takenPorts, type WantedPort } from './ports-free.js';
+import { takenPorts, takenRange, type WantedPort, type WantedRange } from './ports-free.js';
 
 /** What the gateway said of itself when it was ready. */
 export type GatewayFacts = Readonly<Record<string, unknown>>;
@@ -43,7 +43,12 @@ export class Supervisor {
   async start(): Promise<GatewayFacts | null> {
     this.claim();
     const stages = childStages(this.options.config, this.#directory, this.options.configFlags);
-    const problems = await takenPorts(wantedPorts(this.options.config));
+    const { media, relay } = wantedRanges(this.options.config);
+    const mediaTaken = takenRange(media);
+    const problems = [...(await takenPorts(wantedPorts(this.options.config))), ...(mediaTaken === null ? [] : [mediaTaken])];
+    // rtpengine takes others of its range, and the system gives ports out of it to any program.
+    const relayTaken = relay === null ? null : takenRange(relay);
+    if (relayTaken !== null) this.options.log.warn({ problem: relayTaken }, 'supervisor.ports_taken');
     if (problems.length > 0) {
       this.#unlock();
       throw new ConfigError(problems.join('\n'));
@@ -149,6 +154,23 @@ function wantedPorts(config: Config): WantedPort[] {
   return wanted;
 }
 
+function wantedRanges({ bind_address: bind, media, rtpengine }: Config): {
+  readonly media: WantedRange;
+  readonly relay: WantedRange | null;
+} {
+  const range = (setting: string, address: string, { port_min: min, port_max: max }: Config['media' | 'rtpengine']): WantedRange => ({
+    setting,
+    address,
+    min,
+    max,
+  });
+  const isEmbedded = rtpengine.address === null;
+  return {
+    media: range('media', isEmbedded ? '127.0.0.1' : bind, media),
+    relay: isEmbedded ? range('rtpengine', bind, rtpengine) : null,
+  };
+}
+
 // What belongs to a call lives longer than a few milliseconds: with V8's 16 MB of young objects most of it is copied twice and lands
 // among the old ones.
 const NODE_OPTIONS = ['--enable-source-maps', '--max-semi-space-size=32'];
@@ -216,23 +238,26 @@ function redisSpec(config: Config, directory: string): ChildSpec {
     environment: foreignEnvironment(process.env),
     directory,
     isNode: false,
-    isReady: () => redisAnswers(port),
+    readiness: () => redisReadiness(port),
     stopTimeoutMs: 10_000,
   };
 }
 
-/** Whether it has read its append-only file and serves. */
-function redisAnswers(port: number): Promise<boolean> {
+/** While it reads its append-only file it answers with LOADING. */
+export function redisReadiness(port: number): Promise<Readiness> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port });
-    const done = (isReady: boolean): void => {
+    const done = (readiness: Readiness): void => {
       socket.destroy();
-      resolve(isReady);
+      resolve(readiness);
     };
-    socket.setTimeout(1_000, () => done(false));
-    socket.once('error', () => done(false));
+    socket.setTimeout(1_000, () => done('silent'));
+    socket.once('error', () => done('silent'));
     socket.once('connect', () => socket.write('PING\r\n'));
-    socket.once('data', (data: Buffer) => done(data.toString().startsWith('+PONG')));
+    socket.once('data', (data: Buffer) => {
+      const answer = data.toString();
+      done(answer.startsWith('+PONG') ? 'ready' : answer.startsWith('-LOADING') ? 'loading' : 'silent');
+    });
   });
 }
 
@@ -250,7 +275,7 @@ function rtpengineSpec(config: Config, directory: string): ChildSpec {
     environment: foreignEnvironment(process.env),
     directory,
     isNode: false,
-    isReady: () => rtpengineAnswers(ngPort),
+    readiness: async () => ((await rtpengineAnswers(ngPort)) ? 'ready' : 'silent'),
     stopTimeoutMs: 5_000,
   };
 }

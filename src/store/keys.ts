@@ -55,8 +55,14 @@ export const callKey = (orgId: string, callId: string): string => `org:{${orgId}
 /** String, JSON, expires: what was said in one call. */
 export const callDetailKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:detail`;
 
-/** String, JSON, expires: what happened in one call. */
+/** Bytes, JSON as raw DEFLATE (RFC 1951), expires: what happened in one call. */
 export const traceKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:trace`;
+
+/**
+ * Lists, oldest first, of the traces and of the records that are kept, `<expires, ms> <bytes> <org id> <member of its index>`; and a hash
+ * of their bytes by kind.
+ */
+export const STORED_CALLS_KEYS: readonly string[] = ['{stored-calls}:traces', '{stored-calls}:records', '{stored-calls}:bytes'];
 
 /** List, JSON, newest first, trimmed: calls that belong to no organization. */
 export const UNROUTED_CALLS_KEY = 'calls:unrouted';

@@ -2,6 +2,8 @@ import type { CallStore } from '../gateway/ports.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
 import { countedCalls, countedRoutes } from './counted-calls.js';
+import type { CallSpool } from './call-spool.js';
+import type { StoredKind } from './stored-calls.js';
 import { newDelivery } from './new-records.js';
 import { ChangeSubscription } from './changes.js';
 import { RedisGatewayBus } from './gateway-bus.js';
@@ -54,6 +56,8 @@ export interface RedisStoresOptions extends RedisOptions {
   readonly staleRouteMs?: number;
   /** Numbers whose last look-up is remembered. */
   readonly maxRememberedRoutes?: number;
+  /** Where ended calls wait for a Redis that takes none; left out by programs that take no calls. The stores close it. */
+  readonly spool?: CallSpool | null;
 }
 
 /** How the stores stand, for metrics. */
@@ -61,6 +65,8 @@ export interface StoreFigures {
   readonly isUp: boolean;
   readonly connects: number;
   readonly waitingRecords: number;
+  /** Traces and records of calls that this gateway dropped to stay below `maxBytes`. */
+  readonly evicted: Readonly<Record<StoredKind, number>>;
   /** Calls that count under limits. */
   readonly places: number;
   readonly snapshots: number;
@@ -72,6 +78,8 @@ export interface RedisStores extends Stores {
   /** From now on the indexes of numbers are swept every hour, by one gateway of all. */
   startSweeping(): void;
   readonly figures: StoreFigures;
+  /** Bytes of the records and traces of calls, of all gateways on this Redis. */
+  storedCallBytes(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -83,9 +91,9 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const redis = new RedisConnection(options);
   const { clock, log, instance = 'none' } = options;
   const numbers = new RedisNumberStore(redis, clock, log);
-  const records = new RedisCallLog(redis, clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention });
+  const records = new RedisCallLog(redis, clock, log, { ...DEFAULT_CALL_RETENTION, ...options.callRetention });
   const outbox = new RedisOutbox(redis, clock);
-  const waiting = new WaitingRecords(withOutbox(records, outbox, clock), clock, log);
+  const waiting = new WaitingRecords(withOutbox(records, outbox, clock), options.spool ?? null, clock, log);
   const { routes, snapshots, bus, stop, figures } = openCalls(redis, instance, options);
   const throughput = new RedisThroughput(redis, clock);
   const written = countedCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
@@ -108,8 +116,9 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     bus,
     ready: (limitMs = READY_LIMIT_MS) => redis.ready(limitMs),
     get figures(): StoreFigures {
-      return { isUp: redis.isUp, connects: redis.connects, waitingRecords: waiting.size, ...figures() };
+      return { isUp: redis.isUp, connects: redis.connects, waitingRecords: waiting.size, evicted: records.stored.evicted, ...figures() };
     },
+    storedCallBytes: () => records.stored.bytes(),
     startSweeping: () => {
       stopSweeping();
       stopSweeping = scheduleSweep({ redis, numbers, instance, clock, log });
@@ -117,6 +126,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     close: async () => {
       stopSweeping();
       await waiting.close();
+      await records.close();
       await throughput.close();
       await stop();
       await redis.close();

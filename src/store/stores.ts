@@ -335,6 +335,8 @@ export interface CallRetention {
   readonly maxPerOrg: number;
   /** The newest kept of calls that belong to no organization. */
   readonly maxUnrouted: number;
+  /** Of all organizations together, in Redis: beyond it the oldest traces go, then the oldest records. */
+  readonly maxBytes: number;
 }
 
-export const DEFAULT_CALL_RETENTION: CallRetention = { days: 30, traceDays: 7, maxPerOrg: 100_000, maxUnrouted: 1000 };
+export const DEFAULT_CALL_RETENTION: CallRetention = { days: 30, traceDays: 7, maxPerOrg: 100_000, maxUnrouted: 1000, maxBytes: 512 << 20 };

@@ -191,7 +191,16 @@ export const METRICS = {
     type: 'counter',
     help: 'Times that the connection became usable: the first, and each time that it was lost before.',
   },
-  trunkline_redis_waiting_records: { type: 'gauge', help: 'Records of calls that wait for a Redis that is away.' },
+  trunkline_redis_waiting_records: { type: 'gauge', help: 'Ended calls in the spool file, for Redis does not take them.' },
+  trunkline_stored_calls_bytes: {
+    type: 'gauge',
+    help: 'Records and traces of calls in Redis, of all gateways on it; calls.max_stored_mb bounds them.',
+  },
+  trunkline_stored_calls_evicted_total: {
+    type: 'counter',
+    help: 'Traces and records that were dropped before the end of their retention, to stay below calls.max_stored_mb.',
+    labels: { kind: ['trace', 'record'] },
+  },
 
   trunkline_hep_packets_total: {
     type: 'counter',

@@ -146,10 +146,12 @@ export function collectGateway(metrics: Metrics, parts: GatewayParts): void {
     figures.set('trunkline_call_room', {}, Math.max(0, room()));
     figures.set('trunkline_taking_calls', {}, flag(inbound.isConnected && inbound.notReady === null));
     figures.set('trunkline_sip_server_connected', {}, flag(inbound.isConnected));
-    const { isUp, connects, waitingRecords, places, snapshots } = stores.figures;
+    const { isUp, connects, waitingRecords, evicted, places, snapshots } = stores.figures;
     figures.set('trunkline_redis_up', {}, flag(isUp));
     figures.set('trunkline_redis_connects_total', {}, connects);
     figures.set('trunkline_redis_waiting_records', {}, waitingRecords);
+    figures.set('trunkline_stored_calls_evicted_total', { kind: 'trace' }, evicted.trace);
+    figures.set('trunkline_stored_calls_evicted_total', { kind: 'record' }, evicted.record);
     figures.set('trunkline_call_places', {}, places);
     figures.set('trunkline_call_snapshots', {}, snapshots);
     for (const { name: node, isAlive, calls, outstanding } of relay.nodes()) {
@@ -165,7 +167,11 @@ export function collectGateway(metrics: Metrics, parts: GatewayParts): void {
     if (kernelDrops !== null) figures.set('trunkline_media_kernel_drops_total', {}, kernelDrops);
     workers.forEach((counters, index) => counters !== null && setWorker(figures, String(index + 1), counters));
   });
-  if (isFirst) metrics.collect(async (figures) => figures.set('trunkline_webhooks_waiting', {}, await stores.outbox.waiting()));
+  if (isFirst)
+    metrics.collect(async (figures) => {
+      figures.set('trunkline_stored_calls_bytes', {}, await stores.storedCallBytes());
+      figures.set('trunkline_webhooks_waiting', {}, await stores.outbox.waiting());
+    });
 }
 
 function setWorker(figures: MetricFigures, worker: string, counters: EndpointCounters): void {

@@ -108,8 +108,7 @@ export class StreamFlow implements Flow {
       if (!this.#isOpen) return;
     }
     // A message that has begun must be complete in time, however slowly its bytes drip.
-    if (this.#framer.isMidMessage)
-      this.#cancelMessageTimer ??= this.#clock.setTimer(this.#limits.messageTimeoutMs, () => this.close());
+    if (this.#framer.isMidMessage) this.#cancelMessageTimer ??= this.#clock.setTimer(this.#limits.messageTimeoutMs, () => this.close());
   }
 
   #stopMessageTimer(): void {

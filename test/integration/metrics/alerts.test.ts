@@ -43,6 +43,7 @@ const RAISED_BY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   TrunklineRelayFails: { [`trunkline_relay_command_failures_total{node="${NODE}",command="offer",cause="timeout"}`]: '0+60x30' },
   TrunklineRedisAway: { trunkline_redis_up: '0x30' },
   TrunklineRecordsWait: { trunkline_redis_waiting_records: '600x30' },
+  TrunklineStoredCallsFull: { 'trunkline_stored_calls_evicted_total{kind="record"}': '0x18 7x15' },
   TrunklineMediaLoss: { trunkline_media_packets_lost_total: '0+200x30', trunkline_media_packets_received_total: '0+3000x30' },
   TrunklineQualityLow: {
     'trunkline_call_mos_bucket{direction="to_carrier",le="2"}': '0+5x30',

@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CallRecord } from '../../../src/contracts/call-record.js';
+import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
 import { startRedis, startRedisCluster, type TestRedis } from '../../support/redis.js';
@@ -7,7 +10,7 @@ import { describeAgentChanges } from '../../unit/store/agents-contract.js';
 import { describeLogs, TEST_BATCH_RETENTION } from '../../unit/store/batches-contract.js';
 import { describeCallsInProgress } from '../../unit/store/calls-contract.js';
 import { describeOutbox } from '../../unit/store/outbox-contract.js';
-import { describeStores, TEST_RETENTION } from '../../unit/store/store-contract.js';
+import { callOf, describeStores, endedCall, TEST_RETENTION } from '../../unit/store/store-contract.js';
 import { describeThroughput } from '../../unit/store/throughput-contract.js';
 
 const alone = (node: TestRedis) => ({ url: node.url, nodes: [node], close: () => node.close() });
@@ -35,6 +38,50 @@ for (const cluster of [false, true]) {
       await stores.close();
       await redis.close();
     });
+    // Before any other: what is there is older, and would go first.
+    it('keeps records and traces within their bytes: the oldest traces go first, then the oldest records', async () => {
+      expect(await stores.storedCallBytes()).toBe(0);
+      const maxBytes = 100_000;
+      const callRetention = { ...TEST_RETENTION, maxPerOrg: 1_000, maxBytes };
+      const bounded = openRedisStores({ url: redis.url, cluster, clock, log: silentLog, callRetention });
+      await bounded.ready();
+      const calls = Array.from({ length: 120 }, (_, at) => callOf(newUuid(), clock.wallMs() + at));
+      // Nothing compresses what is random.
+      const text = (): string => randomBytes(2_000).toString('hex');
+      const write = async (some: readonly CallRecord[], evicted: 'trace' | 'record'): Promise<void> => {
+        for (const call of some)
+          await bounded.calls.write({
+            ...endedCall(call),
+            trace: [{ at: call.started_at, source: 'gateway', direction: null, summary: 'noise', text: text() }],
+          });
+        await clock.advanceAsync(1_000);
+        await expect.poll(() => bounded.figures.evicted[evicted]).toBeGreaterThan(0);
+        expect(await bounded.storedCallBytes()).toBeLessThanOrEqual(maxBytes);
+      };
+      const kept = async (): Promise<{ readonly traces: boolean[]; readonly records: boolean[] }> => ({
+        traces: await Promise.all(calls.map(async (call) => (await bounded.calls.trace(call.org_id!, call.call_id)).length > 0)),
+        records: await Promise.all(calls.map(async (call) => (await bounded.calls.get(call.org_id!, call.call_id)) !== null)),
+      });
+      const oldestFirst = (flags: readonly boolean[]): boolean => flags.indexOf(true) === flags.lastIndexOf(false) + 1;
+
+      await write(calls.slice(0, 40), 'trace');
+      const some = await kept();
+      expect(some.records.slice(0, 40)).not.toContain(false);
+      expect(some.traces.slice(0, 40).filter(Boolean).length).toBeLessThan(40);
+      expect(oldestFirst(some.traces.slice(0, 40))).toBe(true);
+
+      await write(calls.slice(40), 'record');
+      const all = await kept();
+      expect(all.traces).not.toContain(true);
+      expect(all.records.filter(Boolean).length).toBeGreaterThan(20);
+      expect(all.records).toContain(false);
+      expect(oldestFirst(all.records)).toBe(true);
+      // What is gone is not listed either.
+      expect(await bounded.calls.list(calls[0]!.org_id!, { limit: 10 })).toEqual({ calls: [], next: null });
+      expect(bounded.figures.evicted.record).toBe(all.records.filter((isKept) => !isKept).length);
+      await bounded.close();
+    });
+
     describeStores('stores in Redis', () => ({ clock, stores }));
     describeCallsInProgress('stores in Redis', () => ({ clock, stores }));
     describeOutbox('stores in Redis', () => ({ clock, stores }));

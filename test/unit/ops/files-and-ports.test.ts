@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.js';
 import { controlSecret, ensureDataDir, writePrivateFile } from '../../../src/ops/data-dir.js';
-import { takenPorts, type WantedPort } from '../../../src/ops/ports-free.js';
+import { takenPorts, takenRange, type WantedPort } from '../../../src/ops/ports-free.js';
 import { resolveHostPort } from '../../../src/ops/resolve.js';
 import { mediaRoom } from '../../../src/ops/supervisor.js';
 import { serverTls, sipHost } from '../../../src/ops/tls-material.js';
@@ -69,6 +69,25 @@ describe('ports', () => {
     await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', () => resolve()));
     expect((await takenPorts([wanted('udp', socket.address().port)]))[0]).toMatch(/^UDP port \d+ on 127\.0\.0\.1 is taken/);
     socket.close();
+  });
+
+  it('of a range are counted, and the settings named that move it', async () => {
+    const socket = createSocket('udp4');
+    await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', () => resolve()));
+    const { port } = socket.address();
+    const range = { setting: 'media', address: '127.0.0.1', min: port, max: port };
+    expect(takenRange(range)).toBe(
+      `1 of the UDP ports ${String(port)} to ${String(port)} on 127.0.0.1 are taken by other programs, among them ${String(port)}: set media.port_min and media.port_max to a free range`,
+    );
+    // Another address of this machine has ports of its own.
+    expect(takenRange({ ...range, address: '127.0.0.77' })).toBeNull();
+    await new Promise<void>((resolve) => socket.close(() => resolve()));
+    expect(takenRange(range)).toBeNull();
+  });
+
+  it('of rtpengine and of the media endpoint must not be the same', () => {
+    expect(() => config('media.port_min=30100', 'media.port_max=30200')).toThrow(/media\.port_min.*must not overlap rtpengine/);
+    expect(() => config('media.port_min=30100', 'media.port_max=30200', 'rtpengine.address=192.0.2.1:2223')).not.toThrow();
   });
 
   it('on an address that this machine does not have are named with the cause', async () => {

@@ -1,31 +1,43 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/contracts/call-record.js';
 import { StoreUnavailableError, type EndedCall } from '../../../src/gateway/ports.js';
+import { CallSpool } from '../../../src/store/call-spool.js';
 import { WaitingRecords } from '../../../src/store/waiting-records.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { recordingLog, type LogLine } from '../api/api-fixture.js';
 import { callOf, endedCall } from './store-contract.js';
 
-function fixture() {
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'trunkline-spool-'));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+async function fixture(reservedBytes = 0) {
   const clock = new VirtualClock();
   const written: CallRecord[] = [];
   const lines: LogLine[] = [];
   const redis = { isAway: false };
   const store = {
     write: ({ record }: EndedCall) => {
+      if (record.org_id === 'bad' && !redis.isAway) return Promise.reject(new Error('refused'));
       if (redis.isAway) return Promise.reject(new StoreUnavailableError('away'));
       written.push(record);
       return Promise.resolve();
     },
   };
-  return { clock, written, lines, redis, records: new WaitingRecords(store, clock, recordingLog(lines)) };
+  const spool = await CallSpool.open(join(directory, 'waiting'), { reservedBytes });
+  return { clock, written, lines, redis, records: new WaitingRecords(store, spool, clock, recordingLog(lines)) };
 }
 
 const refused = (orgId: string | null) => callOf(orgId, 0, { answered_at: null, reason: 'BAD_SDP', sip_status: 488 });
 
 describe('WaitingRecords', () => {
   it('writes 20 records a second of calls that were not answered, by organization, and says how many were left out', async () => {
-    const { clock, written, lines, records } = fixture();
+    const { clock, written, lines, records } = await fixture();
     for (let count = 0; count < 50; count += 1) for (const org of ['a', 'b', null]) await records.write(endedCall(refused(org)));
     await records.write(endedCall(refused('c')));
     expect(written.length).toBe(61);
@@ -38,28 +50,52 @@ describe('WaitingRecords', () => {
   });
 
   it('writes every answered call', async () => {
-    const { written, records } = fixture();
+    const { written, records } = await fixture();
     for (let count = 0; count < 100; count += 1) await records.write(endedCall(callOf('a', 0)));
     expect(written.length).toBe(100);
   });
 
-  it('keeps 1000 records while the store is away, and writes them in their order when it is back', async () => {
-    const { clock, written, redis, records } = fixture();
-    const calls = Array.from({ length: 1_001 }, () => callOf('a', 0));
+  it('keeps calls while the store is away, and writes them in their order when it is back', async () => {
+    const { clock, written, redis, records } = await fixture();
+    const calls = Array.from({ length: 100 }, () => callOf('a', 0));
     redis.isAway = true;
-    for (const call of calls.slice(0, 1_000)) await records.write(endedCall(call));
-    await expect(records.write(endedCall(calls[1_000]!))).rejects.toBeInstanceOf(StoreUnavailableError);
+    for (const call of calls) await records.write(endedCall(call));
     await clock.advanceAsync(3_000);
-    expect(written).toEqual([]);
+    expect([written, records.size]).toEqual([[], 100]);
     redis.isAway = false;
     await clock.advanceAsync(1_000);
-    await expect.poll(() => written.length).toBe(1_000);
-    expect(written).toEqual(calls.slice(0, 1_000));
+    await expect.poll(() => written.length).toBe(100);
+    expect(written).toEqual(calls);
     await expect.poll(() => clock.pendingTimers).toBe(0);
   });
 
+  it('writes what a gateway left that was killed while the store was away', async () => {
+    const killed = await fixture();
+    const calls = Array.from({ length: 120 }, () => callOf('a', 0));
+    killed.redis.isAway = true;
+    for (const call of calls) await killed.records.write(endedCall(call));
+    const { clock, written, records } = await fixture();
+    expect(records.size).toBe(120);
+    await clock.advanceAsync(0);
+    await expect.poll(() => written.length).toBe(120);
+    expect(written).toEqual(calls);
+    await records.close();
+    expect((await fixture()).records.size).toBe(0);
+  });
+
+  it('goes on after a call that the store refuses for good', async () => {
+    const { clock, written, lines, redis, records } = await fixture();
+    redis.isAway = true;
+    const [bad, good] = [callOf('bad', 0), callOf('a', 0)];
+    for (const call of [bad, good]) await records.write(endedCall(call));
+    redis.isAway = false;
+    await clock.advanceAsync(1_000);
+    await expect.poll(() => written).toEqual([good]);
+    expect(lines).toEqual([{ level: 'error', event: 'call.record.lost', fields: { callId: bad.call_id, error: 'refused' } }]);
+  });
+
   it('closing while it writes what waited loses and repeats nothing', async () => {
-    const { clock, written, redis, records } = fixture();
+    const { clock, written, redis, records } = await fixture();
     const calls = Array.from({ length: 10 }, () => callOf('a', 0));
     redis.isAway = true;
     for (const call of calls) await records.write(endedCall(call));
@@ -70,12 +106,12 @@ describe('WaitingRecords', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('says how many are lost when it closes without the store', async () => {
-    const { clock, lines, redis, records } = fixture();
+  it('says how many stay in the spool when it closes without the store', async () => {
+    const { clock, lines, redis, records } = await fixture();
     redis.isAway = true;
     await records.write(endedCall(callOf('a', 0)));
     await records.close();
-    expect(lines).toEqual([{ level: 'error', event: 'call.record.lost', fields: { lost: 1 } }]);
+    expect(lines).toEqual([{ level: 'warn', event: 'call.record.spooled', fields: { calls: 1 } }]);
     expect(clock.pendingTimers).toBe(0);
   });
 });

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SupervisedChild, type Readiness } from '../../../src/ops/child.js';
+import { redisReadiness } from '../../../src/ops/supervisor.js';
+import { EventLog } from '../../support/event-log.js';
+import { freePorts } from '../../support/ports.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+const MINUTE_MS = 60_000;
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'trunkline-child-'));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+function starting(readiness: () => Readiness) {
+  const clock = new VirtualClock();
+  const log = new EventLog();
+  const spec = {
+    name: 'slow',
+    command: 'sleep',
+    args: ['600'],
+    environment: process.env,
+    isNode: false,
+    readiness: () => Promise.resolve(readiness()),
+    stopTimeoutMs: 1_000,
+  };
+  return { clock, log, child: new SupervisedChild(spec, directory, clock, log) };
+}
+
+describe('a program that takes long to start', () => {
+  it('is waited for as long as it says that it loads, and its progress is told', async () => {
+    let readiness: Readiness = 'loading';
+    const { clock, log, child } = starting(() => readiness);
+    const started = child.start();
+    await clock.advanceAsync(5 * MINUTE_MS);
+    expect(log.named('supervisor.child.loading').length).toBeGreaterThan(50);
+    readiness = 'ready';
+    await clock.advanceAsync(100);
+    expect(await started).toEqual({});
+    await child.stop();
+  });
+
+  it('is given up when it does not answer for 20 s, after it loaded too', async () => {
+    let readiness: Readiness = 'loading';
+    const { clock, child } = starting(() => readiness);
+    const started = child.start();
+    const failed = expect(started).rejects.toThrow('not ready within 20000 ms');
+    await clock.advanceAsync(MINUTE_MS);
+    readiness = 'silent';
+    await clock.advanceAsync(MINUTE_MS);
+    await failed;
+  });
+});
+
+describe('whether Redis is ready', () => {
+  it('is what it answers: loading while it reads its append-only file, then ready', async () => {
+    const [port = 0] = await freePorts(1);
+    writeFileSync(join(directory, 'appendonly.aof'), '*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n'.repeat(50));
+    // 20 ms a command; it answers clients in between.
+    const slow = ['--key-load-delay', '20000', '--loading-process-events-interval-bytes', '1024'];
+    const redis = spawn('redis-server', ['--port', String(port), '--dir', directory, '--appendonly', 'yes', ...slow], { stdio: 'ignore' });
+    const seen = new Set<Readiness>();
+    await expect.poll(async () => seen.add(await redisReadiness(port)).has('ready'), { interval: 10, timeout: 20_000 }).toBe(true);
+    expect([...seen]).toContain('loading');
+    redis.kill('SIGKILL');
+    await once(redis, 'exit');
+  });
+
+  it('is silent where nothing listens', async () => {
+    const [port = 0] = await freePorts(1);
+    expect(await redisReadiness(port)).toBe('silent');
+  });
+});
