@@ -4,7 +4,7 @@ import { languageOfVoice, supportedLanguages, supportedVoices } from './agents/l
 import { HttpToolRunner } from './agents/tool-runner.js';
 import { createApiServer, type ApiOptions, type ApiServer } from './api/server.js';
 import type { MetricsSource } from './api/routes/metrics.js';
-import { sentinelOf, type Config } from './config/schema.js';
+import { httpAddress, sentinelOf, type Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
 import { callCheck } from './gateway/check.js';
 import { answerGateway } from './gateway/other-gateways.js';
@@ -169,7 +169,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   webhooks.start();
   return {
     facts:
-      api === null ? {} : { http: `http://${formatHostPort(config.bind_address, api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
+      api === null ? {} : { http: `http://${formatHostPort(httpAddress(config), api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
     shutdown: async () => {
       inbound.drain();
       srf.withdraw(['invite', 'options']);
@@ -396,7 +396,7 @@ async function openApi(
       consoleDirectory: CONSOLE_DIRECTORY,
     },
   );
-  const { port } = await server.listen({ host: config.bind_address, port: config.http.port });
+  const { port } = await server.listen({ host: httpAddress(config), port: config.http.port });
   return { server, port };
 }
 

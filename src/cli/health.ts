@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { request } from 'undici';
 import { z } from 'zod';
-import type { Config } from '../config/schema.js';
+import { httpAddress, type Config } from '../config/schema.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { printLine } from './org.js';
 
@@ -14,10 +14,10 @@ export function healthCommand(config: () => Pick<Config, 'bind_address' | 'http'
   return new Command('health')
     .description('ask the gateway of this machine whether it can take calls; exit code 0: it can')
     .action(async () => {
-      const { bind_address: address, http } = config();
-      const url = `http://${formatHostPort(address, http.port)}/readyz`;
+      const settings = config();
+      const url = `http://${formatHostPort(httpAddress(settings), settings.http.port)}/readyz`;
       const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(LIMIT_MS) }).catch((error: unknown) => {
-        throw new Error(`no gateway answers at ${url} (bind_address, http.port)`, { cause: error });
+        throw new Error(`no gateway answers at ${url} (http.bind_address, http.port)`, { cause: error });
       });
       const answer = await body.json().catch(() => null);
       if (statusCode !== 200) throw new Error(answerSchema.safeParse(answer).data?.message ?? `${url} answered ${String(statusCode)}`);

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { loadConfig } from '../config/load.js';
 import { sentinelOf, type Config } from '../config/schema.js';
@@ -29,7 +30,10 @@ interface ConfigFlags {
 const program = new Command('trunkline')
   .description('SIP inbound termination gateway for voice agents')
   .version(packageVersion())
-  .option('--config <file>', 'YAML file with settings (config/default.yaml lists them all)')
+  .option(
+    '--config <file>',
+    'YAML file with settings (config/default.yaml lists them all); without it /etc/trunkline/config.yaml, where there is one',
+  )
   .option(
     '--set <name=value>',
     'one setting, for example --set sip.tls_port=5071; may be repeated',
@@ -39,14 +43,21 @@ const program = new Command('trunkline')
   .showHelpAfterError()
   .addHelpText('after', '\nSettings may also come from the environment: TRUNKLINE_SIP_TLS_PORT=5071 sets sip.tls_port.');
 
+/** Read where no other file is named: commands find the gateway that the system's service manager runs. */
+const SYSTEM_CONFIG = '/etc/trunkline/config.yaml';
+
+function configFile(): string | undefined {
+  const { config: file } = program.opts<ConfigFlags>();
+  return file ?? (process.env['TRUNKLINE_CONFIG'] === undefined && existsSync(SYSTEM_CONFIG) ? SYSTEM_CONFIG : undefined);
+}
+
 function config(): Config {
-  const { config: file, set } = program.opts<ConfigFlags>();
-  return loadConfig({ file, set, environment: process.env });
+  return loadConfig({ file: configFile(), set: program.opts<ConfigFlags>().set, environment: process.env });
 }
 
 /** The same settings for a child process. */
 function configFlags(): string[] {
-  const { config: file, set } = program.opts<ConfigFlags>();
+  const [file, { set }] = [configFile(), program.opts<ConfigFlags>()];
   return [...(file === undefined ? [] : ['--config', file]), ...set.flatMap((setting) => ['--set', setting])];
 }
 

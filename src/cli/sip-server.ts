@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Config } from '../config/schema.js';
+import { httpAddress, type Config } from '../config/schema.js';
 import { SipServer } from '../drachtio/server.js';
 import { createLogger } from '../ops/logger.js';
 import { controlSecret, ensureDataDir } from '../ops/data-dir.js';
@@ -100,8 +100,9 @@ export async function runSipServer(config: Config): Promise<void> {
 }
 
 /** For Prometheus, where no gateway of this machine shows them. */
-function openOwnMetrics({ metrics, bind_address: host }: Config, own: Metrics): Promise<{ close(): void }> | null {
+function openOwnMetrics(config: Config, own: Metrics): Promise<{ close(): void }> | null {
+  const { metrics } = config;
   if (metrics.sip_server_port === null) return null;
   const access = { allowedSources: metrics.allowed_sources, bearerToken: metrics.bearer_token };
-  return openMetricsServer(own, { host, port: metrics.sip_server_port }, access);
+  return openMetricsServer(own, { host: httpAddress(config), port: metrics.sip_server_port }, access);
 }

@@ -49,6 +49,12 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
   console.log(block(config, ready, directory));
 }
 
+/** A log is read by others than a terminal is. */
+function shownKey(key: unknown, directory: string): string {
+  if (typeof key !== 'string') return 'none: trunkline key create <org>';
+  return process.stdout.isTTY ? key : `in ${join(directory, 'ready.json')}`;
+}
+
 /** Where the embedded SIP server listens, or what an external one states. */
 function sipAddress(config: Config, stated: unknown): { readonly tls?: string } {
   if (config.drachtio.url !== null) return typeof stated === 'string' ? { tls: stated } : {};
@@ -72,7 +78,7 @@ function block(
         : `${number}  (answered by ${config.agents.url === null ? 'the test line' : 'the bot at agents.url'})`,
     ],
     ['Control API', text(ready['http'])],
-    ['API key', ready['api_key'] === null ? 'none: trunkline key create <org>' : text(ready['api_key'])],
+    ['API key', shownKey(ready['api_key'], directory)],
     ['Console', `${text(ready['http'])}/console`],
     ['API pages', `${text(ready['http'])}/docs`],
     ['CA certificate', text(ready['ca_file'])],

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, environmentLayer, flagLayer, mergeLayers, parseLayer, type Layer } from './layers.js';
 import type { Config } from './schema.js';
+import { ownAddress } from './own-address.js';
 
 export interface ConfigSources {
   /** A YAML file; also named by TRUNKLINE_CONFIG. */
@@ -18,7 +19,8 @@ export function loadConfig(sources: ConfigSources): Config {
   const file = sources.file ?? sources.environment['TRUNKLINE_CONFIG'];
   if (file !== undefined) layers.push(parseLayer(file, readText(file)));
   layers.push(environmentLayer(sources.environment, defaults.settings), flagLayer(sources.set ?? []));
-  return mergeLayers(layers);
+  const config = mergeLayers(layers);
+  return config.bind_address === 'auto' ? { ...config, bind_address: ownAddress(config.public_address) } : config;
 }
 
 /** The root of the installed package: where config/ and native/ are. */

@@ -43,7 +43,9 @@ export const configSchema = z
       .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/, 'must be the name of a user')
       .nullable(),
     // rtpengine and Contact need an address that can be reached, so "all of them" is none.
-    bind_address: address.refine((text) => text !== '0.0.0.0' && text !== '::', 'must be one address of this machine'),
+    bind_address: z
+      .union([address, z.literal('auto')], 'must be an IPv4 or IPv6 address, or auto')
+      .refine((text) => text !== '0.0.0.0' && text !== '::', 'must be one address of this machine'),
     public_address: address.nullable(),
     log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error']) }),
     sip: z
@@ -129,6 +131,7 @@ export const configSchema = z
         .nullable(),
     }),
     http: z.strictObject({
+      bind_address: address.nullable(),
       port,
       max_requests_per_minute: count,
       max_requests_per_minute_per_address: count,
@@ -303,4 +306,9 @@ export function sentinelOf({
   sentinel_password: password,
 }: Config['redis']): { name: string; password: string | null } | null {
   return name === null ? null : { name, password };
+}
+
+/** Where the control API, the console and the metrics listen. */
+export function httpAddress({ bind_address: bind, http }: Pick<Config, 'bind_address' | 'http'>): string {
+  return http.bind_address ?? bind;
 }

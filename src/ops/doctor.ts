@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PACKAGE_ROOT } from '../config/load.js';
-import type { Config } from '../config/schema.js';
+import { httpAddress, type Config } from '../config/schema.js';
 import { formatHostPort } from '../lib/host-port.js';
 
 const run = promisify(execFile);
@@ -79,7 +79,7 @@ async function program(command: string, args: readonly string[], name: string): 
 }
 
 async function running(config: Config): Promise<Finding> {
-  const url = `http://${formatHostPort(config.bind_address, config.http.port)}/readyz`;
+  const url = `http://${formatHostPort(httpAddress(config), config.http.port)}/readyz`;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(3_000) });
     if (response.ok) return fine('gateway', `ready at ${url}`);

