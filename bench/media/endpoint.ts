@@ -12,6 +12,7 @@ import { ROUTE } from '../../test/support/route.js';
 import { NO_LOAD } from '../../src/gateway/policy/admission.js';
 import { canonicalSdp } from '../../src/gateway/policy/sdp-write.js';
 import { offerSdp } from '../../test/support/sdp.js';
+import { payloadTypeOf } from '../../src/media/codec/g711.js';
 import type { CarrierSide, EndpointOrder, FarSide } from './messages.js';
 import { takeOrders } from '../support/orders.js';
 
@@ -77,6 +78,7 @@ async function openDirect({ id, port, key }: CarrierSide): Promise<FarSide> {
       localRtpPort: null,
       remote: { address: '127.0.0.1', rtpPort: port, rtcpPort: port + 1 },
       codec: CODEC,
+      payloadType: payloadTypeOf(CODEC),
       telephoneEventPayloadType: null,
       srtp: key === null || own === null ? null : { send: own, receive: Buffer.from(key, 'base64') },
       carrierSuite: null,
@@ -101,6 +103,7 @@ async function openRelayed({ id, port, key }: CarrierSide, pool: RelayPool): Pro
       localRtpPort: null,
       remote: { address: inside.address, rtpPort: inside.rtpPort, rtcpPort: inside.rtcpPort },
       codec: CODEC,
+      payloadType: payloadTypeOf(CODEC),
       telephoneEventPayloadType: null,
       srtp:
         own === null || inside.crypto === null

@@ -183,7 +183,7 @@ export class CallRunner {
     // Connecting takes its time: the caller may be gone.
     if (this.stateName === 'Ended') return;
     this.#media.start();
-    if (session.media.isHeld) this.#media.setHeld(true);
+    this.#media.setDirection(session.media.direction);
     const talkedMs = this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
     this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
@@ -246,11 +246,11 @@ export class CallRunner {
       case 'start-leg':
         this.#trace.add('agent', 'out', 'start');
         return this.#media.start();
-      case 'hold-leg':
-        this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
-        return this.#media.setHeld(effect.isHeld);
-      case 'move-leg':
-        return this.#async(null, this.#media.move(effect.inside));
+      case 'direct-leg':
+        if (effect.isHeld !== null) this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
+        return this.#media.setDirection(effect.direction);
+      case 'change-leg':
+        return this.#async(null, this.#media.change(effect));
       case 'tell-agent':
         return this.#tell(effect.answer);
       case 'start-timer':

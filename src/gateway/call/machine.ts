@@ -296,8 +296,9 @@ function onConnected(state: CallState, sdp: string): CallStep {
 
 /** Acknowledged, and the leg is open: the agent starts. */
 function talk(state: CallState): CallStep {
-  const isHeld = state.session?.media.isHeld === true;
-  return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...(isHeld ? [{ do: 'hold-leg', isHeld } as const] : [])]);
+  const { direction, isHeld } = state.session?.media ?? { direction: 'sendrecv', isHeld: false };
+  const directed = { do: 'direct-leg', direction, isHeld: isHeld ? true : null } as const;
+  return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...(direction === 'sendrecv' ? [] : [directed])]);
 }
 
 function onFailed(state: CallState, reason: EventOf<'failed'>['reason']): CallStep {

@@ -1,5 +1,5 @@
 import type { AgentAnswer } from '../../contracts/agent.js';
-import type { MediaAddress } from '../../contracts/media.js';
+import type { MediaAddress, MediaDirection } from '../../contracts/media.js';
 import type { Route } from '../../contracts/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../../contracts/verified-identity.js';
 import type { Load } from '../policy/admission.js';
@@ -62,7 +62,7 @@ export interface AgreedSession {
   readonly media: CarrierMedia;
   /** rtpengine's side towards the carrier. */
   readonly outside: RelaySide;
-  /** The endpoint's side, as rtpengine gets it: it stays the same for the whole call. */
+  /** The endpoint's side, as rtpengine gets it: its place and key stay the same for the whole call. */
   readonly insideSdp: string;
   /** The carrier's last description, as received. */
   readonly carrierSdp: string;
@@ -216,9 +216,10 @@ export type CallEffect =
       readonly reserved: { readonly local: MediaAddress; readonly insideKey: CryptoLine | null } | null;
     }
   | { readonly do: 'start-leg' }
-  | { readonly do: 'hold-leg'; readonly isHeld: boolean }
-  /** rtpengine's inside is elsewhere, or sends with another key. */
-  | { readonly do: 'move-leg'; readonly inside: RelaySide }
+  /** The caller's direction. `isHeld`: whether the caller holds now; `null`: as before. */
+  | { readonly do: 'direct-leg'; readonly direction: MediaDirection; readonly isHeld: boolean | null }
+  /** rtpengine's inside is elsewhere, or it sends with another key, or the codec or a payload type is another one. */
+  | { readonly do: 'change-leg'; readonly media: CarrierMedia; readonly inside: RelaySide }
   /** 180. */
   | { readonly do: 'ring' }
   /** 200 with this SDP. */

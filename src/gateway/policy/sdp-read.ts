@@ -1,13 +1,11 @@
 import { parse as parseSdp } from 'sdp-transform';
-import type { AudioCodec } from '../../contracts/media.js';
+import type { AudioCodec, MediaDirection } from '../../contracts/media.js';
 import type { MediaEncryption } from '../../contracts/records.js';
 import { ipFamily } from '../../lib/ip-address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { chooseCrypto, parseCrypto, type CryptoLine } from './crypto-line.js';
 import type { Reason } from './reasons.js';
 import { commonEvents } from './telephone-events.js';
-
-export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
 
 /** One m-line, as much as the other side's description needs of it. */
 export interface MediaLineHead {
@@ -36,7 +34,7 @@ export interface CarrierMedia {
   readonly address: string;
   readonly port: number;
   readonly rtcpPort: number;
-  readonly direction: Direction;
+  readonly direction: MediaDirection;
   /** The caller does not want to hear us: `sendonly`, `inactive` or `c=0.0.0.0`. */
   readonly isHeld: boolean;
 }
@@ -200,13 +198,13 @@ function placeOf(
   };
 }
 
-function withoutReceiving(direction: Direction): Direction {
+function withoutReceiving(direction: MediaDirection): MediaDirection {
   return direction === 'sendrecv' || direction === 'sendonly' ? 'sendonly' : 'inactive';
 }
 
-function sessionDirection(session: Session): Direction | undefined {
+function sessionDirection(session: Session): MediaDirection | undefined {
   // sdp-transform keeps a session-level direction where its types have none.
-  return (session as { direction?: Direction }).direction;
+  return (session as { direction?: MediaDirection }).direction;
 }
 
 /** SAVP and SAVPF need a usable key; AVP with one is taken as secured (RFC 8643); plain AVP only when the number allows it. */

@@ -13,10 +13,13 @@ import {
   SrtpSession,
 } from 'werift-rtp';
 import type { AudioCodec, MediaAddress, SrtpKeys } from '../../../src/contracts/media.js';
+import { payloadTypeOf } from '../../../src/media/codec/g711.js';
 import { rtpPacket, telephoneEvent } from './packets.js';
 
 export interface PeerOptions {
   readonly codec?: AudioCodec;
+  /** Of the codec: the static one unless given. */
+  readonly payloadType?: number;
   /** The keys as the endpoint sees them: the peer sends with `receive`. */
   readonly srtp?: SrtpKeys | null;
   readonly telephoneEventPayloadType?: number;
@@ -54,7 +57,15 @@ export class TestPeer {
     readonly rtcpSocket: Socket,
     options: PeerOptions,
   ) {
-    this.#options = { codec: 'PCMU', srtp: null, telephoneEventPayloadType: 101, ssrc: randomBytes(4).readUInt32BE(), ...options };
+    const { codec = 'PCMU' } = options;
+    this.#options = {
+      codec,
+      payloadType: payloadTypeOf(codec),
+      srtp: null,
+      telephoneEventPayloadType: 101,
+      ssrc: randomBytes(4).readUInt32BE(),
+      ...options,
+    };
     this.ssrc = this.#options.ssrc;
     const { srtp } = this.#options;
     if (srtp !== null) this.secure(srtp);
@@ -196,7 +207,7 @@ export class TestPeer {
   }
 
   get #payloadType(): number {
-    return this.#options.codec === 'PCMU' ? 0 : 8;
+    return this.#options.payloadType;
   }
 
   get #law(): typeof mulaw {
