@@ -153,7 +153,7 @@ export interface RelayCall {
   readonly relayId: string;
   /** Encrypt the inside leg too. */
   readonly insideSrtp: boolean;
-  /** Encrypt the outside leg: asked of `offerOutward` only, elsewhere the offer decides. */
+  /** The outside leg is encrypted; `offerOutward` asks for it, elsewhere the offer decides. */
   readonly outsideSrtp: boolean;
 }
 

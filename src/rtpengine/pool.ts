@@ -3,7 +3,15 @@ import { MediaUnavailableError, type MediaRelay, type RelayAnswer, type RelayCal
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import { formatHostPort } from '../lib/host-port.js';
 import type { Log } from '../lib/log.js';
-import { answerCommand, deleteCommand, offerCommand, type NgCommand, type RelayInterfaces, type RelaySide } from './flags.js';
+import {
+  answerCommand,
+  deleteCommand,
+  offerCommand,
+  type NegotiationArguments,
+  type NgCommand,
+  type RelayInterfaces,
+  type RelaySide,
+} from './flags.js';
 import { PoolMember, type MemberNode } from './member.js';
 import { callsOfPorts } from './media-ports.js';
 import { RtpengineError, RtpengineNode, type NgReply, type NodeOptions } from './node.js';
@@ -78,19 +86,19 @@ export class RelayPool implements MediaRelay {
   }
 
   offer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#offer(call.relayId, 'carrier', call.insideSrtp, sdp);
+    return this.#offer(call, 'carrier', call.insideSrtp, sdp);
   }
 
   answer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#answer(call.relayId, 'carrier', sdp);
+    return this.#answer(call, 'carrier', sdp);
   }
 
   offerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#offer(call.relayId, 'agent', call.outsideSrtp, sdp);
+    return this.#offer(call, 'agent', call.outsideSrtp, sdp);
   }
 
   answerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#answer(call.relayId, 'agent', sdp);
+    return this.#answer(call, 'agent', sdp);
   }
 
   async delete(relayId: string): Promise<RelayFigures | null> {
@@ -188,9 +196,10 @@ export class RelayPool implements MediaRelay {
   }
 
   /** A call's first offer is tried on a second node when the first has no room or does not answer. */
-  async #offer(relayId: string, offerer: RelaySide, isSecure: boolean, sdp: string): Promise<RelayAnswer> {
+  async #offer(call: RelayCall, offerer: RelaySide, isSecure: boolean, sdp: string): Promise<RelayAnswer> {
     const { interfaces } = this.options;
-    const args = offerCommand({ callId: this.#callIdOf(relayId), offerer, sdp }, { interfaces, isSecure });
+    const { relayId } = call;
+    const args = offerCommand(this.#negotiation(call, offerer, sdp), { interfaces, isSecure });
     const placed = this.#memberOf(relayId);
     if (placed !== undefined) return this.#ask(placed, relayId, 'offer', args);
     const first = this.#leastBusy(null);
@@ -217,10 +226,11 @@ export class RelayPool implements MediaRelay {
     return this.#ask(member, relayId, 'offer', args);
   }
 
-  async #answer(relayId: string, offerer: RelaySide, sdp: string): Promise<RelayAnswer> {
+  async #answer(call: RelayCall, offerer: RelaySide, sdp: string): Promise<RelayAnswer> {
+    const { relayId } = call;
     const member = this.#memberOf(relayId);
     if (member === undefined) throw new MediaUnavailableError('rtpengine answer: the call is on no node');
-    return this.#ask(member, relayId, 'answer', answerCommand({ callId: this.#callIdOf(relayId), offerer, sdp }));
+    return this.#ask(member, relayId, 'answer', answerCommand(this.#negotiation(call, offerer, sdp)));
   }
 
   #leastBusy(besides: PoolMember | null): PoolMember {
@@ -278,6 +288,10 @@ export class RelayPool implements MediaRelay {
 
   #memberOf(relayId: string): PoolMember | undefined {
     return this.#members.find(({ placed }) => placed.has(relayId));
+  }
+
+  #negotiation({ relayId, insideSrtp, outsideSrtp }: RelayCall, offerer: RelaySide, sdp: string): NegotiationArguments {
+    return { callId: this.#callIdOf(relayId), offerer, sdp, endsSrtp: outsideSrtp && !insideSrtp };
   }
 
   #callIdOf(relayId: string): string {
