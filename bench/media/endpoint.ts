@@ -39,7 +39,7 @@ async function setUp(order: Extract<EndpointOrder, { type: 'set-up' }>): Promise
     clock: systemClock,
     log: silentLog,
     timeoutMs: 5_000,
-    portRange: null,
+    own: null,
   });
 }
 
