@@ -247,6 +247,7 @@ function inboundOptions(config: Config): InboundOptions {
     maxDurationMs: calls.max_duration_minutes * 60_000,
     mayFallBack: agents.on_failure === 'test-line',
     refusedVerdicts: stir.refuse,
+    relayAddress: config.rtpengine.address === null ? (config.public_address ?? config.bind_address) : null,
     calledNumberFrom: sip.called_number_from,
     edge: {
       allowedSources: admission.allowed_sources,

@@ -16,6 +16,7 @@ import { beginningOf, callRecord, type CallOrigin, type CallProgress } from './c
 import { CallTrace, type TraceWatch } from './call-trace.js';
 import { answerSummary, eventSummary, legSummary } from './trace-summaries.js';
 import { keepCall, type KeptCall } from './call-snapshot.js';
+import { HELD_PROBE_MS } from './call/exchange.js';
 import { remainingMs, resumable, startCall, stepCall } from './call/machine.js';
 import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './call/state.js';
 import { describeAgent, type OperatorAgent } from './policy/agent.js';
@@ -184,6 +185,7 @@ export class CallRunner {
     if (this.stateName === 'Ended') return;
     this.#media.start();
     this.#media.setDirection(session.media.direction);
+    if (session.media.isHeld) this.#startTimer('held', HELD_PROBE_MS);
     const talkedMs = this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
     this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
@@ -290,7 +292,7 @@ export class CallRunner {
       case 'refer':
         return this.#dialog.refer(effect.target, effect.referId);
       case 'probe':
-        return this.#dialog.probe('INTERNAL_ERROR');
+        return effect.isHeld ? this.#dialog.probeHeld() : this.#dialog.probe('INTERNAL_ERROR');
       case 'bye':
         return this.#dialog.bye(effect.reason);
       default:

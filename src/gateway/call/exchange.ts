@@ -1,3 +1,4 @@
+import type { MediaDirection } from '../../contracts/media.js';
 import type { MediaEncryption } from '../../contracts/records.js';
 import type { Reason } from '../policy/reasons.js';
 import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../policy/sdp-read.js';
@@ -17,6 +18,9 @@ export interface ExchangeStep {
 }
 
 const NOTHING: readonly CallEffect[] = [];
+
+/** So often a carrier that holds a call is asked whether it is still there. */
+export const HELD_PROBE_MS = 60_000;
 
 export const IDLE: Exchange = { name: 'Idle' };
 
@@ -67,7 +71,7 @@ function renegotiate(state: CallState, session: AgreedSession, requestId: number
   const read = readOffer(sdp, encryptionOf(state), session.media.codec.name);
   const reject = (reason: Reason): ExchangeStep => ({ state, effects: [{ do: 'reject', requestId, reason }] });
   if (!read.ok) return reject(read.error);
-  return isReachable(read.value.address, session.outside)
+  return isReachable(read.value.address, session.outside.address)
     ? relayAgain(state, requestId, read.value, sdp)
     : reject('ADDRESS_FAMILY_UNSUPPORTED');
 }
@@ -92,7 +96,8 @@ export function onAnswerInAck(state: CallState, sdp: string): ExchangeStep {
   // Nothing was agreed anew, so everything stays as it was; so too when the answer is the session that there is.
   if (outside === null && (sdp === '' || sdp === session.carrierSdp)) return settle(idle, []);
   const answer = readAnswer(sdp, repeatedOffer(session.media));
-  if (!answer.ok || !isReachable(answer.value.address, session.outside)) return { state: idle, effects: NOTHING, lost: 'BAD_ANSWER' };
+  if (!answer.ok || !isReachable(answer.value.address, session.outside.address))
+    return { state: idle, effects: NOTHING, lost: 'BAD_ANSWER' };
   return outside === null ? relayAgain(idle, null, answer.value, sdp) : moveIn(state, answer.value, sdp, outside);
 }
 
@@ -151,10 +156,15 @@ function legEffects(state: CallState, media: CarrierMedia, inside: RelaySide): C
   const heldBefore = session?.media.isHeld === true;
   return [
     ...(isElsewhere || isRekeyed || isOtherFormat(session?.media, media) ? [{ do: 'change-leg', media, inside } as const] : []),
-    ...(session?.media.direction === direction
-      ? []
-      : [{ do: 'direct-leg', direction, isHeld: isHeld === heldBefore ? null : isHeld } as const]),
+    ...(session?.media.direction === direction ? [] : directLeg(direction, isHeld === heldBefore ? null : isHeld)),
   ];
+}
+
+/** @param isHeld whether the carrier holds the call from now on; `null`: as before */
+export function directLeg(direction: MediaDirection, isHeld: boolean | null): CallEffect[] {
+  const directed = { do: 'direct-leg', direction, isHeld } as const;
+  if (isHeld === null) return [directed];
+  return [directed, isHeld ? { do: 'start-timer', timer: 'held', delayMs: HELD_PROBE_MS } : { do: 'stop-timer', timer: 'held' }];
 }
 
 function isOtherFormat(before: CarrierMedia | undefined, after: CarrierMedia): boolean {

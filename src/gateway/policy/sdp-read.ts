@@ -122,9 +122,12 @@ export function readRelaySdp(sdp: string): RelaySide | undefined {
   return { address, rtpPort: line.port, rtcpPort: line.rtcp?.port ?? line.port + 1, crypto };
 }
 
-/** Whether media can go between a relay and an address: with another family (IPv4, IPv6) rtpengine answers, and nothing is heard. */
-export function isReachable(address: string, relay: RelaySide): boolean {
-  return isNowhere(address) || ipFamily(address) === ipFamily(relay.address);
+/**
+ * Whether media can go between a relay and an address: with another family rtpengine answers, and nothing is heard.
+ * @param relay its own address towards the carrier
+ */
+export function isReachable(address: string, relay: string): boolean {
+  return isNowhere(address) || ipFamily(address) === ipFamily(relay);
 }
 
 /** RFC 3264 §8.4: the old spelling of hold, under which the peer receives nothing whatever it says of directions. */
@@ -185,8 +188,8 @@ function placeOf(
   line: MediaLine,
   session: Session,
 ): Pick<CarrierMedia, 'address' | 'port' | 'rtcpPort' | 'direction' | 'isHeld'> | undefined {
-  const address = line.connection?.ip ?? session.connection?.ip ?? '';
-  if (ipFamily(address) === 0) return undefined;
+  const { ip: address, version } = line.connection ?? session.connection ?? { ip: '', version: 0 };
+  if (ipFamily(address) === 0 || ipFamily(address) !== Number(version)) return undefined;
   const stated = line.direction ?? sessionDirection(session) ?? 'sendrecv';
   const direction = isNowhere(address) ? withoutReceiving(stated) : stated;
   return {

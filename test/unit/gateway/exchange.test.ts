@@ -50,7 +50,7 @@ describe('a change of the session by the carrier', () => {
     const held = change(HELD);
     expect(effect(held, 'accept')?.sdp).toMatch(/^o=trunkline 7 2 /m);
     expect(effect(held, 'accept')?.sdp).toContain('a=recvonly\r\n');
-    expect(kinds(held.effects)).toEqual(['direct-leg', 'accept', 'keep']);
+    expect(kinds(held.effects)).toEqual(['direct-leg', 'start-timer', 'accept', 'keep']);
   });
 
   it('[3264 §8] keeps the version of o= when only the carrier moved', () => {
@@ -121,7 +121,7 @@ describe('a change of the session by the carrier', () => {
     const held = change(HELD, awaiting);
     expect(kinds(held.effects)).toContain('accept');
     expect(playOn(held.state, [ACK()]).state.name).toBe('Talking');
-    expect(kinds(playOn(held.state, [ACK()]).effects)).toEqual(['start-leg', 'direct-leg', 'keep']);
+    expect(kinds(playOn(held.state, [ACK()]).effects)).toEqual(['start-leg', 'direct-leg', 'start-timer', 'keep']);
   });
 
   it('that waits for rtpengine when the call ends gets an answer, once', () => {
@@ -141,6 +141,27 @@ describe('a change of the session by the carrier', () => {
   it('moves the endpoint’s leg when rtpengine moved its inside', () => {
     const moved = playOn(talking, [NEXT(MOVED), { type: 'relay-offered', sdp: OTHER_INSIDE, attempt: 1 }, RELAYED[1]!]);
     expect(effect(moved, 'change-leg')?.inside).toEqual(MOVED_INSIDE);
+  });
+});
+
+describe('a carrier that holds the call', () => {
+  const held = change(HELD).state;
+  const tick: CallEvent = { type: 'timer', timer: 'held' };
+  const probed = (isAnswered: boolean): CallEvent => ({ type: 'probed', isAnswered });
+
+  it('is asked each 60 s whether it is still there, as long as it holds', () => {
+    expect(change(HELD).effects).toContainEqual({ do: 'start-timer', timer: 'held', delayMs: 60_000 });
+    expect(playOn(held, [tick]).effects).toEqual([{ do: 'probe', isHeld: true }]);
+    expect(playOn(held, [tick, probed(true)]).effects).toEqual([{ do: 'start-timer', timer: 'held', delayMs: 60_000 }]);
+    expect(playOn(talking, [tick]).effects).toEqual([]);
+    expect(playOn(talking, [probed(false), probed(false)]).state).toEqual(talking);
+  });
+
+  it('gets BYE when it did not answer twice in a row', () => {
+    const silent = playOn(held, [tick, probed(false), tick, probed(false)]);
+    expect(silent.state).toMatchObject({ name: 'Ended', reason: 'SESSION_EXPIRED' });
+    expect(silent.effects).toContainEqual({ do: 'bye', reason: 'SESSION_EXPIRED' });
+    expect(playOn(held, [tick, probed(false), tick, probed(true), tick, probed(false)]).state.name).toBe('Talking');
   });
 });
 
@@ -188,7 +209,11 @@ describe('a re-INVITE without an offer', () => {
       { type: 'relay-offered', sdp: INSIDE, attempt: 2 },
       { type: 'relay-answered', sdp: OUTSIDE, attempt: 2 },
     ]);
-    expect(back.effects).toEqual([{ do: 'direct-leg', direction: 'sendrecv', isHeld: false }, { do: 'keep' }]);
+    expect(back.effects).toEqual([
+      { do: 'direct-leg', direction: 'sendrecv', isHeld: false },
+      { do: 'stop-timer', timer: 'held' },
+      { do: 'keep' },
+    ]);
     expect(back.state.session).toMatchObject({ version: 3, media: { isHeld: false } });
   });
 
@@ -314,5 +339,5 @@ it('with SRTP inside, a new key of the carrier’s goes to the endpoint, which r
   const changed = playOn(srtpInside, [NEXT(rekeyed), { type: 'relay-offered', sdp: inside(OTHER_KEY), attempt: 1 }, RELAYED[1]!]);
   expect(effect(changed, 'change-leg')?.inside.crypto?.inline).toBe(OTHER_KEY);
   const same = playOn(srtpInside, [NEXT(HELD), { type: 'relay-offered', sdp: inside(KEY), attempt: 1 }, RELAYED[1]!]);
-  expect(kinds(same.effects)).toEqual(['direct-leg', 'accept', 'keep']);
+  expect(kinds(same.effects)).toEqual(['direct-leg', 'start-timer', 'accept', 'keep']);
 });
