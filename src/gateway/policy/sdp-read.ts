@@ -189,7 +189,7 @@ function placeOf(
   session: Session,
 ): Pick<CarrierMedia, 'address' | 'port' | 'rtcpPort' | 'direction' | 'isHeld'> | undefined {
   const { ip: address, version } = line.connection ?? session.connection ?? { ip: '', version: 0 };
-  if (ipFamily(address) === 0 || ipFamily(address) !== Number(version)) return undefined;
+  if (ipFamily(address) === 0 || ipFamily(address) !== version) return undefined;
   const stated = line.direction ?? sessionDirection(session) ?? 'sendrecv';
   const direction = isNowhere(address) ? withoutReceiving(stated) : stated;
   return {
