@@ -43,7 +43,8 @@ import { agentCertificates, sipHost } from './ops/tls-material.js';
 import { openTraceExporter, type TraceExporter } from './ops/tracing/exporter.js';
 import { packageVersion } from './ops/version.js';
 import { isAllowedHost } from './outbound/guarded-lookup.js';
-import { callsOfPorts } from './rtpengine/media-ports.js';
+import { callsOf } from './rtpengine/media-ports.js';
+import { maxOpenFiles } from './ops/open-files.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
 import { Poster } from './webhooks/post.js';
 import type { RetrySchedule } from './webhooks/retry-schedule.js';
@@ -157,7 +158,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
     relay,
     endpoint,
     stores,
-    room: () => Math.min(roomOf(relay, endpoint), roomOfShare(config, worker, relay)),
+    room: () => Math.min(endpoint.capacity - endpoint.legs, roomOfShare(worker, relay)),
     isFirst: worker.index === 1,
   });
   const unwatch = watchProcess(metrics, clock);
@@ -255,6 +256,7 @@ function inboundOptions(config: Config): InboundOptions {
     maxDurationMs: calls.max_duration_minutes * 60_000,
     mayFallBack: agents.on_failure === 'test-line',
     refusedVerdicts: stir.refuse,
+    relayAddress: config.rtpengine.address === null ? (config.public_address ?? config.bind_address) : null,
     calledNumberFrom: sip.called_number_from,
     edge: {
       allowedSources: admission.allowed_sources,
@@ -305,15 +307,14 @@ async function openRelay(
   if (address !== null) {
     const [outside, inside] = config.rtpengine.interfaces?.split(',').map((name) => name.trim()) ?? [];
     const interfaces = outside === undefined || inside === undefined ? null : { outside, inside };
-    return openRelayPool({ ...shared, nodes, interfaces, portRange: null });
+    return openRelayPool({ ...shared, nodes, interfaces, own: null });
   }
-  // Several workers have it together: none of them may free what it does not know.
-  const isAlone = worker.count === 1;
   return openRelayPool({
     ...shared,
     nodes,
     interfaces: { outside: 'outside', inside: 'inside' },
-    portRange: isAlone ? { min, max } : null,
+    // Several workers have it together: none of them may free what it does not know.
+    own: { capacity: callsOf({ min, max }, maxOpenFiles() ?? Infinity), isAlone: worker.count === 1 },
   });
 }
 
@@ -322,11 +323,9 @@ function roomOf(relay: RelayPool, endpoint: MediaService): number {
   return Math.min(relay.room() ?? Infinity, endpoint.capacity - endpoint.legs);
 }
 
-/** Of the embedded rtpengine several workers have each their share, which none of them may refuse calls by: the others may have fewer. */
-function roomOfShare({ rtpengine }: Config, { count }: GatewayWorker, relay: RelayPool): number {
-  if (rtpengine.address !== null) return Infinity;
-  const calls = relay.nodes().reduce((sum, node) => sum + node.calls, 0);
-  return Math.floor(callsOfPorts({ min: rtpengine.port_min, max: rtpengine.port_max }) / count) - calls;
+/** Several workers have the embedded rtpengine's room together: each counts a part of it, so that the sum is right. */
+function roomOfShare({ count }: GatewayWorker, relay: RelayPool): number {
+  return Math.floor((relay.room() ?? Infinity) / count);
 }
 
 /** What ended calls leave in the data directory. */

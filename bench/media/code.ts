@@ -73,6 +73,7 @@ function newLeg(isSecure: boolean) {
   const leg = new MediaLeg(
     {
       codec: 'PCMU',
+      payloadType: 0,
       telephoneEventPayloadType: 101,
       srtp: isSecure ? { send: generateSrtpKey(), receive: key } : null,
       carrierSuite: null,

@@ -12,6 +12,7 @@ import { ROUTE } from '../../test/support/route.js';
 import { NO_LOAD } from '../../src/gateway/policy/admission.js';
 import { canonicalSdp } from '../../src/gateway/policy/sdp-write.js';
 import { offerSdp } from '../../test/support/sdp.js';
+import { payloadTypeOf } from '../../src/media/codec/g711.js';
 import type { CarrierSide, EndpointOrder, FarSide } from './messages.js';
 import { takeOrders } from '../support/orders.js';
 
@@ -38,7 +39,7 @@ async function setUp(order: Extract<EndpointOrder, { type: 'set-up' }>): Promise
     clock: systemClock,
     log: silentLog,
     timeoutMs: 5_000,
-    portRange: null,
+    own: null,
   });
 }
 
@@ -77,6 +78,7 @@ async function openDirect({ id, port, key }: CarrierSide): Promise<FarSide> {
       localRtpPort: null,
       remote: { address: '127.0.0.1', rtpPort: port, rtcpPort: port + 1 },
       codec: CODEC,
+      payloadType: payloadTypeOf(CODEC),
       telephoneEventPayloadType: null,
       srtp: key === null || own === null ? null : { send: own, receive: Buffer.from(key, 'base64') },
       carrierSuite: null,
@@ -89,7 +91,7 @@ async function openDirect({ id, port, key }: CarrierSide): Promise<FarSide> {
 async function openRelayed({ id, port, key }: CarrierSide, pool: RelayPool): Promise<FarSide> {
   const call = { relayId: id, insideSrtp: settings.insideSrtp, outsideSrtp: true };
   const sdp = offerSdp({ port, payloads: '0', rtpmap: ['0 PCMU/8000'], crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${key ?? ''}`] });
-  const decision = decide({ route: ROUTE, sourceAddress: '127.0.0.1', identity: null, refusedVerdicts: [], sdp, load: NO_LOAD });
+  const decision = decide({ route: ROUTE, sourceAddress: '127.0.0.1', identity: null, refusedVerdicts: [], sdp, relayAddress: null, load: NO_LOAD });
   if (!decision.ok || decision.value === null) throw new Error('the offer is not taken');
   const [offered] = await Promise.all([pool.offer(call, canonicalSdp(decision.value)), connectAgent(id)]);
   const inside = readRelaySdp(offered.sdp);
@@ -101,6 +103,7 @@ async function openRelayed({ id, port, key }: CarrierSide, pool: RelayPool): Pro
       localRtpPort: null,
       remote: { address: inside.address, rtpPort: inside.rtpPort, rtcpPort: inside.rtcpPort },
       codec: CODEC,
+      payloadType: payloadTypeOf(CODEC),
       telephoneEventPayloadType: null,
       srtp:
         own === null || inside.crypto === null

@@ -46,7 +46,7 @@ const HANGUP = all<ReasonOf<'hangup'>>({
   DRAINING: true,
   GATEWAY_RESTARTED: true,
 });
-const TIMERS = all<CallTimer>({ ringing: true, 'max-duration': true, reinvite: true, transfer: true });
+const TIMERS = all<CallTimer>({ ringing: true, 'max-duration': true, reinvite: true, transfer: true, held: true });
 
 interface NamedEvent {
   readonly name: string;
@@ -152,6 +152,7 @@ type Named =
   | 'answer-failed'
   | 'failed'
   | 'server-lost'
+  | 'probed'
   | 'bye'
   | 'hangup'
   | 'relay-lost'

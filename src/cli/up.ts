@@ -68,7 +68,6 @@ function block(
 ): string {
   const text = (value: unknown): string => (typeof value === 'string' ? value : '-');
   const number = text(ready['phone_number']);
-  const { port_min: portMin, port_max: portMax } = config.rtpengine;
   const rows: [string, string][] = [
     ['SIP trunk (TLS)', ready.sip.tls ?? 'off'],
     [
@@ -82,10 +81,7 @@ function block(
     ['Console', `${text(ready['http'])}/console`],
     ['API pages', `${text(ready['http'])}/docs`],
     ['CA certificate', text(ready['ca_file'])],
-    [
-      'Room',
-      `${String(mediaRoom(config))} calls: UDP ${String(portMin)} to ${String(portMax)} (rtpengine.port_min, port_max), 4 ports a call`,
-    ],
+    ['Room', mediaRoom(config)],
     ['Logs', join(directory, 'logs')],
     ['A test call', 'npm run call    (in a second terminal)'],
   ];

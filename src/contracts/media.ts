@@ -3,6 +3,9 @@ import type { QualitySample } from './quality-sample.js';
 
 export type AudioCodec = 'PCMU' | 'PCMA';
 
+/** `a=sendrecv` and so on, as a peer says it of itself (RFC 3264 §5.1). */
+export type MediaDirection = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
+
 /** Where the far side of a media leg receives. */
 export interface MediaAddress {
   readonly address: string;
@@ -16,15 +19,29 @@ export interface SrtpKeys {
   readonly receive: Uint8Array;
 }
 
+/** What the packets of a leg carry in both directions. RTP payload types, 0 to 127. */
+export interface LegFormat {
+  readonly codec: AudioCodec;
+  /** Of the codec: its static one (RFC 3551 §6), or the one that the carrier mapped to it. */
+  readonly payloadType: number;
+  /** Of telephone-event/8000; `null`: not negotiated. */
+  readonly telephoneEventPayloadType: number | null;
+}
+
+/** What a new offer and answer may change of an open leg. */
+export interface LegChange {
+  readonly remote: MediaAddress;
+  /** 30 bytes that the far side sends with from now on; `null`: the same key, or none. */
+  readonly receiveKey: Uint8Array | null;
+  readonly format: LegFormat;
+}
+
 /** One media leg between rtpengine and the endpoint. */
-export interface LegDescription {
+export interface LegDescription extends LegFormat {
   readonly callId: string;
   /** The endpoint's own RTP port, which the far side knows already (reserved, or of before a restart); `null`: any. */
   readonly localRtpPort: number | null;
   readonly remote: MediaAddress;
-  readonly codec: AudioCodec;
-  /** Payload type of telephone-event/8000 in both directions; `null`: not negotiated. */
-  readonly telephoneEventPayloadType: number | null;
   /** `null`: plain RTP. */
   readonly srtp: SrtpKeys | null;
   /** SRTP suite of the carrier's side, for agents that tell of it; `null`: plain RTP. */
@@ -59,7 +76,7 @@ export type LegEvent =
   | { readonly type: 'agent-lost' }
   /** The agent asks for something that is not the leg's business. */
   | { readonly type: 'agent-request'; readonly request: AgentRequest }
-  /** No packet from the caller for the configured time, not while held. */
+  /** No packet from the caller for the configured time, RTP or RTCP; not while the caller's direction promises none. */
   | { readonly type: 'media-timeout' }
   /** The part of the endpoint that carried the leg died; the leg is gone. */
   | { readonly type: 'media-lost' };

@@ -71,6 +71,8 @@ export class CallDialog {
   #nextRequestId = 1;
   #dialog: SrfDialog | null = null;
   #byeAnswered: Promise<void> = Promise.resolve();
+  /** A REFER of ours is the only subscription that there can be. */
+  #hasReferred = false;
 
   constructor(
     private readonly services: DialogServices,
@@ -165,6 +167,7 @@ export class CallDialog {
   refer(target: TransferTarget, referId: number): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
+    this.#hasReferred = true;
     const { contact, peerHost } = this.own;
     const uri = target.kind === 'uri' ? target.uri : `sip:${target.number}@${peerHost};user=phone`;
     const headers = { 'Refer-To': `<${uri}>`, 'Referred-By': contact, Contact: contact, Allow: `${ALLOWED_METHODS}, NOTIFY` };
@@ -202,6 +205,19 @@ export class CallDialog {
         this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.probe.failed');
         this.owner.dispatch({ type: 'server-lost', reason: lost });
       }
+    });
+  }
+
+  /** The same of a carrier that holds the call; told as `probed`. One that does not know the call any more has lost it at once. */
+  probeHeld(): void {
+    const dialog = this.#dialog;
+    if (dialog === null) return;
+    this.#request(dialog, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
+      if (answer?.status === 481) return this.owner.dispatch({ type: 'server-lost', reason: 'INTERNAL_ERROR' });
+      // 408 is the SIP server's own: nobody answered. Without a connection to it nobody was asked.
+      const isAnswered = error instanceof ConnectionLostError || (answer !== undefined && answer.status !== 408);
+      if (!isAnswered) this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.probe.failed');
+      this.owner.dispatch({ type: 'probed', isAnswered });
     });
   }
 
@@ -257,6 +273,7 @@ export class CallDialog {
       sessionExpires: sessionExpiresOf(request),
       contentType: request.get('Content-Type'),
       contentDisposition: request.get('Content-Disposition'),
+      contentEncoding: request.get('Content-Encoding') ?? request.get('e'),
       body: request.body,
     });
     if (!reoffer.ok) return this.refuse(request, response, reoffer.error);
@@ -277,6 +294,8 @@ export class CallDialog {
   #onNotify(request: SrfRequest, response: SrfResponse): void {
     const [event = ''] = (request.get('Event') ?? request.get('o') ?? '').split(';');
     if (event.trim().toLowerCase() !== 'refer') return this.refuse(request, response, 'METHOD_NOT_ALLOWED');
+    // RFC 6665 §4.1.3: whatever it carries.
+    if (!this.#hasReferred) return this.refuse(request, response, 'NO_DIALOG');
     const progress = readReferProgress({
       contentType: request.get('Content-Type'),
       subscriptionState: request.get('Subscription-State'),

@@ -1,10 +1,10 @@
 import type { AgentDescription } from '../contracts/agent.js';
-import type { LegEvent, LegFigures, MediaAddress, RelayFigures, SrtpKeys } from '../contracts/media.js';
+import type { LegEvent, LegFigures, LegFormat, MediaAddress, MediaDirection, RelayFigures, SrtpKeys } from '../contracts/media.js';
 import type { Scope } from '../lib/scope.js';
 import type { CallTrace } from './call-trace.js';
 import type { CallEffect, CallEvent } from './call/state.js';
 import { SUITE, type CryptoLine } from './policy/crypto-line.js';
-import type { RelaySide } from './policy/sdp-read.js';
+import type { CarrierMedia, RelaySide } from './policy/sdp-read.js';
 import { canonicalSdp } from './policy/sdp-write.js';
 import type { MediaEndpoint, MediaRelay, RelayAnswer, RelayCall } from './ports.js';
 
@@ -114,13 +114,13 @@ export class CallMedia {
     this.services.endpoint.start(this.callId);
   }
 
-  setHeld(isHeld: boolean): void {
-    this.services.endpoint.setHeld(this.callId, isHeld);
+  setDirection(direction: MediaDirection): void {
+    this.services.endpoint.setDirection(this.callId, direction);
   }
 
-  async move(inside: RelaySide): Promise<null> {
-    const key = inside.crypto === null ? null : Buffer.from(inside.crypto.inline, 'base64');
-    await this.services.endpoint.setRemote(this.callId, addressOf(inside), key);
+  async change({ media, inside }: Extract<CallEffect, { do: 'change-leg' }>): Promise<null> {
+    const receiveKey = inside.crypto === null ? null : Buffer.from(inside.crypto.inline, 'base64');
+    await this.services.endpoint.change(this.callId, { remote: addressOf(inside), receiveKey, format: formatOf(media) });
     return null;
   }
 
@@ -131,8 +131,7 @@ export class CallMedia {
         callId: this.callId,
         localRtpPort: reserved?.local.rtpPort ?? null,
         remote: addressOf(inside),
-        codec: media.codec.name,
-        telephoneEventPayloadType: media.telephoneEvent,
+        ...formatOf(media),
         srtp: keysOf(inside, insideKey),
         carrierSuite: media.crypto === null ? null : SUITE,
       },
@@ -185,6 +184,10 @@ export class CallMedia {
 
 function addressOf({ address, rtpPort, rtcpPort }: RelaySide): MediaAddress {
   return { address, rtpPort, rtcpPort };
+}
+
+function formatOf({ codec, telephoneEvent }: CarrierMedia): LegFormat {
+  return { codec: codec.name, payloadType: codec.payloadType, telephoneEventPayloadType: telephoneEvent };
 }
 
 function keysOf(inside: RelaySide, insideKey: CryptoLine | null): SrtpKeys | null {

@@ -1,5 +1,5 @@
 import type { CallerIdentity, CallQuality, CallRecord, CallSource, StreamQuality } from '../contracts/call-record.js';
-import type { LegFigures, RelayFigures, StreamFigures } from '../contracts/media.js';
+import type { AudioCodec, LegFigures, RelayFigures, StreamFigures } from '../contracts/media.js';
 import type { BeginningCall, CallAnswer } from '../contracts/live-calls.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './call/state.js';
@@ -30,18 +30,19 @@ export function beginningOf({ callId, sipCallId, caller, source, startedAtMs }: 
   return { call_id: callId, sip_call_id: sipCallId, from: caller.number, source, started_at: new Date(startedAtMs).toISOString() };
 }
 
-export function answerOf({ route, session, media }: CallState, { answeredAtMs, resumed }: CallProgress): CallAnswer {
+export function answerOf(state: CallState, { answeredAtMs, resumed }: CallProgress): CallAnswer {
   return {
     answered_at: new Date(answeredAtMs ?? 0).toISOString(),
-    agent_id: route?.agent?.agent_id ?? null,
-    codec: (session?.media ?? media)?.codec.name ?? null,
-    crypto_suite: cryptoSuiteOf(session),
+    agent_id: state.route?.agent?.agent_id ?? null,
+    ...mediaOf(state),
     resumed,
   };
 }
 
-function cryptoSuiteOf(session: CallState['session']): string | null {
-  return session === null || session.media.crypto === null ? null : SUITE;
+/** What was agreed, or chosen: a call may end before both sides of its media are connected. */
+function mediaOf({ session, media }: CallState): { readonly codec: AudioCodec | null; readonly crypto_suite: string | null } {
+  const chosen = session?.media ?? media;
+  return { codec: chosen?.codec.name ?? null, crypto_suite: (chosen?.crypto ?? null) === null ? null : SUITE };
 }
 
 export function callRecord(
@@ -52,8 +53,7 @@ export function callRecord(
   notes: CallNotes,
   end: { readonly reason: Reason; readonly atMs: number },
 ): CallRecord {
-  const { route, session } = state;
-  const codec = (session?.media ?? state.media)?.codec.name ?? null;
+  const { route } = state;
   const { answeredAtMs, ringingAtMs } = progress;
   return {
     call_id: origin.callId,
@@ -67,8 +67,7 @@ export function callRecord(
     identity: state.identity,
     reason: end.reason,
     sip_status: answeredAtMs === null ? REASONS[end.reason].sipStatus : 200,
-    codec,
-    crypto_suite: cryptoSuiteOf(session),
+    ...mediaOf(state),
     started_at: new Date(origin.startedAtMs).toISOString(),
     answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
     ended_at: new Date(end.atMs).toISOString(),

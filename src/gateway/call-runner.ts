@@ -16,6 +16,7 @@ import { beginningOf, callRecord, type CallOrigin, type CallProgress } from './c
 import { CallTrace, type TraceWatch } from './call-trace.js';
 import { answerSummary, eventSummary, legSummary } from './trace-summaries.js';
 import { keepCall, type KeptCall } from './call-snapshot.js';
+import { HELD_PROBE_MS } from './call/exchange.js';
 import { remainingMs, resumable, startCall, stepCall } from './call/machine.js';
 import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './call/state.js';
 import { describeAgent, type OperatorAgent } from './policy/agent.js';
@@ -183,7 +184,8 @@ export class CallRunner {
     // Connecting takes its time: the caller may be gone.
     if (this.stateName === 'Ended') return;
     this.#media.start();
-    if (session.media.isHeld) this.#media.setHeld(true);
+    this.#media.setDirection(session.media.direction);
+    if (session.media.isHeld) this.#startTimer('held', HELD_PROBE_MS);
     const talkedMs = this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
     this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
@@ -246,11 +248,11 @@ export class CallRunner {
       case 'start-leg':
         this.#trace.add('agent', 'out', 'start');
         return this.#media.start();
-      case 'hold-leg':
-        this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
-        return this.#media.setHeld(effect.isHeld);
-      case 'move-leg':
-        return this.#async(null, this.#media.move(effect.inside));
+      case 'direct-leg':
+        if (effect.isHeld !== null) this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
+        return this.#media.setDirection(effect.direction);
+      case 'change-leg':
+        return this.#async(null, this.#media.change(effect));
       case 'tell-agent':
         return this.#tell(effect.answer);
       case 'start-timer':
@@ -290,7 +292,7 @@ export class CallRunner {
       case 'refer':
         return this.#dialog.refer(effect.target, effect.referId);
       case 'probe':
-        return this.#dialog.probe('INTERNAL_ERROR');
+        return effect.isHeld ? this.#dialog.probeHeld() : this.#dialog.probe('INTERNAL_ERROR');
       case 'bye':
         return this.#dialog.bye(effect.reason);
       default:

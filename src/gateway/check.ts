@@ -7,6 +7,8 @@ import type { RouteStore } from './ports.js';
 /** What the gateway itself says to a call, before its number is looked up. */
 export interface CheckedEdge {
   readonly notReady: Reason | null;
+  /** Of the media relay towards the carrier; `null`: not known. */
+  readonly relayAddress: string | null;
   isSourceTrusted(source: { readonly address: string; readonly identities: readonly string[] }): boolean;
 }
 
@@ -18,9 +20,17 @@ export function callCheck(routes: RouteStore, edge: CheckedEdge): CallCheck {
     if (edge.notReady !== null) return rejected(edge.notReady);
     const { route, load, staleMs } = await routes.lookup(number, null);
     const own = route?.org.org_id === orgId ? route : null;
-    const decision = decide({ route: own, sourceAddress: sourceIp, identity: null, refusedVerdicts: [], sdp: sdp ?? '', load });
+    const { relayAddress } = edge;
+    const decision = decide({
+      ...{ route: own, sourceAddress: sourceIp, identity: null, refusedVerdicts: [] },
+      ...{ sdp: sdp ?? '', relayAddress, load },
+    });
     if (!decision.ok) return rejected(decision.error);
-    const notJudged = [...(sourceIp === null ? ['source_ip'] : []), ...(sdp === null ? ['sdp'] : [])];
+    const notJudged = [
+      ...(sourceIp === null ? ['source_ip'] : []),
+      ...(sdp === null ? ['sdp'] : []),
+      ...(sdp !== null && relayAddress === null ? ['whether the media relay has the address family of the sdp'] : []),
+    ];
     return accepted(decision.value, notJudged, staleMs);
   };
 }
@@ -33,7 +43,7 @@ function rejected(reason: Reason): CheckResult {
 function accepted(media: CarrierMedia | null, notJudged: readonly string[], staleMs: number | null): CheckResult {
   const sentences = [
     'The call would be answered.',
-    ...(notJudged.length === 0 ? [] : [`Not judged, because not given: ${notJudged.join(', ')}.`]),
+    ...(notJudged.length === 0 ? [] : [`Not judged, because not known: ${notJudged.join(', ')}.`]),
     ...(media === null && notJudged.length === 0 ? ['The INVITE has no offer: the answer carries one.'] : []),
     ...(staleMs === null ? [] : [`The store is away: decided on what was known ${String(Math.round(staleMs / 1_000))} s ago.`]),
   ];

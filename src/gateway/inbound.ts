@@ -28,6 +28,8 @@ export interface InboundOptions {
   readonly mayFallBack: boolean;
   /** What an Identity header may be worth to refuse a call (STIR/SHAKEN). */
   readonly refusedVerdicts: readonly IdentityVerdict[];
+  /** Of the media relay towards carriers; `null`: not known. */
+  readonly relayAddress: string | null;
   readonly calledNumberFrom: CalledNumberSource;
   readonly edge: EdgePolicy & {
     /** New calls a second on this gateway; `null`: no limit. */
@@ -126,6 +128,10 @@ export class Inbound implements LiveCalls {
   }
 
   /** Why no new call is taken; `null`: they are. */
+  get relayAddress(): string | null {
+    return this.options.relayAddress;
+  }
+
   get notReady(): Reason | null {
     return notReady(this.#edge(), this.options.edge);
   }
@@ -238,6 +244,7 @@ export class Inbound implements LiveCalls {
       accept: request.get('Accept'),
       contentType: request.get('Content-Type'),
       contentDisposition: request.get('Content-Disposition'),
+      contentEncoding: request.get('Content-Encoding') ?? request.get('e'),
       body: request.body,
       contactUri,
       supported: request.get('Supported'),
@@ -292,6 +299,7 @@ export class Inbound implements LiveCalls {
         ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
         mayFallBack: this.options.mayFallBack,
         refusedVerdicts: this.options.refusedVerdicts,
+        relayAddress: this.options.relayAddress,
       },
       own: { contact: ownContact(own, head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
     };

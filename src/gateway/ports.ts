@@ -6,7 +6,7 @@ import type { TraceEntry } from '../contracts/call-trace.js';
 import type { CallSnapshot } from '../contracts/call-snapshot.js';
 import type { E164 } from '../contracts/e164.js';
 import type { BeginningCall } from '../contracts/live-calls.js';
-import type { LegDescription, LegEvent, LegFigures, MediaAddress, RelayFigures } from '../contracts/media.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection, RelayFigures } from '../contracts/media.js';
 import type { Route } from '../contracts/records.js';
 import type { VerifiedIdentity } from '../contracts/verified-identity.js';
 import type { Result } from '../lib/result.js';
@@ -153,7 +153,7 @@ export interface RelayCall {
   readonly relayId: string;
   /** Encrypt the inside leg too. */
   readonly insideSrtp: boolean;
-  /** Encrypt the outside leg: asked of `offerOutward` only, elsewhere the offer decides. */
+  /** The outside leg is encrypted; `offerOutward` asks for it, elsewhere the offer decides. */
   readonly outsideSrtp: boolean;
 }
 
@@ -180,12 +180,12 @@ export interface MediaEndpoint {
   open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<MediaAddress>;
   /** The ACK came: audio and the agent start. */
   start(callId: string): void;
-  /** Held: nothing is sent and the media watchdog rests. */
-  setHeld(callId: string, held: boolean): void;
+  /** The caller's direction from now on: nothing is sent to one that holds, and who promises no packets is not watched. */
+  setDirection(callId: string, direction: MediaDirection): void;
   /** A key press that the caller told by SIP INFO; one that also comes as a telephone-event is reported once. */
   takeDigit(callId: string, event: number, durationMs: number): void;
-  /** The far side is elsewhere now, or sends with another key (30 bytes; `null`: the same, or none). */
-  setRemote(callId: string, remote: MediaAddress, receiveKey: Uint8Array | null): Promise<void>;
+  /** Rejects with `MediaUnavailableError` when there is no such leg, or another one has that far side. */
+  change(callId: string, change: LegChange): Promise<void>;
   /** What the leg saw so far; `null`: it is not open. */
   figures(callId: string): Promise<LegFigures | null>;
   /** Closes the leg and lets the agent go; resolves with what it saw, or `null` when it was not open. */

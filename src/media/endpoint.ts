@@ -1,6 +1,6 @@
 import { isIP, SocketAddress } from 'node:net';
 import type { AgentAnswer, AgentDescription } from '../contracts/agent.js';
-import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
 import type { Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
 import type { Log } from '../lib/log.js';
@@ -199,17 +199,20 @@ export class RtpEndpoint {
   }
 
   /**
-   * The leg's peer is elsewhere from now on, or sends with another key; what the old address still sends is a stranger's.
+   * The leg's peer is elsewhere from now on, or sends something else; what its old address still sends is a stranger's.
    * @throws EndpointFullError when there is no such leg or another one has that peer; RangeError when the address is not usable
    */
-  setRemote(callId: string, to: MediaAddress, receiveKey: Uint8Array | null = null): void {
+  changeLeg(callId: string, { remote: to, receiveKey, format }: LegChange): void {
     const leg = this.#legs.get(callId);
     if (leg === undefined) throw new EndpointFullError('the call has no leg');
     const remote = checkedAddress(to);
     if (isTaken(leg.place, remote, leg)) throw new EndpointFullError('the peer has another leg on these sockets');
-    this.#part(leg);
-    leg.remote = remote;
-    this.#enter(leg);
+    if (!isSame(leg.remote, remote)) {
+      this.#part(leg);
+      leg.remote = remote;
+      this.#enter(leg);
+    }
+    leg.media.setFormat(format);
     if (receiveKey !== null) leg.media.setReceiveKey(receiveKey);
   }
 
@@ -417,6 +420,10 @@ function usedOf({ byRtp, reserved }: Place): number {
 function isTaken({ byRtp, byRtcp }: Place, remote: MediaAddress, leg: OpenLeg | null): boolean {
   const owners = [byRtp.find(remote.address, remote.rtpPort), byRtcp.find(remote.address, remote.rtcpPort)];
   return owners.some((owner) => owner !== undefined && owner !== leg);
+}
+
+function isSame(one: MediaAddress, other: MediaAddress): boolean {
+  return one.address === other.address && one.rtpPort === other.rtpPort && one.rtcpPort === other.rtcpPort;
 }
 
 function addressOf({ pair }: Place): MediaAddress {

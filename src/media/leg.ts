@@ -1,7 +1,7 @@
-import type { LegDescription, LegEvent, LegFigures } from '../contracts/media.js';
+import type { AudioCodec, LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection } from '../contracts/media.js';
 import type { Clock } from '../lib/clock.js';
 import type { LegAgent, LegView } from './leg-agent.js';
-import { G711_CLOCK_RATE_HZ, silenceByte } from './codec/g711.js';
+import { G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from './codec/g711.js';
 import type { KeyPress } from './dtmf/event-receiver.js';
 import { PressMerger, type PressSource } from './dtmf/press-merger.js';
 import { QualityLog } from './rtp/quality-log.js';
@@ -31,7 +31,7 @@ export interface LegContext {
 }
 
 /** What a leg is made of; the part of `LegDescription` that packets need. */
-export type LegMedia = Pick<LegDescription, 'codec' | 'telephoneEventPayloadType' | 'srtp' | 'carrierSuite'>;
+export type LegMedia = LegFormat & Pick<LegDescription, 'srtp' | 'carrierSuite'>;
 
 /**
  * One media leg without its sockets: packets in, packets out, one agent. Whoever owns it gives it every datagram of the peer and
@@ -39,7 +39,7 @@ export type LegMedia = Pick<LegDescription, 'codec' | 'telephoneEventPayloadType
  */
 export class MediaLeg {
   readonly #context: LegContext;
-  readonly #media: LegMedia;
+  readonly #carrierSuite: string | null;
   readonly #sendSrtp: SrtpSession | null;
   #receiveSrtp: SrtpSession | null;
   readonly #sender: RtpSender;
@@ -49,12 +49,16 @@ export class MediaLeg {
   readonly #quality = new QualityLog();
   #packetsAtLastSample = 0;
   #agent: LegAgent | undefined;
+  /** What the agent fills frames with: the leg's codec at the start. */
+  #agentCodec: AudioCodec;
   readonly #presses = new PressMerger();
   readonly #heard: HeardPackets;
   #startedMs: number | undefined;
   #firstPacketMs: number | undefined;
   #watchedFromMs: number | undefined;
-  #isHeld = false;
+  /** The peer's. */
+  #direction: MediaDirection = 'sendrecv';
+  #lastReportMs = -Infinity;
   #isTimedOut = false;
   #isClosed = false;
   #digits = 0;
@@ -62,22 +66,18 @@ export class MediaLeg {
   /** @throws RangeError when an SRTP key has the wrong length */
   constructor(media: LegMedia, context: LegContext) {
     this.#context = context;
-    this.#media = media;
+    this.#carrierSuite = media.carrierSuite;
+    this.#agentCodec = media.codec;
     this.#sendSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.send, 'send');
     this.#receiveSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.receive, 'receive');
     const { random32, transport } = context;
     this.#sender = new RtpSender(
-      media.codec,
-      media.telephoneEventPayloadType,
+      media,
       this.#sendSrtp,
       { ssrc: random32(), sequenceNumber: random32(), rtpTimestamp: random32() },
       (buffer, lengthBytes) => transport.sendRtp(buffer, lengthBytes),
     );
-    this.#receiver = new RtpReceiver(
-      this.#receiveSrtp,
-      media.telephoneEventPayloadType,
-      media.carrierSuite !== null && media.srtp === null,
-    );
+    this.#receiver = new RtpReceiver(this.#receiveSrtp, media, media.carrierSuite !== null && media.srtp === null);
     // RFC 7022 §4.2: a short-term name of at least 96 random bits.
     this.#rtcp = new RtcpSession([random32(), random32(), random32()].map((word) => word.toString(16).padStart(8, '0')).join(''));
     this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);
@@ -94,7 +94,8 @@ export class MediaLeg {
     this.#startedMs = this.#context.clock.nowMs();
     this.#watchedFromMs = this.#startedMs;
     this.#agent = this.#context.agent();
-    this.#agent?.start(this.#media.codec, this.#startedMs);
+    this.#agentCodec = this.#sender.format.codec;
+    this.#agent?.start(this.#agentCodec, this.#startedMs);
   }
 
   /**
@@ -109,10 +110,19 @@ export class MediaLeg {
     before.close();
   }
 
-  /** Held: nothing at all is sent, and the watchdog rests; it starts anew when the leg is taken back. */
-  setHeld(held: boolean): void {
-    if (held === this.#isHeld) return;
-    this.#isHeld = held;
+  /** Packets are of this format from now on. The agent goes on in the codec that it began with. */
+  setFormat(format: LegFormat): void {
+    this.#sender.format = format;
+    this.#receiver.format = format;
+  }
+
+  /**
+   * Which way media goes from now on, as the peer says it of itself. A peer that wants to hear nothing is sent nothing at all; one whose
+   * direction promises no packets is not watched, and the watchdog starts anew when they are promised again.
+   */
+  setDirection(direction: MediaDirection): void {
+    if (direction === this.#direction) return;
+    this.#direction = direction;
     this.#watchedFromMs = this.#context.clock.nowMs();
   }
 
@@ -146,7 +156,10 @@ export class MediaLeg {
     const lengthBytes = srtp === null ? datagram.length : srtp.tryUnprotectRtcp(datagram, datagram.length);
     if (lengthBytes < 0) return 'not-authentic';
     const { clock } = this.#context;
-    return this.#rtcp.read(datagram.subarray(0, lengthBytes), this.#sender.ssrc, clock.nowMs(), clock.wallMs()) ? 'taken' : 'not-rtp';
+    const nowMs = clock.nowMs();
+    if (!this.#rtcp.read(datagram.subarray(0, lengthBytes), this.#sender.ssrc, nowMs, clock.wallMs())) return 'not-rtp';
+    this.#lastReportMs = nowMs;
+    return 'taken';
   }
 
   /** The time of `skip` frames passed and those of `send` are due. */
@@ -159,7 +172,7 @@ export class MediaLeg {
     for (let i = 0; i < send; i += 1) this.#frame(nowMs);
     if (this.#isHeld) return;
     if (this.#rtcpSchedule.take(nowMs)) this.#sendReport(false);
-    this.#watch(nowMs);
+    if (this.#direction === 'sendrecv') this.#watch(nowMs);
   }
 
   /** Says BYE, frees keys and agent; a second call returns the same figures. */
@@ -189,8 +202,13 @@ export class MediaLeg {
 
   /** For the agent. */
   view(): LegView {
-    const { codec, carrierSuite } = this.#media;
-    return { figures: this.figures(), codec, carrierSuite, bufferedMs: this.#context.agent()?.bufferedMs ?? 0 };
+    const { codec } = this.#sender.format;
+    return { figures: this.figures(), codec, carrierSuite: this.#carrierSuite, bufferedMs: this.#context.agent()?.bufferedMs ?? 0 };
+  }
+
+  /** The peer wants to hear nothing. */
+  get #isHeld(): boolean {
+    return this.#direction === 'sendonly' || this.#direction === 'inactive';
   }
 
   #passFrame(nowMs: number): void {
@@ -204,8 +222,9 @@ export class MediaLeg {
       return;
     }
     const { payload } = this.#sender;
-    if (this.#agent === undefined) payload.fill(silenceByte(this.#media.codec));
+    if (this.#agent === undefined) payload.fill(silenceByte(this.#agentCodec));
     else this.#agent.fill(payload, nowMs);
+    if (this.#agentCodec !== this.#sender.format.codec) transcodeG711(this.#agentCodec, payload, payload);
     // The agent may have ended the leg.
     if (this.#isClosed) return;
     this.#sender.sendFrame();
@@ -213,7 +232,7 @@ export class MediaLeg {
   }
 
   #watch(nowMs: number): void {
-    const quietSinceMs = Math.max(this.#watchedFromMs ?? nowMs, this.#receiver.lastPacketMs ?? -Infinity);
+    const quietSinceMs = Math.max(this.#watchedFromMs ?? nowMs, this.#receiver.lastPacketMs ?? -Infinity, this.#lastReportMs);
     if (this.#isTimedOut || nowMs - quietSinceMs < this.#context.mediaTimeoutMs) return;
     this.#isTimedOut = true;
     this.#emit({ type: 'media-timeout' });

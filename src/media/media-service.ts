@@ -1,5 +1,5 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../contracts/agent.js';
-import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../contracts/media.js';
 import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../gateway/ports.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
@@ -195,10 +195,10 @@ class ThreadedMediaService implements MediaService {
     return reply.address;
   }
 
-  async setRemote(callId: string, remote: MediaAddress, receiveKey: Uint8Array | null): Promise<void> {
+  async change(callId: string, change: LegChange): Promise<void> {
     const leg = this.#legs.get(callId);
     if (leg?.state !== 'open') throw new MediaUnavailableError('the call has no media leg');
-    const reply = await leg.slot.worker.request((requestId) => ({ type: 'set-remote', requestId, callId, remote, receiveKey }));
+    const reply = await leg.slot.worker.request((requestId) => ({ type: 'change', requestId, callId, change }));
     if (reply.type === 'refused') throw new MediaUnavailableError(reply.message);
   }
 
@@ -206,8 +206,8 @@ class ThreadedMediaService implements MediaService {
     this.#legs.get(callId)?.slot.worker.send({ type: 'start', callId });
   }
 
-  setHeld(callId: string, held: boolean): void {
-    this.#legs.get(callId)?.slot.worker.send({ type: 'hold', callId, isHeld: held });
+  setDirection(callId: string, direction: MediaDirection): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'direct', callId, direction });
   }
 
   takeDigit(callId: string, event: number, durationMs: number): void {

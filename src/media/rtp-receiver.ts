@@ -1,6 +1,6 @@
-import type { AudioCodec } from '../contracts/media.js';
+import type { AudioCodec, LegFormat } from '../contracts/media.js';
 import { LruMap } from '../lib/lru.js';
-import { COMFORT_NOISE_PAYLOAD_TYPE, G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from './codec/g711.js';
+import { G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from './codec/g711.js';
 import { EventReceiver, type KeyPress } from './dtmf/event-receiver.js';
 import { ReplayWindow } from './rtp/replay-window.js';
 import { ReceptionStatistics } from './rtp/reception-statistics.js';
@@ -38,7 +38,6 @@ const MAX_SOURCES = 8;
 /** The receiving half of a leg: SRTP, statistics and key presses. */
 export class RtpReceiver {
   #srtp: SrtpSession | null;
-  readonly #telephoneEventPayloadType: number | null;
   readonly #events = new EventReceiver();
   readonly #view = new RtpView();
   #statistics = new ReceptionStatistics(G711_CLOCK_RATE_HZ);
@@ -49,10 +48,16 @@ export class RtpReceiver {
   /** By SSRC; `null`: whoever ended SRTP has thrown away what was sent again, or there was none. */
   readonly #windows: LruMap<number, ReplayWindow> | null;
 
-  /** @param isRelayed SRTP of the caller ends at a relay that keeps no replay list */
-  constructor(srtp: SrtpSession | null, telephoneEventPayloadType: number | null, isRelayed = false) {
+  /**
+   * @param format may be changed between two packets
+   * @param isRelayed SRTP of the caller ends at a relay that keeps no replay list
+   */
+  constructor(
+    srtp: SrtpSession | null,
+    public format: LegFormat,
+    isRelayed = false,
+  ) {
     this.#srtp = srtp;
-    this.#telephoneEventPayloadType = telephoneEventPayloadType;
     this.#windows = isRelayed ? new LruMap(MAX_SOURCES) : null;
   }
 
@@ -86,7 +91,7 @@ export class RtpReceiver {
     if (!view.parse(datagram, lengthBytes)) return 'not-rtp';
     if (!this.#isNew(view.ssrc, view.sequenceNumber)) return 'not-authentic';
     if (view.ssrc !== this.#ssrc) this.#changeSource(view.ssrc);
-    const isEvent = view.payloadType === this.#telephoneEventPayloadType;
+    const isEvent = view.payloadType === this.format.telephoneEventPayloadType;
     if (!this.#statistics.receive(view.sequenceNumber, view.rtpTimestamp, nowMs, !isEvent)) return 'not-rtp';
     this.#lastPacketMs = nowMs;
     if (isEvent) {
@@ -120,8 +125,7 @@ export class RtpReceiver {
 
   #receiveAudio(datagram: Uint8Array, nowMs: number, heard: HeardPackets): void {
     const { ssrc, rtpTimestamp, payloadType, payloadOffset, payloadBytes } = this.#view;
-    // RFC 3389 comfort noise is no audio: what conceals loss fades to silence by itself.
-    const codec = payloadType === COMFORT_NOISE_PAYLOAD_TYPE ? undefined : audioCodecOf(payloadType);
+    const codec = audioCodecOf(payloadType, this.format);
     if (codec === undefined || payloadBytes === 0) return;
     heard.onAudio(codec, ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs);
   }
@@ -134,7 +138,10 @@ export class RtpReceiver {
   }
 }
 
-function audioCodecOf(payloadType: number): AudioCodec | undefined {
+/** The negotiated type, or else a static one: a peer may send either law for a while after it changed (RFC 3264 §8.3.2). */
+function audioCodecOf(payloadType: number, format: LegFormat): AudioCodec | undefined {
+  if (payloadType === format.payloadType) return format.codec;
+  // RFC 3389 comfort noise is no audio: what conceals loss fades to silence by itself.
   if (payloadType === PCMU_PAYLOAD_TYPE) return 'PCMU';
   return payloadType === PCMA_PAYLOAD_TYPE ? 'PCMA' : undefined;
 }

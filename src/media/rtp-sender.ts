@@ -1,6 +1,5 @@
-import type { AudioCodec } from '../contracts/media.js';
+import type { LegFormat } from '../contracts/media.js';
 import { FRAME_MS, FRAME_SAMPLES } from './codec/frame.js';
-import { payloadTypeOf } from './codec/g711.js';
 import { EventSender } from './dtmf/event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from './dtmf/telephone-event.js';
 import type { SentFigures } from './rtp/rtcp-session.js';
@@ -23,8 +22,6 @@ export interface RtpSenderStart {
 
 /** The sending half of a leg: one packet a frame of 20 ms, audio or telephone-event. */
 export class RtpSender {
-  readonly #codec: AudioCodec;
-  readonly #telephoneEventPayloadType: number | null;
   readonly #srtp: SrtpSession | null;
   readonly #send: (buffer: Uint8Array, lengthBytes: number) => void;
   readonly #events = new EventSender(FRAME_SAMPLES);
@@ -37,15 +34,13 @@ export class RtpSender {
   #sent = 0;
   #octets = 0;
 
+  /** @param format of the packets from now on; it may be changed between two frames */
   constructor(
-    codec: AudioCodec,
-    telephoneEventPayloadType: number | null,
+    public format: LegFormat,
     srtp: SrtpSession | null,
     start: RtpSenderStart,
     send: (buffer: Uint8Array, lengthBytes: number) => void,
   ) {
-    this.#codec = codec;
-    this.#telephoneEventPayloadType = telephoneEventPayloadType;
     this.#srtp = srtp;
     this.#send = send;
     this.#ssrc = start.ssrc >>> 0;
@@ -63,7 +58,7 @@ export class RtpSender {
 
   /** Queues a key press. False when telephone-events were not negotiated, or too many wait. */
   press(event: number, durationMs: number): boolean {
-    return this.#telephoneEventPayloadType !== null && this.#events.press(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
+    return this.format.telephoneEventPayloadType !== null && this.#events.press(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
   }
 
   /** Where the next frame belongs: 160 bytes of the codec, to be filled before `sendFrame`. */
@@ -73,15 +68,16 @@ export class RtpSender {
 
   /** Sends the frame that `payload` was filled with, or in its place the packet of a key that is down. */
   sendFrame(): void {
-    const event = this.#telephoneEventPayloadType === null ? undefined : this.#events.next(this.#rtpTimestamp);
+    const { payloadType, telephoneEventPayloadType } = this.format;
+    const event = telephoneEventPayloadType === null ? undefined : this.#events.next(this.#rtpTimestamp);
     const { buffer } = this.#packet;
     this.#next = (this.#next + 1) % BUFFERS;
-    if (event === undefined || this.#telephoneEventPayloadType === null) {
-      this.#sendPacket(buffer, payloadTypeOf(this.#codec), this.#isTalkspurtStart, this.#rtpTimestamp, FRAME_SAMPLES);
+    if (event === undefined || telephoneEventPayloadType === null) {
+      this.#sendPacket(buffer, payloadType, this.#isTalkspurtStart, this.#rtpTimestamp, FRAME_SAMPLES);
       this.#isTalkspurtStart = false;
     } else {
       writeTelephoneEvent(buffer, RTP_HEADER_BYTES, event);
-      this.#sendPacket(buffer, this.#telephoneEventPayloadType, event.marker, event.rtpTimestamp, TELEPHONE_EVENT_BYTES);
+      this.#sendPacket(buffer, telephoneEventPayloadType, event.marker, event.rtpTimestamp, TELEPHONE_EVENT_BYTES);
     }
     this.#rtpTimestamp = addTicks(this.#rtpTimestamp, FRAME_SAMPLES);
   }

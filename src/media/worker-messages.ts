@@ -1,5 +1,5 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../contracts/agent.js';
-import type { LegDescription, LegEvent, LegFigures, MediaAddress } from '../contracts/media.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../contracts/media.js';
 import type { EndpointCounters } from './endpoint.js';
 
 /** What a worker thread is started with. */
@@ -19,16 +19,10 @@ export type WorkerCommand =
   | { readonly type: 'tell-agent'; readonly callId: string; readonly answer: AgentAnswer }
   | { readonly type: 'open'; readonly requestId: number; readonly leg: LegDescription }
   | { readonly type: 'start'; readonly callId: string }
-  | { readonly type: 'hold'; readonly callId: string; readonly isHeld: boolean }
+  | { readonly type: 'direct'; readonly callId: string; readonly direction: MediaDirection }
   | { readonly type: 'digit'; readonly callId: string; readonly event: number; readonly durationMs: number }
   | { readonly type: 'press'; readonly callId: string; readonly event: number; readonly durationMs: number }
-  | {
-      readonly type: 'set-remote';
-      readonly requestId: number;
-      readonly callId: string;
-      readonly remote: MediaAddress;
-      readonly receiveKey: Uint8Array | null;
-    }
+  | { readonly type: 'change'; readonly requestId: number; readonly callId: string; readonly change: LegChange }
   | { readonly type: 'figures'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'close'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'counters'; readonly requestId: number }
@@ -39,7 +33,7 @@ export type WorkerReply =
   | { readonly type: 'agent-connected' }
   | { readonly type: 'agent-unavailable'; readonly message: string }
   | { readonly type: 'opened'; readonly address: MediaAddress }
-  | { readonly type: 'remote-set' }
+  | { readonly type: 'changed' }
   | { readonly type: 'refused'; readonly message: string }
   | { readonly type: 'figures'; readonly figures: LegFigures | null }
   | { readonly type: 'counted'; readonly counters: EndpointCounters };

@@ -70,20 +70,20 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
         orRefused(() => ({ type: 'opened', address: open(endpoint, command.leg) })),
       );
       break;
-    case 'set-remote':
+    case 'change':
       reply(
         command.requestId,
         orRefused(() => {
-          endpoint.setRemote(command.callId, command.remote, command.receiveKey);
-          return { type: 'remote-set' };
+          endpoint.changeLeg(command.callId, command.change);
+          return { type: 'changed' };
         }),
       );
       break;
     case 'start':
       endpoint.with(command.callId, (leg) => leg.start());
       break;
-    case 'hold':
-      endpoint.with(command.callId, (leg) => leg.setHeld(command.isHeld));
+    case 'direct':
+      endpoint.with(command.callId, (leg) => leg.setDirection(command.direction));
       break;
     case 'digit':
       endpoint.with(command.callId, (leg) => leg.takeDigit(command.event, command.durationMs));

@@ -6,7 +6,8 @@ import { ConfigError } from '../config/layers.js';
 import { httpAddress, type Config } from '../config/schema.js';
 import type { Clock } from '../lib/clock.js';
 import { silentLog, type Log } from '../lib/log.js';
-import { callsOfPorts } from '../rtpengine/media-ports.js';
+import { callsOf, callsOfPorts } from '../rtpengine/media-ports.js';
+import { maxOpenFiles } from './open-files.js';
 import { RtpengineNode } from '../rtpengine/node.js';
 import { SupervisedChild, type ChildSpec, type Readiness } from './child.js';
 import { ensureDataDir } from './data-dir.js';
@@ -280,9 +281,12 @@ function rtpengineSpec(config: Config, directory: string): ChildSpec {
   };
 }
 
-/** How many calls rtpengine's port range carries. */
-export function mediaRoom(config: Config): number {
-  return callsOfPorts({ min: config.rtpengine.port_min, max: config.rtpengine.port_max });
+/** How many calls the embedded rtpengine carries, and by what that is limited. */
+export function mediaRoom({ rtpengine: { port_min: min, port_max: max } }: Config, openFiles = maxOpenFiles()): string {
+  const [calls, ofPorts] = [callsOf({ min, max }, openFiles ?? Infinity), callsOfPorts({ min, max })];
+  const ports = `UDP ${String(min)} to ${String(max)} (rtpengine.port_min, port_max), 4 ports a call`;
+  if (calls === ofPorts) return `${String(calls)} calls: ${ports}`;
+  return `${String(calls)} calls: ${String(openFiles)} open files (ulimit -n), 4 a call. ${ports}, would carry ${String(ofPorts)}`;
 }
 
 async function rtpengineAnswers(port: number): Promise<boolean> {

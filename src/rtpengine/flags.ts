@@ -5,6 +5,12 @@ export type NgCommand = 'ping' | 'offer' | 'answer' | 'delete' | 'query' | 'list
 /** Else one side's ports change when the other side's far end moves. */
 const KEEP_PORTS = ['port-latching'];
 
+/**
+ * Else a carrier whose port changes without a word (NAT) hears nothing from then on. Of whoever sends the SDP, and only where rtpengine
+ * ends its SRTP: a packet that does not authenticate moves nothing then; of plain RTP, and of SRTP that passes through, any packet does.
+ */
+const FOLLOW_MEDIA = 'media handover';
+
 /** The two ends of a call; their names are its tags in rtpengine. */
 export type RelaySide = 'carrier' | 'agent';
 
@@ -33,6 +39,8 @@ export interface NegotiationArguments {
   /** Who makes the offer, in the command for its answer too. */
   readonly offerer: RelaySide;
   readonly sdp: string;
+  /** rtpengine reads the carrier's SRTP: the other leg is plain RTP. */
+  readonly endsSrtp: boolean;
 }
 
 export interface OfferFlags {
@@ -46,7 +54,7 @@ export interface OfferFlags {
  * `offer`: SRTP or plain RTP towards the side that gets it; no ICE, DTLS or rtcp-mux on either. Without a to-tag: rtpengine knows
  * the other side of a call that it has, whoever made the first offer.
  */
-export function offerCommand({ callId, offerer, sdp }: NegotiationArguments, flags: OfferFlags): Record<string, unknown> {
+export function offerCommand({ callId, offerer, sdp, endsSrtp }: NegotiationArguments, flags: OfferFlags): Record<string, unknown> {
   const { interfaces } = flags;
   return {
     'call-id': callId,
@@ -59,7 +67,7 @@ export function offerCommand({ callId, offerer, sdp }: NegotiationArguments, fla
     'rtcp-mux': ['demux', 'reject'],
     // `zero-address`: a carrier's c=0.0.0.0 (hold as it was in RFC 2543) must not become the address of the inside.
     replace: ['origin', 'session-connection', 'zero-address'],
-    flags: KEEP_PORTS,
+    flags: flagsOf(offerer, endsSrtp),
     SDES: UNWANTED_SUITES.map((suite) => `no-${suite}`),
     codec: { strip: ['all'], except: ['PCMU', 'PCMA', 'telephone-event'] },
     ...(interfaces === null ? {} : { direction: directionOf(offerer, interfaces) }),
@@ -70,16 +78,21 @@ function directionOf(offerer: RelaySide, { outside, inside }: RelayInterfaces): 
   return offerer === 'carrier' ? [outside, inside] : [inside, outside];
 }
 
-export function answerCommand({ callId, offerer, sdp }: NegotiationArguments): Record<string, unknown> {
+function flagsOf(sender: RelaySide, endsSrtp: boolean): readonly string[] {
+  return sender === 'carrier' && endsSrtp ? [...KEEP_PORTS, FOLLOW_MEDIA] : KEEP_PORTS;
+}
+
+export function answerCommand({ callId, offerer, sdp, endsSrtp }: NegotiationArguments): Record<string, unknown> {
+  const answerer = offerer === 'carrier' ? 'agent' : 'carrier';
   return {
     'call-id': callId,
     'from-tag': offerer,
-    'to-tag': offerer === 'carrier' ? 'agent' : 'carrier',
+    'to-tag': answerer,
     sdp,
     DTLS: 'off',
     // Else the inside address shows in the outside o= line.
     replace: ['origin', 'session-connection'],
-    flags: KEEP_PORTS,
+    flags: flagsOf(answerer, endsSrtp),
   };
 }
 

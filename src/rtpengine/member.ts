@@ -12,6 +12,8 @@ const DELETE_RETRIES_MS = [200, 1_000, 5_000, 15_000];
 const MAX_WAITING = 10_000;
 /** Each so many rounds the uptime is asked for: `ping` does not tell a restart. */
 const ROUNDS_PER_UPTIME = 5;
+/** For so long a node without room is asked for none, unless a call on it ends: an offer that fails costs it as much as a hundred that do not. */
+const FULL_MS = 1_000;
 
 export interface MemberOptions {
   readonly name: string;
@@ -39,6 +41,8 @@ export class PoolMember {
   #health: Health = HEALTHY;
   #round = 0;
   #isAsking = false;
+  #fullUntilMs = -Infinity;
+  #othersSessions = 0;
   #cancelRound: CancelTimer | undefined;
 
   constructor(
@@ -57,6 +61,17 @@ export class PoolMember {
     return this.#health.isAlive;
   }
 
+  /** It lives, and did not say lately that it has no room. */
+  get takesCalls(): boolean {
+    return this.isAlive && this.options.clock.nowMs() >= this.#fullUntilMs;
+  }
+
+  /** It said that it has no room. */
+  setFull(): void {
+    if (this.takesCalls) this.options.log.warn({ node: this.name, calls: this.placed.size }, 'rtpengine.node.full');
+    this.#fullUntilMs = this.options.clock.nowMs() + FULL_MS;
+  }
+
   get outstanding(): number {
     return this.node.outstanding;
   }
@@ -64,6 +79,11 @@ export class PoolMember {
   /** Sessions of ours that the node has, as far as we know. */
   get sessions(): number {
     return this.placed.size + this.#freeing.size;
+  }
+
+  /** Sessions that others have on the node, as it told last: at most a second ago. */
+  get othersSessions(): number {
+    return this.#othersSessions;
   }
 
   /** Puts a call on this node, after what an earlier session of it here is freed. */
@@ -86,7 +106,19 @@ export class PoolMember {
   /** Rejects with `RtpengineError`, at once when the node is dead. */
   command(name: NgCommand, args: object): Promise<NgReply> {
     if (!this.isAlive) return Promise.reject(new RtpengineError('timeout', `rtpengine at ${this.name} does not answer`));
-    return this.node.command(name, args);
+    return this.#heed(this.node.command(name, args));
+  }
+
+  /** An answer, whatever it says, shows that the node lives: one that is behind with its work may not come to a ping in time. */
+  async #heed(command: Promise<NgReply>): Promise<NgReply> {
+    try {
+      const reply = await command;
+      this.#step({ type: 'answered' });
+      return reply;
+    } catch (error) {
+      if (error instanceof RtpengineError && error.kind === 'refused') this.#step({ type: 'answered' });
+      throw error;
+    }
   }
 
   /**
@@ -132,9 +164,12 @@ export class PoolMember {
 
   async #delete(callId: string): Promise<RelayFigures | null> {
     for (const tag of ['carrier', 'agent'] as const) {
-      const reply = await this.node.command('delete', deleteCommand(callId, tag));
+      const reply = await this.#heed(this.node.command('delete', deleteCommand(callId, tag)));
       // With a tag that the call does not have nothing is freed, and the answer is ok with a warning.
-      if (!('warning' in reply)) return figuresOf(reply);
+      if ('warning' in reply) continue;
+      // There are ports again.
+      this.#fullUntilMs = -Infinity;
+      return figuresOf(reply);
     }
     await this.node.command('delete', deleteCommand(callId, null));
     return null;
@@ -167,6 +202,8 @@ export class PoolMember {
       (reply) => {
         this.#isAsking = false;
         this.#step({ type: 'answered' });
+        const sessions = sessionsOf(reply);
+        if (sessions !== null) this.#othersSessions = Math.max(0, sessions - this.sessions);
         const uptimeS = uptimeOf(reply);
         if (uptimeS !== null) this.#step({ type: 'uptime', startedAtMs: clock.nowMs() - uptimeS * 1_000 });
       },
@@ -217,9 +254,22 @@ export class PoolMember {
   }
 }
 
+interface Statistics {
+  readonly totalstatistics?: { readonly uptime?: unknown };
+  readonly currentstatistics?: { readonly sessionsown?: unknown };
+}
+
 /** Of the answer to `statistics`: seconds, as text. */
 function uptimeOf(reply: NgReply): number | null {
-  const statistics = reply['statistics'] as { readonly totalstatistics?: { readonly uptime?: unknown } } | undefined;
-  const uptime = Number(statistics?.totalstatistics?.uptime ?? Number.NaN);
-  return Number.isFinite(uptime) ? uptime : null;
+  return figureOf((reply['statistics'] as Statistics | undefined)?.totalstatistics?.uptime);
+}
+
+/** Of the answer to `statistics`: the sessions of everybody. */
+function sessionsOf(reply: NgReply): number | null {
+  return figureOf((reply['statistics'] as Statistics | undefined)?.currentstatistics?.sessionsown);
+}
+
+function figureOf(value: unknown): number | null {
+  const figure = Number(value ?? Number.NaN);
+  return Number.isFinite(figure) ? figure : null;
 }

@@ -3,12 +3,21 @@ import { MediaUnavailableError, type MediaRelay, type RelayAnswer, type RelayCal
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import { formatHostPort } from '../lib/host-port.js';
 import type { Log } from '../lib/log.js';
-import { answerCommand, deleteCommand, offerCommand, type NgCommand, type RelayInterfaces, type RelaySide } from './flags.js';
+import {
+  answerCommand,
+  deleteCommand,
+  offerCommand,
+  type NegotiationArguments,
+  type NgCommand,
+  type RelayInterfaces,
+  type RelaySide,
+} from './flags.js';
 import { PoolMember, type MemberNode } from './member.js';
-import { callsOfPorts } from './media-ports.js';
 import { RtpengineError, RtpengineNode, type NgReply, type NodeOptions } from './node.js';
 
-/** For so long the calls of the last node that answered may hope for it: it may stand still, or be started anew by whoever watches it. */
+/** A node that stood still for a second has its calls yet: they are not told as lost before this time is over, after 0.8 s without an answer. */
+const SLOW_NODE_MS = 600;
+/** For so long the calls of the last node that answered may hope for it: it may be started anew by whoever watches it. */
 const LAST_NODE_MS = 2_000;
 /** More do not fit one datagram of rtpengine's: it then answers nothing. */
 const LIST_LIMITS = [500, 1_000];
@@ -23,8 +32,8 @@ export interface RelayPoolOptions {
   readonly log: Log;
   /** Of one command, retransmissions included. */
   readonly timeoutMs: number;
-  /** Media ports of the one node that is ours alone; `null`: the nodes are somebody else's. */
-  readonly portRange: { readonly min: number; readonly max: number } | null;
+  /** The one node is this product's own: the calls that it carries, and whether this gateway alone has it. `null`: nodes of somebody else. */
+  readonly own: { readonly capacity: number; readonly isAlone: boolean } | null;
   /** Told of each command that came to its end; `failure: null`: it was answered. */
   readonly onCommand?: (node: string, name: NgCommand, tookMs: number, failure: RtpengineError['kind'] | null) => void;
 }
@@ -56,7 +65,7 @@ export class RelayPool implements MediaRelay {
   readonly #lostListeners: LostListener[] = [];
   readonly #backListeners: BackListener[] = [];
   readonly #prefix: string;
-  /** Nodes that do not answer, at a time when none does. */
+  /** Nodes that do not answer, whose calls are not given up yet. */
   readonly #silent = new Map<PoolMember, CancelTimer>();
   /** The command of each call that is under way, which its `delete` must not overtake. */
   readonly #busy = new Map<string, Promise<unknown>>();
@@ -78,19 +87,19 @@ export class RelayPool implements MediaRelay {
   }
 
   offer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#offer(call.relayId, 'carrier', call.insideSrtp, sdp);
+    return this.#offer(call, 'carrier', call.insideSrtp, sdp);
   }
 
   answer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#answer(call.relayId, 'carrier', sdp);
+    return this.#answer(call, 'carrier', sdp);
   }
 
   offerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#offer(call.relayId, 'agent', call.outsideSrtp, sdp);
+    return this.#offer(call, 'agent', call.outsideSrtp, sdp);
   }
 
   answerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#answer(call.relayId, 'agent', sdp);
+    return this.#answer(call, 'agent', sdp);
   }
 
   async delete(relayId: string): Promise<RelayFigures | null> {
@@ -136,11 +145,12 @@ export class RelayPool implements MediaRelay {
 
   /** Calls that still fit; `null`: not known, for the nodes are somebody else's. */
   room(): number | null {
-    const { portRange } = this.options;
+    const { own } = this.options;
     if (!this.isUp) return 0;
-    if (portRange === null) return null;
-    const sessions = this.#members.reduce((sum, member) => sum + member.sessions, 0);
-    return Math.max(0, callsOfPorts(portRange) - sessions);
+    if (own === null) return null;
+    // What other gateways have there is known once a second.
+    const sessions = this.#members.reduce((sum, member) => sum + member.sessions + (own.isAlone ? 0 : member.othersSessions), 0);
+    return Math.max(0, own.capacity - sessions);
   }
 
   /**
@@ -157,10 +167,10 @@ export class RelayPool implements MediaRelay {
     }
   }
 
-  /** Calls go to a node that lives. When none does they wait a little: nothing is gained by ending them at once. */
+  /** A node that lives has forgotten these calls. One that does not answer may only be slow: its calls wait a little, longer when no other lives. */
   #onLost(member: PoolMember, relayIds: readonly string[]): void {
-    if (this.isUp) return this.#tellLost(member, relayIds);
-    const cancel = this.options.clock.setTimer(LAST_NODE_MS, () => {
+    if (member.isAlive) return this.#tellLost(member, relayIds);
+    const cancel = this.options.clock.setTimer(this.isUp ? SLOW_NODE_MS : LAST_NODE_MS, () => {
       this.#silent.delete(member);
       this.#tellLost(member, [...member.placed]);
     });
@@ -168,7 +178,10 @@ export class RelayPool implements MediaRelay {
   }
 
   #onBack(member: PoolMember): void {
+    const isOnly = this.#members.every((one) => one === member || !one.isAlive);
     for (const [silent, cancel] of [...this.#silent]) {
+      // Where none lived, the others' calls have waited for a place to go.
+      if (silent !== member && !isOnly) continue;
       cancel();
       this.#silent.delete(silent);
       // It stood still, or is another process on the same port: whether it knows its calls tells.
@@ -188,9 +201,10 @@ export class RelayPool implements MediaRelay {
   }
 
   /** A call's first offer is tried on a second node when the first has no room or does not answer. */
-  async #offer(relayId: string, offerer: RelaySide, isSecure: boolean, sdp: string): Promise<RelayAnswer> {
+  async #offer(call: RelayCall, offerer: RelaySide, isSecure: boolean, sdp: string): Promise<RelayAnswer> {
     const { interfaces } = this.options;
-    const args = offerCommand({ callId: this.#callIdOf(relayId), offerer, sdp }, { interfaces, isSecure });
+    const { relayId } = call;
+    const args = offerCommand(this.#negotiation(call, offerer, sdp), { interfaces, isSecure });
     const placed = this.#memberOf(relayId);
     if (placed !== undefined) return this.#ask(placed, relayId, 'offer', args);
     const first = this.#leastBusy(null);
@@ -198,14 +212,16 @@ export class RelayPool implements MediaRelay {
       return await this.#firstOffer(first, relayId, args);
     } catch (error) {
       const wasEnded = !first.placed.has(relayId);
+      if (isFull(error as Error)) first.setFull();
       // Perhaps it did the work and the answer was lost.
       first.freeQuietly(relayId);
-      if (wasEnded || !isNodesFault(error) || !this.#members.some((member) => member !== first && member.isAlive)) throw error;
+      if (wasEnded || !isNodesFault(error) || !this.#members.some((member) => member !== first && member.takesCalls)) throw error;
     }
     const second = this.#leastBusy(first);
     try {
       return await this.#firstOffer(second, relayId, args);
     } catch (error) {
+      if (isFull(error as Error)) second.setFull();
       second.freeQuietly(relayId);
       throw error;
     }
@@ -217,19 +233,20 @@ export class RelayPool implements MediaRelay {
     return this.#ask(member, relayId, 'offer', args);
   }
 
-  async #answer(relayId: string, offerer: RelaySide, sdp: string): Promise<RelayAnswer> {
+  async #answer(call: RelayCall, offerer: RelaySide, sdp: string): Promise<RelayAnswer> {
+    const { relayId } = call;
     const member = this.#memberOf(relayId);
     if (member === undefined) throw new MediaUnavailableError('rtpengine answer: the call is on no node');
-    return this.#ask(member, relayId, 'answer', answerCommand({ callId: this.#callIdOf(relayId), offerer, sdp }));
+    return this.#ask(member, relayId, 'answer', answerCommand(this.#negotiation(call, offerer, sdp)));
   }
 
   #leastBusy(besides: PoolMember | null): PoolMember {
     let best: PoolMember | undefined;
     for (const member of this.#members) {
-      if (member === besides || !member.isAlive) continue;
+      if (member === besides || !member.takesCalls) continue;
       if (best === undefined || costOf(member) < costOf(best)) best = member;
     }
-    if (best === undefined) throw new MediaUnavailableError('no rtpengine answers');
+    if (best === undefined) throw new MediaUnavailableError(this.isUp ? 'no rtpengine has room' : 'no rtpengine answers');
     return best;
   }
 
@@ -273,11 +290,15 @@ export class RelayPool implements MediaRelay {
 
   #isLeftover(callId: string, keep: ReadonlySet<string>): boolean {
     const isOurs = callId.startsWith(this.#prefix);
-    return (isOurs || this.options.portRange !== null) && !(isOurs && keep.has(callId.slice(this.#prefix.length)));
+    return (isOurs || this.options.own?.isAlone === true) && !(isOurs && keep.has(callId.slice(this.#prefix.length)));
   }
 
   #memberOf(relayId: string): PoolMember | undefined {
     return this.#members.find(({ placed }) => placed.has(relayId));
+  }
+
+  #negotiation({ relayId, insideSrtp, outsideSrtp }: RelayCall, offerer: RelaySide, sdp: string): NegotiationArguments {
+    return { callId: this.#callIdOf(relayId), offerer, sdp, endsSrtp: outsideSrtp && !insideSrtp };
   }
 
   #callIdOf(relayId: string): string {
@@ -294,7 +315,12 @@ function costOf(member: PoolMember): number {
 function isNodesFault(error: unknown): boolean {
   const { cause } = error as Error;
   if (!(cause instanceof RtpengineError)) return false;
-  return cause.kind === 'timeout' || (cause.kind === 'refused' && /ports|limit/i.test(cause.message));
+  return cause.kind === 'timeout' || isFull(error as Error);
+}
+
+/** No ports, no file handles for them, or its own limit of sessions. */
+function isFull({ cause }: { readonly cause?: unknown }): boolean {
+  return cause instanceof RtpengineError && cause.kind === 'refused' && /ports|limit/i.test(cause.message);
 }
 
 function sdpOf(reply: NgReply): RelayAnswer {

@@ -91,7 +91,7 @@ function newLeg(isSecure: boolean) {
     close: () => undefined,
   });
   const leg = new MediaLeg(
-    { codec: 'PCMU', telephoneEventPayloadType: 101, srtp: isSecure ? KEYS : null, carrierSuite: null },
+    { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101, srtp: isSecure ? KEYS : null, carrierSuite: null },
     {
       clock,
       random32: randomInt32(),
@@ -221,6 +221,7 @@ describe('the endpoint’s sockets', () => {
       localRtpPort: null,
       remote,
       codec: 'PCMU',
+      payloadType: 0,
       telephoneEventPayloadType: 101,
       srtp: null,
       carrierSuite: null,

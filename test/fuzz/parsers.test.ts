@@ -130,6 +130,7 @@ describe('whatever comes from outside', () => {
         sessionDescription({
           contentType: text,
           contentDisposition: text,
+          contentEncoding: text,
           body: '--b1\r\nContent-Type: application/sdp\r\n\r\nv=0\r\n--b1--',
         }),
     ],

@@ -14,6 +14,7 @@ export const FACTS: CallFacts = {
   ringingAfterMs: 500,
   mayFallBack: false,
   refusedVerdicts: [],
+  relayAddress: null,
 };
 export const LATE_FACTS: CallFacts = { ...FACTS, sdp: '' };
 export const LOCAL = { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 };

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/ops/system-clock.js';
+import { callsOfPorts } from '../../src/rtpengine/media-ports.js';
 import { RtpengineNode } from '../../src/rtpengine/node.js';
 import { openRelayPool, type RelayPool, type RelayPoolOptions } from '../../src/rtpengine/pool.js';
 import { freePorts } from './ports.js';
@@ -42,7 +43,7 @@ export class RunningRtpengine {
       clock: systemClock,
       log: silentLog,
       timeoutMs: 1_000,
-      portRange: this.ports,
+      own: { capacity: callsOfPorts(this.ports), isAlone: true },
       ...changes,
     });
   }

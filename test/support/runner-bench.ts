@@ -228,9 +228,9 @@ export class RunnerBench {
         reserve: (callId) => this.#leg('reserve', callId),
         open: (leg) => this.#leg('open', leg.callId),
         start: () => undefined,
-        setHeld: () => undefined,
+        setDirection: () => undefined,
         takeDigit: () => undefined,
-        setRemote: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
+        change: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
         figures: () => Promise.resolve(null),
         close: (callId) => {
           open.agents.delete(callId);

@@ -1,7 +1,8 @@
+import type { MediaDirection } from '../../contracts/media.js';
 import type { MediaEncryption } from '../../contracts/records.js';
 import type { Reason } from '../policy/reasons.js';
 import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../policy/sdp-read.js';
-import { repeatedOffer, sessionSdp } from '../policy/sdp-write.js';
+import { endpointSdp, repeatedOffer, sessionSdp } from '../policy/sdp-write.js';
 import type { AgreedSession, CallEffect, CallEvent, CallState, Exchange } from './state.js';
 
 // Offer and answer within an answered call (RFC 3264 §8, RFC 3261 §14, RFC 3311): the carrier's re-INVITE and UPDATE, with and without
@@ -17,6 +18,9 @@ export interface ExchangeStep {
 }
 
 const NOTHING: readonly CallEffect[] = [];
+
+/** So often a carrier that holds a call is asked whether it is still there. */
+export const HELD_PROBE_MS = 60_000;
 
 export const IDLE: Exchange = { name: 'Idle' };
 
@@ -65,16 +69,11 @@ function renegotiate(state: CallState, session: AgreedSession, requestId: number
   if (sdp === session.carrierSdp && state.exchange.name === 'Idle')
     return { state, effects: [{ do: 'accept', requestId, sdp: session.sentSdp }] };
   const read = readOffer(sdp, encryptionOf(state), session.media.codec.name);
-  const refusal = read.ok ? changeRefused(session, read.value) : read.error;
-  if (refusal !== null || !read.ok) return { state, effects: [{ do: 'reject', requestId, reason: refusal ?? 'BAD_SDP' }] };
-  return relayAgain(state, requestId, read.value, sdp);
-}
-
-/** The codec and the payload types are those of the call: agent and endpoint do not change theirs. */
-function changeRefused({ media: before, outside }: AgreedSession, after: CarrierMedia): Reason | null {
-  if (!isReachable(after.address, outside)) return 'ADDRESS_FAMILY_UNSUPPORTED';
-  if (after.codec.name !== before.codec.name || after.codec.payloadType !== before.codec.payloadType) return 'NO_COMMON_CODEC';
-  return after.telephoneEvent !== null && after.telephoneEvent !== before.telephoneEvent ? 'NO_COMMON_CODEC' : null;
+  const reject = (reason: Reason): ExchangeStep => ({ state, effects: [{ do: 'reject', requestId, reason }] });
+  if (!read.ok) return reject(read.error);
+  return isReachable(read.value.address, session.outside.address)
+    ? relayAgain(state, requestId, read.value, sdp)
+    : reject('ADDRESS_FAMILY_UNSUPPORTED');
 }
 
 function relayAgain(state: CallState, requestId: number | null, media: CarrierMedia, sdp: string): ExchangeStep {
@@ -97,7 +96,8 @@ export function onAnswerInAck(state: CallState, sdp: string): ExchangeStep {
   // Nothing was agreed anew, so everything stays as it was; so too when the answer is the session that there is.
   if (outside === null && (sdp === '' || sdp === session.carrierSdp)) return settle(idle, []);
   const answer = readAnswer(sdp, repeatedOffer(session.media));
-  if (!answer.ok || changeRefused(session, answer.value) !== null) return { state: idle, effects: NOTHING, lost: 'BAD_ANSWER' };
+  if (!answer.ok || !isReachable(answer.value.address, session.outside.address))
+    return { state: idle, effects: NOTHING, lost: 'BAD_ANSWER' };
   return outside === null ? relayAgain(idle, null, answer.value, sdp) : moveIn(state, answer.value, sdp, outside);
 }
 
@@ -116,7 +116,7 @@ export function onRelayOfferedAgain(state: CallState, sdp: string): ExchangeStep
   const { requestId, media } = exchange;
   return {
     state: { ...state, exchange: { name: 'Answering', requestId, media, sdp: exchange.sdp, inside } },
-    effects: [{ do: 'answer-relay', sdp: session.insideSdp, attempt: state.attempt }],
+    effects: [{ do: 'answer-relay', sdp: insideSdp(state, session, media), attempt: state.attempt }],
   };
 }
 
@@ -127,11 +127,23 @@ export function onRelayAnsweredAgain(state: CallState, sdp: string): ExchangeSte
   const { requestId, media, inside } = exchange;
   const own = outside === undefined ? undefined : versioned(state, session, media, outside);
   if (outside === undefined || own === undefined) return exchangeFailed(state, 'SRTP_SUITE_UNSUPPORTED');
-  const next: AgreedSession = { ...session, media, outside, carrierSdp: exchange.sdp, ...(requestId === null ? {} : own) };
+  const next: AgreedSession = {
+    ...session,
+    media,
+    outside,
+    insideSdp: insideSdp(state, session, media),
+    carrierSdp: exchange.sdp,
+    ...(requestId === null ? {} : own),
+  };
   return settle({ ...state, exchange: IDLE, session: next, inside }, [
     ...legEffects(state, media, inside),
     ...(requestId === null ? [] : [{ do: 'accept', requestId, sdp: own.sentSdp } as const]),
   ]);
+}
+
+/** The endpoint's side with what is agreed now. */
+function insideSdp({ local, insideKey }: CallState, session: AgreedSession, media: CarrierMedia): string {
+  return local === null ? session.insideSdp : endpointSdp(media, local, insideKey);
 }
 
 /** What the endpoint has to know of a change. */
@@ -140,10 +152,24 @@ function legEffects(state: CallState, media: CarrierMedia, inside: RelaySide): C
   const isElsewhere = before?.address !== inside.address || before.rtpPort !== inside.rtpPort || before.rtcpPort !== inside.rtcpPort;
   // With SRTP inside, rtpengine hands the carrier's key through.
   const isRekeyed = before?.crypto?.inline !== inside.crypto?.inline;
+  const { direction, isHeld } = media;
+  const heldBefore = session?.media.isHeld === true;
   return [
-    ...(isElsewhere || isRekeyed ? [{ do: 'move-leg', inside } as const] : []),
-    ...(session?.media.isHeld === media.isHeld ? [] : [{ do: 'hold-leg', isHeld: media.isHeld } as const]),
+    ...(isElsewhere || isRekeyed || isOtherFormat(session?.media, media) ? [{ do: 'change-leg', media, inside } as const] : []),
+    ...(session?.media.direction === direction ? [] : directLeg(direction, isHeld === heldBefore ? null : isHeld)),
   ];
+}
+
+/** @param isHeld whether the carrier holds the call from now on; `null`: as before */
+export function directLeg(direction: MediaDirection, isHeld: boolean | null): CallEffect[] {
+  const directed = { do: 'direct-leg', direction, isHeld } as const;
+  if (isHeld === null) return [directed];
+  return [directed, isHeld ? { do: 'start-timer', timer: 'held', delayMs: HELD_PROBE_MS } : { do: 'stop-timer', timer: 'held' }];
+}
+
+function isOtherFormat(before: CarrierMedia | undefined, after: CarrierMedia): boolean {
+  const { codec, telephoneEvent } = after;
+  return before?.codec.payloadType !== codec.payloadType || before.codec.name !== codec.name || before.telephoneEvent !== telephoneEvent;
 }
 
 /** The relay of the call is gone: another one gets it, and the carrier a re-INVITE. */

@@ -4,7 +4,9 @@ import type { Reason } from '../policy/reasons.js';
 import { isReachable, readAnswer, readRelaySdp } from '../policy/sdp-read.js';
 import { endpointOffer, endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../policy/sdp-write.js';
 import {
+  directLeg,
   exchangeFailed,
+  HELD_PROBE_MS,
   IDLE,
   onAnswerInAck,
   onReinviteAnswered,
@@ -23,6 +25,7 @@ import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type Tra
 import type { CallEffect, CallEvent, CallFacts, CallState, CallStep, CallTimer, HangupReason } from './state.js';
 
 const NOTHING: readonly CallEffect[] = [];
+const MAX_UNANSWERED_PROBES = 2;
 
 type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
 
@@ -44,6 +47,7 @@ export function startCall(facts: CallFacts): CallState {
     transfer: null,
     referCount: 0,
     attempt: 0,
+    unansweredProbes: 0,
     isMoveDue: false,
     isRingDue: false,
     reason: null,
@@ -101,6 +105,8 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return onReferAnswered(state, event);
     case 'notified':
       return transferring(onNotified(state, event));
+    case 'probed':
+      return onProbed(state, event.isAnswered);
     case 'relay-lost':
       return onLost(state, event.mayMove);
     case 'timer':
@@ -141,8 +147,8 @@ function ringingTimer(state: CallState): CallEffect[] {
 }
 
 function onRouted(state: CallState, { route, load, isStale, identity }: EventOf<'routed'>): CallStep {
-  const { sourceAddress, sdp, refusedVerdicts } = state.facts;
-  const decision = decide({ route, sourceAddress, identity, refusedVerdicts, sdp, load });
+  const { sourceAddress, sdp, refusedVerdicts, relayAddress } = state.facts;
+  const decision = decide({ route, sourceAddress, identity, refusedVerdicts, sdp, relayAddress, load });
   const routed = { ...state, route, isStale, identity };
   if (!decision.ok) return refuse(routed, decision.error);
   const media = decision.value;
@@ -201,7 +207,7 @@ function onRelayAnswered(state: CallState, sdp: string): CallStep {
   const outside = readRelaySdp(sdp);
   const { media, local, insideKey, facts } = state;
   if (outside === undefined || media === null || local === null) return refuse(state, 'MEDIA_UNAVAILABLE');
-  if (!isReachable(media.address, outside)) return refuse(state, 'ADDRESS_FAMILY_UNSUPPORTED');
+  if (!isReachable(media.address, outside.address)) return refuse(state, 'ADDRESS_FAMILY_UNSUPPORTED');
   const answer = sessionSdp(media, outside, { sessionId: facts.sessionId, version: 1 });
   // rtpengine chose another key than the one offered: never answer with it.
   if (answer === undefined) return refuse(state, 'SRTP_SUITE_UNSUPPORTED');
@@ -273,7 +279,7 @@ function after(first: CallStep, second: CallStep): CallStep {
 function onLateAnswer(state: CallState, sdp: string): CallStep {
   const answer = readAnswer(sdp, OWN_OFFER);
   const connecting: CallState = { ...state, name: 'Connecting' };
-  if (!answer.ok || state.lateOffer === null || !isReachable(answer.value.address, state.lateOffer.outside))
+  if (!answer.ok || state.lateOffer === null || !isReachable(answer.value.address, state.lateOffer.outside.address))
     return hangUp(connecting, 'BAD_ANSWER');
   const media = answer.value;
   return {
@@ -296,8 +302,9 @@ function onConnected(state: CallState, sdp: string): CallStep {
 
 /** Acknowledged, and the leg is open: the agent starts. */
 function talk(state: CallState): CallStep {
-  const isHeld = state.session?.media.isHeld === true;
-  return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...(isHeld ? [{ do: 'hold-leg', isHeld } as const] : [])]);
+  const { direction, isHeld } = state.session?.media ?? { direction: 'sendrecv', isHeld: false };
+  const directed = direction === 'sendrecv' ? [] : directLeg(direction, isHeld ? true : null);
+  return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...directed]);
 }
 
 function onFailed(state: CallState, reason: EventOf<'failed'>['reason']): CallStep {
@@ -359,9 +366,24 @@ function onTimer(state: CallState, timer: CallTimer): CallStep {
       return within(onReinviteTimer(state));
     case 'transfer':
       return onTransferTimer(state);
+    case 'held':
+      return isOnHold(state) ? { state, effects: [{ do: 'probe', isHeld: true }] } : { state, effects: NOTHING };
     default:
       return assertNever(timer);
   }
+}
+
+/** A carrier that holds sends nothing: one that is gone shows only when it is asked. */
+function onProbed(state: CallState, isAnswered: boolean): CallStep {
+  if (!isOnHold(state)) return { state, effects: NOTHING };
+  const unansweredProbes = isAnswered ? 0 : state.unansweredProbes + 1;
+  const next = { ...state, unansweredProbes };
+  if (unansweredProbes >= MAX_UNANSWERED_PROBES) return hangUp(next, 'SESSION_EXPIRED');
+  return { state: next, effects: [{ do: 'start-timer', timer: 'held', delayMs: HELD_PROBE_MS }] };
+}
+
+function isOnHold({ name, session }: CallState): boolean {
+  return name === 'Talking' && session?.media.isHeld === true;
 }
 
 /** Ends an answered call from our side: BYE now, or as soon as the ACK has come. */
@@ -374,6 +396,7 @@ function refuse(state: CallState, reason: Reason): CallStep {
   return finish(state, reason, [{ do: 'refuse', reason }]);
 }
 
+/** What is not asked for any more; `held` ends with its call. */
 const TIMERS: readonly CallTimer[] = ['ringing', 'max-duration', 'reinvite', 'transfer'];
 
 function finish(state: CallState, reason: Reason, before: readonly CallEffect[]): CallStep {
@@ -396,7 +419,16 @@ export function remainingMs(state: CallState, talkedMs: number): number {
 
 /** A kept call as it goes on in another process: acknowledged, and with no exchange and no transfer under way. */
 export function resumable(kept: CallState): CallState {
-  return { ...kept, name: 'Talking', exchange: IDLE, transfer: null, attempt: kept.attempt + 1, isMoveDue: false, reason: null };
+  return {
+    ...kept,
+    name: 'Talking',
+    exchange: IDLE,
+    transfer: null,
+    attempt: kept.attempt + 1,
+    unansweredProbes: 0,
+    isMoveDue: false,
+    reason: null,
+  };
 }
 
 function maxDurationMs(state: CallState): number {

@@ -1,5 +1,5 @@
 import type { AgentAnswer } from '../../contracts/agent.js';
-import type { MediaAddress } from '../../contracts/media.js';
+import type { MediaAddress, MediaDirection } from '../../contracts/media.js';
 import type { Route } from '../../contracts/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../../contracts/verified-identity.js';
 import type { Load } from '../policy/admission.js';
@@ -62,7 +62,7 @@ export interface AgreedSession {
   readonly media: CarrierMedia;
   /** rtpengine's side towards the carrier. */
   readonly outside: RelaySide;
-  /** The endpoint's side, as rtpengine gets it: it stays the same for the whole call. */
+  /** The endpoint's side, as rtpengine gets it: its place and key stay the same for the whole call. */
   readonly insideSdp: string;
   /** The carrier's last description, as received. */
   readonly carrierSdp: string;
@@ -111,6 +111,8 @@ export interface CallState {
   readonly referCount: number;
   /** Counts exchanges: what comes of an earlier one is ignored. */
   readonly attempt: number;
+  /** How often the carrier that holds the call did not answer, in a row. */
+  readonly unansweredProbes: number;
   /** The relay was lost at a time when no re-INVITE may go out. */
   readonly isMoveDue: boolean;
   /** The 180 is due as soon as rtpengine has accepted the call: a refusal never follows an 18x. */
@@ -133,9 +135,11 @@ export interface CallFacts {
   readonly mayFallBack: boolean;
   /** What an Identity header may be worth to refuse the call. */
   readonly refusedVerdicts: readonly IdentityVerdict[];
+  /** Of the media relay towards the carrier; `null`: not known before it answers. */
+  readonly relayAddress: string | null;
 }
 
-export type CallTimer = 'ringing' | 'max-duration' | 'reinvite' | 'transfer';
+export type CallTimer = 'ringing' | 'max-duration' | 'reinvite' | 'transfer' | 'held';
 
 export type CallEvent =
   | { readonly type: 'invited' }
@@ -189,6 +193,8 @@ export type CallEvent =
   | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number }
   /** The carrier's NOTIFY of how a REFER goes. */
   | ({ readonly type: 'notified'; readonly requestId: number } & ReferProgress)
+  /** Whether the carrier answered when it was asked, while it held the call, if the call is still there. */
+  | { readonly type: 'probed'; readonly isAnswered: boolean }
   /** rtpengine died or was started anew: it knows nothing of the call. */
   | { readonly type: 'relay-lost'; readonly mayMove: boolean }
   | { readonly type: 'timer'; readonly timer: CallTimer };
@@ -216,9 +222,10 @@ export type CallEffect =
       readonly reserved: { readonly local: MediaAddress; readonly insideKey: CryptoLine | null } | null;
     }
   | { readonly do: 'start-leg' }
-  | { readonly do: 'hold-leg'; readonly isHeld: boolean }
-  /** rtpengine's inside is elsewhere, or sends with another key. */
-  | { readonly do: 'move-leg'; readonly inside: RelaySide }
+  /** The caller's direction. `isHeld`: whether the caller holds now; `null`: as before. */
+  | { readonly do: 'direct-leg'; readonly direction: MediaDirection; readonly isHeld: boolean | null }
+  /** rtpengine's inside is elsewhere, or it sends with another key, or the codec or a payload type is another one. */
+  | { readonly do: 'change-leg'; readonly media: CarrierMedia; readonly inside: RelaySide }
   /** 180. */
   | { readonly do: 'ring' }
   /** 200 with this SDP. */
@@ -229,8 +236,8 @@ export type CallEffect =
   | { readonly do: 'reject'; readonly requestId: number; readonly reason: Reason }
   | { readonly do: 'reinvite'; readonly sdp: string; readonly attempt: number }
   | { readonly do: 'refer'; readonly target: TransferTarget; readonly referId: number }
-  /** Asks the carrier whether the call is still there. */
-  | { readonly do: 'probe' }
+  /** Asks the carrier whether the call is still there. `isHeld`: a carrier that does not answer may be asked again. */
+  | { readonly do: 'probe'; readonly isHeld: boolean }
   | { readonly do: 'tell-agent'; readonly answer: AgentAnswer }
   | { readonly do: 'bye'; readonly reason: Reason }
   | { readonly do: 'start-timer'; readonly timer: CallTimer; readonly delayMs: number }

@@ -59,7 +59,7 @@ export function onReferAnswered(state: CallState, { status, referId }: EventOf<'
   const failed = transferFailed(state, transfer, status);
   // RFC 3261 §12.2.1.2: the carrier may not know the call any more.
   const isInDoubt = status === 481 || status === 408;
-  return isInDoubt ? { ...failed, effects: [...failed.effects, { do: 'probe' }] } : failed;
+  return isInDoubt ? { ...failed, effects: [...failed.effects, { do: 'probe', isHeld: false }] } : failed;
 }
 
 /** A NOTIFY, which may overtake the answer to the REFER (RFC 3515 §2.4.4). */

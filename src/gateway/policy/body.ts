@@ -4,6 +4,8 @@ import { err, ok, type Result } from '../../lib/result.js';
 export interface BodyHead {
   readonly contentType: string | undefined;
   readonly contentDisposition: string | undefined;
+  /** `gzip` and the like. */
+  readonly contentEncoding: string | undefined;
   readonly body: string;
 }
 
@@ -11,8 +13,10 @@ export interface BodyHead {
  * The session description of a request's body: the body itself, or the `application/sdp` part of a multipart body
  * (SDP with ISUP, PIDF-LO or metadata). `ok('')`: there is no body, or one that may be left alone. An error: nothing in it can be used.
  */
-export function sessionDescription({ contentType, contentDisposition, body }: BodyHead): Result<string, 'BAD_BODY'> {
+export function sessionDescription({ contentType, contentDisposition, contentEncoding, body }: BodyHead): Result<string, 'BAD_BODY'> {
   if (body.trim() === '') return ok('');
+  // RFC 3261 §8.2.3: we decode nothing.
+  if (!/^\s*(identity\s*)?$/i.test(contentEncoding ?? '')) return err('BAD_BODY');
   const type = (contentType ?? 'application/sdp').trim();
   if (/^application\/sdp\s*(;|$)/i.test(type)) return ok(body);
   const boundary = /^multipart\/[a-z]+\s*;.*?boundary=(?:"([^"]{1,70})"|([^\s;]{1,70}))/i.exec(type);

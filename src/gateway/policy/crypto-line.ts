@@ -13,11 +13,15 @@ export const SUITE = 'AES_CM_128_HMAC_SHA1_80';
 const KEY_BYTES = 30;
 /** RFC 4568 §6.1. */
 const MAX_MKI_BYTES = 128;
-const FORBIDDEN_PARAMS = new Set(['UNENCRYPTED_SRTP', 'UNENCRYPTED_SRTCP', 'UNAUTHENTICATED_SRTP']);
+/**
+ * Session parameters (RFC 4568 §6.3) that ask nothing of us: a hint of the replay window, no new keys on the way, and what may be ignored
+ * (`-`). Any other changes the keys (KDR) or the packets (FEC_ORDER, UNENCRYPTED_SRTP, …), or is unknown: such a line is refused.
+ */
+const HARMLESS_PARAM = /^(?:WSH=\d{1,9}|KDR=0|-.*)$/i;
 
 /**
  * The line to answer with: the first valid one without an MKI, else the first with one. `values` are the attribute's values in order.
- * A line of another suite, with a duplicate tag, a key of the wrong length or a session parameter that weakens SRTP is no candidate.
+ * A line of another suite, with a duplicate tag, a key of the wrong length or a session parameter that we do not do is no candidate.
  */
 export function chooseCrypto(values: readonly string[]): CryptoLine | undefined {
   const tags = values.map((value) => /^(\d{1,9})\s/.exec(value)?.[1]);
@@ -34,7 +38,7 @@ export function chooseCrypto(values: readonly string[]): CryptoLine | undefined 
 export function parseCrypto(value: string): CryptoLine | undefined {
   const [tag = '', suite = '', keyParams = '', ...sessionParams] = value.trim().split(/\s+/);
   if (!/^\d{1,9}$/.test(tag) || suite.toUpperCase() !== SUITE) return undefined;
-  if (sessionParams.some((param) => FORBIDDEN_PARAMS.has(param.toUpperCase()))) return undefined;
+  if (!sessionParams.every((param) => HARMLESS_PARAM.test(param))) return undefined;
   // Several keys for one line (`;`) need MKIs to tell them apart.
   const match = /^inline:([A-Za-z0-9+/]{40}=*)((?:\|[^|;]*)*)$/i.exec(keyParams);
   if (match === null) return undefined;

@@ -5,7 +5,7 @@ import { err, ok, type Result } from '../../lib/result.js';
 import { brokenLimit, type Load } from './admission.js';
 import { identityRefusal } from './identity.js';
 import type { Reason } from './reasons.js';
-import { readOffer, type CarrierMedia } from './sdp-read.js';
+import { isReachable, readOffer, type CarrierMedia } from './sdp-read.js';
 
 /** Everything that the decision on an INVITE looks at. */
 export interface DecisionInput {
@@ -19,6 +19,8 @@ export interface DecisionInput {
   readonly refusedVerdicts: readonly IdentityVerdict[];
   /** '': no offer. */
   readonly sdp: string;
+  /** Of the media relay towards the carrier; `null`: not known before it answers. */
+  readonly relayAddress: string | null;
   readonly load: Load;
 }
 
@@ -40,7 +42,10 @@ export function decide(input: DecisionInput): Decision {
   if (route.number.inbound.agent_id !== null && route.agent === null) return err('AGENT_UNAVAILABLE');
   const limit = brokenLimit(route, input.load);
   if (limit !== null) return err(limit);
-  return input.sdp === '' ? ok(null) : readOffer(input.sdp, options.media_encryption);
+  if (input.sdp === '') return ok(null);
+  const media = readOffer(input.sdp, options.media_encryption);
+  if (!media.ok || input.relayAddress === null || isReachable(media.value.address, input.relayAddress)) return media;
+  return err('ADDRESS_FAMILY_UNSUPPORTED');
 }
 
 /** Whether an address is in a list of addresses and CIDR blocks; an empty list allows any. */

@@ -29,7 +29,7 @@ function demanded(reason: Reason, { require, accepted }: RefusalContext): Readon
       return { Unsupported: unsupportedOptions(require).join(', ') };
     // RFC 3261 §8.2.3
     case 'BAD_BODY':
-      return { Accept: accepted };
+      return { Accept: accepted, 'Accept-Encoding': 'identity' };
     // RFC 3261 §8.2.1
     case 'METHOD_NOT_ALLOWED':
       return { Allow: ALLOWED_METHODS };

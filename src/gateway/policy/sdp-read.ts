@@ -1,13 +1,11 @@
 import { parse as parseSdp } from 'sdp-transform';
-import type { AudioCodec } from '../../contracts/media.js';
+import type { AudioCodec, MediaDirection } from '../../contracts/media.js';
 import type { MediaEncryption } from '../../contracts/records.js';
 import { ipFamily } from '../../lib/ip-address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { chooseCrypto, parseCrypto, type CryptoLine } from './crypto-line.js';
 import type { Reason } from './reasons.js';
 import { commonEvents } from './telephone-events.js';
-
-export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
 
 /** One m-line, as much as the other side's description needs of it. */
 export interface MediaLineHead {
@@ -36,7 +34,7 @@ export interface CarrierMedia {
   readonly address: string;
   readonly port: number;
   readonly rtcpPort: number;
-  readonly direction: Direction;
+  readonly direction: MediaDirection;
   /** The caller does not want to hear us: `sendonly`, `inactive` or `c=0.0.0.0`. */
   readonly isHeld: boolean;
 }
@@ -124,9 +122,12 @@ export function readRelaySdp(sdp: string): RelaySide | undefined {
   return { address, rtpPort: line.port, rtcpPort: line.rtcp?.port ?? line.port + 1, crypto };
 }
 
-/** Whether media can go between a relay and an address: with another family (IPv4, IPv6) rtpengine answers, and nothing is heard. */
-export function isReachable(address: string, relay: RelaySide): boolean {
-  return isNowhere(address) || ipFamily(address) === ipFamily(relay.address);
+/**
+ * Whether media can go between a relay and an address: with another family rtpengine answers, and nothing is heard.
+ * @param relay its own address towards the carrier
+ */
+export function isReachable(address: string, relay: string): boolean {
+  return isNowhere(address) || ipFamily(address) === ipFamily(relay);
 }
 
 /** RFC 3264 §8.4: the old spelling of hold, under which the peer receives nothing whatever it says of directions. */
@@ -187,8 +188,8 @@ function placeOf(
   line: MediaLine,
   session: Session,
 ): Pick<CarrierMedia, 'address' | 'port' | 'rtcpPort' | 'direction' | 'isHeld'> | undefined {
-  const address = line.connection?.ip ?? session.connection?.ip ?? '';
-  if (ipFamily(address) === 0) return undefined;
+  const { ip: address, version } = line.connection ?? session.connection ?? { ip: '', version: 0 };
+  if (ipFamily(address) === 0 || ipFamily(address) !== version) return undefined;
   const stated = line.direction ?? sessionDirection(session) ?? 'sendrecv';
   const direction = isNowhere(address) ? withoutReceiving(stated) : stated;
   return {
@@ -200,13 +201,13 @@ function placeOf(
   };
 }
 
-function withoutReceiving(direction: Direction): Direction {
+function withoutReceiving(direction: MediaDirection): MediaDirection {
   return direction === 'sendrecv' || direction === 'sendonly' ? 'sendonly' : 'inactive';
 }
 
-function sessionDirection(session: Session): Direction | undefined {
+function sessionDirection(session: Session): MediaDirection | undefined {
   // sdp-transform keeps a session-level direction where its types have none.
-  return (session as { direction?: Direction }).direction;
+  return (session as { direction?: MediaDirection }).direction;
 }
 
 /** SAVP and SAVPF need a usable key; AVP with one is taken as secured (RFC 8643); plain AVP only when the number allows it. */

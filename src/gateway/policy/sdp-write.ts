@@ -1,6 +1,6 @@
-import type { MediaAddress } from '../../contracts/media.js';
+import type { MediaAddress, MediaDirection } from '../../contracts/media.js';
 import { SUITE, type CryptoLine } from './crypto-line.js';
-import type { CarrierMedia, Direction, MediaLineHead, NegotiatedCodec, OwnOffer, RelaySide } from './sdp-read.js';
+import type { CarrierMedia, MediaLineHead, NegotiatedCodec, OwnOffer, RelaySide } from './sdp-read.js';
 
 /** Of our `o=` line: the id stays for the whole call, the version is one more with each description that differs (RFC 3264 §8). */
 export interface Origin {
@@ -16,7 +16,7 @@ interface AudioLine {
   readonly telephoneEvent: number | null;
   readonly events: string;
   readonly key: CryptoLine | null;
-  readonly direction: Direction;
+  readonly direction: MediaDirection;
 }
 
 /** What an offer of ours to a carrier that made none consists of. */
@@ -125,7 +125,7 @@ function profileOf(key: CryptoLine | null): string {
 }
 
 /** RFC 3264 §6.1. */
-function answerTo(direction: Direction): Direction {
+function answerTo(direction: MediaDirection): MediaDirection {
   switch (direction) {
     case 'sendonly':
       return 'recvonly';

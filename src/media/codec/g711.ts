@@ -3,8 +3,6 @@ import type { AudioCodec } from '../../contracts/media.js';
 /** Static payload types of RFC 3551 §6. */
 export const PCMU_PAYLOAD_TYPE = 0;
 export const PCMA_PAYLOAD_TYPE = 8;
-/** RFC 3389: comfort noise, never decoded as audio. */
-export const COMFORT_NOISE_PAYLOAD_TYPE = 13;
 
 /** Both laws of ITU-T G.711 run at this rate, one byte a sample. */
 export const G711_CLOCK_RATE_HZ = 8_000;

@@ -32,7 +32,7 @@ const CALMER = 0.9;
 /** So many late ones in a row, and the delay has changed for good. */
 const LATE_PACKETS = 3;
 const MAX_HELD = 32;
-/** A packet further ahead than this, or as far behind, is a jump of the source's timestamp. */
+/** A packet that ends further ahead than this, or lies as far behind, is a jump of the source's timestamp: what is held is within it. */
 const MAX_AHEAD_BYTES = 500 * BYTES_PER_MS;
 const MAX_BEHIND_BYTES = 1_000 * BYTES_PER_MS;
 /** A tick that comes so long after the last one was late itself: packets of the time between wait to be read, and come before the next. */
@@ -82,9 +82,15 @@ export class Resequencer {
     return { ...this.#figures };
   }
 
-  /** What waits for packets before it. */
+  /** Audio that waits for packets before it, 500 ms at most; where packets overlap it counts once. */
   get heldMs(): number {
-    return this.#held.reduce((sum, { bytes }) => sum + bytes.length, 0) / BYTES_PER_MS;
+    let [bytes, end] = [0, 0];
+    for (const { rtpTimestamp, bytes: held } of this.#held) {
+      const ahead = timestampDelta(rtpTimestamp, this.#nextTimestamp);
+      bytes += Math.max(0, ahead + held.length - Math.max(end, ahead));
+      end = Math.max(end, ahead + held.length);
+    }
+    return bytes / BYTES_PER_MS;
   }
 
   /** How long a missing packet is waited for now. */
@@ -104,7 +110,7 @@ export class Resequencer {
     if (ahead === 0) return this.#takeNext(buffer, offset, lengthBytes, nowMs);
     // After silence what is new needs no repair, wherever the source's count stands by now.
     const isAwaited = this.#concealedRun >= CONCEAL_GAINS.length && timestampDelta(rtpTimestamp, this.#newestTimestamp) >= 0;
-    if (ahead > MAX_AHEAD_BYTES || ahead < -MAX_BEHIND_BYTES || isAwaited) {
+    if (ahead + lengthBytes > MAX_AHEAD_BYTES || ahead < -MAX_BEHIND_BYTES || isAwaited) {
       if (!isAwaited) this.#figures.restarts += 1;
       this.#begin(ssrc, rtpTimestamp, nowMs);
       return this.#takeNext(buffer, offset, lengthBytes, nowMs);

@@ -79,7 +79,10 @@ export const METRICS = {
     help: 'Calls decided on what was remembered, for Redis was away.',
   },
   trunkline_calls_resumed_total: { type: 'counter', isCounted: true, help: 'Ended calls that a restarted gateway had taken up again.' },
-  trunkline_call_room: { type: 'gauge', help: 'Calls that there is still media for: ports of rtpengine and of the media endpoint.' },
+  trunkline_call_room: {
+    type: 'gauge',
+    help: 'Calls that there is still media for: ports and open files of rtpengine, ports of the media endpoint.',
+  },
   trunkline_call_places: { type: 'gauge', help: 'Calls counted under the limits of numbers and organizations.' },
   trunkline_call_snapshots: { type: 'gauge', help: 'Answered calls kept for a restart.' },
   trunkline_taking_calls: { type: 'gauge', help: '1 when new calls are taken, 0 while they get 503.' },

@@ -85,9 +85,9 @@ export function countedEndpoint(endpoint: MediaService, counts: MetricCounts, cl
     reserve: (...given) => endpoint.reserve(...given),
     open: (...given) => endpoint.open(...given),
     start: (...given) => endpoint.start(...given),
-    setHeld: (...given) => endpoint.setHeld(...given),
+    setDirection: (...given) => endpoint.setDirection(...given),
     takeDigit: (...given) => endpoint.takeDigit(...given),
-    setRemote: (...given) => endpoint.setRemote(...given),
+    change: (...given) => endpoint.change(...given),
     figures: (...given) => endpoint.figures(...given),
     close: (...given) => endpoint.close(...given),
   };

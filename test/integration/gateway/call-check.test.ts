@@ -76,6 +76,7 @@ describe('POST /sip/check says of a call what its INVITE gets', () => {
     ['plain RTP', OPEN, '127.0.0.1', offerSdp({ profile: 'RTP/AVP', crypto: [] })],
     ['another suite', OPEN, '127.0.0.1', offerSdp({ crypto: [`1 AES_CM_128_HMAC_SHA1_32 inline:${KEY}`] })],
     ['G.722', OPEN, '127.0.0.1', offerSdp({ payloads: '9', rtpmap: ['9 G722/8000'] })],
+    ['an address of IPv6, where the relay has none', OPEN, '127.0.0.1', offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 ::1')],
     ['no SDP at all', OPEN, '127.0.0.1', 'hello'],
   ])('%s: %s from %s', async (_what, number, source, sdp) => {
     const verdict = await checked(number, source, sdp);

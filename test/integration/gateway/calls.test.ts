@@ -80,9 +80,23 @@ describe('refusals name their reason', () => {
     expect(await refused('+15550100100', offerSdp(), ['Require: precondition'])).toMatchObject({ status: 420 });
     const type = await refused('+15550100100', '{}', ['Content-Type: application/json']);
     expect([type.status, type.header('Accept')]).toEqual([415, 'application/sdp']);
+    const packed = await refused('+15550100100', offerSdp(), ['Content-Encoding: gzip']);
+    expect([packed.status, packed.header('Accept-Encoding')]).toEqual([415, 'identity']);
     const call = new HandMadeCall(peer, '+15550100100');
     call.invite(offerSdp(), [], null);
     expect((await call.final()).header('Warning')).toContain('MALFORMED_REQUEST');
+  });
+
+  it.each([
+    ['in two lines', ['Contact: <sip:a@127.0.0.1:5061;transport=tls>'], 'Contact: <sip:b@192.0.2.1>'],
+    ['in one', [], 'Contact: <sip:a@127.0.0.1:5061;transport=tls>, <sip:b@192.0.2.1>'],
+  ])('takes the first of two Contacts, %s', async (_how, extra, contact) => {
+    const call = new HandMadeCall(peer, '+15550100100');
+    call.invite(offerSdp(), extra, contact);
+    const ok = await call.final();
+    expect(ok.status).toBe(200);
+    call.ack(ok);
+    await call.hangUp(ok);
   });
 
   it('writes reason, source and number into the log, without the number itself', async () => {

@@ -48,7 +48,8 @@ describe('which key of an offer is taken', () => {
     ['a lifetime as a number', '1', [`1 ${SUITE} ${USUAL}|1048576`]],
     ['a lifetime and an MKI of 4 bytes', '1', [`1 ${SUITE} ${USUAL}|2^20|1:4`]],
     ['one without an MKI behind one with', '2', [`1 ${SUITE} ${USUAL}|1:4`, `2 ${SUITE} inline:${OTHER_KEY}`]],
-    ['the session parameters KDR and WSH', '1', [`1 ${SUITE} ${USUAL} KDR=1 WSH=64`]],
+    ['the session parameter WSH', '1', [`1 ${SUITE} ${USUAL} WSH=64`]],
+    ['KDR=4 on the first, a good second', '2', [`1 ${SUITE} ${USUAL} KDR=4`, `2 ${SUITE} inline:${OTHER_KEY}`]],
     ['UNENCRYPTED_SRTP on the first, a good second', '2', [`1 ${SUITE} ${USUAL} UNENCRYPTED_SRTP`, `2 ${SUITE} inline:${OTHER_KEY}`]],
     ['a key of 29 bytes, then a good one', '2', [`1 ${SUITE} inline:${SHORT_KEY}`, `2 ${SUITE} ${USUAL}`]],
   ])('[4568 §5.1.2] %s: one line with the tag %s and without what was not asked of us', async (_what, tag, crypto) => {
@@ -61,6 +62,7 @@ describe('which key of an offer is taken', () => {
     ['a tag of ten digits', [`1000000000 ${SUITE} ${USUAL}`]],
     ['a key of 29 bytes', [`1 ${SUITE} inline:${SHORT_KEY}`]],
     ['a key that is not base64', [`1 ${SUITE} inline:${'*'.repeat(40)}`]],
+    ['KDR=1', [`1 ${SUITE} ${USUAL} KDR=1`]],
     ['UNENCRYPTED_SRTP', [`1 ${SUITE} ${USUAL} UNENCRYPTED_SRTP`]],
     ['UNENCRYPTED_SRTCP', [`1 ${SUITE} ${USUAL} UNENCRYPTED_SRTCP`]],
     ['UNAUTHENTICATED_SRTP', [`1 ${SUITE} ${USUAL} UNAUTHENTICATED_SRTP`]],

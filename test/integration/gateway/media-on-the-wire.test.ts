@@ -41,6 +41,20 @@ describe('audio', () => {
     await end.close();
   });
 
+  it.each(['PCMU', 'PCMA'] as const)(
+    '[3264 §5.1] [3551 §6] of %s under the dynamic type 97 flows both ways, and so do digits',
+    async (codec) => {
+      const end = await CarrierEnd.open(undefined, undefined, { codec, payloadType: 97, telephoneEventPayloadType: 98 });
+      const { call, ok } = await called(end);
+      expect(ok.body).toMatch(/^m=audio \d+ RTP\/SAVP 97 98\r$/m);
+      // A key ends the greeting.
+      await end.hearsEcho(6_000);
+      expect(new Set(end.peer.received.map(({ packet }) => packet.header.payloadType))).toEqual(new Set([97]));
+      await call.hangUp(ok);
+      await end.close();
+    },
+  );
+
   it('the first words are heard: nothing comes before the ACK, the greeting begins right after it', async () => {
     const end = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);

@@ -177,6 +177,14 @@ describe('an INVITE on hold, and addresses', () => {
     expect([answer.status, codeOf(answer)]).toEqual([488, 'ADDRESS_FAMILY_UNSUPPORTED']);
   });
 
+  it.each(['IN IP7 127.0.0.1', 'IN IP6 127.0.0.1'])(
+    '[8866 §5.7] an address that is not of the family that it says (%s) is refused',
+    async (connection) => {
+      const answer = await answerTo(offerSdp().replace('c=IN IP4 127.0.0.1', `c=${connection}`));
+      expect([answer.status, codeOf(answer)]).toEqual([488, 'BAD_SDP']);
+    },
+  );
+
   it('[8866 §5.7] a host name in c= is refused', async () => {
     const answer = await answerTo(offerSdp().replace('c=IN IP4 127.0.0.1', 'c=IN IP4 media.example.com'));
     expect([answer.status, codeOf(answer)]).toEqual([488, 'BAD_SDP']);

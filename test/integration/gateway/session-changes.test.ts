@@ -115,11 +115,23 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
     await Promise.all([first.close(), second.close()]);
   });
 
+  it('[3264 §8.3.2] another codec and another type for telephone-events: audio and digits go on, both ways', async () => {
+    const first = await CarrierEnd.open();
+    const { call, ok } = await answered(first.sdp());
+    first.connect(ok.body);
+    await first.hearsAgent();
+    const second = await CarrierEnd.open(first.key, undefined, { codec: 'PCMA', telephoneEventPayloadType: 96 });
+    const changed = await change(method, call, ok, second.sdp());
+    expect(changed.body).toMatch(/^m=audio \d+ RTP\/SAVP 8 96\r$/m);
+    await second.connect(changed.body).hearsEcho(4_500);
+    await call.hangUp(ok);
+    await Promise.all([first.close(), second.close()]);
+  });
+
   it.each([
     ['T.38', T38, 'BAD_SDP'],
     ['video alone', SAME.replace('m=audio', 'm=video'), 'BAD_SDP'],
-    ['another codec', offerSdp({ payloads: '8 101' }), 'NO_COMMON_CODEC'],
-    ['another type for telephone-event', offerSdp({ payloads: '0 96', rtpmap: ['96 telephone-event/8000'] }), 'NO_COMMON_CODEC'],
+    ['a codec that is not ours', offerSdp({ payloads: '9 101' }), 'NO_COMMON_CODEC'],
     ['no encryption', offerSdp({ profile: 'RTP/AVP', crypto: [] }), 'SRTP_REQUIRED'],
     ['an IPv6 address', SAME.replaceAll('IN IP4 127.0.0.1', 'IN IP6 ::1'), 'ADDRESS_FAMILY_UNSUPPORTED'],
   ])('[3261 §14.2] %s is refused with 488, and the call goes on as it was', async (_what, sdp, reason) => {

@@ -86,6 +86,7 @@ async function answered(type: number, otherType: number | null = null): Promise<
       localRtpPort: null,
       remote: { address, rtpPort, rtcpPort },
       codec: 'PCMU',
+      payloadType: 0,
       telephoneEventPayloadType: type,
       srtp: null,
       carrierSuite: null,

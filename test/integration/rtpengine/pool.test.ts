@@ -17,7 +17,7 @@ beforeEach(async () => {
   [first, second] = await Promise.all([RunningRtpengine.start(28_700, 28_739), RunningRtpengine.start(28_740, 28_779)]);
   pool = first.pool({
     nodes: [first, second].map(({ port }) => ({ address: '127.0.0.1', port })),
-    portRange: null,
+    own: null,
   });
   [carrier, agent] = await Promise.all([newEnd(true), newEnd(false)]);
   await negotiate(pool, 'carrier', call, carrier, agent);
@@ -35,12 +35,12 @@ function nextLoss(): Promise<{ readonly node: string; readonly relayIds: readonl
   return new Promise((resolve) => pool.onNodeLost((node, relayIds) => resolve({ node, relayIds, afterMs: performance.now() - startMs })));
 }
 
-it('is told of a node that was killed within a second, and takes its call to the other one, where both hear each other', async () => {
+it('is told of a node that was killed within 1.6 s, for it might only stand still, and takes its call to the other one, where both hear each other', async () => {
   const loss = nextLoss();
   await first.kill();
   const { node, relayIds, afterMs } = await loss;
   expect([node, relayIds]).toEqual([first.name, ['call']]);
-  expect(afterMs).toBeLessThan(1_000);
+  expect(afterMs).toBeLessThan(1_600);
   pool.leave('call');
   await negotiate(pool, 'agent', call, carrier, agent);
   expect(pool.nodeOf('call')).toBe(second.name);

@@ -86,7 +86,7 @@ describe('a real rtpengine', () => {
   });
 
   it('leaves the sessions of other gateways alone on an rtpengine that is not its own', async () => {
-    const [ours, theirs] = [rtpengine.pool({ portRange: null }), rtpengine.pool({ portRange: null, instance: 'test:2' })];
+    const [ours, theirs] = [rtpengine.pool({ own: null }), rtpengine.pool({ own: null, instance: 'test:2' })];
     const call = newCall();
     await theirs.offer(call, offerSdp());
     await ours.offer(call, offerSdp());

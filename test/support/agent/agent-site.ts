@@ -105,7 +105,12 @@ export class AgentSite {
   /** An INVITE is out. */
   async invite({ number = this.gateway.ready.phone_number, codec, headers = [], isLate = false }: CallOptions = {}): Promise<AgentCall> {
     const peer = await SipPeer.connect(this.gateway.sipPort, this.gateway.ca);
-    const call = new AgentCall(peer, new HandMadeCall(peer, number), await CarrierEnd.open(undefined, undefined, codec), isLate);
+    const call = new AgentCall(
+      peer,
+      new HandMadeCall(peer, number),
+      await CarrierEnd.open(undefined, undefined, codec === undefined ? {} : { codec }),
+      isLate,
+    );
     call.signalling.invite(isLate ? '' : call.end.sdp(), headers);
     return call;
   }

@@ -1,13 +1,21 @@
-import { mulaw } from 'alawmulaw';
+import { alaw, mulaw } from 'alawmulaw';
 import type { AudioCodec } from '../../../src/contracts/media.js';
 import { generateSrtpKey } from '../../../src/media/srtp.js';
 import { offerSdp, type OfferParts } from '../sdp.js';
+import { payloadTypeOf } from '../../../src/media/codec/g711.js';
 import { TestPeer } from './test-peer.js';
 
 const FRAME_SAMPLES = 160;
-const SILENCE = mulaw.encode(new Int16Array(1))[0] ?? 0xff;
+const LAWS = { PCMU: mulaw, PCMA: alaw };
 
-/** The carrier's end of a call with PCMU (or PCMA) over SRTP: its sockets and key, its descriptions, and what it hears. */
+/** What its packets carry; PCMU under its static type, and telephone-event 101, unless told otherwise. */
+export interface CarrierFormat {
+  readonly codec?: AudioCodec;
+  readonly payloadType?: number;
+  readonly telephoneEventPayloadType?: number;
+}
+
+/** The carrier's end of a call with G.711 over SRTP: its sockets and key, its descriptions, and what it hears. */
 export class CarrierEnd {
   #hasInterrupted = false;
 
@@ -15,22 +23,24 @@ export class CarrierEnd {
     readonly peer: TestPeer,
     readonly key: Uint8Array,
     readonly mki: Buffer,
-    private readonly codec: AudioCodec,
+    private readonly format: Required<CarrierFormat>,
   ) {}
 
   /** @param key to send with; another end of the same call has the same one, unless it changes its key */
-  static async open(key = generateSrtpKey(), mki: Buffer = Buffer.alloc(0), codec: AudioCodec = 'PCMU'): Promise<CarrierEnd> {
-    return new CarrierEnd(await TestPeer.open({ codec }), key, mki, codec);
+  static async open(key = generateSrtpKey(), mki: Buffer = Buffer.alloc(0), format: CarrierFormat = {}): Promise<CarrierEnd> {
+    const { codec = 'PCMU', payloadType = payloadTypeOf(codec), telephoneEventPayloadType = 101 } = format;
+    const all = { codec, payloadType, telephoneEventPayloadType };
+    return new CarrierEnd(await TestPeer.open(all), key, mki, all);
   }
 
   /** Its offer or answer: RTCP is on a port of its own, which `a=rtcp` names (RFC 3605). */
   sdp(parts: OfferParts = {}): string {
     const { rtpPort, rtcpPort } = this.peer.address;
     const mki = this.mki.length === 0 ? '' : `|${String(this.mki.readUIntBE(0, this.mki.length))}:${String(this.mki.length)}`;
-    const type = this.codec === 'PCMU' ? '0' : '8';
+    const { codec, payloadType, telephoneEventPayloadType } = this.format;
     return offerSdp({
-      payloads: `${type} 101`,
-      rtpmap: [`${type} ${this.codec}/8000`, '101 telephone-event/8000'],
+      payloads: `${String(payloadType)} ${String(telephoneEventPayloadType)}`,
+      rtpmap: [`${String(payloadType)} ${codec}/8000`, `${String(telephoneEventPayloadType)} telephone-event/8000`],
       crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.from(this.key).toString('base64')}${mki}`],
       port: rtpPort,
       ...parts,
@@ -52,8 +62,11 @@ export class CarrierEnd {
 
   /** Packets of the gateway's with anything but silence in them. */
   get voiced(): number {
-    return this.peer.received.filter(({ packet }) => packet.header.payloadType === 0 && packet.payload.some((byte) => byte !== SILENCE))
-      .length;
+    const { codec, payloadType } = this.format;
+    const [silence] = LAWS[codec].encode(new Int16Array(1));
+    return this.peer.received.filter(
+      ({ packet }) => packet.header.payloadType === payloadType && packet.payload.some((byte) => byte !== silence),
+    ).length;
   }
 
   /** Resolves when the agent is heard. */
@@ -69,9 +82,17 @@ export class CarrierEnd {
       await this.hearsAgent();
       await this.peer.press(1);
     }
-    const [encoded] = mulaw.encode(new Int16Array([sample]));
+    const { codec, payloadType } = this.format;
+    const law = LAWS[codec];
+    const [spoken = 0] = law.decode(law.encode(new Int16Array([sample])));
     const done = new AbortController();
-    const isHeard = (): boolean => this.peer.received.slice(-5).some(({ packet }) => packet.payload.every((byte) => byte === encoded));
+    // An agent that began in the other law echoes what is closest in it.
+    const isSpoken = (payload: Uint8Array): boolean =>
+      law.decode(payload).every((heard) => Math.abs(heard - spoken) <= Math.abs(spoken) / 16);
+    const isHeard = (): boolean =>
+      this.peer.received
+        .slice(-5)
+        .some(({ packet }) => packet.header.payloadType === payloadType && isSpoken(new Uint8Array(packet.payload)));
     const heard = this.peer.until(isHeard, limitMs).finally(() => done.abort());
     heard.catch(() => undefined);
     while (!done.signal.aborted) await this.peer.speak(new Int16Array(6 * FRAME_SAMPLES).fill(sample), packetMs);

@@ -13,10 +13,13 @@ import {
   SrtpSession,
 } from 'werift-rtp';
 import type { AudioCodec, MediaAddress, SrtpKeys } from '../../../src/contracts/media.js';
+import { payloadTypeOf } from '../../../src/media/codec/g711.js';
 import { rtpPacket, telephoneEvent } from './packets.js';
 
 export interface PeerOptions {
   readonly codec?: AudioCodec;
+  /** Of the codec: the static one unless given. */
+  readonly payloadType?: number;
   /** The keys as the endpoint sees them: the peer sends with `receive`. */
   readonly srtp?: SrtpKeys | null;
   readonly telephoneEventPayloadType?: number;
@@ -37,6 +40,8 @@ export interface ReceivedReport {
 export class TestPeer {
   readonly received: { readonly arrivalMs: number; readonly lengthBytes: number; readonly packet: RtpPacket }[] = [];
   readonly reports: ReceivedReport[] = [];
+  /** Packets that were not encrypted with the far side's key. */
+  forged = 0;
   readonly ssrc: number;
   readonly #options: Required<PeerOptions>;
   #srtp: SrtpSession | undefined;
@@ -50,21 +55,37 @@ export class TestPeer {
   #octetsSent = 0;
 
   private constructor(
-    readonly rtpSocket: Socket,
+    public rtpSocket: Socket,
     readonly rtcpSocket: Socket,
     options: PeerOptions,
   ) {
-    this.#options = { codec: 'PCMU', srtp: null, telephoneEventPayloadType: 101, ssrc: randomBytes(4).readUInt32BE(), ...options };
+    const { codec = 'PCMU' } = options;
+    this.#options = {
+      codec,
+      payloadType: payloadTypeOf(codec),
+      srtp: null,
+      telephoneEventPayloadType: 101,
+      ssrc: randomBytes(4).readUInt32BE(),
+      ...options,
+    };
     this.ssrc = this.#options.ssrc;
     const { srtp } = this.#options;
     if (srtp !== null) this.secure(srtp);
-    rtpSocket.on('message', (datagram) => this.#onRtp(datagram));
+    this.#listen();
     rtcpSocket.on('message', (datagram) => this.#onRtcp(datagram));
   }
 
   static async open(options: PeerOptions = {}): Promise<TestPeer> {
     const rtp = await bound();
     return new TestPeer(rtp, await bound(), options);
+  }
+
+  /** RTP goes out from, and is heard at, another port from now on, and nobody is told. */
+  async changePort(): Promise<void> {
+    const before = this.rtpSocket;
+    this.rtpSocket = await bound();
+    this.#listen();
+    before.close();
   }
 
   get address(): MediaAddress {
@@ -196,7 +217,7 @@ export class TestPeer {
   }
 
   get #payloadType(): number {
-    return this.#options.codec === 'PCMU' ? 0 : 8;
+    return this.#options.payloadType;
   }
 
   get #law(): typeof mulaw {
@@ -223,10 +244,25 @@ export class TestPeer {
     return Buffer.concat([packet.subarray(0, -10), this.#mki, packet.subarray(-10)]);
   }
 
+  #listen(): void {
+    this.rtpSocket.on('message', (datagram) => this.#onRtp(datagram));
+  }
+
   #onRtp(datagram: Buffer): void {
-    const packet = RtpPacket.deSerialize(this.#srtp === undefined ? datagram : this.#srtp.decrypt(datagram));
+    const plain = this.#decrypt(datagram);
+    if (plain === undefined) return;
+    const packet = RtpPacket.deSerialize(plain);
     this.received.push({ arrivalMs: performance.now(), lengthBytes: datagram.length, packet });
     for (const look of [...this.#waiting]) look();
+  }
+
+  #decrypt(datagram: Buffer): Buffer | undefined {
+    try {
+      return this.#srtp === undefined ? datagram : this.#srtp.decrypt(datagram);
+    } catch {
+      this.forged += 1;
+      return undefined;
+    }
   }
 
   #onRtcp(datagram: Buffer): void {

@@ -164,7 +164,7 @@ describe('test line on a leg', () => {
     const host: AgentHost = { emit: (event) => events.push(event), press: () => false, view: () => leg.view() };
     const agent = new SampleLegAgent(new TestLine(SETTINGS, new StubSpeech(), host, silentLog, clock));
     const leg = new MediaLeg(
-      { codec: 'PCMU', telephoneEventPayloadType: 101, srtp: null, carrierSuite: null },
+      { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101, srtp: null, carrierSuite: null },
       {
         clock,
         random32: () => 1,

@@ -164,7 +164,7 @@ describe('the call machine', () => {
 
   it('starts a call that begins on hold without audio', () => {
     const held = play(CALL, { ...FACTS, sdp: offerSdp({ direction: 'sendonly' }) });
-    expect(kinds(held.effects)).toEqual(['start-leg', 'hold-leg', 'keep']);
+    expect(kinds(held.effects)).toEqual(['start-leg', 'direct-leg', 'start-timer', 'keep']);
   });
 });
 

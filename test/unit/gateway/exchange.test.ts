@@ -4,6 +4,7 @@ import {
   ANSWER,
   CALL,
   effect,
+  FACTS,
   INSIDE,
   kinds,
   LATE_CALL,
@@ -49,7 +50,7 @@ describe('a change of the session by the carrier', () => {
     const held = change(HELD);
     expect(effect(held, 'accept')?.sdp).toMatch(/^o=trunkline 7 2 /m);
     expect(effect(held, 'accept')?.sdp).toContain('a=recvonly\r\n');
-    expect(kinds(held.effects)).toEqual(['hold-leg', 'accept', 'keep']);
+    expect(kinds(held.effects)).toEqual(['direct-leg', 'start-timer', 'accept', 'keep']);
   });
 
   it('[3264 §8] keeps the version of o= when only the carrier moved', () => {
@@ -73,7 +74,7 @@ describe('a change of the session by the carrier', () => {
       { type: 'relay-offered', sdp: INSIDE, attempt: 2 },
       { type: 'relay-answered', sdp: OUTSIDE, attempt: 2 },
     ]);
-    expect(resumed.effects).toContainEqual({ do: 'hold-leg', isHeld: false });
+    expect(resumed.effects).toContainEqual({ do: 'direct-leg', direction: 'sendrecv', isHeld: false });
     expect(effect(resumed, 'accept')?.sdp).toMatch(/^o=trunkline 7 3 /m);
   });
 
@@ -87,8 +88,7 @@ describe('a change of the session by the carrier', () => {
   });
 
   it.each([
-    ['another codec', offerSdp({ payloads: '8 101' }), 'NO_COMMON_CODEC'],
-    ['another payload type for digits', offerSdp({ payloads: '0 96', rtpmap: ['96 telephone-event/8000'] }), 'NO_COMMON_CODEC'],
+    ['a codec that is not ours', offerSdp({ payloads: '9 101' }), 'NO_COMMON_CODEC'],
     ['no SRTP', offerSdp({ profile: 'RTP/AVP', crypto: [] }), 'SRTP_REQUIRED'],
     ['an address of IPv6', offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::7'), 'ADDRESS_FAMILY_UNSUPPORTED'],
     ['T.38', 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=image 5000 udptl t38\r\n', 'BAD_SDP'],
@@ -121,7 +121,7 @@ describe('a change of the session by the carrier', () => {
     const held = change(HELD, awaiting);
     expect(kinds(held.effects)).toContain('accept');
     expect(playOn(held.state, [ACK()]).state.name).toBe('Talking');
-    expect(kinds(playOn(held.state, [ACK()]).effects)).toEqual(['start-leg', 'hold-leg', 'keep']);
+    expect(kinds(playOn(held.state, [ACK()]).effects)).toEqual(['start-leg', 'direct-leg', 'start-timer', 'keep']);
   });
 
   it('that waits for rtpengine when the call ends gets an answer, once', () => {
@@ -140,7 +140,52 @@ describe('a change of the session by the carrier', () => {
 
   it('moves the endpoint’s leg when rtpengine moved its inside', () => {
     const moved = playOn(talking, [NEXT(MOVED), { type: 'relay-offered', sdp: OTHER_INSIDE, attempt: 1 }, RELAYED[1]!]);
-    expect(moved.effects).toContainEqual({ do: 'move-leg', inside: MOVED_INSIDE });
+    expect(effect(moved, 'change-leg')?.inside).toEqual(MOVED_INSIDE);
+  });
+});
+
+describe('a carrier that holds the call', () => {
+  const held = change(HELD).state;
+  const tick: CallEvent = { type: 'timer', timer: 'held' };
+  const probed = (isAnswered: boolean): CallEvent => ({ type: 'probed', isAnswered });
+
+  it('is asked each 60 s whether it is still there, as long as it holds', () => {
+    expect(change(HELD).effects).toContainEqual({ do: 'start-timer', timer: 'held', delayMs: 60_000 });
+    expect(playOn(held, [tick]).effects).toEqual([{ do: 'probe', isHeld: true }]);
+    expect(playOn(held, [tick, probed(true)]).effects).toEqual([{ do: 'start-timer', timer: 'held', delayMs: 60_000 }]);
+    expect(playOn(talking, [tick]).effects).toEqual([]);
+    expect(playOn(talking, [probed(false), probed(false)]).state).toEqual(talking);
+  });
+
+  it('gets BYE when it did not answer twice in a row', () => {
+    const silent = playOn(held, [tick, probed(false), tick, probed(false)]);
+    expect(silent.state).toMatchObject({ name: 'Ended', reason: 'SESSION_EXPIRED' });
+    expect(silent.effects).toContainEqual({ do: 'bye', reason: 'SESSION_EXPIRED' });
+    expect(playOn(held, [tick, probed(false), tick, probed(true), tick, probed(false)]).state.name).toBe('Talking');
+  });
+});
+
+describe('a change of what the packets carry', () => {
+  const changes = [
+    ['the codec', '8 101', ['8 PCMA/8000', '101 telephone-event/8000'], { codec: { name: 'PCMA', payloadType: 8 }, telephoneEvent: 101 }],
+    ['the payload type', '97 101', ['97 PCMU/8000', '101 telephone-event/8000'], { codec: { name: 'PCMU', payloadType: 97 } }],
+    ['the type of events', '0 96', ['0 PCMU/8000', '96 telephone-event/8000'], { telephoneEvent: 96 }],
+    ['no events any more', '0', ['0 PCMU/8000'], { telephoneEvent: null }],
+  ] as const;
+  it.each(changes)('[3264 §8.3.2] %s: rtpengine, the endpoint and the answer have it', (_what, payloads, rtpmap, media) => {
+    const next = change(offerSdp({ payloads, rtpmap }));
+    expect(effect(next, 'change-leg')?.media).toMatchObject(media);
+    expect(effect(next, 'accept')?.sdp).toContain(`RTP/SAVP ${payloads}\r\n`);
+    expect(effect(next, 'accept')?.sdp).toMatch(/^o=trunkline 7 2 /m);
+    expect(next.all).toContainEqual({ do: 'answer-relay', attempt: 1, sdp: next.state.session?.insideSdp });
+    expect(next.state.session?.insideSdp).toContain(`m=audio 20000 RTP/AVP ${payloads}\r\n`);
+  });
+
+  it('[3264 §6.1] a caller that only listens: the endpoint is told, and it is no hold', () => {
+    const listens = change(offerSdp({ direction: 'recvonly' }));
+    expect(listens.effects).toContainEqual({ do: 'direct-leg', direction: 'recvonly', isHeld: null });
+    const first = play(CALL, { ...FACTS, sdp: offerSdp({ direction: 'recvonly' }) });
+    expect(first.effects).toContainEqual({ do: 'direct-leg', direction: 'recvonly', isHeld: null });
   });
 });
 
@@ -164,7 +209,11 @@ describe('a re-INVITE without an offer', () => {
       { type: 'relay-offered', sdp: INSIDE, attempt: 2 },
       { type: 'relay-answered', sdp: OUTSIDE, attempt: 2 },
     ]);
-    expect(back.effects).toEqual([{ do: 'hold-leg', isHeld: false }, { do: 'keep' }]);
+    expect(back.effects).toEqual([
+      { do: 'direct-leg', direction: 'sendrecv', isHeld: false },
+      { do: 'stop-timer', timer: 'held' },
+      { do: 'keep' },
+    ]);
     expect(back.state.session).toMatchObject({ version: 3, media: { isHeld: false } });
   });
 
@@ -207,7 +256,7 @@ describe('a relay that is lost', () => {
     expect(sdp).toContain('m=audio 50000 RTP/SAVP 0 101\r\n');
     expect(sdp).toContain(`a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${KEY}\r\n`);
     const moved = playOn(talking, MOVING);
-    expect(moved.effects).toEqual([{ do: 'move-leg', inside: MOVED_INSIDE }, { do: 'keep' }]);
+    expect(moved.effects).toEqual([{ do: 'change-leg', media: moved.state.session?.media, inside: MOVED_INSIDE }, { do: 'keep' }]);
     expect(moved.state).toMatchObject({ name: 'Talking', exchange: { name: 'Idle' }, inside: { rtpPort: 51_000 } });
     expect(moved.state.session?.outside.rtpPort).toBe(50_000);
   });
@@ -240,7 +289,7 @@ describe('a relay that is lost', () => {
       { type: 'relay-offered', sdp: OTHER_INSIDE, attempt: 2 },
       { type: 'relay-answered', sdp: OTHER_OUTSIDE, attempt: 2 },
     ]);
-    expect(kinds(theirs.all)).toEqual(['stop-timer', 'offer-relay', 'answer-relay', 'move-leg', 'accept', 'keep']);
+    expect(kinds(theirs.all)).toEqual(['stop-timer', 'offer-relay', 'answer-relay', 'change-leg', 'accept', 'keep']);
     expect(theirs.state.session?.outside.rtpPort).toBe(50_000);
     const offerless = playOn(glare.state, [NEXT(''), ACK(ANSWER)]);
     expect(kinds(offerless.effects)).toEqual(['answer-outward']);
@@ -288,7 +337,7 @@ it('with SRTP inside, a new key of the carrier’s goes to the endpoint, which r
   const srtpInside: CallState = { ...talking, insideKey: key(OTHER_KEY), inside: { ...talking.inside!, crypto: key(KEY) } };
   const rekeyed = offerSdp({ crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] });
   const changed = playOn(srtpInside, [NEXT(rekeyed), { type: 'relay-offered', sdp: inside(OTHER_KEY), attempt: 1 }, RELAYED[1]!]);
-  expect(effect(changed, 'move-leg')?.inside.crypto?.inline).toBe(OTHER_KEY);
+  expect(effect(changed, 'change-leg')?.inside.crypto?.inline).toBe(OTHER_KEY);
   const same = playOn(srtpInside, [NEXT(HELD), { type: 'relay-offered', sdp: inside(KEY), attempt: 1 }, RELAYED[1]!]);
-  expect(kinds(same.effects)).toEqual(['hold-leg', 'accept', 'keep']);
+  expect(kinds(same.effects)).toEqual(['direct-leg', 'start-timer', 'accept', 'keep']);
 });

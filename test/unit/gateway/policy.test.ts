@@ -51,6 +51,7 @@ describe('admit', () => {
     accept: undefined,
     contentType: 'application/sdp',
     contentDisposition: undefined,
+    contentEncoding: undefined,
     body: 'v=0',
     contactUri: 'sip:a@b',
     supported: undefined,
@@ -167,8 +168,15 @@ describe('sessionTimerHeaders', () => {
 });
 
 describe('sessionDescription', () => {
-  const description = (contentType: string | undefined, body: string, contentDisposition?: string) =>
-    sessionDescription({ contentType, contentDisposition, body });
+  const description = (contentType: string | undefined, body: string, contentDisposition?: string, contentEncoding?: string) =>
+    sessionDescription({ contentType, contentDisposition, contentEncoding, body });
+
+  it('[3261 §8.2.3] refuses an encoding that it does not undo', () => {
+    const sdp = offerSdp();
+    expect(description('application/sdp', sdp, undefined, 'gzip')).toEqual({ ok: false, error: 'BAD_BODY' });
+    expect(description('application/sdp', sdp, undefined, ' Identity ')).toEqual({ ok: true, value: sdp });
+    expect(description('application/sdp', '', undefined, 'gzip')).toEqual({ ok: true, value: '' });
+  });
 
   it('[3261 §8.2.3] leaves a body alone that is optional, and refuses one that is not', () => {
     expect(description('application/json', '{}', 'session;handling=optional')).toEqual({ ok: true, value: '' });
@@ -200,7 +208,23 @@ describe('sessionDescription', () => {
 });
 
 describe('decide', () => {
-  const input = { route: ROUTE, sourceAddress: '203.0.113.7', identity: null, refusedVerdicts: [], sdp: offerSdp(), load: NO_LOAD };
+  const input = {
+    route: ROUTE,
+    sourceAddress: '203.0.113.7',
+    identity: null,
+    refusedVerdicts: [],
+    sdp: offerSdp(),
+    relayAddress: null,
+    load: NO_LOAD,
+  };
+
+  it('[3264 §5.1] refuses an address family that the relay does not have, where it is known', () => {
+    const sdp = offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::7');
+    expect(decide({ ...input, sdp, relayAddress: '192.0.2.1' })).toEqual({ ok: false, error: 'ADDRESS_FAMILY_UNSUPPORTED' });
+    for (const relayAddress of ['2001:db8::1', null]) expect(decide({ ...input, sdp, relayAddress }).ok).toBe(true);
+    // Held the old way: no media goes to that address.
+    expect(decide({ ...input, sdp: offerSdp({ address: '0.0.0.0' }), relayAddress: '2001:db8::1' }).ok).toBe(true);
+  });
 
   it('accepts a good offer on an attached number', () => {
     expect(decide(input)).toMatchObject({ ok: true, value: { codec: { name: 'PCMU' } } });
@@ -298,7 +322,7 @@ describe('refusalHeaders', () => {
 
   it.each([
     ['BAD_EXTENSION', { Unsupported: 'precondition, foo' }],
-    ['BAD_BODY', { Accept: 'application/sdp' }],
+    ['BAD_BODY', { Accept: 'application/sdp', 'Accept-Encoding': 'identity' }],
     ['SESSION_INTERVAL_TOO_SMALL', { 'Min-SE': '90' }],
     ['METHOD_NOT_ALLOWED', { Allow: ALLOWED_METHODS }],
     ['EXCHANGE_PENDING', { 'Retry-After': '7' }],

@@ -136,6 +136,7 @@ describe('chooseCrypto', () => {
     ['the order of the offer', [`2 AES_CM_128_HMAC_SHA1_32 inline:${KEY}`, `7 ${SUITE} inline:${KEY}`, `1 ${SUITE} inline:${KEY}`], '7'],
     ['a line with an MKI where there is no other', [`3 ${SUITE} inline:${KEY}|2^31|1:4`], '3'],
     ['an MKI of 128 bytes', [`3 ${SUITE} inline:${KEY}|1:128`], '3'],
+    ['session parameters that ask nothing of us', [`4 ${SUITE} inline:${KEY} WSH=64 KDR=0 -X=1`], '4'],
     ['a line without MKI before one with', [`1 ${SUITE} inline:${KEY}|1:4`, `2 ${SUITE} inline:${KEY}`], '2'],
   ])('[4568 §6] accepts %s', (_what, lines, tag) => {
     expect(chooseCrypto(lines)?.tag).toBe(tag);
@@ -145,7 +146,12 @@ describe('chooseCrypto', () => {
     ['a key of the wrong length', [`1 ${SUITE} inline:${KEY.slice(0, 36)}`]],
     ['a duplicate tag', [`1 ${SUITE} inline:${KEY}`, `01 ${SUITE} inline:${KEY}`]],
     ['UNENCRYPTED_SRTP', [`1 ${SUITE} inline:${KEY} UNENCRYPTED_SRTP`]],
-    ['UNENCRYPTED_SRTCP after another parameter', [`1 ${SUITE} inline:${KEY} KDR=1 UNENCRYPTED_SRTCP`]],
+    ['UNENCRYPTED_SRTCP after another parameter', [`1 ${SUITE} inline:${KEY} WSH=64 UNENCRYPTED_SRTCP`]],
+    ['new keys on the way', [`1 ${SUITE} inline:${KEY} KDR=8`]],
+    ['a KDR of 2^1', [`1 ${SUITE} inline:${KEY} KDR=1`]],
+    ['FEC_ORDER', [`1 ${SUITE} inline:${KEY} FEC_ORDER=FEC_SRTP`]],
+    ['FEC_KEY', [`1 ${SUITE} inline:${KEY} FEC_KEY=inline:${KEY}`]],
+    ['a parameter that nobody knows', [`1 ${SUITE} inline:${KEY} NEWS=1`]],
     ['UNAUTHENTICATED_SRTP', [`1 ${SUITE} inline:${KEY} UNAUTHENTICATED_SRTP`]],
     ['a tag of ten digits', [`1234567890 ${SUITE} inline:${KEY}`]],
     ['an MKI of no length', [`1 ${SUITE} inline:${KEY}|1:0`]],

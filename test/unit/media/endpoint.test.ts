@@ -53,12 +53,20 @@ function open(callId: string, remote: MediaAddress, localRtpPort: number | null 
     localRtpPort,
     remote,
     codec: 'PCMU',
+    payloadType: 0,
     telephoneEventPayloadType: null,
     srtp: null,
     carrierSuite: null,
   };
   return endpoint.openLeg(leg, () => undefined);
 }
+
+const move = (callId: string, remote: MediaAddress): void =>
+  endpoint.changeLeg(callId, {
+    remote,
+    receiveKey: null,
+    format: { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: null },
+  });
 
 describe('a reserved place', () => {
   it('is the one that the leg gets, with or without its port named', () => {
@@ -120,7 +128,7 @@ describe('a leg whose far side moves', () => {
     endpoint.with('a', (leg) => leg.start());
     before.sendPacket(new Uint8Array(160));
     await before.until(() => before.received.length > 3, 2_000);
-    endpoint.setRemote('a', after.address);
+    move('a', after.address);
     const heardBefore = before.received.length;
     for (let packet = 0; packet < 3; packet += 1) {
       before.sendPacket(new Uint8Array(160));
@@ -136,7 +144,7 @@ describe('a leg whose far side moves', () => {
 
   it('leaves its old peer free for another leg, elsewhere first: late packets may still come', () => {
     const { rtpPort } = open('a', far(1_000), FIRST);
-    endpoint.setRemote('a', far(2_000));
+    move('a', far(2_000));
     expect(open('b', far(1_000)).rtpPort).not.toBe(rtpPort);
     expect(() => open('c', far(2_000), FIRST)).toThrow('the peer has another leg');
     expect(open('c', far(2_000)).rtpPort).not.toBe(rtpPort);
@@ -145,13 +153,13 @@ describe('a leg whose far side moves', () => {
   it('stays where it is when another leg has that peer, or the address is none', () => {
     open('a', far(1_000), FIRST);
     open('b', far(2_000), FIRST);
-    expect(() => endpoint.setRemote('a', far(2_000))).toThrow('the peer has another leg');
-    expect(() => endpoint.setRemote('a', { ...far(3_000), rtcpPort: 2_001 })).toThrow('the peer has another leg');
-    expect(() => endpoint.setRemote('a', { ...far(3_000), address: 'localhost' })).toThrow(RangeError);
-    expect(() => endpoint.setRemote('nobody', far(3_000))).toThrow('the call has no leg');
+    expect(() => move('a', far(2_000))).toThrow('the peer has another leg');
+    expect(() => move('a', { ...far(3_000), rtcpPort: 2_001 })).toThrow('the peer has another leg');
+    expect(() => move('a', { ...far(3_000), address: 'localhost' })).toThrow(RangeError);
+    expect(() => move('nobody', far(3_000))).toThrow('the call has no leg');
     expect(() => open('c', far(1_000), FIRST)).toThrow('the peer has another leg');
-    endpoint.setRemote('a', far(1_000));
-    endpoint.setRemote('a', { ...far(1_000), rtcpPort: 1_003 });
+    move('a', far(1_000));
+    move('a', { ...far(1_000), rtcpPort: 1_003 });
   });
 });
 
@@ -207,13 +215,13 @@ describe('the next call of a peer on the same sockets', () => {
     const at = open('a', peer.address);
     peer.connect(at);
     await send('a', peer, 1);
-    endpoint.setRemote('a', other.address);
-    endpoint.setRemote('a', peer.address);
+    move('a', other.address);
+    move('a', peer.address);
     expect(await send('a', peer, 2)).toBe(3);
     // Another call that moves to where this one was does not hear it.
-    endpoint.setRemote('a', other.address);
+    move('a', other.address);
     open('b', far(1_000));
-    endpoint.setRemote('b', peer.address);
+    move('b', peer.address);
     expect(await send('b', peer, 2)).toBe(0);
     expect(endpoint.counters().earlierCallPackets).toBe(2);
   });

@@ -38,7 +38,7 @@ function run(frames: number, network: Partial<NetworkOptions>, seed: number) {
   });
   let random = 1;
   const leg = new MediaLeg(
-    { codec: 'PCMU', telephoneEventPayloadType: 101, srtp: null, carrierSuite: null },
+    { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101, srtp: null, carrierSuite: null },
     {
       clock,
       random32: () => (random = (Math.imul(random, 69_069) + 1) >>> 0),

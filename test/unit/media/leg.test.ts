@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LegEvent } from '../../../src/contracts/media.js';
 import { levelDbfs } from '../../../src/media/codec/energy.js';
+import { decodeG711 } from '../../../src/media/codec/g711.js';
 import { SampleLegAgent, type SampleAgent } from '../../../src/media/sample-leg-agent.js';
 import { MediaLeg, type LegMedia } from '../../../src/media/leg.js';
 import { PeerTable } from '../../../src/media/peer-table.js';
@@ -10,7 +11,7 @@ import { generateSrtpKey, SrtpSession } from '../../../src/media/srtp.js';
 import { rtcpReceiverReport, rtpPacket, telephoneEvent } from '../../support/media/packets.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
-const PLAIN: LegMedia = { codec: 'PCMU', telephoneEventPayloadType: 101, srtp: null, carrierSuite: null };
+const PLAIN: LegMedia = { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101, srtp: null, carrierSuite: null };
 const LOUD = Buffer.alloc(160, 0x80);
 
 /** A leg in virtual time whose packets are kept, and whose agent echoes. */
@@ -87,15 +88,83 @@ describe('media leg in virtual time', () => {
     clock.advance(5_000);
     leg.start();
     clock.advance(900);
-    leg.setHeld(true);
+    leg.setDirection('sendonly');
     clock.advance(10_000);
-    leg.setHeld(false);
+    leg.setDirection('sendrecv');
     clock.advance(980);
     expect(events).toEqual([]);
     clock.advance(40);
     expect(events).toEqual([{ type: 'media-timeout' }]);
     clock.advance(10_000);
     expect(events).toHaveLength(1);
+  });
+
+  it('the watchdog takes RTCP for a sign of life, and watches no peer whose direction promises no packets', () => {
+    const { clock, leg, events } = openLeg(PLAIN, 1_000);
+    leg.start();
+    for (let report = 0; report < 10; report += 1) {
+      leg.receiveRtcp(rtcpReceiverReport(7));
+      clock.advance(900);
+    }
+    for (const direction of ['recvonly', 'inactive', 'sendonly'] as const) {
+      leg.setDirection(direction);
+      clock.advance(10_000);
+    }
+    leg.setDirection('sendrecv');
+    expect(events).toEqual([]);
+    leg.receiveRtcp(Buffer.alloc(20));
+    clock.advance(1_020);
+    expect(events).toEqual([{ type: 'media-timeout' }]);
+  });
+
+  it('sends to a peer that only listens', () => {
+    const { clock, leg, rtp } = openLeg();
+    leg.setDirection('recvonly');
+    leg.start();
+    clock.advance(1_000);
+    expect(rtp.length).toBeGreaterThanOrEqual(50);
+  });
+
+  it('[3264 §5.1] hears and speaks G.711 under the payload type that was agreed, and the static types as well', () => {
+    const { clock, leg, rtp, heard } = openLeg({ ...PLAIN, codec: 'PCMA', payloadType: 97 });
+    leg.start();
+    for (const [index, payloadType] of [97, 8, 0].entries()) {
+      // One level in both laws: of nothing else is there a frame as loud.
+      const payload = Buffer.alloc(160, payloadType === 0 ? 0x80 : 0xaa);
+      for (let i = 0; i < 20; i += 1) {
+        leg.receiveRtp(rtpPacket({ sequenceNumber: 20 * index + i, payloadType, payload }));
+        clock.advance(20);
+      }
+      expect(levelDbfs(heard.at(-1)!)).toBeGreaterThan(-3);
+    }
+    expect(new Set(rtp.map(({ packet }) => packet[1]! & 0x7f))).toEqual(new Set([97]));
+  });
+
+  it('[3264 §8.3.2] changes codec and payload types in mid-call; the agent does not notice', () => {
+    const { clock, leg, rtp, heard, digits } = openLeg();
+    leg.start();
+    const speak = (from: number, payloadType: number, byte: number): void => {
+      for (let i = from; i < from + 20; i += 1) {
+        leg.receiveRtp(rtpPacket({ sequenceNumber: i, payloadType, payload: Buffer.alloc(160, byte) }));
+        clock.advance(20);
+      }
+    };
+    speak(0, 0, 0x9f);
+    leg.setFormat({ codec: 'PCMA', payloadType: 8, telephoneEventPayloadType: 96 });
+    const before = rtp.length;
+    speak(20, 8, 0x8a);
+    const [last, after] = [heard.at(-1)!, rtp.slice(before)];
+    expect(after.every(({ packet }) => packet[1] === 8)).toBe(true);
+    const echoed = new Int16Array(160);
+    decodeG711('PCMA', after.at(-1)!.packet, echoed, 12, 160);
+    expect(levelDbfs(echoed)).toBeCloseTo(levelDbfs(last), 0);
+    expect(levelDbfs(last)).toBeCloseTo(levelDbfs(heard[15]!), 0);
+    expect(leg.sendDigit(5, 100)).toBe(true);
+    clock.advance(40);
+    expect(rtp.at(-1)!.packet[1]! & 0x7f).toBe(96);
+    leg.receiveRtp(rtpPacket({ sequenceNumber: 40, payloadType: 96, rtpTimestamp: 99_000, payload: telephoneEvent(3, 160) }));
+    clock.advance(300);
+    expect(digits).toEqual([3]);
   });
 
   it('a digit whose end packets are lost reaches the agent by the tick alone, before start too', () => {
@@ -128,10 +197,10 @@ describe('media leg in virtual time', () => {
     expect(rtcp.length).toBeGreaterThan(8);
     expect(rtcp.length).toBeLessThan(25);
     const before = rtcp.length;
-    leg.setHeld(true);
+    leg.setDirection('sendonly');
     clock.advance(60_000);
     expect(rtcp).toHaveLength(before);
-    leg.setHeld(false);
+    leg.setDirection('sendrecv');
     leg.close();
     const parsed = parseRtcpCompound(rtcp.at(-1)!);
     expect(parsed.ok && parsed.value.map((packet) => packet.type)).toEqual(['SR', 'SDES', 'BYE']);

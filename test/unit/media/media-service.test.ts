@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtInGreeting, digitPhrase, goodbyePhrase } from '../../../src/agents/phrases.js';
 import { EspeakSpeech } from '../../../src/agents/speech.js';
 import type { AgentDescription } from '../../../src/contracts/agent.js';
-import type { LegDescription, LegEvent, SrtpKeys } from '../../../src/contracts/media.js';
+import type { LegChange, LegDescription, LegEvent, SrtpKeys } from '../../../src/contracts/media.js';
 import { MediaUnavailableError } from '../../../src/gateway/ports.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { findPhrase } from '../../../src/media/codec/correlation.js';
@@ -35,12 +35,20 @@ function describeLeg(callId: string, peer: TestPeer, changes: Partial<LegDescrip
     localRtpPort: null,
     remote: peer.address,
     codec: 'PCMU',
+    payloadType: changes.codec === 'PCMA' ? 8 : 0,
     telephoneEventPayloadType: 101,
     srtp: null,
     carrierSuite: null,
     ...changes,
   };
 }
+
+/** The far side is elsewhere. */
+const movedTo = ({ address }: TestPeer): LegChange => ({
+  remote: address,
+  receiveKey: null,
+  format: { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101 },
+});
 
 const LINE: AgentDescription = { kind: 'test-line', firstSentence: GREETING, language: 'ENG', voice: null, pronunciationGuide: [] };
 
@@ -210,12 +218,12 @@ describe('media service over loopback', () => {
     expect(peer.received).toEqual([]);
     service.start('hold');
     await peer.until(() => peer.received.length >= 10, 1_000);
-    service.setHeld('hold', true);
+    service.setDirection('hold', 'sendonly');
     await service.counters();
     const atHold = peer.received.length;
     await peer.speak(voiceLikeNoise(3_200, 4));
     expect(peer.received.length - atHold).toBeLessThanOrEqual(2);
-    service.setHeld('hold', false);
+    service.setDirection('hold', 'sendrecv');
     await peer.until(() => peer.received.length >= atHold + 10, 1_000);
     const marked = peer.received.filter(({ packet }) => packet.header.marker);
     expect(marked).toHaveLength(2);
@@ -292,13 +300,13 @@ describe('media service, its life', () => {
     expect(await open('late', { localRtpPort: at.rtpPort })).toEqual(at);
     service.start('late');
     await first.until(() => first.received.length > 3, 2_000);
-    await service.setRemote('late', moved.address, null);
+    await service.change('late', movedTo(moved));
     await moved.until(() => moved.received.length > 3, 2_000);
     // The old peer's port is free for a call that a gateway which was killed had there.
     expect((await open('resumed', { localRtpPort: at.rtpPort })).rtpPort).toBe(at.rtpPort);
     await expect(open('elsewhere', { localRtpPort: 23_500 })).rejects.toThrow(MediaUnavailableError);
-    await expect(service.setRemote('late', first.address, null)).rejects.toThrow('the peer has another leg');
-    await expect(service.setRemote('nobody', first.address, null)).rejects.toThrow(MediaUnavailableError);
+    await expect(service.change('late', movedTo(first))).rejects.toThrow('the peer has another leg');
+    await expect(service.change('nobody', movedTo(first))).rejects.toThrow(MediaUnavailableError);
     await service.reserve('unused');
     expect([await service.close('unused'), (await service.close('late'))?.packetsReceived, service.legs]).toEqual([null, 0, 1]);
     // In both workers all is free again.
@@ -312,7 +320,7 @@ describe('media service, its life', () => {
   it('reports media-timeout once when the caller falls silent, not while held', async () => {
     const service = await createMediaService({ ...OPTIONS, portMin: 23_412, portMax: 23_413, mediaTimeoutMs: 300 }, silentLog);
     const [quiet, held] = [await openCall(service, 'quiet'), await openCall(service, 'held')];
-    service.setHeld('held', true);
+    service.setDirection('held', 'sendonly');
     service.start('quiet');
     service.start('held');
     await quiet.peer.until(() => quiet.events.length > 0, 1_500);

@@ -105,9 +105,10 @@ describe('ports', () => {
     expect(await takenPorts([wanted('tcp', port)])).toEqual([]);
   });
 
-  it('of rtpengine make room for one call each four', () => {
-    expect(mediaRoom(config('rtpengine.port_min=30000', 'rtpengine.port_max=30399'))).toBe(100);
-    expect(mediaRoom(config('rtpengine.port_min=30000', 'rtpengine.port_max=30398'))).toBe(99);
+  it('of rtpengine make room for one call each four, and no more than its open files do', () => {
+    const settings = config('rtpengine.port_min=30000', 'rtpengine.port_max=30399');
+    expect(mediaRoom(settings, 20_000)).toBe('100 calls: UDP 30000 to 30399 (rtpengine.port_min, port_max), 4 ports a call');
+    expect(mediaRoom(settings, 300)).toMatch(/^50 calls: 300 open files \(ulimit -n\), 4 a call\. .* would carry 100$/);
   });
 });
 

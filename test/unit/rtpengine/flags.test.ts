@@ -1,9 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { answerCommand, deleteCommand, offerCommand, type NegotiationArguments, type OfferFlags } from '../../../src/rtpengine/flags.js';
 
-const BY_CARRIER: NegotiationArguments = { callId: 'c1', offerer: 'carrier', sdp: 'v=0' };
+const BY_CARRIER: NegotiationArguments = { callId: 'c1', offerer: 'carrier', sdp: 'v=0', endsSrtp: false };
 const BY_US: NegotiationArguments = { ...BY_CARRIER, offerer: 'agent' };
 const FLAGS: OfferFlags = { interfaces: { outside: 'out', inside: 'in' }, isSecure: false };
+
+it('lets packets move the carrier’s end alone, and only where rtpengine sees which are authentic', () => {
+  const follows = (command: Record<string, unknown>): boolean => (command['flags'] as string[]).includes('media handover');
+  const [byCarrier, byUs] = [BY_CARRIER, BY_US].map((args) => ({ ...args, endsSrtp: true })) as [
+    NegotiationArguments,
+    NegotiationArguments,
+  ];
+  expect([offerCommand(byCarrier, FLAGS), answerCommand(byCarrier)].map(follows)).toEqual([true, false]);
+  expect([offerCommand(byUs, FLAGS), answerCommand(byUs)].map(follows)).toEqual([false, true]);
+  expect([offerCommand(BY_CARRIER, FLAGS), answerCommand(BY_US)].map(follows)).toEqual([false, false]);
+});
 
 describe('offer', () => {
   it('asks for plain RTP or SRTP towards the side that gets it', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MediaUnavailableError, type RelayCall } from '../../../src/gateway/ports.js';
 import { silentLog } from '../../../src/lib/log.js';
+import { callsOf } from '../../../src/rtpengine/media-ports.js';
 import { RtpengineError, type NgReply } from '../../../src/rtpengine/node.js';
 import { RelayPool, type RelayPoolOptions } from '../../../src/rtpengine/pool.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
@@ -19,11 +20,15 @@ class FakeNode {
   readonly sessions = new Set<string>();
   readonly asked: string[] = [];
   isAlive = true;
+  answersPings = true;
+  /** Of everybody. */
+  sessionsOwn: number | undefined;
   refusal: string | null = null;
   /** Of `offer` only: what to answer instead. */
   answer: NgReply | null = null;
   upSinceMs = 0;
   outstanding = 0;
+  readonly #held: (() => void)[] = [];
   readonly #unanswered = new Set<(error: RtpengineError) => void>();
 
   constructor(private readonly clock: VirtualClock) {}
@@ -35,11 +40,19 @@ class FakeNode {
 
   probe(_name: string, timeoutMs: number): Promise<NgReply> {
     const uptime = String(Math.floor((this.clock.nowMs() - this.upSinceMs) / 1_000));
-    return this.#after(timeoutMs, () => ({ statistics: { totalstatistics: { uptime } } }));
+    if (!this.answersPings) return new Promise(() => undefined);
+    const currentstatistics = { sessionsown: this.sessionsOwn };
+    return this.#after(timeoutMs, () => ({ statistics: { totalstatistics: { uptime }, currentstatistics } }));
   }
 
   abandon(): void {
     for (const reject of this.#unanswered) reject(new RtpengineError('timeout', 'abandoned'));
+  }
+
+  /** It stood still: what was asked meanwhile lay in its socket. */
+  goOn(): void {
+    this.isAlive = true;
+    for (const answer of this.#held.splice(0)) answer();
   }
 
   restart(): void {
@@ -54,7 +67,8 @@ class FakeNode {
   async #after(timeoutMs: number, answer: () => NgReply): Promise<NgReply> {
     if (this.refusal !== null) throw new RtpengineError('refused', this.refusal);
     if (this.isAlive) return answer();
-    return new Promise((_, reject) => {
+    return new Promise((resolve, reject) => {
+      this.#held.push(() => resolve(answer()));
       this.#unanswered.add(reject);
       this.clock.setTimer(timeoutMs, () => reject(new RtpengineError('timeout', 'no answer')));
     });
@@ -79,7 +93,7 @@ function poolOf(count: number, changes: Partial<RelayPoolOptions> = {}) {
     instance: 'gw',
     clock,
     log: silentLog,
-    portRange: null,
+    own: null,
     ...changes,
   };
   const pool = new RelayPool(options, () => {
@@ -168,10 +182,40 @@ describe('a node that dies', () => {
     await clock.advanceAsync(10_000);
     nodes[0]!.isAlive = false;
     await clock.advanceAsync(800);
-    expect(events).toEqual([['lost 127.0.0.1:1', 'a']]);
     for (const id of ['b', 'c']) await pool.offer(call(id), 'v=0');
     expect([pool.nodeOf('b'), pool.nodeOf('c'), pool.nodeOf('a')]).toEqual(['127.0.0.1:2', '127.0.0.1:2', '127.0.0.1:1']);
     await expect(pool.answer(call('a'), 'v=0')).rejects.toThrow('does not answer');
+    expect(events).toEqual([]);
+    await clock.advanceAsync(600);
+    expect(events).toEqual([['lost 127.0.0.1:1', 'a']]);
+  });
+
+  it('has its calls yet when it only stood still for a second, whether others live or not', async () => {
+    for (const count of [1, 2]) {
+      const { pool, clock, nodes, events } = poolOf(count);
+      await pool.offer(call('a'), 'v=0');
+      await clock.advanceAsync(10_000);
+      nodes[0]!.isAlive = false;
+      await clock.advanceAsync(1_000);
+      nodes[0]!.goOn();
+      await clock.advanceAsync(5_000);
+      expect(events).toEqual([['back 127.0.0.1:1']]);
+      await pool.answer(call('a'), 'v=0');
+    }
+  });
+
+  it('is alive as long as it answers anything, be it with a no', async () => {
+    const { pool, clock, nodes, events } = poolOf(1);
+    await pool.offer(call('a'), 'v=0');
+    nodes[0]!.answersPings = false;
+    for (let round = 0; round < 20; round += 1) {
+      nodes[0]!.refusal = round % 2 === 0 ? 'Unknown call-id' : null;
+      await pool.answer(call('a'), 'v=0').catch(() => undefined);
+      await clock.advanceAsync(400);
+    }
+    expect([events, pool.isUp]).toEqual([[], true]);
+    await clock.advanceAsync(800);
+    expect(pool.isUp).toBe(false);
   });
 
   it('refuses at once when it was the last one', async () => {
@@ -249,7 +293,7 @@ describe('a node that dies', () => {
     const { pool, clock, nodes, events } = poolOf(2);
     await pool.offer(call('a'), 'v=0');
     nodes[1]!.isAlive = false;
-    await clock.advanceAsync(1_000);
+    await clock.advanceAsync(1_500);
     nodes[0]!.isAlive = false;
     await clock.advanceAsync(1_000);
     nodes[1]!.isAlive = true;
@@ -337,19 +381,20 @@ describe('delete', () => {
 });
 
 describe('what an earlier process left', () => {
-  const reconciled = async (portRange: RelayPoolOptions['portRange'], keep: string[]) => {
-    const { pool, nodes } = poolOf(1, { portRange, instance: 'gw:1' });
+  const reconciled = async (own: RelayPoolOptions['own'], keep: string[]) => {
+    const { pool, nodes } = poolOf(1, { own, instance: 'gw:1' });
     for (const id of ['gw%3A1:a', 'gw%3A1:b', 'gw:x', 'other']) nodes[0]!.sessions.add(id);
     await pool.reconcile(new Set(keep));
     return [...nodes[0]!.sessions];
   };
 
   it('is freed, but the calls to keep; on a node of our own whosever it is', async () => {
-    expect(await reconciled({ min: 30_000, max: 39_999 }, ['b', 'x'])).toEqual(['gw%3A1:b']);
+    expect(await reconciled({ capacity: 2_500, isAlone: true }, ['b', 'x'])).toEqual(['gw%3A1:b']);
   });
 
   it('is freed on a node of others where it is ours', async () => {
     expect(await reconciled(null, ['b'])).toEqual(['gw%3A1:b', 'gw:x', 'other']);
+    expect(await reconciled({ capacity: 2_500, isAlone: false }, ['b'])).toEqual(['gw%3A1:b', 'gw:x', 'other']);
   });
 
   it('may be more than a list of it holds', async () => {
@@ -368,14 +413,52 @@ describe('what an earlier process left', () => {
   });
 });
 
-it('knows the room of a node of its own: four ports a call', async () => {
-  const { pool } = poolOf(1, { portRange: { min: 30_000, max: 30_011 } });
+it('knows the room of a node of its own', async () => {
+  const { pool } = poolOf(1, { own: { capacity: 3, isAlone: true } });
   expect(pool.room()).toBe(3);
   await pool.offer(call('a'), 'v=0');
   expect(pool.room()).toBe(2);
   await pool.delete('a');
   expect(pool.room()).toBe(3);
   expect(poolOf(1).pool.room()).toBeNull();
+});
+
+it('knows the room that several gateways have together: once a second the node tells the sessions of all', async () => {
+  const { pool, clock, nodes } = poolOf(1, { own: { capacity: 10, isAlone: false } });
+  await pool.offer(call('a'), 'v=0');
+  nodes[0]!.sessionsOwn = 8;
+  await clock.advanceAsync(1_100);
+  expect(pool.room()).toBe(2);
+  await pool.offer(call('b'), 'v=0');
+  expect(pool.room()).toBe(1);
+  nodes[0]!.sessionsOwn = 2;
+  await clock.advanceAsync(1_100);
+  expect(pool.room()).toBe(8);
+});
+
+it('asks a node that has no room for none, for a second or until a call on it ends', async () => {
+  const { pool, clock, nodes } = poolOf(1);
+  const [node] = nodes;
+  await pool.offer(call('a'), 'v=0');
+  const offers = (): number => node!.asked.filter((name) => name === 'offer').length;
+  const isRefused = async (id: string): Promise<void> => expect(pool.offer(call(id), 'v=0')).rejects.toBeInstanceOf(MediaUnavailableError);
+  node!.refusal = 'Ran out of ports';
+  await isRefused('b');
+  for (const id of ['c', 'd']) await isRefused(id);
+  expect([offers(), pool.isUp]).toEqual([2, true]);
+  await clock.advanceAsync(1_000);
+  await isRefused('e');
+  expect(offers()).toBe(3);
+  node!.refusal = null;
+  await clock.advanceAsync(200);
+  await pool.delete('a');
+  await pool.offer(call('f'), 'v=0');
+  expect(pool.nodeOf('f')).not.toBeNull();
+});
+
+it('carries as many calls as its ports and its open files allow', () => {
+  const ports = { min: 30_000, max: 39_999 };
+  expect([callsOf(ports, Infinity), callsOf(ports, 65_536), callsOf(ports, 4_100), callsOf(ports, 50)]).toEqual([2_500, 2_500, 1_000, 0]);
 });
 
 it('asks nothing more when it is closed', () => {

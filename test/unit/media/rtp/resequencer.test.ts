@@ -48,6 +48,17 @@ describe('resequencer', () => {
     expect(resequencer.figures.concealedBytes).toBeGreaterThan(3 * 160);
   });
 
+  it('holds 500 ms at most, and counts what overlaps once', () => {
+    const { resequencer, push } = open();
+    push(0, 5);
+    // What is next is missing; behind it each packet says half of the one before again.
+    for (let i = 0; i < 30; i += 1) push(1, 25, { timestamp: 1_000 + 320 + 80 * i });
+    expect(resequencer.heldMs).toBe((29 * 80 + 160) / 8);
+    // One that begins within the 500 ms and ends behind them is a jump of the source.
+    push(2, 25, { timestamp: 1_000 + 160 + 3_999, length: 1_600 });
+    expect([resequencer.heldMs, resequencer.figures.restarts]).toEqual([0, 1]);
+  });
+
   it('gives a packet that is next at once, of any length', () => {
     const { heard, push } = open();
     push(0, 5);
