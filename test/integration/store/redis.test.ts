@@ -7,6 +7,7 @@ import { describeAgentChanges } from '../../unit/store/agents-contract.js';
 import { describeLogs, TEST_BATCH_RETENTION } from '../../unit/store/batches-contract.js';
 import { describeCallsInProgress } from '../../unit/store/calls-contract.js';
 import { describeOutbox } from '../../unit/store/outbox-contract.js';
+import { describePages } from '../../unit/store/pages-contract.js';
 import { describeStores, TEST_RETENTION } from '../../unit/store/store-contract.js';
 import { describeThroughput } from '../../unit/store/throughput-contract.js';
 
@@ -36,6 +37,7 @@ for (const cluster of [false, true]) {
       await redis.close();
     });
     describeStores('stores in Redis', () => ({ clock, stores }));
+    describePages('stores in Redis', () => ({ clock, stores }));
     describeCallsInProgress('stores in Redis', () => ({ clock, stores }));
     describeOutbox('stores in Redis', () => ({ clock, stores }));
     describeAgentChanges('stores in Redis', () => ({ clock, stores }));
