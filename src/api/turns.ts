@@ -10,9 +10,12 @@ declare module 'fastify' {
 }
 
 /** Requests of one organization that are worked on at a time: whatever it asks, others find room beside it. */
-const AT_ONCE = 8;
+const AT_ONCE = 4;
 const MAX_WAITING = 200;
 const WAIT_LIMIT_MS = 5_000;
+/** A turn rests after a large answer, so that reading and writing much leaves time for calls: this much is free, the rest has this pace. */
+const FREE_BYTES = 65_536;
+const BYTES_PER_MS = 256;
 
 interface Line {
   running: number;
@@ -25,17 +28,21 @@ export class Turns {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Resolves with what gives the turn back. Throws RATE_LIMITED when too many wait, or one waits too long. */
-  async take(name: string): Promise<() => void> {
+  /**
+   * Resolves with what gives the turn back, told how many bytes the answer has. Throws RATE_LIMITED when too many wait, or one waits
+   * too long.
+   */
+  async take(name: string): Promise<(bytes?: number) => void> {
     const line = this.#lines.get(name) ?? { running: 0, waiting: new Set() };
     this.#lines.set(name, line);
     if (line.running >= AT_ONCE) await this.#wait(line);
     else line.running += 1;
     let isOver = false;
-    return () => {
+    return (bytes = 0) => {
       if (isOver) return;
       isOver = true;
-      this.#pass(name, line);
+      if (bytes <= FREE_BYTES) this.#pass(name, line);
+      else this.clock.setTimer((bytes - FREE_BYTES) / BYTES_PER_MS, () => this.#pass(name, line));
     };
   }
 
@@ -75,11 +82,13 @@ export function takeTurn(turns: Turns, nameOf: (request: Parameters<onRequestAsy
   };
 }
 
-function giveBackAtEnd({ raw }: FastifyReply, giveBack: () => void): void {
+function giveBackAtEnd(reply: FastifyReply, giveBack: (bytes?: number) => void): void {
+  const { raw } = reply;
   // Whoever asked may have gone while it waited.
   if (raw.destroyed) return giveBack();
-  raw.once('finish', giveBack);
-  raw.once('close', giveBack);
+  const atEnd = (): void => giveBack(Number(reply.getHeader('content-length') ?? 0));
+  raw.once('finish', atEnd);
+  raw.once('close', atEnd);
 }
 
 function tooMany(): ApiFailure {

@@ -4,8 +4,8 @@ import { MAX_PAGE_BYTES, type ListQuery, type RecordPage } from './stores.js';
 
 // Pages of large records, by an index in which order is time.
 
-/** In one round trip: as much as half a dozen of the largest records. */
-const READ_AT_ONCE = 6;
+/** In one round trip: as much as three of the largest records, so that calls get in between. */
+const READ_AT_ONCE = 3;
 
 export interface RecordIndex<K extends keyof RecordTypes> {
   readonly kind: K;

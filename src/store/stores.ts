@@ -61,7 +61,7 @@ export interface RecordPage<T> {
 }
 
 /** A page of large records ends when it has so many bytes, whatever its limit. */
-export const MAX_PAGE_BYTES = 4_194_304;
+export const MAX_PAGE_BYTES = 524_288;
 
 export interface SweepReport {
   readonly numbers: number;
