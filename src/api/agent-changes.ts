@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import type { AgentRecord } from '../contracts/agent-record.js';
-import { settingProblems, type AgentPolicy } from '../contracts/agent-rules.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../contracts/agent-record.js';
+import { settingProblems, settingWarnings, type AgentPolicy, type SettingNote } from '../contracts/agent-rules.js';
 import { agentSettingsOf, TOOL_ID, toolIdOf } from '../contracts/agent-settings.js';
 import { shownAgent, type AgentBody } from '../contracts/agents-api.js';
 import type { ApiErrorEntry } from '../contracts/api-error.js';
 import { err, ok, type Result } from '../lib/result.js';
-import { changedFields, type AgentContent } from '../store/agent-change.js';
+import { changedFields, namedTools, type AgentContent } from '../store/agent-change.js';
 import type { Stores } from '../store/stores.js';
 import { ApiFailure } from './failure.js';
 
@@ -13,30 +13,65 @@ import { ApiFailure } from './failure.js';
 
 export type BadFields = readonly ApiErrorEntry[];
 
-/** What is wrong with the body of a request by itself: what the schema found, and tools that the organization does not have. */
-export async function badFieldsOf(request: FastifyRequest, tools: Stores['tools'], orgId: string): Promise<BadFields> {
+/**
+ * What is wrong with the body of a request by itself: what the schema found, and tools that the organization does not have.
+ * @param before the agent that is changed: it may go on naming a tool that was deleted
+ */
+export async function badFieldsOf(
+  request: FastifyRequest,
+  tools: Stores['tools'],
+  orgId: string,
+  before: AgentRecord | null = null,
+): Promise<BadFields> {
   const invalid = request.validationError;
   const found = invalid instanceof ApiFailure ? invalid.envelope.errors : [];
-  return [...found, ...(await unknownTools(request.body, tools, orgId))];
+  return [...found, ...(await unknownTools(request.body, tools, orgId, namedTools(before)))];
 }
 
-async function unknownTools(body: unknown, tools: Stores['tools'], orgId: string): Promise<ApiErrorEntry[]> {
+/** Tools that the agent names and that were deleted. */
+export async function danglingTools(agent: AgentRecord, tools: Stores['tools']): Promise<SettingNote[]> {
+  const named = namedTools(agent);
+  const known = new Set((await tools.find(agent.org_id, named)).map(({ tool_id: id }) => id));
+  return agent.tools.flatMap((tool, index) =>
+    typeof tool !== 'string' || known.has(tool)
+      ? []
+      : [{ path: `tools[${String(index)}]`, message: 'is the id of a tool that was deleted: the agent goes on without it' }],
+  );
+}
+
+async function unknownTools(body: unknown, tools: Stores['tools'], orgId: string, held: readonly string[]): Promise<ApiErrorEntry[]> {
   const named: unknown = typeof body === 'object' && body !== null && 'tools' in body ? body.tools : undefined;
   if (!Array.isArray(named)) return [];
   const ids = named.map((tool: unknown) => (typeof tool === 'string' && TOOL_ID.test(tool) ? toolIdOf(tool) : null));
   const known = new Set((await tools.find(orgId, [...new Set(ids.filter((id) => id !== null))])).map(({ tool_id }) => tool_id));
   return ids.flatMap((id, index) =>
-    id === null || known.has(id)
+    id === null || known.has(id) || held.includes(id)
       ? []
       : [{ error: 'VALIDATION' as const, message: 'is not the id of a tool of yours', path: `tools[${index}]` }],
   );
 }
 
-/** The agent as the body wants it. */
-export function agentAfter(before: AgentContent, body: AgentBody, policy: AgentPolicy): Result<AgentContent, BadFields> {
+/** A new agent as the body wants it. */
+export function newAgent(name: string, body: AgentBody, policy: AgentPolicy): Result<AgentContent, BadFields> {
+  return agentAfter({ ...DEFAULT_AGENT_SETTINGS, name }, body, policy, false);
+}
+
+/** The agent as the body wants it. One that had no prompt, for it had a pathway, need not get one when that is cleared. */
+export function changedAgent(before: AgentRecord, body: AgentBody, policy: AgentPolicy): Result<AgentContent, BadFields> {
+  const hadNone = before.prompt === null && (typeof before.stream !== 'object' || before.stream === null);
+  return agentAfter(before, body, policy, hadNone && !Object.hasOwn(body, 'prompt'));
+}
+
+/** What is to be said of the change: of settings that the body named, and what was not so before. */
+export function warningsOf(before: AgentRecord, after: AgentRecord, body: AgentBody, policy: AgentPolicy): SettingNote[] {
+  const known = new Set(settingWarnings(before, policy).map(({ path, message }) => `${path} ${message}`));
+  return settingWarnings(after, policy).filter(({ path, message }) => Object.hasOwn(body, path) || !known.has(`${path} ${message}`));
+}
+
+function agentAfter(before: AgentContent, body: AgentBody, policy: AgentPolicy, mayLackPrompt: boolean): Result<AgentContent, BadFields> {
   const { name = before.name, ...settings } = body;
   const after = { ...agentSettingsOf(before, settings), name: name.trim() };
-  const problems = settingProblems(after, policy);
+  const problems = settingProblems(after, policy).filter(({ path }) => path !== 'prompt' || !mayLackPrompt);
   return problems.length === 0 ? ok(after) : err(problems.map((problem) => ({ error: 'VALIDATION', ...problem })));
 }
 

@@ -16,7 +16,7 @@ import { newUuid } from '../lib/ids.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import type { Stores } from '../store/stores.js';
-import { authenticate, requireSipEntitlement } from './auth.js';
+import { authenticate, identityOf, requireSipEntitlement } from './auth.js';
 import { changeNotes } from './change-notes.js';
 import { CallControl } from './call-control.js';
 import { answerClientError } from './client-error.js';
@@ -37,6 +37,7 @@ import { webhookRoutes } from './routes/webhooks.js';
 import { toolRoutes } from './routes/tools.js';
 import { twilioRoutes } from './routes/twilio.js';
 import { voiceRoutes, type Voice } from './routes/voices.js';
+import { takeTurn, Turns } from './turns.js';
 import { watchRoutes } from './unknown-routes.js';
 import { zodValidator } from './validation.js';
 
@@ -159,6 +160,10 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   await app.register(async (scope) => {
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
     scope.addHook('onRequest', limits.perKey);
+    scope.addHook(
+      'onRequest',
+      takeTurn(new Turns(deps.clock), (request) => identityOf(request).orgId),
+    );
     await scope.register(callRoutes, { stores: deps.stores, control, note });
     await scope.register(webhookRoutes, { stores: deps.stores, note });
     const { voices, ...agents } = options.agents;

@@ -56,12 +56,17 @@ function flatten(issue: Issue, prefix: Path): FieldProblem[] {
 }
 
 /**
- * The member of a union that was meant: the one that the value has the right type for. With none, or more than one, the
- * members have nothing to say about single fields and the first one speaks for all.
+ * The member of a union that was meant: the one that the value has the right type for; of several the one that knows the most of its
+ * fields and finds the least fault. With none the members have nothing to say about single fields and the first one speaks for all.
  */
 function likelyBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   const meant = branches.filter((issues) => !issues.some((issue) => issue.path.length === 0 && isTypeMismatch(issue)));
-  return meant.length === 1 ? meant[0] : branches[0];
+  const [best = branches[0]] = [...meant].sort((a, b) => unknownFields(a) - unknownFields(b) || a.length - b.length);
+  return best;
+}
+
+function unknownFields(issues: readonly Issue[]): number {
+  return issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 0), 0);
 }
 
 function isTypeMismatch(issue: Issue): boolean {

@@ -3,13 +3,15 @@ import { Command } from 'commander';
 import { supportedLanguages } from '../agents/languages.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type AgentSettings, type ToolRecord } from '../contracts/agent-record.js';
 import { agentSettingsOf, agentSettingsSchema } from '../contracts/agent-settings.js';
-import { newTool } from '../contracts/tool-definition.js';
+import { newToolOf } from '../contracts/tool-definition.js';
+import { newToolBody } from '../contracts/tools-api.js';
 import { isoNow } from '../lib/clock.js';
 import { newUuid } from '../lib/ids.js';
 import { ok } from '../lib/result.js';
 import { systemClock } from '../ops/system-clock.js';
 import { changedFields } from '../store/agent-change.js';
-import type { Stores } from '../store/stores.js';
+import { deleteAgent, deleteTool } from '../store/naming.js';
+import { MAX_TOOLS, type Stores } from '../store/stores.js';
 import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
 
 interface Flags {
@@ -61,7 +63,7 @@ export function agentCommand(connect: Connect, print = printLine): Command {
   const list = orgFlags(agent.command('list').description('show the agents of an organization'));
   list.action((flags: Flags) =>
     withOrg(list, io, flags, async (stores, orgId) => {
-      const agents = await stores.agents.list(orgId);
+      const { records: agents } = await stores.agents.list(orgId);
       const rows = agents.map((one) => [one.agent_id, one.name, whereOf(one), one.language, one.updated_at]);
       tell(io, flags, agents.map(shown), ...table(['ID', 'NAME', 'WHERE', 'LANGUAGE', 'CHANGED'], rows));
     }),
@@ -81,9 +83,11 @@ export function agentCommand(connect: Connect, print = printLine): Command {
   );
   remove.action((agentId: string, flags: Flags) =>
     withOrg(remove, io, flags, async (stores, orgId) => {
-      const number = flags.force === true ? null : await stores.numbers.findByAgent(orgId, agentId);
-      if (number !== null) throw new CommandFailure(`${number} names this agent: give the number another one first, or say --force`);
-      if (!(await stores.agents.delete(orgId, agentId)).ok) throw noSuchAgent();
+      const deleted = flags.force === true ? await stores.agents.delete(orgId, agentId) : await deleteAgent(stores, orgId, agentId);
+      if (!deleted.ok) {
+        if (typeof deleted.error === 'string') throw noSuchAgent();
+        throw new CommandFailure(`${deleted.error.usedBy.join(', ')} names this agent: give the number another one first, or say --force`);
+      }
       await noteChange(stores, orgId, 'agent.delete', agentId);
       tell(io, flags, { agent_id: agentId }, `Agent ${agentId} is deleted.`);
     }),
@@ -98,10 +102,12 @@ export function toolCommand(connect: Connect, print = printLine): Command {
   const create = orgFlags(tool.command('create').description('make a tool of a JSON file and print its id').argument('<file>'));
   create.action((file: string, flags: Flags) =>
     withOrg(create, io, flags, async (stores, orgId) => {
-      const parsed = newTool.safeParse(await jsonOf(file));
+      const parsed = newToolBody.safeParse(await jsonOf(file));
       if (!parsed.success) throw badFile(file, parsed.error.issues);
+      if ((await stores.tools.count(orgId)) >= MAX_TOOLS)
+        throw new CommandFailure(`an organization has at most ${String(MAX_TOOLS)} tools`);
       const now = isoNow(systemClock);
-      const made: ToolRecord = { ...parsed.data, tool_id: `TL-${newUuid()}`, org_id: orgId, created_at: now, updated_at: now };
+      const made: ToolRecord = { ...newToolOf(parsed.data), tool_id: `TL-${newUuid()}`, org_id: orgId, created_at: now, updated_at: now };
       await stores.tools.put(made);
       await noteChange(stores, orgId, 'tool.create', made.tool_id);
       tell(io, flags, made, `Tool "${made.tool.name}" made: ${made.tool_id}`);
@@ -110,7 +116,7 @@ export function toolCommand(connect: Connect, print = printLine): Command {
   const list = orgFlags(tool.command('list').description('show the tools of an organization'));
   list.action((flags: Flags) =>
     withOrg(list, io, flags, async (stores, orgId) => {
-      const tools = await stores.tools.list(orgId);
+      const { records: tools } = await stores.tools.list(orgId);
       const rows = tools.map((one) => [one.tool_id, one.tool.name, one.label ?? '-', one.tool.method, one.updated_at]);
       tell(io, flags, tools, ...table(['ID', 'NAME', 'LABEL', 'METHOD', 'CHANGED'], rows));
     }),
@@ -118,8 +124,13 @@ export function toolCommand(connect: Connect, print = printLine): Command {
   const remove = orgFlags(tool.command('delete').description('delete a tool').argument('<tool-id>'));
   remove.action((toolId: string, flags: Flags) =>
     withOrg(remove, io, flags, async (stores, orgId) => {
-      if (!(await stores.tools.delete(orgId, toolId)).ok)
-        throw new CommandFailure('there is no tool with this id (trunkline tool list shows them)');
+      const deleted = await deleteTool(stores, orgId, toolId);
+      if (!deleted.ok)
+        throw new CommandFailure(
+          typeof deleted.error === 'string'
+            ? 'there is no tool with this id (trunkline tool list shows them)'
+            : `agents name this tool: take it from them first. Their ids: ${deleted.error.usedBy.join(', ')}`,
+        );
       await noteChange(stores, orgId, 'tool.delete', toolId);
       tell(io, flags, { tool_id: toolId }, `Tool ${toolId} is deleted.`);
     }),

@@ -554,18 +554,29 @@ export interface paths {
     };
     /**
      * List the agents
-     * @description All of them, the oldest first.
+     * @description The oldest first, a page at a time.
      */
     get: {
       parameters: {
-        query?: never;
+        query?: {
+          /**
+           * @description `next` of the page before
+           * @example MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg
+           */
+          before?: string;
+          /**
+           * @description 1 to 500; 50 when left out. A page of large records may have fewer, and a `next`
+           * @example 50
+           */
+          limit?: string;
+        };
         header?: never;
         path?: never;
         cookie?: never;
       };
       requestBody?: never;
       responses: {
-        /** @description The agents */
+        /** @description A page of agents */
         200: {
           headers: {
             [name: string]: unknown;
@@ -573,6 +584,8 @@ export interface paths {
           content: {
             'application/json': {
               readonly agents: components['schemas']['Agent'][];
+              /** @description Give it back as `before` for the next page; null: there is none */
+              next: string | null;
               /** @enum {string} */
               status: 'success';
             };
@@ -1107,7 +1120,7 @@ export interface paths {
            */
           from?: string;
           /**
-           * @description 1 to 500, 50 when left out
+           * @description 1 to 500; 50 when left out. A page of large records may have fewer, and a `next`
            * @example 50
            */
           limit?: string;
@@ -1533,11 +1546,22 @@ export interface paths {
     };
     /**
      * List the custom tools
-     * @description All of the organization, the oldest first.
+     * @description All of the organization, the oldest first; a page of them with `limit`.
      */
     get: {
       parameters: {
-        query?: never;
+        query?: {
+          /**
+           * @description `next` of the page before
+           * @example MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg
+           */
+          before?: string;
+          /**
+           * @description 1 to 500; all when left out. A page of large records may have fewer, and a `next`
+           * @example 50
+           */
+          limit?: string;
+        };
         header?: never;
         path?: never;
         cookie?: never;
@@ -1551,6 +1575,8 @@ export interface paths {
           };
           content: {
             'application/json': {
+              /** @description Give it back as `before` for the next page; null: there is none */
+              next?: string | null;
               /** @enum {string} */
               status: 'success';
               readonly tools: components['schemas']['ToolRecord'][];
@@ -1605,63 +1631,119 @@ export interface paths {
            *       }
            *     }
            */
-          'application/json': {
-            /** @default null */
-            label?: string | null;
-            /** @default false */
-            public?: boolean;
-            tool: {
-              /** @default null */
-              body?: {
-                [key: string]: unknown;
-              } | null;
-              description: string;
-              /** @default {} */
-              headers?: {
-                [key: string]: string;
-              };
-              /**
-               * @default {
-               *       "type": "object",
-               *       "example": null,
-               *       "required": [],
-               *       "properties": {}
-               *     }
-               */
-              input_schema?: {
+          'application/json':
+            | {
                 /** @default null */
-                example?: {
+                label?: string | null;
+                /** @default false */
+                public?: boolean;
+                tool: {
+                  /** @default null */
+                  body?: {
+                    [key: string]: unknown;
+                  } | null;
+                  description: string;
+                  /** @default {} */
+                  headers?: {
+                    [key: string]: string;
+                  };
+                  /**
+                   * @default {
+                   *       "type": "object",
+                   *       "example": null,
+                   *       "required": [],
+                   *       "properties": {}
+                   *     }
+                   */
+                  input_schema?: {
+                    /** @default null */
+                    example?: {
+                      [key: string]: unknown;
+                    } | null;
+                    /** @default {} */
+                    properties?: {
+                      [key: string]: string;
+                    };
+                    /** @default [] */
+                    required?: string[];
+                    /**
+                     * @default object
+                     * @enum {string}
+                     */
+                    type?: 'object';
+                  };
+                  /**
+                   * @default POST
+                   * @enum {string}
+                   */
+                  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+                  name: string;
+                  /** @default {} */
+                  response?: {
+                    [key: string]: string;
+                  };
+                  /** @default null */
+                  speech?: string | null;
+                  /** @default 10000 */
+                  timeout?: number;
+                  url: string;
+                };
+              }
+            | {
+                /** @default null */
+                body?: {
                   [key: string]: unknown;
                 } | null;
+                description: string;
                 /** @default {} */
-                properties?: {
+                headers?: {
                   [key: string]: string;
                 };
-                /** @default [] */
-                required?: string[];
                 /**
-                 * @default object
+                 * @default {
+                 *       "type": "object",
+                 *       "example": null,
+                 *       "required": [],
+                 *       "properties": {}
+                 *     }
+                 */
+                input_schema?: {
+                  /** @default null */
+                  example?: {
+                    [key: string]: unknown;
+                  } | null;
+                  /** @default {} */
+                  properties?: {
+                    [key: string]: string;
+                  };
+                  /** @default [] */
+                  required?: string[];
+                  /**
+                   * @default object
+                   * @enum {string}
+                   */
+                  type?: 'object';
+                };
+                /** @default null */
+                label?: string | null;
+                /**
+                 * @default POST
                  * @enum {string}
                  */
-                type?: 'object';
+                method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+                name: string;
+                /** @default false */
+                public?: boolean;
+                /** @default {} */
+                response?: {
+                  [key: string]: string;
+                };
+                /** @default null */
+                speech?: string | null;
+                /** @default 10000 */
+                timeout?: number;
+                url: string;
               };
-              /**
-               * @default POST
-               * @enum {string}
-               */
-              method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-              name: string;
-              /** @default {} */
-              response?: {
-                [key: string]: string;
-              };
-              /** @default null */
-              speech?: string | null;
-              /** @default 10000 */
-              timeout?: number;
-              url: string;
-            };
-          };
         };
       };
       responses: {
@@ -1699,7 +1781,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a custom tool
-     * @description Agents that name it go on without it.
+     * @description Not while an agent names it.
      */
     delete: {
       parameters: {
@@ -1874,7 +1956,7 @@ export interface paths {
            */
           before?: string;
           /**
-           * @description 1 to 500, 50 when left out
+           * @description 1 to 500; 50 when left out. A page of large records may have fewer, and a `next`
            * @example 50
            */
           limit?: string;
@@ -2830,11 +2912,13 @@ export interface components {
           | 'UNAUTHENTICATED'
           | 'SIP_NOT_ENABLED'
           | 'ORG_DISABLED'
+          | 'READ_ONLY_KEY'
           | 'NOT_FOUND'
           | 'METHOD_NOT_ALLOWED'
           | 'REQUEST_TIMEOUT'
           | 'NUMBER_TAKEN'
           | 'AGENT_IN_USE'
+          | 'TOOL_IN_USE'
           | 'LIMIT_REACHED'
           | 'PRECONDITION_FAILED'
           | 'TOO_LARGE'
@@ -2885,11 +2969,13 @@ export interface components {
           | 'UNAUTHENTICATED'
           | 'SIP_NOT_ENABLED'
           | 'ORG_DISABLED'
+          | 'READ_ONLY_KEY'
           | 'NOT_FOUND'
           | 'METHOD_NOT_ALLOWED'
           | 'REQUEST_TIMEOUT'
           | 'NUMBER_TAKEN'
           | 'AGENT_IN_USE'
+          | 'TOOL_IN_USE'
           | 'LIMIT_REACHED'
           | 'PRECONDITION_FAILED'
           | 'TOO_LARGE'

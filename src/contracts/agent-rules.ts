@@ -20,6 +20,8 @@ export interface SettingNote {
   readonly message: string;
 }
 
+/** An agent is read for each of its calls. */
+const MAX_AGENT_BYTES = 262_144;
 const RECOMMENDED_PROMPT = 2_000;
 const RECOMMENDED_THRESHOLD = { least: 50, most: 200 };
 
@@ -29,6 +31,8 @@ export function settingProblems(settings: AgentSettings, { voices, isWebhookHost
   // A program of the owner's knows by itself what to do, and how it speaks.
   const isOwn = typeof stream === 'object' && stream !== null;
   const problems: SettingNote[] = [];
+  const bytes = Buffer.byteLength(JSON.stringify(settings));
+  if (bytes > MAX_AGENT_BYTES) problems.push({ path: largestOf(settings), message: tooLarge(bytes) });
   if (prompt === null && pathway === null && !isOwn)
     problems.push({ path: 'prompt', message: 'is required, unless a pathway_id is set or a stream of your own' });
   if (voice !== null && !isOwn && !voices.includes(voice)) problems.push({ path: 'voice', message: voiceProblem(voices) });
@@ -37,12 +41,24 @@ export function settingProblems(settings: AgentSettings, { voices, isWebhookHost
   return problems;
 }
 
+function tooLarge(bytes: number): string {
+  return `is the largest part of an agent that would have ${String(bytes)} bytes as JSON; it may have ${String(MAX_AGENT_BYTES)} in all`;
+}
+
+function largestOf(settings: AgentSettings): string {
+  const sizes = Object.entries(settings).map(([name, value]) => ({ name, size: JSON.stringify(value).length }));
+  return sizes.sort((a, b) => b.size - a.size)[0]?.name ?? 'prompt';
+}
+
 /** What works otherwise than its owner may think. */
 export function settingWarnings(settings: AgentSettings, { maxDurationMinutes }: AgentPolicy): SettingNote[] {
-  const { prompt, model, tools, transfer_list: transfers, interruption_threshold: threshold, max_duration: minutes } = settings;
+  const { prompt, pathway_id: pathway, stream, model, tools, transfer_list: transfers } = settings;
+  const { interruption_threshold: threshold, max_duration: minutes } = settings;
   const { least, most } = RECOMMENDED_THRESHOLD;
   const isTurbo = model === 'turbo';
+  const isOwn = typeof stream === 'object' && stream !== null;
   const notes: readonly (SettingNote | false)[] = [
+    prompt === null && pathway === null && !isOwn && { path: 'prompt', message: 'is not set: until it is, the default agent answers' },
     codePoints(prompt ?? '') > RECOMMENDED_PROMPT && {
       path: 'prompt',
       message: `has over ${String(RECOMMENDED_PROMPT)} characters, which makes the agent slower`,

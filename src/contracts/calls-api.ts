@@ -3,7 +3,7 @@ import { REASONS } from '../gateway/policy/reasons.js';
 import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_SAMPLES, EXAMPLE_TRACE } from './call-example.js';
 import { IDENTITY_VERDICTS } from './verified-identity.js';
 import { parseE164 } from './e164.js';
-import { EXAMPLE_CURSOR, pageQuery } from './page-query.js';
+import { EXAMPLE_CURSOR, nextCursor, pageQuery } from './page-query.js';
 
 const REASON_CODES = Object.keys(REASONS);
 
@@ -237,6 +237,6 @@ export const callPageSchema = z
   .object({
     status: z.literal('success'),
     calls: z.array(callSchema).readonly(),
-    next: z.string().nullable().describe('Give it back as `before` for the next page; null: there is none'),
+    next: nextCursor,
   })
   .meta({ examples: [{ status: 'success', calls: [EXAMPLE_CALL], next: EXAMPLE_CURSOR }] });

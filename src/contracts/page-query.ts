@@ -7,16 +7,28 @@ export const DEFAULT_PAGE_LIMIT = 50;
 
 const LIMIT = /^[1-9]\d{0,2}$/;
 
-/** How a page of a list is asked for that goes on from where the page before ended. */
-export const pageQuery = {
-  limit: z
-    .string()
-    .refine((value) => LIMIT.test(value) && Number(value) <= 500, 'must be an integer from 1 to 500')
-    .optional()
-    .meta({ description: `1 to 500, ${String(DEFAULT_PAGE_LIMIT)} when left out`, examples: ['50'] }),
-  before: z
-    .string()
-    .max(200)
-    .optional()
-    .meta({ description: '`next` of the page before', examples: [EXAMPLE_CURSOR] }),
-};
+const before = z
+  .string()
+  .max(200)
+  .optional()
+  .meta({ description: '`next` of the page before', examples: [EXAMPLE_CURSOR] });
+
+/** How a page of a list is asked for that goes on from where the page before ended. @param otherwise what a missing `limit` stands for */
+export function pageQueryOf(otherwise: string) {
+  return {
+    limit: z
+      .string()
+      .refine((value) => LIMIT.test(value) && Number(value) <= 500, 'must be an integer from 1 to 500')
+      .optional()
+      .meta({
+        description: `1 to 500; ${otherwise} when left out. A page of large records may have fewer, and a \`next\``,
+        examples: ['50'],
+      }),
+    before,
+  };
+}
+
+export const pageQuery = pageQueryOf(String(DEFAULT_PAGE_LIMIT));
+
+/** What a page says of the one behind it. */
+export const nextCursor = z.string().nullable().describe('Give it back as `before` for the next page; null: there is none');

@@ -10,7 +10,9 @@ const MAX_NAMES = 50;
 /** They belong to the connection, which is ours. */
 const OWN_HEADERS = ['host', 'content-length', 'connection', 'transfer-encoding', 'upgrade', 'expect', 'te', 'trailer', 'keep-alive'];
 
+const isSmall = (value: object): boolean => Buffer.byteLength(JSON.stringify(value)) <= MAX_JSON_BYTES;
 const isShort = (value: object): boolean => Object.keys(value).length <= MAX_NAMES;
+const TOO_LARGE = `must have at most ${String(MAX_JSON_BYTES)} bytes as JSON`;
 const TOO_MANY = `must have at most ${String(MAX_NAMES)} names`;
 
 /** Placeholders may stand in the path and the query, never in what decides where the request goes. */
@@ -40,14 +42,7 @@ export const toolDefinition = z.strictObject({
     )
     .refine(isShort, TOO_MANY)
     .default({}),
-  body: z
-    .record(z.string().max(256), json)
-    .refine(
-      (body) => Buffer.byteLength(JSON.stringify(body)) <= MAX_JSON_BYTES,
-      `must have at most ${String(MAX_JSON_BYTES)} bytes as JSON`,
-    )
-    .nullable()
-    .default(null),
+  body: z.record(z.string().max(256), json).refine(isSmall, TOO_LARGE).nullable().default(null),
   input_schema: z
     .strictObject({
       type: z.literal('object', 'must be "object"').default('object'),
@@ -73,5 +68,17 @@ export const toolDefinition = z.strictObject({
 export const newTool = z.strictObject({
   label: z.string().max(200).nullable().default(null),
   public: z.boolean().default(false),
-  tool: toolDefinition,
+  tool: toolDefinition.refine(isSmall, TOO_LARGE),
 });
+
+/** The same with the fields of the tool beside `label` and `public`. */
+export const flatTool = toolDefinition.extend(newTool.omit({ tool: true }).shape).refine(isSmall, TOO_LARGE);
+
+export type NewTool = z.output<typeof newTool>;
+
+/** Whichever form it came in. */
+export function newToolOf(body: NewTool | z.output<typeof flatTool>): NewTool {
+  if ('tool' in body) return body;
+  const { label, public: isPublic, ...tool } = body;
+  return { label, public: isPublic, tool };
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TOOL_METHODS, type ToolDefinition, type ToolRecord } from './agent-record.js';
-import { newTool } from './tool-definition.js';
+import { flatTool, newTool } from './tool-definition.js';
 
 // Tools over HTTP (§2.3, §4.7 of the interface).
 
@@ -58,7 +58,7 @@ export const toolRecordSchema = z
   });
 
 /** The body of creation. */
-export const newToolBody = newTool.meta({
+export const newToolBody = z.union([newTool, flatTool]).meta({
   examples: [
     {
       label: 'Booking',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery } from './page-query.js';
+import { nextCursor, pageQuery } from './page-query.js';
 
 const EXAMPLE_LETTER = {
   delivery_id: '153ee546-05b9-4d95-bd6d-f899f082d48b',
@@ -31,7 +31,7 @@ export const deadLetterPageSchema = z
   .object({
     status: z.literal('success'),
     dead_letters: z.array(deadLetterSchema).readonly(),
-    next: z.string().nullable().describe('Give it back as `before` for the next page; null: there is none'),
+    next: nextCursor,
   })
   .meta({ examples: [{ status: 'success', dead_letters: [EXAMPLE_LETTER], next: null }] });
 

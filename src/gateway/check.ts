@@ -13,7 +13,7 @@ export interface CheckedEdge {
 }
 
 /** The decision on an INVITE, for the asking: the same code as for a real one, and nothing is counted. */
-export function callCheck(routes: RouteStore, edge: CheckedEdge): CallCheck {
+export function callCheck(routes: Pick<RouteStore, 'lookup'>, edge: CheckedEdge): CallCheck {
   return async (orgId, { number, sourceIp, sdp }) => {
     // The trunk's list of certificate names cannot be judged without a connection.
     if (sourceIp !== null && !edge.isSourceTrusted({ address: sourceIp, identities: [] })) return rejected('SOURCE_NOT_ALLOWED');

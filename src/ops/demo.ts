@@ -70,7 +70,7 @@ async function adoptDemo({ stores }: DemoOptions): Promise<DemoFile | null> {
   for (const org of await stores.orgs.list()) {
     if (org.name !== ORG_NAME) continue;
     const record = await stores.numbers.get(org.org_id, demoNumber());
-    const agentId = record?.inbound?.agent_id ?? (await stores.agents.list(org.org_id))[0]?.agent_id;
+    const agentId = record?.inbound?.agent_id ?? (await stores.agents.list(org.org_id, { limit: 1 })).records[0]?.agent_id;
     if (record === null || agentId === undefined) continue;
     const { key } = await stores.keys.create(org.org_id, 'demo');
     return { api_key: key, org_id: org.org_id, agent_id: agentId };

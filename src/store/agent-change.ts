@@ -37,6 +37,11 @@ export function decideDelete<T extends AgentRecord | ToolRecord>(
   return isMeant(current, ifMatch) ? ok(current) : err('mismatch');
 }
 
+/** Ids of the tools that an agent names; those that it has in full are none. */
+export function namedTools(agent: AgentRecord | null): string[] {
+  return [...new Set(agent?.tools.filter((tool) => typeof tool === 'string'))];
+}
+
 /** Names of what an owner set otherwise than before. */
 export function changedFields(before: AgentRecord, after: AgentRecord): string[] {
   const names = Object.keys(after) as (keyof AgentRecord)[];

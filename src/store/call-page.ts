@@ -1,9 +1,9 @@
 import { callIndexTime } from './ordering.js';
-import { MAX_SCANNED_CALLS, type CallFilter, type CallPage, type CallQuery } from './stores.js';
+import { MAX_PAGE_BYTES, MAX_SCANNED_CALLS, type CallFilter, type CallPage, type CallQuery } from './stores.js';
 
 // The rules of listing calls, apart from where they are kept.
 
-const READ_AT_ONCE = 200;
+const READ_AT_ONCE = 50;
 
 /** A stretch of an organization's index, by members: above `from` or at it, below `to`. */
 export interface IndexRange {
@@ -15,6 +15,8 @@ export interface IndexRange {
 export interface IndexedCall<Call> {
   readonly member: string;
   readonly record: Call | null;
+  /** What was read of it. */
+  readonly bytes: number;
 }
 
 /** What a call is looked at for. */
@@ -22,6 +24,7 @@ interface Listed {
   readonly to: string;
   readonly from: string;
   readonly reason?: string;
+  readonly sip_call_id: string;
 }
 
 /** The part of the index that a query is about. */
@@ -30,11 +33,12 @@ export function rangeOf({ sinceMs, untilMs, before }: CallQuery): IndexRange {
   return { from: sinceMs === undefined ? '' : callIndexTime(sinceMs), to: bounds.sort()[0] ?? null };
 }
 
-function matches(record: Listed, { to, from, reason }: CallFilter): boolean {
+function matches(record: Listed, { to, from, reason, sipCallId }: CallFilter): boolean {
   return (
     (to === undefined || record.to === to) &&
     (from === undefined || record.from === from) &&
-    (reason === undefined || record.reason === reason)
+    (reason === undefined || record.reason === reason) &&
+    (sipCallId === undefined || record.sip_call_id === sipCallId)
   );
 }
 
@@ -45,8 +49,8 @@ export async function readPage<Call extends Listed>(
 ): Promise<CallPage<Call>> {
   const calls: Call[] = [];
   let range = rangeOf(query);
-  const isFiltered = query.to !== undefined || query.from !== undefined || query.reason !== undefined;
-  for (let scanned = 0; scanned < MAX_SCANNED_CALLS;) {
+  const isFiltered = [query.to, query.from, query.reason, query.sipCallId].some((condition) => condition !== undefined);
+  for (let scanned = 0, bytes = 0; scanned < MAX_SCANNED_CALLS && bytes < MAX_PAGE_BYTES;) {
     const count = isFiltered ? READ_AT_ONCE : Math.min(READ_AT_ONCE, query.limit - calls.length);
     const entries = await read(range, count);
     for (const { member, record } of entries) {
@@ -57,6 +61,7 @@ export async function readPage<Call extends Listed>(
     }
     if (entries.length < count) return { calls, next: null };
     scanned += entries.length;
+    bytes += entries.reduce((sum, entry) => sum + entry.bytes, 0);
   }
   return { calls, next: range.to };
 }

@@ -43,8 +43,8 @@ export const orgNumbersKey = (orgId: string): string => `org:{${orgId}}:numbers`
 /** Set: digests of the organization's API keys. */
 export const orgKeysKey = (orgId: string): string => `org:{${orgId}}:keys`;
 
-/** Set: ids of the organization's agents. */
-export const orgAgentsKey = (orgId: string): string => `org:{${orgId}}:agents`;
+/** Sorted set, all scores 0: `<creation, 15 digits of milliseconds>:<agent id>`, so that order is time. */
+export const orgAgentsKey = (orgId: string): string => `org:{${orgId}}:agents:made`;
 
 /** Sorted set, all scores 0: `<start, 15 digits of milliseconds>:<call id>`, so that order is time. */
 export const orgCallsKey = (orgId: string): string => `org:{${orgId}}:calls`;
@@ -64,8 +64,11 @@ export const traceKey = (orgId: string, callId: string): string => `org:{${orgId
  */
 export const STORED_CALLS_KEYS: readonly string[] = ['{stored-calls}:traces', '{stored-calls}:records', '{stored-calls}:bytes'];
 
-/** List, JSON, newest first, trimmed: calls that belong to no organization. */
-export const UNROUTED_CALLS_KEY = 'calls:unrouted';
+/** As `orgCallsKey`, trimmed: the calls of all organizations, `<start>:<call id>:<organization>`. */
+export const CALLS_KEY = 'calls';
+
+/** The same, trimmed, expires: those of one Call-ID. @param digest of the Call-ID, which a stranger chose */
+export const sipCallsKey = (digest: string): string => `sip-call:{${digest}}`;
 
 /** Set: ids of all organizations. */
 export const ORGS_KEY = 'orgs';
@@ -82,8 +85,14 @@ export const agentKey = (agentId: string): string => `agent:{${agentId}}`;
 /** String, JSON: a tool. */
 export const toolKey = (toolId: string): string => `tool:{${toolId}}`;
 
-/** Set: ids of the organization's tools. */
-export const orgToolsKey = (orgId: string): string => `org:{${orgId}}:tools`;
+/** As `orgAgentsKey`, of tools. */
+export const orgToolsKey = (orgId: string): string => `org:{${orgId}}:tools:made`;
+
+/** Sorted set, all scores 0: numbers whose calls go to the agent. Secondary to the records of numbers. */
+export const agentNumbersKey = (agentId: string): string => `agent:{${agentId}}:numbers`;
+
+/** Sorted set, all scores 0: ids of agents that name the tool. Secondary to the records of agents. */
+export const toolAgentsKey = (toolId: string): string => `tool:{${toolId}}:agents`;
 
 /** Sorted set: the organization's batches, by the time in ms at which they were made. */
 export const orgBatchesKey = (orgId: string): string => `org:{${orgId}}:batches`;

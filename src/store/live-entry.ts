@@ -1,6 +1,6 @@
 import type { E164 } from '../contracts/e164.js';
 import type { BeginningCall, CallInProgress } from '../contracts/live-calls.js';
-import { callIndexMember } from './ordering.js';
+import { recordMember } from './ordering.js';
 
 /** A call as it stands in its organization's list of those in progress. */
 export interface LiveEntry {
@@ -11,9 +11,9 @@ export interface LiveEntry {
 
 type Listed = Omit<CallInProgress, 'org_id' | 'answer'>;
 
-/** The index member's id is what stands behind the time: see `callIndexMember`. */
+/** The index member's id is what stands behind the time: see `recordMember`. */
 export function liveMemberOf({ started_at: startedAt, call_id: callId }: BeginningCall): string {
-  return callIndexMember(startedAt, callId);
+  return recordMember(startedAt, callId);
 }
 
 export function liveEntry(call: BeginningCall, to: E164, gateway: string): LiveEntry {

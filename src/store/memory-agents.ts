@@ -1,10 +1,10 @@
 import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
 import type { Clock } from '../lib/clock.js';
 import type { Result } from '../lib/result.js';
-import { decideAgentChange, decideDelete, type AgentContent, type RecordRefusal } from './agent-change.js';
-import { oldestFirst, oldestToolFirst } from './ordering.js';
+import { decideAgentChange, decideDelete, namedTools, type AgentContent, type RecordRefusal } from './agent-change.js';
+import { recordMember } from './ordering.js';
 import type { IfMatch } from './revision.js';
-import type { AgentStore, ToolStore } from './stores.js';
+import { isOf, MAX_PAGE_BYTES, type AgentStore, type ListQuery, type RecordPage, type Scope, type ToolStore } from './stores.js';
 
 export class MemoryAgentStore implements AgentStore {
   readonly #records = new Map<string, AgentRecord>();
@@ -14,9 +14,9 @@ export class MemoryAgentStore implements AgentStore {
     this.#clock = clock;
   }
 
-  get(orgId: string, agentId: string): Promise<AgentRecord | null> {
-    const agent = this.#records.get(agentId);
-    return Promise.resolve(agent?.org_id === orgId ? agent : null);
+  get(scope: Scope, agentId: string): Promise<AgentRecord | null> {
+    const agent = this.#records.get(agentId) ?? null;
+    return Promise.resolve(isOf(scope, agent) ? agent : null);
   }
 
   put(agent: AgentRecord): Promise<void> {
@@ -41,20 +41,30 @@ export class MemoryAgentStore implements AgentStore {
     return Promise.resolve(deleted);
   }
 
-  list(orgId: string): Promise<readonly AgentRecord[]> {
-    return Promise.resolve([...this.#records.values()].filter((agent) => agent.org_id === orgId).sort(oldestFirst));
+  list(orgId: string, query: ListQuery = {}): Promise<RecordPage<AgentRecord>> {
+    return Promise.resolve(pageOf(this.#of(orgId), (agent) => recordMember(agent.created_at, agent.agent_id), query));
   }
 
-  async count(orgId: string): Promise<number> {
-    return (await this.list(orgId)).length;
+  count(orgId: string): Promise<number> {
+    return Promise.resolve(this.#of(orgId).length);
+  }
+
+  findByTool(orgId: string, toolId: string, limit: number): Promise<readonly string[]> {
+    const using = this.#of(orgId).filter((agent) => namedTools(agent).includes(toolId));
+    return Promise.resolve(using.slice(0, limit).map((agent) => agent.agent_id));
+  }
+
+  #of(orgId: string): AgentRecord[] {
+    return [...this.#records.values()].filter((agent) => agent.org_id === orgId);
   }
 }
 
 export class MemoryToolStore implements ToolStore {
   readonly #records = new Map<string, ToolRecord>();
 
-  get(orgId: string, toolId: string): Promise<ToolRecord | null> {
-    return Promise.resolve(this.#read(orgId, toolId));
+  get(scope: Scope, toolId: string): Promise<ToolRecord | null> {
+    const tool = this.#records.get(toolId) ?? null;
+    return Promise.resolve(isOf(scope, tool) ? tool : null);
   }
 
   put(tool: ToolRecord): Promise<void> {
@@ -62,12 +72,12 @@ export class MemoryToolStore implements ToolStore {
     return Promise.resolve();
   }
 
-  list(orgId: string): Promise<readonly ToolRecord[]> {
-    return Promise.resolve([...this.#records.values()].filter((tool) => tool.org_id === orgId).sort(oldestToolFirst));
+  list(orgId: string, query: ListQuery = {}): Promise<RecordPage<ToolRecord>> {
+    return Promise.resolve(pageOf(this.#of(orgId), (tool) => recordMember(tool.created_at, tool.tool_id), query));
   }
 
-  async count(orgId: string): Promise<number> {
-    return (await this.list(orgId)).length;
+  count(orgId: string): Promise<number> {
+    return Promise.resolve(this.#of(orgId).length);
   }
 
   delete(orgId: string, toolId: string, ifMatch?: IfMatch): Promise<Result<ToolRecord, RecordRefusal>> {
@@ -77,11 +87,27 @@ export class MemoryToolStore implements ToolStore {
   }
 
   find(orgId: string, toolIds: readonly string[]): Promise<readonly ToolRecord[]> {
-    return Promise.resolve(toolIds.flatMap((toolId) => this.#read(orgId, toolId) ?? []));
+    const found = toolIds.map((toolId) => this.#records.get(toolId));
+    return Promise.resolve(found.filter((tool) => tool?.org_id === orgId) as ToolRecord[]);
   }
 
-  #read(orgId: string, toolId: string): ToolRecord | null {
-    const tool = this.#records.get(toolId);
-    return tool?.org_id === orgId ? tool : null;
+  #of(orgId: string): ToolRecord[] {
+    return [...this.#records.values()].filter((tool) => tool.org_id === orgId);
   }
+}
+
+function pageOf<T>(all: readonly T[], memberOf: (record: T) => string, { limit = Infinity, before = '' }: ListQuery): RecordPage<T> {
+  const left = all
+    .map((record) => ({ member: memberOf(record), record }))
+    .filter(({ member }) => member > before)
+    .sort((a, b) => (a.member < b.member ? -1 : 1));
+  const records: T[] = [];
+  let bytes = 0;
+  for (const { member, record } of left) {
+    records.push(record);
+    bytes += JSON.stringify(record).length;
+    const isFull = records.length >= limit || (limit !== Infinity && bytes >= MAX_PAGE_BYTES);
+    if (isFull && records.length < left.length) return { records, next: member };
+  }
+  return { records, next: null };
 }

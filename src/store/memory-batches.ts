@@ -2,7 +2,7 @@ import type { BatchEvent, BatchLogEntry, BatchRecord } from '../contracts/batch-
 import type { Clock } from '../lib/clock.js';
 import { err, type Result } from '../lib/result.js';
 import { newBatch, newBatchEntry, oldestKeptMs } from './batch-entry.js';
-import type { BatchLog, BatchRetention, LogPage, Page } from './stores.js';
+import { isOf, type BatchLog, type BatchRetention, type LogPage, type Page, type Scope } from './stores.js';
 
 interface Batch {
   readonly record: BatchRecord;
@@ -34,9 +34,9 @@ export class MemoryBatchLog implements BatchLog {
     return Promise.resolve(entry);
   }
 
-  read(orgId: string, batchId: string, { take, skip, direction }: LogPage): Promise<readonly BatchLogEntry[] | null> {
+  read(scope: Scope, batchId: string, { take, skip, direction }: LogPage): Promise<readonly BatchLogEntry[] | null> {
     const batch = this.#find(batchId);
-    if (batch?.record.org_id !== orgId) return Promise.resolve(null);
+    if (batch === undefined || !isOf(scope, batch.record)) return Promise.resolve(null);
     const ordered = direction === 'asc' ? batch.entries : [...batch.entries].reverse();
     return Promise.resolve(ordered.slice(skip, skip + take));
   }

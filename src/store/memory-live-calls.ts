@@ -21,7 +21,7 @@ export class MemoryLiveCalls implements LiveCallLog {
   list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>> {
     return readPage(query, ({ from, to }, count) => {
       const entries = this.#of(orgId)
-        .map((record) => ({ member: liveMemberOf(record), record }))
+        .map((record) => ({ member: liveMemberOf(record), record, bytes: 0 }))
         .filter(({ member }) => member >= from && (to === null || member < to))
         .sort((a, b) => (a.member < b.member ? 1 : -1));
       return Promise.resolve(entries.slice(0, count));

@@ -1,6 +1,6 @@
 import type { DeadLetter, Delivery } from '../contracts/delivery.js';
 import { isoNow, type Clock } from '../lib/clock.js';
-import { callIndexMember } from './ordering.js';
+import { recordMember } from './ordering.js';
 import { MAX_DEAD_LETTERS, outboxLane, type DeadLetterPage, type Outbox } from './stores.js';
 
 interface Job {
@@ -48,7 +48,7 @@ export class MemoryOutbox implements Outbox {
   bury(delivery: Delivery): Promise<void> {
     const letter = { ...delivery, died_at: isoNow(this.clock) };
     const letters = this.#lettersOf(delivery.org_id);
-    letters.set(callIndexMember(letter.died_at, delivery.delivery_id), letter);
+    letters.set(recordMember(letter.died_at, delivery.delivery_id), letter);
     if (letters.size > MAX_DEAD_LETTERS) letters.delete([...letters.keys()].sort()[0] ?? '');
     return this.settle(delivery);
   }

@@ -21,10 +21,12 @@ import { MemoryThroughput } from './memory-throughput.js';
 import { MemoryBus } from './memory-bus.js';
 import { MemoryLiveCalls } from './memory-live-calls.js';
 import { OwnCalls } from './own-calls.js';
-import { byName, callIndexMember, callIndexTime, newestFirst } from './ordering.js';
+import { byName, recordMember, callIndexTime, newestFirst } from './ordering.js';
 import {
   DEFAULT_BATCH_RETENTION,
   DEFAULT_CALL_RETENTION,
+  isOf,
+  NO_ORG,
   type AgentStore,
   type ApiKeyRecord,
   type ApiKeyStore,
@@ -40,6 +42,7 @@ import {
   type OrgChange,
   type OrgStore,
   type Page,
+  type Scope,
   type Stores,
   type SweepReport,
   type UpdateChange,
@@ -114,14 +117,18 @@ class MemoryNumberStore implements NumberStore {
     return Promise.resolve(record.ok ? record : err(record.error === 'mismatch' ? 'mismatch' : 'not-found'));
   }
 
-  get(orgId: string, number: E164): Promise<NumberRecord | null> {
+  get(scope: Scope, number: E164): Promise<NumberRecord | null> {
     const record = this.read(number);
-    return Promise.resolve(record?.org_id === orgId ? record : null);
+    return Promise.resolve(isOf(scope, record) ? record : null);
   }
 
-  getByInboundId(orgId: string, inboundId: string): Promise<NumberRecord | null> {
-    const record = [...this.#records.values()].find((one) => one.inbound_id === inboundId && one.org_id === orgId);
-    return Promise.resolve(record ?? null);
+  getByInboundId(scope: Scope, inboundId: string): Promise<NumberRecord | null> {
+    const record = [...this.#records.values()].find((one) => one.inbound_id === inboundId) ?? null;
+    return Promise.resolve(isOf(scope, record) ? record : null);
+  }
+
+  count(orgId: string): Promise<number> {
+    return Promise.resolve([...this.#records.values()].filter((record) => record.org_id === orgId).length);
   }
 
   list(orgId: string, page: Page): Promise<readonly NumberRecord[]> {
@@ -243,7 +250,6 @@ class MemoryApiKeyStore implements ApiKeyStore {
 class MemoryCallLog implements CallLog {
   /** Index member to record, for each organization. */
   readonly #byOrg = new Map<string, Map<string, CallRecord>>();
-  #unrouted: CallRecord[] = [];
   readonly #traces = new Map<string, { readonly trace: EndedCall['trace']; readonly startedMs: number }>();
   readonly #clock: Clock;
   readonly #retention: CallRetention;
@@ -260,15 +266,13 @@ class MemoryCallLog implements CallLog {
   }
 
   #keep({ record, trace }: EndedCall): Promise<void> {
-    if (record.org_id === null) {
-      this.#unrouted = [record, ...this.#unrouted].slice(0, this.#retention.maxUnrouted);
-      return Promise.resolve();
-    }
+    const orgId = record.org_id ?? NO_ORG;
     const startedMs = Date.parse(record.started_at);
-    if (trace.length > 0) this.#traces.set(`${record.org_id} ${record.call_id}`, { trace, startedMs });
-    const calls = this.#byOrg.get(record.org_id) ?? new Map<string, CallRecord>();
-    this.#byOrg.set(record.org_id, calls.set(callIndexMember(record.started_at, record.call_id), record));
-    for (const member of this.#newestFirst(record.org_id).slice(this.#retention.maxPerOrg)) calls.delete(member);
+    if (trace.length > 0) this.#traces.set(`${orgId} ${record.call_id}`, { trace, startedMs });
+    const calls = this.#byOrg.get(orgId) ?? new Map<string, CallRecord>();
+    this.#byOrg.set(orgId, calls.set(recordMember(record.started_at, record.call_id), record));
+    const most = orgId === NO_ORG ? this.#retention.maxUnrouted : this.#retention.maxPerOrg;
+    for (const member of this.#newestFirst(orgId).slice(most)) calls.delete(member);
     return Promise.resolve();
   }
 
@@ -277,10 +281,15 @@ class MemoryCallLog implements CallLog {
     return Promise.resolve(member === undefined ? null : this.#record(orgId, member));
   }
 
-  list(orgId: string, query: CallQuery): Promise<CallPage> {
+  list(scope: Scope, query: CallQuery): Promise<CallPage> {
+    const orgIds = scope === null ? [...this.#byOrg.keys()] : [scope];
     return readPage(query, ({ from, to }, count) => {
-      const members = this.#newestFirst(orgId).filter((member) => member >= from && (to === null || member < to));
-      return Promise.resolve(members.slice(0, count).map((member) => ({ member, record: withoutDetail(this.#record(orgId, member)) })));
+      const entries = orgIds
+        .flatMap((orgId) =>
+          this.#newestFirst(orgId).map((member) => ({ member, record: withoutDetail(this.#record(orgId, member)), bytes: 0 })),
+        )
+        .filter(({ member }) => member >= from && (to === null || member < to));
+      return Promise.resolve(entries.sort((a, b) => (a.member < b.member ? 1 : -1)).slice(0, count));
     });
   }
 
@@ -288,10 +297,6 @@ class MemoryCallLog implements CallLog {
     const kept = this.#traces.get(`${orgId} ${callId}`);
     const isOld = kept === undefined || this.#clock.wallMs() - kept.startedMs > this.#retention.traceDays * DAY_MS;
     return isOld || (await this.get(orgId, callId)) === null ? [] : kept.trace;
-  }
-
-  listUnrouted(limit: number): Promise<readonly CallRecord[]> {
-    return Promise.resolve(this.#unrouted.slice(0, limit));
   }
 
   /** Index members that are not too old. */

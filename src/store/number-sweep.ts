@@ -1,6 +1,6 @@
 import type { E164 } from '../contracts/e164.js';
 import type { NumberRecord } from '../contracts/records.js';
-import { inboundIdKey, NUMBER_KEY_PATTERN, numberKey, ORGS_KEY, orgNumbersKey } from './keys.js';
+import { agentNumbersKey, inboundIdKey, NUMBER_KEY_PATTERN, numberKey, ORGS_KEY, orgNumbersKey } from './keys.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
 import type { SweepReport } from './stores.js';
 
@@ -27,6 +27,9 @@ async function indexRecord(redis: RedisConnection, key: string): Promise<number>
     redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number)),
     redis.run((client) => client.zadd(orgNumbersKey(record.org_id), 0, record.phone_number)),
   ]);
+  const agentId = record.inbound?.agent_id ?? null;
+  // Stale entries there are no harm: whoever reads that index looks at the number as well.
+  if (agentId !== null) await redis.run((client) => client.zadd(agentNumbersKey(agentId), 0, record.phone_number));
   const after = await read();
   // Detached meanwhile: what was just added is stale. A detach after this read removes it itself.
   if (after?.org_id !== record.org_id) await redis.run((client) => client.zrem(orgNumbersKey(record.org_id), record.phone_number));

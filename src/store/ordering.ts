@@ -1,4 +1,3 @@
-import type { AgentRecord, ToolRecord } from '../contracts/agent-record.js';
 import type { OrgRecord } from '../contracts/records.js';
 import type { ApiKeyRecord } from './stores.js';
 
@@ -15,21 +14,14 @@ export function newestFirst(a: ApiKeyRecord, b: ApiKeyRecord): number {
   return a.key_id < b.key_id ? -1 : 1;
 }
 
-/** The order of `AgentStore.list`. */
-export function oldestFirst(a: AgentRecord, b: AgentRecord): number {
-  if (a.created_at !== b.created_at) return a.created_at < b.created_at ? -1 : 1;
-  return a.agent_id < b.agent_id ? -1 : 1;
+/** Where a record stands in an index of its organization: text order is time order. @param at ISO 8601 */
+export function recordMember(at: string, id: string): string {
+  return `${callIndexTime(Date.parse(at))}:${id}`;
 }
 
-/** The order of `ToolStore.list`. */
-export function oldestToolFirst(a: ToolRecord, b: ToolRecord): number {
-  if (a.created_at !== b.created_at) return a.created_at < b.created_at ? -1 : 1;
-  return a.tool_id < b.tool_id ? -1 : 1;
-}
-
-/** Where a call stands in its organization's index: text order is time order. */
-export function callIndexMember(startedAt: string, callId: string): string {
-  return `${callIndexTime(Date.parse(startedAt))}:${callId}`;
+/** The id in a member of such an index. */
+export function idOfMember(member: string): string {
+  return member.slice(member.indexOf(':') + 1);
 }
 
 /** @param epochMs milliseconds since the Unix epoch */

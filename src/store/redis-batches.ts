@@ -4,10 +4,11 @@ import { err, ok, type Result } from '../lib/result.js';
 import { newBatch, newBatchEntry, oldestKeptMs } from './batch-entry.js';
 import { batchKey, batchLogKey, orgBatchesKey } from './keys.js';
 import { decodeRecord, RedisScript, type RedisConnection } from './redis.js';
-import type { BatchLog, BatchRetention, LogPage, Page } from './stores.js';
+import { isOf, type BatchLog, type BatchRetention, type LogPage, type Page, type Scope } from './stores.js';
 
 const APPEND = new RedisScript('append-batch-entry');
-const READ = new RedisScript('read-batch-log');
+/** Entries of a log that are read in one round trip. */
+const READ_AT_ONCE = 200;
 const DAY_S = 86_400;
 
 /** One stream a batch. */
@@ -44,11 +45,30 @@ export class RedisBatchLog implements BatchLog {
     return isWritten === 1 ? ok(entry.value) : err('not-found');
   }
 
-  async read(orgId: string, batchId: string, { take, skip, direction }: LogPage): Promise<readonly BatchLogEntry[] | null> {
-    if ((await this.#find(batchId))?.org_id !== orgId) return null;
-    const texts = await this.#redis.script(READ, [batchLogKey(batchId)], [direction, String(skip), String(take)]);
-    if (!Array.isArray(texts)) throw new Error('read-batch-log.lua answered no array');
-    return texts.map((text) => JSON.parse(String(text)) as BatchLogEntry);
+  async read(scope: Scope, batchId: string, { take, skip, direction }: LogPage): Promise<readonly BatchLogEntry[] | null> {
+    if (!isOf(scope, await this.#find(batchId))) return null;
+    const entries: BatchLogEntry[] = [];
+    let passed = 0;
+    for (let last: string | null = null; entries.length < take;) {
+      const found = await this.#readAfter(batchLogKey(batchId), direction, last);
+      for (const [, [, text = '']] of found) {
+        if (passed >= skip && entries.length < take) entries.push(JSON.parse(text) as BatchLogEntry);
+        passed += 1;
+      }
+      last = found.at(-1)?.[0] ?? null;
+      if (last === null || found.length < READ_AT_ONCE) break;
+    }
+    return entries;
+  }
+
+  /** A stretch of a log: what is skipped is walked over in steps, so that Redis serves others between two. */
+  #readAfter(key: string, direction: LogPage['direction'], last: string | null): Promise<[id: string, fields: string[]][]> {
+    const after = last === null ? null : `(${last}`;
+    return this.#redis.run((client) =>
+      direction === 'asc'
+        ? client.xrange(key, after ?? '-', '+', 'COUNT', READ_AT_ONCE)
+        : client.xrevrange(key, after ?? '+', '-', 'COUNT', READ_AT_ONCE),
+    );
   }
 
   async list(orgId: string, { take, skip }: Page): Promise<readonly BatchRecord[]> {
@@ -56,12 +76,15 @@ export class RedisBatchLog implements BatchLog {
     const ids = await this.#redis.run((client) =>
       client.zrange(orgBatchesKey(orgId), '+inf', oldest, 'BYSCORE', 'REV', 'LIMIT', skip, take),
     );
-    const found = await Promise.all(ids.map((id) => this.#find(id)));
-    return found.filter((batch) => batch !== null);
+    const texts = await this.#redis.getMany(ids.map(batchKey));
+    return texts.flatMap((text) => this.#kept(decodeRecord('batch', text)) ?? []);
   }
 
   async #find(batchId: string): Promise<BatchRecord | null> {
-    const batch = decodeRecord('batch', await this.#redis.run((client) => client.get(batchKey(batchId))));
+    return this.#kept(decodeRecord('batch', await this.#redis.run((client) => client.get(batchKey(batchId)))));
+  }
+
+  #kept(batch: BatchRecord | null): BatchRecord | null {
     return batch !== null && Date.parse(batch.created_at) >= this.#oldestMs() ? batch : null;
   }
 

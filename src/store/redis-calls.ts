@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import type { CallRecord } from '../contracts/call-record.js';
@@ -5,20 +6,29 @@ import type { TraceEntry } from '../contracts/call-trace.js';
 import type { EndedCall } from '../gateway/ports.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
-import { callDetailKey, callKey, orgCallsKey, traceKey, UNROUTED_CALLS_KEY } from './keys.js';
+import { callDetailKey, callKey, CALLS_KEY, orgCallsKey, sipCallsKey, traceKey } from './keys.js';
 import { LruMap } from '../lib/lru.js';
-import { callIndexMember, callIndexTime } from './ordering.js';
+import { callIndexTime, idOfMember, recordMember } from './ordering.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
 import { readPage } from './call-page.js';
 import { StoredCalls, type StoredKind, type StoredPart } from './stored-calls.js';
-import type { CallLog, CallPage, CallQuery, CallRetention } from './stores.js';
+import {
+  MAX_CALLS_OF_ALL,
+  MAX_CALLS_OF_SIP_CALL_ID,
+  NO_ORG,
+  type CallLog,
+  type CallPage,
+  type CallQuery,
+  type CallRetention,
+  type Scope,
+} from './stores.js';
 
 const deflated = promisify(deflateRaw);
 const inflated = promisify(inflateRaw);
 
-// What Redis needs beside names and values: its own structures for a key that expires, and for a member of an index and of two lists.
+// What Redis needs beside names and values: its own structures for a key that expires, and for the indexes and lists that a call is in.
 const BYTES_A_KEY = 250;
-const BYTES_A_CALL = 450;
+const BYTES_A_CALL = 900;
 const DAY_MS = 86_400_000;
 const DAY_S = 86_400;
 // Evicted at most at a time, so that one write stays short; more than calls were added since, so the rest goes with the next ones.
@@ -54,11 +64,6 @@ export class RedisCallLog implements CallLog {
     await this.#stored.close();
   }
 
-  async write({ record, trace }: EndedCall): Promise<void> {
-    if (record.org_id === null) await this.#writeUnrouted(record);
-    else await this.#writeRouted(record.org_id, record, trace);
-  }
-
   async get(orgId: string, callId: string): Promise<CallRecord | null> {
     const [text, detail] = await this.#redis.run((client) => client.mget(callKey(orgId, callId), callDetailKey(orgId, callId)));
     const record = decodeCall(text);
@@ -71,33 +76,24 @@ export class RedisCallLog implements CallLog {
     return bytes === null ? [] : (JSON.parse((await inflated(bytes)).toString()) as TraceEntry[]);
   }
 
-  list(orgId: string, query: CallQuery): Promise<CallPage> {
+  list(scope: Scope, query: CallQuery): Promise<CallPage> {
+    const index = indexOf(scope, query);
     return readPage(query, async ({ from, to }, count) => {
       const members = await this.#redis.run((client) =>
-        client.zrange(orgCallsKey(orgId), to === null ? '+' : `(${to}`, from === '' ? '-' : `[${from}`, 'BYLEX', 'REV', 'LIMIT', 0, count),
+        client.zrange(index, to === null ? '+' : `(${to}`, from === '' ? '-' : `[${from}`, 'BYLEX', 'REV', 'LIMIT', 0, count),
       );
-      if (members.length === 0) return [];
-      const texts = await this.#redis.run((client) => client.mget(members.map((member) => callKey(orgId, callIdOf(member)))));
-      return members.map((member, index) => ({ member, record: decodeCall(texts[index]) }));
+      const calls = members.map((member) => partsOf(member, scope));
+      const texts = await this.#redis.getMany(calls.map(({ orgId, callId }) => callKey(orgId, callId)));
+      return calls.map(({ orgId, position }, at) => {
+        const text = texts[at] ?? null;
+        const isShown = scope === null || orgId === scope;
+        return { member: position, record: isShown ? decodeCall(text) : null, bytes: text?.length ?? 0 };
+      });
     });
   }
 
-  async listUnrouted(limit: number): Promise<readonly CallRecord[]> {
-    const texts = await this.#redis.run((client) => client.lrange(UNROUTED_CALLS_KEY, 0, limit - 1));
-    return texts.map(decodeCall).filter((record) => record !== null);
-  }
-
-  async #writeUnrouted(record: CallRecord): Promise<void> {
-    await this.#redis.run((client) =>
-      Promise.all([
-        client.lpush(UNROUTED_CALLS_KEY, JSON.stringify(record)),
-        client.ltrim(UNROUTED_CALLS_KEY, 0, this.#retention.maxUnrouted - 1),
-        client.expire(UNROUTED_CALLS_KEY, Math.ceil((this.#retention.days * DAY_MS) / 1000)),
-      ]),
-    );
-  }
-
-  async #writeRouted(orgId: string, record: CallRecord, trace: readonly TraceEntry[]): Promise<void> {
+  async write({ record, trace }: EndedCall): Promise<void> {
+    const orgId = record.org_id ?? NO_ORG;
     const expireS = Math.ceil((this.#retention.days * DAY_MS) / 1000);
     const { transcript, samples } = record;
     const recordText = JSON.stringify({ ...record, transcript: [], samples: [] });
@@ -105,11 +101,16 @@ export class RedisCallLog implements CallLog {
     const detail = transcript.length + samples.length === 0 ? null : JSON.stringify({ transcript, samples });
     const traceBytes = trace.length === 0 ? null : await deflated(JSON.stringify(trace));
     const traceExpireS = this.#retention.traceDays * DAY_S;
-    const member = callIndexMember(record.started_at, record.call_id);
+    const member = recordMember(record.started_at, record.call_id);
+    const sipCalls = sipCallsKey(digestOf(record.sip_call_id));
     await this.#redis.run((client) =>
       Promise.all([
         client.set(callKey(orgId, record.call_id), recordText, 'EX', expireS),
         client.zadd(orgCallsKey(orgId), 0, member),
+        client.zadd(CALLS_KEY, 0, `${member}:${orgId}`),
+        client.zadd(sipCalls, 0, `${member}:${orgId}`),
+        client.zremrangebyrank(sipCalls, 0, -MAX_CALLS_OF_SIP_CALL_ID - 1),
+        client.expire(sipCalls, expireS),
         ...(detail === null ? [] : [client.set(callDetailKey(orgId, record.call_id), detail, 'EX', expireS)]),
         ...(traceBytes === null ? [] : [client.set(traceKey(orgId, record.call_id), traceBytes, 'EX', traceExpireS)]),
       ]),
@@ -128,33 +129,53 @@ export class RedisCallLog implements CallLog {
     const index = orgCallsKey(orgId);
     const oldestMs = this.#clock.wallMs() - this.#retention.days * DAY_MS;
     const [, count] = await this.#redis.run((client) =>
-      Promise.all([client.zremrangebylex(index, '-', `(${callIndexTime(oldestMs)}`), client.zcard(index), client.expire(index, expireS)]),
+      Promise.all([
+        client.zremrangebylex(index, '-', `(${callIndexTime(oldestMs)}`),
+        client.zcard(index),
+        client.expire(index, expireS),
+        client.zremrangebyrank(CALLS_KEY, 0, -MAX_CALLS_OF_ALL - 1),
+        client.expire(CALLS_KEY, expireS),
+      ]),
     );
-    if (count > this.#retention.maxPerOrg) await this.#evict(orgId, Math.min(count - this.#retention.maxPerOrg, EVICT_AT_ONCE));
+    const over = count - (orgId === NO_ORG ? this.#retention.maxUnrouted : this.#retention.maxPerOrg);
+    if (over > 0) await this.#evict(orgId, Math.min(over, EVICT_AT_ONCE));
   }
 
   async #evict(orgId: string, count: number): Promise<void> {
     const popped = await this.#redis.run((client) => client.zpopmin(orgCallsKey(orgId), count));
     // Members and scores in turn.
-    const keys = popped.filter((_value, index) => index % 2 === 0).flatMap((member) => callKeys(orgId, callIdOf(member)));
-    if (keys.length > 0) await this.#redis.run((client) => client.unlink(...keys));
+    await this.#remove(
+      orgId,
+      popped.filter((_value, index) => index % 2 === 0),
+    );
+  }
+
+  /** All that is kept of calls of one organization, by their members of its index. */
+  async #remove(orgId: string, members: readonly string[]): Promise<void> {
+    if (members.length === 0) return;
+    const callIds = members.map(idOfMember);
+    const texts = await this.#redis.getMany(callIds.map((callId) => callKey(orgId, callId)));
+    const keys = callIds.flatMap((callId) => [callKey(orgId, callId), callDetailKey(orgId, callId), traceKey(orgId, callId)]);
+    await this.#redis.run((client) =>
+      Promise.all([
+        client.unlink(...keys),
+        client.zrem(orgCallsKey(orgId), ...members),
+        client.zrem(CALLS_KEY, ...members.map((member) => `${member}:${orgId}`)),
+        ...members.flatMap((member, at) => {
+          const record = decodeCall(texts[at]);
+          return record === null ? [] : [client.zrem(sipCallsKey(digestOf(record.sip_call_id)), `${member}:${orgId}`)];
+        }),
+      ]),
+    );
   }
 
   async #drop(kind: StoredKind, parts: readonly Pick<StoredPart, 'orgId' | 'member'>[]): Promise<void> {
-    await this.#redis.run((client) =>
-      Promise.all(
-        parts.flatMap(({ orgId, member }) =>
-          kind === 'trace'
-            ? [client.unlink(traceKey(orgId, callIdOf(member)))]
-            : [client.unlink(...callKeys(orgId, callIdOf(member))), client.zrem(orgCallsKey(orgId), member)],
-        ),
-      ),
-    );
+    for (const orgId of new Set(parts.map((part) => part.orgId))) {
+      const members = parts.filter((part) => part.orgId === orgId).map(({ member }) => member);
+      if (kind === 'record') await this.#remove(orgId, members);
+      else await this.#redis.run((client) => client.unlink(...members.map((member) => traceKey(orgId, idOfMember(member)))));
+    }
   }
-}
-
-function callKeys(orgId: string, callId: string): string[] {
-  return [callKey(orgId, callId), callDetailKey(orgId, callId), traceKey(orgId, callId)];
 }
 
 function sizeOf(detail: string | null): number {
@@ -167,7 +188,19 @@ function decodeCall(text: string | null | undefined): CallRecord | null {
   return record !== null && 'caller' in record ? record : null;
 }
 
-/** The call id in an index member. */
-function callIdOf(member: string): string {
-  return member.slice(member.indexOf(':') + 1);
+/** Where the calls of a query are listed. */
+function indexOf(scope: Scope, { sipCallId }: CallQuery): string {
+  if (sipCallId !== undefined) return sipCallsKey(digestOf(sipCallId));
+  return scope === null ? CALLS_KEY : orgCallsKey(scope);
+}
+
+/** What a member of one of these indexes says; those of one organization leave it out. */
+function partsOf(member: string, scope: Scope): { readonly position: string; readonly callId: string; readonly orgId: string } {
+  const [time = '', callId = '', orgId = scope ?? NO_ORG] = member.split(':');
+  return { position: `${time}:${callId}`, callId, orgId };
+}
+
+/** 128 bits: whoever finds two that are the same has found nothing, for the record has the Call-ID in full. */
+function digestOf(sipCallId: string): string {
+  return createHash('sha256').update(sipCallId).digest('base64url').slice(0, 22);
 }

@@ -11,6 +11,8 @@ export interface RedisAddress {
   readonly sentinel?: { readonly name: string; readonly password: string | null } | null;
   /** Longest wait for one answer, in milliseconds: a call waits for it, so it is short. */
   readonly commandTimeoutMs?: number;
+  /** What `CLIENT LIST` shows it as. Nodes of a cluster show none. */
+  readonly connectionName?: string;
 }
 
 const COMMAND_TIMEOUT_MS = 500;
@@ -26,8 +28,9 @@ const MAX_REDIRECTIONS = 4;
 const RETRY_DELAY_MS = 100;
 const SLOTS_REFRESH_MS = 10_000;
 
-function clientOptions({ commandTimeoutMs = COMMAND_TIMEOUT_MS }: RedisAddress) {
+function clientOptions({ commandTimeoutMs = COMMAND_TIMEOUT_MS, connectionName }: RedisAddress) {
   return {
+    ...(connectionName === undefined ? {} : { connectionName }),
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: commandTimeoutMs,
     socketTimeout: SOCKET_TIMEOUT_MS,

@@ -31,7 +31,11 @@ export class RedisLiveCalls implements LiveCallLog {
         from === '' ? '-' : `[${from}`,
         String(count),
       ]);
-      return pairs(answer).map(([member, text]) => ({ member, record: text === '' ? null : readLiveEntry(orgId, text) }));
+      return pairs(answer).map(([member, text]) => ({
+        member,
+        record: text === '' ? null : readLiveEntry(orgId, text),
+        bytes: text.length,
+      }));
     });
     return { calls: await this.#withAnswers(calls), next };
   }

@@ -4,19 +4,28 @@ import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { StoreUnavailableError } from '../gateway/ports.js';
-import { inboundIdKey, numberKey, orgNumbersKey } from './keys.js';
+import { agentNumbersKey, inboundIdKey, numberKey, orgNumbersKey } from './keys.js';
 import { newInboundId } from './new-records.js';
 import type { RecordRefusal } from './agent-change.js';
 import type { IfMatch } from './revision.js';
 import { decideAttach, decideDetach, decideUpdate, type ChangeTerms, type NumberDecision } from './number-change.js';
 import { sweepNumbers } from './number-sweep.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
-import type { AttachChange, DirectionType, NumberStore, Page, SweepReport, UpdateChange } from './stores.js';
+import {
+  isOf,
+  type AttachChange,
+  type DirectionType,
+  type NumberStore,
+  type Page,
+  type Scope,
+  type SweepReport,
+  type UpdateChange,
+} from './stores.js';
+import { findUsers, settleUsers } from './users-index.js';
 
 // Each lost race means that another writer won, so this many in a row on one number is no race any more.
 const MAX_ATTEMPTS = 200;
 const MAX_INDEX_ROUNDS = 5;
-const WALKED_AT_ONCE = 500;
 /** An inbound_id whose record was never written is forgotten after this time, in seconds. */
 const UNCLAIMED_INBOUND_ID_S = 86_400;
 
@@ -60,23 +69,20 @@ export class RedisNumberStore implements NumberStore {
     return ok(outcome.value.record);
   }
 
-  async get(orgId: string, number: E164): Promise<NumberRecord | null> {
-    const [text, score] = await this.#redis.pipeline([
-      ['get', numberKey(number)],
-      ['zscore', orgNumbersKey(orgId), number],
-    ]);
-    const record = decodeRecord('number', text as string | null);
-    if (record?.org_id !== orgId) return null;
+  async get(scope: Scope, number: E164): Promise<NumberRecord | null> {
+    const record = await this.#read(number);
+    if (!isOf(scope, record)) return null;
+    const score = await this.#redis.run((client) => client.zscore(orgNumbersKey(record.org_id), number));
     // Redis went away between the record and its indexes: this one is written last.
     if (score === null) await this.#settleIndexes({ record, previous: null });
     return record;
   }
 
-  async getByInboundId(orgId: string, inboundId: string): Promise<NumberRecord | null> {
+  async getByInboundId(scope: Scope, inboundId: string): Promise<NumberRecord | null> {
     const text = await this.#redis.run((client) => client.get(inboundIdKey(inboundId)));
     const number = text === null ? undefined : parseE164(text);
     const record = number === undefined ? null : await this.#read(number);
-    return record?.org_id === orgId && record.inbound_id === inboundId ? record : null;
+    return isOf(scope, record) && record.inbound_id === inboundId ? record : null;
   }
 
   async list(orgId: string, page: Page): Promise<readonly NumberRecord[]> {
@@ -89,19 +95,15 @@ export class RedisNumberStore implements NumberStore {
   }
 
   async findByAgent(orgId: string, agentId: string): Promise<E164 | null> {
-    let after = '-';
-    for (;;) {
-      const from = after;
-      const numbers = await this.#redis.run((client) =>
-        client.zrange(orgNumbersKey(orgId), from, '+', 'BYLEX', 'LIMIT', 0, WALKED_AT_ONCE),
-      );
-      const records = await Promise.all(numbers.map((number) => this.#read(number as E164)));
-      const using = records.find((record) => record?.org_id === orgId && record.inbound?.agent_id === agentId);
-      if (using !== undefined && using !== null) return using.phone_number;
-      const last = numbers.at(-1);
-      if (last === undefined || numbers.length < WALKED_AT_ONCE) return null;
-      after = `(${last}`;
-    }
+    const [number = null] = await findUsers(this.#redis, agentNumbersKey(agentId), 1, async (numbers) => {
+      const records = await this.#readAll(numbers as E164[]);
+      return records.map((record) => record?.org_id === orgId && agentsOf(record).includes(agentId));
+    });
+    return number as E164 | null;
+  }
+
+  count(orgId: string): Promise<number> {
+    return this.#redis.run((client) => client.zcard(orgNumbersKey(orgId)));
   }
 
   sweep(): Promise<SweepReport> {
@@ -117,7 +119,7 @@ export class RedisNumberStore implements NumberStore {
       client.zrange(orgNumbersKey(orgId), '-', '+', 'BYLEX', 'LIMIT', page.skip, page.take),
     );
     const numbers = members.map((member) => member as E164);
-    const found = await Promise.all(numbers.map((number) => this.#read(number)));
+    const found = await this.#readAll(numbers);
     const records: NumberRecord[] = [];
     const stale: E164[] = [];
     numbers.forEach((number, index) => {
@@ -126,6 +128,11 @@ export class RedisNumberStore implements NumberStore {
       else stale.push(number);
     });
     return { records, stale };
+  }
+
+  async #readAll(numbers: readonly E164[]): Promise<readonly (NumberRecord | null)[]> {
+    const texts = await this.#redis.getMany(numbers.map(numberKey));
+    return texts.map((text) => decodeRecord('number', text));
   }
 
   async #read(number: E164): Promise<NumberRecord | null> {
@@ -159,6 +166,7 @@ export class RedisNumberStore implements NumberStore {
   /** The record is written and true whatever happens here: reads and the sweep repair what fails. */
   async #settleIndexes({ record, previous }: Written): Promise<void> {
     try {
+      await this.#settleAgent(record ?? previous, previous);
       if (record !== null) {
         await this.#redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number));
         await this.#settleNumber(record.phone_number, record.org_id);
@@ -170,6 +178,13 @@ export class RedisNumberStore implements NumberStore {
       if (!(error instanceof StoreUnavailableError)) throw error;
       this.#log.warn({ reason: error.message }, 'index of numbers not written, left to repair');
     }
+  }
+
+  async #settleAgent(written: NumberRecord | null, previous: NumberRecord | null): Promise<void> {
+    if (written === null) return;
+    const number = written.phone_number;
+    const read = async (): Promise<readonly string[]> => agentsOf(await this.#read(number));
+    await settleUsers(this.#redis, { user: number, keyOf: agentNumbersKey, read }, agentsOf(previous));
   }
 
   /**
@@ -187,4 +202,10 @@ export class RedisNumberStore implements NumberStore {
       if (isOwned === wasOwned) return;
     }
   }
+}
+
+/** The agent that takes the calls of a number, if there is one. */
+function agentsOf(record: NumberRecord | null): readonly string[] {
+  const agentId = record?.inbound?.agent_id ?? null;
+  return agentId === null ? [] : [agentId];
 }

@@ -46,7 +46,7 @@ export class RedisOrgStore implements OrgStore {
 
   async list(): Promise<readonly OrgRecord[]> {
     const ids = await this.#redis.run((client) => client.smembers(ORGS_KEY));
-    const found = await Promise.all(ids.map((id) => this.get(id)));
-    return found.filter((org) => org !== null).sort(byName);
+    const texts = await this.#redis.getMany(ids.map(orgKey));
+    return texts.flatMap((text) => decodeRecord('org', text) ?? []).sort(byName);
   }
 }

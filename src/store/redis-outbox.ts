@@ -1,13 +1,15 @@
 import type { DeadLetter, Delivery } from '../contracts/delivery.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { outboxDueKey, outboxJobsKey, orgDeadLettersKey, orgDeadOrderKey } from './keys.js';
-import { callIndexMember } from './ordering.js';
+import { idOfMember, recordMember } from './ordering.js';
 import { RedisScript, type RedisCommand, type RedisConnection } from './redis.js';
-import { MAX_DEAD_LETTERS, OUTBOX_LANES, outboxLane, type DeadLetterPage, type Outbox } from './stores.js';
+import { MAX_DEAD_LETTERS, MAX_PAGE_BYTES, OUTBOX_LANES, outboxLane, type DeadLetterPage, type Outbox } from './stores.js';
 
 const ADD = new RedisScript('outbox-add');
 const CLAIM = new RedisScript('outbox-claim');
 const DEFER = new RedisScript('outbox-defer');
+/** Letters that are read in one round trip: one may have a long transcript. */
+const READ_AT_ONCE = 10;
 
 /** Each lane is a hash slot of its own; dead letters beside their organization. */
 export class RedisOutbox implements Outbox {
@@ -56,13 +58,23 @@ export class RedisOutbox implements Outbox {
   }
 
   async dead(orgId: string, limit: number, before: string | null): Promise<DeadLetterPage> {
-    const members = await this.#redis.run((client) =>
-      client.zrange(orgDeadOrderKey(orgId), before === null ? '+' : `(${before}`, '-', 'BYLEX', 'REV', 'LIMIT', 0, limit + 1),
-    );
-    const page = members.slice(0, limit);
-    const found = page.length === 0 ? [] : await this.#redis.run((client) => client.hmget(orgDeadLettersKey(orgId), ...page.map(idOf)));
-    const letters = found.flatMap((text) => (text === null ? [] : (JSON.parse(text) as DeadLetter)));
-    return { letters, next: members.length > limit ? (page.at(-1) ?? null) : null };
+    const letters: DeadLetter[] = [];
+    let last = before;
+    for (let bytes = 0; letters.length < limit && bytes < MAX_PAGE_BYTES;) {
+      const to = last === null ? '+' : `(${last}`;
+      const count = Math.min(READ_AT_ONCE, limit - letters.length);
+      const found = await this.#redis.run((client) =>
+        client.zrange(orgDeadOrderKey(orgId), to, '-', 'BYLEX', 'REV', 'LIMIT', 0, count + 1),
+      );
+      const page = found.slice(0, count);
+      const texts =
+        page.length === 0 ? [] : await this.#redis.run((client) => client.hmget(orgDeadLettersKey(orgId), ...page.map(idOfMember)));
+      for (const text of texts) if (text !== null) letters.push(JSON.parse(text) as DeadLetter);
+      bytes += texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
+      last = page.at(-1) ?? last;
+      if (found.length <= count) return { letters, next: null };
+    }
+    return { letters, next: last };
   }
 
   async revive(orgId: string, deliveryId: string): Promise<boolean> {
@@ -81,7 +93,7 @@ export class RedisOutbox implements Outbox {
     const over = (await this.#redis.run((client) => client.zcard(order))) - MAX_DEAD_LETTERS;
     if (over <= 0) return;
     const popped = await this.#redis.run((client) => client.zpopmin(order, over));
-    const ids = popped.filter((_value, index) => index % 2 === 0).map(idOf);
+    const ids = popped.filter((_value, index) => index % 2 === 0).map(idOfMember);
     if (ids.length > 0) await this.#redis.run((client) => client.hdel(letters, ...ids));
   }
 }
@@ -92,9 +104,5 @@ function keysOf({ org_id: orgId }: Delivery): [string, string] {
 }
 
 function memberOf({ died_at: diedAt, delivery_id: id }: DeadLetter): string {
-  return callIndexMember(diedAt, id);
-}
-
-function idOf(member: string): string {
-  return member.slice(member.indexOf(':') + 1);
+  return recordMember(diedAt, id);
 }

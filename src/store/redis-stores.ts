@@ -1,4 +1,4 @@
-import type { CallStore } from '../gateway/ports.js';
+import type { CallStore, RouteStore, ToolDirectory } from '../gateway/ports.js';
 import { isoNow, type Clock } from '../lib/clock.js';
 import { errorText } from '../lib/error-text.js';
 import { countedCalls, countedRoutes } from './counted-calls.js';
@@ -39,6 +39,10 @@ import {
 } from './stores.js';
 import { WaitingRecords } from './waiting-records.js';
 
+/** As `CLIENT LIST` shows them. */
+export const CALLS_CONNECTION = 'trunkline:calls';
+export const API_CONNECTION = 'trunkline:api';
+const CHANGES_CONNECTION = 'trunkline:changes';
 const READY_LIMIT_MS = 5000;
 const LEASE_MS = 30_000;
 const STALE_ROUTE_MS = 600_000;
@@ -73,6 +77,10 @@ export interface StoreFigures {
 }
 
 export interface RedisStores extends Stores {
+  /** As calls read them: over their connection. */
+  readonly toolsOfCalls: ToolDirectory;
+  /** As the control API asks, without a place: over its connection. */
+  readonly checkedRoutes: Pick<RouteStore, 'lookup'>;
   /** Resolves when Redis is usable; rejects with `StoreUnavailableError` when it is not within `limitMs` (5000). */
   ready(limitMs?: number): Promise<void>;
   /** From now on the indexes of numbers are swept every hour, by one gateway of all. */
@@ -84,44 +92,54 @@ export interface RedisStores extends Stores {
 }
 
 /**
- * Opens all stores. Returns at once: the connection is made in the background and made again whenever it is lost; until then
+ * Opens all stores, over two connections: one is for the path of a call alone, so that whatever customers ask of the control API,
+ * and whatever webhooks wait, no call waits behind it. Returns at once: connections are made in the background and made again whenever they are lost; until then
  * everything rejects with `StoreUnavailableError` at once.
  */
 export function openRedisStores(options: RedisStoresOptions): RedisStores {
-  const redis = new RedisConnection(options);
   const { clock, log, instance = 'none' } = options;
-  const numbers = new RedisNumberStore(redis, clock, log);
-  const records = new RedisCallLog(redis, clock, log, { ...DEFAULT_CALL_RETENTION, ...options.callRetention });
-  const outbox = new RedisOutbox(redis, clock);
-  const waiting = new WaitingRecords(withOutbox(records, outbox, clock), options.spool ?? null, clock, log);
-  const { routes, snapshots, bus, stop, figures } = openCalls(redis, instance, options);
-  const throughput = new RedisThroughput(redis, clock);
+  const redis = new RedisConnection({ ...options, connectionName: CALLS_CONNECTION });
+  // A program that takes no calls has nothing to keep apart.
+  const api =
+    options.instance === undefined
+      ? redis
+      : new RedisConnection({ ...options, connectionName: API_CONNECTION, log: log.child({ connection: 'api' }) });
+  const retention = { ...DEFAULT_CALL_RETENTION, ...options.callRetention };
+  const numbers = new RedisNumberStore(api, clock, log);
+  const records = new RedisCallLog(redis, clock, log, retention);
+  const waiting = new WaitingRecords(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
+  const { routes, checkedRoutes, snapshots, bus, stop, figures } = openCalls(redis, api, instance, options);
+  const throughput = new RedisThroughput(redis, api, clock);
   const written = countedCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
   let stopSweeping = (): void => undefined;
   return {
     numbers,
-    orgs: new RedisOrgStore(redis, clock),
-    keys: new RedisApiKeyStore(redis, clock),
-    agents: new RedisAgentStore(redis, clock),
-    tools: new RedisToolStore(redis),
-    batches: new RedisBatchLog(redis, clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
-    audit: new RedisAuditLog(redis, clock),
-    calls: withWriter(records, written),
-    live: new RedisLiveCalls(redis),
+    orgs: new RedisOrgStore(api, clock),
+    keys: new RedisApiKeyStore(api, clock),
+    agents: new RedisAgentStore(api, clock),
+    tools: new RedisToolStore(api),
+    toolsOfCalls: new RedisToolStore(redis),
+    batches: new RedisBatchLog(api, clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
+    audit: new RedisAuditLog(api, clock),
+    calls: withWriter(new RedisCallLog(api, clock, log, retention), written),
+    live: new RedisLiveCalls(api),
     throughput,
     routes: countedRoutes(routes, (orgId, kind) => throughput.count(orgId, kind)),
+    checkedRoutes,
     snapshots,
-    outbox,
+    outbox: new RedisOutbox(api, clock),
     ping: () => redis.ping(),
     bus,
-    ready: (limitMs = READY_LIMIT_MS) => redis.ready(limitMs),
+    ready: async (limitMs = READY_LIMIT_MS) => {
+      await Promise.all([redis.ready(limitMs), api.ready(limitMs)]);
+    },
     get figures(): StoreFigures {
       return { isUp: redis.isUp, connects: redis.connects, waitingRecords: waiting.size, evicted: records.stored.evicted, ...figures() };
     },
     storedCallBytes: () => records.stored.bytes(),
     startSweeping: () => {
       stopSweeping();
-      stopSweeping = scheduleSweep({ redis, numbers, instance, clock, log });
+      stopSweeping = scheduleSweep({ redis: api, numbers, instance, clock, log });
     },
     close: async () => {
       stopSweeping();
@@ -130,6 +148,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
       await throughput.close();
       await stop();
       await redis.close();
+      if (api !== redis) await api.close();
     },
   };
 }
@@ -137,9 +156,10 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
 /** What counts and remembers calls: routes and snapshots, the renewal of leases, and the subscription to changes. */
 function openCalls(
   redis: RedisConnection,
+  api: RedisConnection,
   instance: string,
   options: RedisStoresOptions,
-): Pick<Stores, 'routes' | 'snapshots' | 'bus'> & {
+): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'bus'> & {
   readonly stop: () => Promise<void>;
   readonly figures: () => Pick<StoreFigures, 'places' | 'snapshots'>;
 } {
@@ -149,7 +169,9 @@ function openCalls(
   const own = new OwnCalls(clock);
   const leases = new Leases(redis, leaseMs, instance);
   const remembered = new RememberedRoutes(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
-  const routes = new RedisRouteStore({ leases, own, remembered, records: new ReadRecords(DECODED_RECORDS), clock, staleRouteMs });
+  const routing = { own, remembered, records: new ReadRecords(DECODED_RECORDS), clock, staleRouteMs };
+  const routes = new RedisRouteStore({ ...routing, leases });
+  const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, leaseMs, instance) });
   const snapshots = new RedisSnapshotStore({
     redis,
     instance,
@@ -161,11 +183,12 @@ function openCalls(
     },
     onForgotten: (callId) => routes.release(callId),
   });
-  const bus = new RedisGatewayBus(redis, instance, clock, log);
+  const bus = new RedisGatewayBus(api, instance, clock, log);
   const figures = () => ({ places: own.all.size, snapshots: snapshots.size });
   if (options.instance === undefined)
     return {
       routes,
+      checkedRoutes,
       snapshots,
       bus,
       figures,
@@ -177,7 +200,12 @@ function openCalls(
 
   // One node tells of what is published on any.
   const { onCommand: _onlyOfTheStores, ...connected } = options;
-  const connection = new RedisConnection({ ...connected, cluster: false, log: log.child({ connection: 'changes' }) });
+  const connection = new RedisConnection({
+    ...connected,
+    cluster: false,
+    connectionName: CHANGES_CONNECTION,
+    log: log.child({ connection: 'changes' }),
+  });
   const onGap = (): void => {
     dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ reason: errorText(error) }, 'redis.changes.unchecked'));
   };
@@ -192,6 +220,7 @@ function openCalls(
   let cancel = renew();
   return {
     routes,
+    checkedRoutes,
     snapshots,
     bus,
     figures,
@@ -223,7 +252,6 @@ function withWriter(records: CallLog, writer: CallStore): CallLog {
     write: (call) => writer.write(call),
     get: (orgId, callId) => records.get(orgId, callId),
     trace: (orgId, callId) => records.trace(orgId, callId),
-    list: (orgId, page) => records.list(orgId, page),
-    listUnrouted: (limit) => records.listUnrouted(limit),
+    list: (scope, query) => records.list(scope, query),
   };
 }

@@ -21,6 +21,8 @@ export class RedisThroughput implements ThroughputLog {
 
   constructor(
     private readonly redis: RedisConnection,
+    /** Where it is read. */
+    private readonly api: RedisConnection,
     private readonly clock: Clock,
   ) {}
 
@@ -34,8 +36,8 @@ export class RedisThroughput implements ThroughputLog {
     const minutes: number[] = [];
     for (let minute = minuteOf(oldestInterval(nowMs)); minute <= minuteOf(nowMs); minute += 1) minutes.push(minute);
     // Places are kept by the clock of Redis, whatever ours says.
-    const [seconds] = await this.redis.run((client) => client.time());
-    const [inProgress, ...hashes] = await this.redis.pipeline([
+    const [seconds] = await this.api.run((client) => client.time());
+    const [inProgress, ...hashes] = await this.api.pipeline([
       ['zcount', orgLeasesKey(orgId), 1_000 * Number(seconds), '+inf'],
       ...minutes.map((minute): RedisCommand => ['hgetall', orgThroughputKey(orgId, minute)]),
     ]);

@@ -3,10 +3,14 @@ import type { Result } from '../lib/result.js';
 import { decideDelete, type RecordRefusal } from './agent-change.js';
 import { deleteRecord } from './change-record.js';
 import { orgToolsKey, toolKey } from './keys.js';
-import { oldestToolFirst } from './ordering.js';
+import { recordMember } from './ordering.js';
+import { readRecordPage } from './record-pages.js';
 import { decodeRecord, type RedisConnection } from './redis.js';
 import type { IfMatch } from './revision.js';
-import type { ToolStore } from './stores.js';
+import { isOf, type ListQuery, type RecordPage, type Scope, type ToolStore } from './stores.js';
+
+/** Tools of one agent that are read in one round trip: each may be large. */
+const FOUND_AT_ONCE = 10;
 
 export class RedisToolStore implements ToolStore {
   readonly #redis: RedisConnection;
@@ -15,34 +19,38 @@ export class RedisToolStore implements ToolStore {
     this.#redis = redis;
   }
 
-  async get(orgId: string, toolId: string): Promise<ToolRecord | null> {
+  async get(scope: Scope, toolId: string): Promise<ToolRecord | null> {
     const tool = decodeRecord('tool', await this.#redis.run((client) => client.get(toolKey(toolId))));
-    return tool?.org_id === orgId ? tool : null;
+    return isOf(scope, tool) ? tool : null;
   }
 
   async put(tool: ToolRecord): Promise<void> {
     // The list first: an id in it without a record is skipped.
-    await this.#redis.run((client) => client.sadd(orgToolsKey(tool.org_id), tool.tool_id));
+    await this.#redis.run((client) => client.zadd(orgToolsKey(tool.org_id), 0, recordMember(tool.created_at, tool.tool_id)));
     await this.#redis.run((client) => client.set(toolKey(tool.tool_id), JSON.stringify(tool)));
   }
 
-  async list(orgId: string): Promise<readonly ToolRecord[]> {
-    const ids = await this.#redis.run((client) => client.smembers(orgToolsKey(orgId)));
-    return [...(await this.find(orgId, ids))].sort(oldestToolFirst);
+  list(orgId: string, query: ListQuery = {}): Promise<RecordPage<ToolRecord>> {
+    return readRecordPage(this.#redis, { kind: 'tool', indexKey: orgToolsKey(orgId), keyOf: toolKey }, query);
   }
 
   async delete(orgId: string, toolId: string, ifMatch?: IfMatch): Promise<Result<ToolRecord, RecordRefusal>> {
     const deleted = await deleteRecord(this.#redis, 'tool', toolKey(toolId), (current) => decideDelete(current, orgId, ifMatch));
-    if (deleted.ok) await this.#redis.run((client) => client.srem(orgToolsKey(orgId), toolId));
+    if (!deleted.ok) return deleted;
+    const member = recordMember(deleted.value.created_at, toolId);
+    await this.#redis.run((client) => client.zrem(orgToolsKey(orgId), member));
     return deleted;
   }
 
   count(orgId: string): Promise<number> {
-    return this.#redis.run((client) => client.scard(orgToolsKey(orgId)));
+    return this.#redis.run((client) => client.zcard(orgToolsKey(orgId)));
   }
 
   async find(orgId: string, toolIds: readonly string[]): Promise<readonly ToolRecord[]> {
-    const found = await Promise.all(toolIds.map((toolId) => this.get(orgId, toolId)));
-    return found.filter((tool) => tool !== null);
+    const texts = await this.#redis.getMany(toolIds.map(toolKey), FOUND_AT_ONCE);
+    return texts.flatMap((text) => {
+      const tool = decodeRecord('tool', text);
+      return tool?.org_id === orgId ? [tool] : [];
+    });
   }
 }

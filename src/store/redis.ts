@@ -18,6 +18,9 @@ export interface RedisOptions extends RedisAddress {
   readonly onCommand?: (tookMs: number, isAnswered: boolean) => void;
 }
 
+/** Records that are read in one round trip: Redis serves others between two. */
+const READ_AT_ONCE = 50;
+
 /** Until a connection that ioredis has given up is begun again. */
 const BEGIN_AGAIN_MS = 200;
 
@@ -135,6 +138,16 @@ export class RedisConnection {
         return value;
       });
     });
+  }
+
+  /** The texts of these keys, wherever they are, in order; `null`: no such key. A few at a time, so that nobody else waits long. */
+  async getMany(keys: readonly string[], atOnce = READ_AT_ONCE): Promise<readonly (string | null)[]> {
+    const texts: (string | null)[] = [];
+    for (let start = 0; start < keys.length; start += atOnce) {
+      const found = await this.pipeline(keys.slice(start, start + atOnce).map((key) => ['get', key]));
+      texts.push(...(found as (string | null)[]));
+    }
+    return texts;
   }
 
   /** Runs a script that touches `keys`, all of one hash slot. */

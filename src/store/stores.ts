@@ -38,6 +38,31 @@ export interface Page {
   readonly skip: number;
 }
 
+/** Whose records are read: an organization's, or anybody's (`null`), as an operator does. */
+export type Scope = string | null;
+
+/** Whether the record may be seen; not when there is none. */
+export function isOf<T extends { readonly org_id: string }>(scope: Scope, record: T | null): record is T {
+  return record !== null && (scope === null || record.org_id === scope);
+}
+
+export interface ListQuery {
+  /** Left out: all there are. */
+  readonly limit?: number;
+  /** `next` of the page before. */
+  readonly before?: string;
+}
+
+/** Oldest first. */
+export interface RecordPage<T> {
+  readonly records: readonly T[];
+  /** Give it back as `before` for the next page; `null`: there is none. */
+  readonly next: string | null;
+}
+
+/** A page of large records ends when it has so many bytes, whatever its limit. */
+export const MAX_PAGE_BYTES = 524_288;
+
 export interface SweepReport {
   readonly numbers: number;
   /** Index entries that were missing and are there now. */
@@ -61,12 +86,14 @@ export interface NumberStore {
     directions: readonly DirectionType[],
     ifMatch?: IfMatch,
   ): Promise<Result<NumberRecord | null, RecordRefusal>>;
-  get(orgId: string, number: E164): Promise<NumberRecord | null>;
-  getByInboundId(orgId: string, inboundId: string): Promise<NumberRecord | null>;
+  get(scope: Scope, number: E164): Promise<NumberRecord | null>;
+  getByInboundId(scope: Scope, inboundId: string): Promise<NumberRecord | null>;
   /** A number of the organization whose calls this agent takes; `null`: there is none. */
   findByAgent(orgId: string, agentId: string): Promise<E164 | null>;
   /** Sorted by number. */
   list(orgId: string, page: Page): Promise<readonly NumberRecord[]>;
+  /** As many as an organization has, or a few more. */
+  count(orgId: string): Promise<number>;
   /** Makes the indexes agree with the records. Safe at any time, beside any other operation. */
   sweep(): Promise<SweepReport>;
 }
@@ -121,10 +148,11 @@ export interface ApiKeyStore {
 
 export interface AgentStore {
   /** `null`: none, or of another organization. */
-  get(orgId: string, agentId: string): Promise<AgentRecord | null>;
+  get(scope: Scope, agentId: string): Promise<AgentRecord | null>;
   put(agent: AgentRecord): Promise<void>;
-  /** Oldest first. */
-  list(orgId: string): Promise<readonly AgentRecord[]>;
+  list(orgId: string, query?: ListQuery): Promise<RecordPage<AgentRecord>>;
+  /** Ids of agents of the organization that name the tool, `limit` at most. */
+  findByTool(orgId: string, toolId: string, limit: number): Promise<readonly string[]>;
   /** As many as an organization has, or a few more. */
   count(orgId: string): Promise<number>;
   /** Writes what `decide` makes of the agent; it is asked again when another writer was faster. */
@@ -138,12 +166,15 @@ export interface AgentStore {
   delete(orgId: string, agentId: string, ifMatch?: IfMatch): Promise<Result<AgentRecord, RecordRefusal>>;
 }
 
+/** The most that an organization has. */
+export const MAX_AGENTS = 10_000;
+export const MAX_TOOLS = 500;
+
 export interface ToolStore extends ToolDirectory {
   /** `null`: none, or of another organization. */
-  get(orgId: string, toolId: string): Promise<ToolRecord | null>;
+  get(scope: Scope, toolId: string): Promise<ToolRecord | null>;
   put(tool: ToolRecord): Promise<void>;
-  /** Oldest first. */
-  list(orgId: string): Promise<readonly ToolRecord[]>;
+  list(orgId: string, query?: ListQuery): Promise<RecordPage<ToolRecord>>;
   /** As many as an organization has, or a few more. */
   count(orgId: string): Promise<number>;
   /** What was deleted. */
@@ -162,6 +193,8 @@ export interface CallFilter {
   readonly to?: string;
   readonly from?: string;
   readonly reason?: string;
+  /** The carrier's Call-ID. */
+  readonly sipCallId?: string;
   /** The start of the call, epoch milliseconds: from this moment on, and before that one. */
   readonly sinceMs?: number;
   readonly untilMs?: number;
@@ -176,16 +209,22 @@ export interface CallQuery extends CallFilter {
 /** Records that one `list` looks at, at most: a page may have fewer calls than its limit, or none, and a `next` all the same. */
 export const MAX_SCANNED_CALLS = 1_000;
 
-/** Records of ended and refused calls. Those without an organization (unknown numbers) are only the newest few. */
+/** Stands for the organization of calls that belong to none: to numbers that nobody has, say. */
+export const NO_ORG = 'none';
+
+/** Records of ended and refused calls. Of those without an organization (`NO_ORG`) only the newest few are kept. */
 export interface CallLog extends CallStore {
   get(orgId: string, callId: string): Promise<CallRecord | null>;
   /** What happened in a call; empty: nothing is kept of it. */
   trace(orgId: string, callId: string): Promise<readonly TraceEntry[]>;
   /** Newest first, without transcripts and samples. */
-  list(orgId: string, query: CallQuery): Promise<CallPage>;
-  /** Newest first: calls to numbers that nobody has. */
-  listUnrouted(limit: number): Promise<readonly CallRecord[]>;
+  list(scope: Scope, query: CallQuery): Promise<CallPage>;
 }
+
+/** The newest calls that a list of all organizations' knows. */
+export const MAX_CALLS_OF_ALL = 100_000;
+/** The newest calls that are found by one Call-ID. */
+export const MAX_CALLS_OF_SIP_CALL_ID = 200;
 
 /** The newest webhooks given up that an organization keeps. */
 export const MAX_DEAD_LETTERS = 1_000;
@@ -252,7 +291,7 @@ export interface BatchLog {
   /** `not-found`: no such batch. `message`: what is wrong with the event. */
   append(batchId: string, event: BatchEvent): Promise<Result<BatchLogEntry, 'not-found' | { readonly message: string }>>;
   /** `null`: no such batch, or another organization's. */
-  read(orgId: string, batchId: string, page: LogPage): Promise<readonly BatchLogEntry[] | null>;
+  read(scope: Scope, batchId: string, page: LogPage): Promise<readonly BatchLogEntry[] | null>;
   /** Newest first. */
   list(orgId: string, page: Page): Promise<readonly BatchRecord[]>;
 }

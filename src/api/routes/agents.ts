@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../contracts/agent-record.js';
+import type { AgentRecord } from '../../contracts/agent-record.js';
 import { settingWarnings, type AgentPolicy } from '../../contracts/agent-rules.js';
 import {
   agentAnswerSchema,
@@ -11,14 +11,26 @@ import {
   shownAgentSchema,
   type AgentBody,
 } from '../../contracts/agents-api.js';
+import { DEFAULT_PAGE_LIMIT, nextCursor, pageQuery } from '../../contracts/page-query.js';
 import { isoNow, type Clock } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
 import { changedFields, type RecordRefusal } from '../../store/agent-change.js';
-import type { Stores } from '../../store/stores.js';
+import { deleteAgent, type InUse } from '../../store/naming.js';
+import { MAX_AGENTS, type Stores } from '../../store/stores.js';
 import { exampleOf, failureAnswers, keyedFailures, recordAnswer, successAnswer } from '../answers.js';
-import { agentAfter, badFieldsOf, failedUpdates, updatesOf, type BadFields } from '../agent-changes.js';
+import {
+  badFieldsOf,
+  changedAgent,
+  danglingTools,
+  failedUpdates,
+  newAgent,
+  updatesOf,
+  warningsOf,
+  type BadFields,
+} from '../agent-changes.js';
 import { identityOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
+import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
 
@@ -29,7 +41,6 @@ export interface AgentRoutesOptions {
   readonly note: NoteChange;
 }
 
-const MAX_AGENTS = 10_000;
 const DEFAULT_NAME = 'Agent';
 const tags = ['Agents'];
 const security = [{ apiKey: [] }];
@@ -44,11 +55,11 @@ const done = z.object({ status: z.literal('success'), message: z.string() });
 /** POST, GET and DELETE /v1/agents. Registered behind authentication. */
 export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app, { stores, policy, clock, note }) => {
   const bodies = agentBodySchemas(policy);
-  const answerOf = (agent: AgentRecord, message: string) => ({
+  const answerOf = async (agent: AgentRecord, message: string) => ({
     status: 'success' as const,
     message,
     agent: shownAgent(agent),
-    warnings: settingWarnings(agent, policy),
+    warnings: [...settingWarnings(agent, policy), ...(await danglingTools(agent, stores.tools))],
   });
 
   app.post('/v1/agents', {
@@ -69,7 +80,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       const { orgId } = identityOf(request);
       const bad = await badFieldsOf(request, stores.tools, orgId);
       if (bad.length > 0) throw validationFailure(bad);
-      const content = agentAfter({ ...DEFAULT_AGENT_SETTINGS, name: DEFAULT_NAME }, request.body, policy);
+      const content = newAgent(DEFAULT_NAME, request.body, policy);
       if (!content.ok) throw validationFailure(content.error);
       if ((await stores.agents.count(orgId)) >= MAX_AGENTS)
         throw new ApiFailure('LIMIT_REACHED', `An organization has at most ${String(MAX_AGENTS)} agents`);
@@ -87,18 +98,22 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       tags,
       security,
       summary: 'List the agents',
-      description: 'All of them, the oldest first.',
+      description: 'The oldest first, a page at a time.',
+      querystring: z.strictObject(pageQuery),
       response: {
-        200: successAnswer('The agents', z.object({ status: z.literal('success'), agents: z.array(shownAgentSchema).readonly() }), {
-          status: 'success',
-          agents: [exampleOf(shownAgentSchema)],
-        }),
+        200: successAnswer(
+          'A page of agents',
+          z.object({ status: z.literal('success'), agents: z.array(shownAgentSchema).readonly(), next: nextCursor }),
+          { status: 'success', agents: [exampleOf(shownAgentSchema)], next: null },
+        ),
         ...keyedFailures(),
       },
     },
     handler: async (request) => {
-      const agents = await stores.agents.list(identityOf(request).orgId);
-      return { status: 'success' as const, agents: agents.map(shownAgent) };
+      const { limit, before } = request.query;
+      const query = { limit: Number(limit ?? DEFAULT_PAGE_LIMIT), ...beforeOf(before) };
+      const { records, next } = await stores.agents.list(identityOf(request).orgId, query);
+      return { status: 'success' as const, agents: records.map(shownAgent), next: nextOf(next) };
     },
   });
 
@@ -141,12 +156,13 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
     handler: async (request, reply) => {
       const { orgId } = identityOf(request);
       const { body } = request;
-      const bad = await badFieldsOf(request, stores.tools, orgId);
+      const current = await stores.agents.get(orgId, agentIdOf(request.params));
+      const bad = await badFieldsOf(request, stores.tools, orgId, current);
       if (bad.length > 0) throw validationFailure(bad, failedUpdates(body, bad));
       let before: AgentRecord | undefined;
       const decide = (current: AgentRecord) => {
         before = current;
-        return agentAfter(current, body, policy);
+        return changedAgent(current, body, policy);
       };
       const changed = await stores.agents.change(orgId, agentIdOf(request.params), decide, ifMatchOf(request));
       if (!changed.ok) throw updateFailure(changed.error, body);
@@ -157,7 +173,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
         status: 'success' as const,
         message: `Agent ${titleOf(agent)} updated`,
         updates: updatesOf(before ?? agent, agent, body),
-        warnings: settingWarnings(agent, policy),
+        warnings: [...warningsOf(before ?? agent, agent, body, policy), ...(await danglingTools(agent, stores.tools))],
       };
     },
   });
@@ -181,11 +197,8 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
     handler: async (request) => {
       const { orgId } = identityOf(request);
       const agentId = agentIdOf(request.params);
-      if ((await stores.agents.get(orgId, agentId)) === null) throw noSuchAgent();
-      const number = await stores.numbers.findByAgent(orgId, agentId);
-      if (number !== null) throw new ApiFailure('AGENT_IN_USE', `The calls of ${number} go to this agent: give them to another one first`);
-      const deleted = await stores.agents.delete(orgId, agentId, ifMatchOf(request));
-      if (!deleted.ok) throw deleted.error === 'mismatch' ? preconditionFailed() : noSuchAgent();
+      const deleted = await deleteAgent(stores, orgId, agentId, ifMatchOf(request));
+      if (!deleted.ok) throw deleteFailure(deleted.error);
       await note(request, 'agent.delete', agentId);
       return { status: 'success' as const, message: `Agent ${titleOf(deleted.value)} deleted` };
     },
@@ -206,6 +219,12 @@ function updateFailure(error: RecordRefusal | BadFields, body: AgentBody): ApiFa
   if (error === 'not-found') return noSuchAgent(failedUpdates(body));
   if (error === 'mismatch') return preconditionFailed(failedUpdates(body));
   return validationFailure(error, failedUpdates(body, error));
+}
+
+function deleteFailure(error: RecordRefusal | InUse): ApiFailure {
+  if (typeof error === 'string') return error === 'mismatch' ? preconditionFailed() : noSuchAgent();
+  const numbers = error.usedBy.join(', ');
+  return new ApiFailure('AGENT_IN_USE', `The calls of ${numbers} go to this agent: give them to another one first`);
 }
 
 function noSuchAgent(fields?: Readonly<Record<string, unknown>>): ApiFailure {

@@ -20,8 +20,8 @@ import { identityOf } from '../auth.js';
 import type { CallControl } from '../call-control.js';
 import { endedCall, liveCall } from '../call-answers.js';
 import type { NoteChange } from '../change-notes.js';
-import { cursorOf, memberOf } from '../call-cursor.js';
-import { ApiFailure, validationFailure } from '../failure.js';
+import { beforeOf, nextOf } from '../cursor.js';
+import { ApiFailure } from '../failure.js';
 
 export interface CallRoutesOptions {
   readonly stores: Pick<Stores, 'calls' | 'live'>;
@@ -74,7 +74,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       const query = queryOf(request.query);
       const { orgId } = identityOf(request);
       const { calls, next } = request.query.state === 'live' ? await listLive(orgId, query) : await listEnded(orgId, query);
-      return { status: 'success' as const, calls, next: next === null ? null : cursorOf(next) };
+      return { status: 'success' as const, calls, next: nextOf(next) };
     },
   });
 
@@ -173,12 +173,10 @@ function callIdOf({ call_id: text }: z.output<typeof params>): string | null {
 }
 
 function queryOf(query: CallsQuery): CallQuery {
-  const before = query.before === undefined ? undefined : memberOf(query.before);
-  if (before === null) throw validationFailure([{ error: 'VALIDATION', message: 'is not the next of a page', path: 'before' }]);
   const to = query.phone_number === undefined ? undefined : parseE164(query.phone_number);
   return {
     limit: Number(query.limit ?? DEFAULT_PAGE_LIMIT),
-    ...(before === undefined ? {} : { before }),
+    ...beforeOf(query.before),
     ...(to === undefined ? {} : { to }),
     ...(query.from === undefined ? {} : { from: parseE164(query.from) ?? query.from }),
     ...(query.reason === undefined ? {} : { reason: query.reason }),

@@ -7,6 +7,8 @@ import type { NumberRecord } from '../../contracts/records.js';
 import { sipRequestSchemas, type SipApiPolicy } from '../../contracts/sip-api.js';
 import { checkBodySchema, checkResultSchema, type CallCheck } from '../../contracts/sip-check.js';
 import { sipConfigurationSchema, successSchema } from '../../contracts/sip-record.js';
+import type { RecordRefusal } from '../../store/agent-change.js';
+import { attachNumber, updateNumber } from '../../store/naming.js';
 import type { Stores } from '../../store/stores.js';
 import { exampleOf, recordAnswer, sipFailures, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
@@ -48,8 +50,9 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
     handler: async (request, reply) => {
       const { orgId } = identityOf(request);
       const change = attachChange(request.body);
-      const outcome = await stores.numbers.attach(orgId, numberOf(request.body), change, ifMatchOf(request));
-      if (!outcome.ok) throw outcome.error === 'mismatch' ? preconditionFailed() : numberTaken();
+      const outcome = await attachNumber(stores, orgId, numberOf(request.body), change, ifMatchOf(request));
+      if (!outcome.ok)
+        throw outcome.error === 'no-agent' ? noSuchAgent('agent_id') : outcome.error === 'mismatch' ? preconditionFailed() : numberTaken();
       await note(request, 'number.attach', outcome.value.phone_number, Object.keys(change));
       setEtag(reply, outcome.value);
       return success(outcome.value);
@@ -70,8 +73,8 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
     },
     handler: async (request, reply) => {
       const { orgId } = identityOf(request);
-      const outcome = await stores.numbers.update(orgId, numberOf(request.body), updateChange(request.body), ifMatchOf(request));
-      if (!outcome.ok) throw outcome.error === 'mismatch' ? preconditionFailed() : notFound('The number has no SIP configuration');
+      const outcome = await updateNumber(stores, orgId, numberOf(request.body), updateChange(request.body), ifMatchOf(request));
+      if (!outcome.ok) throw updateFailure(outcome.error);
       const { type, ...updates } = request.body.updates;
       const fields = Object.keys(updates).map((name) => `${type}.${name}`);
       await note(request, 'number.update', outcome.value.phone_number, fields);
@@ -165,6 +168,20 @@ function numberTaken(): ApiFailure {
   return new ApiFailure('NUMBER_TAKEN', 'The number is attached by another organization');
 }
 
+function updateFailure(error: RecordRefusal | 'no-agent'): ApiFailure {
+  if (error === 'no-agent') return noSuchAgent('updates.agent_id');
+  return error === 'mismatch' ? preconditionFailed() : notFound('The number has no SIP configuration');
+}
+
+/** It was deleted since it was looked for. */
+function noSuchAgent(path: string): ApiFailure {
+  return validationFailure([agentEntry(path)]);
+}
+
+function agentEntry(path: string): ApiErrorEntry {
+  return { error: 'VALIDATION', message: 'is not the id of an agent of yours', path };
+}
+
 function notFound(message: string): ApiFailure {
   return new ApiFailure('NOT_FOUND', message);
 }
@@ -184,8 +201,7 @@ function checkBody(stores: SipRoutesOptions['stores'], ...agentPath: readonly st
     const found = invalid instanceof ApiFailure ? invalid.envelope.errors : [];
     const path = agentPath.join('.');
     const isKnown = found.some((entry) => entry.path === path) || (await hasAgent(stores, request, agentPath));
-    const agentEntry: ApiErrorEntry = { error: 'VALIDATION', message: 'is not the id of an agent of yours', path };
-    const errors = isKnown ? found : [...found, agentEntry];
+    const errors = isKnown ? found : [...found, agentEntry(path)];
     if (errors.length > 0) throw validationFailure(errors);
   };
 }

@@ -2,29 +2,34 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { ToolRecord } from '../../contracts/agent-record.js';
+import { newToolOf } from '../../contracts/tool-definition.js';
 import { toolIdOf } from '../../contracts/agent-settings.js';
 import type { ApiErrorEntry } from '../../contracts/api-error.js';
 import { invokeAnswerSchema, invokeBody, newToolBody, shownToolRecord, toolRecordSchema } from '../../contracts/tools-api.js';
 import type { ToolOutcome, ToolRunner } from '../../gateway/ports.js';
+import { nextCursor, pageQueryOf } from '../../contracts/page-query.js';
 import { isoNow, type Clock } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
-import type { Stores } from '../../store/stores.js';
+import type { RecordRefusal } from '../../store/agent-change.js';
+import { deleteTool, type InUse } from '../../store/naming.js';
+import { MAX_TOOLS, type Stores } from '../../store/stores.js';
 import { exampleOf, keyedFailures, recordAnswer, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
+import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
 
 export interface ToolRoutesOptions {
-  readonly stores: Pick<Stores, 'tools'>;
+  readonly stores: Pick<Stores, 'tools' | 'agents'>;
   readonly runner: ToolRunner;
   readonly clock: Clock;
   readonly note: NoteChange;
 }
 
-const MAX_TOOLS = 10_000;
 /** Invocations at a time, of one organization. */
 const MAX_RUNNING = 8;
+const WRITTEN_AT_ONCE = 2;
 const tags = ['Tools'];
 const security = [{ apiKey: [] }];
 const params = z.object({
@@ -42,18 +47,23 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       tags,
       security,
       summary: 'List the custom tools',
-      description: 'All of the organization, the oldest first.',
+      description: 'All of the organization, the oldest first; a page of them with `limit`.',
+      querystring: z.strictObject(pageQueryOf('all')),
       response: {
-        200: successAnswer('The tools', z.object({ status, tools: z.array(toolRecordSchema).readonly() }), {
+        200: successAnswer('The tools', z.object({ status, tools: z.array(toolRecordSchema).readonly(), next: nextCursor.optional() }), {
           status: 'success',
           tools: [exampleOf(toolRecordSchema)],
         }),
         ...keyedFailures(),
       },
     },
-    handler: async (request) => {
-      const tools = await stores.tools.list(identityOf(request).orgId);
-      return { status: 'success' as const, tools: tools.map(shownToolRecord) };
+    handler: async (request, reply) => {
+      const { limit, before } = request.query;
+      const query = { ...(limit === undefined ? {} : { limit: Number(limit) }), ...beforeOf(before) };
+      const { records, next } = await stores.tools.list(identityOf(request).orgId, query);
+      if (limit !== undefined) return { status: 'success' as const, tools: records.map(shownToolRecord), next: nextOf(next) };
+      // Whoever asks for all of them gets what §4.7 of the interface has, and no more. It may be much: written in steps.
+      return reply.type('application/json; charset=utf-8').send((await allTools(records)) as never);
     },
   });
 
@@ -78,7 +88,7 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       if ((await stores.tools.count(orgId)) >= MAX_TOOLS)
         throw new ApiFailure('LIMIT_REACHED', `An organization has at most ${String(MAX_TOOLS)} tools`);
       const now = isoNow(clock);
-      const made: ToolRecord = { ...request.body, tool_id: `TL-${newUuid()}`, org_id: orgId, created_at: now, updated_at: now };
+      const made: ToolRecord = { ...newToolOf(request.body), tool_id: `TL-${newUuid()}`, org_id: orgId, created_at: now, updated_at: now };
       await stores.tools.put(made);
       await note(request, 'tool.create', made.tool_id, ['label', 'public', ...Object.keys(made.tool).map((name) => `tool.${name}`)]);
       setEtag(reply, made);
@@ -91,7 +101,7 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       tags,
       security,
       summary: 'Delete a custom tool',
-      description: 'Agents that name it go on without it.',
+      description: 'Not while an agent names it.',
       params,
       headers: changeHeaders,
       response: {
@@ -99,12 +109,12 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
           status: 'success',
           message: 'Tool "BookTable" (TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11) deleted',
         }),
-        ...keyedFailures('NOT_FOUND', 'PRECONDITION_FAILED'),
+        ...keyedFailures('NOT_FOUND', 'TOOL_IN_USE', 'PRECONDITION_FAILED'),
       },
     },
     handler: async (request) => {
-      const deleted = await stores.tools.delete(identityOf(request).orgId, toolIdOf(request.params.tool_id), ifMatchOf(request));
-      if (!deleted.ok) throw deleted.error === 'mismatch' ? preconditionFailed() : noSuchTool();
+      const deleted = await deleteTool(stores, identityOf(request).orgId, toolIdOf(request.params.tool_id), ifMatchOf(request));
+      if (!deleted.ok) throw deleteFailure(deleted.error);
       await note(request, 'tool.delete', deleted.value.tool_id);
       return { status: 'success' as const, message: `Tool ${titleOf(deleted.value)} deleted` };
     },
@@ -112,6 +122,7 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
 
   const running = new RunningTools();
   app.post('/v1/tools/:tool_id/invoke', {
+    config: { withoutTurn: true },
     schema: {
       tags,
       security,
@@ -139,6 +150,16 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
   });
   return Promise.resolve();
 };
+
+/** The answer with all tools of an organization, of which no step keeps calls waiting. */
+async function allTools(records: readonly ToolRecord[]): Promise<Buffer> {
+  const parts: Buffer[] = [Buffer.from('{"status":"success","tools":[')];
+  for (const [index, record] of records.entries()) {
+    parts.push(Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(shownToolRecord(record))}`));
+    if (index % WRITTEN_AT_ONCE === WRITTEN_AT_ONCE - 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return Buffer.concat([...parts, Buffer.from(']}')]);
+}
 
 /** How many tools run for each organization. */
 class RunningTools {
@@ -183,6 +204,11 @@ function badInput(message: string, name?: string): ApiErrorEntry {
 
 function titleOf({ tool, tool_id: id }: ToolRecord): string {
   return `"${tool.name}" (${id})`;
+}
+
+function deleteFailure(error: RecordRefusal | InUse): ApiFailure {
+  if (typeof error === 'string') return error === 'mismatch' ? preconditionFailed() : noSuchTool();
+  return new ApiFailure('TOOL_IN_USE', `Agents name this tool: take it from them first. Their ids: ${error.usedBy.join(', ')}`);
 }
 
 function noSuchTool(): ApiFailure {

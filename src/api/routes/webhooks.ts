@@ -7,8 +7,8 @@ import type { Stores } from '../../store/stores.js';
 import { failureAnswers, successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
-import { cursorOf, memberOf } from '../call-cursor.js';
-import { ApiFailure, validationFailure } from '../failure.js';
+import { beforeOf, nextOf } from '../cursor.js';
+import { ApiFailure } from '../failure.js';
 
 export interface WebhookRoutesOptions {
   readonly stores: Pick<Stores, 'outbox'>;
@@ -32,11 +32,9 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
     },
     handler: async (request) => {
       const { limit, before } = request.query;
-      const member = before === undefined ? null : memberOf(before);
-      if (before !== undefined && member === null)
-        throw validationFailure([{ error: 'VALIDATION', message: 'is not the next of a page', path: 'before' }]);
-      const { letters, next } = await outbox.dead(identityOf(request).orgId, Number(limit ?? DEFAULT_PAGE_LIMIT), member);
-      return { status: 'success' as const, dead_letters: letters.map(shownLetter), next: next === null ? null : cursorOf(next) };
+      const from = beforeOf(before).before ?? null;
+      const { letters, next } = await outbox.dead(identityOf(request).orgId, Number(limit ?? DEFAULT_PAGE_LIMIT), from);
+      return { status: 'success' as const, dead_letters: letters.map(shownLetter), next: nextOf(next) };
     },
   });
 

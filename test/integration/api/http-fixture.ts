@@ -1,4 +1,5 @@
 import { createApiServer, type ApiServer } from '../../../src/api/server.js';
+import type { CallCheck } from '../../../src/contracts/sip-check.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
 import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
@@ -13,8 +14,14 @@ export interface HttpApi {
   close(): Promise<void>;
 }
 
-export async function openHttpApi(redisUrl: string): Promise<HttpApi> {
-  const stores = openRedisStores({ url: redisUrl, clock: systemClock, log: silentLog });
+export interface HttpApiOptions {
+  /** The stores of a gateway of this name. */
+  readonly instance?: string;
+  readonly checkOf?: (stores: RedisStores) => CallCheck;
+}
+
+export async function openHttpApi(redisUrl: string, { checkOf = () => acceptAll, ...options }: HttpApiOptions = {}): Promise<HttpApi> {
+  const stores = openRedisStores({ url: redisUrl, clock: systemClock, log: silentLog, ...options });
   await stores.ready();
   const readiness = async () => ({
     redis: await stores.ping().then(
@@ -25,7 +32,7 @@ export async function openHttpApi(redisUrl: string): Promise<HttpApi> {
   const server = await createApiServer(
     {
       stores,
-      check: acceptAll,
+      check: checkOf(stores),
       liveCalls: { find: () => null, stop: () => false, trace: () => null, quality: () => Promise.resolve(null) },
       toolRunner: NO_TOOLS,
       readiness,

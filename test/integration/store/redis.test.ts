@@ -10,6 +10,7 @@ import { describeAgentChanges } from '../../unit/store/agents-contract.js';
 import { describeLogs, TEST_BATCH_RETENTION } from '../../unit/store/batches-contract.js';
 import { describeCallsInProgress } from '../../unit/store/calls-contract.js';
 import { describeOutbox } from '../../unit/store/outbox-contract.js';
+import { describePages } from '../../unit/store/pages-contract.js';
 import { callOf, describeStores, endedCall, TEST_RETENTION } from '../../unit/store/store-contract.js';
 import { describeThroughput } from '../../unit/store/throughput-contract.js';
 
@@ -41,7 +42,7 @@ for (const cluster of [false, true]) {
     // Before any other: what is there is older, and would go first.
     it('keeps records and traces within their bytes: the oldest traces go first, then the oldest records', async () => {
       expect(await stores.storedCallBytes()).toBe(0);
-      const maxBytes = 100_000;
+      const maxBytes = 120_000;
       const callRetention = { ...TEST_RETENTION, maxPerOrg: 1_000, maxBytes };
       const bounded = openRedisStores({ url: redis.url, cluster, clock, log: silentLog, callRetention });
       await bounded.ready();
@@ -77,12 +78,13 @@ for (const cluster of [false, true]) {
       expect(all.records).toContain(false);
       expect(oldestFirst(all.records)).toBe(true);
       // What is gone is not listed either.
-      expect(await bounded.calls.list(calls[0]!.org_id!, { limit: 10 })).toEqual({ calls: [], next: null });
+      expect(await bounded.calls.list(calls[0]!.org_id, { limit: 10 })).toEqual({ calls: [], next: null });
       expect(bounded.figures.evicted.record).toBe(all.records.filter((isKept) => !isKept).length);
       await bounded.close();
     });
 
     describeStores('stores in Redis', () => ({ clock, stores }));
+    describePages('stores in Redis', () => ({ clock, stores }));
     describeCallsInProgress('stores in Redis', () => ({ clock, stores }));
     describeOutbox('stores in Redis', () => ({ clock, stores }));
     describeAgentChanges('stores in Redis', () => ({ clock, stores }));

@@ -55,7 +55,7 @@ describe('POST /v1/agents', () => {
     }
     for (const settings of [{ prompt: PROMPT }, { pathway_id: 'p-1' }, { stream: BOT }])
       expect((await api.post('/v1/agents', settings)).status).toBe(200);
-    expect(await api.stores.agents.list(api.orgId)).toHaveLength(3);
+    expect((await api.stores.agents.list(api.orgId)).records).toHaveLength(3);
   });
 
   it('names every bad field at once, tools that there are not among them, and makes nothing', async () => {
@@ -71,7 +71,7 @@ describe('POST /v1/agents', () => {
     });
     expect(answer.status).toBe(400);
     expect(pathsOf(answer).sort()).toEqual(['max_duration', 'name', 'promt', 'tools[1]', 'tools[2]']);
-    expect(await api.stores.agents.list(api.orgId)).toEqual([]);
+    expect((await api.stores.agents.list(api.orgId)).records).toEqual([]);
   });
 });
 
@@ -186,10 +186,58 @@ describe('POST /v1/agents/{agent_id}', () => {
       transfer_list: null,
     });
     expect(await stored(agent)).toMatchObject({ ...updates, dynamic_data: null, metadata: { kept: 1 } });
-    // Without it the agent has nothing to go by.
-    const cleared = await update(agent, { pathway_id: '' });
-    expect([cleared.status, pathsOf(cleared), bodyOf(cleared).failed_updates]).toEqual([400, ['prompt'], { prompt: null }]);
     expect((await update(agent, { pathway_id: null, prompt: PROMPT })).status).toBe(200);
+  });
+
+  it.each([null, ''])(
+    'a pathway is cleared by %j, without a prompt too: a warning says who answers until there is one',
+    async (nothing) => {
+      const agent = await make({ pathway_id: 'p-1' });
+      const cleared = await update(agent, { pathway_id: nothing });
+      expect([cleared.status, bodyOf(cleared).updates]).toEqual([200, { pathway_id: null }]);
+      const warning = { path: 'prompt', message: 'is not set: until it is, the default agent answers' };
+      expect(bodyOf(cleared).warnings).toEqual([warning]);
+      expect(await stored(agent)).toMatchObject({ prompt: null, pathway_id: null });
+      // It stays as it is by another change, which does not say it again; nobody clears a prompt that there is.
+      expect(bodyOf(await update(agent, { max_duration: 5 })).warnings).toEqual([]);
+      expect(bodyOf(await api.get(`/v1/agents/${agent.agent_id}`)).warnings).toEqual([warning]);
+      expect((await update(agent, { prompt: PROMPT })).status).toBe(200);
+      expect((await update(agent, { prompt: null })).status).toBe(400);
+    },
+  );
+
+  it('warns of what it changed, and not again of what was so before', async () => {
+    const tool = toolOf(api.orgId);
+    await api.stores.tools.put(tool);
+    const agent = await make({ prompt: PROMPT, interruption_threshold: 500, tools: [tool.tool_id] });
+    const warned = async (body: object) => bodyOf(await update(agent, body)).warnings.map(({ path }) => path);
+    expect(await warned({ language: 'GER' })).toEqual([]);
+    expect(await warned({ interruption_threshold: 400 })).toEqual(['interruption_threshold']);
+    expect(await warned({ model: 'turbo' })).toEqual(['tools']);
+  });
+
+  it('a tool that was deleted may stay named, with a warning; one that there never was may not', async () => {
+    const tool = toolOf(api.orgId);
+    await api.stores.tools.put(tool);
+    const agent = await make({ prompt: PROMPT, tools: [tool.tool_id] });
+    // As the command line does with --force, or a restored backup.
+    await api.stores.tools.delete(api.orgId, tool.tool_id);
+    const saved = await update(agent, { tools: [tool.tool_id], max_duration: 5 });
+    expect([saved.status, bodyOf(saved).warnings]).toEqual([
+      200,
+      [{ path: 'tools[0]', message: 'is the id of a tool that was deleted: the agent goes on without it' }],
+    ]);
+    expect(pathsOf(await update(agent, { tools: [tool.tool_id, `TL-${newUuid()}`] }))).toEqual(['tools[1]']);
+  });
+
+  it('no sum of changes makes an agent too large to be read', async () => {
+    const agent = await make();
+    const large = 'x'.repeat(65_000);
+    for (const name of ['metadata', 'transfer_list', 'dynamic_data'])
+      expect((await update(agent, { [name]: { large } })).status, name).toBe(200);
+    const tooMuch = await update(agent, { prompt: '😀'.repeat(32_768) });
+    expect([tooMuch.status, pathsOf(tooMuch), tooMuch.failure.message]).toEqual([400, ['prompt'], expect.stringContaining('262144')]);
+    expect((await stored(agent)).prompt).toBe(PROMPT);
   });
 
   it('first_sentence has under 200 characters, counted as code points', async () => {
@@ -343,7 +391,67 @@ describe('POST /v1/agents/{agent_id}', () => {
   });
 });
 
+describe('GET /v1/agents', () => {
+  it('pages, the oldest first, 50 at a time when nothing else is asked for', async () => {
+    for (let made = 0; made < 53; made += 1) {
+      await make({ prompt: PROMPT, name: `agent ${String(made)}` });
+      api.clock.advance(1);
+    }
+    const page = async (query: string) => {
+      const { agents, next } = bodyOf(await api.get(`/v1/agents${query}`)) as AgentBody & { readonly next: string | null };
+      return { names: agents.map(({ name }) => name), next };
+    };
+    const first = await page('');
+    expect([first.names.length, first.names[0]]).toEqual([50, 'agent 0']);
+    expect(await page(`?before=${first.next ?? ''}`)).toEqual({ names: ['agent 50', 'agent 51', 'agent 52'], next: null });
+    expect((await page(`?limit=2&before=${first.next ?? ''}`)).names).toEqual(['agent 50', 'agent 51']);
+    for (const query of ['?limit=0', '?limit=501', '?before=x', '?skip=1'])
+      expect((await api.get(`/v1/agents${query}`)).status, query).toBe(400);
+  });
+});
+
 describe('DELETE /v1/agents/{agent_id}', () => {
+  it('and an attach that cross: one of them is refused, and no number names an agent that there is not', async () => {
+    const number = freshNumber();
+    const inbound = (agent_id: string) => ({ inbound: { agent_id, options: DEFAULT_INBOUND_OPTIONS } });
+    // Each happens just before the other one writes.
+    const attaching = await openApi({
+      replace: ({ agents, numbers }) => ({
+        numbers: Object.assign(Object.create(numbers) as typeof numbers, {
+          attach: async (...given: Parameters<typeof numbers.attach>) => {
+            await agents.delete(given[0], given[2].inbound?.agent_id ?? '');
+            return numbers.attach(...given);
+          },
+          detach: numbers.detach.bind(numbers),
+          get: numbers.get.bind(numbers),
+        }),
+      }),
+    });
+    const { agent } = bodyOf(await attaching.post('/v1/agents', { prompt: PROMPT }));
+    const body = { phone_number: number, directions: ['inbound'], service: 'sip', agent_id: agent.agent_id };
+    const refused = await attaching.post('/sip/attach', body);
+    expect([refused.status, pathsOf(refused)]).toEqual([400, ['agent_id']]);
+    expect((await attaching.get(`/sip?inbound_id=${number}`)).body.data).toBeNull();
+
+    const deleting = await openApi({
+      replace: ({ agents, numbers }) => ({
+        agents: Object.assign(Object.create(agents) as typeof agents, {
+          delete: async (...given: Parameters<typeof agents.delete>) => {
+            await numbers.attach(given[0], number, inbound(given[1]));
+            return agents.delete(...given);
+          },
+          get: agents.get.bind(agents),
+          put: agents.put.bind(agents),
+          count: agents.count.bind(agents),
+        }),
+      }),
+    });
+    const kept = bodyOf(await deleting.post('/v1/agents', { prompt: PROMPT })).agent;
+    const late = await deleting.delete(`/v1/agents/${kept.agent_id}`);
+    expect([late.status, late.failure.errors[0]?.error]).toEqual([409, 'AGENT_IN_USE']);
+    expect((await deleting.get(`/v1/agents/${kept.agent_id}`)).status).toBe(200);
+  });
+
   it('deletes, but not while a number names the agent', async () => {
     const agent = await make();
     const number = freshNumber();

@@ -50,7 +50,7 @@ describe('trunkline agent', () => {
     const token = await file('token', 'secret-token\n');
     const flags = ['--name', 'bot', '--url', 'wss://bot.example/', '--bearer-token-file', token, '--settings', settings];
     expect(await run('agent', 'create', ...flags)).toBe(0);
-    const made = (await stores.agents.list(orgId))[0]!;
+    const made = (await stores.agents.list(orgId)).records[0]!;
     expect(made).toMatchObject({
       ...DEFAULT_AGENT_SETTINGS,
       name: 'bot',
@@ -79,7 +79,7 @@ describe('trunkline agent', () => {
     expect(await run('agent', 'delete', made.agent_id)).toBe(1);
     expect(errors).toContain(number);
     expect(await run('agent', 'delete', made.agent_id, '--force')).toBe(0);
-    expect(await stores.agents.list(orgId)).toEqual([]);
+    expect((await stores.agents.list(orgId)).records).toEqual([]);
   });
 
   it('names every field that is wrong, and makes nothing', async () => {
@@ -89,7 +89,7 @@ describe('trunkline agent', () => {
     expect(await run('agent', 'create', '--settings', await file('broken.json', '{'))).toBe(1);
     expect(await run('agent', 'create', '--settings', join(directory, 'nothing'))).toBe(1);
     expect(await run('agent', 'set', 'nobody', '--name', 'x')).toBe(1);
-    expect(await stores.agents.list(orgId)).toEqual([]);
+    expect((await stores.agents.list(orgId)).records).toEqual([]);
   });
 });
 
@@ -97,7 +97,7 @@ describe('trunkline tool', () => {
   it('makes a tool of a file, lists and deletes it', async () => {
     const tool = { name: 'book', description: 'Books a table.', url: 'https://customer.example/book' };
     expect(await run('tool', 'create', await file('tool.json', { label: 'Booking', tool }))).toBe(0);
-    const made = (await stores.tools.list(orgId))[0]!;
+    const made = (await stores.tools.list(orgId)).records[0]!;
     expect([made.tool_id, made.label, made.tool.url]).toEqual([expect.stringMatching(/^TL-/), 'Booking', tool.url]);
     expect(await run('tool', 'list')).toBe(0);
     expect(printed.join('\n')).toContain(made.tool_id);

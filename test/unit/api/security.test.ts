@@ -302,7 +302,7 @@ describe('secrets', () => {
     const all = texts.join('\n') + JSON.stringify(api.lines);
     for (const secret of [api.key, webhookSecret, BEARER, HEADER]) expect(all.includes(secret), secret.slice(0, 6)).toBe(false);
     // They were there to be told.
-    expect(JSON.stringify(await api.stores.agents.list(api.orgId))).toContain(BEARER);
-    expect(JSON.stringify(await api.stores.tools.list(api.orgId))).toContain(HEADER);
+    expect(JSON.stringify((await api.stores.agents.list(api.orgId)).records)).toContain(BEARER);
+    expect(JSON.stringify((await api.stores.tools.list(api.orgId)).records)).toContain(HEADER);
   });
 });

@@ -72,6 +72,42 @@ describe('/v1/tools', () => {
     expect(bodyOf(await api.get('/v1/tools')).tools).toEqual([]);
   });
 
+  it('takes the flat form too, and says of a bad one what is wrong with it', async () => {
+    const flat = await api.post('/v1/tools', { ...MINIMAL.tool, label: 'Booking' });
+    const nested = await api.post('/v1/tools', { ...MINIMAL, label: 'Booking' });
+    expect(flat.status).toBe(200);
+    expect({ ...bodyOf(flat).tool, tool_id: '' }).toEqual({ ...bodyOf(nested).tool, tool_id: '' });
+    const bad = await api.post('/v1/tools', { ...MINIMAL.tool, url: 'file:///etc/passwd', labl: 'x' });
+    expect([bad.status, bad.failure.errors.map(({ path }) => path).sort()]).toEqual([400, ['labl', 'url']]);
+    expect((await api.post('/v1/tools', {})).failure.errors.map(({ path }) => path)).toEqual(['tool']);
+  });
+
+  it('is not deleted while agents name it: the answer has their ids', async () => {
+    const { tool } = bodyOf(await api.post('/v1/tools', MINIMAL));
+    const agent = (await api.post('/v1/agents', { prompt: 'Be kind.', tools: [tool.tool_id] })).body as unknown as {
+      readonly agent: { readonly agent_id: string };
+    };
+    const { agent_id: agentId } = agent.agent;
+    const refused = await api.delete(`/v1/tools/${tool.tool_id}`);
+    expect([refused.status, refused.failure.errors[0]?.error]).toEqual([409, 'TOOL_IN_USE']);
+    expect(refused.failure.message).toContain(agentId);
+    await api.post(`/v1/agents/${agentId}`, { tools: null });
+    expect((await api.delete(`/v1/tools/${tool.tool_id}`)).status).toBe(200);
+  });
+
+  it('is refused over 64 kB, and as the 501st; a page of them is had with limit', async () => {
+    const large = { description: 'x'.repeat(4_000), body: { text: 'x'.repeat(62_000) } };
+    const tooLarge = await api.post('/v1/tools', { tool: { ...MINIMAL.tool, ...large } });
+    expect([tooLarge.status, tooLarge.failure.errors.map(({ path }) => path)]).toEqual([400, ['tool']]);
+    for (let made = 0; made < 499; made += 1) await api.stores.tools.put(toolOf(api.orgId));
+    expect((await api.post('/v1/tools', MINIMAL)).status).toBe(200);
+    expect((await api.post('/v1/tools', MINIMAL)).failure.errors[0]?.error).toBe('LIMIT_REACHED');
+    expect(bodyOf(await api.get('/v1/tools')).tools).toHaveLength(500);
+    const page = bodyOf(await api.get('/v1/tools?limit=300')) as ToolBody & { readonly next: string };
+    const rest = bodyOf(await api.get(`/v1/tools?limit=300&before=${page.next}`));
+    expect([page.tools.length, rest.tools.length]).toEqual([300, 200]);
+  });
+
   it('deletes only the version that if-match names, and none of another organization', async () => {
     const [own, foreign] = [toolOf(api.orgId), toolOf(newUuid())];
     for (const tool of [own, foreign]) await api.stores.tools.put(tool);

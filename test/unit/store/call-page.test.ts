@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import { readPage } from '../../../src/store/call-page.js';
-import { callIndexMember } from '../../../src/store/ordering.js';
+import { recordMember } from '../../../src/store/ordering.js';
 import { MAX_SCANNED_CALLS } from '../../../src/store/stores.js';
 import { callOf } from './store-contract.js';
 
 it('one request looks at so many records and no more, and the next one goes on behind them', async () => {
   const calls = Array.from({ length: 2_500 }, (_, index) => callOf('o', index, { reason: index === 0 ? 'BAD_SDP' : 'CALLER_HANGUP' }));
-  const index = calls.map((record) => ({ member: callIndexMember(record.started_at, record.call_id), record })).reverse();
+  const index = calls.map((record) => ({ member: recordMember(record.started_at, record.call_id), record, bytes: 1 })).reverse();
   let read = 0;
   const page = (before?: string) =>
     readPage({ limit: 10, reason: 'BAD_SDP', ...(before === undefined ? {} : { before }) }, ({ to }, count) => {

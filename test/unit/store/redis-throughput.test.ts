@@ -16,7 +16,7 @@ describe('the throughput in Redis', () => {
       return Promise.resolve([]);
     },
   } as unknown as RedisConnection;
-  const throughput = new RedisThroughput(redis, clock);
+  const throughput = new RedisThroughput(redis, redis, clock);
   const written = () => pipelines.splice(0).map((commands) => commands.map(([name, , field, calls]) => [name, field, calls]));
 
   it('adds what a second brought in one pipeline, and asks for nothing while nothing happens', async () => {

@@ -6,7 +6,7 @@ import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../src/contracts
 import { DEFAULT_INBOUND_OPTIONS, type InboundOptions, type Route } from '../../../src/contracts/records.js';
 import type { EndedCall } from '../../../src/gateway/ports.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import type { CallFilter, CallRetention, Stores } from '../../../src/store/stores.js';
+import { NO_ORG, type CallFilter, type CallRetention, type Stores } from '../../../src/store/stores.js';
 import { toolOf } from '../../support/tool.js';
 import type { VirtualClock } from '../../support/virtual-clock.js';
 
@@ -301,10 +301,10 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         expect(await stores.agents.get(orgId, older.agent_id)).toEqual(older);
         expect(await stores.agents.get(otherOrgId, older.agent_id)).toBeNull();
         expect(await stores.agents.get(orgId, newUuid())).toBeNull();
-        expect(await stores.agents.list(orgId)).toEqual([older, newer]);
+        expect((await stores.agents.list(orgId)).records).toEqual([older, newer]);
         await stores.agents.put({ ...older, first_sentence: null });
         expect((await stores.agents.get(orgId, older.agent_id))?.first_sentence).toBeNull();
-        expect(await stores.agents.list(otherOrgId)).toEqual([]);
+        expect((await stores.agents.list(otherOrgId)).records).toEqual([]);
       });
     });
 
@@ -319,7 +319,7 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         expect(await stores.agents.delete(otherOrgId, agent.agent_id)).toEqual(none);
         expect(await stores.agents.delete(orgId, agent.agent_id)).toEqual({ ok: true, value: agent });
         expect(await stores.agents.delete(orgId, agent.agent_id)).toEqual(none);
-        expect(await stores.agents.list(orgId)).toEqual([]);
+        expect((await stores.agents.list(orgId)).records).toEqual([]);
         expect(await stores.routes.lookup(number, null)).toMatchObject({ route: { agent: null } });
       });
     });
@@ -332,7 +332,7 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         for (const tool of [newer, older, foreign]) await stores.tools.put(tool);
         expect(await stores.tools.get(orgId, older.tool_id)).toEqual(older);
         expect(await stores.tools.get(otherOrgId, older.tool_id)).toBeNull();
-        expect(await stores.tools.list(orgId)).toEqual([older, newer]);
+        expect((await stores.tools.list(orgId)).records).toEqual([older, newer]);
         const ids = [newer.tool_id, `TL-${newUuid()}`, foreign.tool_id, older.tool_id];
         expect(await stores.tools.find(orgId, ids)).toEqual([newer, older]);
         await stores.tools.put({ ...older, label: 'changed' });
@@ -344,7 +344,7 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         const deleted = await stores.tools.delete(orgId, older.tool_id, [older.updated_at]);
         expect(deleted).toEqual({ ok: true, value: { ...older, label: 'changed' } });
         expect(await stores.tools.delete(orgId, older.tool_id)).toEqual(none);
-        expect(await stores.tools.list(orgId)).toEqual([newer]);
+        expect((await stores.tools.list(orgId)).records).toEqual([newer]);
       });
     });
 
@@ -438,9 +438,11 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
       });
 
       it('calls to unknown numbers are kept apart, the newest few', async () => {
-        const calls = Array.from({ length: 5 }, (_, index) => callOf(null, clock.wallMs() + index, { reason: 'NUMBER_NOT_ATTACHED' }));
+        const calls = Array.from({ length: 5 }, (_, index) =>
+          callOf(null, clock.wallMs() + 120_000 + index, { reason: 'NUMBER_NOT_ATTACHED' }),
+        );
         for (const call of calls) await stores.calls.write(endedCall(call));
-        expect((await stores.calls.listUnrouted(100)).map((call) => call.call_id)).toEqual(
+        expect((await stores.calls.list(NO_ORG, { limit: 100 })).calls.map((call) => call.call_id)).toEqual(
           calls
             .slice(-3)
             .reverse()

@@ -8,13 +8,17 @@ import { PageHead, Show } from '../parts/page.js';
 import { useLoaded } from '../polling.js';
 import { ask } from '../session.js';
 import { AgentDialog } from './agent-dialog.js';
+import { readAgents } from './read-agents.js';
 
 type Agent = Schemas['Agent'];
 type Open = { readonly dialog: 'edit'; readonly agent: Agent | null } | { readonly dialog: 'delete'; readonly agent: Agent } | null;
 
+const SHOWN = 100;
+
 export function AgentsPage(): JSX.Element {
   const [open, setOpen] = useState<Open>(null);
-  const loaded = useLoaded(async () => (await ask((api) => api.GET('/v1/agents'))).agents, []);
+  const [most, setMost] = useState(SHOWN);
+  const loaded = useLoaded(() => readAgents(most), [most]);
   const voices = useLoaded(async () => (await ask((api) => api.GET('/v1/voices'))).voices, []).value ?? [];
   const tools = useLoaded(async () => (await ask((api) => api.GET('/v1/tools'))).tools, []).value ?? [];
   const changed = (): void => {
@@ -29,15 +33,22 @@ export function AgentsPage(): JSX.Element {
         </button>
       </PageHead>
       <Show loaded={loaded}>
-        {(agents) =>
+        {({ agents, isMore }) =>
           agents.length === 0 ? (
             <p class="card empty">No agents yet. Numbers without one are answered by the operator's default.</p>
           ) : (
-            <ul class="cards" aria-label="Agents">
-              {agents.map((agent) => (
-                <AgentCard key={agent.agent_id} agent={agent} onOpen={setOpen} />
-              ))}
-            </ul>
+            <>
+              <ul class="cards" aria-label="Agents">
+                {agents.map((agent) => (
+                  <AgentCard key={agent.agent_id} agent={agent} onOpen={setOpen} />
+                ))}
+              </ul>
+              {isMore && (
+                <button type="button" onClick={() => setMost(most + SHOWN)}>
+                  Show more
+                </button>
+              )}
+            </>
           )
         }
       </Show>

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schemas } from '../../../src/client/index.js';
+import { readAgents } from '../agents/read-agents.js';
 import { TextField } from '../parts/form.js';
 import { PageHead, Show } from '../parts/page.js';
 import { useLoaded } from '../polling.js';
@@ -14,6 +15,8 @@ export type NumberConfiguration = Schemas['SipConfiguration'];
 
 const PAGE = 100;
 const MOST_AT_ONCE = 1_000;
+/** To choose from, and to be shown by their names. */
+const MOST_AGENTS = 500;
 
 type Open =
   | { readonly dialog: 'attach' }
@@ -38,16 +41,12 @@ function listOf(data: NumberConfiguration | readonly NumberConfiguration[] | nul
   return data === null ? [] : 'phone_number' in data ? [data] : data;
 }
 
-async function readAgents(): Promise<readonly AgentName[]> {
-  return (await ask((api) => api.GET('/v1/agents'))).agents;
-}
-
 export function NumbersPage(): JSX.Element {
   const [pages, setPages] = useState(1);
   const [open, setOpen] = useState<Open>(null);
   const [sought, setSought] = useState('');
   const loaded = useLoaded(() => readNumbers(pages, sought), [pages, sought]);
-  const agents = useLoaded(readAgents, []).value ?? [];
+  const agents: readonly AgentName[] = useLoaded(() => readAgents(MOST_AGENTS), []).value?.agents ?? [];
   const close = (): void => setOpen(null);
   const changed = (): void => {
     close();

@@ -11,6 +11,7 @@ export interface Failure {
 
 const ADVICE: Readonly<Record<string, string>> = {
   PRECONDITION_FAILED: 'Somebody else changed it meanwhile. Close this and open it again to see how it is now.',
+  TOOL_IN_USE: 'Take the tool from these agents under Agents; then it can be deleted.',
   AGENT_IN_USE: 'Give the number another agent under Numbers, or detach it; then the agent can be deleted.',
   NUMBER_TAKEN: 'If the number is yours, ask the operator which organization has it.',
   LIMIT_REACHED: 'Delete one that is not needed first.',

@@ -1,0 +1,116 @@
+import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { callCheck } from '../../../src/gateway/check.js';
+import { newUuid } from '../../../src/lib/ids.js';
+import { API_CONNECTION, CALLS_CONNECTION } from '../../../src/store/redis-stores.js';
+import { startRedis, type TestRedis } from '../../support/redis.js';
+import { toolOf } from '../../support/tool.js';
+import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { openHttpApi, eventually, type HttpApi } from './http-fixture.js';
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+}
+
+describe('the Redis connection of calls', () => {
+  let redis: TestRedis;
+  let api: HttpApi;
+  let monitor: Socket;
+  let monitored = '';
+  let [orgId, key] = ['', ''];
+  const [agentId, callId, batchId] = [newUuid(), newUuid(), newUuid()];
+  const number = freshNumber();
+  const tool = toolOf('');
+  beforeAll(async () => {
+    redis = await startRedis();
+    api = await openHttpApi(redis.url, {
+      instance: 'gw',
+      checkOf: (stores) => callCheck(stores.checkedRoutes, { notReady: null, isSourceTrusted: () => true, relayAddress: '127.0.0.1' }),
+    });
+    ({ org_id: orgId } = await api.stores.orgs.create({ name: 'one', sip_enabled: true }));
+    ({ key } = await api.stores.keys.create(orgId, 'k'));
+    await api.stores.agents.put(agentOf(orgId, { agent_id: agentId }));
+    await api.stores.tools.put({ ...tool, org_id: orgId });
+    await api.stores.numbers.attach(orgId, number, { inbound: inboundSetting({}, agentId) });
+    await api.stores.calls.write(endedCall(callOf(orgId, Date.now(), { call_id: callId })));
+    monitor = connect(redis.port, '127.0.0.1');
+    monitor.on('data', (chunk: Buffer) => (monitored += chunk.toString()));
+    await once(monitor, 'connect');
+    monitor.write('MONITOR\r\n');
+    await eventually(
+      () => Promise.resolve(monitored),
+      (text) => text.startsWith('+OK'),
+    );
+  });
+  afterAll(async () => {
+    monitor.destroy();
+    await api.close();
+    await redis.close();
+  });
+
+  /** Commands that came over the connection of this name. */
+  async function commandsOf(name: string): Promise<string[]> {
+    // Redis tells in order: what was done before this one is in front of it.
+    const mark = newUuid();
+    await redis.command(`ECHO ${mark}`);
+    await eventually(
+      () => Promise.resolve(monitored),
+      (text) => text.includes(mark),
+    );
+    const clients = (await redis.command('CLIENT LIST')).split('\n');
+    const addresses = clients.filter((line) => line.includes(` name=${name} `)).map((line) => /addr=(\S+)/.exec(line)?.[1]);
+    expect(addresses).toHaveLength(1);
+    return monitored.split('\r\n').filter((line) => line.includes(`[0 ${addresses[0] ?? ''}]`));
+  }
+
+  async function operations(): Promise<Operation[]> {
+    const document = (await api.request('GET', '/openapi.json', key)).text;
+    const { paths } = JSON.parse(document) as { readonly paths: Readonly<Record<string, object>> };
+    return Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })),
+    );
+  }
+
+  const ids: Readonly<Record<string, string>> = {
+    agent_id: agentId,
+    call_id: callId,
+    batch_id: batchId,
+    tool_id: tool.tool_id,
+    delivery_id: callId,
+  };
+  const bodies: Readonly<Record<string, object>> = {
+    '/sip/attach': { phone_number: freshNumber(), directions: ['inbound'], service: 'sip', agent_id: agentId },
+    '/sip/update': { phone_number: number, updates: { type: 'inbound', agent_id: agentId } },
+    '/sip/detach': { phone_number: number, directions: 'inbound', service: 'sip' },
+    '/sip/check': { phone_number: number },
+    '/v1/agents': { prompt: 'Be kind.', tools: [tool.tool_id] },
+    '/v1/agents/{agent_id}': { prompt: 'Be kind.', tools: [tool.tool_id] },
+    '/v1/tools': { tool: { ...tool.tool, headers: {} } },
+  };
+
+  it('carries none of what the API asks, whatever its routes', async () => {
+    // /readyz asks whether calls can be served, so it asks where they do.
+    const asked = (await operations()).filter(({ path }) => !['/healthz', '/readyz', '/metrics'].includes(path));
+    expect(asked.length).toBeGreaterThan(20);
+    const order = ['POST', 'GET', 'DELETE'];
+    for (const { method, path } of asked.sort((a, b) => order.indexOf(a.method) - order.indexOf(b.method))) {
+      const body = method === 'POST' ? (bodies[path] ?? {}) : undefined;
+      const answer = await api.request(
+        method,
+        path.replace(/\{(\w+)\}/g, (_all, name: string) => ids[name] ?? 'x'),
+        key,
+        body,
+      );
+      expect([path, answer.status < 500 || path.endsWith('/invoke')], answer.text).toEqual([path, true]);
+    }
+    expect(await commandsOf(CALLS_CONNECTION)).toEqual([]);
+    expect((await commandsOf(API_CONNECTION)).length).toBeGreaterThan(50);
+  });
+
+  it('carries the look-ups of calls', async () => {
+    await api.stores.routes.lookup(freshNumber(), null);
+    expect((await commandsOf(CALLS_CONNECTION)).length).toBeGreaterThan(0);
+  });
+});
