@@ -3,7 +3,17 @@ import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
   {
-    ignores: ['dist/', 'native/build/', 'node_modules/', 'coverage/', '.trunkline/', '.setup-log/', 'test-results/', 'src/client/types.ts'],
+    ignores: [
+      'dist/',
+      'native/build/',
+      'node_modules/',
+      'coverage/',
+      '.trunkline/',
+      '.setup-log/',
+      '.node-versions/',
+      'test-results/',
+      'src/client/types.ts',
+    ],
   },
   js.configs.recommended,
   {

@@ -4,7 +4,27 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 LOG_DIR="$ROOT/.setup-log"
 
-now_ms() { date +%s%3N; }
+# Where `date` has no milliseconds (macOS), whole seconds do.
+now_ms() {
+  local now
+  now=$(date +%s%3N)
+  case "$now" in *[!0-9]*) echo "$(date +%s)000" ;; *) echo "$now" ;; esac
+}
+
+sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi; }
+
+# While a step runs: every 10 s how long it has run, and the last line that it printed.
+show_progress() { # TITLE LOG
+  local seconds=0 sleeping
+  trap 'kill $sleeping 2>/dev/null; exit' TERM
+  while :; do
+    sleep 10 &
+    sleeping=$!
+    wait $sleeping
+    seconds=$((seconds + 10))
+    printf '  ...   %-44s %6d s   %s\n' "$1" $seconds "$(tail -n 1 "$2" | tr -d '\r\033' | cut -c 1-100)"
+  done
+}
 
 # step TITLE COMMAND...: runs the command with its output kept in a file, shows that file when it fails.
 step() {
@@ -13,7 +33,13 @@ step() {
   started=$(now_ms)
   mkdir -p "$LOG_DIR"
   log="$LOG_DIR/$(tr -cs 'a-zA-Z0-9' '-' <<<"$title" | tr '[:upper:]' '[:lower:]').log"
-  if "$@" >"$log" 2>&1; then
+  : >"$log"
+  show_progress "$title" "$log" &
+  local progress=$! status=0
+  "$@" >"$log" 2>&1 || status=$?
+  kill $progress 2>/dev/null
+  wait $progress 2>/dev/null
+  if [ $status = 0 ]; then
     printf '  ok    %-44s %6d ms%s\n' "$title" $(($(now_ms) - started)) "${STEP_NOTE:+  ($STEP_NOTE)}"
     STEP_NOTE=
     return 0
@@ -26,18 +52,58 @@ step() {
 
 # hash_of PATH...: one hash over the names and contents of the files below the paths.
 hash_of() {
-  (cd "$ROOT" && find "$@" -type f -not -path '*/build/*' -print0 2>/dev/null | LC_ALL=C sort -z | xargs -0r sha256sum; node --version) |
-    sha256sum | cut -d' ' -f1
+  (cd "$ROOT" && find "$@" -type f -not -path '*/build/*' -print 2>/dev/null | LC_ALL=C sort | while IFS= read -r file; do printf '%s\0' "$file"; done |
+    xargs -0 "$(command -v sha256sum || command -v shasum)") | sha256 | cut -d' ' -f1
 }
 
 # unchanged STAMP HASH: true when the stamp file holds this hash.
 unchanged() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }
 
+# has NEED: whether a program or library is there, whoever installed it. A need has the name of its Debian package.
+has() { # PACKAGE
+  case $1 in
+    rtpengine-daemon) has_program rtpengine ;;
+    libsrtp2-dev) pkg-config --exists libsrtp2 2>/dev/null || [ -e /usr/include/srtp2/srtp.h ] || [ -e /usr/local/include/srtp2/srtp.h ] ;;
+    g++) has_program g++ || has_program c++ ;;
+    pkg-config) has_program pkg-config || has_program pkgconf ;;
+    sip-tester) has_program sipp ;;
+    stunnel4) has_program stunnel4 || has_program stunnel ;;
+    kamailio-tls-modules) has_kamailio_module tls ;;
+    kamailio-redis-modules) has_kamailio_module ndb_redis ;;
+    chromium) has_program chromium || has_program chromium-browser || has_program google-chrome ;;
+    prometheus) has_program promtool ;;
+    *) has_program "$1" ;;
+  esac
+}
+
+# Debian has some in places that are on root's path only.
+has_program() { PATH="$PATH:/usr/sbin:/sbin:/usr/local/sbin" command -v "$1" >/dev/null; }
+
+has_kamailio_module() {
+  local file
+  for file in /usr/lib/kamailio/modules/"$1".so /usr/lib*/*/kamailio/modules/"$1".so /usr/lib64/kamailio/modules/"$1".so; do
+    [ -e "$file" ] && return
+  done
+  return 1
+}
+
 missing_packages() {
   local package
-  for package in "$@"; do
-    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || printf '%s ' "$package"
-  done
+  for package in "$@"; do has "$package" || printf '%s ' "$package"; done
+}
+
+# What a person looks for who has no apt-get.
+meaning_of() { # PACKAGE
+  case $1 in
+    rtpengine-daemon) echo 'rtpengine (the program)' ;;
+    libsrtp2-dev) echo 'libsrtp 2 with its headers (srtp2/srtp.h)' ;;
+    g++) echo 'a C++ compiler (g++ or c++)' ;;
+    sip-tester) echo 'SIPp (sipp), with TLS' ;;
+    stunnel4) echo 'stunnel' ;;
+    kamailio-*-modules) echo "Kamailio's modules of Debian's package $1" ;;
+    prometheus) echo 'promtool, of Prometheus' ;;
+    *) echo "$1" ;;
+  esac
 }
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
@@ -79,11 +145,14 @@ install_packages() {
 }
 
 ensure_packages() {
-  local missing
+  local missing package
   missing=$(missing_packages "$@")
   [ -n "$missing" ] || { STEP_NOTE="nothing missing"; step "Debian packages" true; return; }
   if ! command -v apt-get >/dev/null; then
-    printf 'This machine has no apt-get. Install the equivalents of these Debian packages and start again:\n  %s\n' "$missing"
+    echo 'This machine has no apt-get. Trunkline looked for these and did not find them; install them and start again:'
+    # shellcheck disable=SC2086
+    for package in $missing; do printf '  %s\n' "$(meaning_of "$package")"; done
+    echo 'It is tested on Debian 12 and 13; on other systems it may work and was not tried.'
     return 1
   fi
   if [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
@@ -95,11 +164,13 @@ ensure_packages() {
   step "Debian packages" install_packages $missing
 }
 
+NODE_HELP='Trunkline needs Node.js 20.20, 22, 24 (recommended) or 26. Get it from https://nodejs.org/en/download, or with a version manager: nvm install 24'
+
 ensure_node() {
-  local major
-  if ! command -v node >/dev/null; then echo 'Node.js is not installed: Trunkline needs version 20.20 or newer (below 25).'; return 1; fi
-  major=$(node -p 'const [a,b]=process.versions.node.split(".").map(Number); (a===20?b>=20:a>20&&a<25)?"ok":"bad"')
-  [ "$major" = ok ] || { echo "Node.js $(node --version) is not supported: Trunkline needs 20.20 or newer, below 25."; return 1; }
+  local is_supported
+  if ! command -v node >/dev/null; then echo "Node.js is not installed. $NODE_HELP"; return 1; fi
+  is_supported=$(node -p 'const [a,b]=process.versions.node.split(".").map(Number); a===20?b>=20:a>20&&a<27')
+  [ "$is_supported" = true ] || { echo "Node.js $(node --version) is not supported. $NODE_HELP"; return 1; }
 }
 
 ensure_npm_packages() {
@@ -113,10 +184,10 @@ ensure_npm_packages() {
   step "npm packages" npm --prefix "$ROOT" ci --no-fund --no-audit --loglevel=error && printf '%s' "$hash" >"$stamp"
 }
 
-# Named node-gyp inputs: the addon's sources, the Node version, the libsrtp version.
+# Node-API is the same for every Node.js: the addon depends on its sources and on libsrtp.
 ensure_native() {
   local stamp="$ROOT/native/build/.hash" hash
-  hash=$(hash_of native; dpkg-query -W -f='${Version}' libsrtp2-dev 2>/dev/null)
+  hash=$(hash_of native; pkg-config --modversion libsrtp2 2>/dev/null)
   hash=$(tr -d '\n' <<<"$hash")
   if unchanged "$stamp" "$hash"; then STEP_NOTE="unchanged"; step "native addon" true; return; fi
   step "native addon" build_native && printf '%s' "$hash" >"$stamp"

@@ -45,8 +45,8 @@ function wrong(name: string, detail: string, remedy: string): Finding {
 
 function nodeVersion(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const isFine = major === 20 ? minor >= 20 : major > 20 && major < 25;
-  return isFine ? fine('Node.js', process.version) : wrong('Node.js', process.version, 'install Node.js 20.20 or newer, below 25');
+  const isFine = major === 20 ? minor >= 20 : major > 20 && major < 27;
+  return isFine ? fine('Node.js', process.version) : wrong('Node.js', process.version, 'install Node.js 20.20, 22, 24 or 26');
 }
 
 function nativeAddon(): Finding {
