@@ -1,6 +1,7 @@
 import { createApiServer } from '../../src/api/server.js';
 import { DEFAULT_INBOUND_OPTIONS } from '../../src/contracts/records.js';
 import { parseE164 } from '../../src/contracts/e164.js';
+import { loadConfig } from '../../src/config/load.js';
 import { createLogger } from '../../src/ops/logger.js';
 import { systemClock } from '../../src/ops/system-clock.js';
 import { openRedisStores } from '../../src/store/redis-stores.js';
@@ -13,7 +14,7 @@ const CHUNK = 500;
 const UNLIMITED = 100_000_000;
 
 takeOrders(async ({ redisUrl, numbers: count }: Fields): Promise<Served> => {
-  const log = createLogger('bench', 'warn');
+  const log = createLogger('bench', loadConfig({ environment: {} }).log.level);
   const stores = openRedisStores({ url: redisUrl, clock: systemClock, log });
   await stores.ready();
   const { org_id: orgId } = await stores.orgs.create({ name: 'bench', sip_enabled: true });

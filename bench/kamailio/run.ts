@@ -1,29 +1,18 @@
-import { cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { ensureCertificates } from '../../src/ops/certificates.js';
-import { reserveMediaPorts } from '../../test/support/gateway.js';
 import { HandMadeCall } from '../../test/support/invite.js';
-import { freePorts } from '../../test/support/ports.js';
-import { startRedis } from '../../test/support/redis.js';
-import { RunningRtpengine } from '../../test/support/rtpengine.js';
 import { offerSdp } from '../../test/support/sdp.js';
 import { SipPeer } from '../../test/support/sip-peer.js';
-import type { LoadTarget } from '../sip-server/generator.js';
+import { NUMBER } from '../gateway/subject.js';
 import { order, startGenerator } from '../sip-server/processes.js';
 import { cpuMs } from '../support/process-figures.js';
-import { kamailioNumberKey, startKamailio } from './start.js';
+import { kamailioSubject } from './start.js';
 
 // The baseline alone: that it does its job, and what that costs. bench/gateway holds Trunkline against it in one run.
-
-const NUMBER = '+15550100100';
 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '10' },
     rate: { type: 'string', default: '50' },
-    children: { type: 'string', default: String(cpus().length) },
   },
 });
 
@@ -45,47 +34,37 @@ async function oneCall(port: number, ca: string): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const { first, lock } = await reserveMediaPorts();
-  const [tlsPort = 0] = await freePorts(1);
-  const certificates = await ensureCertificates(join(tmpdir(), 'trunkline-bench-certificates'), ['localhost', '127.0.0.1'], Date.now());
-  const redis = await startRedis();
-  const rtpengine = await RunningRtpengine.start(first, first + 999);
-  const kamailio = await startKamailio({
-    redisPort: redis.port,
-    rtpengineNgPort: rtpengine.port,
-    tlsPort,
-    certificateFile: certificates.certFile,
-    keyFile: certificates.keyFile,
-    children: Number(values.children),
-  });
+  const subject = await kamailioSubject();
   try {
-    await redis.command(`SET ${kamailioNumberKey(NUMBER)} agent`);
-    const ca = await readFile(certificates.caFile, 'utf8');
-    await oneCall(tlsPort, ca);
+    const { target } = subject;
+    await oneCall(target.port, target.ca ?? '');
     const generator = await startGenerator();
-    const target: LoadTarget = { port: tlsPort, transport: 'TLS', ca, messages: 'carrier' };
-    const cpu = (): number => kamailio.pids().reduce((sum, pid) => sum + cpuMs(pid), 0);
-    const before = [cpu(), cpuMs(rtpengine.pid)] as const;
-    const result = await order(generator, { type: 'open', target, rate: Number(values.rate), seconds: Number(values.seconds) });
-    const spent = [cpu() - before[0], cpuMs(rtpengine.pid) - before[1]] as const;
+    const cpu = (): Record<string, number> => {
+      const sums: Record<string, number> = {};
+      for (const { name, pid } of subject.processes()) sums[name] = (sums[name] ?? 0) + cpuMs(pid);
+      return sums;
+    };
+    const before = cpu();
+    const result = await order(generator, {
+      type: 'open',
+      target,
+      rate: Number(values.rate),
+      seconds: Number(values.seconds),
+      connections: 4,
+    });
+    const after = cpu();
     generator.child.kill();
-    const node = rtpengine.node();
+    const node = subject.relay();
     const { calls } = await node.command('list').finally(() => node.close());
-    const keys = Number(/:(\d+)/.exec(await redis.command('DBSIZE'))?.[1]);
     check(result.failed === 0, `${String(result.failed)} calls failed`);
     check(JSON.stringify(calls) === '[]', 'rtpengine has calls left');
-    check(keys === result.completed + 2, `${String(keys)} keys for ${String(result.completed)} calls, one more, and a number`);
     const { p50, p99 } = result.latencyMs;
-    console.log(`${String(result.completed)} calls at ${values.rate} a second, ${String(keys - 1)} records, no session left in rtpengine`);
+    console.log(`${String(result.completed)} calls at ${values.rate} a second, none failed, no session left in rtpengine`);
     console.log(`  INVITE to 200     p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`);
-    console.log(
-      `  CPU a call        kamailio ${(spent[0] / result.completed).toFixed(3)} ms, rtpengine ${(spent[1] / result.completed).toFixed(3)} ms`,
-    );
+    const each = Object.entries(after).map(([name, ms]) => `${name} ${((ms - (before[name] ?? 0)) / result.completed).toFixed(3)} ms`);
+    console.log(`  CPU a call        ${each.join(', ')}`);
   } finally {
-    await kamailio.close();
-    await rtpengine.stop();
-    await redis.close();
-    lock.close();
+    await subject.close();
   }
 }
 

@@ -1,76 +1,98 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-
-export interface KamailioSettings {
-  readonly redisPort: number;
-  readonly rtpengineNgPort: number;
-  readonly tlsPort: number;
-  readonly certificateFile: string;
-  readonly keyFile: string;
-  /** Processes that read from connections; each connection is read by one of them. */
-  readonly children: number;
-}
-
-export interface Kamailio {
-  /** Of all its processes. */
-  pids(): number[];
-  close(): Promise<void>;
-}
-
-/** The key that stands in Redis, with any value, for a number that is answered. */
-export function kamailioNumberKey(number: string): string {
-  return `bench:kamailio:number:${number}`;
-}
+import { ensureCertificates } from '../../src/ops/certificates.js';
+import type { RtpengineNode } from '../../src/rtpengine/node.js';
+import { freePorts } from '../../test/support/ports.js';
+import { startRedis } from '../../test/support/redis.js';
+import { RunningRtpengine } from '../../test/support/rtpengine.js';
+import { NUMBER, RELAY_PORTS, type Subject } from '../gateway/subject.js';
 
 const STARTS_WITHIN_MS = 15_000;
-const MEMORY_MB = '512';
-const MEMORY_OF_A_CHILD_MB = '16';
 
-/** Debian's Kamailio with kamailio.cfg; resolves when it takes connections. */
-export async function startKamailio(settings: KamailioSettings): Promise<Kamailio> {
+/** Kamailio with a Redis, an rtpengine and an agent of its own (README.md beside this file). */
+export interface KamailioSubject extends Subject {
+  relay(): RtpengineNode;
+}
+
+/** Starts Debian's Kamailio with kamailio.cfg and all that it stands on; resolves when it takes connections. */
+export async function kamailioSubject(): Promise<KamailioSubject> {
+  const [tlsPort = 0, udpPort = 0, agentPort = 0] = await freePorts(3);
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-kamailio-'));
+  const certificates = await ensureCertificates(join(tmpdir(), 'trunkline-bench-certificates'), ['localhost', '127.0.0.1'], Date.now());
+  const redis = await startRedis();
+  const redisPid = Number(/process_id:(\d+)/.exec(await redis.command('INFO server'))?.[1]);
+  await redis.command(`SET did:${NUMBER} sip:agent@127.0.0.1:${String(agentPort)}`);
+  const rtpengine = await RunningRtpengine.start(RELAY_PORTS.min, RELAY_PORTS.max);
+  const agent = spawn('sipp', sippArguments(agentPort), { stdio: 'ignore', cwd: directory });
   const file = join(directory, 'kamailio.cfg');
-  await writeFile(file, filledIn(await readFile(resolve('bench/kamailio/kamailio.cfg'), 'utf8'), settings));
-  const child = spawn('kamailio', ['-f', file, '-DD', '-E', '-m', MEMORY_MB, '-M', MEMORY_OF_A_CHILD_MB, '-Y', directory], {
+  const values = {
+    TLS_PORT: String(tlsPort),
+    UDP_PORT: String(udpPort),
+    REDIS_PORT: String(redis.port),
+    NG_PORT: String(rtpengine.port),
+    CERTIFICATE: resolve(certificates.certFile),
+    KEY: resolve(certificates.keyFile),
+    MODULES: modules(),
+  };
+  await writeFile(file, filledIn(await readFile(resolve('bench/kamailio/kamailio.cfg'), 'utf8'), values));
+  const kamailio = spawn('kamailio', ['-DD', '-E', '-f', file, '-m', '512', '-M', '16', '-Y', directory], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let said = '';
-  child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-10_000)));
+  kamailio.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-10_000)));
   const close = async (): Promise<void> => {
-    if (child.exitCode === null && child.signalCode === null) {
-      const gone = new Promise((done) => child.once('exit', done));
-      child.kill('SIGTERM');
-      await gone;
-    }
+    await Promise.all([ended(kamailio, 'SIGTERM'), ended(agent, 'SIGKILL')]);
+    await rtpengine.stop();
+    await redis.close();
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    await untilOpen(settings.tlsPort, child);
+    await untilOpen(tlsPort, kamailio);
   } catch (error) {
     await close();
     throw new Error(`${(error as Error).message}\n${said}`, { cause: error });
   }
-  return { pids: () => withChildren(child.pid ?? 0), close };
+  return {
+    target: { port: tlsPort, transport: 'TLS', ca: await readFile(certificates.caFile, 'utf8'), messages: 'carrier' },
+    processes: () => [
+      { name: 'redis-server', pid: redisPid },
+      { name: 'rtpengine', pid: rtpengine.pid },
+      { name: 'agent (sipp)', pid: agent.pid ?? 0 },
+      ...withChildren(kamailio.pid ?? 0).map((pid) => ({ name: 'kamailio', pid })),
+    ],
+    own: ['kamailio'],
+    relay: () => rtpengine.node(),
+    close,
+  };
 }
 
-function filledIn(template: string, settings: KamailioSettings): string {
-  const values: Readonly<Record<string, string>> = {
-    CHILDREN: String(settings.children),
-    TLS_PORT: String(settings.tlsPort),
-    REDIS_PORT: String(settings.redisPort),
-    NG_PORT: String(settings.rtpengineNgPort),
-    CERTIFICATE: resolve(settings.certificateFile),
-    KEY: resolve(settings.keyFile),
-  };
+function sippArguments(port: number): string[] {
+  const scenario = resolve('bench/kamailio/agent.xml');
+  return ['-sf', scenario, '-t', 'u1', '-i', '127.0.0.1', '-p', String(port), '-nostdin', '-l', '100000'];
+}
+
+function modules(): string {
+  const found = ['x86_64', 'aarch64'].map((cpu) => `/usr/lib/${cpu}-linux-gnu/kamailio/modules/`).find((path) => existsSync(path));
+  return found ?? '/usr/lib/kamailio/modules/';
+}
+
+function filledIn(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(/@([A-Z_]+)@/g, (_all, name: string) => {
     const value = values[name];
     if (value === undefined) throw new Error(`kamailio.cfg asks for ${name}`);
     return value;
   });
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise((done) => child.once('exit', done));
+  child.kill(signal);
+  await gone;
 }
 
 function withChildren(pid: number): number[] {

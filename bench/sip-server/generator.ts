@@ -76,6 +76,24 @@ const CARRIER_HEADERS =
 /** A call that has had no end for so long has failed. */
 const CALL_LIMIT_MS = 20_000;
 
+/** Of the 200: what requests in the dialog are addressed by (RFC 3261 §12.1.2). */
+interface Dialog {
+  readonly toTag: string;
+  readonly target: string;
+  /** A Route header with its line end; '' where no proxy stays in the way. */
+  readonly route: string;
+}
+
+function between(text: string, before: string, after: string, at: number, headEnd: number): string {
+  const start = text.indexOf(before, at);
+  return start < 0 || start > headEnd ? '' : text.slice(start + before.length, text.indexOf(after, start + before.length));
+}
+
+function routeOf(text: string, at: number, headEnd: number): string {
+  const recorded = between(text, '\r\nRecord-Route: ', '\r\n', at, headEnd);
+  return recorded === '' ? '' : `Route: ${recorded}\r\n`;
+}
+
 class Connection {
   readonly #socket: Socket;
   readonly #head: string;
@@ -90,7 +108,7 @@ class Connection {
   #failed = 0;
   onEnd: (id: number) => void = () => undefined;
   holds = false;
-  held: { id: number; toTag: string }[] = [];
+  held: { id: number; dialog: Dialog }[] = [];
   isMixed = false;
 
   constructor(private readonly target: LoadTarget) {
@@ -128,9 +146,9 @@ class Connection {
     );
   }
 
-  bye(id: number, toTag: string): void {
+  bye(id: number, dialog: Dialog): void {
     this.#sentAt.set(id, performance.now());
-    this.#write(this.#inDialog('BYE', 2, 'b', id, toTag));
+    this.#write(this.#inDialog('BYE', 2, 'b', id, dialog));
   }
 
   static result(connections: readonly Connection[], seconds: number, maxLateMs: number): LoadResult {
@@ -168,8 +186,8 @@ class Connection {
     return `${method} sip:${this.#userOf(id)}@127.0.0.1 SIP/2.0\r\nVia: ${this.#head}i${id}\r\nMax-Forwards: 70\r\nFrom: "Caller" <sip:+15550100999@carrier.example>;tag=f${id}\r\nTo: ${to}\r\nCall-ID: c${id}@carrier.example\r\nCSeq: 1 ${method}\r\nContent-Length: 0\r\n\r\n`;
   }
 
-  #inDialog(method: string, cseq: number, branch: string, id: number, toTag: string): string {
-    return `${method} sip:127.0.0.1 SIP/2.0\r\nVia: ${this.#head}${branch}${id}\r\nMax-Forwards: 70\r\nFrom: "Caller" <sip:+15550100999@carrier.example>;tag=f${id}\r\nTo: <sip:+15550100100@127.0.0.1>;tag=${toTag}\r\nCall-ID: c${id}@carrier.example\r\nCSeq: ${cseq} ${method}\r\nContent-Length: 0\r\n\r\n`;
+  #inDialog(method: string, cseq: number, branch: string, id: number, { toTag, target, route }: Dialog): string {
+    return `${method} ${target} SIP/2.0\r\nVia: ${this.#head}${branch}${id}\r\n${route}Max-Forwards: 70\r\nFrom: "Caller" <sip:+15550100999@carrier.example>;tag=f${id}\r\nTo: <sip:+15550100100@127.0.0.1>;tag=${toTag}\r\nCall-ID: c${id}@carrier.example\r\nCSeq: ${cseq} ${method}\r\nContent-Length: 0\r\n\r\n`;
   }
 
   #write(text: string): void {
@@ -214,10 +232,15 @@ class Connection {
     this.#latencies.push(performance.now() - sentAt);
     const tag = text.indexOf(';tag=', text.indexOf('\r\nTo: ', at));
     const toTag = text.slice(tag + 5, Math.min(text.indexOf('\r\n', tag), headEnd));
-    this.#write(this.#inDialog('ACK', 1, 'a', id, toTag));
-    if (!this.holds) return this.bye(id, toTag);
+    const dialog: Dialog = {
+      toTag,
+      target: between(text, '\r\nContact: <', '>', at, headEnd) || 'sip:127.0.0.1',
+      route: routeOf(text, at, headEnd),
+    };
+    this.#write(this.#inDialog('ACK', 1, 'a', id, dialog));
+    if (!this.holds) return this.bye(id, dialog);
     this.#sentAt.delete(id);
-    this.held.push({ id, toTag });
+    this.held.push({ id, dialog });
     this.onEnd(id);
   }
 
@@ -337,14 +360,16 @@ async function idle(order: Extract<LoadOrder, { type: 'idle' }>): Promise<void> 
   }
 }
 
-async function release(): Promise<void> {
+async function release(): Promise<LoadResult> {
+  const released = [...open];
   for (const connection of open.splice(0)) {
     connection.holds = false;
-    for (const { id, toTag } of connection.held.splice(0)) connection.bye(id, toTag);
+    for (const { id, dialog } of connection.held.splice(0)) connection.bye(id, dialog);
     await drain(connection);
     connection.close();
   }
   for (const socket of sockets.splice(0)) socket.destroy();
+  return Connection.result(released, 0, 0);
 }
 
 async function carryOut(order: LoadOrder): Promise<LoadResult | null> {
@@ -359,8 +384,7 @@ async function carryOut(order: LoadOrder): Promise<LoadResult | null> {
       await idle(order);
       return null;
     case 'release':
-      await release();
-      return null;
+      return release();
   }
 }
 

@@ -1,8 +1,10 @@
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { ensureCertificates } from '../../src/ops/certificates.js';
 import { freePorts } from '../../test/support/ports.js';
 import { memoryKb } from '../../test/support/processes.js';
 import type { LoadOrder, LoadResult, LoadTarget } from './generator.js';
@@ -36,9 +38,14 @@ export function order(generator: Process, what: LoadOrder): Promise<LoadResult> 
   });
 }
 
-/** Resident memory in kB after a full collection. */
+/** Resident memory in kB after a full collection: whether anything stays behind. */
 export async function collectedKb(server: Process): Promise<number> {
   process.kill(server.pid, 'SIGUSR2');
+  return settledKb(server);
+}
+
+/** Resident memory in kB, as the system sees it: no collection is forced. */
+export async function settledKb(server: Process): Promise<number> {
   await new Promise((resolve_) => setTimeout(resolve_, 2_000));
   return memoryKb(server.pid);
 }
@@ -55,43 +62,29 @@ export interface All {
   readonly close: () => Promise<void>;
 }
 
-/** The SIP server as `trunkline sip-server` starts it, an application and a load generator, a process each. Needs `npm run build`. */
-export async function startAll({
-  profile,
-  messages,
-}: {
+export interface AllOptions {
   readonly profile: boolean;
   readonly messages: LoadTarget['messages'];
-}): Promise<All> {
+  /** The program of a drachtio-server, in place of ours; `null`: ours. */
+  readonly drachtio: string | null;
+  /** `collectedKb` will be asked. */
+  readonly collects?: boolean;
+}
+
+/**
+ * The SIP server as `trunkline sip-server` starts it, with its default limits, or a drachtio-server; an application and a load generator; a
+ * process each. Needs `npm run build`.
+ */
+export async function startAll({ profile, messages, drachtio, collects = false }: AllOptions): Promise<All> {
   const directory = mkdtempSync(join(tmpdir(), 'trunkline-bench-'));
   const [sip = 0, control = 0] = await freePorts(2);
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${resolve('test-results')}`] : [];
-  const args = [
-    '--expose-gc',
-    '--require',
-    resolve('bench/support/gc-on-signal.cjs'),
-    ...profiling,
-    resolve('dist/cli/main.js'),
-    'sip-server',
-  ];
-  const server = await started(
-    spawn(process.execPath, args, {
-      env: {
-        ...process.env,
-        TRUNKLINE_DATA_DIR: join(directory, 'data'),
-        TRUNKLINE_SIP_TLS_PORT: String(sip),
-        TRUNKLINE_DRACHTIO_PORT: String(control),
-        TRUNKLINE_DRACHTIO_SECRET: SECRET,
-        TRUNKLINE_LOG_LEVEL: 'warn',
-        // Every check is done; the generator is one source, which is to be let through.
-        TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',
-        TRUNKLINE_SIP_MAX_TRANSACTIONS: '1000000',
-        TRUNKLINE_SIP_MAX_DIALOGS: '1000000',
-        TRUNKLINE_SIP_MAX_MEMORY_MB: '8192',
-      },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    }),
-  );
+  const collecting = collects ? ['--expose-gc', '--require', resolve('bench/support/gc-on-signal.cjs')] : [];
+  const certificates = await ensureCertificates(join(directory, 'tls'), ['localhost', '127.0.0.1'], Date.now());
+  const server =
+    drachtio === null
+      ? await ownServer([...profiling, ...collecting], { directory, sip, control }, certificates)
+      : await drachtioServer(drachtio, sip, control, certificates);
   const application = await typescript('bench/sip-server/application.ts', [String(control), SECRET]);
   const generator = await startGenerator();
   const close = async (): Promise<void> => {
@@ -102,6 +95,52 @@ export async function startAll({
     await gone;
     await rm(directory, { recursive: true });
   };
-  const target: LoadTarget = { port: sip, transport: 'TLS', ca: readFileSync(join(directory, 'data/tls/ca.pem'), 'utf8'), messages };
+  const target: LoadTarget = { port: sip, transport: 'TLS', ca: readFileSync(certificates.caFile, 'utf8'), messages };
   return { server, application, generator, target, close };
+}
+
+type Certificates = Awaited<ReturnType<typeof ensureCertificates>>;
+
+function ownServer(
+  nodeOptions: readonly string[],
+  { directory, sip, control }: { readonly directory: string; readonly sip: number; readonly control: number },
+  certificates: Certificates,
+): Promise<Process> {
+  return started(
+    spawn(process.execPath, [...nodeOptions, resolve('dist/cli/main.js'), 'sip-server'], {
+      env: {
+        ...process.env,
+        TRUNKLINE_DATA_DIR: join(directory, 'data'),
+        TRUNKLINE_SIP_TLS_PORT: String(sip),
+        TRUNKLINE_SIP_CERT_FILE: certificates.certFile,
+        TRUNKLINE_SIP_KEY_FILE: certificates.keyFile,
+        TRUNKLINE_DRACHTIO_PORT: String(control),
+        TRUNKLINE_DRACHTIO_SECRET: SECRET,
+        // The limit of one source is the only one that is raised: the generator is one.
+        TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',
+      },
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    }),
+  );
+}
+
+/** A drachtio-server says nothing when it is ready: it is when its control port is open. */
+async function drachtioServer(program: string, sip: number, control: number, { certFile, keyFile }: Certificates): Promise<Process> {
+  const args = ['--contact', `sips:127.0.0.1:${String(sip)};transport=tls`, '--cert-file', certFile, '--chain-file', certFile];
+  const own = ['--key-file', keyFile, '--min-tls-version', '1.2', '--address', '127.0.0.1', '--port', String(control), '--secret', SECRET];
+  const child = spawn(program, [...args, ...own, '--loglevel', 'notice'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  await new Promise<void>((resolve_, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`${program} ended with ${String(code)}`)));
+    const look = (): void => {
+      const socket = connect({ host: '127.0.0.1', port: control });
+      socket.once('connect', () => {
+        socket.destroy();
+        resolve_();
+      });
+      socket.once('error', () => setTimeout(look, 100));
+    };
+    look();
+  });
+  return { child, pid: child.pid ?? 0 };
 }

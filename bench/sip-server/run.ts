@@ -5,13 +5,11 @@ import { freePorts } from '../../test/support/ports.js';
 import { applicationAlone } from './application-alone.js';
 import { cpuMs } from '../support/process-figures.js';
 import type { LoadOrder, LoadResult, LoadTarget } from './generator.js';
-import { collectedKb, order, startAll, type Process } from './processes.js';
+import { order, settledKb, startAll, type Process } from './processes.js';
 
 // The SIP server alone: a load generator that is a carrier, the server as `trunkline sip-server` starts it, with every timer, limit
 // and check, and the least drachtio-srf application. What it is held against in the same run is SIPp's own UAS (C++), over TCP.
-// What drachtio-server 0.9.10 did on two shared cores, for comparison (measured with SIPp, INVITE/200/ACK/BYE over one TLS connection):
-// There drachtio-srf alone took 0.143 ms a call (7,000 calls/s on a core): what it takes here says how fast this machine is.
-const DRACHTIO = { callsPerSecond: 2_980, cpuMsPerCall: 0.315, heldCallKb: 10.4, idleTlsKb: 29.5, applicationAloneMs: 0.143 };
+// With `--drachtio <program>` a real drachtio-server does the same in the same run, slice by slice; without it nothing is said of it.
 
 const { values } = parseArgs({
   options: {
@@ -24,6 +22,8 @@ const { values } = parseArgs({
     /** `sipp`: as SIPp's own scenarios; `carrier`: as a carrier's, twice the size. */
     messages: { type: 'string', default: 'sipp' },
     only: { type: 'string' },
+    /** The program of a drachtio-server, to be measured in the same run. */
+    drachtio: { type: 'string' },
   },
 });
 
@@ -56,42 +56,65 @@ function describe(title: string, { result, cpu }: CpuFigures): void {
   );
 }
 
-async function main(): Promise<void> {
+interface Outcome {
+  readonly most: CpuFigures | null;
+  readonly heldKb: number | null;
+  readonly idleKb: number | null;
+}
+
+async function measure(name: string, drachtio: string | null): Promise<Outcome> {
   const seconds = Number(values.seconds);
-  const only = values.only?.split(',');
-  const wants = (name: string): boolean => only === undefined || only.includes(name);
   const messages = values.messages === 'carrier' ? 'carrier' : 'sipp';
-  const { server, application, generator, target, close } = await startAll({ profile: values.profile, messages });
+  const { server, application, generator, target, close } = await startAll({ profile: values.profile, messages, drachtio });
   const watched = { 'sip-server': server, application, generator };
+  console.log(`\n${name}`);
+  try {
+    await order(generator, { type: 'closed', target, concurrency: 20, seconds: 3 });
+    let most: CpuFigures | null = null;
+    if (wants('most')) {
+      most = await measured(generator, watched, { type: 'closed', target, concurrency: Number(values.concurrency), seconds });
+      describe(`As many as it takes (${values.concurrency} calls at once)`, most);
+      if (drachtio === null) {
+        const aloneMs = await applicationAlone(30_000);
+        const share = (100 * most.result.completed * aloneMs) / most.result.seconds / 1_000;
+        console.log(
+          `  ratio             ${share.toFixed(0)} % of what drachtio-srf alone can do on one core (${aloneMs.toFixed(3)} ms a call)`,
+        );
+      }
+      if (wants('sipp') && drachtio === null) await againstSipp(generator, seconds, most);
+    }
+    if (wants('rate')) {
+      const steady = await measured(generator, watched, { type: 'open', target, rate: Number(values.rate), seconds });
+      describe(`${values.rate} calls a second`, steady);
+      console.log(`  generator         ${steady.result.maxLateMs.toFixed(1)} ms late at worst`);
+    }
+    const kept = wants('memory') ? await memory(generator, server, target) : { heldKb: null, idleKb: null };
+    return { most, ...kept };
+  } finally {
+    await close();
+  }
+}
+
+const only = values.only?.split(',');
+const wants = (name: string): boolean => only === undefined || only.includes(name);
+
+async function main(): Promise<void> {
   console.log(
     `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; one TLS connection, INVITE / 100 / 200 / ACK / BYE / 200`,
   );
-
-  const aloneMs = await applicationAlone(30_000);
-  const slower = aloneMs / DRACHTIO.applicationAloneMs;
-  console.log(
-    `Baseline: drachtio-srf alone takes ${aloneMs.toFixed(3)} ms a call, ${(1_000 / aloneMs).toFixed(0)} calls/s on one core: this machine is ${slower.toFixed(2)} times slower than that of drachtio-server's figures`,
-  );
-  await order(generator, { type: 'closed', target, concurrency: 20, seconds: 3 });
-  if (wants('most')) {
-    const most = await measured(generator, watched, { type: 'closed', target, concurrency: Number(values.concurrency), seconds });
-    describe(`As many as it takes (${values.concurrency} calls at once)`, most);
-    const perSecond = most.result.completed / most.result.seconds;
-    const serverMs = most.cpu['sip-server'] ?? 0;
-    console.log(`  ratio             ${((100 * perSecond * aloneMs) / 1_000).toFixed(0)} % of what drachtio-srf alone can do on one core`);
-    console.log(
-      `  against drachtio  ${((perSecond * slower) / DRACHTIO.callsPerSecond).toFixed(2)} times its calls/s, ${(serverMs / slower).toFixed(3)} ms of CPU a call to its ${String(DRACHTIO.cpuMsPerCall)}, both as on its machine`,
-    );
-    if (wants('sipp')) await againstSipp(generator, seconds, most);
-  }
-  if (wants('rate')) {
-    const steady = await measured(generator, watched, { type: 'open', target, rate: Number(values.rate), seconds });
-    describe(`${values.rate} calls a second`, steady);
-    console.log(`  generator         ${steady.result.maxLateMs.toFixed(1)} ms late at worst`);
-  }
-  if (wants('memory')) await memory(generator, server, target);
-
-  await close();
+  const ours = await measure('Trunkline: default limits but that of one source, default log', null);
+  if (values.drachtio === undefined) return;
+  const theirs = await measure(`drachtio-server: ${values.drachtio}`, values.drachtio);
+  console.log('\nTrunkline to drachtio-server, in this run');
+  const ratio = (title: string, a: number | null | undefined, b: number | null | undefined): void => {
+    if (a != null && b != null) console.log(`  ${title} ratio ${(a / b).toFixed(2)}`);
+  };
+  const perSecond = (figures: CpuFigures | null): number | null =>
+    figures === null ? null : figures.result.completed / figures.result.seconds;
+  ratio('calls a second         ', perSecond(ours.most), perSecond(theirs.most));
+  ratio('CPU a call             ', ours.most?.cpu['sip-server'], theirs.most?.cpu['sip-server']);
+  ratio('memory of a held call  ', ours.heldKb, theirs.heldKb);
+  ratio('memory of an idle conn.', ours.idleKb, theirs.idleKb);
 }
 
 async function againstSipp(generator: Process, seconds: number, most: CpuFigures): Promise<void> {
@@ -112,30 +135,30 @@ async function againstSipp(generator: Process, seconds: number, most: CpuFigures
   child.kill('SIGKILL');
 }
 
-async function memory(generator: Process, server: Process, target: LoadTarget): Promise<void> {
+async function memory(generator: Process, server: Process, target: LoadTarget): Promise<Pick<Outcome, 'heldKb' | 'idleKb'>> {
   // What the calls before have left behind for 64·T1 (RFC 6026) is gone then.
   await new Promise((resolve_) => setTimeout(resolve_, 33_000));
-  const empty = await collectedKb(server);
+  const empty = await settledKb(server);
   const count = Number(values.held);
   const held = await order(generator, { type: 'hold', target, count });
-  const young = await collectedKb(server);
+  const young = await settledKb(server);
   await new Promise((resolve_) => setTimeout(resolve_, 33_000));
-  const settled = await collectedKb(server);
+  const settled = await settledKb(server);
   await order(generator, { type: 'release' });
   await new Promise((resolve_) => setTimeout(resolve_, 33_000));
-  const before = await collectedKb(server);
+  const before = await settledKb(server);
   const idle = Number(values.idle);
   await order(generator, { type: 'idle', target, count: idle });
-  const after = await collectedKb(server);
+  const after = await settledKb(server);
   await order(generator, { type: 'release' });
-  console.log('\nMemory');
+  const [heldKb, idleKb] = [(settled - empty) / count, (after - before) / idle];
+  console.log('\nResident memory, no collection forced');
   console.log(
-    `  a held call       ${((settled - empty) / count).toFixed(1)} kB, ${((young - empty) / count).toFixed(1)} kB in its first 32 s (${String(count)} calls, ${String(held.failed)} failed; drachtio-server ${String(DRACHTIO.heldCallKb)} kB)`,
+    `  a held call       ${heldKb.toFixed(1)} kB, ${((young - empty) / count).toFixed(1)} kB in its first 32 s (${String(count)} calls, ${String(held.failed)} failed)`,
   );
   console.log(`  after they ended  ${((before - empty) / 1_024).toFixed(1)} MB more than before`);
-  console.log(
-    `  an idle TLS conn. ${((after - before) / idle).toFixed(1)} kB (${String(idle)} connections; drachtio-server ${String(DRACHTIO.idleTlsKb)} kB)`,
-  );
+  console.log(`  an idle TLS conn. ${idleKb.toFixed(1)} kB (${String(idle)} connections)`);
+  return { heldKb, idleKb };
 }
 
 await main();

@@ -10,7 +10,8 @@ export interface Child {
 }
 
 export async function started(file: string, options: readonly string[] = []): Promise<Child> {
-  const child = fork(resolve(file), [], { execArgv: ['--import', 'tsx', ...options] });
+  // What it logs goes nowhere, at the level that it has in the product.
+  const child = fork(resolve(file), [], { execArgv: ['--import', 'tsx', ...options], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const ready = await new Promise<Child['ready']>((done, reject) => {
     child.once('message', (message: Child['ready']) => done(message));
     child.once('exit', (code) => reject(new Error(`${file} ended with ${String(code)}`)));

@@ -14,7 +14,7 @@ const MAX_GROWTH_MB = 16;
 /** Longer than what RFC 6026 keeps of a call that is over. */
 const SETTLED_MS = 33_000;
 
-const all = await startAll({ profile: false, messages: 'carrier' });
+const all = await startAll({ profile: false, messages: 'carrier', drachtio: null, collects: true });
 const resident: number[] = [];
 let failed = 0;
 for (let round = 1; round <= ROUNDS; round += 1) {
