@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EndedCall } from '../../../src/gateway/ports.js';
-import { CallSpool } from '../../../src/store/call-spool.js';
+import { CallSpool, type SpoolOptions } from '../../../src/store/call-spool.js';
 import { callOf, endedCall } from './store-contract.js';
 
 const RESERVED = 8_192;
@@ -14,7 +14,18 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'trunkline-spool-'));
   file = join(directory, 'calls', 'waiting');
 });
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
+afterEach(async () => {
+  for (const spool of opened.splice(0)) await spool.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Closed when the test is over; a process that was killed closes nothing itself. */
+const opened: CallSpool[] = [];
+async function open(options?: SpoolOptions): Promise<CallSpool> {
+  const spool = await CallSpool.open(file, options);
+  opened.push(spool);
+  return spool;
+}
 
 const someCalls = (count: number): EndedCall[] => Array.from({ length: count }, (_, at) => endedCall(callOf(`org-${String(at)}`, 0)));
 
@@ -29,7 +40,7 @@ async function drained(spool: CallSpool): Promise<EndedCall[]> {
 
 describe('CallSpool', () => {
   it('has its room on the disk before it is needed, and none of others', async () => {
-    await CallSpool.open(file, { reservedBytes: RESERVED });
+    await open({ reservedBytes: RESERVED });
     const { size, blocks, mode } = statSync(file);
     expect(size).toBe(RESERVED);
     expect(blocks * 512).toBeGreaterThanOrEqual(RESERVED);
@@ -38,25 +49,25 @@ describe('CallSpool', () => {
 
   it('gives back what it was given, in order, beyond what was reserved and after another start', async () => {
     const calls = someCalls(40);
-    const spool = await CallSpool.open(file, { reservedBytes: RESERVED });
+    const spool = await open({ reservedBytes: RESERVED });
     for (const call of calls) await spool.append(call);
     expect(statSync(file).size).toBeGreaterThan(RESERVED);
-    expect(await drained(await CallSpool.open(file, { reservedBytes: RESERVED }))).toEqual(calls);
+    expect(await drained(await open({ reservedBytes: RESERVED }))).toEqual(calls);
   });
 
   it('is empty once it is drained: a later start finds only what came after that', async () => {
     const [first, ...rest] = someCalls(30);
-    const spool = await CallSpool.open(file, { reservedBytes: RESERVED });
+    const spool = await open({ reservedBytes: RESERVED });
     for (const call of rest) await spool.append(call);
     await drained(spool);
     expect(statSync(file).size).toBe(RESERVED);
     await spool.append(first!);
-    expect(await drained(await CallSpool.open(file, { reservedBytes: RESERVED }))).toEqual([first]);
+    expect(await drained(await open({ reservedBytes: RESERVED }))).toEqual([first]);
   });
 
   it('keeps the call that could not be written, and those behind it', async () => {
     const calls = someCalls(3);
-    const spool = await CallSpool.open(file);
+    const spool = await open();
     for (const call of calls) await spool.append(call);
     const taken: EndedCall[] = [];
     const takesOne = (call: EndedCall): Promise<void> => {
@@ -71,7 +82,7 @@ describe('CallSpool', () => {
 
   it('takes calls while it is drained', async () => {
     const [first, second] = someCalls(2);
-    const spool = await CallSpool.open(file);
+    const spool = await open();
     await spool.append(first!);
     const calls: EndedCall[] = [];
     await spool.drain(async (call) => {
@@ -83,27 +94,27 @@ describe('CallSpool', () => {
 
   it('writes over a line that a killed process did not end', async () => {
     const [first, second] = someCalls(2);
-    const spool = await CallSpool.open(file, { reservedBytes: 0 });
+    const spool = await open({ reservedBytes: 0 });
     await spool.append(first!);
-    await spool.close();
+    await opened.pop()?.close();
     const whole = readFileSync(file);
     rmSync(file);
     appendFileSync(file, Buffer.concat([whole.subarray(0, -1), Buffer.from('{"record":{"call_id"')]));
-    const next = await CallSpool.open(file, { reservedBytes: 0 });
+    const next = await open({ reservedBytes: 0 });
     expect(next.size).toBe(1);
     await next.append(second!);
-    expect(await drained(await CallSpool.open(file, { reservedBytes: 0 }))).toEqual([first, second]);
+    expect(await drained(await open({ reservedBytes: 0 }))).toEqual([first, second]);
   });
 
   it('leaves a line out that is no JSON, and says so', async () => {
     const [first, second] = someCalls(2);
-    const spool = await CallSpool.open(file, { reservedBytes: 0 });
+    const spool = await open({ reservedBytes: 0 });
     await spool.append(first!);
-    await spool.close();
+    await opened.pop()?.close();
     const whole = readFileSync(file).subarray(0, -1);
     rmSync(file);
     appendFileSync(file, Buffer.concat([Buffer.from('no JSON\n'), whole, Buffer.of(0)]));
-    const next = await CallSpool.open(file, { reservedBytes: 0 });
+    const next = await open({ reservedBytes: 0 });
     await next.append(second!);
     const calls: EndedCall[] = [];
     await expect(next.drain((call) => Promise.resolve(void calls.push(call)))).rejects.toThrow('1 lines');
@@ -112,7 +123,7 @@ describe('CallSpool', () => {
 
   it('refuses what is more than it may hold', async () => {
     const [first] = someCalls(1);
-    const spool = await CallSpool.open(file, { maxBytes: 100 });
+    const spool = await open({ maxBytes: 100 });
     await expect(spool.append(first!)).rejects.toThrow('full');
     expect(spool.size).toBe(0);
   });

@@ -14,7 +14,13 @@ let directory: string;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'trunkline-spool-'));
 });
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
+const opened = new Set<CallSpool>();
+afterEach(async () => {
+  // One that its records closed is closed again, which fails.
+  for (const spool of opened) await spool.close().catch(() => undefined);
+  opened.clear();
+  rmSync(directory, { recursive: true, force: true });
+});
 
 async function fixture(reservedBytes = 0) {
   const clock = new VirtualClock();
@@ -30,6 +36,7 @@ async function fixture(reservedBytes = 0) {
     },
   };
   const spool = await CallSpool.open(join(directory, 'waiting'), { reservedBytes });
+  opened.add(spool);
   return { clock, written, lines, redis, records: new WaitingRecords(store, spool, clock, recordingLog(lines)) };
 }
 
