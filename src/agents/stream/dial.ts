@@ -82,7 +82,7 @@ function attach(socket: WebSocket, events: AgentSocketEvents): () => void {
     if (isBinary) events.onBinary(bytes);
     else events.onText(bytes.toString());
   });
-  socket.on('pong', () => isOver || events.onPong());
+  socket.on('pong', (data) => isOver || events.onPong(Number.parseInt(data.toString('latin1'), 10)));
   // Of an open socket `close` follows.
   socket.on('error', (error) => isOpen || end(() => events.onFailed(errorText(error))));
   socket.on('close', (code) => end(() => (isOpen ? events.onClosed(code) : events.onFailed('the connection was closed'))));
@@ -100,8 +100,8 @@ function openSocket(socket: WebSocket, leave: () => void): AgentSocket {
     sendBinary: (bytes) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(bytes);
     },
-    ping: () => {
-      if (socket.readyState === WebSocket.OPEN) socket.ping();
+    ping: (serial) => {
+      if (socket.readyState === WebSocket.OPEN) socket.ping(String(serial));
     },
     close: () => {
       leave();

@@ -43,6 +43,8 @@ export interface StreamDependencies {
 const DEFAULT_PRESS_MS = 160;
 /** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
 const FAREWELL_FRAMES = 10;
+/** So often in `agents.max_unsent_audio_ms` it is asked how far an agent has read. */
+const PINGS_PER_UNSENT = 8;
 const MAX_EARLY_DIGITS = 64;
 /** Audio that an agent does not read is dropped long before; answers to what it sends are not, and end here. */
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
@@ -65,6 +67,11 @@ export class StreamAgent implements LegAgent {
   #startedMs: number | null = null;
   #brokenMs = 0;
   #framesSincePing = 0;
+  /** Frames since the connection was looked at last. */
+  #framesSinceLook = 0;
+  /** No pong came since the last ping; */
+  #isPinged = false;
+  /** nor since the last look. */
   #isPongDue = false;
   #farewellFrames: number | null = null;
   #wantsDrops = false;
@@ -170,12 +177,26 @@ export class StreamAgent implements LegAgent {
   #tick(nowMs: number): void {
     this.#uplink?.tick(nowMs);
     this.#messageRoom = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageRoom + MESSAGES_PER_FRAME);
+    if (this.#socket === null) return;
+    const { pingIntervalMs, maxUnsentAudioMs } = this.dependencies.limits;
     this.#framesSincePing += 1;
-    if (this.#framesSincePing * FRAME_MS < this.dependencies.limits.pingIntervalMs || this.#socket === null) return;
-    this.#framesSincePing = 0;
+    this.#framesSinceLook += 1;
+    if (this.#framesSincePing * FRAME_MS >= Math.min(pingIntervalMs, maxUnsentAudioMs / PINGS_PER_UNSENT)) {
+      this.#framesSincePing = 0;
+      this.#isPinged = true;
+      this.#socket.ping(this.#uplink?.sentFrames ?? 0);
+    }
+    if (this.#framesSinceLook * FRAME_MS < pingIntervalMs) return;
+    this.#framesSinceLook = 0;
     if (this.#isPongDue) return this.#step({ type: 'silent' });
-    this.#isPongDue = true;
-    this.#socket.ping();
+    this.#isPongDue = this.#isPinged;
+  }
+
+  /** @param frames that were sent before the ping that it answers */
+  #onPong(frames: number): void {
+    this.#isPinged = false;
+    this.#isPongDue = false;
+    if (frames > 0) this.#uplink?.acknowledge(frames);
   }
 
   #takeLeave(framesLeft: number): void {
@@ -237,8 +258,10 @@ export class StreamAgent implements LegAgent {
       onOpen: (socket) =>
         this.#safely(() => {
           this.#socket = socket;
+          this.#isPinged = false;
           this.#isPongDue = false;
           this.#framesSincePing = 0;
+          this.#framesSinceLook = 0;
           this.log.debug({ tookMs: Math.round(clock.nowMs() - startedMs) }, 'agent.connected');
           this.#step({ type: 'opened' });
         }),
@@ -249,7 +272,7 @@ export class StreamAgent implements LegAgent {
         }),
       onText: (text) => this.#safely(() => this.#onText(text)),
       onBinary: (bytes) => this.#safely(() => this.#onBinary(bytes)),
-      onPong: () => (this.#isPongDue = false),
+      onPong: (frames) => this.#safely(() => this.#onPong(frames)),
       onClosed: (code) => this.#safely(() => this.#onClosed(code)),
     });
   }

@@ -291,11 +291,8 @@ describe('a connection that breaks in a call', () => {
     const { bot, asked, talk, frames } = openStream();
     await talk();
     frames(250);
-    expect(bot.pings).toBe(1);
-    bot.events.onPong();
-    frames(250);
-    expect(bot.pings).toBe(2);
-    frames(249);
+    bot.reads = false;
+    frames(499);
     expect(bot.attempts).toHaveLength(1);
     frames(1);
     expect(bot.ended).toEqual(['terminated']);
@@ -332,12 +329,50 @@ describe('bounds', () => {
     frames(150, true);
     expect(bot.of('media')).toHaveLength(10);
     bot.unsentBytes = 0;
+    // Three quarters of it go out at once, the rest when the first is read.
     frames(1, true);
     const chunks = bot.of('media').slice(10);
-    expect(chunks).toHaveLength(100);
+    expect(chunks).toHaveLength(75);
     // 151 frames waited, the first 51 are gone; times tell of the gap, chunks count on.
     expect(chunks[0]).toMatchObject({ media: { chunk: '11', timestamp: String((10 + 51) * 20) } });
     expect(bot.of('dropped')).toMatchObject([{ dropped: { track: 'inbound', milliseconds: 1_020 } }]);
+  });
+
+  it('an agent that stands still has no more than 1.5 s in buffers that nobody sees, and hears what is said last when it goes on', async () => {
+    const { bot, talk, frames } = openStream();
+    await talk();
+    bot.says({ event: 'configure', configure: { drop_events: true } });
+    frames(25, true);
+    // The kernel takes whatever is sent.
+    bot.reads = false;
+    frames(200, true);
+    expect(bot.of('media').length).toBeLessThanOrEqual(25 + 75);
+    expect(bot.of('media').length).toBeGreaterThan(75);
+    const stalled = bot.of('media').length;
+    bot.reads = true;
+    bot.events.onPong(bot.pings.at(-1) ?? 0);
+    const timesOf = (): number[] => bot.of('media').map((message) => Number((message.media as { timestamp: string }).timestamp));
+    // Half a second, up to now.
+    expect(timesOf().slice(stalled)).toEqual(Array.from({ length: 25 }, (_, index) => (200 + index) * 20));
+    expect(bot.of('dropped')).toMatchObject([{ dropped: { milliseconds: (200 - stalled) * 20 } }]);
+    frames(25, true);
+    expect(timesOf().slice(-25)).toEqual(Array.from({ length: 25 }, (_, index) => (225 + index) * 20));
+  });
+
+  it('an agent that reads with a delay of a second loses nothing', async () => {
+    const { bot, clock, talk, frames } = openStream();
+    await talk();
+    bot.reads = false;
+    const sentAtMs: number[] = [];
+    let answered = 0;
+    for (let frame = 0; frame < 500; frame += 1) {
+      frames(1, true);
+      while (sentAtMs.length < bot.pings.length) sentAtMs.push(clock.nowMs());
+      for (; clock.nowMs() - (sentAtMs[answered] ?? Infinity) >= 1_000; answered += 1) bot.events.onPong(bot.pings[answered] ?? 0);
+    }
+    const times = bot.of('media').map((message) => Number((message.media as { timestamp: string }).timestamp));
+    expect(times.every((time, index) => time === index * 20)).toBe(true);
+    expect(times).toHaveLength(500);
   });
 
   it('an agent that asks for answers and reads none is cut off, and connected again', async () => {
