@@ -36,7 +36,9 @@ interface WaitingFrame {
 export class Uplink {
   readonly #format: StreamFormat;
   readonly #codec: AudioCodec;
-  readonly #maxUnread: number;
+  /** Frames on the way at most, and frames that may wait when so many are. */
+  readonly #maxInFlight: number;
+  readonly #maxBehind: number;
   readonly #events: UplinkEvents;
   readonly #resequencer: Resequencer;
   readonly #frame = new Uint8Array(FRAME_BYTES);
@@ -58,7 +60,9 @@ export class Uplink {
   constructor(format: StreamFormat, legCodec: AudioCodec, maxUnsentMs: number, events: UplinkEvents) {
     this.#format = format;
     this.#codec = wireCodecOf(format, legCodec);
-    this.#maxUnread = Math.max(1, Math.floor(maxUnsentMs / FRAME_MS));
+    const frames = Math.max(2, Math.floor(maxUnsentMs / FRAME_MS));
+    this.#maxInFlight = Math.floor(IN_FLIGHT * frames);
+    this.#maxBehind = frames - this.#maxInFlight;
     this.#events = events;
     this.#resequencer = new Resequencer(this.#codec, (buffer, offset, length) => this.#collect(buffer, offset, length));
   }
@@ -149,7 +153,8 @@ export class Uplink {
       return;
     }
     this.#waiting.push({ timestampMs, bytes: buffer.slice(offset, offset + FRAME_BYTES) });
-    if (this.#waiting.length + this.#sent - this.#read > this.#maxUnread) {
+    // What waits can go out at once when the agent reads again.
+    if (this.#waiting.length > Math.max(this.#maxBehind, this.#maxInFlight - (this.#sent - this.#read))) {
       this.#waiting.shift();
       this.#droppedMs += FRAME_MS;
     }
@@ -171,7 +176,7 @@ export class Uplink {
   }
 
   #mayPass({ socket }: UplinkTarget): boolean {
-    return socket.unsentBytes <= MAX_UNSENT_BYTES && this.#sent - this.#read < IN_FLIGHT * this.#maxUnread;
+    return socket.unsentBytes <= MAX_UNSENT_BYTES && this.#sent - this.#read < this.#maxInFlight;
   }
 
   #send({ socket, writer }: UplinkTarget, buffer: Uint8Array, offset: number, timestampMs: number): void {
