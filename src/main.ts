@@ -144,7 +144,8 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   // The tag tells the embedded SIP server whose calls are whose, across connections and restarts.
   srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
 
-  await inbound.whenConnected(SERVER_LIMIT_MS + config.agents.connect_timeout_ms);
+  const at = `${formatHostPort(control.address, control.port)} (${config.drachtio.url === null ? 'drachtio.port' : 'drachtio.url'})`;
+  await inbound.whenConnected(SERVER_LIMIT_MS + config.agents.connect_timeout_ms, at);
   collectGateway(metrics, {
     inbound,
     relay,

@@ -21,7 +21,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
       ringingAfterMs: 500,
       mayFallBack: false,
       refusedVerdicts: [],
-  relayAddress: null,
+      relayAddress: null,
       maxDurationMs: 600_000,
       calledNumberFrom: 'request-uri',
       edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
