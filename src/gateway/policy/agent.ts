@@ -33,6 +33,11 @@ export interface DescribedAgent {
 }
 
 const MAX_PARAMETERS_BYTES = 65_536;
+/** Of the metadata's texts: how many go in under names of their own, and how long name and text may be together, in bytes. */
+const MAX_OWN_PARAMETERS = 50;
+const MAX_OWN_PARAMETER_BYTES = 500;
+/** Ours, set where a connection is made again. */
+const RECONNECTS = 'reconnects';
 /** Kept whatever the others take. */
 const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'from_number', 'to_number', 'call_id', 'org_id', 'agent_id'];
 
@@ -119,7 +124,19 @@ function parametersOf({ callId, to, caller, identity, route, tools }: CallFactsF
     if (value === null || (Array.isArray(value) && value.length === 0)) continue;
     parameters[name] = typeof value === 'object' ? JSON.stringify(value) : String(value);
   }
-  return parameters;
+  const ours = new Set([...Object.keys(parameters), ...Object.keys(told), RECONNECTS]);
+  return { ...ownParameters(settings.metadata, ours), ...parameters };
+}
+
+/** What bots written for Twilio look for: `customParameters.FirstName`. A name of ours is never the customer's. */
+function ownParameters(metadata: AgentSettings['metadata'], ours: ReadonlySet<string>): Record<string, string> {
+  const texts = Object.entries(metadata ?? {}).filter(
+    (entry): entry is [string, string] =>
+      typeof entry[1] === 'string' &&
+      !ours.has(entry[0]) &&
+      Buffer.byteLength(entry[0]) + Buffer.byteLength(entry[1]) <= MAX_OWN_PARAMETER_BYTES,
+  );
+  return Object.fromEntries(texts.slice(0, MAX_OWN_PARAMETERS));
 }
 
 /** The largest go first, until the rest fits. */
