@@ -6,6 +6,7 @@ import type { MetricsSource } from './api/routes/metrics.js';
 import { sentinelOf, type Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
 import { callCheck } from './gateway/check.js';
+import type { OperatorAgent } from './gateway/policy/agent.js';
 import { answerGateway } from './gateway/other-gateways.js';
 import { Inbound, type InboundOptions, type InboundServices } from './gateway/inbound.js';
 import type { ToolRunner } from './gateway/ports.js';
@@ -40,7 +41,7 @@ import { resolveHostPort } from './ops/resolve.js';
 import { agentCertificates, sipHost } from './ops/tls-material.js';
 import { openTraceExporter, type TraceExporter } from './ops/tracing/exporter.js';
 import { packageVersion } from './ops/version.js';
-import { isAllowedHost } from './outbound/guarded-lookup.js';
+import { agentUrlRefusal, isAllowedHost } from './outbound/guarded-lookup.js';
 import { callsOf } from './rtpengine/media-ports.js';
 import { maxOpenFiles } from './ops/open-files.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
@@ -126,7 +127,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       clock,
       log,
       newKey: generateSrtpKey,
-      operatorAgent: { url: config.agents.url, format: config.agents.format, bearerToken: config.agents.bearer_token },
+      operatorAgent: operatorAgent(config),
       isTraced: config.calls.trace,
       ...observers.services,
       insideSrtp: config.media.agent_leg === 'srtp',
@@ -347,7 +348,11 @@ async function openApi(
       stores,
       clock,
       log,
-      check: callCheck(stores.routes, inbound),
+      check: callCheck(stores.routes, inbound, {
+        operator: operatorAgent(config),
+        mayFallBack: config.agents.on_failure === 'test-line',
+        urlRefusal: (url) => agentUrlRefusal(url, config.agents.allow_private),
+      }),
       liveCalls: inbound,
       toolRunner,
       onServed: (served) => countRequest(observed.metrics, served),
@@ -397,7 +402,12 @@ function agentPolicy({ agents, calls, webhooks }: Config): ApiOptions['agents'] 
     voices: names.map((name) => ({ name, language: languageOfVoice(name) })),
     maxDurationMinutes: calls.max_duration_minutes,
     isWebhookHost: (host) => isAllowedHost(host, webhooks.allow_private),
+    agentUrlRefusal: (url) => agentUrlRefusal(url, agents.allow_private),
   };
+}
+
+function operatorAgent({ agents: { url, format, bearer_token: bearerToken } }: Config): OperatorAgent {
+  return { url, format, bearerToken };
 }
 
 function isFine(work: Promise<unknown>): Promise<boolean> {

@@ -4,8 +4,7 @@ import { rootCertificates } from 'node:tls';
 import { WebSocket, type RawData } from 'ws';
 import { MAX_AGENT_MESSAGE_BYTES } from '../../contracts/agent-messages.js';
 import { errorText } from '../../lib/error-text.js';
-import { isPublicAddress } from '../../outbound/address-scope.js';
-import { assertAllowedHost, guardedLookup, privateLookup } from '../../outbound/guarded-lookup.js';
+import { agentUrlRefusal, guardedLookup, privateLookup } from '../../outbound/guarded-lookup.js';
 import type { AgentAddress, AgentSocket, AgentSocketEvents, DialAgent } from './socket.js';
 
 export interface DialOptions {
@@ -27,10 +26,9 @@ export function webSocketDial({ allowPrivate, caPem }: DialOptions): DialAgent {
     let socket: WebSocket;
     try {
       const url = new URL(address.url);
-      assertAllowedHost(url.hostname, allowPrivate);
+      const refusal = agentUrlRefusal(url, allowPrivate);
+      if (refusal !== null) throw new Error(refusal);
       const isEncrypted = url.protocol === 'wss:';
-      if (!isEncrypted && !allowPrivate) throw new Error('an agent without TLS (ws://) needs agents.allow_private');
-      if (!isEncrypted && isPublicAddress(url.hostname)) throw new Error('an agent without TLS (ws://) must be at a private address');
       socket = new WebSocket(url, {
         headers: headersOf(address),
         perMessageDeflate: false,

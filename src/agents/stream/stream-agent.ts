@@ -40,6 +40,17 @@ export interface StreamDependencies {
   readonly counters: AgentCounters;
 }
 
+/** What a person may want to know of a close code (RFC 6455 §7.4.1). */
+const CLOSE_CODES: Readonly<Record<number, string>> = {
+  1000: ' (done)',
+  1001: ' (going away)',
+  1005: ' (no code)',
+  1006: ' (it broke)',
+  1008: ' (policy)',
+  1011: ' (error of the agent)',
+  1012: ' (restart)',
+  1013: ' (try again later)',
+};
 const DEFAULT_PRESS_MS = 160;
 /** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
 const FAREWELL_FRAMES = 10;
@@ -82,6 +93,8 @@ export class StreamAgent implements LegAgent {
   readonly #earlyDigits: string[] = [];
   readonly #earlyAudio = new EarlyAudio();
   #warnings = 0;
+  #ignored = 0;
+  #dialledMs = 0;
   #messageRoom = MAX_MESSAGES_AT_ONCE;
   #endOfSpeechMs: number;
   readonly #mayPress: boolean;
@@ -188,7 +201,10 @@ export class StreamAgent implements LegAgent {
     }
     if (this.#framesSinceLook * FRAME_MS < pingIntervalMs) return;
     this.#framesSinceLook = 0;
-    if (this.#isPongDue) return this.#step({ type: 'silent' });
+    if (this.#isPongDue) {
+      this.#note(`the agent answered no ping for ${String(pingIntervalMs)} ms`, true);
+      return this.#step({ type: 'silent' });
+    }
     this.#isPongDue = this.#isPinged;
   }
 
@@ -254,6 +270,7 @@ export class StreamAgent implements LegAgent {
   #dial(): void {
     const { clock, dial } = this.dependencies;
     const startedMs = clock.nowMs();
+    this.#dialledMs = startedMs;
     this.#stopDialling = dial(this.settings, {
       onOpen: (socket) =>
         this.#safely(() => {
@@ -262,12 +279,15 @@ export class StreamAgent implements LegAgent {
           this.#isPongDue = false;
           this.#framesSincePing = 0;
           this.#framesSinceLook = 0;
-          this.log.debug({ tookMs: Math.round(clock.nowMs() - startedMs) }, 'agent.connected');
+          const tookMs = Math.round(clock.nowMs() - startedMs);
+          this.log.debug({ tookMs }, 'agent.connected');
+          this.#note(`connected to ${shownUrl(this.settings.url)} after ${String(tookMs)} ms`);
           this.#step({ type: 'opened' });
         }),
       onFailed: (message) =>
         this.#safely(() => {
           this.log.warn({ error: message }, 'agent.not_connected');
+          this.#noteFailure(message, startedMs);
           this.#step({ type: 'failed', message });
         }),
       onText: (text) => this.#safely(() => this.#onText(text)),
@@ -290,6 +310,7 @@ export class StreamAgent implements LegAgent {
   #onClosed(code: number): void {
     this.#forgetSocket();
     this.log.info({ code }, 'agent.closed');
+    this.#note(`the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, code !== 1_000);
     this.#step({ type: 'closed', code });
   }
 
@@ -314,13 +335,19 @@ export class StreamAgent implements LegAgent {
     this.dependencies.counters.reconnects += 1;
     const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
     this.log.info({ reconnects, awayMs }, 'agent.reconnected');
+    this.#note(`connected again, time ${String(reconnects)}, after ${String(awayMs)} ms without`);
   }
 
   #startTimer(timer: ConnectionTimer, delayMs: number): void {
     this.#timers.get(timer)?.();
     this.#timers.set(
       timer,
-      this.dependencies.clock.setTimer(delayMs, () => this.#safely(() => this.#step({ type: 'timer', timer }))),
+      this.dependencies.clock.setTimer(delayMs, () =>
+        this.#safely(() => {
+          if (timer === 'connect') this.#noteFailure('no answer', this.#dialledMs);
+          this.#step({ type: 'timer', timer });
+        }),
+      ),
     );
   }
 
@@ -355,6 +382,9 @@ export class StreamAgent implements LegAgent {
     const read = readMessage(text);
     if (read.ok) return this.#onMessage(read.message);
     this.#warn({ event: read.event, error: read.message }, 'agent.message.ignored');
+    this.#ignored += 1;
+    if (this.#ignored <= MAX_WARNINGS)
+      this.#note(`message ignored: ${read.event}: ${read.message}${this.#ignored === MAX_WARNINGS ? '; more are not told' : ''}`);
     if (read.isKnown) this.#refuse(read.event, null, 'BAD_MESSAGE', read.message);
   }
 
@@ -450,9 +480,26 @@ export class StreamAgent implements LegAgent {
     if (this.#wantsDrops) this.#send((writer) => writer.dropped(track, milliseconds));
   }
 
+  /** For the trace and the record of the call. */
+  #note(text: string, isFailure = false): void {
+    this.host.emit({ type: 'agent-note', text, isFailure });
+  }
+
+  #noteFailure(message: string, startedMs: number): void {
+    const tookMs = Math.round(this.dependencies.clock.nowMs() - startedMs);
+    this.#note(`${shownUrl(this.settings.url)}: ${message}, after ${String(tookMs)} ms`, true);
+  }
+
   #warn(fields: object, event: string): void {
     this.#warnings += 1;
     if (this.#warnings <= MAX_WARNINGS)
       this.log.warn({ ...fields, ...(this.#warnings === MAX_WARNINGS ? { more: 'not logged' } : {}) }, event);
   }
+}
+
+/** Without what may be a secret: the query; a user and password are not taken. */
+function shownUrl(text: string): string {
+  if (!URL.canParse(text)) return 'a URL that cannot be read';
+  const { protocol, host, pathname, search } = new URL(text);
+  return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`;
 }

@@ -44,7 +44,7 @@ const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'from_number', 'to_number'
 /** Who talks to the caller, and what that agent is told. */
 export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, choice: AgentChoice): DescribedAgent {
   const settings = call.route?.agent ?? DEFAULT_AGENT_SETTINGS;
-  const stream = choice === 'test-line' ? 'test-line' : (settings.stream ?? operatorStream(operator));
+  const stream = choice === 'test-line' ? 'test-line' : streamOf(operator, call.route);
   if (stream !== 'test-line' && call.route !== null) {
     const { kept, dropped } = fitting(parametersOf(call));
     return { agent: { kind: 'stream', ...streamSettings(stream, call, call.route), customParameters: kept }, dropped };
@@ -52,6 +52,11 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
   const { first_sentence: firstSentence, language, voice, pronunciation_guide: pronunciationGuide } = settings;
   // An empty first sentence is the test line's own greeting.
   return { agent: { kind: 'test-line', firstSentence: firstSentence ?? '', language, voice, pronunciationGuide }, dropped: [] };
+}
+
+/** Where the agent of a number's calls is. */
+export function streamOf(operator: OperatorAgent, route: Route | null): AgentStream | 'test-line' {
+  return (route?.agent ?? DEFAULT_AGENT_SETTINGS).stream ?? operatorStream(operator);
 }
 
 /** The operator's token goes to the operator's own address only: a customer's agent has its own, or none. */

@@ -319,6 +319,31 @@ describe('a connection that breaks in a call', () => {
   });
 });
 
+describe('what the call is told of the connection', () => {
+  it('is where it was dialled without the query, what came of it and after how long, close codes, redials and messages ignored', async () => {
+    const { agent, bot, clock, notes, talk } = openStream({ settings: { url: 'wss://bot.example.com/stream?key=secret' } });
+    await talk();
+    for (let message = 0; message < 7; message += 1) bot.events.onText('{"event":"mark"}');
+    bot.events.onClosed(1_011);
+    clock.advance(30);
+    bot.events.onFailed('connect ECONNREFUSED 192.0.2.1:443');
+    clock.advance(100);
+    bot.accept();
+    agent.close();
+    expect(notes).toEqual([
+      'connected to wss://bot.example.com/stream?… after 0 ms',
+      ...Array.from(
+        { length: 5 },
+        (_, index) => expect.stringMatching(index < 4 ? /^message ignored: mark: [^;]+$/ : /; more are not told$/) as string,
+      ),
+      "the agent's connection was closed with 1011 (error of the agent)",
+      'wss://bot.example.com/stream?…: connect ECONNREFUSED 192.0.2.1:443, after 30 ms',
+      'connected to wss://bot.example.com/stream?… after 0 ms',
+      'connected again, time 1, after 130 ms without',
+    ]);
+  });
+});
+
 describe('bounds', () => {
   it('a slow agent loses the oldest audio beyond 1.5 s of the 2 s that may be unread, and is told when it asked for that', async () => {
     const { bot, talk, frames } = openStream();
