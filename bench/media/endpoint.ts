@@ -91,7 +91,15 @@ async function openDirect({ id, port, key }: CarrierSide): Promise<FarSide> {
 async function openRelayed({ id, port, key }: CarrierSide, pool: RelayPool): Promise<FarSide> {
   const call = { relayId: id, insideSrtp: settings.insideSrtp, outsideSrtp: true };
   const sdp = offerSdp({ port, payloads: '0', rtpmap: ['0 PCMU/8000'], crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${key ?? ''}`] });
-  const decision = decide({ route: ROUTE, sourceAddress: '127.0.0.1', identity: null, refusedVerdicts: [], sdp, relayAddress: null, load: NO_LOAD });
+  const decision = decide({
+    route: ROUTE,
+    sourceAddress: '127.0.0.1',
+    identity: null,
+    refusedVerdicts: [],
+    sdp,
+    relayAddress: null,
+    load: NO_LOAD,
+  });
   if (!decision.ok || decision.value === null) throw new Error('the offer is not taken');
   const [offered] = await Promise.all([pool.offer(call, canonicalSdp(decision.value)), connectAgent(id)]);
   const inside = readRelaySdp(offered.sdp);
