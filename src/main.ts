@@ -7,6 +7,7 @@ import type { MetricsSource } from './api/routes/metrics.js';
 import { httpAddress, sentinelOf, type Config } from './config/schema.js';
 import type { AgentConnectionLimits } from './contracts/agent.js';
 import { callCheck } from './gateway/check.js';
+import type { OperatorAgent } from './gateway/policy/agent.js';
 import { answerGateway } from './gateway/other-gateways.js';
 import { Inbound, type InboundOptions, type InboundServices } from './gateway/inbound.js';
 import type { ToolRunner } from './gateway/ports.js';
@@ -42,7 +43,7 @@ import { resolveHostPort } from './ops/resolve.js';
 import { agentCertificates, sipHost } from './ops/tls-material.js';
 import { openTraceExporter, type TraceExporter } from './ops/tracing/exporter.js';
 import { packageVersion } from './ops/version.js';
-import { isAllowedHost } from './outbound/guarded-lookup.js';
+import { agentUrlRefusal, isAllowedHost } from './outbound/guarded-lookup.js';
 import { callsOf } from './rtpengine/media-ports.js';
 import { maxOpenFiles } from './ops/open-files.js';
 import { openRelayPool, type RelayPool } from './rtpengine/pool.js';
@@ -134,7 +135,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       clock,
       log,
       newKey: generateSrtpKey,
-      operatorAgent: { url: config.agents.url, format: config.agents.format, bearerToken: config.agents.bearer_token },
+      operatorAgent: operatorAgent(config),
       isTraced: config.calls.trace,
       ...observers.services,
       insideSrtp: config.media.agent_leg === 'srtp',
@@ -152,7 +153,8 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   // The tag tells the embedded SIP server whose calls are whose, across connections and restarts.
   srf.connect({ host: control.address, port: control.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
 
-  await inbound.whenConnected(SERVER_LIMIT_MS + config.agents.connect_timeout_ms);
+  const at = `${formatHostPort(control.address, control.port)} (${config.drachtio.url === null ? 'drachtio.port' : 'drachtio.url'})`;
+  await inbound.whenConnected(SERVER_LIMIT_MS + config.agents.connect_timeout_ms, at);
   collectGateway(metrics, {
     inbound,
     relay,
@@ -376,7 +378,11 @@ async function openApi(
       stores,
       clock,
       log,
-      check: callCheck(stores.checkedRoutes, inbound),
+      check: callCheck(stores.checkedRoutes, inbound, {
+        operator: operatorAgent(config),
+        mayFallBack: config.agents.on_failure === 'test-line',
+        urlRefusal: (url) => agentUrlRefusal(url, config.agents.allow_private),
+      }),
       liveCalls: inbound,
       toolRunner,
       onServed: (served) => countRequest(observed.metrics, served),
@@ -426,7 +432,12 @@ function agentPolicy({ agents, calls, webhooks }: Config): ApiOptions['agents'] 
     voices: names.map((name) => ({ name, language: languageOfVoice(name) })),
     maxDurationMinutes: calls.max_duration_minutes,
     isWebhookHost: (host) => isAllowedHost(host, webhooks.allow_private),
+    agentUrlRefusal: (url) => agentUrlRefusal(url, agents.allow_private),
   };
+}
+
+function operatorAgent({ agents: { url, format, bearer_token: bearerToken } }: Config): OperatorAgent {
+  return { url, format, bearerToken };
 }
 
 function isFine(work: Promise<unknown>): Promise<boolean> {

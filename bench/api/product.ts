@@ -41,7 +41,7 @@ takeOrders(async ({ redisUrl, numbers: count }: Fields): Promise<Served> => {
     },
     {
       allowPlain: false,
-      agents: { languages: ['ENG'], voices: [], maxDurationMinutes: 120, isWebhookHost: () => true },
+      agents: { languages: ['ENG'], voices: [], maxDurationMinutes: 120, isWebhookHost: () => true, agentUrlRefusal: () => null },
       // Counted, and never reached.
       rateLimits: { total: UNLIMITED, perAddress: UNLIMITED, perKey: UNLIMITED },
     },

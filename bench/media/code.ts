@@ -65,7 +65,7 @@ function newLeg(isSecure: boolean) {
     unsentBytes: 0,
     sendText: () => undefined,
     sendBinary: () => undefined,
-    ping: () => events?.onPong(),
+    ping: (serial) => events?.onPong(serial),
     close: () => undefined,
     terminate: () => undefined,
   });

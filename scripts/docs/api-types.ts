@@ -46,7 +46,7 @@ async function document(): Promise<ApiDocument> {
     },
     {
       allowPlain: false,
-      agents: { languages: ['ENG'], voices: [], maxDurationMinutes: 1, isWebhookHost: () => true },
+      agents: { languages: ['ENG'], voices: [], maxDurationMinutes: 1, isWebhookHost: () => true, agentUrlRefusal: () => null },
       rateLimits: { total: 1, perAddress: 1, perKey: 1 },
     },
   );

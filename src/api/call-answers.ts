@@ -32,6 +32,7 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     timings: { ring_ms: null, answer_ms: answeredAfterMs, first_audio_ms: null, talk_ms: null },
     quality: { endpoint: null, relay: null },
     analysis: null,
+    agent_error: null,
     stale_route: null,
     resumed: answer?.resumed ?? 0,
   };

@@ -117,6 +117,7 @@ function linesOf(call: Schemas['CallDetail']): string[] {
     ['to', call.to],
     ['agent', call.agent_id ?? 'default agent'],
     ['reason', call.reason],
+    ['agent error', call.agent_error],
     ['SIP status', call.sip_status === null ? null : String(call.sip_status)],
     ['Call-ID', call.sip_call_id],
     ['source', `${call.source.transport} ${call.source.ip}:${String(call.source.port)}`],

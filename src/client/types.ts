@@ -2408,11 +2408,14 @@ export interface components {
      *         "arrival": "2026-12-24",
      *         "wants_breakfast": true
      *       },
+     *       "agent_error": null,
      *       "stale_route": false,
      *       "resumed": 0
      *     }
      */
     Call: {
+      /** @description What went wrong with the connection to the agent last: where (without the query), what, after how long; null: nothing, or in progress */
+      agent_error: string | null;
       /** @description null: the operator's default agent, or nobody (yet) */
       agent_id: string | null;
       /** @description What the agent found out; null: it told nothing */
@@ -2651,6 +2654,7 @@ export interface components {
      *         "arrival": "2026-12-24",
      *         "wants_breakfast": true
      *       },
+     *       "agent_error": null,
      *       "stale_route": false,
      *       "resumed": 0,
      *       "transcript": [
@@ -2669,6 +2673,8 @@ export interface components {
      *     }
      */
     CallDetail: {
+      /** @description What went wrong with the connection to the agent last: where (without the query), what, after how long; null: nothing, or in progress */
+      agent_error: string | null;
       /** @description null: the operator's default agent, or nobody (yet) */
       agent_id: string | null;
       /** @description What the agent found out; null: it told nothing */

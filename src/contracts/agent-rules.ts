@@ -12,6 +12,8 @@ export interface AgentPolicy {
   readonly maxDurationMinutes: number;
   /** Whether webhooks go there; of names it is known only when they are looked up. */
   readonly isWebhookHost: (host: string) => boolean;
+  /** Why no agent is ever connected there; `null`: one may be. */
+  readonly agentUrlRefusal: (url: URL) => string | null;
 }
 
 /** Something to tell of one setting. */
@@ -51,12 +53,13 @@ function largestOf(settings: AgentSettings): string {
 }
 
 /** What works otherwise than its owner may think. */
-export function settingWarnings(settings: AgentSettings, { maxDurationMinutes }: AgentPolicy): SettingNote[] {
+export function settingWarnings(settings: AgentSettings, { maxDurationMinutes, agentUrlRefusal }: AgentPolicy): SettingNote[] {
   const { prompt, pathway_id: pathway, stream, model, tools, transfer_list: transfers } = settings;
   const { interruption_threshold: threshold, max_duration: minutes } = settings;
   const { least, most } = RECOMMENDED_THRESHOLD;
   const isTurbo = model === 'turbo';
   const isOwn = typeof stream === 'object' && stream !== null;
+  const refusal = isOwn ? agentUrlRefusal(new URL(stream.url)) : null;
   const notes: readonly (SettingNote | false)[] = [
     prompt === null && pathway === null && !isOwn && { path: 'prompt', message: 'is not set: until it is, the default agent answers' },
     codePoints(prompt ?? '') > RECOMMENDED_PROMPT && {
@@ -71,6 +74,7 @@ export function settingWarnings(settings: AgentSettings, { maxDurationMinutes }:
       path: 'interruption_threshold',
       message: `is outside the recommended ${String(least)} to ${String(most)}`,
     },
+    refusal !== null && { path: 'stream.url', message: `is never connected, and its calls get 480: ${refusal}` },
     minutes > maxDurationMinutes && {
       path: 'max_duration',
       message: `is over the limit of this service: calls end after ${String(maxDurationMinutes)} minutes`,

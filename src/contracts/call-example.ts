@@ -43,6 +43,7 @@ export const EXAMPLE_CALL = {
     },
   },
   analysis: { guest_name: 'Kim', arrival: '2026-12-24', wants_breakfast: true },
+  agent_error: null,
   stale_route: false,
   resumed: 0,
 };

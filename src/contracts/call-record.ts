@@ -95,7 +95,7 @@ export interface CallRecord {
   readonly reason: string;
   readonly sip_status: number;
   readonly codec: string | null;
-  /** SRTP suite of the carrier's leg; `null`: plain RTP, or no answer. */
+  /** SRTP suite of the carrier's leg; `null`: plain RTP, or nothing was chosen. */
   readonly crypto_suite: string | null;
   /** ISO 8601; `null`: did not happen. */
   readonly started_at: string;
@@ -111,6 +111,8 @@ export interface CallRecord {
   readonly analysis: Readonly<Record<string, unknown>> | null;
   /** What it told that does not fit the agent's `analysis_schema`, as it came; `null`: nothing, and where calls are listed. */
   readonly analysis_rejected: Readonly<Record<string, unknown>> | null;
+  /** What went wrong with the connection to the agent last: where, what, after how long; `null`: nothing. */
+  readonly agent_error: string | null;
   /** Decided on what was remembered of the number, because the store was away. */
   readonly stale_route: boolean;
   /** The gateway was killed during the call and took it up again so many times. */

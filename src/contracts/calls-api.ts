@@ -118,6 +118,12 @@ export const callSchema = z
       .boolean()
       .nullable()
       .describe('Decided on what was remembered of the number, because the store was away; null: the call is in progress'),
+    agent_error: z
+      .string()
+      .nullable()
+      .describe(
+        'What went wrong with the connection to the agent last: where (without the query), what, after how long; null: nothing, or in progress',
+      ),
     resumed: z.number().describe('How often the gateway was killed during the call and took it up again'),
   })
   .meta({ id: 'Call', description: 'A call: in progress, or one that ended or was refused', examples: [EXAMPLE_CALL] });

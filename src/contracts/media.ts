@@ -74,6 +74,8 @@ export type LegEvent =
   | { readonly type: 'agent-hangup' }
   /** The agent's connection broke and did not come back in time. */
   | { readonly type: 'agent-lost' }
+  /** What the connection to the agent met, for a person: names the URL without secrets. `isFailure`: it cost, or may cost, the call. */
+  | { readonly type: 'agent-note'; readonly text: string; readonly isFailure: boolean }
   /** The agent asks for something that is not the leg's business. */
   | { readonly type: 'agent-request'; readonly request: AgentRequest }
   /** No packet from the caller for the configured time, RTP or RTCP; not while the caller's direction promises none. */

@@ -24,6 +24,8 @@ export interface CallProgress {
   readonly answeredAtMs: number | null;
   /** The gateway was killed and took the call up again so many times. */
   readonly resumed: number;
+  /** What went wrong with the connection to the agent last. */
+  readonly agentError: string | null;
 }
 
 export function beginningOf({ callId, sipCallId, caller, source, startedAtMs }: CallOrigin): BeginningCall {
@@ -82,6 +84,7 @@ export function callRecord(
     transcript: notes.transcript,
     analysis: notes.analysis,
     analysis_rejected: notes.rejected,
+    agent_error: progress.agentError,
     stale_route: state.isStale,
     resumed: progress.resumed,
   };

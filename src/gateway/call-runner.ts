@@ -73,7 +73,7 @@ export class CallRunner {
   readonly #trace: CallTrace;
   /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
   readonly #zeroMs: number;
-  #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0 };
+  #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
   #state: CallState;
@@ -378,6 +378,9 @@ export class CallRunner {
         return this.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' });
       case 'agent-lost':
         return this.dispatch({ type: 'hangup', reason: 'AGENT_LOST' });
+      case 'agent-note':
+        if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };
+        return;
       case 'agent-request':
         return this.#onAgentRequest(event.request);
       case 'media-lost':

@@ -16,7 +16,7 @@ export interface KeptCall {
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 3;
+const FORM = 4;
 
 /** `null`: there is nothing to take up again. */
 export function keepCall(

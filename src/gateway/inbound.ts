@@ -142,11 +142,15 @@ export class Inbound implements LiveCalls {
   }
 
   /** Resolves when the SIP server has taken us and calls of an earlier process have audio again; rejects when it has not in time. */
-  whenConnected(withinMs: number): Promise<void> {
+  whenConnected(withinMs: number, where: string): Promise<void> {
     if (this.#isConnected) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const cancel = this.#services.clock.setTimer(withinMs, () =>
-        reject(new Error(`no SIP server within ${withinMs} ms: ${this.#lastError}`)),
+        reject(
+          new Error(
+            `no SIP server at ${where} within ${withinMs} ms: ${this.#lastError}. Look whether it runs there, and whether both sides have the same drachtio.secret`,
+          ),
+        ),
       );
       this.#onConnected = () => {
         cancel();

@@ -4,7 +4,7 @@ import type { AudioCodec, LegEvent, LegFigures } from '../contracts/media.js';
 /** What an agent may ask of the leg that it is on. */
 export interface AgentHost {
   /** Tells the call; nothing once the agent was let go. */
-  emit(event: Extract<LegEvent, { type: 'agent-hangup' | 'agent-lost' | 'agent-request' }>): void;
+  emit(event: Extract<LegEvent, { type: 'agent-hangup' | 'agent-lost' | 'agent-note' | 'agent-request' }>): void;
   /** Presses a key towards the caller; false when there is no leg, telephone-events were not negotiated, or too many wait. */
   press(event: number, durationMs: number): boolean;
   /** The leg as it is now; `null`: there is none yet. */

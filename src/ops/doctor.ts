@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PACKAGE_ROOT } from '../config/load.js';
 import { httpAddress, type Config } from '../config/schema.js';
 import { formatHostPort } from '../lib/host-port.js';
+import { resolveHostPort } from './resolve.js';
 
 const run = promisify(execFile);
 
@@ -30,6 +33,7 @@ export async function examine(config: Config, storedBytes: () => Promise<number>
   findings.push(await program('espeak-ng', ['--version'], 'espeak-ng (speech of the test line)'));
   if (config.redis.url === null) findings.push(await program('redis-server', ['--version'], 'redis-server'));
   if (config.rtpengine.address === null) findings.push(await program('rtpengine', ['--version'], 'rtpengine'));
+  if (config.drachtio.url !== null) findings.push(await sipServer(config.drachtio.url));
   findings.push(await running(config));
   const stored = await storedCalls(config, storedBytes);
   return stored === null ? findings : [...findings, stored];
@@ -75,6 +79,23 @@ async function program(command: string, args: readonly string[], name: string): 
   } catch (error) {
     const { code, message } = error as { code?: unknown; message: string };
     return wrong(name, code === 'ENOENT' ? 'not installed' : message, SETUP);
+  }
+}
+
+/** A SIP server of one's own: whether something takes connections where the gateway would connect. */
+export async function sipServer(url: string): Promise<Finding> {
+  const name = 'SIP server (drachtio.url)';
+  let socket: Socket | undefined;
+  try {
+    const { address, port } = await resolveHostPort(url);
+    socket = connect({ host: address, port });
+    await once(socket, 'connect', { signal: AbortSignal.timeout(3_000) });
+    return fine(name, `takes connections at ${formatHostPort(address, port)}`);
+  } catch (error) {
+    const what = (error as Error).name === 'AbortError' ? 'no answer within 3 s' : (error as Error).message;
+    return wrong(name, `cannot be reached at ${url}: ${what}`, 'start drachtio-server there, or correct drachtio.url');
+  } finally {
+    socket?.destroy();
   }
 }
 

@@ -37,6 +37,17 @@ export function isAllowedHost(host: string, allowPrivate: boolean): boolean {
   return isIP(address) === 0 ? !/^(?:.*\.)?localhost\.?$/i.test(host) : isPublicAddress(address);
 }
 
+/**
+ * Why an agent at this URL is never connected, whatever its name resolves to; `null`: it may be. `allowPrivate`: `agents.allow_private`.
+ */
+export function agentUrlRefusal({ protocol, hostname }: URL, allowPrivate: boolean): string | null {
+  if (!isAllowedHost(hostname, allowPrivate))
+    return `${hostname} is not an address of the public internet, which needs agents.allow_private`;
+  if (protocol === 'wss:') return null;
+  if (!allowPrivate) return 'an agent without TLS (ws://) needs agents.allow_private';
+  return isPublicAddress(hostname) ? 'an agent without TLS (ws://) must be at a private address' : null;
+}
+
 function lookupOf(isAllowed: Allowed): LookupFunction {
   return (hostname, options, callback) => {
     systemLookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {

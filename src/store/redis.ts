@@ -239,7 +239,7 @@ export interface RecordTypes {
 const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]> } = {
   org: { max_calls_per_second: null, allowed_sources: [] },
   agent: DEFAULT_AGENT_SETTINGS,
-  call: { identity: null, transcript: [], samples: [], analysis: null, analysis_rejected: null },
+  call: { identity: null, transcript: [], samples: [], analysis: null, analysis_rejected: null, agent_error: null },
 };
 
 /** Reads a value that this product wrote itself; `null` stays `null`. Throws on anything that is not JSON. */

@@ -223,7 +223,7 @@ class Played {
     if (one.do === 'text') bot.events.onText(one.text);
     else if (one.do === 'binary') bot.events.onBinary(one.bytes.slice());
     else if (one.do === 'mark') bot.says({ event: 'mark', mark: { name: `serial ${String((this.#marks += 1))}` } });
-    else if (one.do === 'pong') bot.events.onPong();
+    else if (one.do === 'pong') bot.events.onPong(bot.pings.at(-1) ?? Number.NaN);
     else if (one.do === 'close') {
       this.#link = 'none';
       bot.events.onClosed(one.code);

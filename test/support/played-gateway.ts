@@ -46,7 +46,7 @@ export class PlayedGateway {
     const gateway = new PlayedGateway(server, srf, peer, inbound);
     played.gateway = gateway;
     srf.connect({ host: '127.0.0.1', port: server.controlPort, secret: 'test-secret', tags: ['gw:played'] });
-    await inbound.whenConnected(5_000);
+    await inbound.whenConnected(5_000, 'the test');
     return gateway;
   }
 

@@ -4,8 +4,7 @@ import { rootCertificates } from 'node:tls';
 import { WebSocket, type RawData } from 'ws';
 import { MAX_AGENT_MESSAGE_BYTES } from '../../contracts/agent-messages.js';
 import { errorText } from '../../lib/error-text.js';
-import { isPublicAddress } from '../../outbound/address-scope.js';
-import { assertAllowedHost, guardedLookup, privateLookup } from '../../outbound/guarded-lookup.js';
+import { agentUrlRefusal, guardedLookup, privateLookup } from '../../outbound/guarded-lookup.js';
 import type { AgentAddress, AgentSocket, AgentSocketEvents, DialAgent } from './socket.js';
 
 export interface DialOptions {
@@ -27,10 +26,9 @@ export function webSocketDial({ allowPrivate, caPem }: DialOptions): DialAgent {
     let socket: WebSocket;
     try {
       const url = new URL(address.url);
-      assertAllowedHost(url.hostname, allowPrivate);
+      const refusal = agentUrlRefusal(url, allowPrivate);
+      if (refusal !== null) throw new Error(refusal);
       const isEncrypted = url.protocol === 'wss:';
-      if (!isEncrypted && !allowPrivate) throw new Error('an agent without TLS (ws://) needs agents.allow_private');
-      if (!isEncrypted && isPublicAddress(url.hostname)) throw new Error('an agent without TLS (ws://) must be at a private address');
       socket = new WebSocket(url, {
         headers: headersOf(address),
         perMessageDeflate: false,
@@ -82,7 +80,7 @@ function attach(socket: WebSocket, events: AgentSocketEvents): () => void {
     if (isBinary) events.onBinary(bytes);
     else events.onText(bytes.toString());
   });
-  socket.on('pong', () => isOver || events.onPong());
+  socket.on('pong', (data) => isOver || events.onPong(Number.parseInt(data.toString('latin1'), 10)));
   // Of an open socket `close` follows.
   socket.on('error', (error) => isOpen || end(() => events.onFailed(errorText(error))));
   socket.on('close', (code) => end(() => (isOpen ? events.onClosed(code) : events.onFailed('the connection was closed'))));
@@ -100,8 +98,8 @@ function openSocket(socket: WebSocket, leave: () => void): AgentSocket {
     sendBinary: (bytes) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(bytes);
     },
-    ping: () => {
-      if (socket.readyState === WebSocket.OPEN) socket.ping();
+    ping: (serial) => {
+      if (socket.readyState === WebSocket.OPEN) socket.ping(String(serial));
     },
     close: () => {
       leave();

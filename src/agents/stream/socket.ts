@@ -5,7 +5,8 @@ export interface AgentSocket {
   sendText(text: string): void;
   /** The bytes may be changed after the call. */
   sendBinary(bytes: Uint8Array): void;
-  ping(): void;
+  /** Its pong has the same number, when the peer has read what was sent before. */
+  ping(serial: number): void;
   /** With code 1000, after what was sent before. */
   close(): void;
   /** At once. */
@@ -19,7 +20,8 @@ export interface AgentSocketEvents {
   onText(text: string): void;
   /** The bytes belong to the one who is called. */
   onBinary(bytes: Uint8Array): void;
-  onPong(): void;
+  /** `NaN`: it answers no ping of ours. */
+  onPong(serial: number): void;
   onClosed(code: number): void;
 }
 

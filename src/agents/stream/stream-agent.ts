@@ -40,9 +40,22 @@ export interface StreamDependencies {
   readonly counters: AgentCounters;
 }
 
+/** What a person may want to know of a close code (RFC 6455 §7.4.1). */
+const CLOSE_CODES: Readonly<Record<number, string>> = {
+  1000: ' (done)',
+  1001: ' (going away)',
+  1005: ' (no code)',
+  1006: ' (it broke)',
+  1008: ' (policy)',
+  1011: ' (error of the agent)',
+  1012: ' (restart)',
+  1013: ' (try again later)',
+};
 const DEFAULT_PRESS_MS = 160;
 /** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
 const FAREWELL_FRAMES = 10;
+/** So often in `agents.max_unsent_audio_ms` it is asked how far an agent has read. */
+const PINGS_PER_UNSENT = 8;
 const MAX_EARLY_DIGITS = 64;
 /** Audio that an agent does not read is dropped long before; answers to what it sends are not, and end here. */
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
@@ -65,6 +78,11 @@ export class StreamAgent implements LegAgent {
   #startedMs: number | null = null;
   #brokenMs = 0;
   #framesSincePing = 0;
+  /** Frames since the connection was looked at last. */
+  #framesSinceLook = 0;
+  /** No pong came since the last ping; */
+  #isPinged = false;
+  /** nor since the last look. */
   #isPongDue = false;
   #farewellFrames: number | null = null;
   #wantsDrops = false;
@@ -75,6 +93,8 @@ export class StreamAgent implements LegAgent {
   readonly #earlyDigits: string[] = [];
   readonly #earlyAudio = new EarlyAudio();
   #warnings = 0;
+  #ignored = 0;
+  #dialledMs = 0;
   #messageRoom = MAX_MESSAGES_AT_ONCE;
   #endOfSpeechMs: number;
   readonly #mayPress: boolean;
@@ -170,12 +190,29 @@ export class StreamAgent implements LegAgent {
   #tick(nowMs: number): void {
     this.#uplink?.tick(nowMs);
     this.#messageRoom = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageRoom + MESSAGES_PER_FRAME);
+    if (this.#socket === null) return;
+    const { pingIntervalMs, maxUnsentAudioMs } = this.dependencies.limits;
     this.#framesSincePing += 1;
-    if (this.#framesSincePing * FRAME_MS < this.dependencies.limits.pingIntervalMs || this.#socket === null) return;
-    this.#framesSincePing = 0;
-    if (this.#isPongDue) return this.#step({ type: 'silent' });
-    this.#isPongDue = true;
-    this.#socket.ping();
+    this.#framesSinceLook += 1;
+    if (this.#framesSincePing * FRAME_MS >= Math.min(pingIntervalMs, maxUnsentAudioMs / PINGS_PER_UNSENT)) {
+      this.#framesSincePing = 0;
+      this.#isPinged = true;
+      this.#socket.ping(this.#uplink?.sentFrames ?? 0);
+    }
+    if (this.#framesSinceLook * FRAME_MS < pingIntervalMs) return;
+    this.#framesSinceLook = 0;
+    if (this.#isPongDue) {
+      this.#note(`the agent answered no ping for ${String(pingIntervalMs)} ms`, true);
+      return this.#step({ type: 'silent' });
+    }
+    this.#isPongDue = this.#isPinged;
+  }
+
+  /** @param frames that were sent before the ping that it answers */
+  #onPong(frames: number): void {
+    this.#isPinged = false;
+    this.#isPongDue = false;
+    if (frames > 0) this.#uplink?.acknowledge(frames);
   }
 
   #takeLeave(framesLeft: number): void {
@@ -233,23 +270,29 @@ export class StreamAgent implements LegAgent {
   #dial(): void {
     const { clock, dial } = this.dependencies;
     const startedMs = clock.nowMs();
+    this.#dialledMs = startedMs;
     this.#stopDialling = dial(this.settings, {
       onOpen: (socket) =>
         this.#safely(() => {
           this.#socket = socket;
+          this.#isPinged = false;
           this.#isPongDue = false;
           this.#framesSincePing = 0;
-          this.log.debug({ tookMs: Math.round(clock.nowMs() - startedMs) }, 'agent.connected');
+          this.#framesSinceLook = 0;
+          const tookMs = Math.round(clock.nowMs() - startedMs);
+          this.log.debug({ tookMs }, 'agent.connected');
+          this.#note(`connected to ${shownUrl(this.settings.url)} after ${String(tookMs)} ms`);
           this.#step({ type: 'opened' });
         }),
       onFailed: (message) =>
         this.#safely(() => {
           this.log.warn({ error: message }, 'agent.not_connected');
+          this.#noteFailure(message, startedMs);
           this.#step({ type: 'failed', message });
         }),
       onText: (text) => this.#safely(() => this.#onText(text)),
       onBinary: (bytes) => this.#safely(() => this.#onBinary(bytes)),
-      onPong: () => (this.#isPongDue = false),
+      onPong: (frames) => this.#safely(() => this.#onPong(frames)),
       onClosed: (code) => this.#safely(() => this.#onClosed(code)),
     });
   }
@@ -267,6 +310,7 @@ export class StreamAgent implements LegAgent {
   #onClosed(code: number): void {
     this.#forgetSocket();
     this.log.info({ code }, 'agent.closed');
+    this.#note(`the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, code !== 1_000);
     this.#step({ type: 'closed', code });
   }
 
@@ -291,13 +335,19 @@ export class StreamAgent implements LegAgent {
     this.dependencies.counters.reconnects += 1;
     const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
     this.log.info({ reconnects, awayMs }, 'agent.reconnected');
+    this.#note(`connected again, time ${String(reconnects)}, after ${String(awayMs)} ms without`);
   }
 
   #startTimer(timer: ConnectionTimer, delayMs: number): void {
     this.#timers.get(timer)?.();
     this.#timers.set(
       timer,
-      this.dependencies.clock.setTimer(delayMs, () => this.#safely(() => this.#step({ type: 'timer', timer }))),
+      this.dependencies.clock.setTimer(delayMs, () =>
+        this.#safely(() => {
+          if (timer === 'connect') this.#noteFailure('no answer', this.#dialledMs);
+          this.#step({ type: 'timer', timer });
+        }),
+      ),
     );
   }
 
@@ -332,6 +382,9 @@ export class StreamAgent implements LegAgent {
     const read = readMessage(text);
     if (read.ok) return this.#onMessage(read.message);
     this.#warn({ event: read.event, error: read.message }, 'agent.message.ignored');
+    this.#ignored += 1;
+    if (this.#ignored <= MAX_WARNINGS)
+      this.#note(`message ignored: ${read.event}: ${read.message}${this.#ignored === MAX_WARNINGS ? '; more are not told' : ''}`);
     if (read.isKnown) this.#refuse(read.event, null, 'BAD_MESSAGE', read.message);
   }
 
@@ -427,9 +480,26 @@ export class StreamAgent implements LegAgent {
     if (this.#wantsDrops) this.#send((writer) => writer.dropped(track, milliseconds));
   }
 
+  /** For the trace and the record of the call. */
+  #note(text: string, isFailure = false): void {
+    this.host.emit({ type: 'agent-note', text, isFailure });
+  }
+
+  #noteFailure(message: string, startedMs: number): void {
+    const tookMs = Math.round(this.dependencies.clock.nowMs() - startedMs);
+    this.#note(`${shownUrl(this.settings.url)}: ${message}, after ${String(tookMs)} ms`, true);
+  }
+
   #warn(fields: object, event: string): void {
     this.#warnings += 1;
     if (this.#warnings <= MAX_WARNINGS)
       this.log.warn({ ...fields, ...(this.#warnings === MAX_WARNINGS ? { more: 'not logged' } : {}) }, event);
   }
+}
+
+/** Without what may be a secret: the query; a user and password are not taken. */
+function shownUrl(text: string): string {
+  if (!URL.canParse(text)) return 'a URL that cannot be read';
+  const { protocol, host, pathname, search } = new URL(text);
+  return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`;
 }

@@ -24,6 +24,9 @@ export interface UplinkEvents {
   onDropped(milliseconds: number): void;
 }
 
+/** Of `maxUnsentMs`, what may be sent and not known to be read; the rest may wait here, where the oldest can still be dropped. */
+const IN_FLIGHT = 3 / 4;
+
 interface WaitingFrame {
   readonly timestampMs: number;
   readonly bytes: Uint8Array;
@@ -33,7 +36,9 @@ interface WaitingFrame {
 export class Uplink {
   readonly #format: StreamFormat;
   readonly #codec: AudioCodec;
-  readonly #maxWaiting: number;
+  /** Frames on the way at most, and frames that may wait when so many are. */
+  readonly #maxInFlight: number;
+  readonly #maxBehind: number;
   readonly #events: UplinkEvents;
   readonly #resequencer: Resequencer;
   readonly #frame = new Uint8Array(FRAME_BYTES);
@@ -45,6 +50,9 @@ export class Uplink {
   #frames = 0;
   #waiting: WaitingFrame[] = [];
   #droppedMs = 0;
+  /** Frames that this connection was given, and how many of them are known to be read. */
+  #sent = 0;
+  #read = 0;
   /** Samples of each frame are wanted, for the detection of speech. */
   wantsSamples = false;
 
@@ -52,7 +60,9 @@ export class Uplink {
   constructor(format: StreamFormat, legCodec: AudioCodec, maxUnsentMs: number, events: UplinkEvents) {
     this.#format = format;
     this.#codec = wireCodecOf(format, legCodec);
-    this.#maxWaiting = Math.max(1, Math.floor(maxUnsentMs / FRAME_MS));
+    const frames = Math.max(2, Math.floor(maxUnsentMs / FRAME_MS));
+    this.#maxInFlight = Math.floor(IN_FLIGHT * frames);
+    this.#maxBehind = frames - this.#maxInFlight;
     this.#events = events;
     this.#resequencer = new Resequencer(this.#codec, (buffer, offset, length) => this.#collect(buffer, offset, length));
   }
@@ -72,6 +82,19 @@ export class Uplink {
     this.#frames = 0;
     this.#waiting = [];
     this.#droppedMs = 0;
+    this.#sent = 0;
+    this.#read = 0;
+  }
+
+  /** Frames that this connection was given so far: what a ping that is sent now stands behind. */
+  get sentFrames(): number {
+    return this.#sent;
+  }
+
+  /** A ping that stood behind so many frames was answered: they are read. The kernel's buffers hold seconds of what nobody reads. */
+  acknowledge(frames: number): void {
+    this.#read = Math.max(this.#read, Math.min(frames, this.#sent));
+    if (this.#waiting.length > 0) this.#flush();
   }
 
   start(nowMs: number): void {
@@ -125,12 +148,13 @@ export class Uplink {
     if (this.wantsSamples) this.#events.onSamples(this.#decode(buffer, offset), timestampMs);
     const target = this.#target;
     if (target === null) return;
-    if (this.#waiting.length === 0 && target.socket.unsentBytes <= MAX_UNSENT_BYTES) {
+    if (this.#waiting.length === 0 && this.#mayPass(target)) {
       this.#send(target, buffer, offset, timestampMs);
       return;
     }
     this.#waiting.push({ timestampMs, bytes: buffer.slice(offset, offset + FRAME_BYTES) });
-    if (this.#waiting.length > this.#maxWaiting) {
+    // What waits can go out at once when the agent reads again.
+    if (this.#waiting.length > Math.max(this.#maxBehind, this.#maxInFlight - (this.#sent - this.#read))) {
       this.#waiting.shift();
       this.#droppedMs += FRAME_MS;
     }
@@ -140,7 +164,7 @@ export class Uplink {
   #flush(): void {
     const target = this.#target;
     if (target === null) return;
-    while (target.socket.unsentBytes <= MAX_UNSENT_BYTES) {
+    while (this.#mayPass(target)) {
       const frame = this.#waiting.shift();
       if (frame === undefined) return;
       if (this.#droppedMs > 0) {
@@ -151,7 +175,12 @@ export class Uplink {
     }
   }
 
+  #mayPass({ socket }: UplinkTarget): boolean {
+    return socket.unsentBytes <= MAX_UNSENT_BYTES && this.#sent - this.#read < this.#maxInFlight;
+  }
+
   #send({ socket, writer }: UplinkTarget, buffer: Uint8Array, offset: number, timestampMs: number): void {
+    this.#sent += 1;
     switch (this.#format) {
       case 'twilio':
         socket.sendText(writer.media(base64Of(buffer, offset), timestampMs));

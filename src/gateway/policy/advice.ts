@@ -26,8 +26,9 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   SRTP_SUITE_UNSUPPORTED: 'Have the carrier offer AES_CM_128_HMAC_SHA1_80.',
   NO_COMMON_CODEC: 'Have the carrier offer PCMU or PCMA (G.711).',
   ADDRESS_FAMILY_UNSUPPORTED: 'Have the carrier offer the address family of the media relay, or ask the operator to add the other one.',
-  AGENT_UNAVAILABLE: "See in the trace what the connection to the agent met; look at the agent's URL, token and log.",
-  AGENT_LOST: "The agent's program closed or broke the connection: look at its log for the time of the end.",
+  AGENT_UNAVAILABLE:
+    "See in agent_error of the record, and in the trace, what the connection to the agent met; look at the agent's URL, token and log.",
+  AGENT_LOST: "See in agent_error of the record, and in the trace, how the connection broke; look at the agent's log for that time.",
   OVERLOADED: 'Have the carrier try again or another gateway; ask the operator to add room when it happens often.',
   DRAINING: 'Have the carrier use the next gateway meanwhile; it passes by itself.',
   MEDIA_UNAVAILABLE: 'Ask the operator to look at rtpengine: /readyz and `trunkline doctor` tell its state.',

@@ -33,13 +33,18 @@ export interface DescribedAgent {
 }
 
 const MAX_PARAMETERS_BYTES = 65_536;
+/** Of the metadata's texts: how many go in under names of their own, and how long name and text may be together, in bytes. */
+const MAX_OWN_PARAMETERS = 50;
+const MAX_OWN_PARAMETER_BYTES = 500;
+/** Ours, set where a connection is made again. */
+const RECONNECTS = 'reconnects';
 /** Kept whatever the others take. */
 const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'from_number', 'to_number', 'call_id', 'org_id', 'agent_id'];
 
 /** Who talks to the caller, and what that agent is told. */
 export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, choice: AgentChoice): DescribedAgent {
   const settings = call.route?.agent ?? DEFAULT_AGENT_SETTINGS;
-  const stream = choice === 'test-line' ? 'test-line' : (settings.stream ?? operatorStream(operator));
+  const stream = choice === 'test-line' ? 'test-line' : streamOf(operator, call.route);
   if (stream !== 'test-line' && call.route !== null) {
     const { kept, dropped } = fitting(parametersOf(call));
     return { agent: { kind: 'stream', ...streamSettings(stream, call, call.route), customParameters: kept }, dropped };
@@ -47,6 +52,11 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
   const { first_sentence: firstSentence, language, voice, pronunciation_guide: pronunciationGuide } = settings;
   // An empty first sentence is the test line's own greeting.
   return { agent: { kind: 'test-line', firstSentence: firstSentence ?? '', language, voice, pronunciationGuide }, dropped: [] };
+}
+
+/** Where the agent of a number's calls is. */
+export function streamOf(operator: OperatorAgent, route: Route | null): AgentStream | 'test-line' {
+  return (route?.agent ?? DEFAULT_AGENT_SETTINGS).stream ?? operatorStream(operator);
 }
 
 /** The operator's token goes to the operator's own address only: a customer's agent has its own, or none. */
@@ -119,7 +129,19 @@ function parametersOf({ callId, to, caller, identity, route, tools }: CallFactsF
     if (value === null || (Array.isArray(value) && value.length === 0)) continue;
     parameters[name] = typeof value === 'object' ? JSON.stringify(value) : String(value);
   }
-  return parameters;
+  const ours = new Set([...Object.keys(parameters), ...Object.keys(told), RECONNECTS]);
+  return { ...ownParameters(settings.metadata, ours), ...parameters };
+}
+
+/** What bots written for Twilio look for: `customParameters.FirstName`. A name of ours is never the customer's. */
+function ownParameters(metadata: AgentSettings['metadata'], ours: ReadonlySet<string>): Record<string, string> {
+  const texts = Object.entries(metadata ?? {}).filter(
+    (entry): entry is [string, string] =>
+      typeof entry[1] === 'string' &&
+      !ours.has(entry[0]) &&
+      Buffer.byteLength(entry[0]) + Buffer.byteLength(entry[1]) <= MAX_OWN_PARAMETER_BYTES,
+  );
+  return Object.fromEntries(texts.slice(0, MAX_OWN_PARAMETERS));
 }
 
 /** The largest go first, until the rest fits. */

@@ -70,7 +70,7 @@ async function withCertificate(sans: string): Promise<TestBot> {
 const invite = (number = numbers.bot): Promise<AgentCall> => site.invite({ number });
 
 /** 480 with the reason, and no 18x before it. */
-async function isRefused(call: AgentCall): Promise<void> {
+async function isRefused(call: AgentCall, agentError: RegExp): Promise<void> {
   const final = await call.signalling.final(LIMIT_MS);
   expect([final.status, final.header('Warning')]).toEqual([480, expect.stringContaining('AGENT_UNAVAILABLE')]);
   expect(call.peer.received.map(({ status }) => status).filter((status) => status > 0)).toEqual([100, 480]);
@@ -79,19 +79,25 @@ async function isRefused(call: AgentCall): Promise<void> {
     reason: 'AGENT_UNAVAILABLE',
     sip_status: 480,
     answered_at: null,
+    agent_error: expect.stringMatching(agentError) as unknown,
   });
+  const record = (await site.gateway.record(call.signalling.callId)) as { call_id: string };
+  const { json } = await site.gateway.api('GET', `/v1/calls/${record.call_id}/trace`);
+  const summaries = (json['trace'] as { source: string; summary: string }[]).map(({ source, summary }) => `${source}: ${summary}`);
+  expect(summaries).toContainEqual(expect.stringMatching(new RegExp(`^agent: ${agentError.source}`)));
+  expect(summaries.join()).not.toContain(SECRET);
 }
 
 describe('a caller whose bot is not there', () => {
   it('is refused with 480, before any 18x: nobody listens', async () => {
-    await isRefused(await invite());
+    await isRefused(await invite(), /wss?:\/\/\S+\?…: connect ECONNREFUSED 127\.0\.0\.1:\d+, after \d+ ms/);
     await site.gateway.logged('gateway', 'ECONNREFUSED');
     expect(await site.gateway.log('gateway')).not.toContain(SECRET);
   });
 
   it('is refused with 480, before any 18x: the upgrade gets 403', async () => {
     await startBot({ refuseWith: 403 });
-    await isRefused(await invite());
+    await isRefused(await invite(), /wss?:\/\/\S+: the upgrade was answered with HTTP 403, after \d+ ms/);
     await site.gateway.logged('gateway', 'HTTP 403');
   });
 
@@ -102,7 +108,7 @@ describe('a caller whose bot is not there', () => {
     const socket = await sockets.at(0, LIMIT_MS);
     const gone = new Promise((resolve) => socket.once('close', resolve));
     socket.resume();
-    await isRefused(call);
+    await isRefused(call, /wss?:\/\/\S+: no answer, after \d+ ms/);
     expect(performance.now() - startedMs).toBeGreaterThan(CONNECT_TIMEOUT_MS - 100);
     await gone;
   });
@@ -146,7 +152,7 @@ describe('a bot behind TLS', () => {
 
   it('of another name is refused', async () => {
     const bot = await withCertificate('DNS:bot.example.com');
-    await isRefused(await invite(numbers.tls));
+    await isRefused(await invite(numbers.tls), /wss:\/\/\S+: Hostname\/IP does not match certificate's altnames: .*, after \d+ ms/);
     expect(bot.calls.all).toEqual([]);
     await site.gateway.logged('gateway', 'altnames');
   });
@@ -216,6 +222,15 @@ describe('agents.allow_private: false', () => {
       expect((await call.signalling.final()).status).toBe(480);
       await call.close();
       expect(bot.calls.all).toEqual([]);
+      // The dry run knows it too.
+      const { json } = await other.gateway.api('POST', '/sip/check', { phone_number: number });
+      expect(json['data']).toMatchObject({
+        sip_status: 480,
+        reason: 'AGENT_UNAVAILABLE',
+        explanation: expect.stringContaining(
+          '127.0.0.1 is not an address of the public internet, which needs agents.allow_private',
+        ) as unknown,
+      });
       const log = await other.gateway.log('gateway');
       expect(log).toContain('127.0.0.1 is not an address of the public internet');
       expect(log).not.toContain(SECRET);

@@ -11,7 +11,6 @@ const LIMIT_MS = 5_000;
 const GRACE_MS = 1_500;
 const PING_INTERVAL_MS = 1_500;
 const UNSENT_AUDIO_MS = 400;
-const FLOOD = 5_200;
 const NOISE = Buffer.from(mulaw.encode(voiceLikeNoise(8_000, 21)));
 let site: AgentSite;
 let port: number;
@@ -130,8 +129,6 @@ describe('a bot that does not read for a while', () => {
     const call = await talking();
     call.bot.send({ event: 'configure', configure: { drop_events: true } });
     call.bot.socket.pause();
-    // The network holds megabytes before anything waits at the gateway: answers to marks fill it up, audio would take minutes.
-    for (let i = 0; i < FLOOD; i += 1) call.bot.send({ event: 'mark', mark: { name: `${String(i)} `.padEnd(1_000, '.') } });
     await call.end.peer.speak(voiceLikeNoise(6_400, 22));
     call.bot.socket.resume();
     const dropped = await call.bot.message('dropped');
@@ -141,7 +138,8 @@ describe('a bot that does not read for a while', () => {
     const times = call.bot.of('media').map(({ media }) => Number((media as { timestamp: string }).timestamp));
     const gaps = times.map((time, index) => time - (times[index - 1] ?? -20) - 20).filter((gap) => gap !== 0);
     expect(gaps).toEqual([milliseconds]);
-    expect(call.bot.of('mark')).toHaveLength(FLOOD);
+    // The network would have held it all.
+    expect(milliseconds).toBeGreaterThanOrEqual(300);
     await call.hangUp();
   });
 });

@@ -27,7 +27,12 @@ describe('the Redis connection of calls', () => {
     redis = await startRedis();
     api = await openHttpApi(redis.url, {
       instance: 'gw',
-      checkOf: (stores) => callCheck(stores.checkedRoutes, { notReady: null, isSourceTrusted: () => true, relayAddress: '127.0.0.1' }),
+      checkOf: (stores) =>
+        callCheck(
+          stores.checkedRoutes,
+          { notReady: null, isSourceTrusted: () => true, relayAddress: '127.0.0.1' },
+          { operator: { url: null, format: 'twilio', bearerToken: null }, mayFallBack: false, urlRefusal: () => null },
+        ),
     });
     ({ org_id: orgId } = await api.stores.orgs.create({ name: 'one', sip_enabled: true }));
     ({ key } = await api.stores.keys.create(orgId, 'k'));

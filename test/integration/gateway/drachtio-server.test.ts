@@ -79,7 +79,7 @@ function playedPorts(): Played {
 
 async function connect(): Promise<void> {
   srf.connect({ host: '127.0.0.1', port: server.port, secret: 'x', tags: ['gw:a'] });
-  await inbound.whenConnected(5_000);
+  await inbound.whenConnected(5_000, 'the test');
 }
 
 function message(start: string, cseq: string, to: string, body = ''): string {

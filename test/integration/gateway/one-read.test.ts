@@ -49,7 +49,7 @@ beforeEach(async () => {
     },
   });
   srf.connect({ host: '127.0.0.1', port: server.port, secret: 'x', tags: [] });
-  await inbound.whenConnected(5_000);
+  await inbound.whenConnected(5_000, 'the test');
 });
 
 afterEach(async () => {

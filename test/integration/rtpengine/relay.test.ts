@@ -5,6 +5,7 @@ import { canonicalSdp, endpointSdp, sessionSdp } from '../../../src/gateway/poli
 import { MediaUnavailableError } from '../../../src/gateway/ports.js';
 import type { RtpengineNode } from '../../../src/rtpengine/node.js';
 import type { RelayPool } from '../../../src/rtpengine/pool.js';
+import { until } from '../../support/carrier-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
 
@@ -94,6 +95,20 @@ describe('a real rtpengine', () => {
     expect(await sessions()).toEqual([`test%3A2:${call.relayId}`]);
     await theirs.reconcile(new Set());
     expect(await sessions()).toEqual([]);
+    ours.close();
+    theirs.close();
+  });
+
+  it('tells gateways that share it how many sessions there are in all, once a second', async () => {
+    const own = { capacity: 10, isAlone: false };
+    const [ours, theirs] = [rtpengine.pool({ own }), rtpengine.pool({ own, instance: 'test:2' })];
+    const calls = [newCall(), newCall(), newCall()];
+    for (const call of calls) await theirs.offer(call, offerSdp());
+    await ours.offer(newCall(), offerSdp());
+    await until(() => ours.room() === 10 - 4, 3_000, 'not told of the other gateway’s calls');
+    for (const { relayId } of calls) await theirs.delete(relayId);
+    await until(() => ours.room() === 10 - 1, 3_000, 'not told of their end');
+    await ours.reconcile(new Set());
     ours.close();
     theirs.close();
   });

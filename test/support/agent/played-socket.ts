@@ -14,7 +14,10 @@ export class PlayedAgent {
   readonly messages: SentMessage[] = [];
   readonly binary: Buffer[] = [];
   readonly ended: string[] = [];
-  pings = 0;
+  /** Serials of the pings that came. */
+  readonly pings: number[] = [];
+  /** Pings are answered, at once. */
+  reads = true;
   unsentBytes = 0;
 
   readonly dial: DialAgent = (address, events) => {
@@ -45,7 +48,10 @@ export class PlayedAgent {
         this.messages.push(message);
       },
       sendBinary: (bytes) => this.binary.push(Buffer.from(bytes)),
-      ping: () => (this.pings += 1),
+      ping: (serial) => {
+        this.pings.push(serial);
+        if (this.reads) this.events.onPong(serial);
+      },
       close: () => this.ended.push('closed'),
       terminate: () => this.ended.push('terminated'),
     };

@@ -36,6 +36,7 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
   const clock = new VirtualClock();
   const bot = new PlayedAgent();
   const asked: LegEvent[] = [];
+  const notes: string[] = [];
   const pressed: (readonly [event: number, durationMs: number])[] = [];
   let streams = 0;
   /** Loud frames are a voice. */
@@ -43,7 +44,7 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
   const agent = new StreamAgent(
     { ...STREAM, ...settings },
     {
-      emit: (event) => asked.push(event),
+      emit: (event) => (event.type === 'agent-note' ? notes.push(event.text) : asked.push(event)),
       press: (event, durationMs) => {
         if (pressThrows) throw new Error('a bug');
         return pressed.length < 5 && pressed.push([event, durationMs]) > 0;
@@ -68,6 +69,7 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
     clock,
     bot,
     asked,
+    notes,
     pressed,
     agent,
     said,

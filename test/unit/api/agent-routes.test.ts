@@ -359,6 +359,8 @@ describe('POST /v1/agents/{agent_id}', () => {
       'transfer_list',
     ]);
     expect(await warned({ transfer_list: [], tools: [] })).toEqual([]);
+    expect(await warned({ stream: { url: 'wss://10.0.0.1/bot' } })).toEqual(['stream.url']);
+    expect(await warned({ stream: { url: 'wss://bot.example.com/bot' } })).toEqual([]);
   });
 
   it('an unknown agent is 404, with all that could not be updated', async () => {

@@ -71,6 +71,7 @@ export const TEST_RATE_LIMITS: RateLimits = { total: 60_000, perAddress: 12_000,
 
 export const TEST_AGENT_POLICY: ApiOptions['agents'] = {
   isWebhookHost: (host) => host !== '10.0.0.1',
+  agentUrlRefusal: ({ hostname }) => (hostname === '10.0.0.1' ? `${hostname} is private` : null),
   languages: ['ENG', 'GER'],
   voices: [
     { name: 'de', language: 'GER' },

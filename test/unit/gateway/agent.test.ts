@@ -113,6 +113,21 @@ describe('what an agent is told', () => {
     expect(told(call(null))['agent_id']).toBe('');
   });
 
+  it('has the texts of the metadata under their own names, where those are free: 50 of 500 bytes', () => {
+    const metadata = {
+      ...{ FirstName: 'Ann', empty: '', age: 7, nested: { a: 'b' } },
+      ...{ from: 'me', prompt: 'no', stir_verdict: 'valid', reconnects: '9', tools: 'none' },
+      ...{ fits: 'x'.repeat(496), tooLong: 'x'.repeat(494) },
+    };
+    const parameters = told(call({ metadata }));
+    expect(parameters).toMatchObject({ FirstName: 'Ann', empty: '', fits: metadata.fits, from: '+15550100200' });
+    expect(JSON.parse(parameters['metadata'] ?? '')).toEqual(metadata);
+    for (const name of ['age', 'nested', 'prompt', 'stir_verdict', 'reconnects', 'tools', 'tooLong'])
+      expect(parameters).not.toHaveProperty(name);
+    const many = told(call({ metadata: Object.fromEntries(Array.from({ length: 60 }, (_, serial) => [`n${String(serial)}`, 'x'])) }));
+    expect(Object.keys(many).filter((name) => /^n\d+$/.test(name))).toHaveLength(50);
+  });
+
   it('has of the tools what the agent needs to choose one, and neither address nor keys', () => {
     const { tools } = told(call({}, HEADERS, [TOOL]));
     expect(JSON.parse(tools ?? '')).toEqual([{ name: 'book', description: 'Books a table.', input_schema: TOOL.input_schema }]);

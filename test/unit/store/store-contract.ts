@@ -79,6 +79,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     transcript: [],
     analysis: null,
     analysis_rejected: null,
+    agent_error: null,
     stale_route: false,
     resumed: 0,
     ...fields,

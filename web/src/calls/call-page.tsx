@@ -109,7 +109,7 @@ function CallView({ call, trace, samples, onStopped }: Shown & { readonly onStop
   );
 }
 
-function Why({ call: { reason, state } }: { readonly call: CallDetail }): JSX.Element | null {
+function Why({ call: { reason, state, agent_error: agentError } }: { readonly call: CallDetail }): JSX.Element | null {
   const facts = reason === null ? undefined : reasons.value.get(reason);
   if (reason === null || facts === undefined) return state === 'ended' ? <p>{reason}</p> : null;
   return (
@@ -118,6 +118,7 @@ function Why({ call: { reason, state } }: { readonly call: CallDetail }): JSX.El
         <strong>{facts.explanation}</strong>
         {facts.retryable && ' The same call may succeed later.'}
       </p>
+      {agentError !== null && <p>The connection to the agent: {agentError}</p>}
       <p>{facts.advice}</p>
     </section>
   );

@@ -50,7 +50,7 @@ function dial(url: string, options = ALLOWED, more: Partial<AgentAddress> = {}) 
       onFailed: (message) => outcomes.add(`failed: ${message}`),
       onText: (text) => texts.add(text),
       onBinary: (bytes) => binary.add(bytes),
-      onPong: () => outcomes.add('pong'),
+      onPong: (serial) => outcomes.add(`pong ${String(serial)}`),
       onClosed: (code) => outcomes.add(`closed ${String(code)}`),
     },
   );
@@ -81,10 +81,10 @@ describe('the connection to an agent', () => {
     const call = await calls.at(0, LIMIT_MS);
     socket().sendText('{"event":"connected","protocol":"Call","version":"1.0.0"}');
     socket().sendBinary(Buffer.alloc(160, 7));
-    socket().ping();
+    socket().ping(75);
     expect(await call.messages.at(0, LIMIT_MS)).toMatchObject({ event: 'connected' });
     expect(await call.binary.at(0, LIMIT_MS)).toEqual(Buffer.alloc(160, 7));
-    expect(await outcomes.at(1, LIMIT_MS)).toBe('pong');
+    expect(await outcomes.at(1, LIMIT_MS)).toBe('pong 75');
     call.socket.send('hello');
     call.socket.send(Buffer.alloc(3, 9));
     expect(await texts.at(0, LIMIT_MS)).toBe('hello');

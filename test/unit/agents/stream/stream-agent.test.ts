@@ -291,11 +291,8 @@ describe('a connection that breaks in a call', () => {
     const { bot, asked, talk, frames } = openStream();
     await talk();
     frames(250);
-    expect(bot.pings).toBe(1);
-    bot.events.onPong();
-    frames(250);
-    expect(bot.pings).toBe(2);
-    frames(249);
+    bot.reads = false;
+    frames(499);
     expect(bot.attempts).toHaveLength(1);
     frames(1);
     expect(bot.ended).toEqual(['terminated']);
@@ -322,8 +319,33 @@ describe('a connection that breaks in a call', () => {
   });
 });
 
+describe('what the call is told of the connection', () => {
+  it('is where it was dialled without the query, what came of it and after how long, close codes, redials and messages ignored', async () => {
+    const { agent, bot, clock, notes, talk } = openStream({ settings: { url: 'wss://bot.example.com/stream?key=secret' } });
+    await talk();
+    for (let message = 0; message < 7; message += 1) bot.events.onText('{"event":"mark"}');
+    bot.events.onClosed(1_011);
+    clock.advance(30);
+    bot.events.onFailed('connect ECONNREFUSED 192.0.2.1:443');
+    clock.advance(100);
+    bot.accept();
+    agent.close();
+    expect(notes).toEqual([
+      'connected to wss://bot.example.com/stream?… after 0 ms',
+      ...Array.from(
+        { length: 5 },
+        (_, index) => expect.stringMatching(index < 4 ? /^message ignored: mark: [^;]+$/ : /; more are not told$/) as string,
+      ),
+      "the agent's connection was closed with 1011 (error of the agent)",
+      'wss://bot.example.com/stream?…: connect ECONNREFUSED 192.0.2.1:443, after 30 ms',
+      'connected to wss://bot.example.com/stream?… after 0 ms',
+      'connected again, time 1, after 130 ms without',
+    ]);
+  });
+});
+
 describe('bounds', () => {
-  it('a slow agent loses the oldest audio beyond 2 s, and is told when it asked for that', async () => {
+  it('a slow agent loses the oldest audio beyond 1.5 s of the 2 s that may be unread, and is told when it asked for that', async () => {
     const { bot, talk, frames } = openStream();
     await talk();
     bot.says({ event: 'configure', configure: { drop_events: true } });
@@ -334,10 +356,47 @@ describe('bounds', () => {
     bot.unsentBytes = 0;
     frames(1, true);
     const chunks = bot.of('media').slice(10);
-    expect(chunks).toHaveLength(100);
-    // 151 frames waited, the first 51 are gone; times tell of the gap, chunks count on.
-    expect(chunks[0]).toMatchObject({ media: { chunk: '11', timestamp: String((10 + 51) * 20) } });
-    expect(bot.of('dropped')).toMatchObject([{ dropped: { track: 'inbound', milliseconds: 1_020 } }]);
+    expect(chunks).toHaveLength(75);
+    // 151 frames waited, the first 76 are gone; times tell of the gap, chunks count on.
+    expect(chunks[0]).toMatchObject({ media: { chunk: '11', timestamp: String((10 + 76) * 20) } });
+    expect(bot.of('dropped')).toMatchObject([{ dropped: { track: 'inbound', milliseconds: 1_520 } }]);
+  });
+
+  it('an agent that stands still has no more than 1.5 s in buffers that nobody sees, and hears what is said last when it goes on', async () => {
+    const { bot, talk, frames } = openStream();
+    await talk();
+    bot.says({ event: 'configure', configure: { drop_events: true } });
+    frames(25, true);
+    // The kernel takes whatever is sent.
+    bot.reads = false;
+    frames(200, true);
+    expect(bot.of('media').length).toBeLessThanOrEqual(25 + 75);
+    expect(bot.of('media').length).toBeGreaterThan(75);
+    const stalled = bot.of('media').length;
+    bot.reads = true;
+    bot.events.onPong(bot.pings.at(-1) ?? 0);
+    const timesOf = (): number[] => bot.of('media').map((message) => Number((message.media as { timestamp: string }).timestamp));
+    // Half a second, up to now.
+    expect(timesOf().slice(stalled)).toEqual(Array.from({ length: 25 }, (_, index) => (200 + index) * 20));
+    expect(bot.of('dropped')).toMatchObject([{ dropped: { milliseconds: (200 - stalled) * 20 } }]);
+    frames(25, true);
+    expect(timesOf().slice(-25)).toEqual(Array.from({ length: 25 }, (_, index) => (225 + index) * 20));
+  });
+
+  it('an agent that reads with a delay of a second loses nothing', async () => {
+    const { bot, clock, talk, frames } = openStream();
+    await talk();
+    bot.reads = false;
+    const sentAtMs: number[] = [];
+    let answered = 0;
+    for (let frame = 0; frame < 500; frame += 1) {
+      frames(1, true);
+      while (sentAtMs.length < bot.pings.length) sentAtMs.push(clock.nowMs());
+      for (; clock.nowMs() - (sentAtMs[answered] ?? Infinity) >= 1_000; answered += 1) bot.events.onPong(bot.pings[answered] ?? 0);
+    }
+    const times = bot.of('media').map((message) => Number((message.media as { timestamp: string }).timestamp));
+    expect(times.every((time, index) => time === index * 20)).toBe(true);
+    expect(times).toHaveLength(500);
   });
 
   it('an agent that asks for answers and reads none is cut off, and connected again', async () => {
