@@ -8,6 +8,7 @@ interface ListFlags extends ApiFlags {
   readonly number?: string;
   readonly from?: string;
   readonly reason?: string;
+  readonly sipCallId?: string;
   readonly since?: string;
   readonly until?: string;
   readonly limit?: string;
@@ -29,6 +30,7 @@ function addList(parent: Command, io: ApiIo): void {
     .option('--live', 'calls in progress, on all gateways')
     .option('--number <number>', 'the called number')
     .option('--from <number>', 'the caller')
+    .option('--sip-call-id <id>', "the carrier's Call-ID")
     .option('--reason <code>', 'such as CALLER_HANGUP')
     .option('--since <time>', 'ISO 8601 with a zone: began then or later')
     .option('--until <time>', 'began before')
@@ -36,8 +38,8 @@ function addList(parent: Command, io: ApiIo): void {
     .option('--before <cursor>', 'the page behind one, as that says');
   command.action((flags: ListFlags) =>
     withApi(command, io, flags, async (api) => {
-      const { live, number: phone_number, from, since, until, limit, before } = flags;
-      const query = queryOf({ phone_number, from, since, until, limit, before });
+      const { live, number: phone_number, sipCallId: sip_call_id, from, since, until, limit, before } = flags;
+      const query = queryOf({ phone_number, from, sip_call_id, since, until, limit, before });
       // The API says which reasons there are.
       const reason = flags.reason === undefined ? {} : { reason: flags.reason as 'CALLER_HANGUP' };
       const page = await api.GET('/v1/calls', { params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } } });
@@ -120,7 +122,10 @@ function linesOf(call: Schemas['CallDetail']): string[] {
     ['SIP status', call.sip_status === null ? null : String(call.sip_status)],
     ['Call-ID', call.sip_call_id],
     ['source', `${call.source.transport} ${call.source.ip}:${String(call.source.port)}`],
-    ['media', call.codec === null ? null : `${call.codec}, ${call.crypto_suite ?? 'plain RTP'}`],
+    [
+      'media',
+      call.codec === null ? null : `${call.codec}, ${call.crypto_suite ?? (call.answered_at === null ? 'not answered' : 'plain RTP')}`,
+    ],
     ['began', call.started_at],
     ['answered', call.answered_at],
     ['ended', call.ended_at],

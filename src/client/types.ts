@@ -165,6 +165,11 @@ export interface paths {
            */
           inbound_id?: string;
           /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
+          /**
            * @description 0 to 10000000, 0 when left out
            * @example 0
            */
@@ -569,6 +574,11 @@ export interface paths {
            * @example 50
            */
           limit?: string;
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
         };
         header?: never;
         path?: never;
@@ -790,7 +800,13 @@ export interface paths {
      */
     get: {
       parameters: {
-        query?: never;
+        query?: {
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
+        };
         header?: never;
         path: {
           /**
@@ -1061,6 +1077,11 @@ export interface paths {
            */
           before?: string;
           /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
+          /**
            * @description 1 to 1000, 100 when left out
            * @example 100
            */
@@ -1104,7 +1125,7 @@ export interface paths {
     };
     /**
      * List calls
-     * @description Calls that ended or were refused, newest first; with `state=live` those in progress, on whichever gateway. One request looks at 1000 calls at most: under a filter a page may hold fewer than `limit`, or none, and have a `next` all the same.
+     * @description Calls that ended or were refused, newest first; with `state=live` those in progress, on whichever gateway. With `sip_call_id` the newest 200 of that Call-ID, found by an index. One request looks at 1000 calls at most: under a filter a page may hold fewer than `limit`, or none, and have a `next` all the same.
      */
     get: {
       parameters: {
@@ -1124,6 +1145,11 @@ export interface paths {
            * @example 50
            */
           limit?: string;
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
           /**
            * @description The called number, with or without the plus
            * @example +15551234567
@@ -1192,10 +1218,15 @@ export interface paths {
            */
           since?: string;
           /**
-           * @description `ended`, the default: calls that ended or were refused. `live`: calls in progress, on all gateways
-           * @example live
+           * @description The carrier's Call-ID, as it came
+           * @example a84b4c76e66710@pc33.example.com
            */
-          state?: 'ended' | 'live';
+          sip_call_id?: string;
+          /**
+           * @description `ended`, the default: calls that ended or were refused. `live`: all others, on all gateways; `ringing` and `in_progress`: those of them that are not answered yet, and that are
+           * @example in_progress
+           */
+          state?: 'ringing' | 'in_progress' | 'ended' | 'live';
           /**
            * @description Calls that began before this time
            * @example 2027-01-01T00:00:00Z
@@ -1246,7 +1277,13 @@ export interface paths {
      */
     get: {
       parameters: {
-        query?: never;
+        query?: {
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
+        };
         header?: never;
         path: {
           /**
@@ -1295,7 +1332,13 @@ export interface paths {
      */
     get: {
       parameters: {
-        query?: never;
+        query?: {
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
+        };
         header?: never;
         path: {
           /**
@@ -1401,7 +1444,13 @@ export interface paths {
      */
     get: {
       parameters: {
-        query?: never;
+        query?: {
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
+        };
         header?: never;
         path: {
           /**
@@ -1424,6 +1473,57 @@ export interface paths {
               /** @enum {string} */
               status: 'success';
               readonly trace: components['schemas']['TraceEntry'][];
+            };
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/organizations': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read whose key it is
+     * @description The organization of the key; for an operator key all of them, by name.
+     */
+    get: {
+      parameters: {
+        query?: {
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description The organizations */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @description The key is an operator key: it reads of all organizations, and changes nothing */
+              operator: boolean;
+              readonly organizations: components['schemas']['Organization'][];
+              /** @enum {string} */
+              status: 'success';
             };
           };
         };
@@ -1493,7 +1593,13 @@ export interface paths {
      */
     get: {
       parameters: {
-        query?: never;
+        query?: {
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
+        };
         header?: never;
         path?: never;
         cookie?: never;
@@ -1561,6 +1667,11 @@ export interface paths {
            * @example 50
            */
           limit?: string;
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
         };
         header?: never;
         path?: never;
@@ -1960,6 +2071,11 @@ export interface paths {
            * @example 50
            */
           limit?: string;
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
         };
         header?: never;
         path?: never;
@@ -2056,6 +2172,11 @@ export interface paths {
       parameters: {
         query?: {
           /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
+          /**
            * @description 0 to 10000000, 0 when left out
            * @example 0
            */
@@ -2115,6 +2236,11 @@ export interface paths {
            * @example asc
            */
           direction?: 'asc' | 'desc';
+          /**
+           * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+           * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+           */
+          org_id?: string;
           /**
            * @description 0 to 10000000, 0 when left out
            * @example 0
@@ -2247,6 +2373,7 @@ export interface components {
      * @description A change that was made
      * @example {
      *       "id": "1767225600000-0",
+     *       "org_id": "0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52",
      *       "at": "2026-01-01T00:00:00.000Z",
      *       "by": {
      *         "key_id": "b1f0c6a4-6a53-4c53-9f5b-0f0d8a2d1c11",
@@ -2274,6 +2401,7 @@ export interface components {
       /** @description Names of what changed of it */
       readonly fields: string[];
       id: string;
+      org_id: string;
       /** @description The id, or the number, of what was changed */
       record: string;
     };
@@ -2863,6 +2991,7 @@ export interface components {
      * @description A webhook that nobody took
      * @example {
      *       "delivery_id": "153ee546-05b9-4d95-bd6d-f899f082d48b",
+     *       "org_id": "0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52",
      *       "call_id": "153ee546-05b9-4d95-bd6d-f899f082d48b",
      *       "url": "https://customer.example/calls",
      *       "attempts": 17,
@@ -2883,6 +3012,7 @@ export interface components {
       died_at: string;
       /** @description Why the last attempt failed */
       error: string | null;
+      org_id: string;
       url: string;
     };
     /**
@@ -2999,6 +3129,20 @@ export interface components {
       message: string;
       /** @constant */
       status: 'error';
+    };
+    /**
+     * @example {
+     *       "org_id": "0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52",
+     *       "name": "acme",
+     *       "sip_enabled": true,
+     *       "disabled": false
+     *     }
+     */
+    Organization: {
+      disabled: boolean;
+      name: string;
+      org_id: string;
+      sip_enabled: boolean;
     };
     /** @description How a call sounded at one moment of it */
     QualitySample: {
@@ -3168,6 +3312,8 @@ export interface components {
      */
     ToolRecord: {
       label: string | null;
+      /** @description For an operator key only */
+      org_id?: string;
       public: boolean;
       tool: components['schemas']['Tool'];
       /** @description TL- and a UUID */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { orgQuery } from './page-query.js';
 import { parseE164 } from './e164.js';
 import { DEFAULT_INBOUND_OPTIONS } from './records.js';
 import { sipEndpointProblem } from './sip-endpoint.js';
@@ -198,6 +199,7 @@ const querySchema = z.strictObject({
     .meta({ description: "The record's inbound_id, or the phone number", examples: ['+15551234567'] }),
   take: wholeNumber(1, 1000, 100),
   skip: wholeNumber(0, MAX_SKIP, 0),
+  ...orgQuery,
 });
 
 /** The request schemas of the /sip routes, under the operator's policy. */

@@ -79,6 +79,9 @@ export const agentKey = (agentId: string): string => `agent:{${agentId}}`;
 /** String, JSON: a tool. */
 export const toolKey = (toolId: string): string => `tool:{${toolId}}`;
 
+/** Set: digests of operators' keys. */
+export const OPERATOR_KEYS_KEY = 'operator:keys';
+
 /** As `orgAgentsKey`, of tools. */
 export const orgToolsKey = (orgId: string): string => `org:{${orgId}}:tools:made`;
 

@@ -86,7 +86,8 @@ describe('trunkline trace', () => {
       const { pathname, search } = new URL((given as Request).url);
       asked.push(pathname + search);
       const next = <T>(list: T[]): T | undefined => (list.length > 1 ? list.shift() : list[0]);
-      const live = search.includes('live') ? [] : [{ sip_call_id: 'abc@carrier', call_id: CALL_ID }];
+      const isThere = search.includes('sip_call_id=abc%40carrier') && !search.includes('live');
+      const live = isThere ? [{ sip_call_id: 'abc@carrier', call_id: CALL_ID }] : [];
       const body = pathname.endsWith('/trace')
         ? { status: 'success', trace: next(traces) }
         : pathname === '/v1/calls'
