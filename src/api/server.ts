@@ -21,7 +21,7 @@ import { authenticate, identityOf, isOperator, keyIdOf, requireSipEntitlement } 
 import { changeNotes } from './change-notes.js';
 import { CallControl } from './call-control.js';
 import { answerClientError } from './client-error.js';
-import { failureOf, type ApiFailure } from './failure.js';
+import { ApiFailure, failureOf } from './failure.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { agentRoutes } from './routes/agents.js';
@@ -149,7 +149,30 @@ function newApp(log: Log): FastifyInstance {
   app.setSerializerCompiler(serializerCompiler);
   // JSON is the only content; the framework would take plain text too.
   app.removeContentTypeParser('text/plain');
+  takeJson(app);
   return app;
+}
+
+/** Reads JSON as the framework does, and tells a body that is none from one with fields that could change what objects are. */
+function takeJson(app: FastifyInstance): void {
+  const read = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    void read(request, body, (error, value) => {
+      const isForbidden = error !== null && isJson(body);
+      const message = 'The body has a field named __proto__, or a prototype within constructor: rename it';
+      done(isForbidden ? new ApiFailure('VALIDATION', message) : error, value);
+    });
+  });
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, plain, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { apiFlags, plain, wantsColour, withApi, type ApiFlags, type ApiIo } from './api.js';
 import { CommandFailure } from './org.js';
 import { ladderHead, ladderLines, type LadderOptions } from './trace/ladder.js';
 
@@ -75,7 +75,7 @@ class LadderPrinter {
     isFull: boolean,
   ) {
     const terminal = (io.terminal ?? stdoutTerminal)();
-    this.#options = { columns: terminal?.columns ?? DEFAULT_COLUMNS, isColoured: terminal !== null, isFull };
+    this.#options = { columns: terminal?.columns ?? DEFAULT_COLUMNS, isColoured: terminal !== null && wantsColour(io.environment), isFull };
   }
 
   print(trace: readonly Entry[]): void {

@@ -23,7 +23,11 @@ export const phoneNumber = z
   .string()
   .max(32)
   .refine((text) => parseE164(text) !== undefined, 'must be a phone number in E.164 form, such as +15551234567')
-  .meta({ description: 'E.164, with or without the plus', examples: ['+15551234567'] });
+  .meta({
+    description: 'E.164, with or without the plus; `-`, `.` and parentheses between digits are ignored',
+    pattern: '^\\+?[0-9().-]{7,32}$',
+    examples: ['+15551234567'],
+  });
 
 const sipEndpoint = z
   .string()
