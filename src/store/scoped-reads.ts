@@ -117,6 +117,10 @@ export class ScopedReads {
     return this.#first(scope, (orgId) => this.stores.live.get(orgId, callId));
   }
 
+  endingCall(scope: Scope, callId: string): Promise<CallInProgress | null> {
+    return this.#first(scope, (orgId) => this.stores.live.ending(orgId, callId));
+  }
+
   call(scope: Scope, callId: string): Promise<CallRecord | null> {
     return this.#first(scope, (orgId) => this.stores.calls.get(orgId, callId));
   }

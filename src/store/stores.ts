@@ -272,6 +272,8 @@ export interface Outbox {
 export interface LiveCallLog {
   /** `null`: none, or of another organization. */
   get(orgId: string, callId: string): Promise<CallInProgress | null>;
+  /** One that has just ended and whose record is being written, as it was; `null`: there is none. */
+  ending(orgId: string, callId: string): Promise<CallInProgress | null>;
   /** Newest first. No call in progress has a reason. */
   list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>>;
 }

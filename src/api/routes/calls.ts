@@ -56,9 +56,11 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
   };
   const find = async (scope: Scope, callId: string): Promise<CallDetail | null> => {
     const live = await reads.liveCall(scope, callId);
-    if (live !== null) return { ...liveCall(live), transcript: [], analysis_rejected: null };
-    const record = await reads.call(scope, callId);
-    return record === null ? null : endedCall(record);
+    const record = live === null ? await reads.call(scope, callId) : null;
+    if (record !== null) return endedCall(record);
+    // Between its end and its record it is shown as it was: whoever asks again gets the record.
+    const shown = live ?? (await reads.endingCall(scope, callId));
+    return shown === null ? null : { ...liveCall(shown), transcript: [], analysis_rejected: null };
   };
 
   app.get('/v1/calls', {
@@ -117,8 +119,9 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       const live = callId === null ? null : await control.trace(scope, callId);
       if (live !== null) return { status: 'success' as const, trace: live };
       const record = callId === null ? null : await reads.call(scope, callId);
-      if (record === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
-      return { status: 'success' as const, trace: await reads.trace(record) };
+      if (record !== null) return { status: 'success' as const, trace: await reads.trace(record) };
+      if (callId === null || (await reads.endingCall(scope, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      return { status: 'success' as const, trace: [] };
     },
   });
 
@@ -142,8 +145,9 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       const live = callId === null ? null : await control.quality(scope, callId);
       if (live !== null) return { status: 'success' as const, live: true, samples: live };
       const record = callId === null ? null : await reads.call(scope, callId);
-      if (record === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
-      return { status: 'success' as const, live: false, samples: record.samples };
+      if (record !== null) return { status: 'success' as const, live: false, samples: record.samples };
+      if (callId === null || (await reads.endingCall(scope, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      return { status: 'success' as const, live: false, samples: [] };
     },
   });
 
