@@ -28,7 +28,9 @@ function describe(title: string, { completed, failed, latencyMs: { p50, p99 } }:
 const text = (counts: ReadonlyMap<number, number>): string =>
   [...counts].map(([status, count]) => `${String(count)} times ${String(status)}`).join(', ');
 
-console.log(`${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${values.rate} calls/s of the other organization`);
+console.log(
+  `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${values.rate} calls/s of the other organization`,
+);
 const gateway = await RunningGateway.start({
   ...PRIVATE_PEERS,
   TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',

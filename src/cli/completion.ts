@@ -50,7 +50,7 @@ const ZSH = `_trunkline() {
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$word" in -*) ;; *) _trunkline_words "\${path_:+$path_ }$word" >/dev/null && path_="\${path_:+$path_ }$word" ;; esac
   done
-  compadd -- \${=\$(_trunkline_words "$path_")}
+  compadd -- \${=$(_trunkline_words "$path_")}
 }
 compdef _trunkline trunkline`;
 
