@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Schemas } from '../client/index.js';
+import type { Client, Schemas } from '../client/index.js';
 import { apiFlags, plain, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
 import { table } from './org.js';
 
@@ -63,7 +63,8 @@ function addShow(parent: Command, io: ApiIo): void {
         io.print(JSON.stringify(call));
         return;
       }
-      for (const line of linesOf(call)) io.print(plain(line));
+      const agent = call.agent_id === null ? 'default agent' : await agentTitle(api, call.agent_id);
+      for (const line of linesOf(call, agent)) io.print(plain(line));
     }),
   );
 }
@@ -111,13 +112,21 @@ function addStop(parent: Command, io: ApiIo): void {
   );
 }
 
-function linesOf(call: Schemas['CallDetail']): string[] {
+/** One that was deleted since has its id only. */
+async function agentTitle(api: Client, agentId: string): Promise<string> {
+  return api.GET('/v1/agents/{agent_id}', { params: { path: { agent_id: agentId } } }).then(
+    ({ agent }) => `${agent.name} (${agentId})`,
+    () => agentId,
+  );
+}
+
+function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
   const rows: readonly (readonly [string, string | null])[] = [
     ['id', call.call_id],
     ['state', call.state],
     ['from', call.from],
     ['to', call.to],
-    ['agent', call.agent_id ?? 'default agent'],
+    ['agent', agent],
     ['reason', call.reason],
     ['SIP status', call.sip_status === null ? null : String(call.sip_status)],
     ['Call-ID', call.sip_call_id],
