@@ -1,11 +1,9 @@
-import type { Agent } from 'undici';
 import type { ToolDefinition } from '../contracts/agent-record.js';
 import { parseResultPath } from '../contracts/result-path.js';
 import type { ToolOutcome, ToolRunner } from '../gateway/ports.js';
 import type { Clock } from '../lib/clock.js';
 import { err, ok } from '../lib/result.js';
-import { guardedAgent } from '../outbound/guarded-agent.js';
-import { assertAllowedHost } from '../outbound/guarded-lookup.js';
+import { GuardedClient, type GuardedFailure, type GuardedRequest } from '../outbound/guarded-client.js';
 import { fillBody, fillHeaders, fillUrl, inputProblem, type ToolInput } from './tool-template.js';
 
 const MAX_RESPONSE_BYTES = 1_024 * 1_024;
@@ -18,14 +16,10 @@ export interface ToolRunnerOptions {
 
 /** Calls custom tools over HTTP: addresses guarded, redirects not followed, time and answers limited. */
 export class HttpToolRunner implements ToolRunner {
-  readonly #allowPrivate: boolean;
-  readonly #clock: Clock;
-  readonly #dispatcher: Agent;
+  readonly #client: GuardedClient;
 
   constructor({ allowPrivate, clock }: ToolRunnerOptions) {
-    this.#allowPrivate = allowPrivate;
-    this.#clock = clock;
-    this.#dispatcher = guardedAgent(allowPrivate, MAX_RESPONSE_BYTES);
+    this.#client = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_RESPONSE_BYTES });
   }
 
   async run(tool: ToolDefinition, given: unknown, ended: AbortSignal, more: Readonly<Record<string, string>> = {}): Promise<ToolOutcome> {
@@ -36,42 +30,26 @@ export class HttpToolRunner implements ToolRunner {
     if (url === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input would change where the tool is.' });
     const headers = fillHeaders(tool.headers, input as ToolInput);
     if (headers === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input has what the header of a request cannot hold.' });
-    const limit = new AbortController();
-    const cancel = this.#clock.setTimer(tool.timeout, () => limit.abort());
-    try {
-      assertAllowedHost(url.hostname, this.#allowPrivate);
-      const answer = await this.#call(
-        { ...tool, headers: { ...more, ...headers } },
-        url,
-        input as ToolInput,
-        AbortSignal.any([limit.signal, ended]),
-      );
-      return resultOf(tool, answer);
-    } catch (error) {
-      if (limit.signal.aborted) return err({ code: 'TOOL_TIMEOUT', message: `The tool did not answer within ${String(tool.timeout)} ms.` });
-      return err({ code: 'TOOL_FAILED', message: failureText(error) });
-    } finally {
-      cancel();
-    }
+    const request = requestOf({ ...tool, headers: { ...more, ...headers } }, input as ToolInput, ended);
+    const answer = await this.#client.send(url, request, async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }));
+    return answer.ok ? resultOf(tool, answer.value) : err(failureOf(answer.error, tool.timeout));
   }
 
   close(): Promise<void> {
-    return this.#dispatcher.destroy();
+    return this.#client.close();
   }
+}
 
-  async #call({ method, headers, body }: ToolDefinition, url: URL, input: ToolInput, signal: AbortSignal): Promise<Answer> {
-    const sent = method === 'GET' ? null : JSON.stringify(body === null ? input : fillBody(body, input));
-    const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type');
-    const response = await this.#dispatcher.request({
-      origin: url.origin,
-      path: `${url.pathname}${url.search}`,
-      method,
-      headers: { accept: 'application/json', ...(sent === null || isTyped ? {} : { 'content-type': 'application/json' }), ...headers },
-      body: sent,
-      signal,
-    });
-    return { status: response.statusCode, text: await response.body.text() };
-  }
+function requestOf({ method, headers, body, timeout }: ToolDefinition, input: ToolInput, signal: AbortSignal): GuardedRequest {
+  const sent = method === 'GET' ? null : JSON.stringify(body === null ? input : fillBody(body, input));
+  const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type');
+  return {
+    method,
+    headers: { accept: 'application/json', ...(sent === null || isTyped ? {} : { 'content-type': 'application/json' }), ...headers },
+    body: sent,
+    timeoutMs: timeout,
+    signal,
+  };
 }
 
 interface Answer {
@@ -115,10 +93,17 @@ function found(path: string, answer: unknown): unknown {
 
 const TOO_LARGE = `The answer of the tool has more than ${String(MAX_RESPONSE_BYTES)} bytes.`;
 
-/** Without names and addresses, which may hold keys. */
-function failureText(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  if (code === 'EPRIVATE') return 'The tool is not at an address of the public internet.';
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return TOO_LARGE;
-  return `The tool could not be reached${typeof code === 'string' ? ` (${code})` : ''}.`;
+function failureOf(
+  failure: GuardedFailure,
+  timeoutMs: number,
+): { readonly code: 'TOOL_TIMEOUT' | 'TOOL_FAILED'; readonly message: string } {
+  if (failure.kind === 'timeout') return { code: 'TOOL_TIMEOUT', message: `The tool did not answer within ${String(timeoutMs)} ms.` };
+  return { code: 'TOOL_FAILED', message: failureText(failure) };
+}
+
+function failureText(failure: GuardedFailure): string {
+  if (failure.kind === 'private') return 'The tool is not at an address of the public internet.';
+  if (failure.kind === 'too-large') return TOO_LARGE;
+  const code = failure.kind === 'unreachable' ? failure.code : null;
+  return `The tool could not be reached${code === null ? '' : ` (${code})`}.`;
 }

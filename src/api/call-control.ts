@@ -3,55 +3,57 @@ import type { TraceEntry } from '../contracts/call-trace.js';
 import { qualityAnswerSchema, stopAnswerSchema, traceAnswerSchema, type GatewayRequest } from '../contracts/gateway-requests.js';
 import type { QualitySample } from '../contracts/quality-sample.js';
 import type { LiveCall, LiveCalls, StopReason } from '../contracts/live-calls.js';
-import type { Stores } from '../store/stores.js';
+import type { ScopedReads } from '../store/scoped-reads.js';
+import type { Scope, Stores } from '../store/stores.js';
 import { ApiFailure } from './failure.js';
 
 const ANSWER_LIMIT_MS = 2_000;
 const RETRY_AFTER_S = 2;
 
-/** An organization's calls in progress, on this gateway or another one. */
+/** Calls in progress of an organization, or of all for an operator, on this gateway or another one. */
 export class CallControl {
   constructor(
     private readonly here: LiveCalls,
-    private readonly stores: Pick<Stores, 'live' | 'bus'>,
+    private readonly stores: Pick<Stores, 'bus'>,
+    private readonly reads: Pick<ScopedReads, 'liveCall'>,
   ) {}
 
   /** `null`: none, or of another organization. */
-  async find(orgId: string, callId: string): Promise<LiveCall | null> {
-    const local = this.#here(orgId, callId);
+  async find(scope: Scope, callId: string): Promise<LiveCall | null> {
+    const local = this.#here(scope, callId);
     if (local !== null) return local;
-    const call = await this.stores.live.get(orgId, callId);
+    const call = await this.reads.liveCall(scope, callId);
     if (call === null) return null;
-    const { from, to, started_at: startedAt, answer } = call;
+    const { org_id: orgId, from, to, started_at: startedAt, answer } = call;
     const answeredAtMs = answer === null ? null : Date.parse(answer.answered_at);
     return { callId, orgId, from, to, startedAtMs: Date.parse(startedAt), answeredAtMs };
   }
 
   /** False: there is no such call in progress. Throws GATEWAY_UNAVAILABLE when the call's gateway does not answer. */
-  async stop(orgId: string, callId: string, reason: StopReason): Promise<boolean> {
-    if (this.#here(orgId, callId) !== null) return this.here.stop(callId, reason);
-    const call = await this.stores.live.get(orgId, callId);
+  async stop(scope: Scope, callId: string, reason: StopReason): Promise<boolean> {
+    if (this.#here(scope, callId) !== null) return this.here.stop(callId, reason);
+    const call = await this.reads.liveCall(scope, callId);
     if (call === null) return false;
     return (await this.#ask(call.gateway, { do: 'stop', call_id: callId, reason }, stopAnswerSchema)).isStopped;
   }
 
   /** What happened in a call in progress; `null`: there is none. */
-  async trace(orgId: string, callId: string): Promise<readonly TraceEntry[] | null> {
-    if (this.#here(orgId, callId) !== null) return this.here.trace(callId);
-    const call = await this.stores.live.get(orgId, callId);
+  async trace(scope: Scope, callId: string): Promise<readonly TraceEntry[] | null> {
+    if (this.#here(scope, callId) !== null) return this.here.trace(callId);
+    const call = await this.reads.liveCall(scope, callId);
     return call === null ? null : (await this.#ask(call.gateway, { do: 'trace', call_id: callId }, traceAnswerSchema)).trace;
   }
 
   /** How a call in progress sounded until now; `null`: there is none. */
-  async quality(orgId: string, callId: string): Promise<readonly QualitySample[] | null> {
-    if (this.#here(orgId, callId) !== null) return this.here.quality(callId);
-    const call = await this.stores.live.get(orgId, callId);
+  async quality(scope: Scope, callId: string): Promise<readonly QualitySample[] | null> {
+    if (this.#here(scope, callId) !== null) return this.here.quality(callId);
+    const call = await this.reads.liveCall(scope, callId);
     return call === null ? null : (await this.#ask(call.gateway, { do: 'quality', call_id: callId }, qualityAnswerSchema)).samples;
   }
 
-  #here(orgId: string, callId: string): LiveCall | null {
+  #here(scope: Scope, callId: string): LiveCall | null {
     const call = this.here.find(callId);
-    return call?.orgId === orgId ? call : null;
+    return call !== null && (scope === null || call.orgId === scope) ? call : null;
   }
 
   async #ask<Answer extends z.ZodType>(gateway: string, request: GatewayRequest, schema: Answer): Promise<z.output<Answer>> {

@@ -2,7 +2,7 @@ import { validationFailure } from './failure.js';
 
 // Where a page of a list ended, in a form that nobody is tempted to take apart.
 
-const MEMBER = /^\d{15}:(?:TL-)?[0-9a-f-]{36}$/;
+const MEMBER = /^\d{15}:(?:TL-)?[0-9a-f-]{36}(?::[0-9a-f-]{36})?$/;
 
 /** @param member an entry of the index of what is listed */
 export function cursorOf(member: string): string {

@@ -64,6 +64,6 @@ function frameworkFailure(error: unknown): ApiFailure | undefined {
   const code = 'code' in error ? error.code : undefined;
   if (code === 'FST_ERR_BAD_URL') return new ApiFailure('VALIDATION', 'The URL is malformed', { cause });
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return new ApiFailure('NOT_FOUND', 'No such route', { cause });
-  // What is left are bodies: empty, cut short, not JSON, or with keys that mean harm (__proto__).
+  // What is left are bodies: empty, cut short, or not JSON.
   return new ApiFailure('VALIDATION', 'The body is not valid JSON', { cause });
 }

@@ -5,7 +5,19 @@ import { jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { API_ERROR_STATUS, type ApiErrorCode } from '../contracts/api-error.js';
 import { failureAnswers, MEANING, successAnswer } from './answers.js';
+import { CONTENT_SECURITY_POLICY, PAGE_HEADERS } from './page-headers.js';
 import { describeRoute } from './openapi-headers.js';
+
+/** The console's own, which its pages have as a file. */
+const LOGO =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" width="32" height="32"><rect width="32" height="32" rx="7" fill="#0f6e5c"/>' +
+  '<path d="M6 11h20M6 21h20M11 6v20M21 16v10M21 6v5" stroke="#fff" stroke-width="2.6" stroke-linecap="round" fill="none"/></svg>';
+
+/** As the console's, but for styles and pictures, which Swagger UI writes into its page. */
+const DOCS_POLICY = CONTENT_SECURITY_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
+  "img-src 'self'",
+  "img-src 'self' data:",
+);
 
 const CODES = Object.entries(API_ERROR_STATUS) as readonly [ApiErrorCode, number][];
 
@@ -19,6 +31,9 @@ codes in \`errors[].error\`:
 |---|---|---|
 ${CODES.map(([code, status]) => `| ${String(status)} | \`${code}\` | ${MEANING[code]} |`).join('\n')}
 
+Bots that are written for Twilio end their calls as there: \`POST /2010-04-01/Accounts/{AccountSid}/Calls/{CallSid}.json\` with the form
+\`Status=completed\`, under HTTP Basic, answered in Twilio's own shapes.
+
 Each operation names those it may answer with. \`NOT_FOUND\`, \`METHOD_NOT_ALLOWED\` and \`REQUEST_TIMEOUT\` may come for any request; headers over
 16 KiB are answered with 431 \`TOO_LARGE\`.`;
 
@@ -28,6 +43,7 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
     openapi: {
       openapi: '3.1.0',
       info: { title: 'Trunkline', version, description: DESCRIPTION },
+      servers: [{ url: '/', description: 'The gateway that this document is of' }],
       tags: [
         { name: 'SIP', description: 'SIP routing of phone numbers' },
         { name: 'Agents', description: 'Who talks to callers' },
@@ -36,6 +52,7 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
         { name: 'Calls', description: 'What became of calls' },
         { name: 'Webhooks', description: 'Webhooks that nobody took' },
         { name: 'Audit', description: 'Who changed what' },
+        { name: 'Organizations', description: 'Whose records they are' },
         { name: 'Health', description: 'For load balancers and supervisors' },
         { name: 'Documentation', description: 'This document' },
       ],
@@ -55,6 +72,7 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
   app.get('/openapi.json', {
     schema: {
       tags: ['Documentation'],
+      security: [],
       summary: 'This document',
       description: 'Made from the schemas that validate requests. Pages for people are at `/docs`.',
       response: {
@@ -64,7 +82,19 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
     },
     handler: () => app.swagger(),
   });
-  await app.register(swaggerUi, { routePrefix: '/docs' });
+  await app.register(async (docs) => {
+    docs.addHook('onRequest', async (_request, reply) => {
+      reply.headers({ ...PAGE_HEADERS, 'content-security-policy': DOCS_POLICY });
+      return Promise.resolve();
+    });
+    const content = Buffer.from(LOGO);
+    const favicon = [{ filename: 'icon.svg', rel: 'icon', sizes: 'any', type: 'image/svg+xml', content }];
+    await docs.register(swaggerUi, {
+      routePrefix: '/docs',
+      logo: { type: 'image/svg+xml', content, href: '/docs', target: '_self' },
+      theme: { title: 'Trunkline: the control API', favicon },
+    });
+  });
 }
 
 /** The generator makes an input and an output form of every named schema; most documents need one of them. */

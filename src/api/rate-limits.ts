@@ -1,6 +1,6 @@
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
-import { identityOf } from './auth.js';
+import { keyIdOf } from './auth.js';
 import { ApiFailure } from './failure.js';
 
 declare module 'fastify' {
@@ -44,7 +44,7 @@ export async function rateLimitHooks(app: FastifyInstance, limits: RateLimits): 
   };
   const perAddress = limiter(limits.perAddress, (request) => request.ip);
   const total = limiter(limits.total, () => 'all');
-  const perKey = limiter(limits.perKey, (request) => identityOf(request).keyId);
+  const perKey = limiter(limits.perKey, keyIdOf);
   return {
     beforeAuth: async (request, reply) => {
       if (request.routeOptions.config.unlimited === true) return;

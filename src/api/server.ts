@@ -15,12 +15,13 @@ import type { ToolRunner } from '../gateway/ports.js';
 import { newUuid } from '../lib/ids.js';
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
+import { ScopedReads } from '../store/scoped-reads.js';
 import type { Stores } from '../store/stores.js';
-import { authenticate, identityOf, requireSipEntitlement } from './auth.js';
+import { authenticate, identityOf, isOperator, keyIdOf, requireSipEntitlement } from './auth.js';
 import { changeNotes } from './change-notes.js';
 import { CallControl } from './call-control.js';
 import { answerClientError } from './client-error.js';
-import { failureOf, type ApiFailure } from './failure.js';
+import { ApiFailure, failureOf } from './failure.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { agentRoutes } from './routes/agents.js';
@@ -30,6 +31,7 @@ import { callRoutes } from './routes/calls.js';
 import { consoleRoutes } from './routes/console.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
 import { metricsRoutes, type MetricsSource } from './routes/metrics.js';
+import { orgRoutes } from './routes/orgs.js';
 import { reasonRoutes } from './routes/reasons.js';
 import { sipRoutes } from './routes/sip.js';
 import { throughputRoutes } from './routes/throughput.js';
@@ -147,14 +149,38 @@ function newApp(log: Log): FastifyInstance {
   app.setSerializerCompiler(serializerCompiler);
   // JSON is the only content; the framework would take plain text too.
   app.removeContentTypeParser('text/plain');
+  takeJson(app);
   return app;
+}
+
+/** Reads JSON as the framework does, and tells a body that is none from one with fields that could change what objects are. */
+function takeJson(app: FastifyInstance): void {
+  const read = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    void read(request, body, (error, value) => {
+      const isForbidden = error !== null && isJson(body);
+      const message = 'The body has a field named __proto__, or a prototype within constructor: rename it';
+      done(isForbidden ? new ApiFailure('VALIDATION', message) : error, value);
+    });
+  });
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
   const version = options.version ?? UNKNOWN_VERSION;
   await collectOpenapi(app, version);
   const note = changeNotes(deps.stores.audit, deps.log);
-  const control = new CallControl(deps.liveCalls, deps.stores);
+  const reads = new ScopedReads(deps.stores);
+  const control = new CallControl(deps.liveCalls, deps.stores, reads);
   await app.register(healthRoutes, { readiness: deps.readiness, version });
   if (deps.metrics !== undefined) await app.register(metricsRoutes, { metrics: deps.metrics });
   await app.register(async (scope) => {
@@ -162,22 +188,23 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     scope.addHook('onRequest', limits.perKey);
     scope.addHook(
       'onRequest',
-      takeTurn(new Turns(deps.clock), (request) => identityOf(request).orgId),
+      takeTurn(new Turns(deps.clock), (request) => (isOperator(request) ? keyIdOf(request) : identityOf(request).orgId)),
     );
-    await scope.register(callRoutes, { stores: deps.stores, control, note });
-    await scope.register(webhookRoutes, { stores: deps.stores, note });
+    await scope.register(callRoutes, { stores: deps.stores, reads, control, note });
+    await scope.register(webhookRoutes, { stores: deps.stores, reads, note });
     const { voices, ...agents } = options.agents;
     const policy = { ...agents, voices: voices.map(({ name }) => name) };
-    await scope.register(agentRoutes, { stores: deps.stores, policy, clock: deps.clock, note });
+    await scope.register(agentRoutes, { stores: deps.stores, reads, policy, clock: deps.clock, note });
     await scope.register(voiceRoutes, { voices });
-    await scope.register(batchRoutes, { stores: deps.stores });
-    await scope.register(toolRoutes, { stores: deps.stores, runner: deps.toolRunner, clock: deps.clock, note });
-    await scope.register(auditRoutes, { stores: deps.stores });
+    await scope.register(batchRoutes, { stores: deps.stores, reads });
+    await scope.register(toolRoutes, { stores: deps.stores, reads, runner: deps.toolRunner, clock: deps.clock, note });
+    await scope.register(auditRoutes, { reads });
+    await scope.register(orgRoutes, { stores: deps.stores });
     await scope.register(reasonRoutes);
-    await scope.register(throughputRoutes, { stores: deps.stores });
+    await scope.register(throughputRoutes, { reads });
     await scope.register(async (sip) => {
       sip.addHook('onRequest', requireSipEntitlement);
-      await sip.register(sipRoutes, { stores: deps.stores, check: deps.check, policy: { allowPlain: options.allowPlain }, note });
+      await sip.register(sipRoutes, { stores: deps.stores, reads, check: deps.check, policy: { allowPlain: options.allowPlain }, note });
     });
   });
   const { stores, clock } = deps;
@@ -207,7 +234,9 @@ function report(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): vo
   const route = request.is404 ? null : (request.routeOptions.url ?? null);
   const served = { method: request.method, route, status: reply.statusCode, durationMs: deps.clock.nowMs() - request.arrivedAtMs };
   deps.onServed?.(served);
-  const { orgId = null, keyId = null } = request.identity ?? {};
+  const { identity } = request;
+  const orgId = identity === null ? null : 'scope' in identity ? identity.scope : identity.orgId;
+  const keyId = identity?.keyId ?? null;
   const fields = {
     request_id: request.id,
     method: served.method,

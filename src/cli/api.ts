@@ -83,6 +83,11 @@ function sentenceOf(error: ApiError, url: string): string {
   return plain(`${message}${hint}${code === 'INTERNAL' || requestId === null ? '' : ` [${code}]`}`);
 }
 
+/** https://no-color.org: not when NO_COLOR is set, whatever to. */
+export function wantsColour(environment: ApiIo['environment']): boolean {
+  return (environment['NO_COLOR'] ?? '') === '';
+}
+
 /** What callers and servers say may hold anything: nothing of it controls the terminal. */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => (character === '\n' ? character : '\u{fffd}'));

@@ -1,3 +1,4 @@
+import { snakeKeys } from '../lib/snake-keys.js';
 import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { formatReport } from '../carrier/call-report.js';
@@ -54,7 +55,7 @@ export function callCommand(config: () => Config): Command {
       );
       // `npm run call --json`, without `--` before it, ends up in npm's own environment.
       const isJson = flags.json === true || process.env['npm_config_json'] === 'true';
-      console.log(isJson ? JSON.stringify(report, null, 2) : formatReport(report));
+      console.log(isJson ? JSON.stringify(snakeKeys(report), null, 2) : formatReport(report));
       if (!report.ok) process.exitCode = 1;
     });
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Schemas } from '../client/index.js';
+import type { Client, Schemas } from '../client/index.js';
 import { apiFlags, plain, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
 import { table } from './org.js';
 
@@ -8,6 +8,7 @@ interface ListFlags extends ApiFlags {
   readonly number?: string;
   readonly from?: string;
   readonly reason?: string;
+  readonly sipCallId?: string;
   readonly since?: string;
   readonly until?: string;
   readonly limit?: string;
@@ -29,6 +30,7 @@ function addList(parent: Command, io: ApiIo): void {
     .option('--live', 'calls in progress, on all gateways')
     .option('--number <number>', 'the called number')
     .option('--from <number>', 'the caller')
+    .option('--sip-call-id <id>', "the carrier's Call-ID")
     .option('--reason <code>', 'such as CALLER_HANGUP')
     .option('--since <time>', 'ISO 8601 with a zone: began then or later')
     .option('--until <time>', 'began before')
@@ -36,8 +38,8 @@ function addList(parent: Command, io: ApiIo): void {
     .option('--before <cursor>', 'the page behind one, as that says');
   command.action((flags: ListFlags) =>
     withApi(command, io, flags, async (api) => {
-      const { live, number: phone_number, from, since, until, limit, before } = flags;
-      const query = queryOf({ phone_number, from, since, until, limit, before });
+      const { live, number: phone_number, sipCallId: sip_call_id, from, since, until, limit, before } = flags;
+      const query = queryOf({ phone_number, from, sip_call_id, since, until, limit, before });
       // The API says which reasons there are.
       const reason = flags.reason === undefined ? {} : { reason: flags.reason as 'CALLER_HANGUP' };
       const page = await api.GET('/v1/calls', { params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } } });
@@ -61,7 +63,8 @@ function addShow(parent: Command, io: ApiIo): void {
         io.print(JSON.stringify(call));
         return;
       }
-      for (const line of linesOf(call)) io.print(plain(line));
+      const agent = call.agent_id === null ? 'default agent' : await agentTitle(api, call.agent_id);
+      for (const line of linesOf(call, agent)) io.print(plain(line));
     }),
   );
 }
@@ -109,19 +112,30 @@ function addStop(parent: Command, io: ApiIo): void {
   );
 }
 
-function linesOf(call: Schemas['CallDetail']): string[] {
+/** One that was deleted since has its id only. */
+async function agentTitle(api: Client, agentId: string): Promise<string> {
+  return api.GET('/v1/agents/{agent_id}', { params: { path: { agent_id: agentId } } }).then(
+    ({ agent }) => `${agent.name} (${agentId})`,
+    () => agentId,
+  );
+}
+
+function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
   const rows: readonly (readonly [string, string | null])[] = [
     ['id', call.call_id],
     ['state', call.state],
     ['from', call.from],
     ['to', call.to],
-    ['agent', call.agent_id ?? 'default agent'],
+    ['agent', agent],
     ['reason', call.reason],
     ['agent error', call.agent_error],
     ['SIP status', call.sip_status === null ? null : String(call.sip_status)],
     ['Call-ID', call.sip_call_id],
     ['source', `${call.source.transport} ${call.source.ip}:${String(call.source.port)}`],
-    ['media', call.codec === null ? null : `${call.codec}, ${call.crypto_suite ?? 'plain RTP'}`],
+    [
+      'media',
+      call.codec === null ? null : `${call.codec}, ${call.crypto_suite ?? (call.answered_at === null ? 'not answered' : 'plain RTP')}`,
+    ],
     ['began', call.started_at],
     ['answered', call.answered_at],
     ['ended', call.ended_at],

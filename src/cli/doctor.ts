@@ -1,3 +1,4 @@
+import { snakeKeys } from '../lib/snake-keys.js';
 import { Command } from 'commander';
 import type { Config } from '../config/schema.js';
 import { examine } from '../ops/doctor.js';
@@ -13,7 +14,7 @@ export function doctorCommand(config: () => Config, connect: () => Promise<Redis
         const stores = await connect();
         return stores.storedCallBytes().finally(() => stores.close());
       });
-      if (json === true) console.log(JSON.stringify(findings, null, 2));
+      if (json === true) console.log(JSON.stringify(snakeKeys(findings), null, 2));
       else {
         for (const { name, isFine, detail, remedy } of findings) {
           console.log(`  ${isFine ? 'ok  ' : 'FAIL'}  ${name.padEnd(38)} ${detail}`);

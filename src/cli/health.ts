@@ -13,14 +13,16 @@ const answerSchema = z.object({ message: z.string() });
 export function healthCommand(config: () => Pick<Config, 'bind_address' | 'http'>, print = printLine): Command {
   return new Command('health')
     .description('ask the gateway of this machine whether it can take calls; exit code 0: it can')
-    .action(async () => {
+    .option('--json', 'print what it answers')
+    .action(async ({ json }: { readonly json?: true }) => {
       const settings = config();
       const url = `http://${formatHostPort(httpAddress(settings), settings.http.port)}/readyz`;
       const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(LIMIT_MS) }).catch((error: unknown) => {
         throw new Error(`no gateway answers at ${url} (http.bind_address, http.port)`, { cause: error });
       });
       const answer = await body.json().catch(() => null);
+      if (json === true) print(JSON.stringify(answer));
       if (statusCode !== 200) throw new Error(answerSchema.safeParse(answer).data?.message ?? `${url} answered ${String(statusCode)}`);
-      print('the gateway takes calls');
+      if (json !== true) print('the gateway takes calls');
     });
 }

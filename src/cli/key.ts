@@ -1,7 +1,10 @@
 import { Command } from 'commander';
+import type { OrgRecord } from '../contracts/records.js';
+import { NO_ORG, type Stores } from '../store/stores.js';
 import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
 
 interface Flags {
+  readonly operator?: boolean;
   readonly json?: boolean;
   readonly name?: string;
 }
@@ -24,20 +27,21 @@ function addCreate(parent: Command, { connect, print }: CommandIo): void {
   const command = parent
     .command('create')
     .description('make an API key and print it; it is shown this once and kept nowhere')
-    .argument('<org>', "the organization's id or name")
+    .argument('[org]', "the organization's id or name")
+    .option('--operator', 'a key of yours in place of an organization: it reads of all of them over HTTP, and changes nothing')
     .option('--name <name>', 'what the key is for, such as "billing job"', 'default')
     .option('--json', 'print JSON')
-    .action((idOrName: string, flags: Flags) =>
+    .action((idOrName: string | undefined, flags: Flags) =>
       withStores(command, connect, async (stores) => {
-        const org = await findOrg(stores, idOrName);
-        const { key, record } = await stores.keys.create(org.org_id, checkName('a key', flags.name ?? 'default'));
-        await noteChange(stores, org.org_id, 'key.create', record.key_id, ['name']);
+        const org = await ownerOf(stores, idOrName, flags);
+        const { key, record } = await stores.keys.create(org?.org_id ?? null, checkName('a key', flags.name ?? 'default'));
+        await noteChange(stores, org?.org_id ?? NO_ORG, 'key.create', record.key_id, ['name']);
         if (flags.json === true) {
           print(JSON.stringify({ key, ...record }));
           return;
         }
         print(key);
-        print(`Key ${record.key_id} of "${org.name}". It will not be shown again: keep it now.`);
+        print(`Key ${record.key_id} of ${titleOf(org)}. It will not be shown again: keep it now.`);
       }),
     );
 }
@@ -46,18 +50,19 @@ function addList(parent: Command, { connect, print }: CommandIo): void {
   const command = parent
     .command('list')
     .description('show the keys of an organization, without the keys themselves')
-    .argument('<org>', 'its id or its name')
+    .argument('[org]', 'its id or its name')
+    .option('--operator', "operators' keys in place of an organization's")
     .option('--json', 'print JSON')
-    .action((idOrName: string, flags: Flags) =>
+    .action((idOrName: string | undefined, flags: Flags) =>
       withStores(command, connect, async (stores) => {
-        const org = await findOrg(stores, idOrName);
-        const keys = await stores.keys.list(org.org_id);
+        const org = await ownerOf(stores, idOrName, flags);
+        const keys = await stores.keys.list(org?.org_id ?? null);
         if (flags.json === true) {
           print(JSON.stringify(keys));
           return;
         }
         if (keys.length === 0) {
-          print(`"${org.name}" has no key. Make one: trunkline key create ${org.org_id}`);
+          print(`There is no key of ${titleOf(org)}. Make one: trunkline key create ${org?.org_id ?? '--operator'}`);
           return;
         }
         const rows = keys.map((one) => [one.key_id, one.name, one.created_at, one.last_used_at ?? 'never', one.revoked_at ?? '-']);
@@ -77,8 +82,18 @@ function addRevoke(parent: Command, { connect, print }: CommandIo): void {
         const record = await stores.keys.revoke(keyId);
         // Not quoted back: it may be the key itself, typed by mistake.
         if (record === null) throw new CommandFailure('there is no key with this id (trunkline key list <org> shows them)');
-        await noteChange(stores, record.org_id, 'key.revoke', record.key_id, ['revoked_at']);
+        await noteChange(stores, record.org_id ?? NO_ORG, 'key.revoke', record.key_id, ['revoked_at']);
         print(flags.json === true ? JSON.stringify(record) : `Key ${record.key_id} ("${record.name}") is revoked.`);
       }),
     );
+}
+
+/** Whose keys are meant; `null`: an operator's. */
+async function ownerOf(stores: Pick<Stores, 'orgs'>, idOrName: string | undefined, { operator }: Flags): Promise<OrgRecord | null> {
+  if ((idOrName === undefined) !== (operator === true)) throw new CommandFailure('give an organization, by its id or name, or --operator');
+  return idOrName === undefined ? null : findOrg(stores, idOrName);
+}
+
+function titleOf(org: OrgRecord | null): string {
+  return org === null ? 'the operator' : `"${org.name}"`;
 }

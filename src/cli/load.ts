@@ -1,3 +1,4 @@
+import { snakeKeys } from '../lib/snake-keys.js';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -127,7 +128,7 @@ async function run(config: Config, connect: Connect, flags: LoadFlags): Promise<
     });
     await batch.complete(figures);
     const report = await writeReport(config, flags, figures);
-    console.log(isJson ? JSON.stringify({ ...figures, report }, null, 2) : resultText(figures));
+    console.log(isJson ? JSON.stringify(snakeKeys({ ...figures, report }), null, 2) : resultText(figures));
     if (report !== null) say(`Report: ${report}`);
     if (batch.id !== null) say(`Batch: ${batch.id} (GET /v2/batches/${batch.id}/logs)`);
     if (!figures.passed) process.exitCode = 1;

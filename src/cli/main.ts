@@ -12,6 +12,7 @@ import { auditCommand } from './audit.js';
 import { batchCommand } from './batch.js';
 import { callCommand } from './call.js';
 import { callsCommand } from './calls.js';
+import { completionCommand } from './completion.js';
 import { doctorCommand } from './doctor.js';
 import { healthCommand } from './health.js';
 import { keyCommand } from './key.js';
@@ -118,6 +119,7 @@ program.addCommand(callCommand(config));
 program.addCommand(loadCommand(config, connect));
 program.addCommand(doctorCommand(config, connect));
 program.addCommand(healthCommand(config));
+program.addCommand(completionCommand(() => program));
 
 program.parseAsync().catch((error: unknown) => {
   console.error(`trunkline: ${error instanceof Error ? error.message : String(error)}`);

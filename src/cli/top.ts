@@ -1,6 +1,7 @@
+import { snakeKeys } from '../lib/snake-keys.js';
 import { Command } from 'commander';
 import type { Config } from '../config/schema.js';
-import { plain } from './api.js';
+import { plain, wantsColour } from './api.js';
 import { CommandFailure } from './org.js';
 import { readReady, readyFile } from './ready.js';
 import { renderTop } from './top/render.js';
@@ -51,14 +52,18 @@ async function run(io: TopIo, flags: TopFlags): Promise<void> {
   if (flags.json === true || flags.once === true || !process.stdout.isTTY) {
     const view = await twice(scrape);
     if (flags.json === true) {
-      io.print(JSON.stringify(view));
+      io.print(JSON.stringify(snakeKeys(view)));
       return;
     }
-    const size = { columns: process.stdout.isTTY ? process.stdout.columns : 100, rows: 60, isColoured: process.stdout.isTTY };
+    const size = {
+      columns: process.stdout.isTTY ? process.stdout.columns : 100,
+      rows: 60,
+      isColoured: process.stdout.isTTY && wantsColour(io.environment),
+    };
     for (const line of renderTop(view, size, url)) io.print(line);
     return;
   }
-  await watch(scrape, url);
+  await watch(scrape, url, wantsColour(io.environment));
 }
 
 /** Rates need two. */
@@ -94,17 +99,13 @@ async function scrapeFrom(url: string, token: string | null): Promise<Samples> {
 }
 
 /** Until `q`, Ctrl-C, or a signal; the terminal is left as it was. */
-async function watch(scrape: () => Promise<Samples>, url: string): Promise<void> {
+async function watch(scrape: () => Promise<Samples>, url: string, isColoured: boolean): Promise<void> {
   let before = await scrape();
   let view = topView(before, null, []);
   let problem = '';
   const draw = (): void => {
     const { columns, rows } = process.stdout;
-    const lines = renderTop(
-      view,
-      { columns, rows, isColoured: true },
-      `${url}  ${clock()}${problem === '' ? '  q quits' : `  ${problem}`}`,
-    );
+    const lines = renderTop(view, { columns, rows, isColoured }, `${url}  ${clock()}${problem === '' ? '  q quits' : `  ${problem}`}`);
     // Each line is cleared behind its end, and what is below the last one.
     process.stdout.write(`\u001b[H${lines.map((line) => `${line}\u001b[K`).join('\r\n')}\u001b[J`);
   };

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, plain, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { apiFlags, plain, wantsColour, withApi, type ApiFlags, type ApiIo } from './api.js';
 import { CommandFailure } from './org.js';
 import { ladderHead, ladderLines, type LadderOptions } from './trace/ladder.js';
 
@@ -20,8 +20,6 @@ export interface TraceIo extends ApiIo {
 
 const FOLLOW_MS = 500;
 const DEFAULT_COLUMNS = 120;
-/** The newest calls among which a Call-ID is looked for. */
-const SEARCHED = 500;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** `trunkline trace`: what happened in one call, between the carrier, the gateway, rtpengine and the agent. */
@@ -29,7 +27,7 @@ export function traceCommand(io: TraceIo): Command {
   const command = apiFlags(
     new Command('trace')
       .description('show one call as a ladder: carrier, gateway, rtpengine, agent')
-      .argument('<call-id>', `the call's id; or its SIP Call-ID, when it is in progress or among the newest ${String(SEARCHED)}`)
+      .argument('<call-id>', "the call's id, or its SIP Call-ID")
       .option('--full', 'with the messages; keys and credentials in them are masked')
       .option('--follow', 'go on while the call does'),
   );
@@ -77,7 +75,7 @@ class LadderPrinter {
     isFull: boolean,
   ) {
     const terminal = (io.terminal ?? stdoutTerminal)();
-    this.#options = { columns: terminal?.columns ?? DEFAULT_COLUMNS, isColoured: terminal !== null, isFull };
+    this.#options = { columns: terminal?.columns ?? DEFAULT_COLUMNS, isColoured: terminal !== null && wantsColour(io.environment), isFull };
   }
 
   print(trace: readonly Entry[]): void {
@@ -108,10 +106,15 @@ function stdoutTerminal(): { readonly columns: number } | null {
 }
 
 async function callOfSipId(api: Client, sipCallId: string): Promise<string> {
-  for (const query of [{ state: 'live' as const, limit: String(SEARCHED) }, { limit: String(SEARCHED) }]) {
-    const { calls } = await api.GET('/v1/calls', { params: { query } });
-    const found = calls.find((call) => call.sip_call_id === sipCallId);
-    if (found !== undefined) return found.call_id;
+  for (const state of ['live', 'ended'] as const) {
+    // Calls in progress are looked through, those that ended are found by an index.
+    for (let before: string | null | undefined; before !== null;) {
+      const query = { state, sip_call_id: sipCallId, limit: '1', ...(before === undefined ? {} : { before }) };
+      const page = await api.GET('/v1/calls', { params: { query } });
+      const [found] = page.calls;
+      if (found !== undefined) return found.call_id;
+      before = page.next;
+    }
   }
-  throw new CommandFailure(`no call in progress, and none of the newest ${String(SEARCHED)}, has this Call-ID`);
+  throw new CommandFailure('no call that this key may see has this Call-ID; an operator key sees those that belong to no organization too');
 }

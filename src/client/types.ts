@@ -12,33 +12,7 @@ export interface paths {
      * Does the process run?
      * @description Asks nothing of any other part. Without a key, and under no limit.
      */
-    get: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description It does */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              data: {
-                version: string;
-              };
-              errors: null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getHealthz'];
     put?: never;
     post?: never;
     delete?: never;
@@ -58,30 +32,7 @@ export interface paths {
      * This document
      * @description Made from the schemas that validate requests. Pages for people are at `/docs`.
      */
-    get: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description OpenAPI 3.1 */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              openapi: string;
-            } & {
-              [key: string]: unknown;
-            };
-          };
-        };
-      };
-    };
+    get: operations['getOpenapiJson'];
     put?: never;
     post?: never;
     delete?: never;
@@ -101,42 +52,7 @@ export interface paths {
      * Can it take calls?
      * @description Asks every part that a call needs. Without a key, and under no limit.
      */
-    get: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description Every part is ready */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              data: {
-                /**
-                 * @example {
-                 *       "redis": true,
-                 *       "rtpengine": true,
-                 *       "sip_server": true
-                 *     }
-                 */
-                parts: {
-                  [key: string]: boolean;
-                };
-              };
-              errors: null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getReadyz'];
     put?: never;
     post?: never;
     delete?: never;
@@ -156,47 +72,7 @@ export interface paths {
      * Read one SIP configuration, or list them
      * @description With `inbound_id`: `data` is the configuration, or null when there is none. Without: `data` is an array, sorted by number.
      */
-    get: {
-      parameters: {
-        query?: {
-          /**
-           * @description The record's inbound_id, or the phone number
-           * @example +15551234567
-           */
-          inbound_id?: string;
-          /**
-           * @description 0 to 10000000, 0 when left out
-           * @example 0
-           */
-          skip?: string;
-          /**
-           * @description 1 to 1000, 100 when left out
-           * @example 100
-           */
-          take?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description One configuration, null, or an array */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              data: components['schemas']['SipConfiguration'] | components['schemas']['SipConfiguration'][] | null;
-              errors: null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getSip'];
     put?: never;
     post?: never;
     delete?: never;
@@ -218,95 +94,7 @@ export interface paths {
      * Attach a phone number
      * @description Sets one or both directions of a number. A direction that is attached already is replaced; the other one stays.
      */
-    post: {
-      parameters: {
-        query?: never;
-        header?: {
-          /**
-           * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
-           * @example "2026-01-01T00:00:00.000Z"
-           */
-          'if-match'?: string;
-        };
-        path?: never;
-        cookie?: never;
-      };
-      requestBody: {
-        content: {
-          'application/json': {
-            /** @description The agent that answers; null is the built-in test line */
-            agent_id?: string | null;
-            directions: (
-              | ('inbound' | 'outbound')
-              | {
-                  /**
-                   * @description A sip: or sips: URI, or host[:port]; at most 256 characters
-                   * @example sips:pbx.example.com:5061
-                   */
-                  sip_endpoint?: string;
-                  /** @enum {string} */
-                  type: 'inbound' | 'outbound';
-                }
-            )[];
-            /** @description Replaced whole: what is left out gets its default */
-            options?: {
-              /**
-               * @description Where INVITEs may come from; empty is anywhere
-               * @default []
-               */
-              allowed_sources?: string[];
-              /**
-               * @description New calls a second on this number; null is no limit
-               * @default null
-               */
-              max_calls_per_second?: number | null;
-              /**
-               * @description Calls in progress on this number; null is no limit
-               * @default null
-               */
-              max_concurrent_calls?: number | null;
-              /**
-               * @description "optional" also takes calls without SRTP, where the operator allows it
-               * @default required
-               * @enum {string}
-               */
-              media_encryption?: 'required' | 'optional';
-            };
-            /**
-             * @description E.164, with or without the plus
-             * @example +15551234567
-             */
-            phone_number: string;
-            /**
-             * @description Always "sip"
-             * @enum {string}
-             */
-            service: 'sip';
-            /**
-             * @description Required when a direction is outbound, here or in its object
-             * @example sips:pbx.example.com:5061
-             */
-            sip_endpoint?: string;
-          };
-        };
-      };
-      responses: {
-        /** @description The configuration as it is now */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              data: components['schemas']['SipConfiguration'];
-              errors: null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    post: operations['postSipAttach'];
     delete?: never;
     options?: never;
     head?: never;
@@ -326,45 +114,7 @@ export interface paths {
      * Ask how a call would be decided
      * @description Decides as on a real INVITE to the number at this moment, and counts nothing. What is left out of the request is not judged; `explanation` says so.
      */
-    post: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody: {
-        content: {
-          'application/json': {
-            /**
-             * @description E.164, with or without the plus
-             * @example +15551234567
-             */
-            phone_number: string;
-            /** @description The offer that the INVITE would carry; left out: the SDP is not judged */
-            sdp?: string;
-            /** @description Where the INVITE would come from; left out: the source is not judged */
-            source_ip?: string;
-          };
-        };
-      };
-      responses: {
-        /** @description The decision */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              data: components['schemas']['CheckResult'];
-              errors: null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    post: operations['postSipCheck'];
     delete?: never;
     options?: never;
     head?: never;
@@ -384,61 +134,7 @@ export interface paths {
      * Detach a phone number
      * @description Unsets all the named directions, or none when one of them is not attached. Calls in progress go on. `data` is the configuration that is left, or null.
      */
-    post: {
-      parameters: {
-        query?: never;
-        header?: {
-          /**
-           * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
-           * @example "2026-01-01T00:00:00.000Z"
-           */
-          'if-match'?: string;
-        };
-        path?: never;
-        cookie?: never;
-      };
-      requestBody: {
-        content: {
-          'application/json': {
-            directions:
-              | ('inbound' | 'outbound')
-              | (
-                  | ('inbound' | 'outbound')
-                  | {
-                      /** @enum {string} */
-                      type: 'inbound' | 'outbound';
-                    }
-                )[];
-            /**
-             * @description E.164, with or without the plus
-             * @example +15551234567
-             */
-            phone_number: string;
-            /**
-             * @description Always "sip"
-             * @enum {string}
-             */
-            service: 'sip';
-          };
-        };
-      };
-      responses: {
-        /** @description The configuration that is left; null: none */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              data: components['schemas']['SipConfiguration'] | null;
-              errors: null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    post: operations['postSipDetach'];
     delete?: never;
     options?: never;
     head?: never;
@@ -458,87 +154,7 @@ export interface paths {
      * Update one direction of a phone number
      * @description Sets the named direction; the other one stays. What an inbound update leaves out keeps its value.
      */
-    post: {
-      parameters: {
-        query?: never;
-        header?: {
-          /**
-           * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
-           * @example "2026-01-01T00:00:00.000Z"
-           */
-          'if-match'?: string;
-        };
-        path?: never;
-        cookie?: never;
-      };
-      requestBody: {
-        content: {
-          'application/json': {
-            /**
-             * @description E.164, with or without the plus
-             * @example +15551234567
-             */
-            phone_number: string;
-            updates:
-              | {
-                  /**
-                   * @description A sip: or sips: URI, or host[:port]; at most 256 characters
-                   * @example sips:pbx.example.com:5061
-                   */
-                  sip_endpoint: string;
-                  /** @enum {string} */
-                  type: 'outbound';
-                }
-              | {
-                  /** @description The agent that answers; null is the built-in test line */
-                  agent_id?: string | null;
-                  /** @description Replaced whole: what is left out gets its default */
-                  options?: {
-                    /**
-                     * @description Where INVITEs may come from; empty is anywhere
-                     * @default []
-                     */
-                    allowed_sources?: string[];
-                    /**
-                     * @description New calls a second on this number; null is no limit
-                     * @default null
-                     */
-                    max_calls_per_second?: number | null;
-                    /**
-                     * @description Calls in progress on this number; null is no limit
-                     * @default null
-                     */
-                    max_concurrent_calls?: number | null;
-                    /**
-                     * @description "optional" also takes calls without SRTP, where the operator allows it
-                     * @default required
-                     * @enum {string}
-                     */
-                    media_encryption?: 'required' | 'optional';
-                  };
-                  /** @enum {string} */
-                  type: 'inbound';
-                };
-          };
-        };
-      };
-      responses: {
-        /** @description The configuration as it is now */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              data: components['schemas']['SipConfiguration'];
-              errors: null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    post: operations['postSipUpdate'];
     delete?: never;
     options?: never;
     head?: never;
@@ -556,221 +172,13 @@ export interface paths {
      * List the agents
      * @description The oldest first, a page at a time.
      */
-    get: {
-      parameters: {
-        query?: {
-          /**
-           * @description `next` of the page before
-           * @example MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg
-           */
-          before?: string;
-          /**
-           * @description 1 to 500; 50 when left out. A page of large records may have fewer, and a `next`
-           * @example 50
-           */
-          limit?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description A page of agents */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              readonly agents: components['schemas']['Agent'][];
-              /** @description Give it back as `before` for the next page; null: there is none */
-              next: string | null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1Agents'];
     put?: never;
     /**
      * Make an agent
      * @description It needs a `prompt`, a `pathway_id`, or a `stream` of its own. What is left out has its default.
      */
-    post: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody: {
-        content: {
-          /**
-           * @example {
-           *       "name": "Front desk",
-           *       "prompt": "You are the front desk of Blue Harbor Hotel. Answer questions on rooms and prices, and take bookings.",
-           *       "first_sentence": "Blue Harbor Hotel, good day.",
-           *       "language": "ENG",
-           *       "max_duration": 12,
-           *       "analysis_schema": {
-           *         "guest_name": "string",
-           *         "arrival": "YYYY-MM-DD",
-           *         "wants_breakfast": "boolean"
-           *       },
-           *       "pronunciation_guide": [
-           *         {
-           *           "word": "ETA",
-           *           "pronunciation": "E T A",
-           *           "case_sensitive": "true",
-           *           "spaced": "true"
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': {
-            analysis_schema?: {
-              [key: string]: string;
-            } | null;
-            dynamic_data?:
-              | (
-                  | (
-                      | {
-                          [key: string]: unknown;
-                        }
-                      | unknown[]
-                    )
-                  | ''
-                )
-              | null;
-            first_sentence?: string | null;
-            interruption_threshold?: number | null;
-            language?: string | null;
-            max_duration?: number | null;
-            metadata?: {
-              [key: string]: unknown;
-            } | null;
-            model?: ('base' | 'turbo') | null;
-            /** @description What you call it */
-            name?: string;
-            pathway_id?: string | null;
-            prompt?: string | null;
-            pronunciation_guide?:
-              | {
-                  /** @default false */
-                  case_sensitive?: boolean | ('true' | 'false');
-                  pronunciation: string;
-                  /** @default true */
-                  spaced?: boolean | ('true' | 'false');
-                  word: string;
-                }[]
-              | null;
-            stream?:
-              | (
-                  | 'test-line'
-                  | {
-                      bearer_token?: string | null;
-                      /**
-                       * @default twilio
-                       * @enum {string}
-                       */
-                      format?: 'twilio' | 'pcmu' | 'pcma' | 'pcm16-8000' | 'pcm16-16000';
-                      url: string;
-                    }
-                )
-              | null;
-            tools?:
-              | (
-                  | string
-                  | {
-                      /** @default null */
-                      body?: {
-                        [key: string]: unknown;
-                      } | null;
-                      description: string;
-                      /** @default {} */
-                      headers?: {
-                        [key: string]: string;
-                      };
-                      /**
-                       * @default {
-                       *       "type": "object",
-                       *       "example": null,
-                       *       "required": [],
-                       *       "properties": {}
-                       *     }
-                       */
-                      input_schema?: {
-                        /** @default null */
-                        example?: {
-                          [key: string]: unknown;
-                        } | null;
-                        /** @default {} */
-                        properties?: {
-                          [key: string]: string;
-                        };
-                        /** @default [] */
-                        required?: string[];
-                        /**
-                         * @default object
-                         * @enum {string}
-                         */
-                        type?: 'object';
-                      };
-                      /**
-                       * @default POST
-                       * @enum {string}
-                       */
-                      method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-                      name: string;
-                      /** @default {} */
-                      response?: {
-                        [key: string]: string;
-                      };
-                      /** @default null */
-                      speech?: string | null;
-                      /** @default 10000 */
-                      timeout?: number;
-                      url: string;
-                    }
-                )[]
-              | null;
-            transfer_list?:
-              | (
-                  | {
-                      [key: string]: unknown;
-                    }
-                  | unknown[]
-                )
-              | null;
-            voice?: string | null;
-            webhook?: (string | '') | null;
-          };
-        };
-      };
-      responses: {
-        /** @description The agent */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              agent: components['schemas']['Agent'];
-              message: string;
-              /** @enum {string} */
-              status: 'success';
-              /** @description What works otherwise than one might think */
-              readonly warnings: {
-                message: string;
-                path: string;
-              }[];
-            };
-          };
-        };
-      };
-    };
+    post: operations['postV1Agents'];
     delete?: never;
     options?: never;
     head?: never;
@@ -788,254 +196,18 @@ export interface paths {
      * Read one agent
      * @description With all its settings; those that were never set have their defaults.
      */
-    get: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path: {
-          /**
-           * @description UUID
-           * @example 4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11
-           */
-          agent_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The agent */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              agent: components['schemas']['Agent'];
-              message: string;
-              /** @enum {string} */
-              status: 'success';
-              /** @description What works otherwise than one might think */
-              readonly warnings: {
-                message: string;
-                path: string;
-              }[];
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1AgentsAgentId'];
     put?: never;
     /**
      * Update the settings of an agent
      * @description What is left out stays; null, and an empty text, sets a setting back to its default. A `pathway_id` sets `prompt`, `first_sentence`, `model`, `dynamic_data`, `tools` and `transfer_list` back. One setting that is not valid, and nothing changes. Calls from now on have the new settings.
      */
-    post: {
-      parameters: {
-        query?: never;
-        header?: {
-          /**
-           * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
-           * @example "2026-01-01T00:00:00.000Z"
-           */
-          'if-match'?: string;
-        };
-        path: {
-          /**
-           * @description UUID
-           * @example 4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11
-           */
-          agent_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody: {
-        content: {
-          'application/json': {
-            analysis_schema?: {
-              [key: string]: string;
-            } | null;
-            dynamic_data?:
-              | (
-                  | (
-                      | {
-                          [key: string]: unknown;
-                        }
-                      | unknown[]
-                    )
-                  | ''
-                )
-              | null;
-            first_sentence?: string | null;
-            interruption_threshold?: number | null;
-            language?: string | null;
-            max_duration?: number | null;
-            metadata?: {
-              [key: string]: unknown;
-            } | null;
-            model?: ('base' | 'turbo') | null;
-            /** @description What you call it */
-            name?: string;
-            pathway_id?: string | null;
-            prompt?: string | null;
-            pronunciation_guide?:
-              | {
-                  /** @default false */
-                  case_sensitive?: boolean | ('true' | 'false');
-                  pronunciation: string;
-                  /** @default true */
-                  spaced?: boolean | ('true' | 'false');
-                  word: string;
-                }[]
-              | null;
-            stream?:
-              | (
-                  | 'test-line'
-                  | {
-                      bearer_token?: string | null;
-                      /**
-                       * @default twilio
-                       * @enum {string}
-                       */
-                      format?: 'twilio' | 'pcmu' | 'pcma' | 'pcm16-8000' | 'pcm16-16000';
-                      url: string;
-                    }
-                )
-              | null;
-            tools?:
-              | (
-                  | string
-                  | {
-                      /** @default null */
-                      body?: {
-                        [key: string]: unknown;
-                      } | null;
-                      description: string;
-                      /** @default {} */
-                      headers?: {
-                        [key: string]: string;
-                      };
-                      /**
-                       * @default {
-                       *       "type": "object",
-                       *       "example": null,
-                       *       "required": [],
-                       *       "properties": {}
-                       *     }
-                       */
-                      input_schema?: {
-                        /** @default null */
-                        example?: {
-                          [key: string]: unknown;
-                        } | null;
-                        /** @default {} */
-                        properties?: {
-                          [key: string]: string;
-                        };
-                        /** @default [] */
-                        required?: string[];
-                        /**
-                         * @default object
-                         * @enum {string}
-                         */
-                        type?: 'object';
-                      };
-                      /**
-                       * @default POST
-                       * @enum {string}
-                       */
-                      method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-                      name: string;
-                      /** @default {} */
-                      response?: {
-                        [key: string]: string;
-                      };
-                      /** @default null */
-                      speech?: string | null;
-                      /** @default 10000 */
-                      timeout?: number;
-                      url: string;
-                    }
-                )[]
-              | null;
-            transfer_list?:
-              | (
-                  | {
-                      [key: string]: unknown;
-                    }
-                  | unknown[]
-                )
-              | null;
-            voice?: string | null;
-            webhook?: (string | '') | null;
-          };
-        };
-      };
-      responses: {
-        /** @description What changed */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @description Names the agent */
-              message: string;
-              /** @enum {string} */
-              status: 'success';
-              /** @description The settings of the request as they are now, and those that a pathway reset */
-              updates: {
-                [key: string]: unknown;
-              };
-              /** @description What works otherwise than one might think */
-              readonly warnings: {
-                message: string;
-                path: string;
-              }[];
-            };
-          };
-        };
-      };
-    };
+    post: operations['postV1AgentsAgentId'];
     /**
      * Delete an agent
      * @description Not while a number names it. Calls in progress go on.
      */
-    delete: {
-      parameters: {
-        query?: never;
-        header?: {
-          /**
-           * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
-           * @example "2026-01-01T00:00:00.000Z"
-           */
-          'if-match'?: string;
-        };
-        path: {
-          /**
-           * @description UUID
-           * @example 4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11
-           */
-          agent_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description It is deleted */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              message: string;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    delete: operations['deleteV1AgentsAgentId'];
     options?: never;
     head?: never;
     patch?: never;
@@ -1052,41 +224,7 @@ export interface paths {
      * Who changed what
      * @description Changes of the organization's records by its keys and at the command line, newest first; the newest 10000 are kept.
      */
-    get: {
-      parameters: {
-        query?: {
-          /**
-           * @description The `id` of an entry: what was before it
-           * @example 1767225600000-0
-           */
-          before?: string;
-          /**
-           * @description 1 to 1000, 100 when left out
-           * @example 100
-           */
-          take?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The changes */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              readonly entries: components['schemas']['AuditEntry'][];
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1Audit'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1104,127 +242,9 @@ export interface paths {
     };
     /**
      * List calls
-     * @description Calls that ended or were refused, newest first; with `state=live` those in progress, on whichever gateway. One request looks at 1000 calls at most: under a filter a page may hold fewer than `limit`, or none, and have a `next` all the same.
+     * @description Calls that ended or were refused, newest first; with `state=live` those in progress, on whichever gateway. With `sip_call_id` the newest 200 of that Call-ID, found by an index. One request looks at 1000 calls at most: under a filter a page may hold fewer than `limit`, or none, and have a `next` all the same.
      */
-    get: {
-      parameters: {
-        query?: {
-          /**
-           * @description `next` of the page before
-           * @example MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg
-           */
-          before?: string;
-          /**
-           * @description The caller: `from` of the record; a phone number in any spelling
-           * @example +15550100999
-           */
-          from?: string;
-          /**
-           * @description 1 to 500; 50 when left out. A page of large records may have fewer, and a `next`
-           * @example 50
-           */
-          limit?: string;
-          /**
-           * @description The called number, with or without the plus
-           * @example +15551234567
-           */
-          phone_number?: string;
-          /**
-           * @description Why they ended or were refused: a code of docs/errors.md
-           * @example CALLER_HANGUP
-           */
-          reason?:
-            | 'MALFORMED_REQUEST'
-            | 'SOURCE_NOT_ALLOWED'
-            | 'ORG_NOT_ENTITLED'
-            | 'ORG_DISABLED'
-            | 'NUMBER_NOT_ATTACHED'
-            | 'IDENTITY_STALE'
-            | 'IDENTITY_REQUIRED'
-            | 'IDENTITY_INFO_BAD'
-            | 'IDENTITY_CREDENTIAL_UNSUPPORTED'
-            | 'IDENTITY_INVALID'
-            | 'INVALID_NUMBER'
-            | 'NUMBER_TOO_SHORT'
-            | 'METHOD_NOT_ALLOWED'
-            | 'NOT_ACCEPTABLE'
-            | 'BAD_BODY'
-            | 'BAD_SCHEME'
-            | 'BAD_EXTENSION'
-            | 'NO_DIALOG'
-            | 'LOOP_DETECTED'
-            | 'NUMBER_CALL_LIMIT'
-            | 'NUMBER_RATE_LIMIT'
-            | 'ORG_CALL_LIMIT'
-            | 'SESSION_INTERVAL_TOO_SMALL'
-            | 'ORG_RATE_LIMIT'
-            | 'CALLER_CANCELLED'
-            | 'SRTP_REQUIRED'
-            | 'SRTP_SUITE_UNSUPPORTED'
-            | 'NO_COMMON_CODEC'
-            | 'BAD_SDP'
-            | 'ADDRESS_FAMILY_UNSUPPORTED'
-            | 'REQUEST_PENDING'
-            | 'EXCHANGE_PENDING'
-            | 'AGENT_UNAVAILABLE'
-            | 'INTERNAL_ERROR'
-            | 'OVERLOADED'
-            | 'DRAINING'
-            | 'MEDIA_UNAVAILABLE'
-            | 'STORE_UNAVAILABLE'
-            | 'DECLINED'
-            | 'CALLER_HANGUP'
-            | 'AGENT_HANGUP'
-            | 'MAX_DURATION'
-            | 'MEDIA_TIMEOUT'
-            | 'SESSION_EXPIRED'
-            | 'ACK_TIMEOUT'
-            | 'MEDIA_LOST'
-            | 'BAD_ANSWER'
-            | 'AGENT_LOST'
-            | 'TRANSFERRED'
-            | 'GATEWAY_RESTARTED'
-            | 'API_STOPPED'
-            | 'SHUTDOWN';
-          /**
-           * @description Calls that began at this time or later
-           * @example 2026-01-01T00:00:00Z
-           */
-          since?: string;
-          /**
-           * @description `ended`, the default: calls that ended or were refused. `live`: calls in progress, on all gateways
-           * @example live
-           */
-          state?: 'ended' | 'live';
-          /**
-           * @description Calls that began before this time
-           * @example 2027-01-01T00:00:00Z
-           */
-          until?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description A page of calls */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              readonly calls: components['schemas']['Call'][];
-              /** @description Give it back as `before` for the next page; null: there is none */
-              next: string | null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1Calls'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1244,36 +264,7 @@ export interface paths {
      * Read one call
      * @description With its transcript, which the list leaves out. One in progress has null where nothing is known yet.
      */
-    get: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path: {
-          /**
-           * @description UUID
-           * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
-           */
-          call_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The call */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              call: components['schemas']['CallDetail'];
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1CallsCallId'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1293,39 +284,7 @@ export interface paths {
      * Read how a call sounded over time
      * @description Loss, jitter and MOS of both directions: what the gateway heard of the caller, and what the caller's RTCP reports say of the agent's audio. Of a call in progress until now; empty when there was no audio.
      */
-    get: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path: {
-          /**
-           * @description UUID
-           * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
-           */
-          call_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The samples */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @description Whether the call is in progress */
-              live: boolean;
-              /** @description Oldest first; about each 5 seconds, of long calls less often */
-              readonly samples: components['schemas']['QualitySample'][];
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1CallsCallIdQuality'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1347,41 +306,7 @@ export interface paths {
      * End a call in progress
      * @description BYE, whichever gateway has the call; before its answer the caller gets 603. The record has API_STOPPED or DECLINED.
      */
-    post: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path: {
-          /**
-           * @description UUID
-           * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
-           */
-          call_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody: {
-        content: {
-          /** @example {} */
-          'application/json': Record<string, never> | null;
-        };
-      };
-      responses: {
-        /** @description The gateway of the call ends it */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              message: string;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    post: operations['postV1CallsCallIdStop'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1399,36 +324,27 @@ export interface paths {
      * Read what happened in a call
      * @description Messages of SIP, commands to rtpengine, what the agent asked and got, and what the gateway decided, oldest first; of a call in progress until now. Keys of the media, credentials and tokens are masked. Empty when nothing is kept of it.
      */
-    get: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path: {
-          /**
-           * @description UUID
-           * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
-           */
-          call_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The trace */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @enum {string} */
-              status: 'success';
-              readonly trace: components['schemas']['TraceEntry'][];
-            };
-          };
-        };
-      };
+    get: operations['getV1CallsCallIdTrace'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/organizations': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
     };
+    /**
+     * Read whose key it is
+     * @description The organization of the key; for an operator key all of them, by name.
+     */
+    get: operations['getV1Organizations'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1448,30 +364,7 @@ export interface paths {
      * List the reasons
      * @description Every code that `reason` of a call may have, in a sentence, with what to do about it.
      */
-    get: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The reasons */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              readonly reasons: components['schemas']['Reason'][];
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1Reasons'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1491,44 +384,7 @@ export interface paths {
      * Read how many calls come and go
      * @description Calls of all gateways in stretches of 10 s, and how many are in progress. Each gateway tells once a second.
      */
-    get: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The last 15 minutes */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @description Calls in progress on all gateways */
-              in_progress: number;
-              /** @description The last 15 minutes, oldest first; the last one is not over yet */
-              readonly intervals: {
-                /** @description When it began: ISO 8601, UTC */
-                at: string;
-                /** @description INVITEs to numbers of the organization, those refused later included */
-                begun: number;
-                /** @description Answered calls that ended */
-                ended: number;
-                /** @description Calls that ended unanswered: refused, or given up by the caller */
-                refused: number;
-              }[];
-              /** @enum {string} */
-              status: 'success';
-              /** @description Length of an interval */
-              step_seconds: number;
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1Throughput'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1548,221 +404,13 @@ export interface paths {
      * List the custom tools
      * @description All of the organization, the oldest first; a page of them with `limit`.
      */
-    get: {
-      parameters: {
-        query?: {
-          /**
-           * @description `next` of the page before
-           * @example MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg
-           */
-          before?: string;
-          /**
-           * @description 1 to 500; all when left out. A page of large records may have fewer, and a `next`
-           * @example 50
-           */
-          limit?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The tools */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @description Give it back as `before` for the next page; null: there is none */
-              next?: string | null;
-              /** @enum {string} */
-              status: 'success';
-              readonly tools: components['schemas']['ToolRecord'][];
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1Tools'];
     put?: never;
     /**
      * Make a custom tool
      * @description Agents name it by its `tool_id`. The `headers` are sent to the tool and never shown.
      */
-    post: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody: {
-        content: {
-          /**
-           * @example {
-           *       "label": "Booking",
-           *       "tool": {
-           *         "name": "BookTable",
-           *         "description": "Books a table. Use it once the caller has named day and time.",
-           *         "speech": "One moment, I am looking that up.",
-           *         "url": "https://api.example.com/bookings",
-           *         "headers": {
-           *           "x-api-key": "yours"
-           *         },
-           *         "body": {
-           *           "day": "{{input.day}}"
-           *         },
-           *         "input_schema": {
-           *           "type": "object",
-           *           "example": {
-           *             "day": "2026-12-24"
-           *           },
-           *           "required": [
-           *             "day"
-           *           ],
-           *           "properties": {
-           *             "day": "YYYY-MM-DD"
-           *           }
-           *         },
-           *         "response": {
-           *           "booking_id": "$.booking.id"
-           *         }
-           *       }
-           *     }
-           */
-          'application/json':
-            | {
-                /** @default null */
-                label?: string | null;
-                /** @default false */
-                public?: boolean;
-                tool: {
-                  /** @default null */
-                  body?: {
-                    [key: string]: unknown;
-                  } | null;
-                  description: string;
-                  /** @default {} */
-                  headers?: {
-                    [key: string]: string;
-                  };
-                  /**
-                   * @default {
-                   *       "type": "object",
-                   *       "example": null,
-                   *       "required": [],
-                   *       "properties": {}
-                   *     }
-                   */
-                  input_schema?: {
-                    /** @default null */
-                    example?: {
-                      [key: string]: unknown;
-                    } | null;
-                    /** @default {} */
-                    properties?: {
-                      [key: string]: string;
-                    };
-                    /** @default [] */
-                    required?: string[];
-                    /**
-                     * @default object
-                     * @enum {string}
-                     */
-                    type?: 'object';
-                  };
-                  /**
-                   * @default POST
-                   * @enum {string}
-                   */
-                  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-                  name: string;
-                  /** @default {} */
-                  response?: {
-                    [key: string]: string;
-                  };
-                  /** @default null */
-                  speech?: string | null;
-                  /** @default 10000 */
-                  timeout?: number;
-                  url: string;
-                };
-              }
-            | {
-                /** @default null */
-                body?: {
-                  [key: string]: unknown;
-                } | null;
-                description: string;
-                /** @default {} */
-                headers?: {
-                  [key: string]: string;
-                };
-                /**
-                 * @default {
-                 *       "type": "object",
-                 *       "example": null,
-                 *       "required": [],
-                 *       "properties": {}
-                 *     }
-                 */
-                input_schema?: {
-                  /** @default null */
-                  example?: {
-                    [key: string]: unknown;
-                  } | null;
-                  /** @default {} */
-                  properties?: {
-                    [key: string]: string;
-                  };
-                  /** @default [] */
-                  required?: string[];
-                  /**
-                   * @default object
-                   * @enum {string}
-                   */
-                  type?: 'object';
-                };
-                /** @default null */
-                label?: string | null;
-                /**
-                 * @default POST
-                 * @enum {string}
-                 */
-                method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-                name: string;
-                /** @default false */
-                public?: boolean;
-                /** @default {} */
-                response?: {
-                  [key: string]: string;
-                };
-                /** @default null */
-                speech?: string | null;
-                /** @default 10000 */
-                timeout?: number;
-                url: string;
-              };
-        };
-      };
-      responses: {
-        /** @description The tool */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              message: string;
-              /** @enum {string} */
-              status: 'success';
-              tool: components['schemas']['ToolRecord'];
-            };
-          };
-        };
-      };
-    };
+    post: operations['postV1Tools'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1783,42 +431,7 @@ export interface paths {
      * Delete a custom tool
      * @description Not while an agent names it.
      */
-    delete: {
-      parameters: {
-        query?: never;
-        header?: {
-          /**
-           * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
-           * @example "2026-01-01T00:00:00.000Z"
-           */
-          'if-match'?: string;
-        };
-        path: {
-          /**
-           * @description TL- and a UUID
-           * @example TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11
-           */
-          tool_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description It is deleted */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              message: string;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    delete: operations['deleteV1ToolsToolId'];
     options?: never;
     head?: never;
     patch?: never;
@@ -1837,56 +450,7 @@ export interface paths {
      * Call a custom tool
      * @description As an agent does in a conversation. The answer is a success whatever the tool answered; `http_status` has its status.
      */
-    post: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path: {
-          /**
-           * @description TL- and a UUID
-           * @example TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11
-           */
-          tool_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody: {
-        content: {
-          /**
-           * @example {
-           *       "input": {
-           *         "day": "2026-12-24"
-           *       }
-           *     }
-           */
-          'application/json': {
-            /** @description What an agent would give */
-            input: {
-              [key: string]: unknown;
-            };
-          };
-        };
-      };
-      responses: {
-        /** @description What the tool answered */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @description What the tool answered with */
-              http_status: number;
-              /** @description By the names of `response`; the whole answer without them, or when the tool answered 300 or more */
-              result: unknown;
-              /** @enum {string} */
-              status: 'success';
-              took_ms: number;
-            };
-          };
-        };
-      };
-    };
+    post: operations['postV1ToolsToolIdInvoke'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1904,30 +468,7 @@ export interface paths {
      * List the voices
      * @description Those that an agent may name. One with a stream of its own may name any other too.
      */
-    get: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The voices */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @enum {string} */
-              status: 'success';
-              readonly voices: components['schemas']['Voice'][];
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1Voices'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1947,43 +488,7 @@ export interface paths {
      * List webhooks that were given up
      * @description Newest first; the newest 1000 are kept.
      */
-    get: {
-      parameters: {
-        query?: {
-          /**
-           * @description `next` of the page before
-           * @example MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg
-           */
-          before?: string;
-          /**
-           * @description 1 to 500; 50 when left out. A page of large records may have fewer, and a `next`
-           * @example 50
-           */
-          limit?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description A page of them */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              readonly dead_letters: components['schemas']['DeadLetter'][];
-              /** @description Give it back as `before` for the next page; null: there is none */
-              next: string | null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV1WebhooksDeadLetters'];
     put?: never;
     post?: never;
     delete?: never;
@@ -2005,36 +510,7 @@ export interface paths {
      * Send a webhook again
      * @description It is due at once, with the same body and `x-trunkline-delivery`, and tried as long as a new one.
      */
-    post: {
-      parameters: {
-        query?: never;
-        header?: never;
-        path: {
-          /**
-           * @description Of a dead letter
-           * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
-           */
-          delivery_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description It is sent again */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              message: string;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    post: operations['postV1WebhooksDeadLettersDeliveryIdResend'];
     delete?: never;
     options?: never;
     head?: never;
@@ -2052,42 +528,7 @@ export interface paths {
      * List the batches
      * @description Newest first.
      */
-    get: {
-      parameters: {
-        query?: {
-          /**
-           * @description 0 to 10000000, 0 when left out
-           * @example 0
-           */
-          skip?: string;
-          /**
-           * @description 1 to 1000, 100 when left out
-           * @example 100
-           */
-          take?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The batches */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              readonly data: components['schemas']['Batch'][];
-              errors: null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV2Batches'];
     put?: never;
     post?: never;
     delete?: never;
@@ -2107,53 +548,7 @@ export interface paths {
      * Read the log of a batch
      * @description What happened to it, newest first unless `direction` says otherwise.
      */
-    get: {
-      parameters: {
-        query?: {
-          /**
-           * @description Oldest first, or newest first
-           * @example asc
-           */
-          direction?: 'asc' | 'desc';
-          /**
-           * @description 0 to 10000000, 0 when left out
-           * @example 0
-           */
-          skip?: string;
-          /**
-           * @description 1 to 1000, 100 when left out
-           * @example 100
-           */
-          take?: string;
-        };
-        header?: never;
-        path: {
-          /**
-           * @description UUID
-           * @example 7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11
-           */
-          batch_id: string;
-        };
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        /** @description The entries */
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              readonly data: components['schemas']['BatchLogEntry'][];
-              errors: null;
-              /** @enum {string} */
-              status: 'success';
-            };
-          };
-        };
-      };
-    };
+    get: operations['getV2BatchesBatchIdLogs'];
     put?: never;
     post?: never;
     delete?: never;
@@ -2247,6 +642,7 @@ export interface components {
      * @description A change that was made
      * @example {
      *       "id": "1767225600000-0",
+     *       "org_id": "0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52",
      *       "at": "2026-01-01T00:00:00.000Z",
      *       "by": {
      *         "key_id": "b1f0c6a4-6a53-4c53-9f5b-0f0d8a2d1c11",
@@ -2274,6 +670,7 @@ export interface components {
       /** @description Names of what changed of it */
       readonly fields: string[];
       id: string;
+      org_id: string;
       /** @description The id, or the number, of what was changed */
       record: string;
     };
@@ -2869,6 +1266,7 @@ export interface components {
      * @description A webhook that nobody took
      * @example {
      *       "delivery_id": "153ee546-05b9-4d95-bd6d-f899f082d48b",
+     *       "org_id": "0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52",
      *       "call_id": "153ee546-05b9-4d95-bd6d-f899f082d48b",
      *       "url": "https://customer.example/calls",
      *       "attempts": 17,
@@ -2889,6 +1287,7 @@ export interface components {
       died_at: string;
       /** @description Why the last attempt failed */
       error: string | null;
+      org_id: string;
       url: string;
     };
     /**
@@ -3005,6 +1404,20 @@ export interface components {
       message: string;
       /** @constant */
       status: 'error';
+    };
+    /**
+     * @example {
+     *       "org_id": "0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52",
+     *       "name": "acme",
+     *       "sip_enabled": true,
+     *       "disabled": false
+     *     }
+     */
+    Organization: {
+      disabled: boolean;
+      name: string;
+      org_id: string;
+      sip_enabled: boolean;
     };
     /** @description How a call sounded at one moment of it */
     QualitySample: {
@@ -3174,6 +1587,8 @@ export interface components {
      */
     ToolRecord: {
       label: string | null;
+      /** @description For an operator key only */
+      org_id?: string;
       public: boolean;
       tool: components['schemas']['Tool'];
       /** @description TL- and a UUID */
@@ -3211,4 +1626,1767 @@ export interface components {
   pathItems: never;
 }
 export type $defs = Record<string, never>;
-export type operations = Record<string, never>;
+export interface operations {
+  getHealthz: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It does */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              version: string;
+            };
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getOpenapiJson: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OpenAPI 3.1 */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            openapi: string;
+          } & {
+            [key: string]: unknown;
+          };
+        };
+      };
+    };
+  };
+  getReadyz: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Every part is ready */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              /**
+               * @example {
+               *       "redis": true,
+               *       "rtpengine": true,
+               *       "sip_server": true
+               *     }
+               */
+              parts: {
+                [key: string]: boolean;
+              };
+            };
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getSip: {
+    parameters: {
+      query?: {
+        /**
+         * @description The record's inbound_id, or the phone number
+         * @example +15551234567
+         */
+        inbound_id?: string;
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+        /**
+         * @description 0 to 10000000, 0 when left out
+         * @example 0
+         */
+        skip?: string;
+        /**
+         * @description 1 to 1000, 100 when left out
+         * @example 100
+         */
+        take?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One configuration, null, or an array */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['SipConfiguration'] | components['schemas']['SipConfiguration'][] | null;
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  postSipAttach: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
+         * @example "2026-01-01T00:00:00.000Z"
+         */
+        'if-match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description The agent that answers; null is the built-in test line */
+          agent_id?: string | null;
+          directions: (
+            | ('inbound' | 'outbound')
+            | {
+                /**
+                 * @description A sip: or sips: URI, or host[:port]; at most 256 characters
+                 * @example sips:pbx.example.com:5061
+                 */
+                sip_endpoint?: string;
+                /** @enum {string} */
+                type: 'inbound' | 'outbound';
+              }
+          )[];
+          /** @description Replaced whole: what is left out gets its default */
+          options?: {
+            /**
+             * @description Where INVITEs may come from; empty is anywhere
+             * @default []
+             */
+            allowed_sources?: string[];
+            /**
+             * @description New calls a second on this number; null is no limit
+             * @default null
+             */
+            max_calls_per_second?: number | null;
+            /**
+             * @description Calls in progress on this number; null is no limit
+             * @default null
+             */
+            max_concurrent_calls?: number | null;
+            /**
+             * @description "optional" also takes calls without SRTP, where the operator allows it
+             * @default required
+             * @enum {string}
+             */
+            media_encryption?: 'required' | 'optional';
+          };
+          /**
+           * @description E.164, with or without the plus; `-`, `.` and parentheses between digits are ignored
+           * @example +15551234567
+           */
+          phone_number: string;
+          /**
+           * @description Always "sip"
+           * @enum {string}
+           */
+          service: 'sip';
+          /**
+           * @description Required when a direction is outbound, here or in its object
+           * @example sips:pbx.example.com:5061
+           */
+          sip_endpoint?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description The configuration as it is now */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['SipConfiguration'];
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  postSipCheck: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description E.164, with or without the plus; `-`, `.` and parentheses between digits are ignored
+           * @example +15551234567
+           */
+          phone_number: string;
+          /** @description The offer that the INVITE would carry; left out: the SDP is not judged */
+          sdp?: string;
+          /** @description Where the INVITE would come from; left out: the source is not judged */
+          source_ip?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description The decision */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['CheckResult'];
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  postSipDetach: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
+         * @example "2026-01-01T00:00:00.000Z"
+         */
+        'if-match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          directions:
+            | ('inbound' | 'outbound')
+            | (
+                | ('inbound' | 'outbound')
+                | {
+                    /** @enum {string} */
+                    type: 'inbound' | 'outbound';
+                  }
+              )[];
+          /**
+           * @description E.164, with or without the plus; `-`, `.` and parentheses between digits are ignored
+           * @example +15551234567
+           */
+          phone_number: string;
+          /**
+           * @description Always "sip"
+           * @enum {string}
+           */
+          service: 'sip';
+        };
+      };
+    };
+    responses: {
+      /** @description The configuration that is left; null: none */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['SipConfiguration'] | null;
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  postSipUpdate: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
+         * @example "2026-01-01T00:00:00.000Z"
+         */
+        'if-match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description E.164, with or without the plus; `-`, `.` and parentheses between digits are ignored
+           * @example +15551234567
+           */
+          phone_number: string;
+          updates:
+            | {
+                /**
+                 * @description A sip: or sips: URI, or host[:port]; at most 256 characters
+                 * @example sips:pbx.example.com:5061
+                 */
+                sip_endpoint: string;
+                /** @enum {string} */
+                type: 'outbound';
+              }
+            | {
+                /** @description The agent that answers; null is the built-in test line */
+                agent_id?: string | null;
+                /** @description Replaced whole: what is left out gets its default */
+                options?: {
+                  /**
+                   * @description Where INVITEs may come from; empty is anywhere
+                   * @default []
+                   */
+                  allowed_sources?: string[];
+                  /**
+                   * @description New calls a second on this number; null is no limit
+                   * @default null
+                   */
+                  max_calls_per_second?: number | null;
+                  /**
+                   * @description Calls in progress on this number; null is no limit
+                   * @default null
+                   */
+                  max_concurrent_calls?: number | null;
+                  /**
+                   * @description "optional" also takes calls without SRTP, where the operator allows it
+                   * @default required
+                   * @enum {string}
+                   */
+                  media_encryption?: 'required' | 'optional';
+                };
+                /** @enum {string} */
+                type: 'inbound';
+              };
+        };
+      };
+    };
+    responses: {
+      /** @description The configuration as it is now */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['SipConfiguration'];
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getV1Agents: {
+    parameters: {
+      query?: {
+        /**
+         * @description `next` of the page before
+         * @example MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg
+         */
+        before?: string;
+        /**
+         * @description 1 to 500; 50 when left out. A page of large records may have fewer, and a `next`
+         * @example 50
+         */
+        limit?: string;
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of agents */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            readonly agents: components['schemas']['Agent'][];
+            /** @description Give it back as `before` for the next page; null: there is none */
+            next: string | null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  postV1Agents: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "Front desk",
+         *       "prompt": "You are the front desk of Blue Harbor Hotel. Answer questions on rooms and prices, and take bookings.",
+         *       "first_sentence": "Blue Harbor Hotel, good day.",
+         *       "language": "ENG",
+         *       "max_duration": 12,
+         *       "analysis_schema": {
+         *         "guest_name": "string",
+         *         "arrival": "YYYY-MM-DD",
+         *         "wants_breakfast": "boolean"
+         *       },
+         *       "pronunciation_guide": [
+         *         {
+         *           "word": "ETA",
+         *           "pronunciation": "E T A",
+         *           "case_sensitive": "true",
+         *           "spaced": "true"
+         *         }
+         *       ]
+         *     }
+         */
+        'application/json': {
+          analysis_schema?: {
+            [key: string]: string;
+          } | null;
+          dynamic_data?:
+            | (
+                | (
+                    | {
+                        [key: string]: unknown;
+                      }
+                    | unknown[]
+                  )
+                | ''
+              )
+            | null;
+          first_sentence?: string | null;
+          interruption_threshold?: number | null;
+          language?: 'ENG' | null;
+          max_duration?: number | null;
+          metadata?: {
+            [key: string]: unknown;
+          } | null;
+          model?: ('base' | 'turbo') | null;
+          /** @description What you call it */
+          name?: string;
+          pathway_id?: string | null;
+          prompt?: string | null;
+          pronunciation_guide?:
+            | {
+                /** @default false */
+                case_sensitive?: boolean | ('true' | 'false');
+                pronunciation: string;
+                /** @default true */
+                spaced?: boolean | ('true' | 'false');
+                word: string;
+              }[]
+            | null;
+          stream?:
+            | (
+                | 'test-line'
+                | {
+                    bearer_token?: string | null;
+                    /**
+                     * @default twilio
+                     * @enum {string}
+                     */
+                    format?: 'twilio' | 'pcmu' | 'pcma' | 'pcm16-8000' | 'pcm16-16000';
+                    url: string;
+                  }
+              )
+            | null;
+          tools?:
+            | (
+                | string
+                | {
+                    /** @default null */
+                    body?: {
+                      [key: string]: unknown;
+                    } | null;
+                    description: string;
+                    /** @default {} */
+                    headers?: {
+                      [key: string]: string;
+                    };
+                    /**
+                     * @default {
+                     *       "type": "object",
+                     *       "example": null,
+                     *       "required": [],
+                     *       "properties": {}
+                     *     }
+                     */
+                    input_schema?: {
+                      /** @default null */
+                      example?: {
+                        [key: string]: unknown;
+                      } | null;
+                      /** @default {} */
+                      properties?: {
+                        [key: string]: string;
+                      };
+                      /** @default [] */
+                      required?: string[];
+                      /**
+                       * @default object
+                       * @enum {string}
+                       */
+                      type?: 'object';
+                    };
+                    /**
+                     * @default POST
+                     * @enum {string}
+                     */
+                    method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+                    name: string;
+                    /** @default {} */
+                    response?: {
+                      [key: string]: string;
+                    };
+                    /** @default null */
+                    speech?: string | null;
+                    /** @default 10000 */
+                    timeout?: number;
+                    url: string;
+                  }
+              )[]
+            | null;
+          transfer_list?:
+            | (
+                | {
+                    [key: string]: unknown;
+                  }
+                | unknown[]
+              )
+            | null;
+          voice?: string | null;
+          webhook?: (string | '') | null;
+        };
+      };
+    };
+    responses: {
+      /** @description The agent */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            agent: components['schemas']['Agent'];
+            message: string;
+            /** @enum {string} */
+            status: 'success';
+            /** @description What works otherwise than one might think */
+            readonly warnings: {
+              message: string;
+              path: string;
+            }[];
+          };
+        };
+      };
+    };
+  };
+  getV1AgentsAgentId: {
+    parameters: {
+      query?: {
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description UUID
+         * @example 4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11
+         */
+        agent_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The agent */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            agent: components['schemas']['Agent'];
+            message: string;
+            /** @enum {string} */
+            status: 'success';
+            /** @description What works otherwise than one might think */
+            readonly warnings: {
+              message: string;
+              path: string;
+            }[];
+          };
+        };
+      };
+    };
+  };
+  postV1AgentsAgentId: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
+         * @example "2026-01-01T00:00:00.000Z"
+         */
+        'if-match'?: string;
+      };
+      path: {
+        /**
+         * @description UUID
+         * @example 4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11
+         */
+        agent_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          analysis_schema?: {
+            [key: string]: string;
+          } | null;
+          dynamic_data?:
+            | (
+                | (
+                    | {
+                        [key: string]: unknown;
+                      }
+                    | unknown[]
+                  )
+                | ''
+              )
+            | null;
+          first_sentence?: string | null;
+          interruption_threshold?: number | null;
+          language?: 'ENG' | null;
+          max_duration?: number | null;
+          metadata?: {
+            [key: string]: unknown;
+          } | null;
+          model?: ('base' | 'turbo') | null;
+          /** @description What you call it */
+          name?: string;
+          pathway_id?: string | null;
+          prompt?: string | null;
+          pronunciation_guide?:
+            | {
+                /** @default false */
+                case_sensitive?: boolean | ('true' | 'false');
+                pronunciation: string;
+                /** @default true */
+                spaced?: boolean | ('true' | 'false');
+                word: string;
+              }[]
+            | null;
+          stream?:
+            | (
+                | 'test-line'
+                | {
+                    bearer_token?: string | null;
+                    /**
+                     * @default twilio
+                     * @enum {string}
+                     */
+                    format?: 'twilio' | 'pcmu' | 'pcma' | 'pcm16-8000' | 'pcm16-16000';
+                    url: string;
+                  }
+              )
+            | null;
+          tools?:
+            | (
+                | string
+                | {
+                    /** @default null */
+                    body?: {
+                      [key: string]: unknown;
+                    } | null;
+                    description: string;
+                    /** @default {} */
+                    headers?: {
+                      [key: string]: string;
+                    };
+                    /**
+                     * @default {
+                     *       "type": "object",
+                     *       "example": null,
+                     *       "required": [],
+                     *       "properties": {}
+                     *     }
+                     */
+                    input_schema?: {
+                      /** @default null */
+                      example?: {
+                        [key: string]: unknown;
+                      } | null;
+                      /** @default {} */
+                      properties?: {
+                        [key: string]: string;
+                      };
+                      /** @default [] */
+                      required?: string[];
+                      /**
+                       * @default object
+                       * @enum {string}
+                       */
+                      type?: 'object';
+                    };
+                    /**
+                     * @default POST
+                     * @enum {string}
+                     */
+                    method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+                    name: string;
+                    /** @default {} */
+                    response?: {
+                      [key: string]: string;
+                    };
+                    /** @default null */
+                    speech?: string | null;
+                    /** @default 10000 */
+                    timeout?: number;
+                    url: string;
+                  }
+              )[]
+            | null;
+          transfer_list?:
+            | (
+                | {
+                    [key: string]: unknown;
+                  }
+                | unknown[]
+              )
+            | null;
+          voice?: string | null;
+          webhook?: (string | '') | null;
+        };
+      };
+    };
+    responses: {
+      /** @description What changed */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            /** @description Names the agent */
+            message: string;
+            /** @enum {string} */
+            status: 'success';
+            /** @description The settings of the request as they are now, and those that a pathway reset */
+            updates: {
+              [key: string]: unknown;
+            };
+            /** @description What works otherwise than one might think */
+            readonly warnings: {
+              message: string;
+              path: string;
+            }[];
+          };
+        };
+      };
+    };
+  };
+  deleteV1AgentsAgentId: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
+         * @example "2026-01-01T00:00:00.000Z"
+         */
+        'if-match'?: string;
+      };
+      path: {
+        /**
+         * @description UUID
+         * @example 4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11
+         */
+        agent_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            message: string;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getV1Audit: {
+    parameters: {
+      query?: {
+        /**
+         * @description The `id` of an entry: what was before it
+         * @example 1767225600000-0
+         */
+        before?: string;
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+        /**
+         * @description 1 to 1000, 100 when left out
+         * @example 100
+         */
+        take?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The changes */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            readonly entries: components['schemas']['AuditEntry'][];
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getV1Calls: {
+    parameters: {
+      query?: {
+        /**
+         * @description `next` of the page before
+         * @example MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg
+         */
+        before?: string;
+        /**
+         * @description The caller: `from` of the record; a phone number in any spelling
+         * @example +15550100999
+         */
+        from?: string;
+        /**
+         * @description 1 to 500; 50 when left out. A page of large records may have fewer, and a `next`
+         * @example 50
+         */
+        limit?: string;
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+        /**
+         * @description The called number, with or without the plus
+         * @example +15551234567
+         */
+        phone_number?: string;
+        /**
+         * @description Why they ended or were refused: a code of docs/errors.md
+         * @example CALLER_HANGUP
+         */
+        reason?:
+          | 'MALFORMED_REQUEST'
+          | 'SOURCE_NOT_ALLOWED'
+          | 'ORG_NOT_ENTITLED'
+          | 'ORG_DISABLED'
+          | 'NUMBER_NOT_ATTACHED'
+          | 'IDENTITY_STALE'
+          | 'IDENTITY_REQUIRED'
+          | 'IDENTITY_INFO_BAD'
+          | 'IDENTITY_CREDENTIAL_UNSUPPORTED'
+          | 'IDENTITY_INVALID'
+          | 'INVALID_NUMBER'
+          | 'NUMBER_TOO_SHORT'
+          | 'METHOD_NOT_ALLOWED'
+          | 'NOT_ACCEPTABLE'
+          | 'BAD_BODY'
+          | 'BAD_SCHEME'
+          | 'BAD_EXTENSION'
+          | 'NO_DIALOG'
+          | 'LOOP_DETECTED'
+          | 'NUMBER_CALL_LIMIT'
+          | 'NUMBER_RATE_LIMIT'
+          | 'ORG_CALL_LIMIT'
+          | 'SESSION_INTERVAL_TOO_SMALL'
+          | 'ORG_RATE_LIMIT'
+          | 'CALLER_CANCELLED'
+          | 'SRTP_REQUIRED'
+          | 'SRTP_SUITE_UNSUPPORTED'
+          | 'NO_COMMON_CODEC'
+          | 'BAD_SDP'
+          | 'ADDRESS_FAMILY_UNSUPPORTED'
+          | 'REQUEST_PENDING'
+          | 'EXCHANGE_PENDING'
+          | 'AGENT_UNAVAILABLE'
+          | 'INTERNAL_ERROR'
+          | 'OVERLOADED'
+          | 'DRAINING'
+          | 'MEDIA_UNAVAILABLE'
+          | 'STORE_UNAVAILABLE'
+          | 'DECLINED'
+          | 'CALLER_HANGUP'
+          | 'AGENT_HANGUP'
+          | 'MAX_DURATION'
+          | 'MEDIA_TIMEOUT'
+          | 'SESSION_EXPIRED'
+          | 'ACK_TIMEOUT'
+          | 'MEDIA_LOST'
+          | 'BAD_ANSWER'
+          | 'AGENT_LOST'
+          | 'TRANSFERRED'
+          | 'GATEWAY_RESTARTED'
+          | 'API_STOPPED'
+          | 'SHUTDOWN';
+        /**
+         * @description Calls that began at this time or later
+         * @example 2026-01-01T00:00:00Z
+         */
+        since?: string;
+        /**
+         * @description The carrier's Call-ID, as it came
+         * @example a84b4c76e66710@pc33.example.com
+         */
+        sip_call_id?: string;
+        /**
+         * @description `ended`, the default: calls that ended or were refused. `live`: all others, on all gateways; `ringing` and `in_progress`: those of them that are not answered yet, and that are
+         * @example in_progress
+         */
+        state?: 'ringing' | 'in_progress' | 'ended' | 'live';
+        /**
+         * @description Calls that began before this time
+         * @example 2027-01-01T00:00:00Z
+         */
+        until?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of calls */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            readonly calls: components['schemas']['Call'][];
+            /** @description Give it back as `before` for the next page; null: there is none */
+            next: string | null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getV1CallsCallId: {
+    parameters: {
+      query?: {
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description UUID
+         * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
+         */
+        call_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The call */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            call: components['schemas']['CallDetail'];
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getV1CallsCallIdQuality: {
+    parameters: {
+      query?: {
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description UUID
+         * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
+         */
+        call_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The samples */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            /** @description Whether the call is in progress */
+            live: boolean;
+            /** @description Oldest first; about each 5 seconds, of long calls less often */
+            readonly samples: components['schemas']['QualitySample'][];
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  postV1CallsCallIdStop: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description UUID
+         * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
+         */
+        call_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /** @example {} */
+        'application/json': Record<string, never> | null;
+      };
+    };
+    responses: {
+      /** @description The gateway of the call ends it */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            message: string;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getV1CallsCallIdTrace: {
+    parameters: {
+      query?: {
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description UUID
+         * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
+         */
+        call_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The trace */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            /** @enum {string} */
+            status: 'success';
+            readonly trace: components['schemas']['TraceEntry'][];
+          };
+        };
+      };
+    };
+  };
+  getV1Organizations: {
+    parameters: {
+      query?: {
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The organizations */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            /** @description The key is an operator key: it reads of all organizations, and changes nothing */
+            operator: boolean;
+            readonly organizations: components['schemas']['Organization'][];
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getV1Reasons: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The reasons */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            readonly reasons: components['schemas']['Reason'][];
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getV1Throughput: {
+    parameters: {
+      query?: {
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The last 15 minutes */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            /** @description Calls in progress on all gateways */
+            in_progress: number;
+            /** @description The last 15 minutes, oldest first; the last one is not over yet */
+            readonly intervals: {
+              /** @description When it began: ISO 8601, UTC */
+              at: string;
+              /** @description INVITEs to numbers of the organization, those refused later included */
+              begun: number;
+              /** @description Answered calls that ended */
+              ended: number;
+              /** @description Calls that ended unanswered: refused, or given up by the caller */
+              refused: number;
+            }[];
+            /** @enum {string} */
+            status: 'success';
+            /** @description Length of an interval */
+            step_seconds: number;
+          };
+        };
+      };
+    };
+  };
+  getV1Tools: {
+    parameters: {
+      query?: {
+        /**
+         * @description `next` of the page before
+         * @example MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg
+         */
+        before?: string;
+        /**
+         * @description 1 to 500; all when left out. A page of large records may have fewer, and a `next`
+         * @example 50
+         */
+        limit?: string;
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The tools */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            /** @description Give it back as `before` for the next page; null: there is none */
+            next?: string | null;
+            /** @enum {string} */
+            status: 'success';
+            readonly tools: components['schemas']['ToolRecord'][];
+          };
+        };
+      };
+    };
+  };
+  postV1Tools: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "label": "Booking",
+         *       "tool": {
+         *         "name": "BookTable",
+         *         "description": "Books a table. Use it once the caller has named day and time.",
+         *         "speech": "One moment, I am looking that up.",
+         *         "url": "https://api.example.com/bookings",
+         *         "headers": {
+         *           "x-api-key": "yours"
+         *         },
+         *         "body": {
+         *           "day": "{{input.day}}"
+         *         },
+         *         "input_schema": {
+         *           "type": "object",
+         *           "example": {
+         *             "day": "2026-12-24"
+         *           },
+         *           "required": [
+         *             "day"
+         *           ],
+         *           "properties": {
+         *             "day": "YYYY-MM-DD"
+         *           }
+         *         },
+         *         "response": {
+         *           "booking_id": "$.booking.id"
+         *         }
+         *       }
+         *     }
+         */
+        'application/json':
+          | {
+              /** @default null */
+              label?: string | null;
+              /** @default false */
+              public?: boolean;
+              tool: {
+                /** @default null */
+                body?: {
+                  [key: string]: unknown;
+                } | null;
+                description: string;
+                /** @default {} */
+                headers?: {
+                  [key: string]: string;
+                };
+                /**
+                 * @default {
+                 *       "type": "object",
+                 *       "example": null,
+                 *       "required": [],
+                 *       "properties": {}
+                 *     }
+                 */
+                input_schema?: {
+                  /** @default null */
+                  example?: {
+                    [key: string]: unknown;
+                  } | null;
+                  /** @default {} */
+                  properties?: {
+                    [key: string]: string;
+                  };
+                  /** @default [] */
+                  required?: string[];
+                  /**
+                   * @default object
+                   * @enum {string}
+                   */
+                  type?: 'object';
+                };
+                /**
+                 * @default POST
+                 * @enum {string}
+                 */
+                method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+                name: string;
+                /** @default {} */
+                response?: {
+                  [key: string]: string;
+                };
+                /** @default null */
+                speech?: string | null;
+                /** @default 10000 */
+                timeout?: number;
+                url: string;
+              };
+            }
+          | {
+              /** @default null */
+              body?: {
+                [key: string]: unknown;
+              } | null;
+              description: string;
+              /** @default {} */
+              headers?: {
+                [key: string]: string;
+              };
+              /**
+               * @default {
+               *       "type": "object",
+               *       "example": null,
+               *       "required": [],
+               *       "properties": {}
+               *     }
+               */
+              input_schema?: {
+                /** @default null */
+                example?: {
+                  [key: string]: unknown;
+                } | null;
+                /** @default {} */
+                properties?: {
+                  [key: string]: string;
+                };
+                /** @default [] */
+                required?: string[];
+                /**
+                 * @default object
+                 * @enum {string}
+                 */
+                type?: 'object';
+              };
+              /** @default null */
+              label?: string | null;
+              /**
+               * @default POST
+               * @enum {string}
+               */
+              method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+              name: string;
+              /** @default false */
+              public?: boolean;
+              /** @default {} */
+              response?: {
+                [key: string]: string;
+              };
+              /** @default null */
+              speech?: string | null;
+              /** @default 10000 */
+              timeout?: number;
+              url: string;
+            };
+      };
+    };
+    responses: {
+      /** @description The tool */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            message: string;
+            /** @enum {string} */
+            status: 'success';
+            tool: components['schemas']['ToolRecord'];
+          };
+        };
+      };
+    };
+  };
+  deleteV1ToolsToolId: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description `etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record
+         * @example "2026-01-01T00:00:00.000Z"
+         */
+        'if-match'?: string;
+      };
+      path: {
+        /**
+         * @description TL- and a UUID
+         * @example TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11
+         */
+        tool_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is deleted */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            message: string;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  postV1ToolsToolIdInvoke: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description TL- and a UUID
+         * @example TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11
+         */
+        tool_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "input": {
+         *         "day": "2026-12-24"
+         *       }
+         *     }
+         */
+        'application/json': {
+          /** @description What an agent would give */
+          input: {
+            [key: string]: unknown;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description What the tool answered */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            /** @description What the tool answered with */
+            http_status: number;
+            /** @description By the names of `response`; the whole answer without them, or when the tool answered 300 or more */
+            result: unknown;
+            /** @enum {string} */
+            status: 'success';
+            took_ms: number;
+          };
+        };
+      };
+    };
+  };
+  getV1Voices: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The voices */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            /** @enum {string} */
+            status: 'success';
+            readonly voices: components['schemas']['Voice'][];
+          };
+        };
+      };
+    };
+  };
+  getV1WebhooksDeadLetters: {
+    parameters: {
+      query?: {
+        /**
+         * @description `next` of the page before
+         * @example MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg
+         */
+        before?: string;
+        /**
+         * @description 1 to 500; 50 when left out. A page of large records may have fewer, and a `next`
+         * @example 50
+         */
+        limit?: string;
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of them */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            readonly dead_letters: components['schemas']['DeadLetter'][];
+            /** @description Give it back as `before` for the next page; null: there is none */
+            next: string | null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  postV1WebhooksDeadLettersDeliveryIdResend: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Of a dead letter
+         * @example 153ee546-05b9-4d95-bd6d-f899f082d48b
+         */
+        delivery_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is sent again */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            message: string;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getV2Batches: {
+    parameters: {
+      query?: {
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+        /**
+         * @description 0 to 10000000, 0 when left out
+         * @example 0
+         */
+        skip?: string;
+        /**
+         * @description 1 to 1000, 100 when left out
+         * @example 100
+         */
+        take?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The batches */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            readonly data: components['schemas']['Batch'][];
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  getV2BatchesBatchIdLogs: {
+    parameters: {
+      query?: {
+        /**
+         * @description Oldest first, or newest first
+         * @example asc
+         */
+        direction?: 'asc' | 'desc';
+        /**
+         * @description For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none
+         * @example 0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52
+         */
+        org_id?: string;
+        /**
+         * @description 0 to 10000000, 0 when left out
+         * @example 0
+         */
+        skip?: string;
+        /**
+         * @description 1 to 1000, 100 when left out
+         * @example 100
+         */
+        take?: string;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description UUID
+         * @example 7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11
+         */
+        batch_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The entries */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            readonly data: components['schemas']['BatchLogEntry'][];
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+}

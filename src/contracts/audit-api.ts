@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { orgQuery } from './page-query.js';
 import { wholeNumber } from './sip-api.js';
 
 // Who changed what, over HTTP.
@@ -7,6 +8,7 @@ export const DEFAULT_AUDIT_TAKE = 100;
 
 export const auditQuerySchema = z.strictObject({
   take: wholeNumber(1, 1000, DEFAULT_AUDIT_TAKE),
+  ...orgQuery,
   before: z
     .string()
     .regex(/^\d{1,15}-\d{1,15}$/, 'must be the id of an entry')
@@ -17,6 +19,7 @@ export const auditQuerySchema = z.strictObject({
 export const auditEntrySchema = z
   .object({
     id: z.string(),
+    org_id: z.string(),
     at: z.string().describe('ISO 8601'),
     by: z.object({
       key_id: z.string().nullable().describe('The id of an API key; null: the command line'),
@@ -32,6 +35,7 @@ export const auditEntrySchema = z
     examples: [
       {
         id: '1767225600000-0',
+        org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
         at: '2026-01-01T00:00:00.000Z',
         by: { key_id: 'b1f0c6a4-6a53-4c53-9f5b-0f0d8a2d1c11', name: 'ci' },
         action: 'agent.update',

@@ -91,6 +91,8 @@ const qualitySchema = z.object({
 
 export const CALL_STATES = ['ringing', 'in_progress', 'ended'] as const;
 
+const LISTED_STATES = [...CALL_STATES, 'live'] as const;
+
 /** A call as the API returns it, in progress or ended: what is not known yet is null. */
 export const callSchema = z
   .object({
@@ -224,12 +226,19 @@ export const callsQuerySchema = z.strictObject({
     .enum(REASON_CODES, 'must be a code of the table of reasons')
     .optional()
     .meta({ description: 'Why they ended or were refused: a code of docs/errors.md', examples: ['CALLER_HANGUP'] }),
+  sip_call_id: z
+    .string()
+    .min(1)
+    .max(1_024)
+    .optional()
+    .meta({ description: "The carrier's Call-ID, as it came", examples: ['a84b4c76e66710@pc33.example.com'] }),
   state: z
-    .enum(['ended', 'live'], 'must be "ended" or "live"')
+    .enum(LISTED_STATES, `must be one of ${LISTED_STATES.join(', ')}`)
     .optional()
     .meta({
-      description: '`ended`, the default: calls that ended or were refused. `live`: calls in progress, on all gateways',
-      examples: ['live'],
+      description:
+        '`ended`, the default: calls that ended or were refused. `live`: all others, on all gateways; `ringing` and `in_progress`: those of them that are not answered yet, and that are',
+      examples: ['in_progress'],
     }),
   since: moment.optional().meta({ description: 'Calls that began at this time or later', examples: ['2026-01-01T00:00:00Z'] }),
   until: moment.optional().meta({ description: 'Calls that began before this time', examples: ['2027-01-01T00:00:00Z'] }),

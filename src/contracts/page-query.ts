@@ -13,6 +13,19 @@ const before = z
   .optional()
   .meta({ description: '`next` of the page before', examples: [EXAMPLE_CURSOR] });
 
+/** Whose records are read: for operator keys. */
+export const orgQuery = {
+  org_id: z
+    .string()
+    .max(64)
+    .optional()
+    .meta({
+      description:
+        'For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none',
+      examples: ['0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52'],
+    }),
+};
+
 /** How a page of a list is asked for that goes on from where the page before ended. @param otherwise what a missing `limit` stands for */
 export function pageQueryOf(otherwise: string) {
   return {
@@ -25,6 +38,7 @@ export function pageQueryOf(otherwise: string) {
         examples: ['50'],
       }),
     before,
+    ...orgQuery,
   };
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { orgQuery } from './page-query.js';
 import { parseE164 } from './e164.js';
 import { DEFAULT_INBOUND_OPTIONS } from './records.js';
 import { sipEndpointProblem } from './sip-endpoint.js';
@@ -22,7 +23,11 @@ export const phoneNumber = z
   .string()
   .max(32)
   .refine((text) => parseE164(text) !== undefined, 'must be a phone number in E.164 form, such as +15551234567')
-  .meta({ description: 'E.164, with or without the plus', examples: ['+15551234567'] });
+  .meta({
+    description: 'E.164, with or without the plus; `-`, `.` and parentheses between digits are ignored',
+    pattern: '^\\+?[0-9().-]{7,32}$',
+    examples: ['+15551234567'],
+  });
 
 const sipEndpoint = z
   .string()
@@ -198,6 +203,7 @@ const querySchema = z.strictObject({
     .meta({ description: "The record's inbound_id, or the phone number", examples: ['+15551234567'] }),
   take: wholeNumber(1, 1000, 100),
   skip: wholeNumber(0, MAX_SKIP, 0),
+  ...orgQuery,
 });
 
 /** The request schemas of the /sip routes, under the operator's policy. */

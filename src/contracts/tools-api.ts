@@ -33,6 +33,7 @@ export const toolRecordSchema = z
     label: z.string().nullable(),
     tool: shownToolSchema,
     public: z.boolean(),
+    org_id: z.string().optional().describe('For an operator key only'),
   })
   .meta({
     id: 'ToolRecord',

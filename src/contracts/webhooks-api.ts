@@ -3,6 +3,7 @@ import { nextCursor, pageQuery } from './page-query.js';
 
 const EXAMPLE_LETTER = {
   delivery_id: '153ee546-05b9-4d95-bd6d-f899f082d48b',
+  org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
   call_id: '153ee546-05b9-4d95-bd6d-f899f082d48b',
   url: 'https://customer.example/calls',
   attempts: 17,
@@ -17,6 +18,7 @@ export const deadLettersQuerySchema = z.strictObject(pageQuery);
 const deadLetterSchema = z
   .object({
     delivery_id: z.string().describe('As in `x-trunkline-delivery`'),
+    org_id: z.string(),
     call_id: z.string().describe('The call that the webhook tells of'),
     url: z.string(),
     attempts: z.number(),

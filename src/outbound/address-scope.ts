@@ -28,8 +28,12 @@ for (const [network, prefix] of [
   ['100::', 64],
   ['2001::', 23],
   ['2001:db8::', 32],
+  // Segment identifiers (RFC 9602), documentation (RFC 9637), and site-local addresses as they once were (RFC 3879).
+  ['3fff::', 20],
+  ['5f00::', 16],
   ['fc00::', 7],
   ['fe80::', 10],
+  ['fec0::', 10],
   ['ff00::', 8],
 ] as const)
   NOT_PUBLIC.addSubnet(network, prefix, 'ipv6');

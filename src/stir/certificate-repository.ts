@@ -1,10 +1,8 @@
 import type { X509Certificate } from 'node:crypto';
-import type { Agent } from 'undici';
 import type { Clock } from '../lib/clock.js';
 import { err, type Result } from '../lib/result.js';
 import { LruMap } from '../lib/lru.js';
-import { guardedAgent } from '../outbound/guarded-agent.js';
-import { assertAllowedHost } from '../outbound/guarded-lookup.js';
+import { GuardedClient, type GuardedFailure } from '../outbound/guarded-client.js';
 import { credentialOf, type Credential } from './credential.js';
 
 export type CredentialFailure = { readonly verdict: 'bad-info' | 'credential'; readonly detail: string };
@@ -33,12 +31,13 @@ interface Kept {
 
 /** Fetches signers' certificates, each once while it is fresh. */
 export class CertificateRepository {
-  readonly #dispatcher: Agent;
+  readonly #client: GuardedClient;
   readonly #kept = new LruMap<string, Kept>(MAX_CERTIFICATES);
   readonly #fetching = new Map<string, Promise<Kept>>();
 
   constructor(private readonly options: CertificateRepositoryOptions) {
-    this.#dispatcher = guardedAgent(options.allowPrivate, MAX_BYTES);
+    const { allowPrivate, clock } = options;
+    this.#client = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_BYTES });
   }
 
   /** Never rejects. */
@@ -58,36 +57,26 @@ export class CertificateRepository {
   }
 
   close(): Promise<void> {
-    return this.#dispatcher.destroy();
+    return this.#client.close();
   }
 
   async #fetch(address: string): Promise<Kept> {
     const { clock, roots, timeoutMs } = this.options;
-    const limit = new AbortController();
-    const cancel = clock.setTimer(timeoutMs, () => limit.abort());
-    try {
-      const url = this.#allowed(address);
-      if (typeof url === 'string') return this.#failed(url);
-      const { statusCode, headers, body } = await this.#dispatcher.request({
-        origin: url.origin,
-        path: `${url.pathname}${url.search}`,
-        method: 'GET',
-        headers: { accept: 'application/pem-certificate-chain, application/x-pem-file' },
-        signal: limit.signal,
-      });
-      if (statusCode !== 200) {
-        await body.dump().catch(() => undefined);
-        return this.#failed(`The certificate repository answered ${String(statusCode)}.`);
-      }
-      const nowMs = clock.wallMs();
-      const credential = credentialOf(await body.text(), roots, nowMs);
-      if (!credential.ok) return { result: err({ verdict: 'credential', detail: credential.error }), untilMs: nowMs + FAILURE_AGE_MS };
-      return { result: credential, untilMs: Math.min(nowMs + ageOf(headers['cache-control']), credential.value.notAfterMs) };
-    } catch (error) {
-      return this.#failed(limit.signal.aborted ? 'The certificate repository did not answer in time.' : failureText(error));
-    } finally {
-      cancel();
-    }
+    const url = this.#allowed(address);
+    if (typeof url === 'string') return this.#failed(url);
+    const headers = { accept: 'application/pem-certificate-chain, application/x-pem-file' };
+    const answer = await this.#client.send(url, { method: 'GET', headers, body: null, timeoutMs }, async (response) => ({
+      status: response.statusCode,
+      cacheControl: response.headers['cache-control'],
+      text: response.statusCode === 200 ? await response.body.text() : ((await response.body.dump().catch(() => undefined)) ?? ''),
+    }));
+    if (!answer.ok) return this.#failed(failureText(answer.error));
+    const { status, cacheControl, text } = answer.value;
+    if (status !== 200) return this.#failed(`The certificate repository answered ${String(status)}.`);
+    const nowMs = clock.wallMs();
+    const credential = credentialOf(text, roots, nowMs);
+    if (!credential.ok) return { result: err({ verdict: 'credential', detail: credential.error }), untilMs: nowMs + FAILURE_AGE_MS };
+    return { result: credential, untilMs: Math.min(nowMs + ageOf(cacheControl), credential.value.notAfterMs) };
   }
 
   /** A sentence when it may not be fetched. */
@@ -98,7 +87,6 @@ export class CertificateRepository {
     if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
       return 'The address of the certificate is not one of https.';
     if (url.username !== '' || url.password !== '') return 'The address of the certificate has a password in it.';
-    assertAllowedHost(url.hostname, allowPrivate);
     return url;
   }
 
@@ -119,8 +107,9 @@ function ageOf(cacheControl: string | string[] | undefined): number {
   return seconds === undefined ? DEFAULT_AGE_MS : Math.min(Number(seconds) * 1_000, DAY_MS);
 }
 
-function failureText(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  if (code === 'EPRIVATE') return 'The certificate repository is not at an address of the public internet.';
-  return `The certificate repository could not be reached${typeof code === 'string' ? ` (${code})` : ''}.`;
+function failureText(failure: GuardedFailure): string {
+  if (failure.kind === 'timeout') return 'The certificate repository did not answer in time.';
+  if (failure.kind === 'private') return 'The certificate repository is not at an address of the public internet.';
+  const code = failure.kind === 'unreachable' ? failure.code : null;
+  return `The certificate repository could not be reached${code === null ? '' : ` (${code})`}.`;
 }

@@ -34,6 +34,9 @@ export const orgLiveKey = (orgId: string): string => `org:{${orgId}}:live`;
 /** Hash, expires: what is known of each of them, JSON by call id. */
 export const orgLiveCallsKey = (orgId: string): string => `org:{${orgId}}:live:calls`;
 
+/** String, JSON, expires soon: a call as it stood in that list, until its record is written. */
+export const endingCallKey = (orgId: string, callId: string): string => `org:{${orgId}}:ending:${callId}`;
+
 /** Hash, expires: calls of the organization in one minute, by `<start of 10 s in ms>:<begun, ended or refused>`. */
 export const orgThroughputKey = (orgId: string, minute: number): string => `org:{${orgId}}:throughput:${String(minute)}`;
 
@@ -84,6 +87,9 @@ export const agentKey = (agentId: string): string => `agent:{${agentId}}`;
 
 /** String, JSON: a tool. */
 export const toolKey = (toolId: string): string => `tool:{${toolId}}`;
+
+/** Set: digests of operators' keys. */
+export const OPERATOR_KEYS_KEY = 'operator:keys';
 
 /** As `orgAgentsKey`, of tools. */
 export const orgToolsKey = (orgId: string): string => `org:{${orgId}}:tools:made`;

@@ -2,6 +2,7 @@ import type { E164 } from '../contracts/e164.js';
 import type { BeginningCall } from '../contracts/live-calls.js';
 import {
   agentKey,
+  endingCallKey,
   numberKey,
   numberLeasesKey,
   numberRecentKey,
@@ -58,6 +59,8 @@ const TAKE_PLACE = new RedisScript('take-place');
 const RENEW_PLACES = new RedisScript('renew-places');
 const LIST_AGAIN = new RedisScript('list-again');
 
+/** Longer than a record takes to be written, Redis being there. */
+const ENDING_S = 30;
 // In one script or one pipeline: Redis serves nobody else meanwhile.
 const RENEWED_AT_ONCE = 500;
 
@@ -92,8 +95,18 @@ export class Leases {
     return { seats: limited.map((_one, index) => seatOf(answers[index])), agent: typeof agent === 'string' ? agent : null };
   }
 
-  /** Gives places back; `isRecent`: they still count as calls of the last second. What fails expires by itself. */
-  giveBack(limited: readonly Limited[], call: BeginningCall, isRecent: boolean): void {
+  /** The call is over: gives its places back. Until its record is written it is known as one that ends. */
+  end({ number, orgId, call }: Pick<CountedCall, 'number' | 'orgId' | 'call'>): void {
+    const { text } = liveEntry(call, number, this.#instance);
+    const ending: RedisCommand = ['set', endingCallKey(orgId, call.call_id), text, 'EX', ENDING_S];
+    this.giveBack([limitedNumber(number), limitedOrg(orgId)], call, true, [ending]);
+  }
+
+  /**
+   * Gives places back; `isRecent`: they still count as calls of the last second. What fails expires by itself.
+   * @param before what is to be done before
+   */
+  giveBack(limited: readonly Limited[], call: BeginningCall, isRecent: boolean, before: readonly RedisCommand[] = []): void {
     const callId = call.call_id;
     if (limited.length === 0) return;
     const commands = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
@@ -101,7 +114,7 @@ export class Leases {
       ...(isRecent ? [] : [['zrem', recentKey, callId] as const]),
       ...(listKeys === null ? [] : [['zrem', listKeys[0], liveMemberOf(call)] as const, ['hdel', listKeys[1], callId] as const]),
     ]);
-    this.#redis.pipeline(commands).catch(() => undefined);
+    this.#redis.pipeline([...before, ...commands]).catch(() => undefined);
   }
 
   /** Keeps the places of these calls for another lease; takes again those that Redis lost, and lists them again. */

@@ -18,6 +18,11 @@ export class MemoryLiveCalls implements LiveCallLog {
     return Promise.resolve(this.#of(orgId).find((call) => call.call_id === callId) ?? null);
   }
 
+  /** Here a record is written at once. */
+  ending(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>> {
     return readPage(query, ({ from, to }, count) => {
       const entries = this.#of(orgId)

@@ -204,12 +204,12 @@ class MemoryApiKeyStore implements ApiKeyStore {
     this.#clock = clock;
   }
 
-  async create(orgId: string, name: string): Promise<{ readonly key: string; readonly record: ApiKeyRecord }> {
+  async create(orgId: string | null, name: string): Promise<{ readonly key: string; readonly record: ApiKeyRecord }> {
     const key = newApiKey();
     return { key, record: await this.restore(orgId, name, key) };
   }
 
-  restore(orgId: string, name: string, key: string): Promise<ApiKeyRecord> {
+  restore(orgId: string | null, name: string, key: string): Promise<ApiKeyRecord> {
     const digest = apiKeyDigest(key);
     const record = this.#byDigest.get(digest) ?? newApiKeyRecord(orgId, name, isoNow(this.#clock));
     this.#byDigest.set(digest, record);
@@ -230,7 +230,7 @@ class MemoryApiKeyStore implements ApiKeyStore {
     return Promise.resolve();
   }
 
-  list(orgId: string): Promise<readonly ApiKeyRecord[]> {
+  list(orgId: string | null): Promise<readonly ApiKeyRecord[]> {
     return Promise.resolve([...this.#byDigest.values()].filter((record) => record.org_id === orgId).sort(newestFirst));
   }
 

@@ -30,7 +30,7 @@ export function newWebhookSecret(): string {
   return `whsec_${newToken(43)}`;
 }
 
-export function newApiKeyRecord(orgId: string, name: string, now: string): ApiKeyRecord {
+export function newApiKeyRecord(orgId: string | null, name: string, now: string): ApiKeyRecord {
   return { key_id: newUuid(), org_id: orgId, name, created_at: now, last_used_at: null, revoked_at: null };
 }
 

@@ -1,5 +1,5 @@
 import { isoNow, type Clock } from '../lib/clock.js';
-import { apiKeyIdKey, apiKeyKey, orgKeysKey } from './keys.js';
+import { apiKeyIdKey, apiKeyKey, OPERATOR_KEYS_KEY, orgKeysKey } from './keys.js';
 import { LruMap } from '../lib/lru.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, sameDigest, TOUCH_INTERVAL_MS } from './new-records.js';
 import { newestFirst } from './ordering.js';
@@ -21,17 +21,17 @@ export class RedisApiKeyStore implements ApiKeyStore {
     this.#clock = clock;
   }
 
-  async create(orgId: string, name: string): Promise<{ readonly key: string; readonly record: ApiKeyRecord }> {
+  async create(orgId: string | null, name: string): Promise<{ readonly key: string; readonly record: ApiKeyRecord }> {
     const key = newApiKey();
     return { key, record: await this.restore(orgId, name, key) };
   }
 
-  async restore(orgId: string, name: string, key: string): Promise<ApiKeyRecord> {
+  async restore(orgId: string | null, name: string, key: string): Promise<ApiKeyRecord> {
     const digest = apiKeyDigest(key);
     const existing = await this.#read(digest);
     const record = existing ?? newApiKeyRecord(orgId, name, isoNow(this.#clock));
     // The ways to the key first: a key that works and can neither be listed nor revoked must not exist.
-    await this.#redis.run((client) => client.sadd(orgKeysKey(record.org_id), digest));
+    await this.#redis.run((client) => client.sadd(keysKeyOf(record.org_id), digest));
     await this.#redis.run((client) => client.set(apiKeyIdKey(record.key_id), digest));
     if (existing === null) await this.#redis.run((client) => client.hset(apiKeyKey(digest), toFields(record, digest)));
     return record;
@@ -53,8 +53,8 @@ export class RedisApiKeyStore implements ApiKeyStore {
     await this.#redis.run((client) => client.hset(apiKeyKey(digest), 'last_used_at', new Date(nowMs).toISOString()));
   }
 
-  async list(orgId: string): Promise<readonly ApiKeyRecord[]> {
-    const digests = await this.#redis.run((client) => client.smembers(orgKeysKey(orgId)));
+  async list(orgId: string | null): Promise<readonly ApiKeyRecord[]> {
+    const digests = await this.#redis.run((client) => client.smembers(keysKeyOf(orgId)));
     const found = await Promise.all(digests.map((digest) => this.#read(digest)));
     return found.filter((record) => record !== null).sort(newestFirst);
   }
@@ -73,8 +73,12 @@ export class RedisApiKeyStore implements ApiKeyStore {
   }
 }
 
+function keysKeyOf(orgId: string | null): string {
+  return orgId === null ? OPERATOR_KEYS_KEY : orgKeysKey(orgId);
+}
+
 function toFields(record: ApiKeyRecord, digest: string): Fields {
-  return { digest, key_id: record.key_id, org_id: record.org_id, name: record.name, created_at: record.created_at };
+  return { digest, key_id: record.key_id, org_id: record.org_id ?? '', name: record.name, created_at: record.created_at };
 }
 
 function fromFields(fields: Fields, digest: string): ApiKeyRecord | null {
@@ -83,5 +87,12 @@ function fromFields(fields: Fields, digest: string): ApiKeyRecord | null {
   // Found by its digest, so equal already; compared all the same, in constant time, so that no change of the look-up can
   // ever let a key in that only begins like another.
   if (!sameDigest(fields.digest ?? '', digest)) return null;
-  return { key_id, org_id, name, created_at, last_used_at: fields.last_used_at ?? null, revoked_at: fields.revoked_at ?? null };
+  return {
+    key_id,
+    org_id: org_id === '' ? null : org_id,
+    name,
+    created_at,
+    last_used_at: fields.last_used_at ?? null,
+    revoked_at: fields.revoked_at ?? null,
+  };
 }

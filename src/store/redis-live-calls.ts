@@ -1,6 +1,6 @@
 import type { CallAnswer, CallInProgress } from '../contracts/live-calls.js';
 import { readPage } from './call-page.js';
-import { gatewayAnswersKey, orgLeasesKey, orgLiveCallsKey, orgLiveKey } from './keys.js';
+import { endingCallKey, gatewayAnswersKey, orgLeasesKey, orgLiveCallsKey, orgLiveKey } from './keys.js';
 import { readLiveEntry } from './live-entry.js';
 import { RedisScript, type RedisConnection } from './redis.js';
 import type { CallPage, CallQuery, LiveCallLog } from './stores.js';
@@ -21,6 +21,11 @@ export class RedisLiveCalls implements LiveCallLog {
     if (typeof text !== 'string') return null;
     const [call = null] = await this.#withAnswers([readLiveEntry(orgId, text)]);
     return call;
+  }
+
+  async ending(orgId: string, callId: string): Promise<CallInProgress | null> {
+    const text = await this.#redis.run((client) => client.get(endingCallKey(orgId, callId)));
+    return text === null ? null : readLiveEntry(orgId, text);
   }
 
   async list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>> {

@@ -71,7 +71,8 @@ export class RedisRouteStore implements RouteStore {
     const counted = this.#parts.own.remove(callId, !wasRefused);
     if (counted === undefined) return;
     const { number, orgId, call } = counted;
-    this.#parts.leases.giveBack([limitedNumber(number), limitedOrg(orgId)], call, !wasRefused);
+    if (wasRefused) this.#parts.leases.giveBack([limitedNumber(number), limitedOrg(orgId)], call, false);
+    else this.#parts.leases.end(counted);
   }
 
   async #read({ number, call, asked }: Looking): Promise<Found> {

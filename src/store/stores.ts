@@ -122,7 +122,8 @@ export interface OrgStore {
 export interface ApiKeyRecord {
   /** UUID: names the key where the key itself must not stand. */
   readonly key_id: string;
-  readonly org_id: string;
+  /** `null`: an operator's, which reads of all organizations and changes nothing. */
+  readonly org_id: string | null;
   readonly name: string;
   readonly created_at: string;
   /** ISO 8601, to the minute at best; `null`: never used. */
@@ -133,15 +134,15 @@ export interface ApiKeyRecord {
 
 export interface ApiKeyStore {
   /** Makes a key. The text of the key is returned here once and kept nowhere. */
-  create(orgId: string, name: string): Promise<{ readonly key: string; readonly record: ApiKeyRecord }>;
+  create(orgId: string | null, name: string): Promise<{ readonly key: string; readonly record: ApiKeyRecord }>;
   /** Puts a key whose text the caller keeps; one that is there already stays as it is, revoked or not. */
-  restore(orgId: string, name: string, key: string): Promise<ApiKeyRecord>;
+  restore(orgId: string | null, name: string, key: string): Promise<ApiKeyRecord>;
   /** The record of a key; `null`: unknown or revoked. */
   find(key: string): Promise<ApiKeyRecord | null>;
   /** Notes the use of a key, at most once a minute. */
   touch(record: ApiKeyRecord): Promise<void>;
   /** Newest first, revoked ones too. */
-  list(orgId: string): Promise<readonly ApiKeyRecord[]>;
+  list(orgId: string | null): Promise<readonly ApiKeyRecord[]>;
   /** The record, revoked now or before; `null`: no such key. */
   revoke(keyId: string): Promise<ApiKeyRecord | null>;
 }
@@ -271,6 +272,8 @@ export interface Outbox {
 export interface LiveCallLog {
   /** `null`: none, or of another organization. */
   get(orgId: string, callId: string): Promise<CallInProgress | null>;
+  /** One that has just ended and whose record is being written, as it was; `null`: there is none. */
+  ending(orgId: string, callId: string): Promise<CallInProgress | null>;
   /** Newest first. No call in progress has a reason. */
   list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>>;
 }

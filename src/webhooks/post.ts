@@ -1,7 +1,5 @@
-import type { Agent } from 'undici';
 import type { Clock } from '../lib/clock.js';
-import { guardedAgent } from '../outbound/guarded-agent.js';
-import { assertAllowedHost } from '../outbound/guarded-lookup.js';
+import { GuardedClient, type GuardedFailure } from '../outbound/guarded-client.js';
 
 /** What became of one attempt. */
 export type Attempt =
@@ -26,54 +24,55 @@ export interface PosterOptions {
 
 /** One POST to a receiver: its address guarded, redirects not followed, time and answer limited. */
 export class Poster {
-  readonly #dispatcher: Agent;
+  readonly #client: GuardedClient;
 
   constructor(private readonly options: PosterOptions) {
-    this.#dispatcher = guardedAgent(options.allowPrivate, MAX_RESPONSE_BYTES);
+    const { allowPrivate, clock } = options;
+    this.#client = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_RESPONSE_BYTES });
   }
 
   /** Never rejects. */
   async post(address: string, body: string, headers: Readonly<Record<string, string>>, aborted: AbortSignal): Promise<Attempt> {
-    const { allowPrivate, timeoutMs, clock } = this.options;
-    const limit = new AbortController();
-    const cancel = clock.setTimer(timeoutMs, () => limit.abort());
-    try {
-      const url = new URL(address);
-      assertAllowedHost(url.hostname, allowPrivate);
-      const {
-        statusCode,
-        headers: answered,
-        body: rest,
-      } = await this.#dispatcher.request({
-        origin: url.origin,
-        path: `${url.pathname}${url.search}`,
-        method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json' },
-        body,
-        signal: AbortSignal.any([limit.signal, aborted]),
-      });
+    const { timeoutMs } = this.options;
+    if (!URL.canParse(address)) return { kind: 'failed', error: UNREACHABLE, retryAfterMs: null };
+    const request = {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body,
+      timeoutMs,
+      signal: aborted,
+    } as const;
+    const sent = await this.#client.send(new URL(address), request, async (answer) => {
       // It is taken, whatever becomes of the rest of the answer.
-      await rest.dump().catch(() => undefined);
-      if (statusCode >= 200 && statusCode < 300) return { kind: 'delivered' };
-      return { kind: 'failed', error: `it answered ${String(statusCode)}`, retryAfterMs: retryAfterOf(answered['retry-after']) };
-    } catch (error) {
-      if (aborted.aborted) return { kind: 'aborted' };
-      if (limit.signal.aborted) return { kind: 'failed', error: `no answer within ${String(timeoutMs)} ms`, retryAfterMs: null };
-      return failureOf(error);
-    } finally {
-      cancel();
-    }
+      await answer.body.dump().catch(() => undefined);
+      return answer;
+    });
+    if (!sent.ok) return failureOf(sent.error, timeoutMs);
+    const { statusCode, headers: answered } = sent.value;
+    if (statusCode >= 200 && statusCode < 300) return { kind: 'delivered' };
+    return { kind: 'failed', error: `it answered ${String(statusCode)}`, retryAfterMs: retryAfterOf(answered['retry-after']) };
   }
 
   close(): Promise<void> {
-    return this.#dispatcher.destroy();
+    return this.#client.close();
   }
 }
 
-function failureOf(error: unknown): Attempt {
-  const code = (error as { code?: unknown } | null)?.code;
-  if (code === 'EPRIVATE') return { kind: 'refused', error: 'it is not at an address of the public internet' };
-  return { kind: 'failed', error: `it could not be reached${typeof code === 'string' ? ` (${code})` : ''}`, retryAfterMs: null };
+const UNREACHABLE = 'it could not be reached';
+
+function failureOf(failure: GuardedFailure, timeoutMs: number): Attempt {
+  switch (failure.kind) {
+    case 'aborted':
+      return { kind: 'aborted' };
+    case 'private':
+      return { kind: 'refused', error: 'it is not at an address of the public internet' };
+    case 'timeout':
+      return { kind: 'failed', error: `no answer within ${String(timeoutMs)} ms`, retryAfterMs: null };
+    case 'too-large':
+      return { kind: 'failed', error: 'it answered more than is read', retryAfterMs: null };
+    case 'unreachable':
+      return { kind: 'failed', error: `${UNREACHABLE}${failure.code === null ? '' : ` (${failure.code})`}`, retryAfterMs: null };
+  }
 }
 
 /** Seconds only: a date would depend on two clocks. */

@@ -297,6 +297,42 @@ describe('the console', () => {
     await context.close();
   });
 
+  it('with an operator key shows all organizations and the calls that belong to none, and nothing that changes anything', async () => {
+    const { key } = await stores.keys.create(null, 'ops');
+    const stray = callOf(null, Date.now() + 60_000, {
+      to: '+15550199999',
+      reason: 'NUMBER_NOT_ATTACHED',
+      sip_status: 404,
+      answered_at: null,
+    });
+    await stores.calls.write(endedCall({ ...stray, sip_call_id: 'stray@carrier' }));
+    const { page, context, complaints } = await visit(browser, address());
+    await signIn(page, key);
+    const grid = page.getByRole('grid', { name: 'Calls' });
+    await grid.getByRole('columnheader', { name: 'Organization' }).waitFor();
+    await grid.getByRole('row').filter({ hasText: '+15550199999' }).getByText('NUMBER_NOT_ATTACHED').waitFor();
+    await page.getByLabel('Organization').selectOption('Calls of none');
+    await page.getByText('0 in progress, 1 past calls read').waitFor();
+    await page.goto('/console/calls?sip_call_id=stray%40carrier');
+    await grid.getByText('+15550199999').click();
+    await page.getByText('stray@carrier').waitFor();
+    await page.goto('/console/agents');
+    await page.getByRole('heading', { name: 'Test line' }).waitFor();
+    await page.getByLabel('Organization').waitFor();
+    expect(await page.getByRole('button', { name: 'Make an agent' }).count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it('/docs shows the operations under its own content security policy', async () => {
+    const { page, context, complaints } = await visit(browser, address());
+    await page.goto('/docs');
+    await page.getByText('Attach a phone number').waitFor();
+    expect(await page.getByRole('img').first().getAttribute('src')).toContain('data:image/svg+xml');
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
   it('no page complained of anything: no error of a script, nothing refused by the content security policy', () => {
     expect(desk.complaints).toEqual([]);
   });

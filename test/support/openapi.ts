@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 /** What tests read of /openapi.json. */
 export interface ApiDocument {
   readonly openapi: string;
+  readonly servers?: readonly object[];
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Omit<Operation, 'method' | 'path'>>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>>; readonly securitySchemes: object };
@@ -10,6 +11,7 @@ export interface ApiDocument {
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
+  readonly operationId?: string;
   readonly summary?: string;
   readonly description?: string;
   readonly tags?: readonly string[];

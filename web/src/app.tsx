@@ -6,6 +6,7 @@ import { CallPage } from './calls/call-page.js';
 import { CallsPage } from './calls/calls-page.js';
 import { place } from './location.js';
 import { NumbersPage } from './numbers/numbers-page.js';
+import { chosenOrg, isOperator, NO_ORG, organizations, readOrganizations } from './organizations.js';
 import { trouble, usePolling } from './polling.js';
 import { keepReasons } from './reasons.js';
 import { BASE, pageOf, type Page } from './routes.js';
@@ -30,7 +31,7 @@ export function App(): JSX.Element {
       <a class="skip" href="#main">
         Skip to the content
       </a>
-      {apiKey.value === null ? <SignIn /> : <SignedIn key={apiKey.value} />}
+      {apiKey.value === null ? <SignIn /> : <SignedIn key={`${apiKey.value} ${chosenOrg.value}`} />}
     </>
   );
 }
@@ -38,6 +39,7 @@ export function App(): JSX.Element {
 function SignedIn(): JSX.Element {
   const page = pageOf(place.value.pathname);
   usePolling(async () => keepReasons((await ask((api) => api.GET('/v1/reasons'))).reasons), null, []);
+  usePolling(() => ask(readOrganizations), null, []);
   return (
     <>
       <header class="bar">
@@ -52,6 +54,7 @@ function SignedIn(): JSX.Element {
           ))}
         </nav>
         <div class="bar-end">
+          <OrganizationChoice />
           <ThemeSwitch />
           <button type="button" class="quiet" onClick={() => signOut()}>
             Sign out
@@ -61,6 +64,28 @@ function SignedIn(): JSX.Element {
       <Trouble />
       <Main page={page} />
     </>
+  );
+}
+
+/** For an operator: whose records are shown. */
+function OrganizationChoice(): JSX.Element | null {
+  if (!isOperator.value) return null;
+  return (
+    <select
+      aria-label="Organization"
+      value={chosenOrg.value}
+      onChange={(event) => {
+        chosenOrg.value = event.currentTarget.value;
+      }}
+    >
+      <option value="">All organizations</option>
+      <option value={NO_ORG}>Calls of none</option>
+      {organizations.value.map((org) => (
+        <option key={org.org_id} value={org.org_id}>
+          {org.name}
+        </option>
+      ))}
+    </select>
   );
 }
 

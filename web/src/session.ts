@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { aboutChosen, forgetOrganizations } from './organizations.js';
 import { ApiError, createClient, type Client } from '../../src/client/index.js';
 
 // Who is signed in: an API key, kept until the tab is closed.
@@ -12,7 +13,12 @@ export const signedOutBecause = signal<string | null>(null);
 const client = computed<Client | null>(() => (apiKey.value === null ? null : clientOf(apiKey.value)));
 
 function clientOf(key: string): Client {
-  return createClient({ baseUrl: location.origin, apiKey: key, timeoutMs: 15_000 });
+  return createClient({
+    baseUrl: location.origin,
+    apiKey: key,
+    timeoutMs: 15_000,
+    fetch: (request) => fetch(request instanceof Request ? aboutChosen(request) : request),
+  });
 }
 
 /** Rejects with an `ApiError` when the key is refused, or nobody answers. */
@@ -27,6 +33,7 @@ export function signOut(because: string | null = null): void {
   sessionStorage.removeItem(STORED);
   signedOutBecause.value = because;
   apiKey.value = null;
+  forgetOrganizations();
 }
 
 /** One request with the key of the session; a refused key ends the session. */

@@ -5,6 +5,7 @@ import { WebSocket, type RawData } from 'ws';
 import { MAX_AGENT_MESSAGE_BYTES } from '../../contracts/agent-messages.js';
 import { errorText } from '../../lib/error-text.js';
 import { agentUrlRefusal, guardedLookup, privateLookup } from '../../outbound/guarded-lookup.js';
+import { USER_AGENT } from '../../outbound/user-agent.js';
 import type { AgentAddress, AgentSocket, AgentSocketEvents, DialAgent } from './socket.js';
 
 export interface DialOptions {
@@ -50,6 +51,7 @@ export function webSocketDial({ allowPrivate, caPem }: DialOptions): DialAgent {
 
 function headersOf({ url, bearerToken, signatureKey, traceparent }: AgentAddress): Record<string, string> {
   return {
+    'User-Agent': USER_AGENT,
     'X-Twilio-Signature': twilioSignature(url, signatureKey),
     ...(bearerToken === null ? {} : { Authorization: `Bearer ${bearerToken}` }),
     ...(traceparent === undefined ? {} : { traceparent }),

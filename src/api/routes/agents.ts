@@ -11,11 +11,12 @@ import {
   shownAgentSchema,
   type AgentBody,
 } from '../../contracts/agents-api.js';
-import { DEFAULT_PAGE_LIMIT, nextCursor, pageQuery } from '../../contracts/page-query.js';
+import { DEFAULT_PAGE_LIMIT, nextCursor, orgQuery, pageQuery } from '../../contracts/page-query.js';
 import { isoNow, type Clock } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
 import { changedFields, type RecordRefusal } from '../../store/agent-change.js';
 import { deleteAgent, type InUse } from '../../store/naming.js';
+import type { ScopedReads } from '../../store/scoped-reads.js';
 import { MAX_AGENTS, type Stores } from '../../store/stores.js';
 import { exampleOf, failureAnswers, keyedFailures, recordAnswer, successAnswer } from '../answers.js';
 import {
@@ -28,7 +29,7 @@ import {
   warningsOf,
   type BadFields,
 } from '../agent-changes.js';
-import { identityOf } from '../auth.js';
+import { identityOf, scopeOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
@@ -36,6 +37,7 @@ import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisi
 
 export interface AgentRoutesOptions {
   readonly stores: Pick<Stores, 'agents' | 'tools' | 'numbers'>;
+  readonly reads: ScopedReads;
   readonly policy: AgentPolicy;
   readonly clock: Clock;
   readonly note: NoteChange;
@@ -53,7 +55,7 @@ const params = z.object({
 const done = z.object({ status: z.literal('success'), message: z.string() });
 
 /** POST, GET and DELETE /v1/agents. Registered behind authentication. */
-export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app, { stores, policy, clock, note }) => {
+export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app, { stores, reads, policy, clock, note }) => {
   const bodies = agentBodySchemas(policy);
   const answerOf = async (agent: AgentRecord, message: string) => ({
     status: 'success' as const,
@@ -112,7 +114,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
     handler: async (request) => {
       const { limit, before } = request.query;
       const query = { limit: Number(limit ?? DEFAULT_PAGE_LIMIT), ...beforeOf(before) };
-      const { records, next } = await stores.agents.list(identityOf(request).orgId, query);
+      const { records, next } = await reads.agents(scopeOf(request), query);
       return { status: 'success' as const, agents: records.map(shownAgent), next: nextOf(next) };
     },
   });
@@ -124,10 +126,11 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       summary: 'Read one agent',
       description: 'With all its settings; those that were never set have their defaults.',
       params,
+      querystring: z.object(orgQuery),
       response: { 200: recordAnswer('The agent', agentAnswerSchema), ...keyedFailures('NOT_FOUND') },
     },
     handler: async (request, reply) => {
-      const agent = await stores.agents.get(identityOf(request).orgId, agentIdOf(request.params));
+      const agent = await stores.agents.get(scopeOf(request), agentIdOf(request.params));
       if (agent === null) throw noSuchAgent();
       setEtag(reply, agent);
       return answerOf(agent, `Agent ${titleOf(agent)}`);

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { auditEntrySchema, auditQuerySchema, DEFAULT_AUDIT_TAKE } from '../../contracts/audit-api.js';
 import { z } from 'zod';
-import type { Stores } from '../../store/stores.js';
+import type { ScopedReads } from '../../store/scoped-reads.js';
 import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
-import { identityOf } from '../auth.js';
+import { scopeOf } from '../auth.js';
 
 /** GET /v1/audit. Registered behind authentication. */
-export const auditRoutes: FastifyPluginAsyncZod<{ readonly stores: Pick<Stores, 'audit'> }> = async (app, { stores }) => {
+export const auditRoutes: FastifyPluginAsyncZod<{ readonly reads: ScopedReads }> = async (app, { reads }) => {
   app.get('/v1/audit', {
     schema: {
       tags: ['Audit'],
@@ -25,7 +25,7 @@ export const auditRoutes: FastifyPluginAsyncZod<{ readonly stores: Pick<Stores, 
     handler: async (request) => {
       const { take, before } = request.query;
       const query = { take: Number(take ?? DEFAULT_AUDIT_TAKE), ...(before === undefined ? {} : { before }) };
-      const entries = await stores.audit.list(identityOf(request).orgId, query);
+      const entries = await reads.audit(scopeOf(request), query);
       return { status: 'success' as const, entries };
     },
   });

@@ -3,19 +3,22 @@ import { z } from 'zod';
 import { batchLogEntrySchema, batchSchema } from '../../contracts/batch-log.js';
 import { wholeNumber } from '../../contracts/sip-api.js';
 import { successSchema } from '../../contracts/sip-record.js';
+import { orgQuery } from '../../contracts/page-query.js';
+import type { ScopedReads } from '../../store/scoped-reads.js';
 import type { Stores } from '../../store/stores.js';
 import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
-import { identityOf } from '../auth.js';
+import { scopeOf } from '../auth.js';
 import { ApiFailure } from '../failure.js';
 
 export interface BatchRoutesOptions {
   readonly stores: Pick<Stores, 'batches'>;
+  readonly reads: ScopedReads;
 }
 
 const DEFAULT_TAKE = 100;
 const tags = ['Batches'];
 const security = [{ apiKey: [] }];
-const page = { take: wholeNumber(1, 1000, DEFAULT_TAKE), skip: wholeNumber(0, 10_000_000, 0) };
+const page = { take: wholeNumber(1, 1000, DEFAULT_TAKE), skip: wholeNumber(0, 10_000_000, 0), ...orgQuery };
 const pageOf = ({ take, skip }: { readonly take?: string | undefined; readonly skip?: string | undefined }) => ({
   take: Number(take ?? DEFAULT_TAKE),
   skip: Number(skip ?? 0),
@@ -29,7 +32,7 @@ const logQuery = z.strictObject({
 });
 
 /** GET /v2/batches and GET /v2/batches/{batch_id}/logs. Registered behind authentication. */
-export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app, { stores }) => {
+export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app, { stores, reads }) => {
   app.get('/v2/batches', {
     schema: {
       tags,
@@ -47,7 +50,7 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
       },
     },
     handler: async (request) => {
-      const data = await stores.batches.list(identityOf(request).orgId, pageOf(request.query));
+      const data = await reads.batches(scopeOf(request), pageOf(request.query));
       return { status: 'success' as const, data, errors: null };
     },
   });
@@ -76,8 +79,10 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
     },
     handler: async (request) => {
       const { direction } = request.query;
-      const { orgId } = identityOf(request);
-      const data = await stores.batches.read(orgId, request.params.batch_id.toLowerCase(), { ...pageOf(request.query), direction });
+      const data = await stores.batches.read(scopeOf(request), request.params.batch_id.toLowerCase(), {
+        ...pageOf(request.query),
+        direction,
+      });
       if (data === null) throw new ApiFailure('NOT_FOUND', 'There is no such batch');
       return { status: 'success' as const, data, errors: null };
     },

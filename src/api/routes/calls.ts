@@ -13,10 +13,11 @@ import {
   type CallsQuery,
 } from '../../contracts/calls-api.js';
 import { parseE164 } from '../../contracts/e164.js';
-import { DEFAULT_PAGE_LIMIT } from '../../contracts/page-query.js';
-import type { CallPage, CallQuery, Stores } from '../../store/stores.js';
+import { DEFAULT_PAGE_LIMIT, orgQuery } from '../../contracts/page-query.js';
+import type { ScopedReads } from '../../store/scoped-reads.js';
+import type { CallPage, CallQuery, Scope, Stores } from '../../store/stores.js';
 import { failureAnswers, successAnswer } from '../answers.js';
-import { identityOf } from '../auth.js';
+import { identityOf, scopeOf } from '../auth.js';
 import type { CallControl } from '../call-control.js';
 import { endedCall, liveCall } from '../call-answers.js';
 import type { NoteChange } from '../change-notes.js';
@@ -24,7 +25,8 @@ import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure } from '../failure.js';
 
 export interface CallRoutesOptions {
-  readonly stores: Pick<Stores, 'calls' | 'live'>;
+  readonly stores: Pick<Stores, 'calls'>;
+  readonly reads: ScopedReads;
   readonly control: CallControl;
   readonly note: NoteChange;
 }
@@ -43,20 +45,22 @@ const params = z.object({
 });
 
 /** The routes of calls: list, read, stop. Registered behind authentication. */
-export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, { stores, control, note }) => {
-  const listEnded = async (orgId: string, query: CallQuery): Promise<AnsweredPage> => {
-    const { calls, next } = await stores.calls.list(orgId, query);
+export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, { stores, reads, control, note }) => {
+  const listEnded = async (scope: Scope, query: CallQuery): Promise<AnsweredPage> => {
+    const { calls, next } = await reads.calls(scope, query);
     return { calls: calls.map(endedCall), next };
   };
-  const listLive = async (orgId: string, query: CallQuery): Promise<AnsweredPage> => {
-    const { calls, next } = await stores.live.list(orgId, query);
-    return { calls: calls.map(liveCall), next };
+  const listLive = async (scope: Scope, query: CallQuery, state: CallsQuery['state']): Promise<AnsweredPage> => {
+    const { calls, next } = await reads.liveCalls(scope, query);
+    return { calls: calls.map(liveCall).filter((call) => state === 'live' || call.state === state), next };
   };
-  const find = async (orgId: string, callId: string): Promise<CallDetail | null> => {
-    const live = await stores.live.get(orgId, callId);
-    if (live !== null) return { ...liveCall(live), transcript: [], analysis_rejected: null };
-    const record = await stores.calls.get(orgId, callId);
-    return record === null ? null : endedCall(record);
+  const find = async (scope: Scope, callId: string): Promise<CallDetail | null> => {
+    const live = await reads.liveCall(scope, callId);
+    const record = live === null ? await reads.call(scope, callId) : null;
+    if (record !== null) return endedCall(record);
+    // Between its end and its record it is shown as it was: whoever asks again gets the record.
+    const shown = live ?? (await reads.endingCall(scope, callId));
+    return shown === null ? null : { ...liveCall(shown), transcript: [], analysis_rejected: null };
   };
 
   app.get('/v1/calls', {
@@ -65,15 +69,16 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       security,
       summary: 'List calls',
       description:
-        'Calls that ended or were refused, newest first; with `state=live` those in progress, on whichever gateway. One request looks at 1000 calls at most: under a filter a page may hold ' +
+        'Calls that ended or were refused, newest first; with `state=live` those in progress, on whichever gateway. With `sip_call_id` the newest 200 of that Call-ID, found by an index. One request looks at 1000 calls at most: under a filter a page may hold ' +
         'fewer than `limit`, or none, and have a `next` all the same.',
       querystring: callsQuerySchema,
       response: { 200: successAnswer('A page of calls', callPageSchema), ...failureAnswers(FAILURES) },
     },
     handler: async (request) => {
       const query = queryOf(request.query);
-      const { orgId } = identityOf(request);
-      const { calls, next } = request.query.state === 'live' ? await listLive(orgId, query) : await listEnded(orgId, query);
+      const { state = 'ended' } = request.query;
+      const scope = scopeOf(request);
+      const { calls, next } = await (state === 'ended' ? listEnded(scope, query) : listLive(scope, query, state));
       return { status: 'success' as const, calls, next: nextOf(next) };
     },
   });
@@ -85,11 +90,12 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       summary: 'Read one call',
       description: 'With its transcript, which the list leaves out. One in progress has null where nothing is known yet.',
       params,
+      querystring: z.object(orgQuery),
       response: { 200: successAnswer('The call', callFoundSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
     },
     handler: async (request) => {
       const callId = callIdOf(request.params);
-      const call = callId === null ? null : await find(identityOf(request).orgId, callId);
+      const call = callId === null ? null : await find(scopeOf(request), callId);
       if (call === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
       return { status: 'success' as const, call };
     },
@@ -104,15 +110,18 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
         'Messages of SIP, commands to rtpengine, what the agent asked and got, and what the gateway decided, oldest first; of a call in ' +
         'progress until now. Keys of the media, credentials and tokens are masked. Empty when nothing is kept of it.',
       params,
+      querystring: z.object(orgQuery),
       response: { 200: successAnswer('The trace', traceSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']) },
     },
     handler: async (request) => {
-      const { orgId } = identityOf(request);
+      const scope = scopeOf(request);
       const callId = callIdOf(request.params);
-      const live = callId === null ? null : await control.trace(orgId, callId);
+      const live = callId === null ? null : await control.trace(scope, callId);
       if (live !== null) return { status: 'success' as const, trace: live };
-      if (callId === null || (await stores.calls.get(orgId, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
-      return { status: 'success' as const, trace: await stores.calls.trace(orgId, callId) };
+      const record = callId === null ? null : await reads.call(scope, callId);
+      if (record !== null) return { status: 'success' as const, trace: await reads.trace(record) };
+      if (callId === null || (await reads.endingCall(scope, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      return { status: 'success' as const, trace: [] };
     },
   });
 
@@ -124,19 +133,21 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       description:
         "Loss, jitter and MOS of both directions: what the gateway heard of the caller, and what the caller's RTCP reports say of the agent's audio. Of a call in progress until now; empty when there was no audio.",
       params,
+      querystring: z.object(orgQuery),
       response: {
         200: successAnswer('The samples', callQualitySchema),
         ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']),
       },
     },
     handler: async (request) => {
-      const { orgId } = identityOf(request);
+      const scope = scopeOf(request);
       const callId = callIdOf(request.params);
-      const live = callId === null ? null : await control.quality(orgId, callId);
+      const live = callId === null ? null : await control.quality(scope, callId);
       if (live !== null) return { status: 'success' as const, live: true, samples: live };
-      const record = callId === null ? null : await stores.calls.get(orgId, callId);
-      if (record === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
-      return { status: 'success' as const, live: false, samples: record.samples };
+      const record = callId === null ? null : await reads.call(scope, callId);
+      if (record !== null) return { status: 'success' as const, live: false, samples: record.samples };
+      if (callId === null || (await reads.endingCall(scope, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      return { status: 'success' as const, live: false, samples: [] };
     },
   });
 
@@ -180,6 +191,7 @@ function queryOf(query: CallsQuery): CallQuery {
     ...(to === undefined ? {} : { to }),
     ...(query.from === undefined ? {} : { from: parseE164(query.from) ?? query.from }),
     ...(query.reason === undefined ? {} : { reason: query.reason }),
+    ...(query.sip_call_id === undefined ? {} : { sipCallId: query.sip_call_id }),
     ...(query.since === undefined ? {} : { sinceMs: Date.parse(query.since) }),
     ...(query.until === undefined ? {} : { untilMs: Date.parse(query.until) }),
   };

@@ -2,19 +2,10 @@ import staticFiles from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { PAGE_HEADERS } from '../page-headers.js';
 
 // The console: files that vite built. What it shows it asks the API for, with the key of who looks.
 
-/** Nothing but what this server has, and nothing inline: an answer of the API that is shown as text stays text. */
-const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'self'; " +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-const HEADERS = {
-  'content-security-policy': CONTENT_SECURITY_POLICY,
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-};
 /** The name holds a hash of what is in it. */
 const HASHED = /^assets\/[\w.-]+$/;
 
@@ -22,11 +13,12 @@ const HASHED = /^assets\/[\w.-]+$/;
 export async function consoleRoutes(app: FastifyInstance, { directory }: { readonly directory: string | null }): Promise<void> {
   const isBuilt = directory !== null && existsSync(join(directory, 'index.html'));
   if (isBuilt) await app.register(staticFiles, { root: directory, serve: false, cacheControl: false });
-  app.get('/console', { schema: { hide: true } }, (_request, reply) => reply.headers(HEADERS).redirect('/console/'));
+  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.headers(PAGE_HEADERS).redirect('/console/'));
+  app.get('/console', { schema: { hide: true } }, (_request, reply) => reply.headers(PAGE_HEADERS).redirect('/console/'));
   app.get<{ Params: { '*': string } }>('/console/*', { schema: { hide: true } }, (request, reply) => {
     if (!isBuilt) return notBuilt(reply);
     const path = request.params['*'];
-    reply.headers(HEADERS);
+    reply.headers(PAGE_HEADERS);
     // A path of the console itself, such as calls/<id>, which it reads when it runs.
     if (!HASHED.test(path)) return reply.header('cache-control', 'no-store').sendFile('index.html');
     return reply.header('cache-control', 'public, max-age=31536000, immutable').sendFile(path);
@@ -36,7 +28,7 @@ export async function consoleRoutes(app: FastifyInstance, { directory }: { reado
 function notBuilt(reply: FastifyReply): FastifyReply {
   return reply
     .code(404)
-    .headers(HEADERS)
+    .headers(PAGE_HEADERS)
     .type('text/plain; charset=utf-8')
     .send('The console is not built here. `npm run build` makes it; `npm run up` does so by itself.\n');
 }

@@ -23,6 +23,7 @@ export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (a
     config: { unlimited: true },
     schema: {
       tags,
+      security: [],
       summary: 'Does the process run?',
       description: 'Asks nothing of any other part. Without a key, and under no limit.',
       response: {
@@ -41,6 +42,7 @@ export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (a
     config: { unlimited: true },
     schema: {
       tags,
+      security: [],
       summary: 'Can it take calls?',
       description: 'Asks every part that a call needs. Without a key, and under no limit.',
       response: {

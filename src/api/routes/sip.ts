@@ -9,9 +9,10 @@ import { checkBodySchema, checkResultSchema, type CallCheck } from '../../contra
 import { sipConfigurationSchema, successSchema } from '../../contracts/sip-record.js';
 import type { RecordRefusal } from '../../store/agent-change.js';
 import { attachNumber, updateNumber } from '../../store/naming.js';
-import type { Stores } from '../../store/stores.js';
+import type { ScopedReads } from '../../store/scoped-reads.js';
+import type { Scope, Stores } from '../../store/stores.js';
 import { exampleOf, recordAnswer, sipFailures, successAnswer } from '../answers.js';
-import { identityOf } from '../auth.js';
+import { identityOf, scopeOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
@@ -19,6 +20,7 @@ import { attachChange, detachedDirections, numberOf, pageOf, updateChange } from
 
 export interface SipRoutesOptions {
   readonly stores: Pick<Stores, 'numbers' | 'agents'>;
+  readonly reads: ScopedReads;
   readonly check: CallCheck;
   readonly policy: SipApiPolicy;
   readonly note: NoteChange;
@@ -29,7 +31,7 @@ const tags = ['SIP'];
 const security = [{ apiKey: [] }];
 
 /** POST /sip/attach, /sip/update, /sip/detach, /sip/check and GET /sip. Registered behind authentication and the SIP entitlement. */
-export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, check, policy, note }) => {
+export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, reads, check, policy, note }) => {
   const schemas = sipRequestSchemas(policy);
   const example = success(exampleOf(sipConfigurationSchema));
   const changed = recordAnswer('The configuration as it is now', successSchema(sipConfigurationSchema), example);
@@ -149,10 +151,10 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       },
     },
     handler: async (request, reply) => {
-      const { orgId } = identityOf(request);
+      const scope = scopeOf(request);
       const { inbound_id } = request.query;
-      if (inbound_id === undefined) return success(await stores.numbers.list(orgId, pageOf(request.query)));
-      const record = await findNumber(stores, orgId, inbound_id);
+      if (inbound_id === undefined) return success(await reads.numbers(scope, pageOf(request.query)));
+      const record = await findNumber(stores, scope, inbound_id);
       if (record !== null) setEtag(reply, record);
       return success(record);
     },
@@ -186,12 +188,12 @@ function notFound(message: string): ApiFailure {
   return new ApiFailure('NOT_FOUND', message);
 }
 
-async function findNumber(stores: SipRoutesOptions['stores'], orgId: string, id: string): Promise<NumberRecord | null> {
+async function findNumber(stores: SipRoutesOptions['stores'], scope: Scope, id: string): Promise<NumberRecord | null> {
   const number = parseE164(id);
-  if (number !== undefined) return stores.numbers.get(orgId, number);
+  if (number !== undefined) return stores.numbers.get(scope, number);
   // Whatever is no id finds nothing, like an id that nobody has.
   const inboundId = /^IN-(.+)$/i.exec(id)?.[1];
-  return isUuid(inboundId) ? stores.numbers.getByInboundId(orgId, `IN-${inboundId.toLowerCase()}`) : null;
+  return isUuid(inboundId) ? stores.numbers.getByInboundId(scope, `IN-${inboundId.toLowerCase()}`) : null;
 }
 
 /** Refuses a bad body with all that is wrong with it: what the schema found, and an agent that the organization does not have. */

@@ -12,9 +12,10 @@ import { isoNow, type Clock } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
 import type { RecordRefusal } from '../../store/agent-change.js';
 import { deleteTool, type InUse } from '../../store/naming.js';
+import type { ScopedReads } from '../../store/scoped-reads.js';
 import { MAX_TOOLS, type Stores } from '../../store/stores.js';
 import { exampleOf, keyedFailures, recordAnswer, successAnswer } from '../answers.js';
-import { identityOf } from '../auth.js';
+import { identityOf, isOperator, scopeOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
@@ -22,6 +23,7 @@ import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisi
 
 export interface ToolRoutesOptions {
   readonly stores: Pick<Stores, 'tools' | 'agents'>;
+  readonly reads: ScopedReads;
   readonly runner: ToolRunner;
   readonly clock: Clock;
   readonly note: NoteChange;
@@ -41,7 +43,7 @@ const params = z.object({
 const status = z.literal('success');
 
 /** GET, POST and DELETE /v1/tools, and POST /v1/tools/{tool_id}/invoke. Registered behind authentication. */
-export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, { stores, runner, clock, note }) => {
+export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, { stores, reads, runner, clock, note }) => {
   app.get('/v1/tools', {
     schema: {
       tags,
@@ -60,7 +62,14 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
     handler: async (request, reply) => {
       const { limit, before } = request.query;
       const query = { ...(limit === undefined ? {} : { limit: Number(limit) }), ...beforeOf(before) };
-      const { records, next } = await stores.tools.list(identityOf(request).orgId, query);
+      const scope = scopeOf(request);
+      const { records, next } = await reads.tools(scope, query);
+      if (isOperator(request))
+        return {
+          status: 'success' as const,
+          tools: records.map((tool) => ({ ...shownToolRecord(tool), org_id: tool.org_id })),
+          next: nextOf(next),
+        };
       if (limit !== undefined) return { status: 'success' as const, tools: records.map(shownToolRecord), next: nextOf(next) };
       // Whoever asks for all of them gets what §4.7 of the interface has, and no more. It may be much: written in steps.
       return reply.type('application/json; charset=utf-8').send((await allTools(records)) as never);

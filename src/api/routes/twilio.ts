@@ -80,10 +80,11 @@ function authenticateBasic(stores: TwilioRoutesOptions['stores']): onRequestAsyn
     const [, encoded = ''] = /^Basic +([A-Za-z0-9+/=]{1,1024})$/i.exec(request.headers.authorization ?? '') ?? [];
     const [, user = '', password = ''] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
     const owner = await ownerOf(stores, keyOf(password));
-    const orgId = owner?.org.org_id ?? '';
-    if (owner === null || owner.org.disabled || ![orgId, accountSidOf(orgId)].includes(user))
+    const org = owner?.org ?? null;
+    const orgId = org?.org_id ?? '';
+    if (owner === null || org === null || org.disabled || ![orgId, accountSidOf(orgId)].includes(user))
       throw new TwilioFailure(401, UNAUTHENTICATED, 'Authenticate');
-    request.identity = identityBy(owner);
+    request.identity = identityBy(owner.record, org);
     stores.keys.touch(owner.record).catch(() => undefined);
   };
 }

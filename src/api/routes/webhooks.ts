@@ -3,15 +3,17 @@ import { z } from 'zod';
 import type { DeadLetter } from '../../contracts/delivery.js';
 import { DEFAULT_PAGE_LIMIT } from '../../contracts/page-query.js';
 import { deadLetterPageSchema, deadLettersQuerySchema, resentSchema } from '../../contracts/webhooks-api.js';
+import type { ScopedReads } from '../../store/scoped-reads.js';
 import type { Stores } from '../../store/stores.js';
 import { failureAnswers, successAnswer } from '../answers.js';
-import { identityOf } from '../auth.js';
+import { identityOf, scopeOf } from '../auth.js';
 import type { NoteChange } from '../change-notes.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure } from '../failure.js';
 
 export interface WebhookRoutesOptions {
   readonly stores: Pick<Stores, 'outbox'>;
+  readonly reads: ScopedReads;
   readonly note: NoteChange;
 }
 
@@ -20,7 +22,7 @@ const security = [{ apiKey: [] }];
 const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
 
 /** Webhooks that were given up: GET /v1/webhooks/dead-letters and POST …/{delivery_id}/resend. Registered behind authentication. */
-export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async (app, { stores: { outbox }, note }) => {
+export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async (app, { stores: { outbox }, reads, note }) => {
   app.get('/v1/webhooks/dead-letters', {
     schema: {
       tags,
@@ -33,7 +35,7 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
     handler: async (request) => {
       const { limit, before } = request.query;
       const from = beforeOf(before).before ?? null;
-      const { letters, next } = await outbox.dead(identityOf(request).orgId, Number(limit ?? DEFAULT_PAGE_LIMIT), from);
+      const { letters, next } = await reads.deadLetters(scopeOf(request), Number(limit ?? DEFAULT_PAGE_LIMIT), from);
       return { status: 'success' as const, dead_letters: letters.map(shownLetter), next: nextOf(next) };
     },
   });
@@ -64,6 +66,6 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
 };
 
 /** Without the body: it is the call's, which GET /v1/calls/{call_id} shows. */
-function shownLetter({ delivery_id, url, attempts, last_error: error, created_at, died_at }: DeadLetter) {
-  return { delivery_id, call_id: delivery_id, url, attempts, error, created_at, died_at };
+function shownLetter({ delivery_id, org_id, url, attempts, last_error: error, created_at, died_at }: DeadLetter) {
+  return { delivery_id, org_id, call_id: delivery_id, url, attempts, error, created_at, died_at };
 }

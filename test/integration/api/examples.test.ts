@@ -111,7 +111,9 @@ async function attachBoth(body: unknown): Promise<void> {
 async function send({ operation, query, body }: ExampleRequest): Promise<Response> {
   if (/^\/sip\/(?:update|detach)$/.test(operation.path)) await attachBoth(body);
   const path = pathOf(operation, await recordsFor(operation));
-  return fetch(`${gateway.ready.http}${path}${query}`, {
+  // The key is of one organization, which is not that of the example.
+  const asked = query.replace(/(?<=[?&]org_id=)[^&]+/, gateway.ready.org_id);
+  return fetch(`${gateway.ready.http}${path}${asked}`, {
     method: operation.method,
     headers: { authorization: gateway.ready.api_key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -142,7 +144,7 @@ describe('every example of /openapi.json', () => {
     const schemas = new AnswerSchemas(document);
     for (const operation of operationsOf(document)) {
       const answer = await fetch(`${gateway.ready.http}${pathOf(operation)}`, { method: operation.method });
-      const isOpen = operation.security === undefined;
+      const isOpen = operation.security?.length === 0;
       expect(answer.status, nameOf(operation)).toBe(isOpen ? 200 : 401);
       expect(schemas.faults(operation, answer.status, await answer.json()), nameOf(operation)).toEqual([]);
       const described = Object.keys(operation.responses[String(answer.status)]?.headers ?? {});

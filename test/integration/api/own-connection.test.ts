@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callCheck } from '../../../src/gateway/check.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { API_CONNECTION, CALLS_CONNECTION } from '../../../src/store/redis-stores.js';
+import { begun } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { toolOf } from '../../support/tool.js';
 import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
@@ -110,8 +111,32 @@ describe('the Redis connection of calls', () => {
       );
       expect([path, answer.status < 500 || path.endsWith('/invoke')], answer.text).toEqual([path, true]);
     }
-    expect(await commandsOf(CALLS_CONNECTION)).toEqual([]);
+    // The call that was written above is counted once a second, by itself.
+    const ofCalls = (await commandsOf(CALLS_CONNECTION)).filter((line) => !line.includes(':throughput:'));
+    expect(ofCalls).toEqual([]);
     expect((await commandsOf(API_CONNECTION)).length).toBeGreaterThan(50);
+  });
+
+  it('a call is known all the time, between its end and its record too', async () => {
+    const call = begun(newUuid());
+    const own = freshNumber();
+    await api.stores.numbers.attach(orgId, own, { inbound: inboundSetting() });
+    const state = async (): Promise<unknown> => {
+      const { status, body } = await api.request('GET', `/v1/calls/${call.call_id}`, key);
+      return status === 200 ? (body as unknown as { readonly call: { readonly state: string } }).call.state : status;
+    };
+    expect(await state()).toBe(404);
+    await api.stores.routes.lookup(own, call);
+    expect(await state()).toBe('ringing');
+    api.stores.routes.release(call.call_id);
+    await eventually(
+      () => api.stores.live.get(orgId, call.call_id),
+      (live) => live === null,
+    );
+    expect(await state()).toBe('ringing');
+    for (const part of ['trace', 'quality']) expect((await api.request('GET', `/v1/calls/${call.call_id}/${part}`, key)).status).toBe(200);
+    await api.stores.calls.write(endedCall(callOf(orgId, Date.now(), { call_id: call.call_id })));
+    expect(await state()).toBe('ended');
   });
 
   it('carries the look-ups of calls', async () => {

@@ -45,21 +45,21 @@ it('has every message of a call, with its text, and the rest that happened', asy
   expect(connect).toBeGreaterThan(0);
   summaries.splice(connect, 1);
   expect(summaries.map((summary) => summary.replace(/[\d.]+ ms/, 'n ms'))).toEqual([
-    'gateway: looked up: the number is attached, agent of the operator, Routing → Offering',
+    'gateway: looked up: the number is attached, agent of the operator',
     'rtpengine: offer (RTP inside, SRTP outside)',
     'rtpengine: offer (RTP inside, SRTP outside) answered, n ms',
-    'gateway: relay-offered, Offering → Opening',
-    'gateway: leg-opened, Opening → Answering',
+    'gateway: rtpengine has taken the offer',
+    "gateway: the agent's media is ready",
     'rtpengine: answer (RTP inside, SRTP outside)',
     'rtpengine: answer (RTP inside, SRTP outside) answered, n ms',
-    'gateway: relay-answered, Answering → AwaitingAck',
-    'gateway: acknowledged, AwaitingAck → Talking',
+    'gateway: rtpengine has taken the answer',
+    'gateway: established: the ACK is here',
     'agent: start',
     'agent: tool none asked for',
     'agent: tool refused, TOOL_UNKNOWN',
     'agent: transfer asked for, to +15550100300',
     'agent: transfer accepted, 200',
-    'gateway: hangup, API_STOPPED, Talking → Ended',
+    'gateway: the gateway hangs up: API_STOPPED',
     'rtpengine: delete',
   ]);
   const all = JSON.stringify(gateway.trace);

@@ -21,8 +21,16 @@ type Result = RunFigures & { readonly report: string | null };
 const load = async (...flags: readonly string[]): Promise<{ code: number | null; result: Result }> => {
   const { code, stdout, stderr } = await gateway.cli('load', '--json', ...flags);
   if (!stdout.startsWith('{')) throw new Error(stderr);
-  return { code, result: JSON.parse(stdout) as Result };
+  return { code, result: camelKeys(JSON.parse(stdout)) as Result };
 };
+
+/** The other way than the command goes: what it printed as the figures that they were. */
+function camelKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(camelKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  const camel = (name: string): string => name.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase());
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [camel(name), camelKeys(inner)]));
+}
 
 async function batchLog(id: string | null): Promise<{ event_type: string; payload: Record<string, unknown> }[]> {
   const { status, json } = await gateway.api('GET', `/v2/batches/${String(id)}/logs?direction=asc`);

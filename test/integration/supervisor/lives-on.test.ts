@@ -156,8 +156,8 @@ describe('a part that dies', () => {
 describe('trunkline doctor', () => {
   it('finds everything fine while it runs', async () => {
     const { code, stdout, stderr } = await gateway.cli('doctor', '--json');
-    const findings = JSON.parse(stdout) as { name: string; isFine: boolean }[];
-    expect([findings.filter(({ isFine }) => !isFine), stderr, code]).toEqual([[], '', 0]);
+    const findings = JSON.parse(stdout) as { name: string; is_fine: boolean }[];
+    expect([findings.filter(({ is_fine: isFine }) => !isFine), stderr, code]).toEqual([[], '', 0]);
     expect(findings.map(({ name }) => name)).toContain('gateway');
   });
 

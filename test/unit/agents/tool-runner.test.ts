@@ -96,6 +96,12 @@ describe('a tool over HTTP', () => {
     expect(received).toHaveLength(1);
   });
 
+  it('is told who asks, unless its owner says otherwise', async () => {
+    await run(tool({}));
+    await run(tool({ headers: { 'User-Agent': 'mine/1' } }));
+    expect(received.map(({ headers }) => headers['user-agent'])).toEqual([expect.stringMatching(/^Trunkline\/\d+\.\d+\.\d+$/), 'mine/1']);
+  });
+
   it('gets the input in its headers, also of nested fields', async () => {
     const headers = {
       'x-day': 'on {{input.day}}',

@@ -105,6 +105,13 @@ describe('/v1/calls', () => {
       api.stores.snapshots.keep({ ...snapshotOf(answered.call_id, api.orgId, number), call: answered });
     });
 
+    it('are listed by the states that their records have, too', async () => {
+      const idsIn = async (state: string) => (await page(`?state=${state}`)).calls.map(({ call_id: id }) => id);
+      expect(await idsIn('ringing')).toEqual([ringing.call_id]);
+      expect(await idsIn('in_progress')).toEqual([answered.call_id]);
+      expect(await idsIn('live')).toEqual([ringing.call_id, answered.call_id]);
+    });
+
     it('are listed, newest first, in the shape of those that ended', async () => {
       const { calls: live } = await page('?state=live');
       expect(live).toMatchObject([

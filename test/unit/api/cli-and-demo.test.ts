@@ -110,6 +110,19 @@ describe('trunkline org and key', () => {
     expect(await stores.orgs.list()).toEqual(before);
   });
 
+  it('makes, lists and revokes operator keys', async () => {
+    await run('org', 'create', 'a');
+    expect(await run('key', 'create', '--operator', '--name', 'ops', '--json')).toBe(0);
+    const { key, key_id: keyId, org_id: orgId } = json() as { key: string; key_id: string; org_id: null };
+    expect([orgId, (await stores.keys.find(key))?.key_id]).toEqual([null, keyId]);
+    expect(await run('key', 'list', '--operator')).toBe(0);
+    expect(printed.join('\n')).toContain(keyId);
+    expect(printed.join('\n')).not.toContain(`  ${key}`);
+    for (const wrong of [['create'], ['list'], ['create', 'a', '--operator']]) expect(await run('key', ...wrong)).toBe(1);
+    expect(await run('key', 'revoke', keyId)).toBe(0);
+    expect(await stores.keys.find(key)).toBeNull();
+  });
+
   it('revokes a key by its id', async () => {
     await run('org', 'create', 'a');
     await run('key', 'create', 'a', '--json');

@@ -24,7 +24,7 @@ describe('/console', () => {
       expect([path, answer.status, answer.text]).toEqual([path, 200, '<!doctype html><title>console</title>']);
       expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'content-type': 'text/html; charset=utf-8' });
     }
-    expect(await get('/console')).toMatchObject({ status: 302, headers: { location: '/console/' } });
+    for (const path of ['/console', '/']) expect(await get(path)).toMatchObject({ status: 302, headers: { location: '/console/' } });
   });
 
   it('serves assets, whose names hold a hash, to be kept for ever', async () => {

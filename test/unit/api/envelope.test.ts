@@ -79,6 +79,15 @@ describe('failures of every route', () => {
     expectFailure(await api.get('/sip/%E0%A4%A'), 400, 'VALIDATION');
   });
 
+  it('a body with a field that no object may have is told so', async () => {
+    const api = await openApi();
+    for (const payload of ['{"__proto__":{"a":1}}', '{"constructor":{"prototype":{}}}']) {
+      const headers = { authorization: api.key, 'content-type': 'application/json' };
+      const answer = await api.send({ method: 'POST', url: '/sip/attach', headers, payload });
+      expect([answer.status, answer.failure.message]).toEqual([400, expect.stringContaining('__proto__')]);
+    }
+  });
+
   it.each([
     ['no JSON', 'not json', 'application/json', 400, 'VALIDATION'],
     ['empty', '', 'application/json', 400, 'VALIDATION'],

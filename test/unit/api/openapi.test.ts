@@ -38,6 +38,7 @@ describe('/openapi.json', () => {
       'get /v1/calls/{call_id}',
       'get /v1/calls/{call_id}/quality',
       'get /v1/calls/{call_id}/trace',
+      'get /v1/organizations',
       'get /v1/reasons',
       'get /v1/throughput',
       'get /v1/tools',
@@ -58,6 +59,23 @@ describe('/openapi.json', () => {
     ]);
   });
 
+  it('says where it is served, names each operation once, and says of each whether it needs a key', () => {
+    expect(document.servers).toEqual([{ url: '/', description: expect.any(String) as string }]);
+    const operations = operationsOf(document);
+    const names = operations.map(({ operationId }) => operationId);
+    expect(names.filter((name) => !/^(?:get|post|delete)[A-Z]\w+$/.test(name ?? ''))).toEqual([]);
+    expect(new Set(names).size).toBe(operations.length);
+    const open = operations.filter(({ security }) => security?.length === 0).map(nameOf);
+    expect(open.sort()).toEqual(['GET /healthz', 'GET /openapi.json', 'GET /readyz']);
+    expect(operations.filter(({ security }) => security === undefined)).toEqual([]);
+    expect(document.info.description).toContain('/2010-04-01/Accounts/');
+  });
+
+  it('says which numbers and languages are taken', () => {
+    expect(JSON.stringify(document.paths['/sip/attach'])).toContain('"pattern":"^\\\\+?[0-9().-]{7,32}$"');
+    expect(JSON.stringify(document.paths['/v1/agents'])).toContain('"enum":["ENG","GER"]');
+  });
+
   it('every reference leads somewhere, and no named schema is without use', () => {
     const text = JSON.stringify(document);
     const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1]);
@@ -70,7 +88,7 @@ describe('/openapi.json', () => {
     expect(failures('/sip/attach', 'post')).toEqual(['200', '400', '401', '403', '409', '412', '413', '415', '429', '500', '503']);
     expect(failures('/sip/detach', 'post')).toEqual(['200', '400', '401', '403', '404', '412', '413', '415', '429', '500', '503']);
     expect(document.paths['/sip']?.get?.security).toEqual([{ apiKey: [] }]);
-    expect(document.paths['/sip']?.get?.parameters?.map((parameter) => parameter.name)).toEqual(['inbound_id', 'take', 'skip']);
+    expect(document.paths['/sip']?.get?.parameters?.map((parameter) => parameter.name)).toEqual(['inbound_id', 'take', 'skip', 'org_id']);
     expect(Object.keys(document.components.securitySchemes)).toEqual(['apiKey']);
   });
 
@@ -141,5 +159,12 @@ describe('/openapi.json', () => {
   it('has pages for people', async () => {
     const answer = await api.send({ method: 'GET', url: '/docs' });
     expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(answer.headers['content-security-policy']).toMatch(/^default-src 'none'; script-src 'self'; .*frame-ancestors 'none'$/);
+    expect(answer.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
+    expect(answer.text).toContain('<title>Trunkline');
+    const script = await api.send({ method: 'GET', url: '/docs/static/swagger-initializer.js' });
+    expect(script.text).toContain(
+      Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"').toString('base64').slice(0, 60),
+    );
   });
 });

@@ -30,6 +30,7 @@ describe(PATH, () => {
     expect(first.dead_letters).toEqual([
       {
         delivery_id: ids[0],
+        org_id: api.orgId,
         call_id: ids[0],
         url: 'https://example.com/hook',
         attempts: 4,

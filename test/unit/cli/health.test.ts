@@ -8,7 +8,11 @@ let server: Server | undefined;
 
 afterEach(() => server?.close());
 
-async function asked(status: number, body: string): Promise<{ printed: string[]; url: string; error: unknown }> {
+async function asked(
+  status: number,
+  body: string,
+  ...flags: readonly string[]
+): Promise<{ printed: string[]; url: string; error: unknown }> {
   let url = '';
   server = createServer((request, response) => {
     url = request.url ?? '';
@@ -16,17 +20,17 @@ async function asked(status: number, body: string): Promise<{ printed: string[];
   });
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
   const port = (server.address() as AddressInfo).port;
-  return { ...(await run(port)), url };
+  return { ...(await run(port, ...flags)), url };
 }
 
-async function run(port: number): Promise<{ printed: string[]; error: unknown }> {
+async function run(port: number, ...flags: readonly string[]): Promise<{ printed: string[]; error: unknown }> {
   const config = loadConfig({ file: undefined, set: [`http.port=${String(port)}`], environment: {} });
   const printed: string[] = [];
   const error: unknown = await healthCommand(
     () => config,
     (line) => printed.push(line),
   )
-    .parseAsync([], { from: 'user' })
+    .parseAsync([...flags], { from: 'user' })
     .then(
       () => null,
       (reason: unknown) => reason,
@@ -49,4 +53,10 @@ it('fails when something else answers there, and when nothing does', async () =>
   const port = (server!.address() as AddressInfo).port;
   await new Promise((resolve) => server!.close(resolve));
   expect((await run(port)).error).toMatchObject({ message: expect.stringContaining('no gateway answers at http://127.0.0.1:') as unknown });
+});
+
+it('with --json prints what /readyz answers, also when it takes no calls', async () => {
+  const parts = { status: 'error', message: 'Not ready: redis', parts: { redis: false } };
+  const { printed, error } = await asked(503, JSON.stringify(parts), '--json');
+  expect([printed.map((line) => JSON.parse(line) as unknown), (error as Error).message]).toEqual([[parts], 'Not ready: redis']);
 });

@@ -72,11 +72,15 @@ describe('trunkline trace', () => {
   let printed: string[];
   let errors: string;
   let asked: string[];
+  let terminal: { readonly columns: number } | null;
+  let more: Readonly<Record<string, string>>;
   let states: string[];
   let traces: object[][];
 
   beforeEach(() => {
     [printed, errors, asked] = [[], '', []];
+    terminal = null;
+    more = {};
     states = ['ended'];
     traces = [[INVITE, REFUSED]];
   });
@@ -86,7 +90,8 @@ describe('trunkline trace', () => {
       const { pathname, search } = new URL((given as Request).url);
       asked.push(pathname + search);
       const next = <T>(list: T[]): T | undefined => (list.length > 1 ? list.shift() : list[0]);
-      const live = search.includes('live') ? [] : [{ sip_call_id: 'abc@carrier', call_id: CALL_ID }];
+      const isThere = search.includes('sip_call_id=abc%40carrier') && !search.includes('live');
+      const live = isThere ? [{ sip_call_id: 'abc@carrier', call_id: CALL_ID }] : [];
       const body = pathname.endsWith('/trace')
         ? { status: 'success', trace: next(traces) }
         : pathname === '/v1/calls'
@@ -96,10 +101,10 @@ describe('trunkline trace', () => {
     };
     const command = traceCommand({
       config: () => ({ data_dir: '/nowhere' }),
-      environment: { TRUNKLINE_API_URL: 'http://127.0.0.1:1', TRUNKLINE_API_KEY: 'k' },
+      environment: { TRUNKLINE_API_URL: 'http://127.0.0.1:1', TRUNKLINE_API_KEY: 'k', ...more },
       print: (line) => void printed.push(line),
       fetch,
-      terminal: () => null,
+      terminal: () => terminal,
       wait: () => Promise.resolve(),
     });
     return runCommand(command, args, { print: (text) => void printed.push(text), error: (text) => (errors += text) });
@@ -109,6 +114,16 @@ describe('trunkline trace', () => {
     expect(await run(CALL_ID)).toBe(0);
     expect(printed).toHaveLength(4);
     expect(printed.at(-1)).toBe('\nAGENT_UNAVAILABLE, SIP 480');
+  });
+
+  it('is coloured in a terminal, unless NO_COLOR is set', async () => {
+    terminal = { columns: 120 };
+    await run(CALL_ID);
+    expect(printed.join('')).toContain('\u001b[');
+    printed.length = 0;
+    more = { NO_COLOR: '1' };
+    await run(CALL_ID);
+    expect(printed.join('')).not.toContain('\u001b[');
   });
 
   it('finds a call by its SIP Call-ID; one that is not there is an error', async () => {

@@ -40,7 +40,12 @@ describe('Poster', () => {
   it('posts the body as it is', async () => {
     expect(await post()).toEqual({ kind: 'delivered' });
     expect(requests).toMatchObject([
-      { url: '/hook?a=1', method: 'POST', body: '{"ü":1}', headers: { 'x-mine': 'yes', 'content-type': 'application/json' } },
+      {
+        url: '/hook?a=1',
+        method: 'POST',
+        body: '{"ü":1}',
+        headers: { 'x-mine': 'yes', 'content-type': 'application/json', 'user-agent': expect.stringMatching(/^Trunkline\/\d/) as string },
+      },
     ]);
   });
 

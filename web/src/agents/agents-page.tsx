@@ -4,6 +4,7 @@ import type { Schemas } from '../../../src/client/index.js';
 import { shorten } from '../format.js';
 import { Confirm } from '../parts/dialog.js';
 import { ifMatch } from '../parts/input.js';
+import { orgName, showsOrgs } from '../organizations.js';
 import { PageHead, Show } from '../parts/page.js';
 import { useLoaded } from '../polling.js';
 import { ask } from '../session.js';
@@ -80,6 +81,7 @@ function AgentCard({ agent, onOpen }: { readonly agent: Agent; readonly onOpen: 
     <li class="card">
       <div>
         <h2>{agent.name}</h2>
+        {showsOrgs.value && <p class="muted">{orgName(agent.org_id)}</p>}
         <p>
           {language}
           {voice === null ? '' : `, ${voice}`}, {where}

@@ -5,6 +5,7 @@ import { duration, fullTime, milliseconds, sinceBegin } from '../format.js';
 import { Confirm } from '../parts/dialog.js';
 import { PageHead, Show } from '../parts/page.js';
 import { useLoaded } from '../polling.js';
+import { isOperator, orgName } from '../organizations.js';
 import { reasons } from '../reasons.js';
 import { BASE } from '../routes.js';
 import { ask } from '../session.js';
@@ -126,7 +127,8 @@ function Why({ call: { reason, state, agent_error: agentError } }: { readonly ca
 
 function Facts({ call }: { readonly call: CallDetail }): JSX.Element {
   const { source, timings, identity, caller } = call;
-  const talked = call.answered_at === null || call.ended_at === null ? null : Date.parse(call.ended_at) - Date.parse(call.answered_at);
+  const endMs = call.ended_at === null ? Date.now() : Date.parse(call.ended_at);
+  const talked = call.answered_at === null ? null : endMs - Date.parse(call.answered_at);
   return (
     <section class="card" aria-label="Facts">
       <dl class="facts">
@@ -140,7 +142,8 @@ function Facts({ call }: { readonly call: CallDetail }): JSX.Element {
         </Fact>
         <Fact name="Codec">{call.codec ?? '–'}</Fact>
         <Fact name="SRTP">{call.crypto_suite ?? (call.answered_at === null ? '–' : 'none')}</Fact>
-        <Fact name="Agent">{call.agent_id ?? "operator's default"}</Fact>
+        <Fact name="Agent">{call.agent_id === null ? "operator's default" : <AgentName id={call.agent_id} />}</Fact>
+        {isOperator.value && <Fact name="Organization">{orgName(call.org_id)}</Fact>}
         {caller?.display_name != null && <Fact name="Caller's name">{caller.display_name}</Fact>}
         {identity !== null && (
           <Fact name="STIR/SHAKEN">
@@ -158,6 +161,15 @@ function Facts({ call }: { readonly call: CallDetail }): JSX.Element {
       </dl>
     </section>
   );
+}
+
+/** One that was deleted since has its id only. */
+function AgentName({ id }: { readonly id: string }): JSX.Element {
+  const agent = useLoaded(
+    async () => (await ask((api) => api.GET('/v1/agents/{agent_id}', { params: { path: { agent_id: id } } }))).agent,
+    [id],
+  );
+  return <span title={id}>{agent.value?.name ?? id}</span>;
 }
 
 function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }): JSX.Element {

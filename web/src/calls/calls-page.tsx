@@ -8,6 +8,7 @@ import { FailureNote, SelectField, TextField } from '../parts/form.js';
 import { PageHead } from '../parts/page.js';
 import { usePolling } from '../polling.js';
 import { reasons } from '../reasons.js';
+import { orgName, showsOrgs } from '../organizations.js';
 import { callPath } from '../routes.js';
 import { rowsOf, type Call } from './call-list.js';
 import { CallsStore } from './calls-store.js';
@@ -19,6 +20,7 @@ const POLL_MS = 2_000;
 const ROW = 44;
 const ROW_ON_PHONE = 62;
 const COLUMNS = ['Began', 'From', 'To', 'What', 'Length', 'Answered after'];
+const ALL_COLUMNS = [...COLUMNS, 'Organization'];
 const STATES = [
   ['all', 'All'],
   ['live', 'In progress'],
@@ -35,7 +37,7 @@ export function CallsPage(): JSX.Element {
   const rows = useMemo(() => rowsOf(list), [list]);
   const failure = refused === null ? null : failureOf(refused);
   return (
-    <section class="calls">
+    <section class={showsOrgs.value ? 'calls with-org' : 'calls'}>
       <PageHead title="Calls">
         <p class="muted" role="status">
           {store.isLoaded.value ? `${count(list.live.length)} in progress, ${count(list.ended.length)} past calls read` : 'Loading…'}
@@ -47,7 +49,7 @@ export function CallsPage(): JSX.Element {
         label="Calls"
         rows={rows}
         rowHeight={isPhone ? ROW_ON_PHONE : ROW}
-        columns={COLUMNS}
+        columns={showsOrgs.value ? ALL_COLUMNS : COLUMNS}
         keyOf={(call) => call.call_id}
         render={(call) => <CallCells call={call} />}
         onOpen={(call) => navigate(callPath(call.call_id))}
@@ -88,6 +90,11 @@ function CallCells({ call }: { readonly call: Call }): JSX.Element {
       <span role="gridcell" class="figure answered">
         {milliseconds(call.timings.answer_ms)}
       </span>
+      {showsOrgs.value && (
+        <span role="gridcell" class="org">
+          {orgName(call.org_id)}
+        </span>
+      )}
     </>
   );
 }
@@ -101,6 +108,7 @@ function Search({ filters }: { readonly filters: CallFilters }): JSX.Element {
   const form = useRef<HTMLFormElement>(null);
   const to = useSignal(filters.phone_number);
   const from = useSignal(filters.from);
+  const sipCallId = useSignal(filters.sip_call_id);
   const reason = useSignal(filters.reason);
   const state = useSignal<string>(filters.state);
   const since = useSignal(localOfIso(filters.since));
@@ -111,6 +119,7 @@ function Search({ filters }: { readonly filters: CallFilters }): JSX.Element {
     const wanted = {
       phone_number: to.value,
       from: from.value,
+      sip_call_id: sipCallId.value,
       reason: reason.value,
       since: isoOfLocal(since.value),
       until: isoOfLocal(until.value),
@@ -132,6 +141,7 @@ function Search({ filters }: { readonly filters: CallFilters }): JSX.Element {
       <TextField label="From" value={from} type="tel" placeholder="Number or user" />
       {isOpen && (
         <>
+          <TextField label="SIP Call-ID" value={sipCallId} placeholder="As the carrier has it" />
           <SelectField label="State" value={state} options={STATES} />
           <SelectField label="Reason" value={reason} options={[['', 'Any'], ...codes.map((code) => [code, code] as const)]} />
           <TextField label="Began at or after" value={since} type="datetime-local" />

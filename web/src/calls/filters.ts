@@ -3,6 +3,7 @@
 export interface CallFilters {
   readonly phone_number: string;
   readonly from: string;
+  readonly sip_call_id: string;
   readonly reason: string;
   readonly state: 'all' | 'live' | 'ended';
   /** ISO 8601. */
@@ -10,13 +11,21 @@ export interface CallFilters {
   readonly until: string;
 }
 
-const TEXTS = ['phone_number', 'from', 'reason', 'since', 'until'] as const;
+const TEXTS = ['phone_number', 'from', 'sip_call_id', 'reason', 'since', 'until'] as const;
 
 export function filtersOf(search: string): CallFilters {
   const query = new URLSearchParams(search);
-  const [phone_number, from, reason, since, until] = TEXTS.map((name) => query.get(name) ?? '') as [string, string, string, string, string];
+  const text = (name: (typeof TEXTS)[number]): string => query.get(name) ?? '';
   const state = query.get('state');
-  return { phone_number, from, reason, since, until, state: state === 'live' || state === 'ended' ? state : 'all' };
+  return {
+    phone_number: text('phone_number'),
+    from: text('from'),
+    sip_call_id: text('sip_call_id'),
+    reason: text('reason'),
+    since: text('since'),
+    until: text('until'),
+    state: state === 'live' || state === 'ended' ? state : 'all',
+  };
 }
 
 export function searchOf(filters: CallFilters): string {

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import type { Schemas } from '../../../src/client/index.js';
 import { readAgents } from '../agents/read-agents.js';
 import { TextField } from '../parts/form.js';
+import { orgName, showsOrgs } from '../organizations.js';
 import { PageHead, Show } from '../parts/page.js';
 import { useLoaded } from '../polling.js';
 import { ask } from '../session.js';
@@ -132,6 +133,7 @@ function NumberTable({ numbers, agents, isSearch, onOpen }: TableProps): JSX.Ele
         <li key={number.phone_number} class="card">
           <div>
             <h2>{number.phone_number}</h2>
+            {showsOrgs.value && <p class="muted">{orgName(number.org_id)}</p>}
             <p>
               {number.inbound === null
                 ? 'Not attached inbound.'

@@ -63,6 +63,7 @@ describe('the connection to an agent', () => {
     await dial(url).outcomes.at(0, LIMIT_MS);
     await dial(url, ALLOWED, { bearerToken: 'abc' }).outcomes.at(0, LIMIT_MS);
     const [first, second] = [await calls.at(0, LIMIT_MS), await calls.at(1, LIMIT_MS)];
+    expect(first.upgrade.headers['user-agent']).toMatch(/^Trunkline\/\d/);
     expect(first.upgrade.headers['x-twilio-signature']).toBe(twilioSignature(url, 'key'));
     expect(first.upgrade.headers.authorization).toBeUndefined();
     expect(second.upgrade.headers.authorization).toBe('Bearer abc');
