@@ -62,6 +62,8 @@ function happened(event: CallEvent): string {
       return 'the carrier tells how the transfer goes';
     case 'relay-lost':
       return 'rtpengine has lost the call';
+    case 'probed':
+      return `the carrier ${event.isAnswered ? 'answered' : 'did not answer'} our OPTIONS`;
     case 'timer':
       return TIMERS[event.timer];
   }
@@ -71,6 +73,7 @@ const TIMERS: Readonly<Record<CallTimer, string>> = {
   ringing: 'the agent is not there yet: ringing',
   'max-duration': 'the longest duration is over',
   reinvite: 'the re-INVITE is due again',
+  held: 'held for a minute: the carrier is asked by OPTIONS',
   transfer: 'nothing was told of the transfer in time',
 };
 
