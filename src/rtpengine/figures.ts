@@ -2,7 +2,12 @@ import type { RelayFigures, StreamFigures } from '../contracts/media.js';
 import type { RelaySide } from './flags.js';
 import type { NgReply } from './node.js';
 
-/** What the answer to `delete` tells of a call; `null`: nothing, rtpengine did not have it. */
+/** Whether an answer tells of anybody in the call. */
+export function hasTags(reply: NgReply): boolean {
+  return Object.keys(record(reply['tags'])).length > 0;
+}
+
+/** What the answer to `delete` or `query` tells of a call; `null`: nothing, rtpengine did not have it. */
 export function figuresOf(reply: NgReply): RelayFigures | null {
   if (typeof reply['tags'] !== 'object' || reply['tags'] === null) return null;
   return { fromCarrier: streamFigures(reply, 'carrier'), fromAgent: streamFigures(reply, 'agent') };
@@ -20,7 +25,7 @@ function streamFigures(reply: NgReply, side: RelaySide): StreamFigures {
 /** rtpengine works out an SSRC's quality from the reports of who receives it, when both sides' reports refer to each other (LSR). */
 function qualityOf(reply: NgReply, rtp: readonly NgReply[]): Pick<StreamFigures, 'lost' | 'jitterMs' | 'roundTripMs' | 'mos'> {
   const ssrcs = record(reply['SSRC']);
-  const ssrc = rtp.map((stream) => record(ssrcs[String(number(stream['SSRC']))])).find((entry) => 'average MOS' in entry) ?? {};
+  const ssrc = rtp.map((stream) => record(ssrcs[String(ssrcOf(stream))])).find((entry) => 'average MOS' in entry) ?? {};
   const average = record(ssrc['average MOS']);
   const roundTripUs = number(average['round-trip time']);
   const mosTenths = number(average['MOS']);
@@ -30,6 +35,11 @@ function qualityOf(reply: NgReply, rtp: readonly NgReply[]): Pick<StreamFigures,
     roundTripMs: roundTripUs === null ? null : roundTripUs / 1_000,
     mos: mosTenths === null ? null : mosTenths / 10,
   };
+}
+
+/** rtpengine 12 tells the SSRCs that came in as a list. */
+function ssrcOf(stream: NgReply): number | null {
+  return number(stream['SSRC']) ?? number(record(list(stream['ingress SSRCs'])[0])['SSRC']);
 }
 
 function record(value: unknown): NgReply {

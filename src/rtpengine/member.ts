@@ -2,7 +2,7 @@ import type { RelayFigures } from '../contracts/media.js';
 import { MediaUnavailableError } from '../gateway/ports.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
-import { figuresOf } from './figures.js';
+import { figuresOf, hasTags } from './figures.js';
 import { deleteCommand, type NgCommand } from './flags.js';
 import { HEALTHY, ROUND_MS, ROUNDS_TO_LOSE, stepHealth, type Health, type HealthEvent } from './health.js';
 import { RtpengineError, type NgReply, type RtpengineNode } from './node.js';
@@ -43,6 +43,8 @@ export class PoolMember {
   #isAsking = false;
   #fullUntilMs = -Infinity;
   #othersSessions = 0;
+  /** Its answer to `delete` has figures. That of rtpengine 12 has none: then `query` is asked before. */
+  #deleteTells = false;
   #cancelRound: CancelTimer | undefined;
 
   constructor(
@@ -163,13 +165,15 @@ export class PoolMember {
   }
 
   async #delete(callId: string): Promise<RelayFigures | null> {
+    const before = this.#deleteTells ? null : await this.node.command('query', { 'call-id': callId }).then(figuresOf, () => null);
     for (const tag of ['carrier', 'agent'] as const) {
       const reply = await this.#heed(this.node.command('delete', deleteCommand(callId, tag)));
       // With a tag that the call does not have nothing is freed, and the answer is ok with a warning.
       if ('warning' in reply) continue;
       // There are ports again.
       this.#fullUntilMs = -Infinity;
-      return figuresOf(reply);
+      this.#deleteTells = hasTags(reply);
+      return this.#deleteTells ? figuresOf(reply) : (before ?? figuresOf(reply));
     }
     await this.node.command('delete', deleteCommand(callId, null));
     return null;

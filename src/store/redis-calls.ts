@@ -51,7 +51,13 @@ export class RedisCallLog implements CallLog {
   constructor(redis: RedisConnection, clock: Clock, log: Log, retention: CallRetention) {
     this.#redis = redis;
     this.#clock = clock;
-    this.#stored = new StoredCalls(redis, retention.maxBytes, (kind, parts) => this.#drop(kind, parts), clock, log);
+    this.#stored = new StoredCalls(
+      redis,
+      { maxBytes: retention.maxBytes, expireS: Math.max(retention.days, retention.traceDays) * DAY_S },
+      (kind, parts) => this.#drop(kind, parts),
+      clock,
+      log,
+    );
     this.#retention = retention;
     this.#tidyEach = Math.max(1, Math.min(TIDY_EACH_MAX, Math.floor(retention.maxPerOrg * TIDY_EACH_SHARE)));
   }

@@ -35,10 +35,13 @@ export class StoredCalls {
   #notes: StoredPart[] = [];
   #cancel: CancelTimer | undefined;
 
-  /** @param drop removes these parts; all are of one kind */
+  /**
+   * @param limits `expireS`: the longest that a part is kept
+   * @param drop removes these parts; all are of one kind
+   */
   constructor(
     private readonly redis: RedisConnection,
-    private readonly maxBytes: number,
+    private readonly limits: { readonly maxBytes: number; readonly expireS: number },
     private readonly drop: (kind: StoredKind, parts: readonly Pick<StoredPart, 'orgId' | 'member'>[]) => Promise<void>,
     private readonly clock: Clock,
     private readonly log: Log,
@@ -66,7 +69,7 @@ export class StoredCalls {
     const notes = this.#notes;
     this.#notes = [];
     const lookedAt = Math.max(LOOKED_AT_LEAST, LOOKED_AT_EACH * notes.length);
-    const args = [this.clock.wallMs(), this.maxBytes, lookedAt].map(String);
+    const args = [this.clock.wallMs(), this.limits.maxBytes, lookedAt, this.limits.expireS].map(String);
     try {
       const answer = await this.redis.script(NOTE, STORED_CALLS_KEYS, [...args, ...notes.flatMap((part) => [part.kind, noteOf(part)])]);
       const [traces, records] = answer as [readonly string[], readonly string[]];

@@ -63,7 +63,8 @@ export async function sClient(port: number, ...args: string[]): Promise<string> 
   const running = run('openssl', ['s_client', '-connect', `127.0.0.1:${String(port)}`, '-showcerts', ...args], { timeout: 10_000 });
   running.child.stdin?.end();
   const { stdout, stderr } = await running.catch((failed: unknown) => failed as { stdout: string; stderr: string });
-  return `${stdout}\n${stderr}`;
+  // OpenSSL 3.2 and newer write names without spaces.
+  return `${stdout}\n${stderr}`.replace(/\bCN=/g, 'CN = ');
 }
 
 /** The serial number of the certificate that the server shows to whoever asks for this name. */

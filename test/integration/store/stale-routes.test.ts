@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { E164 } from '../../../src/contracts/e164.js';
@@ -6,6 +9,7 @@ import { StoreUnavailableError } from '../../../src/gateway/ports.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { CHANGES_CHANNEL, numberKey, numberLeasesKey } from '../../../src/store/keys.js';
+import { CallSpool } from '../../../src/store/call-spool.js';
 import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/store/redis-stores.js';
 import { begun, snapshotOf } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
@@ -231,9 +235,11 @@ describe('Redis is away', () => {
   });
 
   it('records of calls wait and are written when it is back', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'trunkline-spool-'));
+    const spooling = await open({ instance: 'gw-2', spool: await CallSpool.open(join(directory, 'waiting')) });
     const record = callOf(orgId, clock.wallMs());
     await redis.stopServer();
-    await stores.calls.write(endedCall(record));
+    await spooling.calls.write(endedCall(record));
     await answersAgain();
     clock.advance(1_000);
     const found = await eventually(
@@ -241,5 +247,6 @@ describe('Redis is away', () => {
       (one) => one !== null,
     );
     expect(found).toEqual(record);
+    rmSync(directory, { recursive: true });
   });
 });

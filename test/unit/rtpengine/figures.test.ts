@@ -24,6 +24,20 @@ it('tells each side’s RTP apart from its RTCP and from the other side’s, and
   });
 });
 
+it('finds the SSRC of rtpengine 12 too, which lists those that came in', () => {
+  const { SSRC, ...rest } = stream('RTP', 7, 50);
+  const reply = { ...REPLY, tags: { carrier: { medias: [{ streams: [{ ...rest, 'ingress SSRCs': [{ SSRC }] }] }] } } };
+  expect(figuresOf(reply)?.fromCarrier).toEqual({
+    packets: 50,
+    bytes: 8_600,
+    errors: 1,
+    lost: 3,
+    jitterMs: 4,
+    roundTripMs: 2.703,
+    mos: 4.3,
+  });
+});
+
 it.each([
   ['nothing', { result: 'ok' }, null],
   [
