@@ -1,8 +1,12 @@
 import type { EventEmitter } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { E164 } from '../../../src/contracts/e164.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/ops/system-clock.js';
+import { CallSpool } from '../../../src/store/call-spool.js';
 import { RedisConnection } from '../../../src/store/redis.js';
 import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
 import { startRedisSentinels, type TestSentinels } from '../../support/redis.js';
@@ -16,18 +20,22 @@ describe('a primary with a replica and three Sentinels', () => {
   let redis: TestSentinels;
   let stores: RedisStores;
   let other: RedisStores;
+  let directory: string;
   beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'trunkline-spool-'));
     redis = await startRedisSentinels();
     [stores, other] = await Promise.all([open('gw-1'), open('gw-2')]);
   });
   afterEach(async () => {
     await Promise.all([stores.close(), other.close()]);
     await redis.close();
+    rmSync(directory, { recursive: true });
   });
 
   async function open(instance: string): Promise<RedisStores> {
     const sentinel = { name: redis.name, password: null };
-    const one = openRedisStores({ url: redis.url, sentinel, clock: systemClock, log: silentLog, instance });
+    const spool = await CallSpool.open(join(directory, instance));
+    const one = openRedisStores({ url: redis.url, sentinel, clock: systemClock, log: silentLog, instance, spool });
     await one.ready();
     return one;
   }
