@@ -37,8 +37,9 @@ step() {
   show_progress "$title" "$log" &
   local progress=$! status=0
   "$@" >"$log" 2>&1 || status=$?
-  kill $progress 2>/dev/null
-  wait $progress 2>/dev/null
+  # Its end is a signal, which is no failure of the step's.
+  kill $progress 2>/dev/null || true
+  wait $progress 2>/dev/null || true
   if [ $status = 0 ]; then
     printf '  ok    %-44s %6d ms%s\n' "$title" $(($(now_ms) - started)) "${STEP_NOTE:+  ($STEP_NOTE)}"
     STEP_NOTE=

@@ -117,7 +117,7 @@ describe('trunkline load', () => {
     child.kill('SIGINT');
     expect(await ended).toBe(1);
     await expect.poll(liveCalls, { timeout: 5_000 }).toBe(0);
-    const result = JSON.parse(stdout) as Result;
+    const result = camelKeys(JSON.parse(stdout)) as Result;
     expect(result).toMatchObject({ interrupted: true, passed: false });
     expect(result.stages[0]).toMatchObject({ failed: 0, verdict: { faults: [], limit: null } });
     expect(result.stages[0]?.interrupted).toBeGreaterThan(5);
