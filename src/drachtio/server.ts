@@ -97,7 +97,7 @@ export class SipServer {
         open: (target) => this.#transports.open(target),
         advertised: (transport) => this.#advertised(transport),
       },
-      sha256(`proxy|${options.control.secret}`).toString('hex'),
+      { key: sha256(`proxy|${options.control.secret}`).toString('hex'), isSelf: ({ host, port }) => this.#isSelf(host, port) },
     );
     this.#broker = new Broker(this.#userAgent, {
       log,
