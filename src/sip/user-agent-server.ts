@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { endsSubscription, ownTransport, setsSession, subscribed, type AgentContext } from './agent-context.js';
 import { contactOf } from './compose.js';
 import { refreshTarget, uasDialog } from './dialog/dialog.js';
+import { agreedSession } from './dialog/session-timer.js';
 import type { DialogEntry } from './dialog-entry.js';
 import { IncomingRequest, type IncomingOwner } from './exchanges.js';
 import type { CoreHeaders } from './message/core-headers.js';
@@ -169,6 +170,7 @@ export class UserAgentServer implements IncomingOwner {
       extra.push(header('Contact', contactOf(ownTransport(this.context.flows, transaction.flow), transaction.flow.transport === 'TLS')));
     }
     if (rseq !== null) extra.push(header('RSeq', String(rseq)));
+    if (setsSession(method, parts.status) && !hasHeader(parts, 'session-expires')) extra.push(...agreedSession(transaction.request));
     return makeResponse(transaction.request, parts.status, parts.reason, transaction.localTag, [...extra, ...parts.headers], parts.body);
   }
 

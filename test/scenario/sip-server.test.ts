@@ -237,6 +237,40 @@ describe('session timers', () => {
     expect(call.bench.left.calls).toBe(0);
   });
 
+  it.each([
+    ['1800;refresher=uac', '1800;refresher=uac'],
+    ['1800;refresher=UAS;x=y', '1800;refresher=uas'],
+    ['60;refresher=uac', '90;refresher=uac'],
+    ['1800', ''],
+    ['abc;refresher=uac', ''],
+  ])('[4028 §9] an application that leaves timers to the server: %s gets "%s", in a re-INVITE and an UPDATE too', async (asked, agreed) => {
+    const extra = ['Supported: timer', `Session-Expires: ${asked}`];
+    await call.respond(await call.offered({ extra }), '200 OK', '', SDP);
+    const answer = call.bench.toCaller.at(-1) ?? '';
+    expect(headerOf(answer, 'Session-Expires')).toBe(agreed);
+    const to = headerOf(answer, 'To');
+    await call.receive(call.request('ACK', { to }));
+    for (const [cseq, method] of [
+      [2, 'UPDATE'],
+      [3, 'INVITE'],
+    ] as const) {
+      await call.receive(call.request(method, { to, cseq, extra }));
+      await call.respond(call.transactionId, '200 OK');
+      expect([method, headerOf(call.bench.toCaller.at(-1) ?? '', 'Session-Expires')]).toEqual([method, agreed]);
+    }
+  });
+
+  it('[4028 §9] what the application says of the timer goes out as it says it', async () => {
+    const id = await call.offered({ extra: ['Session-Expires: 1800;refresher=uac'] });
+    await call.respond(id, '200 OK', 'Session-Expires: 600;refresher=uas\r\n', SDP);
+    expect(call.lastSent('SIP/2.0 200').match(/^Session-Expires: .*(?=\r)/gm)).toEqual(['Session-Expires: 600;refresher=uas']);
+  });
+
+  it('[4028 §9] a refusal has no Session-Expires', async () => {
+    await call.respond(await call.offered({ extra: ['Session-Expires: 1800;refresher=uac'] }), '486 Busy Here');
+    expect(headerOf(call.lastSent('SIP/2.0 486'), 'Session-Expires')).toBe('');
+  });
+
   it('[4028 §9] holds nobody to a refresh that nobody has promised', async () => {
     await settled('90');
     await call.bench.pass(200_000);
