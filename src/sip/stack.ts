@@ -367,5 +367,8 @@ export function makeResponse(
     const tagged = id === 'to' && status > 100 && !hasTag(value) ? `${value};tag=${localTag}` : value;
     headers.push(header(id, tagged));
   }
+  // RFC 3261 §8.2.6.1: a 100 repeats the Timestamp, by which the sender measures the round trip.
+  const timestamp = status === 100 ? getHeader(request, 'timestamp') : undefined;
+  if (timestamp !== undefined) headers.push(header('Timestamp', timestamp));
   return { kind: 'response', status, reason, headers: [...headers, ...extra], body };
 }

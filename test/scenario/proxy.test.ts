@@ -183,6 +183,16 @@ describe('a proxied INVITE', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
+  it('an abandoned target gets no INVITE any more: it may be lost, or be cancelled once it answers', async () => {
+    call = await Scenario.start(['invite'], 'UDP');
+    await proxied({ targets: [ONE, TWO], provisional: '2s' });
+    await call.bench.pass(2_000);
+    await call.answer(invitesTo(TWO), '200 OK', { tag: 'y', ...CONTACT });
+    call.forget();
+    await call.bench.pass(20_000);
+    expect(call.sent.filter((line) => line.startsWith('INVITE '))).toEqual([]);
+  });
+
   it('finalTimeout: a target that rings for too long is cancelled', async () => {
     await proxied({ targets: [ONE, TWO], final: '1500ms' });
     await call.answer(invitesTo(ONE), '180 Ringing', { tag: 'x' });

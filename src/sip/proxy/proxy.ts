@@ -266,6 +266,7 @@ class ProxyContext implements ServerTransactionOwner {
     if (fork === undefined || fork.cancelState !== 'none' || !fork.transaction.isUnanswered) return;
     fork.cancelState = 'wanted';
     if (fork.transaction.isProceeding) this.#sendCancel(fork);
+    else fork.transaction.abandon();
   }
 
   #sendCancel(fork: Fork): void {
