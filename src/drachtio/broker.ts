@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { DialogEntry } from '../sip/dialog-entry.js';
 import { getHeader, header, type Header, type SipRequest, type SipResponse } from '../sip/message/message.js';
-import { serialize } from '../sip/message/serialize.js';
+import { serializeUnfolded } from '../sip/message/serialize.js';
 import type { Flow } from '../sip/transport/flow.js';
 import type { IncomingRequest, OutgoingRequest } from '../sip/exchanges.js';
 import type { UserAgent } from '../sip/user-agent.js';
@@ -137,7 +137,7 @@ export class Broker implements UserAgentListener {
     if (call === undefined) return;
     const isInitial = dialog.state.role === 'uas' && !dialog.wasAcknowledged;
     dialog.wasAcknowledged = true;
-    const text = serialize(ack);
+    const text = serializeUnfolded(ack);
     call.app?.sip({
       source: 'network',
       sizeBytes: text.length,
@@ -161,7 +161,7 @@ export class Broker implements UserAgentListener {
     if (bye === null) return;
     const isExpired = (getHeader(bye, 'reason') ?? '').includes('Session timer expired');
     this.#cdr.stop('application', isExpired ? 'session-expired' : 'ackbye', bye);
-    const text = serialize(bye);
+    const text = serializeUnfolded(bye);
     const own = this.options.advertised(dialog.flow.transport);
     call.app?.sip({
       source: 'application',

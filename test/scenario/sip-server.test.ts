@@ -173,6 +173,28 @@ describe('in a dialog', () => {
   });
 });
 
+describe('what a request may look like', () => {
+  it('[3261 §8.2.6.1] the 100 repeats the Timestamp, other responses do not', async () => {
+    const id = await call.offered({ extra: ['Timestamp: 54.2'] });
+    await call.respond(id, '180 Ringing');
+    expect(headerOf(call.lastSent('SIP/2.0 100'), 'Timestamp')).toBe('54.2');
+    expect(headerOf(call.lastSent('SIP/2.0 180'), 'Timestamp')).toBe('');
+  });
+
+  it('[3261 §7.1] sip/2.0 in lower case is the same version; the application gets it as everybody writes it', async () => {
+    await call.receive(call.invite().replace(' SIP/2.0\r', ' sip/2.0\r'));
+    expect(call.shown.at(-1)).toBe('INVITE sip:b@server SIP/2.0');
+  });
+
+  it('[3261 §7.3.1] the application gets folded headers on one line', async () => {
+    const folded = call.invite({ extra: ['Subject: one', '\t two'] }).replace('CSeq: 1 INVITE', 'CSeq:\t 1\r\n INVITE');
+    await call.receive(folded);
+    const frame = call.sipFrames.at(-1) ?? '';
+    expect([headerOf(frame, 'CSeq'), headerOf(frame, 'Subject')]).toEqual(['1 INVITE', 'one two']);
+    expect(await call.respond(call.transactionId, '200 OK', 'CSeq: 1 INVITE\r\n', SDP)).toBe('OK');
+  });
+});
+
 describe('session timers', () => {
   const settled = async (value: string): Promise<string> => {
     const id = await call.offered();
