@@ -13,6 +13,8 @@ export const SERVER_LIMITS: SipServerOptions['limits'] = {
   maxTransactions: 100_000,
   maxConnections: 1_000,
   maxConnectionsPerSource: 1_000,
+  maxHandles: null,
+  strangerTimeoutMs: 5_000,
   handshakeTimeoutMs: 5_000,
   idleTimeoutMs: 600_000,
   messageTimeoutMs: 5_000,
