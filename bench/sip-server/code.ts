@@ -39,6 +39,7 @@ const broker = new Broker(userAgent, {
   time: () => frameTime(Date.now()),
   advertised: own,
   isSelf: () => false,
+  optionsUserAgents: [],
   silenceTimeoutMs: 20_000,
   tryingAfterMs: 3_500,
   graceMs: 10_000,

@@ -106,6 +106,7 @@ export class Broker implements UserAgentListener {
   onRequest(request: IncomingRequest): void {
     const { dialog, message } = request;
     if (dialog === null) {
+      if (this.#isProbe(message)) return this.#incoming.refuse(request, 200, 'OK');
       const app = this.#choose(request);
       if (app !== undefined) this.#incoming.offer(request, app);
       return;
@@ -176,6 +177,10 @@ export class Broker implements UserAgentListener {
   }
 
   // ---- common
+
+  #isProbe(message: SipRequest): boolean {
+    return message.method === 'OPTIONS' && this.options.optionsUserAgents.includes(getHeader(message, 'user-agent') ?? '');
+  }
 
   /** The application whose turn it is, or `undefined` and the request is answered. */
   #choose(request: IncomingRequest): AppConnection | undefined {

@@ -174,6 +174,11 @@ describe('in a dialog', () => {
 });
 
 describe('what a request may look like', () => {
+  it('[3261 §8.2.2.1] a Request-URI of another scheme gets 416, whose Warning tells which are taken', async () => {
+    await call.receive(call.invite({ uri: 'nobodyKnowsThis:b@server' }));
+    expect(headerOf(call.lastSent('SIP/2.0 416'), 'Warning')).toBe('399 127.0.0.1:25061 "The Request-URI is neither sip, sips nor tel."');
+  });
+
   it('[3261 §8.2.6.1] the 100 repeats the Timestamp, other responses do not', async () => {
     const id = await call.offered({ extra: ['Timestamp: 54.2'] });
     await call.respond(id, '180 Ringing');
@@ -192,6 +197,32 @@ describe('what a request may look like', () => {
     const frame = call.sipFrames.at(-1) ?? '';
     expect([headerOf(frame, 'CSeq'), headerOf(frame, 'Subject')]).toEqual(['1 INVITE', 'one two']);
     expect(await call.respond(call.transactionId, '200 OK', 'CSeq: 1 INVITE\r\n', SDP)).toBe('OK');
+  });
+});
+
+describe('OPTIONS by User-Agent', () => {
+  const probe = (userAgent: string, method = 'OPTIONS'): string =>
+    call.request(method, { callId: `${userAgent}-${method}`, extra: [`User-Agent: ${userAgent}`] });
+
+  it('are answered by the server itself when the User-Agent is one of those set, and shown to nobody', async () => {
+    call = await Scenario.start(['options', 'message']);
+    expect(await call.receive(probe('probe/1.0'))).toBe('SIP/2.0 200 OK');
+    expect(call.shown).toEqual([]);
+    for (const [userAgent, method] of [
+      ['probe/1.0.1', 'OPTIONS'],
+      ['Probe/1.0', 'OPTIONS'],
+      ['probe/1.0', 'MESSAGE'],
+    ] as const) {
+      await call.receive(probe(userAgent, method));
+      expect(call.shown.at(-1)).toBe(`${method} sip:b@server SIP/2.0`);
+      call.forget();
+    }
+  });
+
+  it('are answered without any application', async () => {
+    call = await Scenario.start([]);
+    expect(await call.receive(probe('probe/1.0'))).toBe('SIP/2.0 200 OK');
+    expect(await call.receive(probe('other/1.0'))).toBe('SIP/2.0 503 Service Unavailable');
   });
 });
 

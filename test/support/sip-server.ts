@@ -28,6 +28,7 @@ export const SERVER_LIMITS: SipServerOptions['limits'] = {
   maxRequestsPerSecondPerSource: 10_000,
   dropAboveFactor: 5,
   scannerUserAgents: ['friendly-scanner', 'sipvicious'],
+  scannerAction: 'drop',
   maxDialogs: 10_000,
   maxMemoryMb: 100_000,
 };
@@ -48,6 +49,7 @@ export async function startSipServer(overrides: Partial<SipServerOptions> = {}):
     timers: DEFAULT_TIMERS,
     limits: SERVER_LIMITS,
     resolver: new DnsNames(),
+    optionsUserAgents: [],
     silenceTimeoutMs: 20_000,
     graceMs: 10_000,
     residentMb: () => 100,

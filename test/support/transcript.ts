@@ -54,6 +54,7 @@ export class Bench {
       time: () => frameTime(this.clock.wallMs()),
       advertised: own,
       isSelf,
+      optionsUserAgents: ['probe/1.0'],
       silenceTimeoutMs: 20_000,
       tryingAfterMs: 3_500,
       graceMs: 10_000,

@@ -286,6 +286,17 @@ describe('scanners', () => {
     expect(server.totals.scanners).toBe(1);
   });
 
+  it('get 603 where it is set so, and keep their connection; their ACK gets nothing', async () => {
+    await start({ scannerAction: 'decline' });
+    const peer = await tcpPeer();
+    peer.send(lines('ACK', scan));
+    peer.send(lines('INVITE', scan));
+    expect((await peer.final()).status).toBe(603);
+    expect(peer.received).toHaveLength(1);
+    expect(peer.closed).toBe(false);
+    expect(server.totals.scanners).toBe(2);
+  });
+
   it('get no answer over UDP, while others do', async () => {
     await start();
     const socket = createSocket('udp4');
