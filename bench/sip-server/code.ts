@@ -32,13 +32,14 @@ const flow: Flow = {
 const own = (): Endpoint => ({ address: '127.0.0.1', port: 5061 });
 const limits = { maxHeaders: 200, maxHeaderBytes: 16_384, maxBodyBytes: 65_536, maxTransactions: 10_000_000 };
 const stack = new SipStack({ clock: systemClock, timers: DEFAULT_TIMERS, limits, log: silentLog });
-const userAgent = new UserAgent(stack, { open: () => flow, advertised: own }, 'key');
+const userAgent = new UserAgent(stack, { open: () => flow, advertised: own }, { key: 'key', isSelf: () => false });
 const broker = new Broker(userAgent, {
   log: silentLog,
   timers: stack.timers,
   time: () => frameTime(Date.now()),
   advertised: own,
   isSelf: () => false,
+  optionsUserAgents: [],
   silenceTimeoutMs: 20_000,
   tryingAfterMs: 3_500,
   graceMs: 10_000,

@@ -9,6 +9,7 @@ import { serveMetrics } from '../ops/metrics/peers.js';
 import { watchProcess } from '../ops/metrics/process-metrics.js';
 import { Metrics } from '../ops/metrics/registry.js';
 import { collectSipServer } from '../ops/metrics/sip-server-metrics.js';
+import { maxOpenFiles } from '../ops/open-files.js';
 import { residentMb } from '../ops/resident-memory.js';
 import { systemClock } from '../ops/system-clock.js';
 import { serverTls, sipHost } from '../ops/tls-material.js';
@@ -16,11 +17,17 @@ import { TlsReloader } from '../ops/tls-reloader.js';
 import { DnsNames } from '../sip/transport/dns-names.js';
 import { onHangUp, onStopSignal, tellReady } from './process.js';
 
+/** For listeners, logs, certificates that are read anew, names that are looked up, and what Node.js itself has open. */
+const HANDLES_KEPT_BACK = 48;
+/** A peer that connects in order to speak has spoken by then. */
+const STRANGER_TIMEOUT_MS = 5_000;
+
 /** `trunkline sip-server`: the embedded SIP server in the foreground. */
 export async function runSipServer(config: Config): Promise<void> {
   const log = createLogger('sip-server', config.log.level);
   const { sip, drachtio } = config;
   const tls = sip.tls_port === null ? null : await serverTls(config);
+  const files = maxOpenFiles();
   const server = new SipServer({
     bindAddress: config.bind_address,
     externalHost: sipHost(config) === config.bind_address ? null : sipHost(config),
@@ -40,6 +47,8 @@ export async function runSipServer(config: Config): Promise<void> {
       maxTransactions: sip.max_transactions,
       maxConnections: sip.max_connections,
       maxConnectionsPerSource: sip.max_connections_per_source,
+      maxHandles: files === null ? null : Math.max(1, files - HANDLES_KEPT_BACK - drachtio.max_applications),
+      strangerTimeoutMs: STRANGER_TIMEOUT_MS,
       handshakeTimeoutMs: sip.handshake_timeout_ms,
       messageTimeoutMs: sip.message_timeout_ms,
       idleTimeoutMs: sip.idle_timeout_ms,
@@ -49,6 +58,7 @@ export async function runSipServer(config: Config): Promise<void> {
       maxRequestsPerSecondPerSource: sip.max_requests_per_second_per_source,
       dropAboveFactor: sip.drop_above_factor,
       scannerUserAgents: sip.scanner_user_agents,
+      scannerAction: sip.scanner_action,
       maxDialogs: sip.max_dialogs,
       maxMemoryMb: sip.max_memory_mb,
       maxFrameBytes: drachtio.max_frame_bytes,
@@ -57,6 +67,7 @@ export async function runSipServer(config: Config): Promise<void> {
       authenticateTimeoutMs: drachtio.authenticate_timeout_ms,
     },
     resolver: new DnsNames(),
+    optionsUserAgents: sip.options_user_agents,
     silenceTimeoutMs: sip.silence_timeout_ms,
     graceMs: drachtio.grace_ms,
     residentMb,

@@ -86,6 +86,8 @@ export const configSchema = z
         drop_above_factor: z.int().min(1).max(1_000),
         // A shorter part would match many a real User-Agent.
         scanner_user_agents: z.array(z.string().min(4).max(100)).max(100),
+        scanner_action: z.enum(['drop', 'decline']),
+        options_user_agents: z.array(z.string().min(1).max(200)).max(100),
         max_connections: count,
         max_connections_per_source: count,
         handshake_timeout_ms: milliseconds,

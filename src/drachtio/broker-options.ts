@@ -12,6 +12,8 @@ export interface BrokerOptions {
   readonly advertised: (transport: TransportName) => Endpoint;
   /** Whether a host and port are our own. */
   readonly isSelf: (host: string, port: number | null) => boolean;
+  /** Whole User-Agents whose OPTIONS outside of dialogs get 200 here, without an application. */
+  readonly optionsUserAgents: readonly string[];
   /** How long an application may leave a request without any answer before the caller gets 500. */
   readonly silenceTimeoutMs: number;
   /** When a non-INVITE request without an answer gets 100 (RFC 4320 §4.1). */

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { DialogEntry } from '../sip/dialog-entry.js';
 import { getHeader, header, type Header, type SipRequest, type SipResponse } from '../sip/message/message.js';
-import { serialize } from '../sip/message/serialize.js';
+import { serializeUnfolded } from '../sip/message/serialize.js';
 import type { Flow } from '../sip/transport/flow.js';
 import type { IncomingRequest, OutgoingRequest } from '../sip/exchanges.js';
 import type { UserAgent } from '../sip/user-agent.js';
@@ -106,6 +106,7 @@ export class Broker implements UserAgentListener {
   onRequest(request: IncomingRequest): void {
     const { dialog, message } = request;
     if (dialog === null) {
+      if (this.#isProbe(message)) return this.#incoming.refuse(request, 200, 'OK');
       const app = this.#choose(request);
       if (app !== undefined) this.#incoming.offer(request, app);
       return;
@@ -137,7 +138,7 @@ export class Broker implements UserAgentListener {
     if (call === undefined) return;
     const isInitial = dialog.state.role === 'uas' && !dialog.wasAcknowledged;
     dialog.wasAcknowledged = true;
-    const text = serialize(ack);
+    const text = serializeUnfolded(ack);
     call.app?.sip({
       source: 'network',
       sizeBytes: text.length,
@@ -161,7 +162,7 @@ export class Broker implements UserAgentListener {
     if (bye === null) return;
     const isExpired = (getHeader(bye, 'reason') ?? '').includes('Session timer expired');
     this.#cdr.stop('application', isExpired ? 'session-expired' : 'ackbye', bye);
-    const text = serialize(bye);
+    const text = serializeUnfolded(bye);
     const own = this.options.advertised(dialog.flow.transport);
     call.app?.sip({
       source: 'application',
@@ -176,6 +177,10 @@ export class Broker implements UserAgentListener {
   }
 
   // ---- common
+
+  #isProbe(message: SipRequest): boolean {
+    return message.method === 'OPTIONS' && this.options.optionsUserAgents.includes(getHeader(message, 'user-agent') ?? '');
+  }
 
   /** The application whose turn it is, or `undefined` and the request is answered. */
   #choose(request: IncomingRequest): AppConnection | undefined {

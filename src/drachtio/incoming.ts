@@ -3,7 +3,7 @@ import type { QueuedTimer } from '../lib/timer-queue.js';
 import type { IncomingRequest } from '../sip/exchanges.js';
 import { getHeader, header, type Header, type SipRequest } from '../sip/message/message.js';
 import { tagOf } from '../sip/message/name-addr.js';
-import { serialize } from '../sip/message/serialize.js';
+import { serializeUnfolded } from '../sip/message/serialize.js';
 import type { UserAgent } from '../sip/user-agent.js';
 import type { RespondProblem } from '../sip/user-agent-listener.js';
 import type { AppConnection } from './app-connection.js';
@@ -58,7 +58,7 @@ export class IncomingRequests {
     this.#byRequest.set(request, pending);
     const { dialog, message } = request;
     if (message.method === 'INVITE' && dialog === null) this.cdr.attempt('network', message);
-    const text = serialize(message);
+    const text = serializeUnfolded(message);
     app.sip({
       source: 'network',
       sizeBytes: text.length,
@@ -79,7 +79,7 @@ export class IncomingRequests {
     const call = request.dialog === null || request.dialog.isConfirmed ? undefined : this.calls.of(request.dialog);
     if (call !== undefined) this.calls.drop(call);
     if (!request.isInDialog) this.cdr.stop('network', 'call-canceled', request.message);
-    const text = serialize(cancel ?? syntheticCancel(request.message));
+    const text = serializeUnfolded(cancel ?? syntheticCancel(request.message));
     pending.app.sip({
       source: 'network',
       sizeBytes: text.length,
@@ -142,7 +142,7 @@ export class IncomingRequests {
           if (response.status < 300 && request.transaction.isInvite) this.cdr.start('network', 'proxy-uas', response);
           if (!command.fullResponse) return;
           app.payload(
-            formatProxied(nextSerialId(), command.id, { peer: peerOf(flow), time: this.options.time(), text: serialize(response) }),
+            formatProxied(nextSerialId(), command.id, { peer: peerOf(flow), time: this.options.time(), text: serializeUnfolded(response) }),
           );
         },
         onDone: () => {

@@ -1,6 +1,6 @@
 import { nextSerialId } from '../lib/ids.js';
 import { getHeader, hasHeader, type SipResponse } from '../sip/message/message.js';
-import { serialize } from '../sip/message/serialize.js';
+import { serializeUnfolded } from '../sip/message/serialize.js';
 import { parseSipUri } from '../sip/message/uri.js';
 import type { OutgoingRequest } from '../sip/exchanges.js';
 import type { UserAgent } from '../sip/user-agent.js';
@@ -64,7 +64,7 @@ export class OutgoingRequests {
     if (dialog !== null && isUsable && response.status < 300 && this.calls.of(dialog) === undefined && !dialog.isEnded) {
       this.calls.add({ id: dialogIdOfEntry(dialog), entry: dialog, app: sent.app, inviteTransactionId: sent.transactionId });
     }
-    const text = serialize(response);
+    const text = serializeUnfolded(response);
     sent.app.sip({
       source: 'network',
       sizeBytes: synthesized ? 0 : text.length,

@@ -41,6 +41,7 @@ export interface SipServerOptions {
   readonly control: Endpoint & { readonly secret: string };
   readonly timers: TimerSettings;
   readonly limits: TransportLimits & StackLimits & AdmissionLimits & AppLimits & ApplicationLimits;
+  readonly optionsUserAgents: readonly string[];
   readonly silenceTimeoutMs: number;
   /** How long the calls of a lost application wait for it to come back. */
   readonly graceMs: number;
@@ -97,7 +98,7 @@ export class SipServer {
         open: (target) => this.#transports.open(target),
         advertised: (transport) => this.#advertised(transport),
       },
-      sha256(`proxy|${options.control.secret}`).toString('hex'),
+      { key: sha256(`proxy|${options.control.secret}`).toString('hex'), isSelf: ({ host, port }) => this.#isSelf(host, port) },
     );
     this.#broker = new Broker(this.#userAgent, {
       log,
@@ -105,6 +106,7 @@ export class SipServer {
       time: () => frameTime(clock.wallMs()),
       advertised: (transport) => this.#advertised(transport),
       isSelf: (host, port) => this.#isSelf(host, port),
+      optionsUserAgents: options.optionsUserAgents,
       silenceTimeoutMs: options.silenceTimeoutMs,
       tryingAfterMs: timers.t2Ms - timers.t1Ms,
       graceMs: options.graceMs,

@@ -10,6 +10,8 @@ export interface AdmissionLimits {
   readonly dropAboveFactor: number;
   /** Parts of a User-Agent. */
   readonly scannerUserAgents: readonly string[];
+  /** What a request of theirs gets: nothing, or 603. */
+  readonly scannerAction: 'drop' | 'decline';
   readonly maxDialogs: number;
   readonly maxMemoryMb: number;
 }
@@ -69,6 +71,10 @@ export class Admission {
   /** Of every message, before it is read. */
   isFlood(source: string): boolean {
     return !this.#messages.take(source) && this.#counted('droppedByRate');
+  }
+
+  get declinesScanners(): boolean {
+    return this.options.limits.scannerAction === 'decline';
   }
 
   /**

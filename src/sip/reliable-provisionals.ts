@@ -52,7 +52,8 @@ export class ReliableProvisionals {
   /** Whether the PRACK names the response that waits; it does so no more then. */
   acknowledge(prack: SipRequest): boolean {
     const waiting = this.#unacknowledged;
-    const match = /^(\d+)\s+(\d+)\s+INVITE$/.exec(getHeader(prack, 'rack') ?? '');
+    // What follows the method is not looked at, as in drachtio-server: SIPp scenarios send `INVITE INVITE`.
+    const match = /^(\d+)\s+(\d+)\s+INVITE(?=\s|$)/.exec(getHeader(prack, 'rack') ?? '');
     if (waiting === undefined || match === null) return false;
     if (Number(match[1]) !== waiting.rseq || Number(match[2]) !== this.inviteCSeq) return false;
     waiting.response.acknowledged();

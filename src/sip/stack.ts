@@ -129,7 +129,7 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#taken += 1;
     const plain = readPlain(isKept(text) ? unshared(text) : text, this.#limits);
     if (plain === undefined) return this.#onUnusual(flow, text);
-    if (this.#admission?.isScanner(plain.message) === true) return dropScanner(flow);
+    if (this.#admission?.isScanner(plain.message) === true) return this.#turnAway(flow, plain.message);
     if (plain.message.kind === 'response') return this.#onResponse(plain.message, plain.core);
     const stamped = stampVia(plain.core.topVia, flow.remote);
     if (stamped === plain.core.topVia.text) return this.#onIdentified(flow, plain.message, plain.core);
@@ -143,7 +143,7 @@ export class SipStack implements FlowListener, TransactionHost {
   #onUnusual(flow: Flow, text: string): void {
     const parsed = parseMessage(text, this.#limits);
     const read = parsed.ok ? parsed.value : parsed.error.partial;
-    if (read !== null && this.#admission?.isScanner(read) === true) return dropScanner(flow);
+    if (read !== null && this.#admission?.isScanner(read) === true) return this.#turnAway(flow, read);
     if (!parsed.ok) return this.#refuseUnparsed(flow, parsed.error);
     const sized = flow.reliable ? parsed : cutDatagram(parsed.value);
     if (!sized.ok) return this.#refuseUnparsed(flow, sized.error);
@@ -294,6 +294,13 @@ export class SipStack implements FlowListener, TransactionHost {
     flow.send(serialize(makeResponse(request, status, reason, newTag(), extra)));
   }
 
+  /** A scanner gets 603, or silence; on a stream its connection goes too then. */
+  #turnAway(flow: Flow, message: SipMessage): void {
+    if (this.#admission?.declinesScanners !== true) {
+      if (flow.reliable) flow.close();
+    } else if (message.kind === 'request') this.#answerStateless(flow, stampTopVia(message, flow), 603, 'Decline');
+  }
+
   #track(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
     const set = this.#byFlow.get(flow);
     if (set === undefined) this.#byFlow.set(flow, new Set([transaction]));
@@ -315,11 +322,6 @@ function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
   if (!/^\d{1,9}$/.test(stated) || length > message.body.length)
     return err({ status: 400, reason: 'Bad Content-Length', partial: message });
   return ok(length === message.body.length ? message : changed(message, { body: message.body.slice(0, length) }));
-}
-
-/** Silence on UDP; on a stream the connection goes too. */
-function dropScanner(flow: Flow): void {
-  if (flow.reliable) flow.close();
 }
 
 /** Parts of these are kept as long as a dialog lives. */
@@ -367,5 +369,8 @@ export function makeResponse(
     const tagged = id === 'to' && status > 100 && !hasTag(value) ? `${value};tag=${localTag}` : value;
     headers.push(header(id, tagged));
   }
+  // RFC 3261 §8.2.6.1: a 100 repeats the Timestamp, by which the sender measures the round trip.
+  const timestamp = status === 100 ? getHeader(request, 'timestamp') : undefined;
+  if (timestamp !== undefined) headers.push(header('Timestamp', timestamp));
   return { kind: 'response', status, reason, headers: [...headers, ...extra], body };
 }

@@ -264,6 +264,11 @@ export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUs
     if (this.isInvite) this.dispatch({ type: 'cancelled' });
   }
 
+  /** Nobody wants its answer any more: an INVITE that nobody has answered is not repeated. */
+  abandon(): void {
+    if (this.isInvite) this.dispatch({ type: 'abandoned' });
+  }
+
   received(response: SipResponse): void {
     this.#response = response;
     const ack = this.isInvite && response.status >= 300 ? serialize(errorAck(this.request, response)) : '';

@@ -110,6 +110,8 @@ export class UserAgentClient implements OutgoingOwner {
   }
 
   onFailure(request: OutgoingRequest, why: 'timeout' | 'transport-error'): void {
+    // Its ACK was lost: the user has the answer.
+    if (request.hasFinal) return;
     const [status, reason] = why === 'timeout' ? ([408, 'Request Timeout'] as const) : ([503, 'Service Unavailable'] as const);
     this.#receive(request, makeResponse(request.message, status, reason, newTag()), true);
   }

@@ -1,7 +1,9 @@
 import { randomInt } from 'node:crypto';
+import { formatHostPort } from '../lib/host-port.js';
 import { endsSubscription, ownTransport, setsSession, subscribed, type AgentContext } from './agent-context.js';
 import { contactOf } from './compose.js';
 import { refreshTarget, uasDialog } from './dialog/dialog.js';
+import { agreedSession } from './dialog/session-timer.js';
 import type { DialogEntry } from './dialog-entry.js';
 import { IncomingRequest, type IncomingOwner } from './exchanges.js';
 import type { CoreHeaders } from './message/core-headers.js';
@@ -28,7 +30,11 @@ export class UserAgentServer implements IncomingOwner {
   onRequest(transaction: ServerTransaction): void {
     const { core, request } = transaction;
     const scheme = uriScheme(request.uri);
-    if (scheme !== 'sip' && scheme !== 'sips' && scheme !== 'tel') return this.#refuse(transaction, 416, 'Unsupported URI Scheme');
+    if (scheme !== 'sip' && scheme !== 'sips' && scheme !== 'tel') {
+      const { address, port } = ownTransport(this.context.flows, transaction.flow);
+      const warning = header('Warning', `399 ${formatHostPort(address, port)} "The Request-URI is neither sip, sips nor tel."`);
+      return this.#refuse(transaction, 416, 'Unsupported URI Scheme', [warning]);
+    }
     if (core.toTag !== undefined) return this.#onInDialog(transaction);
     if (request.method === 'BYE' || request.method === 'UPDATE' || request.method === 'PRACK') {
       return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
@@ -169,6 +175,7 @@ export class UserAgentServer implements IncomingOwner {
       extra.push(header('Contact', contactOf(ownTransport(this.context.flows, transaction.flow), transaction.flow.transport === 'TLS')));
     }
     if (rseq !== null) extra.push(header('RSeq', String(rseq)));
+    if (setsSession(method, parts.status) && !hasHeader(parts, 'session-expires')) extra.push(...agreedSession(transaction.request));
     return makeResponse(transaction.request, parts.status, parts.reason, transaction.localTag, [...extra, ...parts.headers], parts.body);
   }
 

@@ -4,7 +4,7 @@ import { DialogTable } from './dialog-table.js';
 import type { IncomingRequest, OutgoingRequest } from './exchanges.js';
 import type { CoreHeaders } from './message/core-headers.js';
 import { header, type Header, type RequestParts, type SipRequest, type SipResponse } from './message/message.js';
-import { Proxy, type ProxyListener, type ProxyOrder } from './proxy/proxy.js';
+import { Proxy, type ProxyIdentity, type ProxyListener, type ProxyOrder } from './proxy/proxy.js';
 import { SessionRefresher } from './session-refresher.js';
 import type { SipStack, TransactionUser } from './stack.js';
 import type { ServerTransaction } from './transaction-runner.js';
@@ -20,8 +20,8 @@ export class UserAgent implements TransactionUser {
   readonly #client: UserAgentClient;
   readonly #proxy: Proxy | null;
 
-  /** `proxyKey`: a secret that outlives the process, so that dialogs which a proxied request made are routed after a restart too; `null`: it proxies nothing. */
-  constructor(stack: SipStack, flows: FlowSource, proxyKey: string | null = null) {
+  /** `proxy` is `null` for a user agent that proxies nothing. */
+  constructor(stack: SipStack, flows: FlowSource, proxy: ProxyIdentity | null = null) {
     const dialogs = new DialogTable(stack, {
       onAckTimeout: (dialog) => this.#endByOurselves(dialog, 'SIP;cause=200;text="ACK timeout"'),
       onSubscriptionExpired: (dialog) => {
@@ -40,7 +40,7 @@ export class UserAgent implements TransactionUser {
     });
     stack.attach(this);
     this.#context = { stack, flows, dialogs, sessions, earlyNotifies: new Map(), listener: undefined };
-    this.#proxy = proxyKey === null ? null : new Proxy(stack, flows, proxyKey);
+    this.#proxy = proxy === null ? null : new Proxy(stack, flows, proxy);
     this.#server = new UserAgentServer(this.#context);
     this.#client = new UserAgentClient(this.#context, {
       endByOurselves: (dialog, reason) => this.#endByOurselves(dialog, reason),

@@ -60,6 +60,19 @@ describe('a proxied INVITE', () => {
     expect(forwarded.endsWith(`\r\n\r\n${SDP}`)).toBe(true);
   });
 
+  it.each([
+    ['<sip:127.0.0.1:25061;lr>', ''],
+    ['<sip:127.0.0.1:25061;lr>, <sip:127.0.0.1:25060>, <sip:next@10.0.0.9;lr>', '<sip:next@10.0.0.9;lr>'],
+    ['<sip:next@10.0.0.9;lr>, <sip:127.0.0.1:25061;lr>', '<sip:next@10.0.0.9;lr>, <sip:127.0.0.1:25061;lr>'],
+  ])('[3261 §16.4] of Route %s the topmost values that name the server are taken off', async (route, left) => {
+    await proxied({}, { extra: [`Route: ${route}`] });
+    expect(
+      invitesTo(ONE)
+        .match(/(?<=^Route: ).*(?=\r$)/gm)
+        ?.join(', ') ?? '',
+    ).toBe(left);
+  });
+
   it('[3261 §16.7] 180 and 200 go back without our Via; the application hears of the 200 and that it is over', async () => {
     await proxied();
     await call.answer(invitesTo(ONE), '100 Trying');
@@ -170,6 +183,16 @@ describe('a proxied INVITE', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
+  it('an abandoned target gets no INVITE any more: it may be lost, or be cancelled once it answers', async () => {
+    call = await Scenario.start(['invite'], 'UDP');
+    await proxied({ targets: [ONE, TWO], provisional: '2s' });
+    await call.bench.pass(2_000);
+    await call.answer(invitesTo(TWO), '200 OK', { tag: 'y', ...CONTACT });
+    call.forget();
+    await call.bench.pass(20_000);
+    expect(call.sent.filter((line) => line.startsWith('INVITE '))).toEqual([]);
+  });
+
   it('finalTimeout: a target that rings for too long is cancelled', async () => {
     await proxied({ targets: [ONE, TWO], final: '1500ms' });
     await call.answer(invitesTo(ONE), '180 Ringing', { tag: 'x' });
@@ -263,6 +286,13 @@ describe('a dialog that the proxy stays in the way of', () => {
     const uri = route.slice(1, -1);
     await call.receive(inDialog('BYE', '', { uri, extra: ['Route: <sip:peer@10.0.0.1>'] }));
     expect(call.sent).toEqual(['BYE sip:peer@10.0.0.1 SIP/2.0']);
+  });
+
+  it('[3261 §16.4] a client that puts its outbound proxy, the server, before our Record-Route gets through', async () => {
+    const route = await established();
+    await call.receive(inDialog('BYE', `<sip:127.0.0.1:25061;lr>, ${route}`));
+    expect(call.sent).toEqual(['BYE sip:peer@10.0.0.1 SIP/2.0']);
+    expect(headerOf(call.lastSent('BYE '), 'Route')).toBe('');
   });
 
   it('a Route that names us without the token of this dialog forwards nothing', async () => {

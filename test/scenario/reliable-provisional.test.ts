@@ -60,6 +60,12 @@ describe('a reliable provisional response of the application', () => {
     expect(call.sent).toEqual(['SIP/2.0 183 Session Progress']);
   });
 
+  it("a RAck with more after the method, as of drachtio-srf's own SIPp scenario, acknowledges", async () => {
+    const { to, rseq } = await progressed();
+    await call.receive(prack(to, `${String(rseq)} 1 INVITE INVITE`));
+    expect(call.shown.at(-1)).toBe('PRACK sip:b@server SIP/2.0');
+  });
+
   it('[3262 §3] a second PRACK for the same response gets 481', async () => {
     const { to, rseq } = await progressed();
     await call.receive(prack(to, `${String(rseq)} 1 INVITE`));

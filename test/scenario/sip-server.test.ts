@@ -173,6 +173,59 @@ describe('in a dialog', () => {
   });
 });
 
+describe('what a request may look like', () => {
+  it('[3261 §8.2.2.1] a Request-URI of another scheme gets 416, whose Warning tells which are taken', async () => {
+    await call.receive(call.invite({ uri: 'nobodyKnowsThis:b@server' }));
+    expect(headerOf(call.lastSent('SIP/2.0 416'), 'Warning')).toBe('399 127.0.0.1:25061 "The Request-URI is neither sip, sips nor tel."');
+  });
+
+  it('[3261 §8.2.6.1] the 100 repeats the Timestamp, other responses do not', async () => {
+    const id = await call.offered({ extra: ['Timestamp: 54.2'] });
+    await call.respond(id, '180 Ringing');
+    expect(headerOf(call.lastSent('SIP/2.0 100'), 'Timestamp')).toBe('54.2');
+    expect(headerOf(call.lastSent('SIP/2.0 180'), 'Timestamp')).toBe('');
+  });
+
+  it('[3261 §7.1] sip/2.0 in lower case is the same version; the application gets it as everybody writes it', async () => {
+    await call.receive(call.invite().replace(' SIP/2.0\r', ' sip/2.0\r'));
+    expect(call.shown.at(-1)).toBe('INVITE sip:b@server SIP/2.0');
+  });
+
+  it('[3261 §7.3.1] the application gets folded headers on one line', async () => {
+    const folded = call.invite({ extra: ['Subject: one', '\t two'] }).replace('CSeq: 1 INVITE', 'CSeq:\t 1\r\n INVITE');
+    await call.receive(folded);
+    const frame = call.sipFrames.at(-1) ?? '';
+    expect([headerOf(frame, 'CSeq'), headerOf(frame, 'Subject')]).toEqual(['1 INVITE', 'one two']);
+    expect(await call.respond(call.transactionId, '200 OK', 'CSeq: 1 INVITE\r\n', SDP)).toBe('OK');
+  });
+});
+
+describe('OPTIONS by User-Agent', () => {
+  const probe = (userAgent: string, method = 'OPTIONS'): string =>
+    call.request(method, { callId: `${userAgent}-${method}`, extra: [`User-Agent: ${userAgent}`] });
+
+  it('are answered by the server itself when the User-Agent is one of those set, and shown to nobody', async () => {
+    call = await Scenario.start(['options', 'message']);
+    expect(await call.receive(probe('probe/1.0'))).toBe('SIP/2.0 200 OK');
+    expect(call.shown).toEqual([]);
+    for (const [userAgent, method] of [
+      ['probe/1.0.1', 'OPTIONS'],
+      ['Probe/1.0', 'OPTIONS'],
+      ['probe/1.0', 'MESSAGE'],
+    ] as const) {
+      await call.receive(probe(userAgent, method));
+      expect(call.shown.at(-1)).toBe(`${method} sip:b@server SIP/2.0`);
+      call.forget();
+    }
+  });
+
+  it('are answered without any application', async () => {
+    call = await Scenario.start([]);
+    expect(await call.receive(probe('probe/1.0'))).toBe('SIP/2.0 200 OK');
+    expect(await call.receive(probe('other/1.0'))).toBe('SIP/2.0 503 Service Unavailable');
+  });
+});
+
 describe('session timers', () => {
   const settled = async (value: string): Promise<string> => {
     const id = await call.offered();
@@ -235,6 +288,40 @@ describe('session timers', () => {
     await answerLast('481 Call/Transaction Does Not Exist');
     expect(call.sent.at(-1)).toMatch(/^BYE /);
     expect(call.bench.left.calls).toBe(0);
+  });
+
+  it.each([
+    ['1800;refresher=uac', '1800;refresher=uac'],
+    ['1800;refresher=UAS;x=y', '1800;refresher=uas'],
+    ['60;refresher=uac', '90;refresher=uac'],
+    ['1800', ''],
+    ['abc;refresher=uac', ''],
+  ])('[4028 §9] an application that leaves timers to the server: %s gets "%s", in a re-INVITE and an UPDATE too', async (asked, agreed) => {
+    const extra = ['Supported: timer', `Session-Expires: ${asked}`];
+    await call.respond(await call.offered({ extra }), '200 OK', '', SDP);
+    const answer = call.bench.toCaller.at(-1) ?? '';
+    expect(headerOf(answer, 'Session-Expires')).toBe(agreed);
+    const to = headerOf(answer, 'To');
+    await call.receive(call.request('ACK', { to }));
+    for (const [cseq, method] of [
+      [2, 'UPDATE'],
+      [3, 'INVITE'],
+    ] as const) {
+      await call.receive(call.request(method, { to, cseq, extra }));
+      await call.respond(call.transactionId, '200 OK');
+      expect([method, headerOf(call.bench.toCaller.at(-1) ?? '', 'Session-Expires')]).toEqual([method, agreed]);
+    }
+  });
+
+  it('[4028 §9] what the application says of the timer goes out as it says it', async () => {
+    const id = await call.offered({ extra: ['Session-Expires: 1800;refresher=uac'] });
+    await call.respond(id, '200 OK', 'Session-Expires: 600;refresher=uas\r\n', SDP);
+    expect(call.lastSent('SIP/2.0 200').match(/^Session-Expires: .*(?=\r)/gm)).toEqual(['Session-Expires: 600;refresher=uas']);
+  });
+
+  it('[4028 §9] a refusal has no Session-Expires', async () => {
+    await call.respond(await call.offered({ extra: ['Session-Expires: 1800;refresher=uac'] }), '486 Busy Here');
+    expect(headerOf(call.lastSent('SIP/2.0 486'), 'Session-Expires')).toBe('');
   });
 
   it('[4028 §9] holds nobody to a refresh that nobody has promised', async () => {

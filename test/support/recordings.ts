@@ -63,3 +63,27 @@ export function readPeer(file: string): PeerMessage[] {
     )
     .filter((message) => !isBody(message));
 }
+
+/** One line of a session that was recorded with both of its ends. */
+export interface RecordedLine {
+  readonly atMs: number;
+  readonly from: 'app' | 'server' | 'peer';
+  /** Whose: a frame of the application's connection, or a message of a peer's. */
+  readonly side: 'app' | 'peer';
+  readonly text: string;
+}
+
+/** The lines in order of time, without the application's login. */
+export function readLines(name: string): RecordedLine[] {
+  return readRecording(`${name}.txt`)
+    .split('\n')
+    .flatMap((line): RecordedLine[] => {
+      const match = /^([\d.]+)s (APP -> SERVER|SERVER -> APP|\w+ >>>|\w+ <<<) (".*")$/.exec(line);
+      if (match === null) return [];
+      const [, seconds, who = '', json = '""'] = match;
+      const text = JSON.parse(json) as string;
+      if (text.includes('|authenticate|') || /\|OK\|(tls|tcp|udp)\//.test(text)) return [];
+      const from = who === 'APP -> SERVER' ? 'app' : who.endsWith('>>>') ? 'peer' : 'server';
+      return [{ atMs: Number(seconds) * 1_000, from, side: who.includes('APP') ? 'app' : 'peer', text }];
+    });
+}

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { readFrames, readPeer, type PeerMessage, type RecordedFrame } from './recordings.js';
+import { readFrames, readLines, readPeer, type PeerMessage, type RecordedFrame } from './recordings.js';
 import { Bench } from './transcript.js';
 
 /** What stands in a recording in place of what our server does: [theirs, ours]. */
@@ -153,4 +153,57 @@ function statedSize(payload: string): number {
 
 function realSize(payload: string): number {
   return statedSize(payload) === 0 ? 0 : payload.length - payload.indexOf('\r\n') - 2;
+}
+
+/** What the recorded server sent in a session, and what ours sends in its place; repeated messages count once. */
+export interface PlayedLines {
+  readonly toApp: { readonly theirs: readonly string[]; readonly ours: readonly string[] };
+  readonly toPeer: { readonly theirs: readonly string[]; readonly ours: readonly string[] };
+}
+
+/** Ids, tags and RSeq; a branch may be an id as well and is learned by itself. */
+const MADE_UP = /(?<!branch=z9hG4bK)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=;tag=)\w{13}(?=[;\r])|(?<=RSeq: )\d+/g;
+const WAYS = [/;branch=[^;,\r]+/, /^Record-Route: (.*)$/m];
+
+/** Plays a session of which both ends were recorded: the application and the peers do what they did, when they did it. `unrecorded`: to a peer without a log. */
+export async function playLines(name: string, differences: Differences = [], unrecorded = /^$/): Promise<PlayedLines> {
+  const recorded = readLines(name);
+  const shown =
+    recorded
+      .find(({ text }) => text.includes('|sip|network|'))
+      ?.text.split('\r\n', 1)[0]
+      ?.split('|') ?? [];
+  const ownPort = new RegExp(`\\b${shown[11] ?? '25060'}\\b`, 'g');
+  const edited = (text: string): string =>
+    differences.reduce((all, [theirs, ours]) => all.replace(theirs, ours), text.replace(ownPort, '25060'));
+  const lines = recorded.map((line) => ({ ...line, text: edited(line.text) }));
+  const bench = new Bench('UDP', Number(shown[6] ?? 25_260));
+  for (const method of ['invite', 'message']) bench.fromApp(`r|route|${method}`);
+  await bench.settle();
+  bench.toApp.length = 0;
+  const values = new Map<string, string>();
+  const sent = { app: () => bench.toApp, peer: () => [...new Set(bench.toCaller)].filter((text) => !unrecorded.test(text)) };
+  const seen = { app: new Set<string>(), peer: new Set<string>() };
+  const translate = (text: string): string => [...values].reduce((all, [theirs, mine]) => all.replaceAll(theirs, mine), text);
+  const learn = (theirs: string, mine: string): void => {
+    const made = mine.match(MADE_UP) ?? [];
+    (theirs.match(MADE_UP) ?? []).forEach((value, index) => values.set(value, values.get(value) ?? made[index] ?? value));
+    for (const way of WAYS) {
+      const [one, other] = [way.exec(theirs), way.exec(mine)].map((match) => match?.[1] ?? match?.[0]);
+      if (one !== undefined && other !== undefined && one !== other && !values.has(one)) values.set(one, other);
+    }
+  };
+  let atMs = lines[0]?.atMs ?? 0;
+  for (const { atMs: at, from, side, text } of lines) {
+    await bench.pass(Math.max(0, at - atMs));
+    atMs = Math.max(atMs, at);
+    if (from === 'app') bench.fromApp(translate(text));
+    else if (from === 'peer') bench.fromCaller(translate(text));
+    else if (!seen[side].has(text)) {
+      learn(text, sent[side]()[seen[side].size] ?? '');
+      seen[side].add(text);
+    }
+    await bench.settle();
+  }
+  return { toApp: { theirs: [...seen.app], ours: sent.app() }, toPeer: { theirs: [...seen.peer], ours: sent.peer() } };
 }

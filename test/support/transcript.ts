@@ -45,13 +45,16 @@ export class Bench {
       const more = { messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20 };
       this.#flow = new StreamFlow(asSocket(this.#wire), transport, own(transport), remote, this.#stack, { ...all, ...more }, this.clock);
     } else this.#flow = this.#messageFlow(transport, own(transport), remote);
-    this.#userAgent = new UserAgent(this.#stack, { open: () => (this.#opens ? this.#flow : undefined), advertised: own }, 'key');
+    const isSelf = (host: string, port: number | null): boolean => host === '127.0.0.1' && (port === 25_060 || port === 25_061);
+    const flows = { open: () => (this.#opens ? this.#flow : undefined), advertised: own };
+    this.#userAgent = new UserAgent(this.#stack, flows, { key: 'key', isSelf: ({ host, port }) => isSelf(host, port) });
     this.#broker = new Broker(this.#userAgent, {
       log: silentLog,
       timers: this.#stack.timers,
       time: () => frameTime(this.clock.wallMs()),
       advertised: own,
-      isSelf: (host, port) => host === '127.0.0.1' && (port === 25_060 || port === 25_061),
+      isSelf,
+      optionsUserAgents: ['probe/1.0'],
       silenceTimeoutMs: 20_000,
       tryingAfterMs: 3_500,
       graceMs: 10_000,

@@ -228,7 +228,7 @@ export const METRICS = {
   trunkline_sip_refused_total: {
     type: 'counter',
     help: 'Requests that got 503, and connections that were closed at once, at a limit.',
-    labels: { cause: 'rate, dialogs, memory, connections_per_source' },
+    labels: { cause: 'rate, dialogs, memory, connections_per_source, file_handles, stranger' },
   },
   trunkline_sip_dropped_total: { type: 'counter', help: 'Messages that got no answer.', labels: { cause: 'rate, scanner' } },
   trunkline_certificate_end_seconds: {

@@ -23,6 +23,8 @@ export function collectSipServer(
     figures.set('trunkline_sip_refused_total', { cause: 'dialogs' }, totals.refusedByDialogs);
     figures.set('trunkline_sip_refused_total', { cause: 'memory' }, totals.refusedByMemory);
     figures.set('trunkline_sip_refused_total', { cause: 'connections_per_source' }, totals.refusedPerSource);
+    figures.set('trunkline_sip_refused_total', { cause: 'file_handles' }, totals.refusedByHandles);
+    figures.set('trunkline_sip_refused_total', { cause: 'stranger' }, totals.closedStrangers);
     figures.set('trunkline_sip_dropped_total', { cause: 'rate' }, totals.droppedByRate);
     figures.set('trunkline_sip_dropped_total', { cause: 'scanner' }, totals.scanners);
     certificates().forEach(({ expires }, index) => {

@@ -1,4 +1,4 @@
-import { getHeader, type SipResponse } from '../message/message.js';
+import { getHeader, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { parseParams } from '../message/uri.js';
 
 /** A session timer as it was settled by a 2xx (RFC 4028 §7, §9). */
@@ -14,16 +14,29 @@ const MAX_INTERVAL_SECONDS = 86_400;
 
 /** What a 2xx says; `null`: it sets no timer. `weAreUac`: the request was ours. */
 export function sessionTimerOf(response: SipResponse, weAreUac: boolean): SessionTimer | null {
-  const value = getHeader(response, 'session-expires');
-  const match = /^\s*(\d{1,9})\s*(;.*)?$/.exec(value ?? '');
+  const stated = readSessionExpires(response);
+  if (stated === null) return null;
+  return { intervalMs: stated.seconds * 1_000, weRefresh: (stated.refresher === 'uac') === weAreUac };
+}
+
+/**
+ * The Session-Expires of our 2xx to an INVITE or UPDATE whose user says nothing of a timer: what the peer asks for, with the refresher that it names
+ * (RFC 4028 §9), at least 90 s. None when it asks for none, or names no refresher, as in drachtio-server.
+ */
+export function agreedSession(request: SipRequest): Header[] {
+  const asked = readSessionExpires(request);
+  return asked === null ? [] : [header('Session-Expires', `${String(asked.seconds)};refresher=${asked.refresher}`)];
+}
+
+/** `null` when nobody is named: nobody has promised to refresh, so nobody can be held to it. */
+function readSessionExpires(message: SipRequest | SipResponse): { readonly seconds: number; readonly refresher: 'uac' | 'uas' } | null {
+  const match = /^\s*(\d{1,9})\s*(;.*)?$/.exec(getHeader(message, 'session-expires') ?? '');
   if (match === null) return null;
   const seconds = Math.min(Math.max(Number(match[1]), MIN_INTERVAL_SECONDS), MAX_INTERVAL_SECONDS);
   const refresher = parseParams(match[2] ?? '')
     .get('refresher')
     ?.toLowerCase();
-  // Nobody is named: nobody has promised to refresh, so nobody can be held to it.
-  if (refresher !== 'uac' && refresher !== 'uas') return null;
-  return { intervalMs: seconds * 1_000, weRefresh: (refresher === 'uac') === weAreUac };
+  return refresher === 'uac' || refresher === 'uas' ? { seconds, refresher } : null;
 }
 
 /** How long after the 2xx something is due: our refresh at half the interval, or the end of a peer that did not refresh (RFC 4028 §10). */

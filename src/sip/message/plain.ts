@@ -54,7 +54,8 @@ TRACKED.forEach((id, index) => {
 });
 
 const REQUEST_LINE =
-  /^([A-Z]{1,32}) (sips?:(?:[\w.!~*'()&=+$,;/%-]{1,200}@)?[a-z0-9_]+(?:[.-][a-z0-9_]+)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;[\w.-]+(?:=[\w.-]+)?)*) SIP\/2\.0$/i;
+  /^([A-Z]{1,32}) (sips?:(?:[\w.!~*'()&=+$,;/%-]{1,200}@)?[a-z0-9_]+(?:[.-][a-z0-9_]+)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;[\w.-]+(?:=[\w.-]+)?)*)$/i;
+const VERSION = ' SIP/2.0';
 const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d) ([^\0\r\n]*)$/;
 const PLAIN_VIA =
   /^SIP\/2\.0\/(UDP|TCP|TLS) ([a-z0-9_]+(?:[.-][a-z0-9_]+)*)(?::([1-9]\d{0,3}|[1-5]\d{4}))?((?:;[\w.-]+(?:=[\w.:+*%!`'~-]+)?)*)$/;
@@ -162,7 +163,8 @@ export interface Plain {
 export function readPlain(text: string, limits: MessageLimits): Plain | undefined {
   const lineEnd = text.indexOf('\r\n');
   const line = text.slice(0, lineEnd);
-  const request = REQUEST_LINE.exec(line);
+  // In another case it is the same version (RFC 3261 §7.1), but applications need not read it: the long way writes it anew.
+  const request = line.endsWith(VERSION) ? REQUEST_LINE.exec(line.slice(0, -VERSION.length)) : null;
   const status = request === null ? STATUS_LINE.exec(line) : null;
   if (request === null && status === null) return undefined;
   const received = new Received(text, lineEnd + 2);

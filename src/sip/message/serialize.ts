@@ -1,4 +1,4 @@
-import type { SipMessage } from './message.js';
+import { changed, type SipMessage } from './message.js';
 
 function startLine(message: SipMessage): string {
   return message.kind === 'request' ? `${message.method} ${message.uri} SIP/2.0` : `SIP/2.0 ${String(message.status)} ${message.reason}`;
@@ -20,4 +20,14 @@ export function serialize(message: SipMessage): string {
   }
   if (!counted) text += `Content-Length: ${message.body.length}\r\n`;
   return `${text}\r\n${message.body}`;
+}
+
+/** The same with every header on one line, for readers that do not know folds (RFC 3261 §7.3.1). */
+export function serializeUnfolded(message: SipMessage): string {
+  // What goes on as it was received has none.
+  if (message.wire !== undefined || !message.headers.some(({ line }) => line.includes('\n'))) return serialize(message);
+  const headers = message.headers.map((item) =>
+    item.line.includes('\n') ? { ...item, line: `${item.line.slice(0, item.line.indexOf(':'))}: ${item.value}` } : item,
+  );
+  return serialize(changed(message, { headers }));
 }

@@ -75,12 +75,24 @@ export class StreamFramer {
     if (text === '' || text === '\r') return undefined;
     // Only what a head may be long is looked at, so that the answer does not depend on where the reads fall.
     const window = text.slice(0, this.#limits.maxHeadBytes + 4);
+    const firstEnd = this.#hasBegun ? -1 : window.indexOf('\n');
+    if (firstEnd >= 0 && window[firstEnd - 1] !== '\r') return this.#bareLines(window, firstEnd);
     if (!this.#hasBegun && !this.#begins(window)) return spoiled('Not SIP', 400);
     const headEnd = window.indexOf('\r\n\r\n');
     if (headEnd >= 0) return this.#cut(text, headEnd);
     if (window.length === this.#limits.maxHeadBytes + 4) return spoiled('Headers Too Large', 513, wholeLines(window));
     // As long as it is short, what it is may still be open.
-    if (window.length > MAX_FIRST_WORD) this.#awaited = { text: this.#hasBegun ? '\r\n\r\n' : '\r\n', seam: window.slice(-3) };
+    if (window.length > MAX_FIRST_WORD) this.#awaited = { text: this.#hasBegun ? '\r\n\r\n' : '\n', seam: window.slice(-3) };
+    return undefined;
+  }
+
+  /** Lines that end with LF alone (RFC 3261 §7 wants CRLF): the sender is told, once its head is there. */
+  #bareLines(window: string, firstEnd: number): StreamItem | undefined {
+    if (parseStartLine(window.slice(0, firstEnd)) === undefined) return spoiled('Not SIP', 400);
+    const headEnd = window.indexOf('\n\n');
+    if (headEnd >= 0) return spoiled('Line Ends Without CR', 400, window.slice(0, headEnd + 2).replace(/\r?\n/g, '\r\n'));
+    if (window.length === this.#limits.maxHeadBytes + 4) return spoiled('Headers Too Large', 513);
+    this.#awaited = { text: '\n\n', seam: window.slice(-3) };
     return undefined;
   }
 

@@ -13,7 +13,7 @@ import {
   type SipResponse,
 } from '../message/message.js';
 import { parseNameAddr } from '../message/name-addr.js';
-import { parseSipUri } from '../message/uri.js';
+import { parseSipUri, type SipUri } from '../message/uri.js';
 
 /** The parameter of our Record-Route that proves it was ours: nobody else can make us forward. */
 const TOKEN_PARAM = 'tk';
@@ -23,17 +23,37 @@ export function namesRoute(request: SipRequest): boolean {
   return hasHeader(request, 'route') || request.uri.includes(`;${TOKEN_PARAM}=`);
 }
 
-/** A request without the routes that name us (RFC 3261 §16.4), when one does and its token is right. */
-export function takeOwnRoutes(request: SipRequest, token: string): SipRequest | undefined {
+/** Whether a URI names this server. */
+export type IsSelf = (uri: SipUri) => boolean;
+
+/** A request without the topmost routes that name us (RFC 3261 §16.4): a client that has us as its outbound proxy begins with one. */
+export function withoutOwnRoutes(request: SipRequest, isSelf: IsSelf): SipRequest {
+  const routes = getList(request, 'route');
+  const own = countLeading(routes, (route) => namesUs(route, isSelf));
+  return own === 0 ? request : withRoutes(request, routes.slice(own));
+}
+
+/** A request without the routes that name us (RFC 3261 §16.4), when one of them is our Record-Route and its token is right. */
+export function takeOwnRoutes(request: SipRequest, token: string, isSelf: IsSelf): SipRequest | undefined {
   const routes = getList(request, 'route');
   // A strict router before us has put our own URI into the Request-URI, and the target last.
   if (isOurs(request.uri, token)) {
     const target = parseNameAddr(routes.at(-1) ?? '')?.uri;
     return target === undefined ? undefined : withRoutes(changed(request, { uri: target }), routes.slice(0, -1));
   }
-  let own = 0;
-  while (own < routes.length && isOurs(parseNameAddr(routes[own] ?? '')?.uri ?? '', token)) own += 1;
-  return own === 0 ? undefined : withRoutes(request, routes.slice(own));
+  const isProof = (route: string): boolean => isOurs(parseNameAddr(route)?.uri ?? '', token);
+  const own = countLeading(routes, (route) => isProof(route) || namesUs(route, isSelf));
+  return routes.slice(0, own).some(isProof) ? withRoutes(request, routes.slice(own)) : undefined;
+}
+
+function countLeading(routes: readonly string[], matches: (route: string) => boolean): number {
+  const other = routes.findIndex((route) => !matches(route));
+  return other < 0 ? routes.length : other;
+}
+
+function namesUs(route: string, isSelf: IsSelf): boolean {
+  const uri = parseSipUri(parseNameAddr(route)?.uri ?? '');
+  return uri !== undefined && isSelf(uri);
 }
 
 function isOurs(uri: string, token: string): boolean {

@@ -13,7 +13,16 @@ import type { ClientTransaction, ClientTransactionOwner, ServerTransaction, Serv
 import type { Flow } from '../transport/flow.js';
 import type { FlowSource } from '../user-agent-listener.js';
 import { forkingStart, stepForking, type ForkingEffect, type ForkingEvent, type ForkingState, type ForkingTimer } from './forking.js';
-import { forwardRequest, forwardResponse, namesRoute, recordRoutes, redirectTargets, takeOwnRoutes } from './forward.js';
+import {
+  forwardRequest,
+  forwardResponse,
+  namesRoute,
+  recordRoutes,
+  redirectTargets,
+  takeOwnRoutes,
+  withoutOwnRoutes,
+  type IsSelf,
+} from './forward.js';
 
 /** How a request is to be proxied. */
 export interface ProxyOrder {
@@ -27,6 +36,13 @@ export interface ProxyOrder {
   readonly finalTimeoutMs: number | null;
   /** Added to the forwarded request. */
   readonly headers: readonly Header[];
+}
+
+/** What makes a user agent a proxy too. */
+export interface ProxyIdentity {
+  /** What our Record-Route tokens are made with: a secret that outlives the process, so that dialogs are routed after a restart too. */
+  readonly key: string;
+  readonly isSelf: IsSelf;
 }
 
 /** What the orderer is told. */
@@ -46,8 +62,7 @@ export class Proxy {
   constructor(
     private readonly stack: SipStack,
     private readonly flows: FlowSource,
-    /** What our Record-Route tokens are made with. */
-    private readonly key: string,
+    private readonly identity: ProxyIdentity,
   ) {}
 
   /** Requests that are being forwarded. */
@@ -62,7 +77,8 @@ export class Proxy {
       return 'too-many-hops';
     }
     this.#open += 1;
-    const context = new ProxyContext(this.stack, this.flows, this.#token(transaction.core), transaction, request, order, listener, () => {
+    const routed = withoutOwnRoutes(request, this.identity.isSelf);
+    const context = new ProxyContext(this.stack, this.flows, this.#token(transaction.core), transaction, routed, order, listener, () => {
       this.#open -= 1;
     });
     context.start();
@@ -101,11 +117,11 @@ export class Proxy {
   }
 
   #routed(request: SipRequest, core: CoreHeaders): SipRequest | undefined {
-    return namesRoute(request) ? takeOwnRoutes(request, this.#token(core)) : undefined;
+    return namesRoute(request) ? takeOwnRoutes(request, this.#token(core), this.identity.isSelf) : undefined;
   }
 
   #token(core: CoreHeaders): string {
-    return createHmac('sha256', this.key).update(core.callId).digest('hex').slice(0, 24);
+    return createHmac('sha256', this.identity.key).update(core.callId).digest('hex').slice(0, 24);
   }
 }
 
@@ -250,6 +266,7 @@ class ProxyContext implements ServerTransactionOwner {
     if (fork === undefined || fork.cancelState !== 'none' || !fork.transaction.isUnanswered) return;
     fork.cancelState = 'wanted';
     if (fork.transaction.isProceeding) this.#sendCancel(fork);
+    else fork.transaction.abandon();
   }
 
   #sendCancel(fork: Fork): void {

@@ -18,6 +18,8 @@ export type InviteClientEvent =
   | { readonly type: 'start' }
   /** Its CANCEL went out. */
   | { readonly type: 'cancelled' }
+  /** Nobody wants its answer any more, and it cannot be cancelled before a provisional response (§9.1). */
+  | { readonly type: 'abandoned' }
   /** `ack`: the ACK to send when the status is 300 or more (RFC 3261 §17.1.1.3). */
   | { readonly type: 'response'; readonly status: number; readonly ack: string }
   | { readonly type: 'timer'; readonly timer: InviteClientTimer }
@@ -51,14 +53,16 @@ export function stepInviteClient(state: InviteClientState, event: InviteClientEv
         state,
         effects: state.name === 'Proceeding' ? [{ do: 'start', timer: 'cancel', delayMs: 64 * context.t1Ms }] : NOTHING,
       };
+    case 'abandoned':
+      return { state, effects: state.name === 'Calling' ? [{ do: 'stop', timer: 'A' }] : NOTHING };
     case 'response':
       return onResponse(state, event.status, event.ack, context);
     case 'timer':
       return onTimer(state, event.timer);
     case 'transport-error':
       if (state.name === 'Terminated' || state.name === 'Accepted') return { state, effects: NOTHING };
-      // RFC 3261 §17.1.1.2: also when the ACK could not be sent.
-      return terminated(state, state.name === 'Completed' ? NOTHING : [{ do: 'tell', user: 'transport-error' }]);
+      // RFC 3261 §17.1.1.2, figure 5: in Completed too, where the ACK could not be sent.
+      return terminated(state, [{ do: 'tell', user: 'transport-error' }]);
     default:
       return assertNever(event);
   }

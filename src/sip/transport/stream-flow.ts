@@ -24,6 +24,7 @@ export class StreamFlow implements Flow {
   readonly #writer: TurnWriter;
   #cancelMessageTimer: CancelTimer | undefined;
   #isOpen = true;
+  #hasSpoken = false;
   #tlsIdentity: string | undefined;
   #tls: TlsFacts | null | undefined;
 
@@ -54,6 +55,11 @@ export class StreamFlow implements Flow {
 
   get isOpen(): boolean {
     return this.#isOpen;
+  }
+
+  /** A whole message has come: until then the peer is a stranger. */
+  get hasSpoken(): boolean {
+    return this.#hasSpoken;
   }
 
   get tlsIdentity(): string {
@@ -91,6 +97,7 @@ export class StreamFlow implements Flow {
     for (const item of items) {
       switch (item.type) {
         case 'message':
+          this.#hasSpoken = true;
           this.#listener.onMessage(this, item.text);
           break;
         case 'ping':

@@ -17,6 +17,10 @@ export interface ListenerTrust {
 export interface ListenerLimits extends StreamFlowLimits {
   readonly maxConnections: number;
   readonly maxConnectionsPerSource: number;
+  /** Connections that there are file handles for, of all transports and directions together; `null`: no limit. */
+  readonly maxHandles: number | null;
+  /** A connection without a message for so long is closed when handles are short. */
+  readonly strangerTimeoutMs: number;
   readonly handshakeTimeoutMs: number;
   /** No bytes either way for so long: closed. */
   readonly idleTimeoutMs: number;
@@ -27,12 +31,21 @@ export interface ListenerTotals {
   readonly handshakes: number;
   readonly failedHandshakes: number;
   readonly refusedPerSource: number;
+  /** No file handle was left for them. */
+  readonly refusedByHandles: number;
+  /** Strangers that had to make room. */
+  readonly closedStrangers: number;
 }
+
+/** The share of the handles above which they are short. */
+const SHORT_OF_HANDLES = 0.8;
 
 /** Accepts TCP or TLS connections and makes flows of them. */
 export class StreamListener {
   readonly #server: Server;
   readonly #flows = new Set<StreamFlow>();
+  /** Connections that may have said nothing yet, the oldest first, and since when they are here. */
+  readonly #strangers = new Map<StreamFlow, number>();
   readonly #perSource = new Map<string, number>();
   readonly #raw = new Set<Socket>();
   /** Takes the connections when balancers are among them; `null`: the server does. */
@@ -41,7 +54,7 @@ export class StreamListener {
   readonly #origins = new Map<string, Endpoint>();
   #local: Endpoint;
   #contexts: TlsServerContexts | undefined;
-  readonly #totals = { handshakes: 0, failedHandshakes: 0, refusedPerSource: 0 };
+  readonly #totals = { handshakes: 0, failedHandshakes: 0, refusedPerSource: 0, refusedByHandles: 0, closedStrangers: 0 };
 
   constructor(
     readonly transport: 'TLS' | 'TCP',
@@ -52,6 +65,8 @@ export class StreamListener {
     private readonly trust: ListenerTrust,
     private readonly clock: Clock,
     private readonly log: Log,
+    /** Of all listeners, and those that we opened. */
+    private readonly handlesInUse: () => number,
   ) {
     this.#local = bind;
     this.#server = material === null ? createTcpServer((socket) => this.#adopt(socket)) : this.#createTls(material);
@@ -85,6 +100,11 @@ export class StreamListener {
 
   get connectionCount(): number {
     return this.#flows.size;
+  }
+
+  /** Those included that have not shaken hands. */
+  get handleCount(): number {
+    return this.#raw.size;
   }
 
   /** New handshakes see the new material; connections stay as they are. Throws, and changes nothing, when it cannot be used. */
@@ -161,6 +181,11 @@ export class StreamListener {
 
   /** Counts the connection against its source before any work is done for it. */
   #admit(socket: Socket, source: string): void {
+    if (!this.#hasHandleFor(source)) {
+      this.#totals.refusedByHandles += 1;
+      socket.destroy();
+      return;
+    }
     const count = (this.#perSource.get(source) ?? 0) + 1;
     if (count > this.limits.maxConnectionsPerSource) {
       this.#totals.refusedPerSource += 1;
@@ -179,13 +204,43 @@ export class StreamListener {
     });
   }
 
+  /**
+   * Without a handle the kernel's connections are closed unseen, and the applications' too: so some are kept back. When handles are short, each new
+   * connection takes the place of the stranger that has been silent for longest.
+   */
+  #hasHandleFor(source: string): boolean {
+    const { maxHandles } = this.limits;
+    const inUse = this.handlesInUse();
+    if (maxHandles === null || inUse < maxHandles * SHORT_OF_HANDLES) return true;
+    const stranger = this.#oldestStranger();
+    if (stranger !== undefined) {
+      this.#totals.closedStrangers += 1;
+      stranger.close();
+    }
+    const isRefused = inUse >= maxHandles && stranger === undefined;
+    this.log.warn({ peer: source, connections: inUse, limit: maxHandles, closed: stranger?.remote.address, isRefused }, 'sip.handles.short');
+    return !isRefused;
+  }
+
+  #oldestStranger(): StreamFlow | undefined {
+    for (const [flow, sinceMs] of this.#strangers) {
+      if (flow.isOpen && !flow.hasSpoken) return this.clock.nowMs() - sinceMs >= this.limits.strangerTimeoutMs ? flow : undefined;
+      this.#strangers.delete(flow);
+    }
+    return undefined;
+  }
+
   #adopt(socket: Socket): void {
     if (socket.destroyed || socket.remoteAddress === undefined || socket.remotePort === undefined) return;
     const remote = this.#origins.get(socketKey(socket)) ?? { address: plainAddress(socket.remoteAddress), port: socket.remotePort };
     const flow = new StreamFlow(socket, this.transport, this.#local, remote, this.listener, this.limits, this.clock);
     this.#flows.add(flow);
+    this.#strangers.set(flow, this.clock.nowMs());
     socket.setTimeout(this.limits.idleTimeoutMs, () => flow.close());
-    socket.once('close', () => this.#flows.delete(flow));
+    socket.once('close', () => {
+      this.#flows.delete(flow);
+      this.#strangers.delete(flow);
+    });
   }
 }
 

@@ -54,12 +54,13 @@ export class Transports {
       maxTtlMs: options.limits.dnsMaxTtlMs,
     });
     const { bindAddress, ports, tls, limits, trust, clock, log } = options;
-    if (ports.tls !== null && tls !== null) {
-      this.#listeners.push(new StreamListener('TLS', { address: bindAddress, port: ports.tls }, tls, listener, limits, trust, clock, log));
-    }
-    if (ports.tcp !== null) {
-      this.#listeners.push(new StreamListener('TCP', { address: bindAddress, port: ports.tcp }, null, listener, limits, trust, clock, log));
-    }
+    const listenOn = (transport: 'TLS' | 'TCP', port: number, material: TlsMaterial | null): void => {
+      const bind = { address: bindAddress, port };
+      const handles = (): number => this.#handleCount;
+      this.#listeners.push(new StreamListener(transport, bind, material, listener, limits, trust, clock, log, handles));
+    };
+    if (ports.tls !== null && tls !== null) listenOn('TLS', ports.tls, tls);
+    if (ports.tcp !== null) listenOn('TCP', ports.tcp, null);
     if (ports.udp !== null) {
       this.#listeners.push(
         new UdpListener({ address: bindAddress, port: ports.udp }, listener, limits.maxHeadBytes + limits.maxBodyBytes, log),
@@ -84,12 +85,14 @@ export class Transports {
 
   /** Of all listeners together. */
   get listenerTotals(): ListenerTotals {
-    const sum = { handshakes: 0, failedHandshakes: 0, refusedPerSource: 0 };
+    const sum = { handshakes: 0, failedHandshakes: 0, refusedPerSource: 0, refusedByHandles: 0, closedStrangers: 0 };
     for (const listener of this.#listeners) {
       if (!(listener instanceof StreamListener)) continue;
       sum.handshakes += listener.totals.handshakes;
       sum.failedHandshakes += listener.totals.failedHandshakes;
       sum.refusedPerSource += listener.totals.refusedPerSource;
+      sum.refusedByHandles += listener.totals.refusedByHandles;
+      sum.closedStrangers += listener.totals.closedStrangers;
     }
     return sum;
   }
@@ -97,6 +100,12 @@ export class Transports {
   get connectionCount(): number {
     let count = this.#opened.size;
     for (const listener of this.#listeners) if (listener instanceof StreamListener) count += listener.connectionCount;
+    return count;
+  }
+
+  get #handleCount(): number {
+    let count = this.#opened.size;
+    for (const listener of this.#listeners) if (listener instanceof StreamListener) count += listener.handleCount;
     return count;
   }
 

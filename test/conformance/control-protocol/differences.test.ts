@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readPeer, readRecording, recordingFiles } from '../../support/recordings.js';
-import { Replay } from '../../support/replay.js';
+import { playLines, Replay } from '../../support/replay.js';
 import { headerOf, startOf } from '../../support/scenario.js';
 import { Bench } from '../../support/transcript.js';
 
@@ -220,18 +220,6 @@ describe('[control protocol] 21: proxy', () => {
 });
 
 describe('[control protocol] 38: one recording of four things', () => {
-  interface Entry {
-    readonly atMs: number;
-    readonly who: string;
-    readonly text: string;
-  }
-  const entries = readRecording('38-bye-unanswered_100rel_cancel-after-200_timeout.txt')
-    .split('\n')
-    .flatMap((line): Entry[] => {
-      const match = /^([\d.]+)s (APP -> SERVER|SERVER -> APP|CALLER >>>|CALLER <<<) (".*")$/.exec(line);
-      return match === null ? [] : [{ atMs: Number(match[1]) * 1_000, who: match[2] ?? '', text: JSON.parse(match[3] ?? '""') as string }];
-    });
-  const MADE_UP = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=;tag=)\w{13}|(?<=RSeq: )\d+/g;
   const firstLine = (text: string): string => (text.startsWith('SIP/2.0') ? `${startOf(text)} (${headerOf(text, 'CSeq')})` : startOf(text));
   const kindOf = (payload: string): string => {
     const [meta = '', start = ''] = payload.split('\r\n');
@@ -239,37 +227,15 @@ describe('[control protocol] 38: one recording of four things', () => {
   };
 
   it('BYE without an answer, reliable 183, CANCEL after the 200, OPTIONS without an answer', async () => {
-    const bench = new Bench('UDP', 25_260);
-    const ours = new Map<string, string>();
-    const translate = (text: string): string => [...ours].reduce((all, [theirs, mine]) => all.replaceAll(theirs, mine), text);
-    const learn = (theirs: string, mine: string | undefined): void => {
-      const values = mine?.match(MADE_UP) ?? [];
-      (theirs.match(MADE_UP) ?? []).forEach((value, index) => {
-        if (!ours.has(value)) ours.set(value, values[index] ?? value);
-      });
-    };
-    const seen = { app: 0, caller: 0 };
-    let atMs = 0;
-    for (const { atMs: at, who, text } of entries) {
-      if (text.includes('authenticate') || text.includes('|OK|tls/')) continue;
-      await bench.pass(at - atMs);
-      atMs = at;
-      if (who === 'APP -> SERVER') bench.fromApp(translate(text));
-      else if (who === 'CALLER >>>') bench.fromCaller(translate(text));
-      else if (who === 'SERVER -> APP') learn(text, bench.toApp[seen.app++]);
-      else learn(text, bench.toCaller.filter((sent) => !sent.startsWith('OPTIONS'))[seen.caller++]);
-      await bench.settle();
-    }
-    const recorded = (who: string): string[] =>
-      entries.flatMap((entry) => (entry.who === who && !entry.text.includes('|OK|tls/') ? [entry.text] : []));
-    expect(bench.toApp.map(kindOf)).toEqual(recorded('SERVER -> APP').map(kindOf));
-    const theirs = recorded('CALLER <<<').map(firstLine);
+    const { toApp, toPeer } = await playLines('38-bye-unanswered_100rel_cancel-after-200_timeout', [], /^OPTIONS /);
+    expect(toApp.ours.map(kindOf)).toEqual(toApp.theirs.map(kindOf));
+    const theirs = toPeer.theirs.map(firstLine);
     // RFC 3261 §9.2; and the silence of the application has an end: 100 after 3.5 s (RFC 4320 §4.1), 500 after 20 s.
     const expected = theirs
       .map((line) => (line.endsWith('CANCEL)') ? 'SIP/2.0 200 OK (1 CANCEL)' : line))
       .map((line) => line.replace('500 Internal Server Error', '500 Server Internal Error'));
     expected.splice(-1, 0, 'SIP/2.0 100 Trying (2 BYE)');
-    const mine = bench.toCaller.map(firstLine).filter((line) => !line.startsWith('OPTIONS'));
+    const mine = toPeer.ours.map(firstLine);
     expect(mine).toEqual(expected);
   });
 });

@@ -1,5 +1,6 @@
-import { describe, it } from 'vitest';
-import { Replay, type Differences } from '../../support/replay.js';
+import { describe, expect, it } from 'vitest';
+import { playLines, Replay, type Differences } from '../../support/replay.js';
+import { headerOf, startOf } from '../../support/scenario.js';
 
 const NONE: Differences = [];
 /** Recorded on another port. */
@@ -43,5 +44,34 @@ describe('[control protocol] sessions of the real server, replayed', () => {
     const replay = new Replay(name, differences);
     await replay.play();
     if (replay.peer.length > 0) replay.expectReceived();
+  });
+});
+
+/** The Request-URI of a proxied request is the target that the application ordered (RFC 3261 §16.6 step 2); theirs stays. */
+const TARGET_IN_URI: Differences = [
+  [/^(INVITE|MESSAGE) sip:service@example\.org (SIP\/2\.0\r\nVia: SIP\/2\.0\/UDP 127\.0\.0\.1:25060)/, '$1 sip:peer@127.0.0.1:19614 $2'],
+];
+
+describe('[control protocol] sessions with both ends recorded, replayed', () => {
+  const TOLD = ['CSeq', 'Route', 'Session-Expires', 'Reason'];
+  const told = (text: string): string[] => [startOf(text), ...TOLD.map((name) => headerOf(text, name))];
+  const kindOf = (payload: string): string =>
+    payload
+      .split('\r\n', 2)
+      .map((line, index) => (index === 0 ? line.split('|')[1] : line))
+      .join(' ');
+
+  it.each([
+    ['51-se-90-no-refresher-default-none', NONE],
+    ['51-se-90-uac-no-refresh', NONE],
+    ['51-se-90-uac-plain-reinvite', NONE],
+    ['51-se-90-uas-refresh', NONE],
+    ['53-proxy-route-self', TARGET_IN_URI],
+  ])('%s', async (name, differences) => {
+    const { toApp, toPeer } = await playLines(name, differences);
+    expect(toPeer.ours.map(told)).toEqual(toPeer.theirs.map(told));
+    // The recordings end before the last answer frame.
+    const shown = (frames: readonly string[]): string[] => frames.map(kindOf).filter((kind) => kind.startsWith('sip '));
+    expect(shown(toApp.ours)).toEqual(shown(toApp.theirs));
   });
 });

@@ -73,6 +73,19 @@ describe('INVITE client transaction', () => {
   it('[3261 §17.1.4] tells the user of a transport error', () => {
     expect(invite([START, { type: 'transport-error' }]).effects).toEqual([{ do: 'tell', user: 'transport-error' }, { do: 'terminate' }]);
   });
+
+  it('[3261 §17.1.1.2] figure 5: tells the user of a transport error in Completed as well', () => {
+    expect(invite([START, response(486), { type: 'transport-error' }]).effects).toEqual([
+      { do: 'tell', user: 'transport-error' },
+      { do: 'terminate' },
+    ]);
+  });
+
+  it('an INVITE that nobody wants any more is not repeated; timer B still ends it', () => {
+    expect(invite([START, { type: 'abandoned' }])).toEqual({ name: 'Calling', effects: [{ do: 'stop', timer: 'A' }] });
+    expect(invite([START, response(180), { type: 'abandoned' }])).toEqual({ name: 'Proceeding', effects: [] });
+    expect(invite([START, { type: 'abandoned' }, timer('B')]).effects).toContainEqual({ do: 'tell', user: 'timeout' });
+  });
 });
 
 describe('non-INVITE client transaction', () => {

@@ -110,6 +110,34 @@ describe('time', () => {
   });
 });
 
+describe('file handles', () => {
+  it('short of them, a new connection takes the place of the stranger that has been silent for longest', async () => {
+    await start({ maxHandles: 3, strangerTimeoutMs: 0 });
+    const speaker = await tcpPeer();
+    speaker.send(lines('OPTIONS'));
+    expect((await speaker.final()).status).toBe(503);
+    const [first, second] = [await tlsPeer(), await tcpPeer()];
+    // A TLS connection makes room on its own listener.
+    const third = await tlsPeer();
+    await first.whenClosed();
+    third.send(lines('OPTIONS'));
+    expect((await third.final()).status).toBe(503);
+    expect([speaker.closed, second.closed]).toEqual([false, false]);
+    expect(log.named('sip.handles.short').at(-1)?.fields).toMatchObject({ limit: 3, isRefused: false });
+    expect(server.totals.closedStrangers).toBe(1);
+  });
+
+  it('without a stranger to close, the new connection is closed and the log tells why', async () => {
+    await start({ maxHandles: 2 });
+    const [one, two] = [await tcpPeer(), await tcpPeer()];
+    const refused = await tcpPeer();
+    await refused.whenClosed();
+    expect([one.closed, two.closed]).toEqual([false, false]);
+    expect(log.named('sip.handles.short').at(-1)?.fields).toMatchObject({ connections: 2, limit: 2, isRefused: true });
+    expect(server.totals.refusedByHandles).toBe(1);
+  });
+});
+
 describe('size', () => {
   it('a frame over the limit closes the control connection', async () => {
     await start({ maxFrameBytes: 2_000 });
@@ -256,6 +284,17 @@ describe('scanners', () => {
     await peer.whenClosed();
     expect(peer.received).toEqual([]);
     expect(server.totals.scanners).toBe(1);
+  });
+
+  it('get 603 where it is set so, and keep their connection; their ACK gets nothing', async () => {
+    await start({ scannerAction: 'decline' });
+    const peer = await tcpPeer();
+    peer.send(lines('ACK', scan));
+    peer.send(lines('INVITE', scan));
+    expect((await peer.final()).status).toBe(603);
+    expect(peer.received).toHaveLength(1);
+    expect(peer.closed).toBe(false);
+    expect(server.totals.scanners).toBe(2);
   });
 
   it('get no answer over UDP, while others do', async () => {

@@ -23,6 +23,7 @@ function admission(limits: Partial<AdmissionLimits> = {}): Admission {
       maxRequestsPerSecondPerSource: 10,
       dropAboveFactor: 3,
       scannerUserAgents: ['friendly-scanner', 'VaxSIPUserAgent', 'sipvicious'],
+      scannerAction: 'drop',
       maxDialogs: 5,
       maxMemoryMb: 1_000,
       ...limits,

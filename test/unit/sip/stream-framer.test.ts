@@ -37,6 +37,19 @@ describe('StreamFramer', () => {
     expect(framer.push(MESSAGE)).toEqual([]);
   });
 
+  it('[3261 §7] answers 400 to lines that end with LF alone, however the bytes fall', () => {
+    const head = 'OPTIONS sip:a@b SIP/2.0\nVia: x\nCSeq: 1 OPTIONS\nSubject: long enough for the waiting to be skipped\nl: 0\n\n';
+    const error = { type: 'error', status: 400, reason: 'Line Ends Without CR', head: head.replaceAll('\n', '\r\n') };
+    for (let size = 1; size <= head.length; size += 1) {
+      const framer = new StreamFramer(LIMITS);
+      const items = [];
+      for (let at = 0; at < head.length; at += size) items.push(...framer.push(head.slice(at, at + size)));
+      expect(items).toEqual([error]);
+    }
+    const [endless] = new StreamFramer(LIMITS).push(`OPTIONS sip:a@b SIP/2.0\nX: ${'a'.repeat(600)}`);
+    expect(endless).toMatchObject({ type: 'error', status: 513 });
+  });
+
   it('takes a message without body and without length', () => {
     const text = 'OPTIONS sip:a@b SIP/2.0\r\nVia: x\r\n\r\n';
     expect(new StreamFramer(LIMITS).push(text)).toEqual([{ type: 'message', text }]);
