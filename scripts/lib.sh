@@ -15,8 +15,8 @@ sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 25
 
 # While a step runs: every 10 s how long it has run, and the last line that it printed.
 show_progress() { # TITLE LOG
-  local seconds=0 sleeping
-  trap 'kill $sleeping 2>/dev/null; exit' TERM
+  local seconds=0 sleeping=
+  trap '[ -z "$sleeping" ] || kill $sleeping 2>/dev/null; exit' TERM
   while :; do
     sleep 10 &
     sleeping=$!
@@ -37,7 +37,7 @@ step() {
   show_progress "$title" "$log" &
   local progress=$! status=0
   "$@" >"$log" 2>&1 || status=$?
-  # Its end is a signal, which is no failure of the step's.
+  # A step that is over at once ends it before its trap is there: what it ends with is no matter, and must not end the script.
   kill $progress 2>/dev/null || true
   wait $progress 2>/dev/null || true
   if [ $status = 0 ]; then

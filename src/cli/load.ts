@@ -9,6 +9,7 @@ import { errorText } from '../lib/error-text.js';
 import { isInBlocks } from '../lib/ip-address.js';
 import type { RampKind, RunFigures } from '../load/figures.js';
 import { htmlReport } from '../load/html-report.js';
+import { listeningOf } from '../load/listening.js';
 import { progressLine, resultText } from '../load/result-text.js';
 import type { LoadOptions, RunObserver } from '../load/run/load-run.js';
 import { systemClock } from '../ops/system-clock.js';
@@ -47,8 +48,6 @@ interface LoadFlags {
 
 const RAMP_MAX_P99_MS = 10;
 const PROGRESS_EVERY_S = 5;
-/** Shorter calls end before a key is read back. */
-const SHORTEST_FOR_DIGITS_S = 4;
 
 /** `trunkline load`: SIPp calls the gateway at a rate. Exit code 0 only when nothing failed. */
 export function loadCommand(config: () => Config, connect: Connect): Command {
@@ -184,12 +183,8 @@ async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions>
   const ramp = flags.ramp ?? (process.env['npm_config_ramp'] === 'true' ? true : undefined);
   const ramps: readonly RampKind[] = ramp === undefined ? [] : ramp === true ? ['rate'] : ramp;
   const hold = flags.hold ?? (flags.media > 0 ? 6 : 2);
-  const isLong = hold >= SHORTEST_FOR_DIGITS_S || (ramps.length > 0 && !ramps.includes('rate'));
-  const digits = flags.digits ?? (isLong ? '1' : '');
-  const notes =
-    flags.media > 0 && flags.digits === undefined && !isLong
-      ? [`calls of ${String(hold)} s are too short for keys to be read back: none are pressed`]
-      : [];
+  const isHeld = ramps.length > 0 && !ramps.includes('rate');
+  const { digits, echoes, notes } = listeningOf({ hold, media: flags.media, digits: flags.digits, echo: flags.echo, isHeld });
   return {
     target,
     caFile: resolve(caFile),
@@ -210,7 +205,7 @@ async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions>
       maxFailures: flags.maxFailures,
       maxP99: flags.maxP99 ?? (ramps.length > 0 ? RAMP_MAX_P99_MS : null),
       maxLossPercent: flags.maxLoss,
-      echoes: flags.echo,
+      echoes,
     },
     ramps,
     stageSeconds: flags.stage,

@@ -10,6 +10,7 @@ import { refusalHeaders } from './policy/refusal.js';
 import { readReoffer } from './policy/reoffer.js';
 import {
   ConnectionLostError,
+  onBye,
   sessionExpiresOf,
   type KeptDialog,
   type SrfApp,
@@ -227,8 +228,9 @@ export class CallDialog {
       this.trace.received(request);
       this.owner.dispatch({ type: 'acknowledged', sdp: request.body });
     });
+    onBye(dialog, (request, response) => this.trace.received(request, response));
     dialog.on('destroy', (request, reason) => {
-      this.#traceBye(request);
+      if (request.source === 'application') this.trace.sip('out', request.msg.raw, 'BYE');
       this.owner.dispatch({ type: 'bye', reason: byeReason(reason) });
     });
     // Only `modify`: with hold or refresh listeners drachtio-srf answers by itself, with an old SDP.
@@ -240,13 +242,6 @@ export class CallDialog {
     on('notify', (request, response) => this.#onNotify(request, response));
     for (const method of ['message', 'publish'] as const)
       on(method, (request, response) => this.refuse(request, response, 'METHOD_NOT_ALLOWED'));
-  }
-
-  /** drachtio-srf answers by itself, and does not tell how. */
-  #traceBye(request: SrfRequest): void {
-    if (request.source === 'application') return this.trace.sip('out', request.msg.raw, 'BYE');
-    this.trace.received(request);
-    this.trace.sip('out', undefined, 'SIP/2.0 200 OK');
   }
 
   #traced(handler: SrfHandler): SrfHandler {

@@ -2,6 +2,7 @@ import type { TraceEntry } from '../contracts/call-trace.js';
 import type { Clock } from '../lib/clock.js';
 import { CallTimeline } from './call-timeline.js';
 import { maskSecrets } from './policy/secrets.js';
+import { withoutOwnHeaders } from './policy/own-headers.js';
 import { onSent, type SrfRequest, type SrfResponse } from './srf-facade.js';
 
 /** The first ones and the last ones stay. */
@@ -120,7 +121,7 @@ export class CallTrace {
       source,
       direction,
       summary: maskSecrets(summary).slice(0, MAX_SUMMARY),
-      text: text === null ? null : maskSecrets(text),
+      text: text === null ? null : maskSecrets(source === 'sip' ? withoutOwnHeaders(text) : text),
     }));
   }
 
@@ -143,7 +144,7 @@ export class CallTrace {
   }
 
   #tell(direction: 'in' | 'out', text: string, atMs: number): void {
-    this.watch.onSip?.(direction, maskSecrets(text), atMs);
+    this.watch.onSip?.(direction, maskSecrets(withoutOwnHeaders(text)), atMs);
   }
 
   #keep(source: Kept['source'], direction: Kept['direction'], summary: string, text: string | null): Kept {

@@ -15,6 +15,7 @@ import { calledUri, type CalledNumberSource } from './policy/called-number.js';
 import { hostOf, ownContact, type OwnAddress } from './policy/contact.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from './policy/edge.js';
 import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from './policy/invite.js';
+import { IDENTITY_HEADER, TLS_HEADER } from './policy/own-headers.js';
 import { REASONS, type Reason } from './policy/reasons.js';
 import { refusalHeaders } from './policy/refusal.js';
 import { sessionExpiresOf, type SrfRequest, type SrfResponse } from './srf-facade.js';
@@ -41,10 +42,6 @@ export interface InboundOptions {
 export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaRoom'>;
 
 export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs'>;
-
-/** Of the embedded SIP server: no other may say them, and what a caller sends under these names is taken off there. */
-const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
-const TLS_HEADER = 'X-Trunkline-Tls';
 
 /** A call of an earlier process, and the media relay that has its session. */
 interface LeftCall {

@@ -61,6 +61,15 @@ export function onSent(response: SrfResponse, onSend: (status: number, reason: s
   };
 }
 
+/** Told of a BYE of the peer's before drachtio-srf answers it by itself: at `destroy` it is too late to be told of that 200. */
+export function onBye(dialog: SrfDialog, listener: SrfHandler): void {
+  const handle = dialog.handle.bind(dialog);
+  dialog.handle = (request, response, ...rest) => {
+    if (request.method === 'BYE' && request.source !== 'application') listener(request, response);
+    handle(request, response, ...rest);
+  };
+}
+
 export type SrfHeaders = Readonly<Record<string, string>>;
 
 /** An answered call as drachtio-srf keeps it. */
@@ -70,6 +79,8 @@ export interface SrfDialog {
   readonly sip: { readonly callId: string; readonly localTag: string; readonly remoteTag: string };
   /** `sdp`: what drachtio-srf would answer by itself. */
   readonly local: { sdp: string; readonly contact: string };
+  /** Called by drachtio-srf with each request of the dialog; what it does not answer by itself it emits. */
+  handle(request: SrfRequest, response: SrfResponse, ...rest: readonly unknown[]): void;
   on(event: 'ack', listener: (request: SrfRequest) => void): void;
   on(event: 'destroy', listener: (request: SrfRequest, reason: string) => void): void;
   on(event: 'modify' | 'info' | 'update' | 'refer' | 'message' | 'notify' | 'options' | 'publish', listener: SrfHandler): void;

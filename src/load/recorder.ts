@@ -43,7 +43,8 @@ export class StageRecorder {
   readonly #machineBusy: number[] = [];
   #firstSentMs = Infinity;
   #lastSentMs = -Infinity;
-  #grewMs = -Infinity;
+  /** Of each SIPp process the last two counts that had more calls. */
+  readonly #grew = new Map<number, readonly SippCounters[]>();
   #interrupted = 0;
   #behind = 0;
   #peak = 0;
@@ -86,7 +87,7 @@ export class StageRecorder {
 
   counters(process: number, counters: SippCounters): void {
     const before = this.#last.get(process)?.created ?? 0;
-    if (counters.created > before) this.#grewMs = Math.max(this.#grewMs, counters.atMs);
+    if (counters.created > before) this.#grew.set(process, [...(this.#grew.get(process) ?? []).slice(-1), counters]);
     this.#last.set(process, counters);
     // They tell of the second before them: its middle is where they belong.
     this.#at(counters.atMs - 500).counters.set(process, counters);
@@ -181,12 +182,22 @@ export class StageRecorder {
     );
   }
 
+  /** Of calls started. When an INVITE was sent is known of answered calls only; of the others SIPp tells once a second how many there were. */
   get callsPerSecond(): number {
     const seconds = (this.#lastSentMs - this.#firstSentMs) / 1_000;
-    if (this.#latencies.length > 1 && seconds > 0) return (this.#latencies.length - 1) / seconds;
-    const startMs = Math.min(...[...this.#shares.values()].map((share) => share.startMs));
-    const counted = (this.#grewMs - startMs) / 1_000;
-    return counted > 0 && Number.isFinite(counted) ? this.started / counted : 0;
+    const ofAnswered = this.#latencies.length > 1 && seconds > 0 ? (this.#latencies.length - 1) / seconds : 0;
+    if (ofAnswered > 0 && this.#latencies.length >= this.started) return ofAnswered;
+    return Math.max(
+      ofAnswered,
+      [...this.#shares.keys()].reduce((sum, process) => sum + this.#countedPerSecond(process), 0),
+    );
+  }
+
+  #countedPerSecond(process: number): number {
+    // In the second before the last count calls ended to be started: of two the earlier tells.
+    const [grew] = this.#grew.get(process) ?? [];
+    const startMs = this.#shares.get(process)?.startMs ?? 0;
+    return grew === undefined || grew.atMs <= startMs ? 0 : (1_000 * grew.created) / (grew.atMs - startMs);
   }
 
   processes(): ProcessFigures[] {

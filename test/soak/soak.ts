@@ -7,11 +7,12 @@ import { RedisConnection } from '../../src/store/redis.js';
 import { RunningGateway } from '../support/gateway.js';
 import { childrenOf, memoryKb, openFiles } from '../support/processes.js';
 import { isExpected, LONG_KINDS, placeMixedCalls } from './mixed-calls.js';
-import { soakReport, type ProcessSample, type Sample } from './report.js';
+import { soakReport } from './report.js';
+import type { ProcessSample, Sample } from './verdict.js';
 
 // `npm run soak -- --minutes 60 --rate 100 --report docs/soak.md`: calls of every kind against an instance of its own, with memory and
-// open files of each process, keys in Redis and sessions of rtpengine as it goes. Exit code 1 when a call ended otherwise than it
-// should, or something was left over.
+// open files of each process, keys and memory of Redis and sessions of rtpengine as it goes. Exit code 1 when a call ended otherwise than
+// it should, or one of these figures grew beyond its bound (`verdict.ts`).
 
 const { values } = parseArgs({
   options: {
@@ -26,7 +27,10 @@ const rate = positive('rate');
 const connections = positive('connections');
 const calls = Math.round(positive('minutes') * 60 * rate);
 const SAMPLES = 60;
-const WARM_UP_CALLS = 700;
+/** At the full rate, until pools, heaps and the store of ended calls have the size that this load needs: calls last 45 s at most. */
+const WARM_UP_SECONDS = 60;
+/** So few that the warm-up fills them: what Redis holds is to be flat from then on. */
+const MAX_STORED_MB = 1;
 
 function positive(name: 'minutes' | 'rate' | 'connections' | 'workers'): number {
   const value = Number(values[name]);
@@ -42,6 +46,7 @@ const gateway = await RunningGateway.start({
   TRUNKLINE_RTPENGINE_PORT_MIN: '30000',
   TRUNKLINE_RTPENGINE_PORT_MAX: '59999',
   TRUNKLINE_LOG_LEVEL: 'warn',
+  TRUNKLINE_CALLS_MAX_STORED_MB: String(MAX_STORED_MB),
 });
 const redis = new RedisConnection({
   url: `redis://127.0.0.1:${gateway.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`,
@@ -64,13 +69,20 @@ async function sample(done: number): Promise<Sample> {
   const processes = childrenOf(gateway.ready.pid).map(({ name, pid }): ProcessSample => {
     const serial = (names.get(name) ?? 0) + 1;
     names.set(name, serial);
-    return { name: serial === 1 ? name : `${name}-${String(serial)}`, memoryMb: memoryKb(pid) / 1_024, files: openFiles(pid) };
+    return {
+      name: serial === 1 ? name : `${name}-${String(serial)}`,
+      program: name,
+      pid,
+      memoryMb: memoryKb(pid) / 1_024,
+      files: openFiles(pid),
+    };
   });
   return {
     seconds: Math.round((performance.now() - startedMs) / 1_000),
     calls: done,
     processes,
     keys: await liveKeys(),
+    redisMb: Number(/^used_memory:(\d+)/m.exec(await redis.run((client) => client.info('memory')))?.[1]) / 2 ** 20,
     sessions: await sessions(),
   };
 }
@@ -78,7 +90,8 @@ async function sample(done: number): Promise<Sample> {
 /** Keys of Redis but for what is kept of calls that ended, which is meant to be kept. */
 async function liveKeys(): Promise<number> {
   const live = new Set<string>();
-  for await (const keys of redis.scan('*', 1_000)) for (const key of keys) if (!/^org:\{[^}]+\}:call:/.test(key)) live.add(key);
+  for await (const keys of redis.scan('*', 1_000))
+    for (const key of keys) if (!/^(?:org:\{[^}]+\}:call|sip-call):/.test(key)) live.add(key);
   return live.size;
 }
 
@@ -87,10 +100,10 @@ async function sessions(): Promise<number> {
   return Array.isArray(listed) ? listed.length : 0;
 }
 
-function tell({ seconds, calls: done, processes, keys, sessions: open }: Sample): void {
+function tell({ seconds, calls: done, processes, keys, redisMb, sessions: open }: Sample): void {
   const each = processes.map(({ name, memoryMb, files }) => `${name} ${memoryMb.toFixed(1)} MB ${String(files)} files`);
   console.log(
-    `${String(seconds).padStart(6)} s ${String(done).padStart(8)} calls  ${each.join('  ')}  ${String(keys)} keys  ${String(open)} sessions`,
+    `${String(seconds).padStart(6)} s ${String(done).padStart(8)} calls  ${each.join('  ')}  ${String(keys)} keys ${redisMb.toFixed(1)} MB  ${String(open)} sessions`,
   );
 }
 
@@ -106,7 +119,7 @@ const mix = {
 console.log(`${String(calls)} calls at ${String(rate)}/s over ${String(connections)} TLS connections, in turn: ${LONG_KINDS.join(', ')}`);
 const samples: Sample[] = [];
 try {
-  await placeMixedCalls({ ...mix, calls: WARM_UP_CALLS });
+  await placeMixedCalls({ ...mix, calls: Math.ceil(WARM_UP_SECONDS * rate) });
   await settled();
   const before = await sample(0);
   tell(before);

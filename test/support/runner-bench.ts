@@ -307,6 +307,7 @@ export class RunnerBench {
       id: 'd',
       sip: { callId: 's', localTag: 'l', remoteTag: 'r' },
       local: { sdp: '', contact: '' },
+      handle: () => undefined,
       on: (event: string, listener: (...args: never[]) => void) => void this.#listeners.set(event, listener),
     };
   }

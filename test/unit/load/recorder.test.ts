@@ -67,6 +67,26 @@ describe('the record of a stage', () => {
     expect(stage.callsPerSecond).toBeCloseTo(10, 6);
   });
 
+  it('measures the rate of all calls that were started, when few of them are answered', () => {
+    const stage = recorder();
+    // 20/s for 4.2 s, of which every seventeenth is answered.
+    for (const second of [1, 2, 3, 4, 4.2]) {
+      for (const process of [0, 1]) stage.counters(process, counters(0.7 + Math.ceil(second), 10 * second, 10));
+    }
+    for (let call = 0; call < 5; call += 1) stage.answered(RUN_START + 700 + call * 850 + 5, 5);
+    expect(stage.started).toBe(84);
+    expect(stage.callsPerSecond).toBeGreaterThan(19);
+    expect(stage.callsPerSecond).toBeLessThan(21);
+  });
+
+  it('knows the rate when no call is answered, and none before a call was started', () => {
+    const stage = recorder();
+    expect(stage.callsPerSecond).toBe(0);
+    for (const second of [1, 2, 3]) for (const process of [0, 1]) stage.counters(process, counters(0.7 + second, 5 * second, 5));
+    expect(stage.callsPerSecond).toBeGreaterThan(9);
+    expect(stage.callsPerSecond).toBeLessThan(11);
+  });
+
   it('counts failures by code and reason, and those that no log tells of', () => {
     const stage = recorder();
     const error = { atMs: RUN_START, code: '503', reason: 'OVERLOADED' };
