@@ -18,6 +18,8 @@ export interface CallReport {
   readonly ok: boolean;
   readonly outcome: string;
   readonly called: string;
+  /** What was talked to: as the caller said, or as it was recognised. A bot's checks are fewer. `null`: no usable answer came. */
+  readonly answered_by: 'test line' | 'bot' | null;
   readonly checks: Readonly<Record<string, boolean>>;
   readonly tls: TlsFacts | null;
   readonly sip: readonly SipEvent[];
@@ -37,11 +39,18 @@ export interface CallReport {
   readonly duration_ms: number;
 }
 
+const BY = {
+  'test line': 'the test line: keys and echo are looked for',
+  bot: 'a bot: keys and echo are not looked for (--digits: they are; --bot: it is one)',
+  nobody: '-',
+} as const;
+
 /** The report as lines for a person. */
 export function formatReport(report: CallReport): string {
   const { media } = report;
   const lines = [
     `Called            ${report.called}`,
+    `Answered by       ${BY[report.answered_by ?? 'nobody']}`,
     `TLS               ${report.tls === null ? '-' : `${report.tls.version} ${report.tls.cipher}`}`,
     ...report.sip.map(({ atMs, direction, summary }) => `  ${String(atMs).padStart(6)} ms  ${direction === 'sent' ? '→' : '←'} ${summary}`),
     `Codec, key        ${report.codec ?? '-'}, ${report.crypto === null ? 'no SRTP' : `${report.crypto.suite} (tag ${report.crypto.tag})`}`,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { digitPhrase, figuresIntroduction, type SpokenText } from '../agents/phrases.js';
+import { builtInGreeting, digitPhrase, figuresIntroduction, type SpokenText } from '../agents/phrases.js';
 import { EspeakSpeech, type Speech } from '../agents/speech.js';
 import type { AudioCodec } from '../contracts/media.js';
 import type { Clock } from '../lib/clock.js';
@@ -22,8 +22,11 @@ export interface TestCallOptions {
   readonly seconds: number;
   /** Language of the test line, for the expected phrases; of what is said to a bot. */
   readonly language: string;
-  /** Somebody else's agent answers: it is spoken to and listened to until the time is over, and nothing of the test line is expected. */
-  readonly isBot: boolean;
+  /**
+   * Somebody else's agent answers: it is spoken to and listened to until the time is over, and nothing of the test line is expected.
+   * `null`: what answers is recognised by its greeting, or by what it says to a key.
+   */
+  readonly isBot: boolean | null;
   /** In order of preference. */
   readonly codecs: readonly AudioCodec[];
 }
@@ -36,6 +39,12 @@ const TONE_HZ = 1_004;
 const TONE_SAMPLES = RATE_HZ / 2;
 /** Anything that makes a bot answer. */
 const WORDS_FOR_A_BOT = 'Hello. This is a test call. Can you hear me?';
+/** The beginning of the test line's greeting that it is recognised by. */
+const GREETING_SAMPLES = RATE_HZ;
+/** Until the greeting has begun, or the answer to a key was said. */
+const RECOGNISED_WITHIN_MS = 4_000;
+const KEY_TO_RECOGNISE = '1';
+const GREETING = 'greeting';
 const POLL_MS = 100;
 const BYE_LIMIT_MS = 3_000;
 
@@ -77,6 +86,7 @@ class TestCall {
   #digits: DigitReport[] = [];
   #echoHeard: boolean | null = null;
   #hungUpBy: CallReport['hung_up_by'] = null;
+  #isBot: boolean;
   #failure: string | undefined;
   #closedAtMs = 0;
 
@@ -85,6 +95,7 @@ class TestCall {
     private readonly clock: Clock,
   ) {
     this.#startedMs = clock.nowMs();
+    this.#isBot = options.isBot === true;
     this.#client = new CarrierClient(options.target, clock);
   }
 
@@ -127,7 +138,8 @@ class TestCall {
       telephoneEventPayloadType: telephoneEvent,
       keys: { send: this.#sendKey, receive: answer.key },
     });
-    if (this.options.isBot) return this.#talkToBot(leg);
+    if (this.options.isBot === null) this.#isBot = !(await this.#isTestLine(leg, codec, phrases));
+    if (this.#isBot) return this.#talkToBot(leg);
     await this.#until(() => voicedSegments(leg.recording()).length > 0);
     const pressed = this.#readBackDigits();
     const at = leg.recording().length;
@@ -144,9 +156,27 @@ class TestCall {
     await this.#hangUp();
   }
 
+  /** An agent of the built-in line may have a first sentence of its own: that one is recognised by reading a key back. */
+  async #isTestLine(leg: CarrierMediaLeg, codec: AudioCodec, phrases: ReadonlyMap<string, Int16Array>): Promise<boolean> {
+    const isHeard = async (phrase: string, from: number): Promise<boolean> => {
+      const expected = throughG711(codec, (phrases.get(phrase) ?? new Int16Array(0)).subarray(0, GREETING_SAMPLES));
+      let found = false;
+      await this.#until(() => {
+        found = (findPhrase(leg.recording().subarray(from), expected)?.score ?? 0) >= SCORE_THRESHOLD;
+        return found;
+      }, RECOGNISED_WITHIN_MS);
+      return found;
+    };
+    if (await isHeard(GREETING, 0)) return true;
+    const at = leg.recording().length;
+    leg.press(eventOfDigit(KEY_TO_RECOGNISE) ?? 0);
+    return isHeard(KEY_TO_RECOGNISE, at);
+  }
+
   async #talkToBot(leg: CarrierMediaLeg): Promise<void> {
     leg.play(await this.#speech.synthesize({ text: WORDS_FOR_A_BOT, language: this.options.language }, []));
-    for (const digit of this.options.digits) leg.press(eventOfDigit(digit) ?? 0);
+    // Keys that are meant for the test line mean nothing to a bot, or something else.
+    for (const digit of this.options.isBot === null ? '' : this.options.digits) leg.press(eventOfDigit(digit) ?? 0);
     await this.#until(() => false);
     this.#hungUpBy = this.#client.isEnded ? 'gateway' : 'carrier';
     await this.#hangUp();
@@ -186,9 +216,9 @@ class TestCall {
     });
   }
 
-  /** Looks again every 100 ms until it holds, the gateway hangs up, or the call's time is over. */
-  async #until(holds: () => boolean): Promise<void> {
-    const endMs = this.#startedMs + this.options.seconds * 1_000;
+  /** Looks again every 100 ms until it holds, the gateway hangs up, or the time is over: that of the call, or one that is given. */
+  async #until(holds: () => boolean, withinMs = Infinity): Promise<void> {
+    const endMs = Math.min(this.#startedMs + this.options.seconds * 1_000, this.clock.nowMs() + withinMs);
     while (!holds() && !this.#client.isEnded && this.clock.nowMs() < endMs) {
       await new Promise<void>((resolve) => void this.clock.setTimer(POLL_MS, resolve));
     }
@@ -196,7 +226,9 @@ class TestCall {
 
   async #expectedPhrases(): Promise<Map<string, Int16Array>> {
     const phrases = new Map<string, Int16Array>();
-    for (const digit of new Set(this.options.digits)) {
+    const mayBeBot = this.options.isBot === null;
+    if (mayBeBot) phrases.set(GREETING, await this.#speech.synthesize(builtInGreeting(this.options.language), []));
+    for (const digit of new Set(this.options.digits + (mayBeBot ? KEY_TO_RECOGNISE : ''))) {
       if (eventOfDigit(digit) === undefined) throw new Error(`${JSON.stringify(digit)} is no key: use 0-9, *, #, A-D`);
       phrases.set(digit, await this.#speech.synthesize(this.#answerTo(digit), []));
     }
@@ -252,7 +284,7 @@ class TestCall {
       rtp_lossless: media !== null && media.packetsLost === 0 && (media.remoteLost ?? 0) <= 0 && media.packetsBad === 0,
       rtcp_received: (media?.rtcpReceived ?? 0) > 0,
       agent_audio_heard: first !== undefined,
-      ...(this.options.isBot ? {} : this.#testLineChecks()),
+      ...(this.#isBot ? {} : this.#testLineChecks()),
       bye_answered: this.#client.isEnded,
     };
     const ok = this.#failure === undefined && Object.values(checks).every(Boolean);
@@ -260,6 +292,7 @@ class TestCall {
       ok,
       outcome: this.#failure ?? (ok ? 'answered, heard, and ended as expected' : 'not everything was as it should be'),
       called: this.options.called,
+      answered_by: this.#answer === undefined ? null : this.#isBot ? 'bot' : 'test line',
       checks,
       tls: this.#tls,
       sip: this.#client.events,

@@ -23,14 +23,20 @@ export function callCommand(config: () => Config): Command {
   return new Command('call')
     .description('call the running gateway as a carrier would (TLS, SRTP, digits) and report what was seen and heard')
     .argument('[number]', 'number to call; without it the one that the running gateway was started with')
-    .option('--digits <keys>', 'keys to press; # makes the test line hang up (default: "123#", of a bot none)')
+    .option(
+      '--digits <keys>',
+      'keys to press, which the test line or an echoing bot answers; # makes it hang up (default: "123#", of a bot none)',
+    )
     .option('--seconds <n>', 'longest duration of the call', positive, 30)
     .option('--json', 'print one JSON object')
     .option('--target <host:port>', 'SIP address to call instead of the running gateway’s')
     .option('--ca <file>', 'CA certificate that the gateway’s must be signed by')
     .option('--from <number>', 'caller number', '+15550100999')
     .option('--language <code>', 'language that the test line speaks', 'ENG')
-    .option('--bot', 'a bot answers, not the test line: speak to it, press the keys if any are given, listen until the time is over')
+    .option(
+      '--bot',
+      'a bot answers, not the test line (without --bot and --digits that is noticed): speak to it, press the keys if any are given, listen until the time is over',
+    )
     .option('--codec <name>', 'offer only PCMU or only PCMA', codecName)
     .action(async (number: string | undefined, flags: CallFlags) => {
       const ready = flags.target === undefined || number === undefined ? await runningGateway(config()) : undefined;
@@ -46,7 +52,8 @@ export function callCommand(config: () => Config): Command {
           called,
           caller: flags.from,
           digits: (flags.digits ?? (flags.bot === true ? '' : '123#')).toUpperCase(),
-          isBot: flags.bot === true,
+          // Who names keys expects them to be answered.
+          isBot: flags.bot ?? (flags.digits === undefined ? null : false),
           seconds: flags.seconds,
           language: flags.language,
           codecs: flags.codec === undefined ? ['PCMU', 'PCMA'] : [flags.codec],

@@ -48,6 +48,14 @@ describe('the bot of docs/agents.md', () => {
     expect(gateway.output).toContain('+15550100100  (answered by the bot at agents.url)');
   });
 
+  it('is noticed by a test call that was not told what answers', async () => {
+    const called = await gateway.cli('call', '--seconds', '10', '--json');
+    const report = JSON.parse(called.stdout) as { readonly checks: Readonly<Record<string, boolean>> };
+    expect(report).toMatchObject({ ok: true, answered_by: 'bot', digits: [], echo_heard: null, checks: { agent_audio_heard: true } });
+    expect(report.checks).not.toHaveProperty('digits_read_back');
+    expect(called.code).toBe(0);
+  });
+
   it('greets, answers each key with its tone, and the record says that the agent hung up', async () => {
     const peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
     const leg = await CarrierMediaLeg.open('127.0.0.1', systemClock);

@@ -21,7 +21,7 @@ afterAll(async () => {
   await gateway.destroy();
 });
 
-const testCall = (called: string, more: { digits?: string; codecs?: ('PCMU' | 'PCMA')[] } = {}) =>
+const testCall = (called: string, more: { digits?: string; codecs?: ('PCMU' | 'PCMA')[]; isBot?: null } = {}) =>
   placeTestCall(
     {
       target: { host: '127.0.0.1', port: gateway.sipPort, ca: gateway.ca },
@@ -30,7 +30,7 @@ const testCall = (called: string, more: { digits?: string; codecs?: ('PCMU' | 'P
       digits: more.digits ?? '1',
       seconds: 25,
       language: 'ENG',
-      isBot: false,
+      isBot: more.isBot === null ? null : false,
       codecs: more.codecs ?? ['PCMU', 'PCMA'],
     },
     systemClock,
@@ -44,12 +44,21 @@ async function refused(number: string, sdp: string, extra: readonly string[] = [
 
 describe('a whole call', () => {
   it.each([
-    ['PCMU, the digits 1 2 3 and #, the gateway hangs up', '+15550100100', { digits: '123#', codecs: ['PCMU' as const, 'PCMA' as const] }],
+    [
+      'PCMU, the digits 1 2 3 and #, the gateway hangs up',
+      '+15550100100',
+      { digits: '123#', codecs: ['PCMU' as const, 'PCMA' as const], isBot: null },
+    ],
     ['PCMA, a number without the plus, the carrier hangs up', '15550100100', { digits: '4*', codecs: ['PCMA' as const] }],
   ])('carries SRTP audio both ways, reads digits back, echoes: %s', async (_what, called, more) => {
     const report = await testCall(called, more);
     expect(report.outcome).toBe('answered, heard, and ended as expected');
-    expect(report).toMatchObject({ ok: true, codec: more.codecs[0], crypto: { suite: 'AES_CM_128_HMAC_SHA1_80' } });
+    expect(report).toMatchObject({
+      ok: true,
+      answered_by: 'test line',
+      codec: more.codecs[0],
+      crypto: { suite: 'AES_CM_128_HMAC_SHA1_80' },
+    });
     expect(report.digits.every(({ score }) => score > 0.95)).toBe(true);
   });
 });
