@@ -218,7 +218,10 @@ export class StreamListener {
       stranger.close();
     }
     const isRefused = inUse >= maxHandles && stranger === undefined;
-    this.log.warn({ peer: source, connections: inUse, limit: maxHandles, closed: stranger?.remote.address, isRefused }, 'sip.handles.short');
+    this.log.warn(
+      { peer: source, connections: inUse, limit: maxHandles, closed: stranger?.remote.address, isRefused },
+      'sip.handles.short',
+    );
     return !isRefused;
   }
 
