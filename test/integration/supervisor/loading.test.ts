@@ -61,9 +61,9 @@ describe('a program that takes long to start', () => {
 describe('whether Redis is ready', () => {
   it('is what it answers: loading while it reads its append-only file, then ready', async () => {
     const [port = 0] = await freePorts(1);
-    writeFileSync(join(directory, 'appendonly.aof'), '*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n'.repeat(1_000));
-    // 3 ms a command; it answers clients each 40 of them.
-    const slow = ['--key-load-delay', '3000', '--loading-process-events-interval-bytes', '1024'];
+    writeFileSync(join(directory, 'appendonly.aof'), '*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n'.repeat(8_000));
+    // It answers clients at each 1,024 commands, of 0.4 ms each.
+    const slow = ['--key-load-delay', '400', '--loading-process-events-interval-bytes', '1024'];
     const redis = spawn('redis-server', ['--port', String(port), '--dir', directory, '--appendonly', 'yes', ...slow], { stdio: 'ignore' });
     const seen = new Set<Readiness>();
     await expect.poll(async () => seen.add(await redisReadiness(port)).has('ready'), { interval: 10, timeout: 20_000 }).toBe(true);
