@@ -76,12 +76,16 @@ describe('the client', () => {
   it('no answer is UNREACHABLE, none in time TIMEOUT', async () => {
     const away = await failed({ ...BASE, fetch: () => Promise.reject(new TypeError('fetch failed')) });
     expect([away.status, away.code, away.message]).toEqual([0, 'UNREACHABLE', 'The server cannot be reached']);
+    // As a real fetch does, this one keeps the request: one that nobody has is collected, and its time limit with it.
+    const underway: Request[] = [];
     const never: typeof fetch = (request) =>
       new Promise((_resolve, reject) => {
+        underway.push(request as Request);
         const { signal } = request as Request;
         signal.addEventListener('abort', () => reject(signal.reason as Error));
       });
     const late = await failed({ ...BASE, timeoutMs: 5, fetch: never });
+    expect(underway).toHaveLength(1);
     expect([late.status, late.code, late.message]).toEqual([0, 'TIMEOUT', 'No answer within 0.005 s']);
   });
 });
