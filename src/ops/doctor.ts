@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,6 +8,7 @@ import { PACKAGE_ROOT } from '../config/load.js';
 import { httpAddress, type Config } from '../config/schema.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { resolveHostPort } from './resolve.js';
+import { readText } from './read-text.js';
 
 const run = promisify(execFile);
 
@@ -123,12 +124,4 @@ async function storedCalls(config: Config, storedBytes: () => Promise<number>): 
   const isFull = mb > 0.99 * maxMb;
   const detail = `${mb.toFixed(1)} of ${String(maxMb)} MB in Redis`;
   return fine('records and traces of calls', isFull ? `${detail}: the oldest go (calls.max_stored_mb)` : detail);
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }

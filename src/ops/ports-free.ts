@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
-import { readFileSync } from 'node:fs';
 import { createServer, isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
+import { readText } from './read-text.js';
 
 export interface WantedPort {
   /** The setting that moves it. */
@@ -40,14 +40,6 @@ function openUdpPorts(address: string): number[] {
 function hexOfIpv4(address: string): string {
   const bytes = address.split('.').map((part) => Number(part).toString(16).padStart(2, '0').toUpperCase());
   return (endianness() === 'LE' ? bytes.reverse() : bytes).join('');
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }
 
 /** A sentence for each port that cannot be had, naming the setting to change. */

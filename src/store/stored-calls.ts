@@ -18,7 +18,7 @@ export type StoredKind = 'trace' | 'record';
 export interface StoredPart {
   readonly kind: StoredKind;
   readonly orgId: string;
-  /** The call's member of its organization's index (`callIndexMember`). */
+  /** The call's member of its organization's index (`recordMember`). */
   readonly member: string;
   /** Its bytes in Redis, keys included, as far as they can be told. */
   readonly bytes: number;
@@ -70,15 +70,17 @@ export class StoredCalls {
     this.#notes = [];
     const lookedAt = Math.max(LOOKED_AT_LEAST, LOOKED_AT_EACH * notes.length);
     const args = [this.clock.wallMs(), this.limits.maxBytes, lookedAt, this.limits.expireS].map(String);
+    let answer: unknown;
     try {
-      const answer = await this.redis.script(NOTE, STORED_CALLS_KEYS, [...args, ...notes.flatMap((part) => [part.kind, noteOf(part)])]);
-      const [traces, records] = answer as [readonly string[], readonly string[]];
-      await this.#evict('trace', traces);
-      await this.#evict('record', records);
+      answer = await this.redis.script(NOTE, STORED_CALLS_KEYS, [...args, ...notes.flatMap((part) => [part.kind, noteOf(part)])]);
     } catch (error) {
+      // They wait for the next time. Parts that were noted and could not be dropped are not noted twice.
       this.#notes = [...notes, ...this.#notes].slice(0, MAX_NOTES);
       throw error;
     }
+    const [traces, records] = answer as [readonly string[], readonly string[]];
+    await this.#evict('trace', traces);
+    await this.#evict('record', records);
   }
 
   async close(): Promise<void> {
