@@ -18,19 +18,19 @@ const ROOMS = {
 
 /** The rooms of src/gateway/. Each may import `lib` too, and `main.ts` may import all of them. */
 const GATEWAY_ROOMS = {
-  model: ['rtp'],
+  model: ['agent-protocol', 'rtp'],
   net: [],
-  sdp: ['gateway/model'],
+  sdp: ['gateway/model', 'rtp'],
   admission: ['gateway/model', 'gateway/sdp'],
   ports: ['gateway/admission', 'gateway/model'],
-  call: ['gateway/admission', 'gateway/model', 'gateway/ports', 'gateway/sdp'],
-  drachtio: ['gateway/admission', 'gateway/call', 'gateway/model', 'gateway/ports'],
+  call: ['agent-protocol', 'gateway/admission', 'gateway/model', 'gateway/ports', 'gateway/sdp', 'rtp'],
+  drachtio: ['gateway/admission', 'gateway/call', 'gateway/model', 'gateway/ports', 'rtp'],
   relay: ['gateway/model', 'gateway/ports'],
   media: ['gateway/model', 'rtp', 'srtp'],
   agents: ['agent-protocol', 'gateway/media', 'gateway/model', 'gateway/net', 'gateway/ports', 'rtp', 'srtp'],
   'media-thread': ['gateway/agents', 'gateway/media', 'gateway/model', 'gateway/ports'],
   store: ['gateway/admission', 'gateway/model', 'gateway/ports'],
-  api: ['gateway/model', 'gateway/ports'],
+  api: ['agent-protocol', 'gateway/model', 'gateway/ports', 'rtp'],
   webhooks: ['gateway/model', 'gateway/net', 'gateway/ports'],
   stir: ['config', 'gateway/model', 'gateway/net', 'gateway/ports'],
   wiring: [
@@ -48,7 +48,7 @@ const PURE = [
   '^src/sip/message/',
   '^src/sip/transaction/(?!transaction-runner)',
   '^src/sip/dialog/(dialog|repeat|session-timer)\\.ts$',
-  '^src/sip/proxy/for(king|ward)\\.ts$',
+  '^src/sip/proxy/forking\\.ts$',
   '^src/sip-server/(frame|meta-line)\\.ts$',
   '^src/loadtest/[^/]+\\.ts$',
   '^src/gateway/model/',

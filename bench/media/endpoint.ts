@@ -1,4 +1,4 @@
-import type { AudioCodec } from '../../src/gateway/model/media.js';
+import type { AudioCodec } from '../../src/rtp/codec/g711.js';
 import { endpointSdp } from '../../src/gateway/sdp/sdp-write.js';
 import { decide } from '../../src/gateway/admission/decide.js';
 import { readRelaySdp } from '../../src/gateway/sdp/sdp-read.js';

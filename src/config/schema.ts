@@ -1,10 +1,12 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { STREAM_FORMATS } from '../gateway/model/agent.js';
+import { STREAM_FORMATS } from '../agent-protocol/stream-format.js';
 import { agentUrl } from '../agent-protocol/agent-url.js';
 import { isSourceAddress } from '../lib/source-address.js';
-import { REFUSABLE_VERDICTS } from '../gateway/admission/identity.js';
 import { isPublicAddress } from '../lib/address-scope.js';
+
+/** What an Identity header may be worth that a call can be refused for (RFC 8224 §6.2.2). */
+export const REFUSABLE_VERDICTS = ['missing', 'stale', 'bad-info', 'credential', 'invalid'] as const;
 
 const port = z.int().min(1).max(65_535);
 const milliseconds = z.int().min(1).max(86_400_000);

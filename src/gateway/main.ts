@@ -25,6 +25,7 @@ import { ONLY_WORKER, workerConfig, workerInstance, workerName, type GatewayWork
 import { HepSender } from '../observability/hep/sender.js';
 import { LoadMonitor } from './admission/load-monitor.js';
 import {
+  beginGateway,
   collectGateway,
   countCall,
   countedEndpoint,
@@ -41,6 +42,7 @@ import { watchProcess } from '../observability/metrics/process-metrics.js';
 import { Metrics, METRICS_CONTENT_TYPE } from '../observability/metrics/registry.js';
 import { resolveHostPort } from '../lib/resolve.js';
 import { agentCertificates, sipHost } from '../tls/tls-material.js';
+import { callSpans } from './wiring/call-spans.js';
 import { openTraceExporter, type TraceExporter } from '../observability/tracing/exporter.js';
 import { packageVersion } from '../config/version.js';
 import { agentUrlRefusal, isAllowedHost } from './net/guarded-lookup.js';
@@ -79,7 +81,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   // Should the start fail before it is awaited, that is the failure to tell.
   opening.catch(() => undefined);
   const metrics = new Metrics(workerName(worker.index));
-  metrics.begin();
+  beginGateway(metrics);
   const stores = openStores(config, instance, clock, log, metrics, await openSpool(config, worker, log));
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
@@ -121,7 +123,8 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
         write: async (call) => {
           countCall(metrics, call.record);
           archive?.append(call.record);
-          observers.traces?.take(call);
+          const { record, timeline } = call;
+          if (timeline !== undefined) observers.traces?.take(record.call_id, () => callSpans(record, timeline));
           await stores.calls.write(call);
           if (call.completion !== null && call.record.org_id !== null) webhooks.kick(call.record.org_id);
         },
@@ -222,7 +225,15 @@ async function openObservers(
         });
   const ratio = telemetry.sample_ratio;
   const traces =
-    telemetry.otlp_url === null ? null : await openTraceExporter({ url: telemetry.otlp_url, ratio, instance, counts: metrics, log });
+    telemetry.otlp_url === null
+      ? null
+      : await openTraceExporter({
+          url: telemetry.otlp_url,
+          ratio,
+          instance,
+          onSpans: (outcome, spans) => metrics.count('trunkline_trace_spans_total', { outcome }, spans),
+          log,
+        });
   return {
     services: {
       isTimed: traces !== null,

@@ -1,4 +1,4 @@
-import type { AudioCodec } from '../gateway/model/media.js';
+import type { AudioCodec } from './codec/g711.js';
 import { BYTES_PER_MS, FRAME_BYTES, FRAME_MS } from './codec/frame.js';
 import { decodeG711, encodeG711, silenceByte } from './codec/g711.js';
 import { addTicks, timestampDelta } from './sequence.js';

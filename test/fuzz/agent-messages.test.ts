@@ -8,8 +8,9 @@ import {
   type ConnectionTimer,
 } from '../../src/gateway/agents/stream/connection.js';
 import { readMessage } from '../../src/gateway/agents/stream/messages.js';
-import { STREAM_FORMATS, type AgentAnswer, type StreamFormat } from '../../src/gateway/model/agent.js';
-import type { AudioCodec } from '../../src/gateway/model/media.js';
+import { type AgentAnswer } from '../../src/gateway/model/agent.js';
+import { STREAM_FORMATS, type StreamFormat } from '../../src/agent-protocol/stream-format.js';
+import type { AudioCodec } from '../../src/rtp/codec/g711.js';
 import { silenceByte } from '../../src/rtp/codec/g711.js';
 import { faultsFromAgent } from '../support/agent/message-schema.js';
 import { markNames, openStream } from '../support/agent/stream-leg.js';

@@ -10,9 +10,6 @@ const REFUSALS: Readonly<Partial<Record<IdentityVerdict, Reason>>> = {
   invalid: 'IDENTITY_INVALID',
 };
 
-/** The verdicts that a call may be refused for. */
-export const REFUSABLE_VERDICTS = ['missing', 'stale', 'bad-info', 'credential', 'invalid'] as const satisfies readonly IdentityVerdict[];
-
 /** Why a call is refused for what its Identity header is worth; `null`: it is not. */
 export function identityRefusal(identity: VerifiedIdentity | null, refused: readonly IdentityVerdict[]): Reason | null {
   if (identity === null || !refused.includes(identity.verdict)) return null;

@@ -1,4 +1,4 @@
-import type { AudioCodec } from '../model/media.js';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
 import { DEFAULT_LANGUAGE } from './languages.js';
 import { PHRASE_BOOKS, type PhraseBook } from './phrase-books.js';
 import type { Phrase } from './session.js';

@@ -1,4 +1,5 @@
-import type { AgentDescription, StreamFormat, StreamSettings } from '../model/agent.js';
+import type { AgentDescription, StreamSettings } from '../model/agent.js';
+import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type ToolDefinition } from '../model/agent-record.js';
 import type { CallerIdentity } from '../model/call-record.js';
 import type { Route } from '../model/records.js';

@@ -1,5 +1,6 @@
 import type { CallerIdentity, CallQuality, CallRecord, CallSource, StreamQuality } from '../model/call-record.js';
-import type { AudioCodec, LegFigures, RelayFigures, StreamFigures } from '../model/media.js';
+import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';

@@ -1,5 +1,6 @@
 import type { AgentAnswer } from '../model/agent.js';
-import type { AudioCodec, LegEvent, LegFigures } from '../model/media.js';
+import type { LegEvent, LegFigures } from '../model/media.js';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
 
 /** What an agent may ask of the leg that it is on. */
 export interface AgentHost {

@@ -1,4 +1,5 @@
-import type { AudioCodec, LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection } from '../model/media.js';
+import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection } from '../model/media.js';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
 import type { LegAgent, LegView } from './leg-agent.js';
 import { G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';

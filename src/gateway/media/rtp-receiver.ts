@@ -1,4 +1,5 @@
-import type { AudioCodec, LegFormat } from '../model/media.js';
+import type { LegFormat } from '../model/media.js';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
 import { LruMap } from '../../lib/lru.js';
 import { G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from '../../rtp/codec/g711.js';
 import { EventReceiver, type KeyPress } from '../../rtp/dtmf/event-receiver.js';

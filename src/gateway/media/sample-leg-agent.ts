@@ -1,5 +1,5 @@
 import type { AgentAnswer } from '../model/agent.js';
-import type { AudioCodec } from '../model/media.js';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
 import { FRAME_SAMPLES } from '../../rtp/codec/frame.js';
 import { decodeG711, encodeG711 } from '../../rtp/codec/g711.js';
 import type { LegAgent } from './leg-agent.js';

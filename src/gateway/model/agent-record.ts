@@ -1,4 +1,4 @@
-import type { StreamFormat } from './agent.js';
+import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import type { PronunciationEntry } from './pronunciation.js';
 
 /** An HTTP API that an agent may call in a conversation (§2.3 of the interface). */

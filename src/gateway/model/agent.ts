@@ -1,10 +1,7 @@
+import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import type { PronunciationEntry } from './pronunciation.js';
 
 // What the gateway and the media workers say to each other about the agent of a call.
-
-/** Audio and framing on an agent's WebSocket: Twilio Media Streams, or binary messages of raw audio with JSON control. */
-export const STREAM_FORMATS = ['twilio', 'pcmu', 'pcma', 'pcm16-8000', 'pcm16-16000'] as const;
-export type StreamFormat = (typeof STREAM_FORMATS)[number];
 
 /** What the built-in agent says and how. */
 export interface TestLineSettings {

@@ -1,5 +1,6 @@
 import { parse as parseSdp } from 'sdp-transform';
-import type { AudioCodec, MediaDirection } from '../model/media.js';
+import type { MediaDirection } from '../model/media.js';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { MediaEncryption } from '../model/records.js';
 import { ipFamily } from '../../lib/ip-address.js';
 import { err, ok, type Result } from '../../lib/result.js';

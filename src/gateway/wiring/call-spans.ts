@@ -1,20 +1,8 @@
 import type { CallRecord } from '../model/call-record.js';
 import type { Timeline } from '../model/call-timeline.js';
 import { REASONS, type Reason } from '../model/reasons.js';
+import type { CallSpan } from '../../observability/tracing/exporter.js';
 import { spanIdOf } from '../../observability/tracing/trace-context.js';
-
-/** One span, before OpenTelemetry sees it. Times are milliseconds of the epoch. */
-export interface CallSpan {
-  readonly spanId: string;
-  /** `null`: the call itself. */
-  readonly parentId: string | null;
-  readonly name: string;
-  readonly startedMs: number;
-  readonly endedMs: number;
-  readonly isFailed: boolean;
-  readonly attributes: Readonly<Record<string, string | number | boolean>>;
-  readonly events: readonly { readonly name: string; readonly atMs: number }[];
-}
 
 /** What became of a call as spans: one for all of it, and below it what it waited for. Nobody's number, address or name is among them. */
 export function callSpans(record: CallRecord, timeline: Timeline): readonly CallSpan[] {

@@ -2,6 +2,7 @@ import type { ServedRequest } from '../api/server.js';
 import type { CallRecord, StreamQuality } from '../model/call-record.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import { REASONS, type Reason } from '../model/reasons.js';
+import { IDENTITY_VERDICTS } from '../model/verified-identity.js';
 import type { MediaEndpoint, ToolRunner } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';
 import type { EndpointCounters } from '../media/endpoint.js';
@@ -18,6 +19,13 @@ import type { Metrics } from '../../observability/metrics/registry.js';
 
 const seconds = (ms: number): number => ms / 1_000;
 const flag = (isSo: boolean): number => (isSo ? 1 : 0);
+
+/** Begins every series that calls can have: those of the reasons and verdicts too, which the catalogue leaves to the gateway. */
+export function beginGateway(metrics: Metrics): void {
+  metrics.begin();
+  for (const [reason, { fault }] of Object.entries(REASONS)) metrics.begin({ reason, fault });
+  for (const verdict of IDENTITY_VERDICTS) metrics.begin({ verdict });
+}
 
 /** One call that ended, from its record: nothing of it is computed while it lasts. */
 export function countCall(counts: MetricCounts, record: CallRecord): void {

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
-import type { AudioCodec } from '../../gateway/model/media.js';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/frame.js';
 import { decodeG711, encodeG711, payloadTypeOf } from '../../rtp/codec/g711.js';

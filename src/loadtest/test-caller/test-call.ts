@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { builtInGreeting, digitPhrase, figuresIntroduction, type SpokenText } from '../../gateway/agents/phrases.js';
 import { EspeakSpeech, type Speech } from '../../gateway/agents/speech.js';
-import type { AudioCodec } from '../../gateway/model/media.js';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
 import { findPhrase } from './correlation.js';
 import { levelDbfs, voicedSegments } from './energy.js';

@@ -1,6 +1,3 @@
-import { IDENTITY_VERDICTS } from '../../gateway/model/verified-identity.js';
-import { REASONS } from '../../gateway/model/reasons.js';
-
 /** What one metric is. Every sample has the label `process` besides these. */
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -10,8 +7,6 @@ export interface MetricDefinition {
   readonly help: string;
   /** Each label with all its values, or with what bounds them: never a number, an organization, a call or an address of a caller. */
   readonly labels?: Readonly<Record<string, string | readonly string[]>>;
-  /** All sets of labels that there are, where some values never stand together. */
-  readonly series?: readonly Readonly<Record<string, string>>[];
   /** Upper bounds of a histogram, in its unit. */
   readonly buckets?: readonly number[];
 }
@@ -23,7 +18,6 @@ const TALK_BUCKETS = [1, 5, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200];
 
 const REASON = {
   labels: { reason: 'codes of docs/errors.md', fault: 'caller, customer, gateway, agent, nobody' },
-  series: Object.entries(REASONS).map(([reason, { fault }]) => ({ reason, fault })),
 };
 /** From the carrier: by the RTCP of the media endpoint. To the carrier: by the carrier's. */
 const DIRECTION = { direction: ['from_carrier', 'to_carrier'] };
@@ -46,7 +40,7 @@ export const METRICS = {
     type: 'counter',
     isCounted: true,
     help: 'Calls whose Identity header was looked at (STIR/SHAKEN). The attestation is as claimed.',
-    labels: { verdict: IDENTITY_VERDICTS, attestation: ['A', 'B', 'C', 'none'] },
+    labels: { verdict: 'verdicts of docs/stir-shaken.md', attestation: ['A', 'B', 'C', 'none'] },
   },
   trunkline_call_answer_seconds: { type: 'histogram', help: 'From the INVITE to the 200.', buckets: ANSWER_BUCKETS },
   trunkline_call_first_audio_seconds: {

@@ -60,8 +60,7 @@ export class Metrics implements MetricCounts {
 }
 
 /** Every set of labels of a metric; none where a label's values are neither known nor a closed list. */
-function seriesOf({ labels = {}, series }: MetricDefinition, known: Labels): readonly Labels[] {
-  if (series !== undefined) return series;
+function seriesOf({ labels = {} }: MetricDefinition, known: Labels): readonly Labels[] {
   return Object.entries(labels).reduce<readonly Labels[]>(
     (sets, [label, bound]) => {
       const given = known[label];

@@ -1,9 +1,19 @@
-import type { EndedCall } from '../../gateway/ports/ports.js';
 import type { Log } from '../../lib/log.js';
 import { isSampled, traceIdOf } from './trace-context.js';
-import type { MetricCounts } from '../metrics/catalog.js';
 import { packageVersion } from '../../config/version.js';
-import { callSpans, type CallSpan } from '../../gateway/wiring/call-spans.js';
+
+/** One span, before OpenTelemetry sees it. Times are milliseconds of the epoch. */
+export interface CallSpan {
+  readonly spanId: string;
+  /** `null`: the call itself. */
+  readonly parentId: string | null;
+  readonly name: string;
+  readonly startedMs: number;
+  readonly endedMs: number;
+  readonly isFailed: boolean;
+  readonly attributes: Readonly<Record<string, string | number | boolean>>;
+  readonly events: readonly { readonly name: string; readonly atMs: number }[];
+}
 
 export interface TraceOptions {
   /** Of an OTLP/HTTP collector, such as http://127.0.0.1:4318/v1/traces. */
@@ -11,13 +21,14 @@ export interface TraceOptions {
   /** 0 to 1. */
   readonly ratio: number;
   readonly instance: string;
-  readonly counts: MetricCounts;
+  /** Runs when spans were sent, and when they were dropped. */
+  readonly onSpans: (outcome: 'exported' | 'dropped', spans: number) => void;
   readonly log: Log;
 }
 
 export interface TraceExporter {
-  /** A call has ended. Never fails. */
-  take(call: EndedCall): void;
+  /** Queues the spans of a call, if it is sampled. Never throws. @param makeSpans runs only then */
+  take(callId: string, makeSpans: () => readonly CallSpan[]): void;
   /** Sends what waits, for a short while. */
   close(): Promise<void>;
 }
@@ -50,7 +61,7 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
       // ExportResultCode.SUCCESS, of a package that is not ours to import.
       const code: number = result.code;
       const isSent = code === 0;
-      options.counts.count('trunkline_trace_spans_total', { outcome: isSent ? 'exported' : 'dropped' }, spans.length);
+      options.onSpans(isSent ? 'exported' : 'dropped', spans.length);
       if (!isSent && !isReported) options.log.warn({ error: result.error?.message ?? '' }, 'telemetry.not_exported');
       isReported = !isSent;
       done(result);
@@ -60,15 +71,15 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
     { maxQueueSize: MAX_QUEUE, maxExportBatchSize: MAX_BATCH, scheduledDelayMillis: DELAY_MS, exportTimeoutMillis: TIMEOUT_MS },
   );
   return {
-    take: ({ record, timeline }) => {
-      if (timeline === undefined || !isSampled(record.call_id, options.ratio)) return;
-      const spans = callSpans(record, timeline);
+    take: (callId, makeSpans) => {
+      if (!isSampled(callId, options.ratio)) return;
+      const spans = makeSpans();
       if (waiting + spans.length > MAX_QUEUE) {
-        options.counts.count('trunkline_trace_spans_total', { outcome: 'dropped' }, spans.length);
+        options.onSpans('dropped', spans.length);
         return;
       }
       waiting += spans.length;
-      for (const span of spans) processor.onEnd({ ...readable(api, record.call_id, span), resource });
+      for (const span of spans) processor.onEnd({ ...readable(api, callId, span), resource });
     },
     close: async () => {
       let limit: NodeJS.Timeout | undefined;

@@ -1,4 +1,5 @@
-import type { AudioCodec } from '../../gateway/model/media.js';
+/** Both laws of ITU-T G.711, by their names in SDP (RFC 3551 §6). */
+export type AudioCodec = 'PCMU' | 'PCMA';
 
 /** Static payload types of RFC 3551 §6. */
 export const PCMU_PAYLOAD_TYPE = 0;

@@ -1,7 +1,7 @@
 import { alaw, mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
-import type { AudioCodec } from '../../../src/gateway/model/media.js';
+import type { AudioCodec } from '../../../src/rtp/codec/g711.js';
 import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { AgentSite } from '../../support/agent/agent-site.js';
 

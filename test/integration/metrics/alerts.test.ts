@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse as parseYaml, stringify as toYaml } from 'yaml';
+import { beginGateway } from '../../../src/gateway/wiring/gateway-metrics.js';
 import { exposition, Metrics } from '../../../src/observability/metrics/registry.js';
 import { parseExposition, type Sample } from '../../support/prometheus-text.js';
 
@@ -108,7 +109,7 @@ describe('a gateway that just started', () => {
   /** What Prometheus sees that scrapes it once before and then after `happens`. */
   async function scraped(happens: (metrics: Metrics) => void): Promise<Series[]> {
     const metrics = new Metrics('gateway');
-    metrics.begin();
+    beginGateway(metrics);
     let begun = 0;
     metrics.collect((figures) => figures.set('trunkline_calls_begun_total', {}, begun));
     const before = parseExposition(await exposition([await metrics.snapshot()])).samples;

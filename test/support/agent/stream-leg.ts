@@ -1,6 +1,7 @@
 import { StreamAgent } from '../../../src/gateway/agents/stream/stream-agent.js';
 import type { AgentConnectionLimits, StreamSettings } from '../../../src/gateway/model/agent.js';
-import type { AudioCodec, LegEvent } from '../../../src/gateway/model/media.js';
+import type { LegEvent } from '../../../src/gateway/model/media.js';
+import type { AudioCodec } from '../../../src/rtp/codec/g711.js';
 import { silentLog } from '../../../src/lib/log.js';
 import type { VoiceDetector } from '../../../src/gateway/media/voice-activity.js';
 import { AGENT_LIMITS } from '../media/agent-limits.js';

@@ -1,5 +1,5 @@
 import { alaw, mulaw } from 'alawmulaw';
-import type { AudioCodec } from '../../../src/gateway/model/media.js';
+import type { AudioCodec } from '../../../src/rtp/codec/g711.js';
 import { generateSrtpKey } from '../../../src/srtp/srtp.js';
 import { offerSdp, type OfferParts } from '../sdp.js';
 import { payloadTypeOf } from '../../../src/rtp/codec/g711.js';

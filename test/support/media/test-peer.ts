@@ -12,7 +12,8 @@ import {
   SrtcpSession,
   SrtpSession,
 } from 'werift-rtp';
-import type { AudioCodec, MediaAddress, SrtpKeys } from '../../../src/gateway/model/media.js';
+import type { MediaAddress, SrtpKeys } from '../../../src/gateway/model/media.js';
+import type { AudioCodec } from '../../../src/rtp/codec/g711.js';
 import { payloadTypeOf } from '../../../src/rtp/codec/g711.js';
 import { rtpPacket, telephoneEvent } from './packets.js';
 

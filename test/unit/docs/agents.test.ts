@@ -4,7 +4,7 @@ import { isFromTrunkline } from '../../../docs/examples/signature.js';
 import { ROOT } from '../../../scripts/docs/generate.js';
 import { twilioSignature } from '../../../src/gateway/agents/stream/dial.js';
 import { mediaFormatOf, readMessage } from '../../../src/gateway/agents/stream/messages.js';
-import { STREAM_FORMATS } from '../../../src/gateway/model/agent.js';
+import { STREAM_FORMATS } from '../../../src/agent-protocol/stream-format.js';
 import { fromAgentMessage, toAgentMessage } from '../../../src/agent-protocol/agent-messages.js';
 import { faultsFromAgent, faultsToAgent } from '../../support/agent/message-schema.js';
 

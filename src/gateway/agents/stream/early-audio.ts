@@ -1,4 +1,4 @@
-import type { AudioCodec } from '../../model/media.js';
+import type { AudioCodec } from '../../../rtp/codec/g711.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../../srtp/srtp.js';
 import type { Uplink } from './uplink.js';
 

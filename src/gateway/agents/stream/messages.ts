@@ -1,4 +1,5 @@
-import type { AgentAnswer, StreamFormat, StreamSettings } from '../../model/agent.js';
+import type { AgentAnswer, StreamSettings } from '../../model/agent.js';
+import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
 import { fromAgentMessage, type FromAgentMessage, type ToAgentMessage } from '../../../agent-protocol/agent-messages.js';
 import { assertNever } from '../../../lib/assert-never.js';
 

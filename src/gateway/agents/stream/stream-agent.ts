@@ -1,6 +1,6 @@
 import { NOT_IN_TURBO, type AgentAnswer, type AgentConnectionLimits, type AgentRequest, type StreamSettings } from '../../model/agent.js';
 import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
-import type { AudioCodec } from '../../model/media.js';
+import type { AudioCodec } from '../../../rtp/codec/g711.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
 import { assertNever } from '../../../lib/assert-never.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';

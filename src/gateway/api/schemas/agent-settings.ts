@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { STREAM_FORMATS } from '../../model/agent.js';
+import { STREAM_FORMATS } from '../../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from '../../model/agent-record.js';
 import { agentUrl } from '../../../agent-protocol/agent-url.js';
 import type { PronunciationEntry } from '../../model/pronunciation.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { STREAM_FORMATS } from '../../model/agent.js';
+import { STREAM_FORMATS } from '../../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../model/agent-record.js';
 import type { AgentPolicy } from './agent-rules.js';
 import { agentName, agentSettingsSchema } from './agent-settings.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isIpv4, isIpv6 } from '../../../lib/sip-endpoint.js';
 import { phoneNumber } from './sip-api.js';
-import type { AudioCodec } from '../../model/media.js';
+import type { AudioCodec } from '../../../rtp/codec/g711.js';
 import type { E164 } from '../../model/e164.js';
 
 const MAX_SDP = 32_768;

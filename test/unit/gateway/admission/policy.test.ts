@@ -7,7 +7,7 @@ import { ownContact } from '../../../../src/gateway/drachtio/contact.js';
 import { decide, isSourceAllowed } from '../../../../src/gateway/admission/decide.js';
 import { isTrusted, notReady } from '../../../../src/gateway/admission/edge.js';
 import { readInfoDigit } from '../../../../src/gateway/call/info-digit.js';
-import { REFUSABLE_VERDICTS } from '../../../../src/gateway/admission/identity.js';
+import { REFUSABLE_VERDICTS } from '../../../../src/config/schema.js';
 import { admit, ALLOWED_METHODS } from '../../../../src/gateway/call/invite.js';
 import { REASONS, reasonHeaderOf, warningOf } from '../../../../src/gateway/model/reasons.js';
 import { refusalHeaders } from '../../../../src/gateway/call/refusal.js';

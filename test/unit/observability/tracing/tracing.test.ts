@@ -103,16 +103,12 @@ describe('the exporter', () => {
       url: collector.url,
       ratio: 1,
       instance: 'gw-1',
-      counts: {
-        count: (_name, labels, by = 1) => {
-          const outcome = Object.values(labels).join();
-          counted.set(outcome, (counted.get(outcome) ?? 0) + by);
-        },
-        observe: () => undefined,
-      },
+      onSpans: (outcome, spans) => void counted.set(outcome, (counted.get(outcome) ?? 0) + spans),
       log,
     });
-    work((one) => exporter.take(one));
+    work(({ record, timeline }) => {
+      if (timeline !== undefined) exporter.take(record.call_id, () => callSpans(record, timeline));
+    });
     await exporter.close();
     return { counted: Object.fromEntries(counted), log };
   }
