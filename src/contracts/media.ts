@@ -39,6 +39,8 @@ export interface LegChange {
 /** One media leg between rtpengine and the endpoint. */
 export interface LegDescription extends LegFormat {
   readonly callId: string;
+  /** The carrier's Call-ID, under which the leg's RTCP is told of. */
+  readonly sipCallId: string;
   /** The endpoint's own RTP port, which the far side knows already (reserved, or of before a restart); `null`: any. */
   readonly localRtpPort: number | null;
   readonly remote: MediaAddress;
@@ -62,6 +64,16 @@ export interface LegFigures {
   readonly digitsReceived: number;
   /** How it sounded over time, oldest first: at each RTCP report of ours. */
   readonly samples: readonly QualitySample[];
+}
+
+/** One RTCP datagram that a leg received or sent. */
+export interface RtcpSeen {
+  readonly sipCallId: string;
+  readonly from: { readonly address: string; readonly port: number };
+  readonly to: { readonly address: string; readonly port: number };
+  /** The compound packet in clear, also where SRTCP was on the wire. */
+  readonly packet: Uint8Array;
+  readonly atMs: number;
 }
 
 /** What a leg tells the call that owns it. */

@@ -102,7 +102,8 @@ export class CallRunner {
       tell,
       this.#log,
     );
-    this.#media = new CallMedia(origin.callId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
+    const { callId, sipCallId } = origin;
+    this.#media = new CallMedia(callId, sipCallId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
   }
 
   static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {

@@ -3,12 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtInGreeting, digitPhrase, goodbyePhrase } from '../../../src/agents/phrases.js';
 import { EspeakSpeech } from '../../../src/agents/speech.js';
 import type { AgentDescription } from '../../../src/contracts/agent.js';
-import type { LegChange, LegDescription, LegEvent, SrtpKeys } from '../../../src/contracts/media.js';
+import type { LegChange, LegDescription, LegEvent, RtcpSeen, SrtpKeys } from '../../../src/contracts/media.js';
 import { MediaUnavailableError } from '../../../src/gateway/ports.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { findPhrase } from '../../../src/media/codec/correlation.js';
 import { levelDbfs, voicedSegments } from '../../../src/media/codec/energy.js';
 import { throughG711 } from '../../../src/media/codec/g711.js';
+import { parseRtcpCompound } from '../../../src/media/rtp/rtcp-packet.js';
 import { createMediaService, type MediaService } from '../../../src/media/media-service.js';
 import { generateSrtpKey } from '../../../src/media/srtp.js';
 import { AGENT_LIMITS } from '../../support/media/agent-limits.js';
@@ -32,6 +33,7 @@ interface Call {
 function describeLeg(callId: string, peer: TestPeer, changes: Partial<LegDescription> = {}): LegDescription {
   return {
     callId,
+    sipCallId: `${callId}@carrier`,
     localRtpPort: null,
     remote: peer.address,
     codec: 'PCMU',
@@ -316,6 +318,35 @@ describe('media service, its life', () => {
     await service.shutdown();
     await Promise.all([first.close(), moved.close()]);
   }, 15_000);
+
+  it.each([null, { send: generateSrtpKey(), receive: generateSrtpKey() }])(
+    'tells of the RTCP of both directions in clear, of the BYE of a closed leg too',
+    async (srtp) => {
+      const told: RtcpSeen[] = [];
+      const service = await createMediaService({ ...OPTIONS, onRtcp: (seen) => told.push(seen) }, silentLog);
+      const call = await openCall(service, 'told', { srtp });
+      const { address } = call.peer;
+      service.start('told');
+      await call.peer.speak(voiceLikeNoise(1_600, 1));
+      call.peer.sendReport();
+      const own = { address: '127.0.0.1', port: 23_401 };
+      const peer = { address: address.address, port: address.rtcpPort };
+      const shown = (): string[] =>
+        told.map(({ sipCallId, from, to, packet }) => {
+          const parsed = parseRtcpCompound(packet);
+          return `${sipCallId} ${JSON.stringify([from, to])} ${parsed.ok ? parsed.value.map(({ type }) => type).join() : 'not clear'}`;
+        });
+      const incoming = `told@carrier ${JSON.stringify([peer, own])} `;
+      const outgoing = `told@carrier ${JSON.stringify([own, peer])} `;
+      await expect.poll(shown, { timeout: 5_000 }).toEqual(expect.arrayContaining([expect.stringContaining(incoming)]));
+      await service.close('told');
+      await expect.poll(() => shown().at(-1), { timeout: 1_000 }).toBe(`${outgoing}SR,SDES,BYE`);
+      expect(shown().every((one) => (one.startsWith(incoming) || one.startsWith(outgoing)) && !one.includes('not clear'))).toBe(true);
+      expect(told.every(({ atMs }) => Math.abs(atMs - Date.now()) < 30_000)).toBe(true);
+      await service.shutdown();
+      await call.peer.close();
+    },
+  );
 
   it('reports media-timeout once when the caller falls silent, not while held', async () => {
     const service = await createMediaService({ ...OPTIONS, portMin: 23_412, portMax: 23_413, mediaTimeoutMs: 300 }, silentLog);
