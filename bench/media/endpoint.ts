@@ -75,6 +75,7 @@ async function openDirect({ id, port, key }: CarrierSide): Promise<FarSide> {
   const local = await media.open(
     {
       callId: id,
+      sipCallId: id,
       localRtpPort: null,
       remote: { address: '127.0.0.1', rtpPort: port, rtcpPort: port + 1 },
       codec: CODEC,
@@ -108,6 +109,7 @@ async function openRelayed({ id, port, key }: CarrierSide, pool: RelayPool): Pro
   const local = await media.open(
     {
       callId: id,
+      sipCallId: id,
       localRtpPort: null,
       remote: { address: inside.address, rtpPort: inside.rtpPort, rtcpPort: inside.rtcpPort },
       codec: CODEC,

@@ -17,7 +17,7 @@ import { errorText } from '../lib/error-text.js';
 import { formatHostPort } from '../lib/host-port.js';
 import type { Log } from '../lib/log.js';
 import { traceparentOf } from '../observability/tracing/trace-context.js';
-import { createMediaService, type MediaService } from './media-thread/media-service.js';
+import { createMediaService, type MediaService, type MediaServiceOptions } from './media-thread/media-service.js';
 import { generateSrtpKey } from '../srtp/srtp.js';
 import { controlSecret, ensureDataDir, gatewayInstance } from '../config/data-dir.js';
 import { ensureDemo } from './wiring/demo.js';
@@ -76,12 +76,13 @@ export interface Gateway {
 export async function startGateway(settings: Config, clock: Clock, log: Log, worker: GatewayWorker = ONLY_WORKER): Promise<Gateway> {
   const config = workerConfig(settings, worker);
   const instance = workerInstance(gatewayInstance(config), worker);
-  // Callers of an earlier process hear nothing until all this is done: the threads start meanwhile, and the API comes last.
-  const opening = openEndpoint(config, log);
-  // Should the start fail before it is awaited, that is the failure to tell.
-  opening.catch(() => undefined);
   const metrics = new Metrics(workerName(worker.index));
   beginGateway(metrics);
+  const observers = await openObservers(config, instance, log, metrics);
+  // Callers of an earlier process hear nothing until all this is done: the threads start meanwhile, and the API comes last.
+  const opening = openEndpoint(config, log, observers.onRtcp);
+  // Should the start fail before it is awaited, that is the failure to tell.
+  opening.catch(() => undefined);
   const stores = openStores(config, instance, clock, log, metrics, await openSpool(config, worker, log));
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
@@ -112,7 +113,6 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
     chance: Math.random,
   });
   const identities = await openStirVerifier(config.stir, clock);
-  const observers = await openObservers(config, instance, log, metrics);
   const { archive_days: archiveDays } = config.calls;
   const archive = archiveDays === 0 ? null : new CallArchive(callsDirectory(config), archiveDays, clock, log);
   const inbound = new Inbound(
@@ -191,8 +191,9 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       await identities.close();
       await webhooks.close();
       await poster.close();
-      await observers.close();
       await endpoint.shutdown();
+      // The last reports of legs come as these close.
+      await observers.close();
       relay.close();
       await stores.close();
       await archive?.close();
@@ -208,6 +209,7 @@ async function openObservers(
   metrics: Metrics,
 ): Promise<{
   readonly services: Pick<InboundServices, 'isTimed' | 'onSipMessage' | 'traceparent'>;
+  readonly onRtcp: MediaServiceOptions['onRtcp'];
   readonly traces: TraceExporter | null;
   close(): Promise<void>;
 }> {
@@ -240,6 +242,7 @@ async function openObservers(
       ...(homer === null ? {} : { onSipMessage: (message) => homer.send(message) }),
       ...(traces === null ? {} : { traceparent: (callId: string) => traceparentOf(callId, ratio) }),
     },
+    onRtcp: homer === null ? undefined : (seen) => homer.sendRtcp(seen),
     traces,
     close: async () => {
       homer?.close();
@@ -293,10 +296,10 @@ async function agentLimits(config: Config): Promise<AgentConnectionLimits> {
   };
 }
 
-async function openEndpoint(config: Config, log: Log): Promise<MediaService> {
+async function openEndpoint(config: Config, log: Log, onRtcp: MediaServiceOptions['onRtcp']): Promise<MediaService> {
   const { port_min: portMin, port_max: portMax, workers, timeout_ms: mediaTimeoutMs } = config.media;
   const address = config.rtpengine.address === null ? '127.0.0.1' : config.bind_address;
-  return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: await agentLimits(config) }, log);
+  return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: await agentLimits(config), onRtcp }, log);
 }
 
 async function openRelay(

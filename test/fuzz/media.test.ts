@@ -218,6 +218,7 @@ describe('the endpoint’s sockets', () => {
     const remote = { address: '127.0.0.1', rtpPort: sender.address().port, rtcpPort: sender.address().port };
     const leg: LegDescription = {
       callId: 'a',
+      sipCallId: 'a',
       localRtpPort: null,
       remote,
       codec: 'PCMU',

@@ -33,6 +33,7 @@ export class CallMedia {
 
   constructor(
     private readonly callId: string,
+    private readonly sipCallId: string,
     private readonly services: MediaServices,
     private readonly scope: Scope,
     private readonly trace: CallTrace,
@@ -129,6 +130,7 @@ export class CallMedia {
     return this.services.endpoint.open(
       {
         callId: this.callId,
+        sipCallId: this.sipCallId,
         localRtpPort: reserved?.local.rtpPort ?? null,
         remote: addressOf(inside),
         ...formatOf(media),

@@ -24,7 +24,8 @@ import { completionOf } from './completion.js';
 import type { InfoDigit } from './info-digit.js';
 import type { Reason } from '../model/reasons.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../ports/ports.js';
-import type { CallStore, IdentityClaim, IdentityVerifier, RouteStore, SipMessageSeen, SnapshotStore, ToolRunner } from '../ports/ports.js';
+import type { CallStore, IdentityClaim, IdentityVerifier, RouteStore, SnapshotStore, ToolRunner } from '../ports/ports.js';
+import type { SipMessageSeen } from '../../observability/hep/observed.js';
 
 /** What every call of this process shares. */
 export interface CallServices extends MediaServices, DialogServices, RequestServices {
@@ -102,7 +103,8 @@ export class CallRunner {
       tell,
       this.#log,
     );
-    this.#media = new CallMedia(origin.callId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
+    const { callId, sipCallId } = origin;
+    this.#media = new CallMedia(callId, sipCallId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
   }
 
   static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {

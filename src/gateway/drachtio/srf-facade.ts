@@ -176,9 +176,12 @@ interface RawMessage extends SrfMessage {
   readonly raw?: string;
 }
 
+/** The callback gets the ACK as the SIP server sent it. */
+type Acknowledge = (options: object, callback: (error: unknown, sent?: { readonly raw?: string }) => void) => void;
+
 interface RawRequest {
   readonly raw?: string;
-  on(event: 'response', listener: (response: RawMessage, acknowledge: () => void) => void): void;
+  on(event: 'response', listener: (response: RawMessage, acknowledge: Acknowledge) => void): void;
   on(event: 'update', listener: SrfHandler): void;
 }
 
@@ -309,8 +312,10 @@ function requestInDialog(
       onMessage?.('in', response.raw, `SIP/2.0 ${String(response.status)}`);
       if (response.status < 200) return;
       if (method === 'INVITE') {
-        acknowledge();
-        onMessage?.('out', undefined, 'ACK');
+        const onAck = (ack?: { readonly raw?: string }): void => onMessage?.('out', ack?.raw, 'ACK');
+        // RFC 3261 §17.1.1.3: the SIP server acknowledges a refusal by itself, and does not tell how.
+        if (response.status < 300) acknowledge({}, (_error, ack) => onAck(ack));
+        else onAck();
       }
       onAnswer(null, { status: response.status, body: response.body ?? '' });
     });

@@ -1,5 +1,6 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import type { RtcpSeen } from '../../observability/hep/observed.js';
 import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -22,6 +23,8 @@ export interface MediaServiceOptions {
   /** Path or name of the speech program; `espeak-ng` unless given. */
   readonly speechCommand?: string;
   readonly agents: AgentConnectionLimits;
+  /** Told of the RTCP of all legs; left out: nobody wants to know. */
+  readonly onRtcp?: ((seen: RtcpSeen) => void) | undefined;
 }
 
 /** Sums over all workers; `maxLateMs` and `receiveBufferBytes` are the worst. */
@@ -92,7 +95,9 @@ export async function createMediaService(options: MediaServiceOptions, log: Log,
       mediaTimeoutMs: options.mediaTimeoutMs,
       speechCommand: options.speechCommand ?? 'espeak-ng',
       agents: options.agents,
+      tellsRtcp: options.onRtcp !== undefined,
     })),
+    options.onRtcp,
     log,
     clock,
   );
@@ -115,6 +120,7 @@ function sharePorts(options: MediaServiceOptions): number[][] {
 }
 
 class ThreadedMediaService implements MediaService {
+  readonly #onRtcp: MediaServiceOptions['onRtcp'];
   readonly #log: Log;
   readonly #slots: readonly WorkerSlot[];
   readonly #legs = new Map<string, OpenLeg>();
@@ -123,7 +129,8 @@ class ThreadedMediaService implements MediaService {
   #workerRestarts = 0;
   #isShuttingDown = false;
 
-  constructor(settings: readonly WorkerSettings[], log: Log, clock: Clock) {
+  constructor(settings: readonly WorkerSettings[], onRtcp: MediaServiceOptions['onRtcp'], log: Log, clock: Clock) {
+    this.#onRtcp = onRtcp;
     this.#log = log;
     const [first] = settings;
     const ports = settings.flatMap(({ rtpPorts }) => rtpPorts);
@@ -322,6 +329,7 @@ class ThreadedMediaService implements MediaService {
       settings,
       {
         onLegEvent: (callId, event) => this.#legs.get(callId)?.onEvent(event),
+        onRtcp: (seen) => this.#onRtcp?.(seen),
         onExit: () => this.#onWorkerExit(slot as WorkerSlot),
       },
       this.#log,

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { assertNever } from '../../lib/assert-never.js';
 import type { Log } from '../../lib/log.js';
 import type { LegEvent } from '../model/media.js';
+import type { RtcpSeen } from '../../observability/hep/observed.js';
 import { MediaUnavailableError } from '../ports/ports.js';
 import { TurnBatch } from '../../lib/turn-batch.js';
 import type { WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
@@ -13,6 +14,7 @@ interface PendingRequest {
 
 export interface WorkerOwner {
   onLegEvent(callId: string, event: LegEvent): void;
+  onRtcp(seen: RtcpSeen): void;
   /** The thread ended, asked or not; requests under way were rejected before. */
   onExit(): void;
 }
@@ -100,6 +102,9 @@ export class WorkerHandle {
         break;
       case 'leg-event':
         this.#owner.onLegEvent(message.callId, message.event);
+        break;
+      case 'rtcp':
+        this.#owner.onRtcp(message.seen);
         break;
       case 'log':
         this.#log[message.level](message.fields, message.event);

@@ -1,5 +1,6 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import type { RtcpSeen } from '../../observability/hep/observed.js';
 import type { EndpointCounters } from '../media/endpoint.js';
 
 /** What a worker thread is started with. */
@@ -10,6 +11,8 @@ export interface WorkerSettings {
   /** Path or name of the speech program. */
   readonly speechCommand: string;
   readonly agents: AgentConnectionLimits;
+  /** The worker tells of the RTCP of its legs. */
+  readonly tellsRtcp: boolean;
 }
 
 /** To a worker. A request carries an id, which its one reply carries too. */
@@ -48,4 +51,6 @@ export type WorkerMessage =
   | { readonly type: 'failed'; readonly message: string }
   | { readonly type: 'reply'; readonly requestId: number; readonly reply: WorkerReply }
   | { readonly type: 'leg-event'; readonly callId: string; readonly event: LegEvent }
+  /** Of a leg that has been closed meanwhile too: its last report is a BYE. */
+  | { readonly type: 'rtcp'; readonly seen: RtcpSeen }
   | { readonly type: 'log'; readonly level: LogLevel; readonly fields: object; readonly event: string };

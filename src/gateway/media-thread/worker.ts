@@ -160,6 +160,7 @@ async function run(): Promise<void> {
     random32: () => randomBytes(4).readUInt32BE(),
     agentCounters,
     newAgent: (agent, host, log) => newAgent(agent, speech, stream, host, log),
+    ...(settings.tellsRtcp ? { onRtcp: (seen) => post({ type: 'rtcp', seen }) } : {}),
   });
   port.on('message', (commands: readonly WorkerCommand[]) => {
     for (const command of commands) handle(endpoint, command);

@@ -1,6 +1,7 @@
 import { isIP, SocketAddress } from 'node:net';
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress } from '../model/media.js';
+import type { RtcpSeen } from '../../observability/hep/observed.js';
 import type { Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/error-text.js';
 import type { Log } from '../../lib/log.js';
@@ -31,6 +32,8 @@ export interface EndpointDependencies {
   /** Counted where agents are. */
   readonly agentCounters?: AgentCounters;
   readonly newAgent: (description: AgentDescription, host: AgentHost, log: Log) => LegAgent;
+  /** Told of the RTCP of all legs; left out: nobody wants to know. */
+  readonly onRtcp?: (seen: RtcpSeen) => void;
 }
 
 /** What became audio and what did not, and how late the pacing was. Packets are of legs that are closed too. */
@@ -173,7 +176,8 @@ export class RtpEndpoint {
    * @throws EndpointFullError when there is no room; RangeError when the description is not usable
    */
   openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): MediaAddress {
-    const { callId } = description;
+    const { callId, sipCallId } = description;
+    const { onRtcp } = this.#dependencies;
     if (this.#legs.has(callId)) throw new EndpointFullError('the call has a leg already');
     const reserved = this.#unreserve(callId);
     const remote = checkedAddress(description.remote);
@@ -189,6 +193,15 @@ export class RtpEndpoint {
       mediaTimeoutMs: this.#options.mediaTimeoutMs,
       onEvent,
       agent: () => this.#agents.get(callId),
+      ...(onRtcp === undefined
+        ? {}
+        : {
+            onRtcp: (direction, packet, atMs) => {
+              const [own, peer] = [rtcpOf(addressOf(place)), rtcpOf(leg.remote)];
+              const [from, to] = direction === 'in' ? [peer, own] : [own, peer];
+              onRtcp({ sipCallId, from, to, packet: new Uint8Array(packet), atMs });
+            },
+          }),
     });
     const ticking = { tick: (skip: number, send: number) => this.with(callId, (leg) => leg.tick(skip, send)) };
     const leg: OpenLeg = { callId, media, place, remote, ssrc: undefined, shunned: [], ticking, onEvent };
@@ -428,6 +441,10 @@ function isSame(one: MediaAddress, other: MediaAddress): boolean {
 
 function addressOf({ pair }: Place): MediaAddress {
   return { address: pair.address, rtpPort: pair.rtpPort, rtcpPort: pair.rtcpPort };
+}
+
+function rtcpOf({ address, rtcpPort }: MediaAddress): RtcpSeen['from'] {
+  return { address, port: rtcpPort };
 }
 
 /** The address in the spelling in which datagrams name it. */

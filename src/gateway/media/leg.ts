@@ -29,6 +29,8 @@ export interface LegContext {
   readonly onEvent: (event: LegEvent) => void;
   /** The call's agent, once it is connected. */
   readonly agent: () => LegAgent | undefined;
+  /** Told of each RTCP packet in clear; the buffer is written again after it. Left out: nobody wants to know. */
+  readonly onRtcp?: (direction: 'in' | 'out', packet: Uint8Array, wallMs: number) => void;
 }
 
 /** What a leg is made of; the part of `LegDescription` that packets need. */
@@ -156,9 +158,11 @@ export class MediaLeg {
     const srtp = this.#receiveSrtp;
     const lengthBytes = srtp === null ? datagram.length : srtp.tryUnprotectRtcp(datagram, datagram.length);
     if (lengthBytes < 0) return 'not-authentic';
-    const { clock } = this.#context;
-    const nowMs = clock.nowMs();
-    if (!this.#rtcp.read(datagram.subarray(0, lengthBytes), this.#sender.ssrc, nowMs, clock.wallMs())) return 'not-rtp';
+    const { clock, onRtcp } = this.#context;
+    const [nowMs, wallMs] = [clock.nowMs(), clock.wallMs()];
+    const packet = datagram.subarray(0, lengthBytes);
+    if (!this.#rtcp.read(packet, this.#sender.ssrc, nowMs, wallMs)) return 'not-rtp';
+    onRtcp?.('in', packet, wallMs);
     this.#lastReportMs = nowMs;
     return 'taken';
   }
@@ -264,11 +268,13 @@ export class MediaLeg {
   }
 
   #sendReport(isBye: boolean): void {
-    const { clock, transport } = this.#context;
+    const { clock, transport, onRtcp } = this.#context;
+    const wallMs = clock.wallMs();
     const buffer = Buffer.alloc(512 + SRTCP_TRAILER_BYTES);
     const received = this.#receiver.takeReport();
     this.#sample(received?.figures ?? null);
-    const plainBytes = this.#rtcp.write(buffer, this.#sender.figures, received, clock.nowMs(), clock.wallMs(), isBye);
+    const plainBytes = this.#rtcp.write(buffer, this.#sender.figures, received, clock.nowMs(), wallMs, isBye);
+    onRtcp?.('out', buffer.subarray(0, plainBytes), wallMs);
     const lengthBytes = this.#sendSrtp === null ? plainBytes : this.#sendSrtp.tryProtectRtcp(buffer, plainBytes);
     if (lengthBytes > 0) transport.sendRtcp(buffer, lengthBytes);
   }

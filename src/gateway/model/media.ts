@@ -38,6 +38,8 @@ export interface LegChange {
 /** One media leg between rtpengine and the endpoint. */
 export interface LegDescription extends LegFormat {
   readonly callId: string;
+  /** The carrier's Call-ID, under which the leg's RTCP is told of. */
+  readonly sipCallId: string;
   /** The endpoint's own RTP port, which the far side knows already (reserved, or of before a restart); `null`: any. */
   readonly localRtpPort: number | null;
   readonly remote: MediaAddress;

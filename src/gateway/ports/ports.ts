@@ -1,6 +1,6 @@
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { ToolDefinition, ToolRecord } from '../model/agent-record.js';
-import type { CallRecord, CallSource } from '../model/call-record.js';
+import type { CallRecord } from '../model/call-record.js';
 import type { Completion } from '../model/completion.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
@@ -53,18 +53,6 @@ export interface EndedCall {
   readonly timeline?: Timeline;
   /** The webhook to be called; `null`: there is none. */
   readonly completion: Completion | null;
-}
-
-/** One SIP message of a call, as soon as its text is known; keys and credentials in it are masked. */
-export interface SipMessageSeen {
-  readonly sipCallId: string;
-  /** The carrier's side. */
-  readonly source: CallSource;
-  /** Ours: our Contact. */
-  readonly contact: string;
-  readonly direction: 'in' | 'out';
-  readonly text: string;
-  readonly atMs: number;
 }
 
 export interface CallStore {

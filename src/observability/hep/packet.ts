@@ -14,6 +14,8 @@ export interface HepMessage {
   readonly transport: string;
   readonly atMs: number;
   readonly callId: string;
+  readonly protocol: 'sip' | 'rtcp';
+  /** A SIP message, or RTCP as JSON. */
   readonly text: string;
 }
 
@@ -29,12 +31,13 @@ const AF_INET = 2;
 const AF_INET6 = 10;
 const IPPROTO_TCP = 6;
 const IPPROTO_UDP = 17;
-const SIP = 1;
+/** HEP's own numbers of protocols. */
+const PROTOCOLS = { sip: 1, rtcp: 5 } as const;
 /** A UDP datagram has 65,507 bytes at most. */
 const MAX_TEXT_BYTES = 60_000;
 
-/** One SIP message as one packet. Both addresses must be of one family. */
-export function hepPacket({ from, to, transport, atMs, callId, text }: HepMessage, { captureId, password }: HepIdentity): Buffer {
+/** One message as one packet. Both addresses must be of one family. */
+export function hepPacket({ from, to, transport, atMs, callId, protocol, text }: HepMessage, { captureId, password }: HepIdentity): Buffer {
   const isV6 = isIPv6(from.address);
   const chunks = [
     number8(0x01, isV6 ? AF_INET6 : AF_INET),
@@ -45,7 +48,7 @@ export function hepPacket({ from, to, transport, atMs, callId, text }: HepMessag
     number16(0x08, to.port),
     number32(0x09, Math.floor(atMs / 1_000)),
     number32(0x0a, Math.floor((atMs % 1_000) * 1_000)),
-    number8(0x0b, SIP),
+    number8(0x0b, PROTOCOLS[protocol]),
     number32(0x0c, captureId),
     ...(password === null ? [] : [chunk(0x0e, Buffer.from(password))]),
     chunk(0x0f, Buffer.from(text).subarray(0, MAX_TEXT_BYTES)),

@@ -1,10 +1,12 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { isIP, isIPv6 } from 'node:net';
-import type { SipMessageSeen } from '../../gateway/ports/ports.js';
+import type { SipMessageSeen } from './observed.js';
+import type { RtcpSeen } from './observed.js';
 import { errorText } from '../../lib/error-text.js';
 import type { Log } from '../../lib/log.js';
 import type { MetricCounts } from '../metrics/catalog.js';
-import { hepPacket, type HepEndpoint, type HepIdentity } from './packet.js';
+import { hepPacket, type HepEndpoint, type HepIdentity, type HepMessage } from './packet.js';
+import { rtcpJson } from './rtcp-json.js';
 
 export interface HepOptions extends HepIdentity {
   readonly collector: HepEndpoint;
@@ -15,8 +17,8 @@ export interface HepOptions extends HepIdentity {
 }
 
 /**
- * Tells a Homer collector of the SIP messages of calls, as the gateway knows them and with the keys in them masked. The gateway does it
- * and not the SIP server, which sees more: so it is the same with a drachtio-server, and what leaves the machine is masked by the rules
+ * Tells a Homer collector of the SIP messages of calls, as the gateway knows them and with the keys in them masked, and of the RTCP of
+ * their media legs. The gateway does it and not the SIP server, which sees more: so it is the same with a drachtio-server, and what leaves the machine is masked by the rules
  * of the trace. A collector that is away loses messages, and nothing else.
  */
 export class HepSender {
@@ -30,19 +32,28 @@ export class HepSender {
   }
 
   send({ sipCallId, source, contact, direction, text, atMs }: SipMessageSeen): void {
-    const { collector } = this.options;
     const peer = { address: source.ip, port: source.port };
     const own = this.#own(contact, peer.address);
     const [from, to] = direction === 'in' ? [peer, own] : [own, peer];
-    const packet = hepPacket({ from, to, transport: source.transport, atMs, callId: sipCallId, text }, this.options);
-    this.#socket.send(packet, collector.port, collector.address, (error) => {
-      if (error === null) this.options.counts.count('trunkline_hep_packets_total', { outcome: 'sent' });
-      else this.#failed(error);
-    });
+    this.#tell({ from, to, transport: source.transport, atMs, callId: sipCallId, protocol: 'sip', text });
+  }
+
+  /** Nothing for what is no RTCP. */
+  sendRtcp({ sipCallId, from, to, packet, atMs }: RtcpSeen): void {
+    const text = rtcpJson(packet);
+    if (text !== null) this.#tell({ from, to, transport: 'udp', atMs, callId: sipCallId, protocol: 'rtcp', text });
   }
 
   close(): void {
     this.#socket.close();
+  }
+
+  #tell(message: HepMessage): void {
+    const { collector } = this.options;
+    this.#socket.send(hepPacket(message, this.options), collector.port, collector.address, (error) => {
+      if (error === null) this.options.counts.count('trunkline_hep_packets_total', { outcome: 'sent' });
+      else this.#failed(error);
+    });
   }
 
   /** The address that our Contact names; of the peer's family, for a packet has one. */

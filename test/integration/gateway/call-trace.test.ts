@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { answerOk, answerWith, HandMadeCall } from '../../support/invite.js';
 import { PlayedGateway } from '../../support/played-gateway.js';
 import { ROUTE } from '../../support/route.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
@@ -98,6 +98,34 @@ it('has what changes a call: re-INVITE, UPDATE, INFO and its digit', async () =>
     ...['← UPDATE', answered, '← INFO', answered, '← BYE', answered],
   ]);
   expect(gateway.trace.find(({ summary }) => summary.startsWith('INFO '))?.text).toContain('Signal=5');
+});
+
+describe('a re-INVITE of ours', () => {
+  it('has its answer and the ACK as it was sent', async () => {
+    const ok = await call.answered(offerSdp());
+    await expect.poll(() => gateway.started).toBe(1);
+    gateway.inbound.relayLost(gateway.callIds, true);
+    answerWith(gateway.peer, await call.incoming('INVITE'), '200 OK', offerSdp());
+    const ack = await call.incoming('ACK');
+    await call.hangUp(ok);
+    await gateway.inbound.whenIdle();
+    expect(messages().slice(3)).toEqual(['→ INVITE', '← SIP/2.0 200 OK', '→ ACK', '← BYE', '→ SIP/2.0 200 OK']);
+    expect(gateway.trace.find(({ summary, direction }) => direction === 'out' && summary.startsWith('ACK '))?.text).toBe(ack.text);
+  });
+
+  it('[3261 §17.1.1.3] that is refused gets the one ACK of its transaction, whose text is not known', async () => {
+    await call.answered(offerSdp());
+    await expect.poll(() => gateway.started).toBe(1);
+    gateway.inbound.relayLost(gateway.callIds, true);
+    const invite = await call.incoming('INVITE');
+    answerWith(gateway.peer, invite, '488 Not Acceptable Here');
+    answerOk(gateway.peer, await call.incoming('BYE'));
+    await gateway.inbound.whenIdle();
+    const acks = gateway.peer.received.filter(({ startLine }) => startLine.startsWith('ACK '));
+    expect(acks.map((ack) => ack.header('Via'))).toEqual([invite.header('Via')]);
+    expect(messages().slice(3)).toEqual(['→ INVITE', '← SIP/2.0 488 Not Acceptable Here', '→ ACK', '→ BYE', '← SIP/2.0 200 OK']);
+    expect(gateway.trace.find(({ summary }) => summary === 'ACK')?.text).toBeNull();
+  });
 });
 
 it('has a CANCEL, and the 487', async () => {

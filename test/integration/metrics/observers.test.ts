@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { spanIdOf, traceIdOf } from '../../../src/observability/tracing/trace-context.js';
 import { AgentSite } from '../../support/agent/agent-site.js';
 import { until } from '../../support/carrier-call.js';
-import { HepCollector } from '../../support/hep.js';
+import { HepCollector, type HepPacket } from '../../support/hep.js';
 import { OtlpCollector } from '../../support/otlp-collector.js';
 import { WebhookReceiver } from '../../support/webhook-receiver.js';
 
@@ -30,12 +30,18 @@ afterAll(async () => {
   otlp.close();
 });
 
+const messages = (): readonly HepPacket[] => homer.packets.filter(({ payloadType }) => payloadType === 1);
+const reports = (): readonly HepPacket[] => homer.packets.filter(({ payloadType }) => payloadType === 5);
+
 describe('a call, looked at from outside', () => {
   it('is at the Homer collector message by message, without keys, and one trace from the gateway to the agent and the webhook', async () => {
     const number = await site.numberOf({ stream: { url: site.bot.url }, webhook: receiver.url('/done') });
     const call = await site.talking({ number });
     const { callId } = call.signalling;
     await until(() => homer.packets.length >= 3, 5_000, 'no packets');
+    await until(() => reports().length > 0, 15_000, 'no RTCP of the gateway');
+    call.end.peer.sendReport();
+    await until(() => new Set(reports().map(({ source }) => source)).size === 2, 5_000, 'no RTCP of the carrier');
     await call.hangUp();
     const { call_id: id } = await site.gateway.record(callId);
     const own = `127.0.0.1:${String(site.gateway.sipPort)}`;
@@ -48,8 +54,16 @@ describe('a call, looked at from outside', () => {
     expect(homer.packets.every((one) => one.correlationId === callId && one.captureId === 77 && one.password === 'homer-password')).toBe(
       true,
     );
-    const said = homer.packets.map(({ payload, source }) => `${source === own ? 'out' : 'in'} ${payload.split(/ sip|\r/)[0] ?? ''}`);
+    const said = messages().map(({ payload, source }) => `${source === own ? 'out' : 'in'} ${payload.split(/ sip|\r/)[0] ?? ''}`);
     expect(said).toEqual(expect.arrayContaining(['in INVITE', 'out SIP/2.0 200 OK', 'in ACK', 'in BYE']));
+    // The media leg of the gateway, and rtpengine's inside.
+    const ofSource = (source: string | undefined) => reports().filter((one) => one.source === source);
+    const ours = ofSource(reports()[0]?.source);
+    const [theirs] = ofSource(reports()[0]?.destination);
+    expect(ours.length + ofSource(theirs?.source).length).toBe(reports().length);
+    expect(theirs).toMatchObject({ destination: ours[0]?.source, protocol: 17 });
+    expect(JSON.parse(theirs?.payload ?? '')).toMatchObject({ type: 200, ssrc: call.end.peer.ssrc, report_blocks: [{ packets_lost: 0 }] });
+    expect(JSON.parse(ours[0]?.payload ?? '')).toMatchObject({ type: 200, sdes_report_count: 1 });
     const times = homer.packets.map(({ atMs }) => Math.abs(atMs - Date.now()));
     expect(Math.max(...times)).toBeLessThan(60_000);
     const texts = homer.packets.map(({ payload }) => payload).join('\n');

@@ -83,6 +83,7 @@ async function answered(type: number, otherType: number | null = null): Promise<
   const local = endpoint.openLeg(
     {
       callId,
+      sipCallId: callId,
       localRtpPort: null,
       remote: { address, rtpPort, rtcpPort },
       codec: 'PCMU',

@@ -4,11 +4,13 @@ import { builtInGreeting, digitPhrase, goodbyePhrase } from '../../../../src/gat
 import { EspeakSpeech } from '../../../../src/gateway/agents/speech.js';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import type { LegChange, LegDescription, LegEvent, SrtpKeys } from '../../../../src/gateway/model/media.js';
+import type { RtcpSeen } from '../../../../src/observability/hep/observed.js';
 import { MediaUnavailableError } from '../../../../src/gateway/ports/ports.js';
 import { silentLog } from '../../../../src/lib/log.js';
 import { findPhrase } from '../../../../src/loadtest/test-caller/correlation.js';
 import { levelDbfs, voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';
 import { throughG711 } from '../../../../src/rtp/codec/g711.js';
+import { parseRtcpCompound } from '../../../../src/rtp/rtcp-packet.js';
 import { createMediaService, type MediaService } from '../../../../src/gateway/media-thread/media-service.js';
 import { generateSrtpKey } from '../../../../src/srtp/srtp.js';
 import { AGENT_LIMITS } from '../../../support/media/agent-limits.js';
@@ -32,6 +34,7 @@ interface Call {
 function describeLeg(callId: string, peer: TestPeer, changes: Partial<LegDescription> = {}): LegDescription {
   return {
     callId,
+    sipCallId: `${callId}@carrier`,
     localRtpPort: null,
     remote: peer.address,
     codec: 'PCMU',
@@ -316,6 +319,35 @@ describe('media service, its life', () => {
     await service.shutdown();
     await Promise.all([first.close(), moved.close()]);
   }, 15_000);
+
+  it.each([null, { send: generateSrtpKey(), receive: generateSrtpKey() }])(
+    'tells of the RTCP of both directions in clear, of the BYE of a closed leg too',
+    async (srtp) => {
+      const told: RtcpSeen[] = [];
+      const service = await createMediaService({ ...OPTIONS, onRtcp: (seen) => told.push(seen) }, silentLog);
+      const call = await openCall(service, 'told', { srtp });
+      const { address } = call.peer;
+      service.start('told');
+      await call.peer.speak(voiceLikeNoise(1_600, 1));
+      call.peer.sendReport();
+      const own = { address: '127.0.0.1', port: 23_401 };
+      const peer = { address: address.address, port: address.rtcpPort };
+      const shown = (): string[] =>
+        told.map(({ sipCallId, from, to, packet }) => {
+          const parsed = parseRtcpCompound(packet);
+          return `${sipCallId} ${JSON.stringify([from, to])} ${parsed.ok ? parsed.value.map(({ type }) => type).join() : 'not clear'}`;
+        });
+      const incoming = `told@carrier ${JSON.stringify([peer, own])} `;
+      const outgoing = `told@carrier ${JSON.stringify([own, peer])} `;
+      await expect.poll(shown, { timeout: 5_000 }).toEqual(expect.arrayContaining([expect.stringContaining(incoming)]));
+      await service.close('told');
+      await expect.poll(() => shown().at(-1), { timeout: 1_000 }).toBe(`${outgoing}SR,SDES,BYE`);
+      expect(shown().every((one) => (one.startsWith(incoming) || one.startsWith(outgoing)) && !one.includes('not clear'))).toBe(true);
+      expect(told.every(({ atMs }) => Math.abs(atMs - Date.now()) < 30_000)).toBe(true);
+      await service.shutdown();
+      await call.peer.close();
+    },
+  );
 
   it('reports media-timeout once when the caller falls silent, not while held', async () => {
     const service = await createMediaService({ ...OPTIONS, portMin: 23_412, portMax: 23_413, mediaTimeoutMs: 300 }, silentLog);

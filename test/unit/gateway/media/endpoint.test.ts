@@ -50,6 +50,7 @@ const far = (port: number): MediaAddress => ({ address: '127.0.0.9', rtpPort: po
 function open(callId: string, remote: MediaAddress, localRtpPort: number | null = null): MediaAddress {
   const leg: LegDescription = {
     callId,
+    sipCallId: `${callId}@carrier`,
     localRtpPort,
     remote,
     codec: 'PCMU',
