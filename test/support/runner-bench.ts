@@ -9,7 +9,7 @@ import { readKeptCall } from '../../src/gateway/call/call-snapshot.js';
 import { callerIdentity } from '../../src/gateway/admission/caller-identity.js';
 import { NO_LOAD } from '../../src/gateway/admission/admission.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports/ports.js';
-import type { SrfAnswer, SrfDialog, SrfHandler, SrfRequest, SrfResponse } from '../../src/gateway/drachtio/srf-facade.js';
+import type { SrfAnswer, SrfDialog, SrfHandler, SrfRequest, SrfResponse } from '../../src/gateway/ports/signalling.js';
 import { ok } from '../../src/lib/result.js';
 import { silentLog } from '../../src/lib/log.js';
 import { FACTS, INSIDE, LATE_FACTS, LOCAL, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE } from './call-machine.js';

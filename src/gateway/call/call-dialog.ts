@@ -8,10 +8,9 @@ import { REASONS, reasonHeaderOf, type Reason } from '../model/reasons.js';
 import { readReferProgress, type TransferTarget } from './transfer-target.js';
 import { refusalHeaders } from './refusal.js';
 import { readReoffer } from './reoffer.js';
+import { sessionExpiresOf } from './session-timer.js';
 import {
   ConnectionLostError,
-  onBye,
-  sessionExpiresOf,
   type KeptDialog,
   type SrfApp,
   type SrfDialog,
@@ -21,7 +20,7 @@ import {
   type SrfHeaders,
   type SrfRequest,
   type SrfResponse,
-} from '../drachtio/srf-facade.js';
+} from '../ports/signalling.js';
 
 /** How the gateway names itself in this call's messages. */
 export interface OwnSide {
@@ -327,4 +326,13 @@ export class CallDialog {
 function byeReason(text: string): 'ACK_TIMEOUT' | 'SESSION_EXPIRED' | 'CALLER_HANGUP' {
   if (/ack timeout/i.test(text)) return 'ACK_TIMEOUT';
   return /session timer expired/i.test(text) ? 'SESSION_EXPIRED' : 'CALLER_HANGUP';
+}
+
+/** Told of a BYE of the peer's before drachtio-srf answers it by itself: at `destroy` it is too late to be told of that 200. */
+function onBye(dialog: SrfDialog, listener: SrfHandler): void {
+  const handle = dialog.handle.bind(dialog);
+  dialog.handle = (request, response, ...rest) => {
+    if (request.method === 'BYE' && request.source !== 'application') listener(request, response);
+    handle(request, response, ...rest);
+  };
 }

@@ -2,7 +2,7 @@ import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { OwnSide } from './call-dialog.js';
 import { answerOf, beginningOf, type CallOrigin, type CallProgress } from './call-record.js';
 import type { CallState } from './state.js';
-import type { KeptDialog } from '../drachtio/srf-facade.js';
+import type { KeptDialog } from '../ports/signalling.js';
 
 /** A call as it is kept for the next process of this gateway. */
 export interface KeptCall {

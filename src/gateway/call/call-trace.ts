@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/clock.js';
 import { CallTimeline } from '../model/call-timeline.js';
 import { maskSecrets } from './secrets.js';
 import { withoutOwnHeaders } from './own-headers.js';
-import { onSent, type SrfRequest, type SrfResponse } from '../drachtio/srf-facade.js';
+import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
 
 /** The first ones and the last ones stay. */
 const MAX_HEAD = 100;
@@ -183,4 +183,25 @@ function sizeOf({ summary, text }: Kept): number {
 /** A copy: a slice would hold the whole of a long text. */
 function cut(text: string): string {
   return text.length <= MAX_TEXT ? text : `${Buffer.from(text.slice(0, MAX_TEXT)).toString()}\r\n(cut)`;
+}
+
+type SendArguments = Parameters<SrfResponse['send']>;
+
+/**
+ * Told of everything that is sent as an answer, by us or by drachtio-srf itself.
+ * @param onSend gets status and reason; what it returns gets the text once it was sent, `undefined` when it was not
+ */
+function onSent(response: SrfResponse, onSend: (status: number, reason: string) => (text: string | undefined) => void): void {
+  const send = response.send.bind(response) as (...parts: readonly unknown[]) => void;
+  // The package leaves the reason out: `send(200, options, callback)`.
+  response.send = (...given: readonly unknown[]) => {
+    const [status, reason] = given as SendArguments;
+    const last = given.at(-1);
+    const callback = typeof last === 'function' ? (last as (...answer: readonly unknown[]) => void) : undefined;
+    const tell = onSend(status, typeof reason === 'string' ? reason : '');
+    send(...(callback === undefined ? given : given.slice(0, -1)), (error: unknown, sent?: { readonly raw?: string }) => {
+      tell(sent?.raw);
+      callback?.(error, sent);
+    });
+  };
 }

@@ -27,3 +27,8 @@ export function sessionTimerHeaders(head: SessionTimerHead): Result<Readonly<Rec
   const refresher = /(?:^|;)\s*refresher\s*=\s*uas\s*(?:;|$)/i.test(match[2] ?? '') ? 'uas' : 'uac';
   return ok({ 'Session-Expires': `${seconds};refresher=${refresher}`, Require: 'timer' });
 }
+
+/** drachtio-srf expands the one-letter names of RFC 3261 and not the `x` of RFC 4028 §4. */
+export function sessionExpiresOf(request: { get(name: string): string | undefined }): string | undefined {
+  return request.get('Session-Expires') ?? request.get('x');
+}

@@ -18,7 +18,8 @@ import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from
 import { IDENTITY_HEADER, TLS_HEADER } from '../call/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import { refusalHeaders } from '../call/refusal.js';
-import { sessionExpiresOf, type SrfRequest, type SrfResponse } from './srf-facade.js';
+import { sessionExpiresOf } from '../call/session-timer.js';
+import { type SrfRequest, type SrfResponse } from '../ports/signalling.js';
 
 export interface InboundOptions {
   /** Name in Contact and Warning; `null`: the host that the SIP server states. */

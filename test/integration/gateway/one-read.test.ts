@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 import type { Inbound } from '../../../src/gateway/drachtio/inbound.js';
-import { createSrfApp, type SrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
+import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
+import { type SrfApp } from '../../../src/gateway/ports/signalling.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { INSIDE, LOCAL } from '../../support/call-machine.js';
 import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';

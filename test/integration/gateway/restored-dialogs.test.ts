@@ -1,11 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  ConnectionLostError,
-  createSrfApp,
-  type KeptDialog,
-  type SrfApp,
-  type SrfDialog,
-} from '../../../src/gateway/drachtio/srf-facade.js';
+import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
+import { ConnectionLostError, type KeptDialog, type SrfApp, type SrfDialog } from '../../../src/gateway/ports/signalling.js';
 import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';
 import { offerSdp } from '../../support/sdp.js';
 

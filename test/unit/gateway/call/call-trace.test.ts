@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { CallTrace } from '../../../../src/gateway/call/call-trace.js';
-import type { SrfResponse } from '../../../../src/gateway/drachtio/srf-facade.js';
+import type { SrfResponse } from '../../../../src/gateway/ports/signalling.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
 function responding(): { response: SrfResponse; settle: (raw?: string) => void } {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { SrfApp } from '../../../../src/gateway/drachtio/srf-facade.js';
+import type { SrfApp } from '../../../../src/gateway/ports/signalling.js';
 import { playedInbound } from '../../../support/played-services.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
