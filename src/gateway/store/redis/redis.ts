@@ -28,14 +28,14 @@ const BEGIN_AGAIN_MS = 200;
 const UNAVAILABLE =
   /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|OOM|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|ERR max number of clients)/;
 
-/** A script of the `lua` folder. */
+/** A script beside the file that uses it. */
 export class RedisScript {
   readonly source: string;
   readonly sha1: string;
 
-  /** @param name file name without `.lua` */
+  /** @param name its path from this folder, without `.lua` */
   constructor(name: string) {
-    this.source = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+    this.source = readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
     this.sha1 = createHash('sha1').update(this.source).digest('hex');
   }
 }

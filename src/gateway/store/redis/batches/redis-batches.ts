@@ -6,7 +6,7 @@ import { batchKey, batchLogKey, orgBatchesKey } from '../keys.js';
 import { decodeRecord, RedisScript, type RedisConnection } from '../redis.js';
 import { isOf, type BatchLog, type BatchRetention, type LogPage, type Page, type Scope } from '../../../ports/stores.js';
 
-const APPEND = new RedisScript('append-batch-entry');
+const APPEND = new RedisScript('batches/append-entry');
 /** Entries of a log that are read in one round trip. */
 const READ_AT_ONCE = 200;
 const DAY_S = 86_400;

@@ -4,7 +4,7 @@ import type { Log } from '../../../../lib/log.js';
 import { STORED_CALLS_KEYS } from '../keys.js';
 import { RedisScript, type RedisConnection } from '../redis.js';
 
-const NOTE = new RedisScript('note-stored-calls');
+const NOTE = new RedisScript('calls/note-stored');
 const EACH_MS = 1_000;
 /** So many notes are looked at for each that is added, at least: what is over the limit goes faster than new calls come. */
 const LOOKED_AT_EACH = 4;

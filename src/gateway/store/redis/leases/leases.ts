@@ -55,9 +55,9 @@ export interface Seat {
   readonly isTaken: boolean;
 }
 
-const TAKE_PLACE = new RedisScript('take-place');
-const RENEW_PLACES = new RedisScript('renew-places');
-const LIST_AGAIN = new RedisScript('list-again');
+const TAKE_PLACE = new RedisScript('leases/take-place');
+const RENEW_PLACES = new RedisScript('leases/renew-places');
+const LIST_AGAIN = new RedisScript('leases/list-again');
 
 /** Longer than a record takes to be written, Redis being there. */
 const ENDING_S = 30;
@@ -162,7 +162,7 @@ export class Leases {
 }
 
 function seatOf(answer: unknown): Seat {
-  if (!Array.isArray(answer)) throw new Error('take-place.lua answered no array');
+  if (!Array.isArray(answer)) throw new Error('leases/take-place.lua answered no array');
   const [record, calls, lastSecond, taken] = answer as unknown[];
   return { record: typeof record === 'string' ? record : null, calls: Number(calls), lastSecond: Number(lastSecond), isTaken: taken === 1 };
 }

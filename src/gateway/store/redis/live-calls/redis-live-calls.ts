@@ -5,8 +5,8 @@ import { readLiveEntry } from '../../../ports/live-entry.js';
 import { RedisScript, type RedisConnection } from '../redis.js';
 import type { CallPage, CallQuery, LiveCallLog } from '../../../ports/stores.js';
 
-const LIST_LIVE = new RedisScript('list-live');
-const FIND_LIVE = new RedisScript('find-live');
+const LIST_LIVE = new RedisScript('live-calls/list');
+const FIND_LIVE = new RedisScript('live-calls/find');
 
 /** Calls in progress, as the gateways list them in Redis. */
 export class RedisLiveCalls implements LiveCallLog {
@@ -65,6 +65,6 @@ export class RedisLiveCalls implements LiveCallLog {
 
 /** Members and texts in turn. */
 function pairs(answer: unknown): [string, string][] {
-  if (!Array.isArray(answer)) throw new Error('list-live.lua answered no array');
+  if (!Array.isArray(answer)) throw new Error('live-calls/list.lua answered no array');
   return Array.from({ length: answer.length / 2 }, (_, index) => [String(answer[2 * index]), String(answer[2 * index + 1])]);
 }

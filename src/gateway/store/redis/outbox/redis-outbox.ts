@@ -5,9 +5,9 @@ import { idOfMember, recordMember } from '../../../ports/ordering.js';
 import { RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
 import { MAX_DEAD_LETTERS, MAX_PAGE_BYTES, OUTBOX_LANES, outboxLane, type DeadLetterPage, type Outbox } from '../../../ports/stores.js';
 
-const ADD = new RedisScript('outbox-add');
-const CLAIM = new RedisScript('outbox-claim');
-const DEFER = new RedisScript('outbox-defer');
+const ADD = new RedisScript('outbox/add');
+const CLAIM = new RedisScript('outbox/claim');
+const DEFER = new RedisScript('outbox/defer');
 /** Letters that are read in one round trip: one may have a long transcript. */
 const READ_AT_ONCE = 10;
 
@@ -27,7 +27,7 @@ export class RedisOutbox implements Outbox {
 
   async claim(lane: number, limit: number, claimMs: number): Promise<readonly Delivery[]> {
     const jobs = await this.#redis.script(CLAIM, [outboxDueKey(lane), outboxJobsKey(lane)], [String(limit), String(claimMs)]);
-    if (!Array.isArray(jobs)) throw new Error('outbox-claim.lua answered no array');
+    if (!Array.isArray(jobs)) throw new Error('outbox/claim.lua answered no array');
     return jobs.map((job) => JSON.parse(String(job)) as Delivery);
   }
 
