@@ -24,6 +24,8 @@ export interface Flow {
   /** The listening address the flow came in on, or the address it was opened from. */
   readonly local: Endpoint;
   readonly isOpen: boolean;
+  /** Of a connection that we open: it was there at some time. */
+  readonly wasConnected?: boolean;
   /** Whom the peer's certificate names, when it has shown one and it was checked; '' or none: nobody. */
   readonly tlsIdentity?: string;
   /** `null` or none: no TLS. */
@@ -50,4 +52,6 @@ export interface Target {
   readonly port: number | null;
   /** Where the host is, when that is known already. */
   readonly address?: string;
+  /** There is another way: a connection that does not come at once is not waited for, and one that failed lately is not tried. */
+  readonly isAttempt?: boolean;
 }

@@ -14,6 +14,16 @@ export function resolveTarget(uriOrNameAddr: string, usual: TransportName = 'UDP
   return { transport, host, port: uri.port };
 }
 
+/** RFC 3261 §18.1.1, where the MTU of the path is not known. */
+const MAX_DATAGRAM_BYTES = 1_300;
+
+/** Where a request goes that is too long for UDP; `undefined`: it is not, or the URI names its transport. */
+export function insteadOfUdp(uriOrNameAddr: string, lengthBytes: number): Target | undefined {
+  if (lengthBytes <= MAX_DATAGRAM_BYTES || resolveTarget(uriOrNameAddr)?.transport !== 'UDP') return undefined;
+  const target = resolveTarget(uriOrNameAddr, 'TCP');
+  return target?.transport === 'TCP' ? { ...target, isAttempt: true } : undefined;
+}
+
 function isTransport(text: string): text is TransportName {
   return text === 'TLS' || text === 'TCP' || text === 'UDP';
 }

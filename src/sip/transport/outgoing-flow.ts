@@ -57,6 +57,10 @@ export class OutgoingFlow implements Flow {
     return this.#isOpen;
   }
 
+  get wasConnected(): boolean {
+    return this.#stream !== undefined;
+  }
+
   /** The target's host and port until it is connected, then the address that answered. */
   get remote(): Endpoint {
     return this.#remote;

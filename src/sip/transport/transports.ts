@@ -36,12 +36,19 @@ export interface BoundTransport {
   readonly local: Endpoint;
 }
 
+/** For a connection that is an attempt. */
+const ATTEMPT_LIMIT_MS = 1_000;
+/** An attempt that failed is not made again for so long. */
+const ATTEMPT_PAUSE_MS = 60_000;
+
 /** Every socket that carries SIP: the listeners, and the connections that we open ourselves. */
 export class Transports {
   readonly #listeners: (StreamListener | UdpListener)[] = [];
   readonly #locator: Locator;
   // By target: transport, host, port and, where it was given, address.
   readonly #opened = new Map<string, OutgoingFlow>();
+  /** Targets of attempts that failed lately, and until when they are left alone: oldest first. */
+  readonly #failed = new Map<string, number>();
 
   constructor(
     private readonly options: TransportOptions,
@@ -111,7 +118,7 @@ export class Transports {
 
   /**
    * A flow to the target: the connection that goes there already (RFC 5923), else one that is being located and opened, which may fail and
-   * then closes. `undefined`: this transport is not enabled, or too many connections are open.
+   * then closes. `undefined`: this transport is not enabled, too many connections are open, or an attempt failed lately.
    */
   open(target: Target): Flow | undefined {
     const { transport } = target;
@@ -119,15 +126,15 @@ export class Transports {
     const key = [transport, target.host, target.port ?? '', target.address ?? ''].join('|');
     const known = this.#opened.get(key);
     if (known?.isOpen === true) return known;
-    const local = this.#listeners.find((listener) => listener.transport === transport)?.local ?? {
-      address: this.options.bindAddress,
-      port: 0,
-    };
-    const { limits, clock, log } = this.options;
+    const bound = this.#listeners.find((listener) => listener.transport === transport)?.local;
+    const { bindAddress, limits, clock, log } = this.options;
+    const isAttempt = target.isAttempt === true;
+    if (isAttempt && (bound === undefined || this.#failedLately(key))) return undefined;
     if (this.#opened.size >= limits.maxConnections) {
       log.warn({ host: target.host, limit: limits.maxConnections }, 'sip.connection.not_opened');
       return undefined;
     }
+    const local = bound ?? { address: bindAddress, port: 0 };
     const flow: OutgoingFlow = new OutgoingFlow({ ...target, transport }, local, {
       locate: (wanted) => this.#locator.locate(wanted),
       connect: (endpoint) => this.#connect(endpoint, target),
@@ -136,10 +143,11 @@ export class Transports {
         onSpoiled: (from, problem) => this.listener.onSpoiled(from, problem),
         onClose: (closed) => {
           if (this.#opened.get(key) === flow) this.#opened.delete(key);
+          if (isAttempt && !flow.wasConnected) this.#failed.set(key, clock.nowMs() + ATTEMPT_PAUSE_MS);
           this.listener.onClose(closed);
         },
       },
-      limits,
+      limits: isAttempt ? { ...limits, connectTimeoutMs: Math.min(limits.connectTimeoutMs, ATTEMPT_LIMIT_MS) } : limits,
       clock,
       log,
     });
@@ -150,6 +158,15 @@ export class Transports {
   async close(): Promise<void> {
     for (const flow of [...this.#opened.values()]) flow.close();
     await Promise.all(this.#listeners.map((listener) => listener.close()));
+  }
+
+  #failedLately(key: string): boolean {
+    const nowMs = this.options.clock.nowMs();
+    for (const [oldest, untilMs] of this.#failed) {
+      if (untilMs > nowMs) break;
+      this.#failed.delete(oldest);
+    }
+    return this.#failed.has(key);
   }
 
   #openUdp(target: Target): Flow | undefined {

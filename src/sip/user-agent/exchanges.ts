@@ -83,14 +83,16 @@ export class OutgoingRequest implements ClientTransactionOwner {
 
   /** A final response has come. */
   hasFinal = false;
+  /** It goes over TCP because it is long: as it goes by UDP when the peer takes no connection (RFC 3261 §18.1.1). */
+  byUdp: Pick<OutgoingRequest, 'message' | 'text' | 'flow'> | null = null;
   /** False: it may make dialogs. */
   readonly isInDialog: boolean;
 
   constructor(
-    readonly message: SipRequest,
-    readonly text: string,
+    public message: SipRequest,
+    public text: string,
     public dialog: DialogEntry | null,
-    readonly flow: Flow,
+    public flow: Flow,
     private readonly owner: OutgoingOwner,
   ) {
     this.isInDialog = dialog !== null;

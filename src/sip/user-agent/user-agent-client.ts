@@ -1,16 +1,16 @@
 import { randomInt } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
 import { endsSubscription, ownTransport, setsSession, subscribed, type AgentContext } from './agent-context.js';
-import { cancelOf, composeRequest, contactOf, withoutTag } from './compose.js';
+import { cancelOf, composeRequest, contactOf, viaOf, withoutTag } from './compose.js';
 import type { DialogEntry } from '../dialog/dialog-entry.js';
 import { refreshTarget, routingOf, uacDialog } from '../dialog/dialog.js';
 import { OutgoingRequest, type OutgoingOwner } from './exchanges.js';
 import type { CoreHeaders } from '../message/core-headers.js';
-import { getHeader, header, type Header, type RequestParts, type SipRequest, type SipResponse } from '../message/message.js';
+import { changed, getHeader, header, type Header, type RequestParts, type SipRequest, type SipResponse } from '../message/message.js';
 import { tagOf } from '../message/name-addr.js';
 import { serialize } from '../message/serialize.js';
 import { uriScheme } from '../message/uri.js';
-import { resolveTarget } from '../transport/next-hop.js';
+import { insteadOfUdp, resolveTarget } from '../transport/next-hop.js';
 import { RegisteredFlows } from './registered-flows.js';
 import { makeResponse } from '../stack.js';
 import { newTag } from './tags.js';
@@ -42,7 +42,8 @@ export class UserAgentClient implements OutgoingOwner {
 
   /** Sends a request outside of any dialog. */
   send(uri: string, parts: RequestParts, routeUri: string | null): OutgoingRequest | SendProblem {
-    const flow = this.#flowTo(uri, routeUri);
+    const registered = routeUri === null ? this.registered.find(uri) : undefined;
+    const flow = registered ?? this.#flowTo(routeUri ?? uri);
     if (typeof flow === 'string') return flow;
     const own = contactOf(this.#own(flow), uriScheme(uri) === 'sips');
     const from = getHeader(parts, 'from') ?? own;
@@ -58,7 +59,10 @@ export class UserAgentClient implements OutgoingOwner {
       route: [],
     });
     if (parts.method === 'SUBSCRIBE') this.context.earlyNotifies.set(earlyNotifyKey(message), []);
-    return this.#launch(new OutgoingRequest(message, serialize(message), null, flow, this));
+    const request = new OutgoingRequest(message, serialize(message), null, flow, this);
+    // A peer that registered by UDP may be behind a NAT, where no connection reaches it.
+    if (registered === undefined) this.#preferTcp(request, routeUri ?? uri);
+    return this.#launch(request);
   }
 
   /** Sends a request in a dialog; `ACK` goes without a transaction. */
@@ -84,7 +88,9 @@ export class UserAgentClient implements OutgoingOwner {
       route: routing.route,
     });
     const sent = new OutgoingRequest(message, serialize(message), dialog, flow, this);
-    return isAck ? this.#acknowledge(dialog, sent) : this.#launch(sent);
+    if (isAck) return this.#acknowledge(dialog, sent);
+    this.#preferTcp(sent, routing.nextHop);
+    return this.#launch(sent);
   }
 
   /** Cancels an INVITE of ours: at once when a provisional response came, else when it does (RFC 3261 §9.1). Returns the CANCEL. */
@@ -111,7 +117,7 @@ export class UserAgentClient implements OutgoingOwner {
 
   onFailure(request: OutgoingRequest, why: 'timeout' | 'transport-error'): void {
     // Its ACK was lost: the user has the answer.
-    if (request.hasFinal) return;
+    if (request.hasFinal || this.#fallBack(request)) return;
     const [status, reason] = why === 'timeout' ? ([408, 'Request Timeout'] as const) : ([503, 'Service Unavailable'] as const);
     this.#receive(request, makeResponse(request.message, status, reason, newTag()), true);
   }
@@ -165,7 +171,8 @@ export class UserAgentClient implements OutgoingOwner {
     const state = uacDialog(request.message, response);
     if (state.remoteTag === '' && !isFinal) return true;
     const known = this.context.dialogs.find(state.callId, state.localTag, state.remoteTag);
-    const entry = known ?? this.context.dialogs.add(state, request.flow, method === 'INVITE' ? 'invite' : 'subscribe', null);
+    const entry =
+      known ?? this.context.dialogs.add(state, request.byUdp?.flow ?? request.flow, method === 'INVITE' ? 'invite' : 'subscribe', null);
     if (known === undefined) entry.ownInviteSeq = state.localSeq;
     request.forks.add(entry);
     if (isFinal && request.hasFinal) return this.#onOtherSuccess(request, entry);
@@ -217,12 +224,33 @@ export class UserAgentClient implements OutgoingOwner {
     for (const fork of request.forks) if (!fork.isConfirmed) this.context.dialogs.forget(fork);
   }
 
-  #flowTo(uri: string, routeUri: string | null): Flow | SendProblem {
-    const registered = routeUri === null ? this.registered.find(uri) : undefined;
-    if (registered !== undefined) return registered;
-    const target = resolveTarget(routeUri ?? uri);
+  #flowTo(nextHop: string): Flow | SendProblem {
+    const target = resolveTarget(nextHop);
     if (target === undefined) return 'bad-uri';
     return this.context.flows.open(target) ?? 'no-transport';
+  }
+
+  /** RFC 3261 §18.1.1: a request that is too long for UDP goes over TCP, if the peer takes a connection, with a Via that says so. */
+  #preferTcp(request: OutgoingRequest, nextHop: string): void {
+    if (request.flow.transport !== 'UDP') return;
+    const target = insteadOfUdp(nextHop, request.text.length);
+    const flow = target === undefined ? undefined : this.context.flows.open(target);
+    if (flow === undefined) return;
+    const { message, text } = request;
+    request.byUdp = { message, text, flow: request.flow };
+    request.message = changed(message, { headers: [viaOf(this.#own(flow)), ...message.headers.slice(1)] });
+    request.text = serialize(request.message);
+    request.flow = flow;
+  }
+
+  /** The connection did not come: the request goes by UDP, with the branch that it has there. One that was cancelled goes nowhere. */
+  #fallBack(request: OutgoingRequest): boolean {
+    const { byUdp } = request;
+    if (byUdp === null || request.flow.wasConnected !== false || request.cancel !== null) return false;
+    Object.assign(request, byUdp);
+    request.byUdp = null;
+    this.#launch(request);
+    return true;
   }
 
   #flowOf(dialog: DialogEntry, nextHop: string): Flow | SendProblem {

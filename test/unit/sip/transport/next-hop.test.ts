@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolveTarget } from '../../../../src/sip/transport/next-hop.js';
+import { insteadOfUdp, resolveTarget } from '../../../../src/sip/transport/next-hop.js';
 
 describe('the next hop', () => {
   it.each([
@@ -22,4 +22,19 @@ describe('the next hop', () => {
   it.each(['tel:+15550100', 'sip:x@a.test;transport=ws', '<sip:x@a.test', ''])('is none for %j', (uri) => {
     expect(resolveTarget(uri)).toBeUndefined();
   });
+});
+
+describe('what is too long for UDP', () => {
+  it('[3261 §18.1.1] goes over TCP from 1301 bytes on', () => {
+    expect(insteadOfUdp('sip:x@a.test', 1_300)).toBeUndefined();
+    expect(insteadOfUdp('sip:x@a.test', 1_301)).toEqual({ transport: 'TCP', host: 'a.test', port: null, isAttempt: true });
+    expect(insteadOfUdp('<sip:192.0.2.1:5070;lr>', 1_301)).toMatchObject({ host: '192.0.2.1', port: 5_070 });
+  });
+
+  it.each(['sip:x@a.test;transport=udp', 'sip:x@a.test;transport=tcp', 'sips:x@a.test', 'tel:+15550100'])(
+    'is not asked where the URI says how: %s',
+    (uri) => {
+      expect(insteadOfUdp(uri, 5_000)).toBeUndefined();
+    },
+  );
 });
