@@ -1,66 +1,127 @@
-// Who may import whom. The folders marked [pure] in ARCHITECTURE.md do no IO and know no clock.
-const pure =
-  '^src/(lib|contracts|sip/(message|transaction|dialog)|gateway/(call|policy)|media/(rtp|dtmf|codec))/|^src/load/[^/]+\\.ts$|^src/(drachtio/(frame|session|meta-line)|rtpengine/(commands|flags)|agents/session)\\.ts$';
-const io =
+// Who may import whom. ARCHITECTURE.md shows this table, and a test fails when a path here matches no file.
+
+/** The rooms of src/, and the rooms that each may import besides itself. */
+const ROOMS = {
+  lib: [],
+  'agent-protocol': [],
+  client: [],
+  rtp: ['lib'],
+  srtp: ['lib'],
+  sip: ['lib'],
+  config: ['agent-protocol', 'lib'],
+  observability: ['config', 'lib'],
+  tls: ['config', 'lib', 'sip'],
+  'sip-server': ['config', 'lib', 'observability', 'sip', 'tls'],
+  loadtest: ['client', 'config', 'gateway/agents', 'gateway/model', 'lib', 'rtp', 'sip', 'srtp'],
+  supervisor: ['config', 'gateway/relay', 'lib', 'observability', 'tls'],
+};
+
+/** The rooms of src/gateway/. Each may import `lib` too, and `main.ts` may import all of them. */
+const GATEWAY_ROOMS = {
+  model: ['rtp'],
+  net: [],
+  sdp: ['gateway/model'],
+  admission: ['gateway/model', 'gateway/sdp'],
+  ports: ['gateway/admission', 'gateway/model'],
+  call: ['gateway/admission', 'gateway/model', 'gateway/ports', 'gateway/sdp'],
+  drachtio: ['gateway/admission', 'gateway/call', 'gateway/model', 'gateway/ports'],
+  relay: ['gateway/model', 'gateway/ports'],
+  media: ['gateway/model', 'rtp', 'srtp'],
+  agents: ['agent-protocol', 'gateway/media', 'gateway/model', 'gateway/net', 'gateway/ports', 'rtp', 'srtp'],
+  'media-thread': ['gateway/agents', 'gateway/media', 'gateway/model', 'gateway/ports'],
+  store: ['gateway/admission', 'gateway/model', 'gateway/ports'],
+  api: ['gateway/model', 'gateway/ports'],
+  webhooks: ['gateway/model', 'gateway/net', 'gateway/ports'],
+  stir: ['config', 'gateway/model', 'gateway/net', 'gateway/ports'],
+  wiring: [
+    ...['config', 'observability', 'srtp', 'tls', 'gateway/admission', 'gateway/agents', 'gateway/api', 'gateway/call', 'gateway/drachtio'],
+    ...['gateway/media', 'gateway/media-thread', 'gateway/model', 'gateway/net', 'gateway/ports', 'gateway/relay', 'gateway/sdp'],
+    ...['gateway/stir', 'gateway/store', 'gateway/webhooks'],
+  ],
+};
+
+/** Files that do no IO and know no clock, but as a type. */
+const PURE = [
+  '^src/lib/(?!open-files|resolve|system-clock)',
+  '^src/agent-protocol/',
+  '^src/rtp/',
+  '^src/sip/message/',
+  '^src/sip/transaction/(?!transaction-runner)',
+  '^src/sip/dialog/(dialog|repeat|session-timer)\\.ts$',
+  '^src/sip/proxy/for(king|ward)\\.ts$',
+  '^src/sip-server/(frame|meta-line)\\.ts$',
+  '^src/loadtest/[^/]+\\.ts$',
+  '^src/gateway/model/',
+  '^src/gateway/sdp/',
+  '^src/gateway/admission/(?!load-monitor)',
+  '^src/gateway/call/(agent|analysis|completion|exchange|info-digit|invite|machine|own-headers|refusal|reoffer|secrets|session-timer|state|transfer|transfer-target)\\.ts$',
+  '^src/gateway/relay/flags\\.ts$',
+  '^src/gateway/agents/session\\.ts$',
+];
+const IO =
   '^(node:)?(net|dgram|tls|fs|fs/promises|http|https|http2|timers|timers/promises|child_process|worker_threads|dns|dns/promises|cluster|process|os|readline)$';
 
-const onlyIn = (name, pkg, where) => ({
-  name,
-  severity: 'error',
-  comment: `${pkg} is used only in ${where}`,
-  from: { path: '^src/', pathNot: where },
-  to: { path: `node_modules/${pkg}/` },
-});
+/** Each package that one room alone may use. */
+const ONLY_IN = [
+  ['ioredis', '^src/gateway/store/redis/'],
+  ['(@fastify/[^/]+|fastify|fastify-type-provider-zod)', '^src/gateway/api/'],
+  ['prom-client', '^src/observability/metrics/'],
+  ['(jose|asn1js)', '^src/gateway/stir/'],
+  ['drachtio-srf', '^src/gateway/drachtio/'],
+  ['rtpengine-client', '^src/gateway/relay/'],
+  ['ws', '^src/gateway/agents/stream/'],
+];
+
+const inRooms = (rooms) => `^src/(${rooms.join('|')})/`;
+
+function roomRule(room, imports) {
+  return {
+    name: `room-${room.replace('/', '-')}`,
+    comment: `src/${room} imports only ${imports.length === 0 ? 'itself' : imports.map((name) => `src/${name}`).join(', ')}`,
+    severity: 'error',
+    from: { path: `^src/${room}/` },
+    to: { path: '^src/', pathNot: inRooms([room, ...imports]) },
+  };
+}
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
-    { name: 'pure-imports-only-pure', severity: 'error', from: { path: pure }, to: { path: '^src/', pathNot: pure } },
-    { name: 'pure-does-no-io', severity: 'error', from: { path: pure, pathNot: '^src/lib/ip-address\\.ts$' }, to: { path: io } },
+    { name: 'no-circular-folders', severity: 'error', scope: 'folder', from: {}, to: { circular: true } },
+    ...Object.entries(ROOMS).map(([room, imports]) => roomRule(room, imports)),
+    ...Object.entries(GATEWAY_ROOMS).map(([room, imports]) => roomRule(`gateway/${room}`, ['lib', ...imports])),
     {
-      name: 'gateway-and-agents-see-ports',
+      name: 'gateway-is-no-tool',
       severity: 'error',
-      from: { path: '^src/(gateway|agents)/' },
-      to: { path: '^src/(store|api|ops|cli)/' },
-    },
-    onlyIn('ioredis-in-store', 'ioredis', '^src/store/'),
-    onlyIn('fastify-in-api', '(@fastify/[^/]+|fastify|fastify-type-provider-zod)', '^src/api/'),
-    onlyIn('prom-client-in-ops', 'prom-client', '^src/ops/'),
-    onlyIn('signatures-of-callers-in-stir', '(jose|asn1js)', '^src/stir/'),
-    onlyIn('drachtio-srf-in-gateway', 'drachtio-srf', '^src/gateway/'),
-    onlyIn('rtpengine-client-in-rtpengine', 'rtpengine-client', '^src/rtpengine/'),
-    {
-      name: 'native-only-through-srtp',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/media/srtp\\.ts$' },
-      to: { path: '^native/' },
-    },
-    { name: 'sip-knows-no-drachtio', severity: 'error', from: { path: '^src/sip/' }, to: { path: '^src/', pathNot: '^src/(sip|lib)/' } },
-    {
-      name: 'drachtio-imports-sip',
-      severity: 'error',
-      from: { path: '^src/drachtio/' },
-      to: { path: '^src/', pathNot: '^src/(drachtio|sip|lib)/' },
-    },
-    {
-      name: 'load-is-no-gateway',
-      severity: 'error',
-      from: { path: '^src/load/' },
-      to: { path: '^src/', pathNot: '^src/(load|carrier|client|contracts|lib|config)/' },
-    },
-    { name: 'carrier-is-no-gateway', severity: 'error', from: { path: '^src/carrier/' }, to: { path: '^src/(gateway|store|api)/' } },
-    {
-      name: 'client-runs-in-browsers',
-      severity: 'error',
-      from: { path: '^src/client/' },
-      to: { pathNot: '^(src/client/|node_modules/openapi-)' },
+      from: { path: '^src/gateway/' },
+      to: { path: inRooms(['cli', 'loadtest', 'sip-server', 'supervisor']) },
     },
     {
       name: 'nothing-imports-the-roots',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/cli/' },
-      to: { path: '^src/(main\\.ts|cli/)' },
+      to: { path: '^src/(gateway/main\\.ts|cli/)' },
+    },
+    { name: 'pure-imports-only-pure', severity: 'error', from: { path: PURE }, to: { path: '^src/', pathNot: PURE } },
+    {
+      name: 'pure-does-no-io',
+      severity: 'error',
+      from: { path: PURE, pathNot: '^src/lib/(ip-address|address-scope|sip-endpoint)\\.ts$' },
+      to: { path: IO },
+    },
+    ...ONLY_IN.map(([pkg, where]) => ({
+      name: `${pkg.replace(/\W+/g, '-')}-in-one-room`,
+      severity: 'error',
+      from: { path: '^src/', pathNot: where },
+      to: { path: `node_modules/${pkg}/` },
+    })),
+    { name: 'native-only-through-srtp', severity: 'error', from: { path: '^src/', pathNot: '^src/srtp/' }, to: { path: '^native/' } },
+    {
+      name: 'client-runs-in-browsers',
+      severity: 'error',
+      from: { path: '^src/client/' },
+      to: { pathNot: '^(src/client/|node_modules/openapi-)' },
     },
   ],
   options: {

@@ -20,10 +20,10 @@ constexpr int kRtcpHeaderSize = 8;  // RFC 3550 §6.4: common header and sender 
 // No Ethernet frame carries more; a bound on what one packet may cost.
 constexpr int kMaxPacketSize = 2048;
 
-// The order is shared with src/media/srtp.ts.
+// The order is shared with src/srtp/srtp.ts.
 enum class Operation : uint32_t { kProtectRtp = 0, kUnprotectRtp = 1, kProtectRtcp = 2, kUnprotectRtcp = 3 };
 
-// The values are shared with src/media/srtp.ts.
+// The values are shared with src/srtp/srtp.ts.
 enum ErrorCode : int32_t {
   kOutOfBounds = -1,
   kTooShort = -2,

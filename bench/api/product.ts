@@ -1,10 +1,10 @@
-import { createApiServer } from '../../src/api/server.js';
-import { DEFAULT_INBOUND_OPTIONS } from '../../src/contracts/records.js';
-import { parseE164 } from '../../src/contracts/e164.js';
+import { createApiServer } from '../../src/gateway/api/server.js';
+import { DEFAULT_INBOUND_OPTIONS } from '../../src/gateway/model/records.js';
+import { parseE164 } from '../../src/gateway/model/e164.js';
 import { loadConfig } from '../../src/config/load.js';
-import { createLogger } from '../../src/ops/logger.js';
-import { systemClock } from '../../src/ops/system-clock.js';
-import { openRedisStores } from '../../src/store/redis-stores.js';
+import { createLogger } from '../../src/observability/log/logger.js';
+import { systemClock } from '../../src/lib/system-clock.js';
+import { openRedisStores } from '../../src/gateway/store/redis/redis-stores.js';
 import { takeOrders } from '../support/orders.js';
 import type { Fields, Served } from './messages.js';
 

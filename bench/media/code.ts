@@ -1,14 +1,14 @@
 import { parseArgs } from 'node:util';
-import { StreamAgent } from '../../src/agents/stream/stream-agent.js';
-import { MessageWriter } from '../../src/agents/stream/messages.js';
-import type { AgentSocketEvents } from '../../src/agents/stream/socket.js';
+import { StreamAgent } from '../../src/gateway/agents/stream/stream-agent.js';
+import { MessageWriter } from '../../src/gateway/agents/stream/messages.js';
+import type { AgentSocketEvents } from '../../src/gateway/agents/stream/socket.js';
 import { silentLog } from '../../src/lib/log.js';
-import { MediaLeg } from '../../src/media/leg.js';
-import { generateSrtpKey, SrtpSession } from '../../src/media/srtp.js';
+import { MediaLeg } from '../../src/gateway/media/leg.js';
+import { generateSrtpKey, SrtpSession } from '../../src/srtp/srtp.js';
 import { AGENT_LIMITS } from '../../test/support/media/agent-limits.js';
 import { STREAM } from '../../test/support/agent/stream-leg.js';
 import { VirtualClock } from '../../test/support/virtual-clock.js';
-import { noAgentCounters } from '../../src/media/leg-agent.js';
+import { noAgentCounters } from '../../src/gateway/media/leg-agent.js';
 
 // Our own code a packet, without sockets: a leg with an agent behind a WebSocket, each of which is given away as soon as it is made. What
 // it is held against is what any bridge of RTP and Twilio's messages has to do in JavaScript: base64, JSON.parse, a text a message.

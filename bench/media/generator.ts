@@ -1,5 +1,5 @@
 import { createSocket, type Socket } from 'node:dgram';
-import { generateSrtpKey, SrtpSession } from '../../src/media/srtp.js';
+import { generateSrtpKey, SrtpSession } from '../../src/srtp/srtp.js';
 import { percentile } from '../support/process-figures.js';
 import type { CarrierSide, DelayFigures, FarSide, GeneratorOrder, TrafficFigures } from './messages.js';
 import { takeOrders } from '../support/orders.js';

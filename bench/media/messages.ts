@@ -1,4 +1,4 @@
-import type { StreamFormat } from '../../src/contracts/agent.js';
+import type { StreamFormat } from '../../src/gateway/model/agent.js';
 
 /** What the benchmark's processes say to each other. Keys are base64. */
 export interface CarrierSide {

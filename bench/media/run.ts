@@ -1,7 +1,7 @@
 import { cpus } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { STREAM_FORMATS, type StreamFormat } from '../../src/contracts/agent.js';
+import { STREAM_FORMATS, type StreamFormat } from '../../src/gateway/model/agent.js';
 import { memoryKb } from '../../test/support/processes.js';
 import { RunningRtpengine } from '../../test/support/rtpengine.js';
 import { ask, started, type Child } from '../support/child.js';

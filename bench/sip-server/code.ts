@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
-import { AppConnection, type ControlSocket } from '../../src/drachtio/app-connection.js';
-import { Broker } from '../../src/drachtio/broker.js';
-import { encodeFrame } from '../../src/drachtio/frame.js';
-import { frameTime } from '../../src/drachtio/meta-line.js';
+import { AppConnection, type ControlSocket } from '../../src/sip-server/app-connection.js';
+import { Broker } from '../../src/sip-server/broker.js';
+import { encodeFrame } from '../../src/sip-server/frame.js';
+import { frameTime } from '../../src/sip-server/meta-line.js';
 import { silentLog } from '../../src/lib/log.js';
-import { systemClock } from '../../src/ops/system-clock.js';
+import { systemClock } from '../../src/lib/system-clock.js';
 import { SipStack } from '../../src/sip/stack.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
 import type { Endpoint, Flow } from '../../src/sip/transport/flow.js';

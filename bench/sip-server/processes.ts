@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { ensureCertificates } from '../../src/ops/certificates.js';
+import { ensureCertificates } from '../../src/tls/certificates.js';
 import { freePorts } from '../../test/support/ports.js';
 import { memoryKb } from '../../test/support/processes.js';
 import type { LoadOrder, LoadResult, LoadTarget } from './generator.js';

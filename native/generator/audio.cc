@@ -22,7 +22,7 @@ int BitLength(int value) {
   return bits;
 }
 
-// ITU-T G.711, as in src/media/codec/g711.ts.
+// ITU-T G.711, as in src/rtp/codec/g711.ts.
 uint8_t MuLawCode(int sample) {
   const int sign = sample < 0 ? 0x80 : 0;
   const int magnitude = std::min(std::abs(sample) + kMuLawBias, kClip);

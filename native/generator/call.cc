@@ -211,7 +211,7 @@ uint64_t Call::Lost() const {
   return missing - std::min(missing, dropped_);
 }
 
-// The E-model of ITU-T G.107 with defaults for all but loss and delay, as in src/media/rtp/mos.ts. Half of the way there and back is one way.
+// The E-model of ITU-T G.107 with defaults for all but loss and delay, as in src/rtp/mos.ts. Half of the way there and back is one way.
 bool Call::OpinionScore(double* mos) const {
   const uint64_t expected = reception_.expected();
   if (expected == 0) return false;

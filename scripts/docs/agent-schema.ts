@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fromAgentMessage, toAgentMessage } from '../../src/contracts/agent-messages.js';
+import { fromAgentMessage, toAgentMessage } from '../../src/agent-protocol/agent-messages.js';
 
 /** JSON Schema (2020-12) of every message on an agent's WebSocket, from the schemas that the code checks with. */
 export function agentMessageSchema(): string {

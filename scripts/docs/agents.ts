@@ -5,7 +5,7 @@ import {
   type ConnectionEvent,
   type ConnectionState,
   type ConnectionTimer,
-} from '../../src/agents/stream/connection.js';
+} from '../../src/gateway/agents/stream/connection.js';
 import { settings } from './settings.js';
 import { table } from './table.js';
 

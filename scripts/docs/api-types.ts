@@ -1,9 +1,9 @@
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { format, resolveConfig } from 'prettier';
-import { createApiServer } from '../../src/api/server.js';
+import { createApiServer } from '../../src/gateway/api/server.js';
 import { silentLog } from '../../src/lib/log.js';
-import { createMemoryStores } from '../../src/store/memory.js';
-import { systemClock } from '../../src/ops/system-clock.js';
+import { createMemoryStores } from '../../test/support/store/memory.js';
+import { systemClock } from '../../src/lib/system-clock.js';
 
 const HEADER = '// Made from /openapi.json by npm run docs.\n\n';
 const TYPES_FILE = 'src/client/types.ts';

@@ -1,7 +1,7 @@
-import { REASONS, type ReasonFacts } from '../../src/gateway/policy/reasons.js';
+import { REASONS, type ReasonFacts } from '../../src/gateway/model/reasons.js';
 import { table } from './table.js';
 
-/** The reason table of src/gateway/policy/reasons.ts. */
+/** The reason table of src/gateway/model/reasons.ts. */
 export function reasonTable(): string {
   const all: readonly [string, ReasonFacts][] = Object.entries(REASONS);
   const refusals = all.filter(([, facts]) => facts.sipStatus !== 200).sort(([, a], [, b]) => a.sipStatus - b.sipStatus);

@@ -1,7 +1,7 @@
-import type { AgentAnswer } from '../../src/contracts/agent.js';
+import type { AgentAnswer } from '../../src/gateway/model/agent.js';
 import { stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from '../../src/gateway/call/state.js';
-import { NO_LOAD } from '../../src/gateway/policy/admission.js';
+import { NO_LOAD } from '../../src/gateway/admission/admission.js';
 import {
   AGENT_CONNECTED,
   ANSWER,

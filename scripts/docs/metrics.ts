@@ -1,7 +1,7 @@
-import { METRICS, type MetricDefinition } from '../../src/ops/metrics/catalog.js';
+import { METRICS, type MetricDefinition } from '../../src/observability/metrics/catalog.js';
 import { table } from './table.js';
 
-/** Every metric of src/ops/metrics/catalog.ts. */
+/** Every metric of src/observability/metrics/catalog.ts. */
 export function metricsTable(): string {
   const rows = Object.entries<MetricDefinition>(METRICS).map(([name, { type, labels = {}, help, buckets }]) => [
     `\`${name}\``,

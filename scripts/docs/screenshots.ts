@@ -2,12 +2,12 @@ import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { silentLog } from '../../src/lib/log.js';
-import { systemClock } from '../../src/ops/system-clock.js';
-import { openRedisStores } from '../../src/store/redis-stores.js';
+import { systemClock } from '../../src/lib/system-clock.js';
+import { openRedisStores } from '../../src/gateway/store/redis/redis-stores.js';
 import { openBrowser, visit } from '../../test/support/browser.js';
 import { CarrierCall } from '../../test/support/carrier-call.js';
 import { RunningGateway } from '../../test/support/gateway.js';
-import { callOf, endedCall } from '../../test/unit/store/store-contract.js';
+import { callOf, endedCall } from '../../test/unit/gateway/store/store-contract.js';
 import { ROOT } from './generate.js';
 
 // `npm run screenshots`: the pictures of the console in docs/images, of a gateway that is started for them.

@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
-import { supportedLanguages } from '../agents/languages.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type AgentSettings, type ToolRecord } from '../contracts/agent-record.js';
-import { agentSettingsOf, agentSettingsSchema } from '../contracts/agent-settings.js';
-import { newToolOf } from '../contracts/tool-definition.js';
-import { newToolBody } from '../contracts/tools-api.js';
+import { supportedLanguages } from '../gateway/agents/languages.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type AgentSettings, type ToolRecord } from '../gateway/model/agent-record.js';
+import { agentSettingsOf, agentSettingsSchema } from '../gateway/api/schemas/agent-settings.js';
+import { newToolOf } from '../gateway/model/tool-definition.js';
+import { newToolBody } from '../gateway/api/schemas/tools-api.js';
 import { isoNow } from '../lib/clock.js';
 import { newUuid } from '../lib/ids.js';
 import { ok } from '../lib/result.js';
-import { systemClock } from '../ops/system-clock.js';
-import { changedFields } from '../store/agent-change.js';
-import { deleteAgent, deleteTool } from '../store/naming.js';
-import { MAX_TOOLS, type Stores } from '../store/stores.js';
+import { systemClock } from '../lib/system-clock.js';
+import { changedFields } from '../gateway/model/agent-change.js';
+import { deleteAgent, deleteTool } from '../gateway/api/naming.js';
+import { MAX_TOOLS, type Stores } from '../gateway/ports/stores.js';
 import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
 
 interface Flags {

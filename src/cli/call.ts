@@ -1,9 +1,9 @@
 import { snakeKeys } from '../lib/snake-keys.js';
 import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
-import { formatReport } from '../carrier/call-report.js';
+import { formatReport } from '../loadtest/test-caller/call-report.js';
 import type { Config } from '../config/schema.js';
-import { systemClock } from '../ops/system-clock.js';
+import { systemClock } from '../lib/system-clock.js';
 import { readReady, readyFile, type Ready } from './ready.js';
 
 interface CallFlags {
@@ -45,7 +45,7 @@ export function callCommand(config: () => Config): Command {
       if (address === undefined || called == null) throw new Error('no number or no SIP address to call: give both, [number] and --target');
       const { host, port } = splitHostPort(address);
       const caFile = flags.ca ?? (flags.target === undefined ? ready?.ca_file : undefined);
-      const { placeTestCall } = await import('../carrier/test-call.js');
+      const { placeTestCall } = await import('../loadtest/test-caller/test-call.js');
       const report = await placeTestCall(
         {
           target: { host, port, ca: caFile == null ? null : await readFile(caFile, 'utf8') },

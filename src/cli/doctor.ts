@@ -1,8 +1,8 @@
 import { snakeKeys } from '../lib/snake-keys.js';
 import { Command } from 'commander';
 import type { Config } from '../config/schema.js';
-import { examine } from '../ops/doctor.js';
-import type { RedisStores } from '../store/redis-stores.js';
+import { examine } from '../supervisor/doctor.js';
+import type { RedisStores } from '../gateway/store/redis/redis-stores.js';
 
 /** `trunkline doctor`: what is missing or wrong on this machine, and how to mend it. Exit code 1 when anything is. */
 export function doctorCommand(config: () => Config, connect: () => Promise<RedisStores>): Command {

@@ -1,8 +1,8 @@
 import type { Config } from '../config/schema.js';
-import { startGateway } from '../main.js';
-import type { GatewayWorker } from '../ops/gateway-worker.js';
-import { createLogger } from '../ops/logger.js';
-import { systemClock } from '../ops/system-clock.js';
+import { startGateway } from '../gateway/main.js';
+import type { GatewayWorker } from '../config/gateway-worker.js';
+import { createLogger } from '../observability/log/logger.js';
+import { systemClock } from '../lib/system-clock.js';
 import { onStopSignal, tellReady } from './process.js';
 
 /** `trunkline gateway`: the product itself in the foreground. */

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import type { OrgRecord } from '../contracts/records.js';
-import { NO_ORG, type Stores } from '../store/stores.js';
+import type { OrgRecord } from '../gateway/model/records.js';
+import { NO_ORG, type Stores } from '../gateway/ports/stores.js';
 import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
 
 interface Flags {

@@ -1,7 +1,7 @@
-import type { BatchEvent } from '../contracts/batch-log.js';
+import type { BatchEvent } from '../gateway/model/batch-log.js';
 import { errorText } from '../lib/error-text.js';
-import type { RunFigures } from '../load/figures.js';
-import type { StageRecorder } from '../load/recorder.js';
+import type { RunFigures } from '../loadtest/figures.js';
+import type { StageRecorder } from '../loadtest/recorder.js';
 import { findOrg, noteChange, type Connect } from './org.js';
 
 const REACHED_WITHIN_MS = 3_000;

@@ -7,12 +7,12 @@ import { PACKAGE_ROOT } from '../config/load.js';
 import type { Config } from '../config/schema.js';
 import { errorText } from '../lib/error-text.js';
 import { isInBlocks } from '../lib/ip-address.js';
-import type { RampKind, RunFigures } from '../load/figures.js';
-import { htmlReport } from '../load/html-report.js';
-import { listeningOf } from '../load/listening.js';
-import { progressLine, resultText } from '../load/result-text.js';
-import type { LoadOptions, RunObserver } from '../load/run/load-run.js';
-import { systemClock } from '../ops/system-clock.js';
+import type { RampKind, RunFigures } from '../loadtest/figures.js';
+import { htmlReport } from '../loadtest/html-report.js';
+import { listeningOf } from '../loadtest/listening.js';
+import { progressLine, resultText } from '../loadtest/result-text.js';
+import type { LoadOptions, RunObserver } from '../loadtest/run/load-run.js';
+import { systemClock } from '../lib/system-clock.js';
 import { LoadBatch } from './load-batch.js';
 import type { Connect } from './org.js';
 import { readReady } from './ready.js';
@@ -117,7 +117,7 @@ async function run(config: Config, connect: Connect, flags: LoadFlags): Promise<
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
   try {
-    const { LoadRun } = await import('../load/run/load-run.js');
+    const { LoadRun } = await import('../loadtest/run/load-run.js');
     const observer = observerOf(batch, options, isJson, say);
     await batch.lifecycle(`load test of ${options.target.host}:${String(options.target.port)} began`, 'started');
     const run_ = new LoadRun({ ...options, batchId: batch.id, notes }, observer, systemClock, stop.signal);

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { loadConfig } from '../config/load.js';
 import { sentinelOf, type Config } from '../config/schema.js';
-import { packageVersion } from '../ops/version.js';
-import { systemClock } from '../ops/system-clock.js';
-import { openRedisStores } from '../store/redis-stores.js';
-import { createLogger } from '../ops/logger.js';
+import { packageVersion } from '../config/version.js';
+import { systemClock } from '../lib/system-clock.js';
+import { openRedisStores } from '../gateway/store/redis/redis-stores.js';
+import { createLogger } from '../observability/log/logger.js';
 import { agentCommand, toolCommand } from './agent.js';
 import { auditCommand } from './audit.js';
 import { batchCommand } from './batch.js';
@@ -96,7 +96,7 @@ program
     '1/1',
   )
   .action(async ({ worker }: { readonly worker: string }) => {
-    const [{ runGateway }, { parseWorker }] = await Promise.all([import('./gateway.js'), import('../ops/gateway-worker.js')]);
+    const [{ runGateway }, { parseWorker }] = await Promise.all([import('./gateway.js'), import('../config/gateway-worker.js')]);
     await runGateway(config(), parseWorker(worker));
   });
 program

@@ -1,12 +1,12 @@
 import { userInfo } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
-import type { OrgRecord } from '../contracts/records.js';
-import { MAX_ALLOWED_SOURCES } from '../contracts/sip-api.js';
-import { isSourceAddress } from '../contracts/source-address.js';
-import { StoreUnavailableError } from '../gateway/ports.js';
+import type { OrgRecord } from '../gateway/model/records.js';
+import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
+import { isSourceAddress } from '../lib/source-address.js';
+import { StoreUnavailableError } from '../gateway/ports/ports.js';
 import { errorText } from '../lib/error-text.js';
-import { newWebhookSecret } from '../store/new-records.js';
-import type { OrgChange, Stores } from '../store/stores.js';
+import { newWebhookSecret } from '../gateway/store/new-records.js';
+import type { OrgChange, Stores } from '../gateway/ports/stores.js';
 
 interface Flags {
   readonly json?: boolean;

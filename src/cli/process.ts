@@ -1,5 +1,5 @@
 import type { Log } from '../lib/log.js';
-import type { ReadyMessage } from '../ops/child.js';
+import type { ReadyMessage } from '../supervisor/child.js';
 
 /** Tells the supervisor, when there is one, that this process serves. */
 export function tellReady(facts: ReadyMessage['facts']): void {

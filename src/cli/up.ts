@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import type { Config } from '../config/schema.js';
 import { formatHostPort } from '../lib/host-port.js';
 import type { Log } from '../lib/log.js';
-import { ensureDataDir, writePrivateFile } from '../ops/data-dir.js';
-import { createLogger } from '../ops/logger.js';
-import { becomeUser, isRoot } from '../ops/run-as.js';
-import { mediaRoom, Supervisor } from '../ops/supervisor.js';
-import { systemClock } from '../ops/system-clock.js';
-import { agentCertificates, serverTls } from '../ops/tls-material.js';
+import { ensureDataDir, writePrivateFile } from '../config/data-dir.js';
+import { createLogger } from '../observability/log/logger.js';
+import { becomeUser, isRoot } from '../supervisor/run-as.js';
+import { mediaRoom, Supervisor } from '../supervisor/supervisor.js';
+import { systemClock } from '../lib/system-clock.js';
+import { agentCertificates, serverTls } from '../tls/tls-material.js';
 import { onHangUp, onStopSignal } from './process.js';
 
 /** `trunkline up`: the whole gateway in the foreground. */

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { STREAM_FORMATS } from '../contracts/agent.js';
-import { agentUrl } from '../contracts/agent-url.js';
-import { isSourceAddress } from '../contracts/source-address.js';
-import { REFUSABLE_VERDICTS } from '../gateway/policy/identity.js';
-import { isPublicAddress } from '../outbound/address-scope.js';
+import { STREAM_FORMATS } from '../gateway/model/agent.js';
+import { agentUrl } from '../agent-protocol/agent-url.js';
+import { isSourceAddress } from '../lib/source-address.js';
+import { REFUSABLE_VERDICTS } from '../gateway/admission/identity.js';
+import { isPublicAddress } from '../lib/address-scope.js';
 
 const port = z.int().min(1).max(65_535);
 const milliseconds = z.int().min(1).max(86_400_000);

@@ -3,7 +3,7 @@ import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timer-queue.js';
 import type { Admission } from './admission.js';
-import { branchOf } from './compose.js';
+import { branchOf } from './user-agent/compose.js';
 import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
 import { headerId } from './message/header-name.js';
 import {
@@ -24,10 +24,15 @@ import { parseMessage, type MessageLimits, type ParseError } from './message/par
 import { serialize } from './message/serialize.js';
 import { unshared } from './message/unshared.js';
 import { parseVia, stampVia, type Via } from './message/via.js';
-import { newTag } from './tags.js';
-import { ClientTransaction, ServerTransaction, type ClientTransactionOwner, type TransactionHost } from './transaction-runner.js';
+import { newTag } from './user-agent/tags.js';
+import {
+  ClientTransaction,
+  ServerTransaction,
+  type ClientTransactionOwner,
+  type TransactionHost,
+} from './transaction/transaction-runner.js';
 import { clientTransactionKey, serverTransactionKey } from './transaction/matching.js';
-import { defaultPort } from './service-location.js';
+import { defaultPort } from './transport/service-location.js';
 import type { TimerSettings, TransactionContext } from './transaction/timers.js';
 import type { Flow, FlowListener, Target } from './transport/flow.js';
 

@@ -1,17 +1,17 @@
-import type { AgentContext } from './agent-context.js';
-import type { DialogEntry } from './dialog-entry.js';
-import { DialogTable } from './dialog-table.js';
-import type { IncomingRequest, OutgoingRequest } from './exchanges.js';
+import type { AgentContext } from './user-agent/agent-context.js';
+import type { DialogEntry } from './dialog/dialog-entry.js';
+import { DialogTable } from './user-agent/dialog-table.js';
+import type { IncomingRequest, OutgoingRequest } from './user-agent/exchanges.js';
 import type { CoreHeaders } from './message/core-headers.js';
 import { header, type Header, type RequestParts, type SipRequest, type SipResponse } from './message/message.js';
 import { Proxy, type ProxyIdentity, type ProxyListener, type ProxyOrder } from './proxy/proxy.js';
-import { SessionRefresher } from './session-refresher.js';
+import { SessionRefresher } from './user-agent/session-refresher.js';
 import type { SipStack, TransactionUser } from './stack.js';
-import type { ServerTransaction } from './transaction-runner.js';
+import type { ServerTransaction } from './transaction/transaction-runner.js';
 import type { Flow } from './transport/flow.js';
-import { UserAgentClient } from './user-agent-client.js';
-import type { FlowSource, RespondProblem, ResponseParts, SendProblem, UserAgentListener } from './user-agent-listener.js';
-import { UserAgentServer, type SentCallback } from './user-agent-server.js';
+import { UserAgentClient } from './user-agent/user-agent-client.js';
+import type { FlowSource, RespondProblem, ResponseParts, SendProblem, UserAgentListener } from './user-agent/user-agent-listener.js';
+import { UserAgentServer, type SentCallback } from './user-agent/user-agent-server.js';
 
 /** RFC 3261's user agent core: both sides of it, and the dialogs that they share. */
 export class UserAgent implements TransactionUser {

@@ -1,12 +1,12 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../src/lib/log.js';
-import { systemClock } from '../../src/ops/system-clock.js';
-import { openRedisStores, type RedisStores } from '../../src/store/redis-stores.js';
+import { systemClock } from '../../src/lib/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../src/gateway/store/redis/redis-stores.js';
 import { hasFocus, openBrowser, sidewaysScroll, tabTo, visit, type Visit } from '../support/browser.js';
 import { CarrierCall, until } from '../support/carrier-call.js';
 import { RunningGateway } from '../support/gateway.js';
-import { callOf, endedCall } from '../unit/store/store-contract.js';
+import { callOf, endedCall } from '../unit/gateway/store/store-contract.js';
 
 // The console in a browser, against the whole product.
 

@@ -1,4 +1,4 @@
-import type { CallRecord } from '../../src/contracts/call-record.js';
+import type { CallRecord } from '../../src/gateway/model/call-record.js';
 import { LongCalls, type LongCallFate } from './long-calls.js';
 import { filesOf, leftOvers, LogReader, ReadyWatch } from './measure.js';
 import { ShortCalls, type ShortCall } from './short-calls.js';

@@ -6,11 +6,11 @@ import {
   type ConnectionEvent,
   type ConnectionState,
   type ConnectionTimer,
-} from '../../src/agents/stream/connection.js';
-import { readMessage } from '../../src/agents/stream/messages.js';
-import { STREAM_FORMATS, type AgentAnswer, type StreamFormat } from '../../src/contracts/agent.js';
-import type { AudioCodec } from '../../src/contracts/media.js';
-import { silenceByte } from '../../src/media/codec/g711.js';
+} from '../../src/gateway/agents/stream/connection.js';
+import { readMessage } from '../../src/gateway/agents/stream/messages.js';
+import { STREAM_FORMATS, type AgentAnswer, type StreamFormat } from '../../src/gateway/model/agent.js';
+import type { AudioCodec } from '../../src/gateway/model/media.js';
+import { silenceByte } from '../../src/rtp/codec/g711.js';
 import { faultsFromAgent } from '../support/agent/message-schema.js';
 import { markNames, openStream } from '../support/agent/stream-leg.js';
 

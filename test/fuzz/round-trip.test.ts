@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseAppMessage } from '../../src/drachtio/app-message.js';
-import { encodeFrame, FrameDecoder } from '../../src/drachtio/frame.js';
-import { parseCommand } from '../../src/drachtio/meta-line.js';
+import { parseAppMessage } from '../../src/sip-server/app-message.js';
+import { encodeFrame, FrameDecoder } from '../../src/sip-server/frame.js';
+import { parseCommand } from '../../src/sip-server/meta-line.js';
 import { readCoreHeaders } from '../../src/sip/message/core-headers.js';
 import { getHeader, getList, splitList, type SipMessage } from '../../src/sip/message/message.js';
 import { parseNameAddr, tagOf } from '../../src/sip/message/name-addr.js';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { startCall, stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent } from '../../src/gateway/call/state.js';
-import { NO_LOAD } from '../../src/gateway/policy/admission.js';
+import { NO_LOAD } from '../../src/gateway/admission/admission.js';
 import { ANSWER, CALL, FACTS, INSIDE, LATE_CALL, LATE_FACTS, OUTSIDE } from '../support/call-machine.js';
 import { RunnerBench, turns } from '../support/runner-bench.js';
 import { offerSdp } from '../support/sdp.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CallTrace } from '../../src/gateway/call-trace.js';
-import { maskSecrets } from '../../src/gateway/policy/secrets.js';
+import { CallTrace } from '../../src/gateway/call/call-trace.js';
+import { maskSecrets } from '../../src/gateway/call/secrets.js';
 import { VirtualClock } from '../support/virtual-clock.js';
 
 const key = fc.uint8Array({ minLength: 30, maxLength: 46 }).map((bytes) => Buffer.from(bytes).toString('base64'));

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { silentLog } from '../../src/lib/log.js';
-import { systemClock } from '../../src/ops/system-clock.js';
-import { RtpengineNode } from '../../src/rtpengine/node.js';
-import { RedisConnection } from '../../src/store/redis.js';
+import { systemClock } from '../../src/lib/system-clock.js';
+import { RtpengineNode } from '../../src/gateway/relay/node.js';
+import { RedisConnection } from '../../src/gateway/store/redis/redis.js';
 import { RunningGateway } from '../support/gateway.js';
 import { childrenOf, memoryKb, openFiles } from '../support/processes.js';
 import { isExpected, LONG_KINDS, placeMixedCalls } from './mixed-calls.js';

@@ -1,5 +1,5 @@
-import type { CallSnapshot } from '../../src/contracts/call-snapshot.js';
-import type { BeginningCall, CallAnswer } from '../../src/contracts/live-calls.js';
+import type { CallSnapshot } from '../../src/gateway/model/call-snapshot.js';
+import type { BeginningCall, CallAnswer } from '../../src/gateway/model/live-calls.js';
 
 /** A call that begins, for a look-up. */
 export function begun(callId: string, fields: Partial<BeginningCall> = {}): BeginningCall {

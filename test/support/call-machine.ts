@@ -1,6 +1,6 @@
 import { startCall, stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent, CallFacts, CallState } from '../../src/gateway/call/state.js';
-import { NO_LOAD } from '../../src/gateway/policy/admission.js';
+import { NO_LOAD } from '../../src/gateway/admission/admission.js';
 import { ROUTE } from './route.js';
 import { KEY, offerSdp, OTHER_KEY } from './sdp.js';
 

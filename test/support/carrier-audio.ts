@@ -1,8 +1,8 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { decodeG711 } from '../../src/media/codec/g711.js';
-import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../src/media/rtp/rtp-packet.js';
-import { generateSrtpKey, SrtpSession } from '../../src/media/srtp.js';
+import { decodeG711 } from '../../src/rtp/codec/g711.js';
+import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../src/rtp/rtp-packet.js';
+import { generateSrtpKey, SrtpSession } from '../../src/srtp/srtp.js';
 import { telephoneEvent } from './media/packets.js';
 import { offerSdp, type OfferParts } from './sdp.js';
 

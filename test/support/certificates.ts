@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureCertificates } from '../../src/ops/certificates.js';
+import { ensureCertificates } from '../../src/tls/certificates.js';
 
 export interface TestCertificates {
   readonly ca: string;

@@ -1,4 +1,4 @@
-import { createLogger, droppedLogLines } from '../../src/ops/logger.js';
+import { createLogger, droppedLogLines } from '../../src/observability/log/logger.js';
 
 // A process that logs much: tests read its standard output, or do not. Each message of the parent is one step.
 

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { parseE164 } from '../../src/contracts/e164.js';
-import { DEFAULT_INBOUND_OPTIONS } from '../../src/contracts/records.js';
+import { parseE164 } from '../../src/gateway/model/e164.js';
+import { DEFAULT_INBOUND_OPTIONS } from '../../src/gateway/model/records.js';
 import { silentLog } from '../../src/lib/log.js';
-import { systemClock } from '../../src/ops/system-clock.js';
-import { openRedisStores, type RedisStores } from '../../src/store/redis-stores.js';
-import { agentOf } from '../unit/store/store-contract.js';
+import { systemClock } from '../../src/lib/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../src/gateway/store/redis/redis-stores.js';
+import { agentOf } from '../unit/gateway/store/store-contract.js';
 import type { RunningGateway } from './gateway.js';
 import { HandMadeCall } from './invite.js';
 import { offerSdp } from './sdp.js';

@@ -1,9 +1,9 @@
-import type { Route } from '../../src/contracts/records.js';
-import { Inbound, type InboundServices } from '../../src/gateway/inbound.js';
-import { NO_LOAD } from '../../src/gateway/policy/admission.js';
-import type { SrfApp } from '../../src/gateway/srf-facade.js';
+import type { Route } from '../../src/gateway/model/records.js';
+import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inbound.js';
+import { NO_LOAD } from '../../src/gateway/admission/admission.js';
+import type { SrfApp } from '../../src/gateway/drachtio/srf-facade.js';
 import { silentLog } from '../../src/lib/log.js';
-import { systemClock } from '../../src/ops/system-clock.js';
+import { systemClock } from '../../src/lib/system-clock.js';
 import { INSIDE, LOCAL, OUTSIDE } from './call-machine.js';
 import { ROUTE } from './route.js';
 

@@ -1,8 +1,8 @@
 import { mulaw } from 'alawmulaw';
-import { readRelaySdp, type RelaySide } from '../../src/gateway/policy/sdp-read.js';
-import type { RelayCall } from '../../src/gateway/ports.js';
-import { generateSrtpKey } from '../../src/media/srtp.js';
-import type { RelayPool } from '../../src/rtpengine/pool.js';
+import { readRelaySdp, type RelaySide } from '../../src/gateway/sdp/sdp-read.js';
+import type { RelayCall } from '../../src/gateway/ports/ports.js';
+import { generateSrtpKey } from '../../src/srtp/srtp.js';
+import type { RelayPool } from '../../src/gateway/relay/pool.js';
 import { TestPeer } from './media/test-peer.js';
 import { offerSdp } from './sdp.js';
 

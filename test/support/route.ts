@@ -1,5 +1,5 @@
-import type { E164 } from '../../src/contracts/e164.js';
-import { DEFAULT_INBOUND_OPTIONS, type Route } from '../../src/contracts/records.js';
+import type { E164 } from '../../src/gateway/model/e164.js';
+import { DEFAULT_INBOUND_OPTIONS, type Route } from '../../src/gateway/model/records.js';
 
 export const NUMBER = '+15550100100' as E164;
 

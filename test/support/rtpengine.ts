@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { silentLog } from '../../src/lib/log.js';
-import { systemClock } from '../../src/ops/system-clock.js';
-import { callsOfPorts } from '../../src/rtpengine/media-ports.js';
-import { RtpengineNode } from '../../src/rtpengine/node.js';
-import { openRelayPool, type RelayPool, type RelayPoolOptions } from '../../src/rtpengine/pool.js';
+import { systemClock } from '../../src/lib/system-clock.js';
+import { callsOfPorts } from '../../src/gateway/relay/media-ports.js';
+import { RtpengineNode } from '../../src/gateway/relay/node.js';
+import { openRelayPool, type RelayPool, type RelayPoolOptions } from '../../src/gateway/relay/pool.js';
 import { freePorts } from './ports.js';
 
 /** A real rtpengine on free ports, with the interfaces that the supervisor gives it. */

@@ -1,7 +1,7 @@
-import { SipServer, type SipServerOptions } from '../../src/drachtio/server.js';
+import { SipServer, type SipServerOptions } from '../../src/sip-server/server.js';
 import { silentLog } from '../../src/lib/log.js';
 import { DnsNames } from '../../src/sip/transport/dns-names.js';
-import { systemClock } from '../../src/ops/system-clock.js';
+import { systemClock } from '../../src/lib/system-clock.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
 import { testCertificates } from './certificates.js';
 

@@ -1,7 +1,7 @@
 import { expect, vi } from 'vitest';
-import type { SipServer, SipServerOptions } from '../../src/drachtio/server.js';
+import type { SipServer, SipServerOptions } from '../../src/sip-server/server.js';
 import type { Clock } from '../../src/lib/clock.js';
-import { systemClock } from '../../src/ops/system-clock.js';
+import { systemClock } from '../../src/lib/system-clock.js';
 import { testCertificates } from './certificates.js';
 import { SipPeer } from './sip-peer.js';
 import { SERVER_LIMITS, startSipServer } from './sip-server.js';

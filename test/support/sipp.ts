@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { Tunnel as TlsTunnel } from '../../src/load/run/tunnel.js';
-import { systemClock } from '../../src/ops/system-clock.js';
+import { Tunnel as TlsTunnel } from '../../src/loadtest/run/tunnel.js';
+import { systemClock } from '../../src/lib/system-clock.js';
 
 export interface SippOutcome {
   readonly code: number | null;

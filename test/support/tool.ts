@@ -1,4 +1,4 @@
-import type { ToolRecord } from '../../src/contracts/agent-record.js';
+import type { ToolRecord } from '../../src/gateway/model/agent-record.js';
 import { newUuid } from '../../src/lib/ids.js';
 
 export function toolOf(orgId: string, fields: Partial<ToolRecord> = {}): ToolRecord {

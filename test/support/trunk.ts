@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { silentLog } from '../../src/lib/log.js';
-import type { CallRecord } from '../../src/contracts/call-record.js';
-import { systemClock } from '../../src/ops/system-clock.js';
-import { RtpengineNode } from '../../src/rtpengine/node.js';
-import { gatewayCallsKey } from '../../src/store/keys.js';
+import type { CallRecord } from '../../src/gateway/model/call-record.js';
+import { systemClock } from '../../src/lib/system-clock.js';
+import { RtpengineNode } from '../../src/gateway/relay/node.js';
+import { gatewayCallsKey } from '../../src/gateway/store/redis/keys.js';
 import { until, type CarrierCall } from './carrier-call.js';
 import type { RunningGateway } from './gateway.js';
 import { send } from './redis.js';

@@ -1,8 +1,8 @@
-import type { MediaDirection } from '../../contracts/media.js';
-import type { MediaEncryption } from '../../contracts/records.js';
-import type { Reason } from '../policy/reasons.js';
-import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../policy/sdp-read.js';
-import { endpointSdp, repeatedOffer, sessionSdp } from '../policy/sdp-write.js';
+import type { MediaDirection } from '../model/media.js';
+import type { MediaEncryption } from '../model/records.js';
+import type { Reason } from '../model/reasons.js';
+import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
+import { endpointSdp, repeatedOffer, sessionSdp } from '../sdp/sdp-write.js';
 import type { AgreedSession, CallEffect, CallEvent, CallState, Exchange } from './state.js';
 
 // Offer and answer within an answered call (RFC 3264 §8, RFC 3261 §14, RFC 3311): the carrier's re-INVITE and UPDATE, with and without

@@ -1,8 +1,8 @@
 import { assertNever } from '../../lib/assert-never.js';
-import { decide } from '../policy/decide.js';
-import type { Reason } from '../policy/reasons.js';
-import { isReachable, readAnswer, readRelaySdp } from '../policy/sdp-read.js';
-import { endpointOffer, endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../policy/sdp-write.js';
+import { decide } from '../admission/decide.js';
+import type { Reason } from '../model/reasons.js';
+import { isReachable, readAnswer, readRelaySdp } from '../sdp/sdp-read.js';
+import { endpointOffer, endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../sdp/sdp-write.js';
 import {
   directLeg,
   exchangeFailed,

@@ -1,12 +1,12 @@
-import type { AgentAnswer } from '../../contracts/agent.js';
-import type { MediaAddress, MediaDirection } from '../../contracts/media.js';
-import type { Route } from '../../contracts/records.js';
-import type { IdentityVerdict, VerifiedIdentity } from '../../contracts/verified-identity.js';
-import type { Load } from '../policy/admission.js';
-import type { CryptoLine } from '../policy/crypto-line.js';
-import type { Reason } from '../policy/reasons.js';
-import type { CarrierMedia, RelaySide } from '../policy/sdp-read.js';
-import type { ReferProgress, TransferTarget } from '../policy/transfer.js';
+import type { AgentAnswer } from '../model/agent.js';
+import type { MediaAddress, MediaDirection } from '../model/media.js';
+import type { Route } from '../model/records.js';
+import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
+import type { Load } from '../admission/admission.js';
+import type { CryptoLine } from '../sdp/crypto-line.js';
+import type { Reason } from '../model/reasons.js';
+import type { CarrierMedia, RelaySide } from '../sdp/sdp-read.js';
+import type { ReferProgress, TransferTarget } from './transfer-target.js';
 
 /** Where a call stands. docs/call-lifecycle.md has the picture. */
 export type CallStateName =

@@ -1,7 +1,7 @@
-import { NOT_IN_TURBO, type AgentAnswer } from '../../contracts/agent.js';
-import { DEFAULT_AGENT_SETTINGS } from '../../contracts/agent-record.js';
-import { isTurbo } from '../policy/agent.js';
-import { transferTarget } from '../policy/transfer.js';
+import { NOT_IN_TURBO, type AgentAnswer } from '../model/agent.js';
+import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
+import { isTurbo } from './agent.js';
+import { transferTarget } from './transfer-target.js';
 import type { CallEffect, CallEvent, CallState, Transfer } from './state.js';
 
 // The agent hands its caller over: REFER to the carrier, which says by NOTIFY how it goes (RFC 3515). The call lives on until the target

@@ -1,6 +1,6 @@
 import { formatHostPort } from '../../lib/host-port.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import type { OwnTransport } from '../compose.js';
+import type { OwnTransport } from '../user-agent/compose.js';
 import {
   changed,
   getHeader,

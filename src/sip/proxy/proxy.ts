@@ -1,17 +1,22 @@
 import { createHmac } from 'node:crypto';
 import { NamedTimers } from '../../lib/named-timers.js';
-import { ownTransport } from '../agent-context.js';
-import { cancelOf, viaOf } from '../compose.js';
+import { ownTransport } from '../user-agent/agent-context.js';
+import { cancelOf, viaOf } from '../user-agent/compose.js';
 import type { CoreHeaders } from '../message/core-headers.js';
 import { changed, getHeader, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { serialize } from '../message/serialize.js';
 import { uriScheme } from '../message/uri.js';
-import { resolveTarget } from '../next-hop.js';
+import { resolveTarget } from '../transport/next-hop.js';
 import { makeResponse, type SipStack } from '../stack.js';
-import { newTag } from '../tags.js';
-import type { ClientTransaction, ClientTransactionOwner, ServerTransaction, ServerTransactionOwner } from '../transaction-runner.js';
+import { newTag } from '../user-agent/tags.js';
+import type {
+  ClientTransaction,
+  ClientTransactionOwner,
+  ServerTransaction,
+  ServerTransactionOwner,
+} from '../transaction/transaction-runner.js';
 import type { Flow } from '../transport/flow.js';
-import type { FlowSource } from '../user-agent-listener.js';
+import type { FlowSource } from '../user-agent/user-agent-listener.js';
 import { forkingStart, stepForking, type ForkingEffect, type ForkingEvent, type ForkingState, type ForkingTimer } from './forking.js';
 import {
   forwardRequest,

@@ -1,6 +1,6 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import type { Found, NameResolver } from './locator.js';
-import type { SrvRecord } from '../service-location.js';
+import type { SrvRecord } from './service-location.js';
 
 /** Node.js does not tell the TTL of SRV records, nor has the system's name service one. */
 const UNKNOWN_TTL_MS = 60_000;

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { errorText } from '../../lib/error-text.js';
 import type { Log } from '../../lib/log.js';
-import { defaultPort } from '../service-location.js';
+import { defaultPort } from './service-location.js';
 import type { Endpoint, Flow, FlowListener, Target } from './flow.js';
 import type { UdpListener } from './udp-listener.js';
 

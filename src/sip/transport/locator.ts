@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { Clock } from '../../lib/clock.js';
-import { defaultPort, distinctEndpoints, orderServers, serviceName, type SrvRecord } from '../service-location.js';
+import { defaultPort, distinctEndpoints, orderServers, serviceName, type SrvRecord } from './service-location.js';
 import type { Endpoint, Target } from './flow.js';
 
 export interface Found<T> {

@@ -2,7 +2,7 @@ import { connect as connectTcp, isIP } from 'node:net';
 import { checkServerIdentity, connect as connectTls } from 'node:tls';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
-import { defaultPort } from '../service-location.js';
+import { defaultPort } from './service-location.js';
 import type { Endpoint, Flow, FlowListener, Target, TransportName } from './flow.js';
 import { LocatedUdpFlow } from './located-udp-flow.js';
 import { Locator, type NameResolver } from './locator.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SrtpSession } from '../../../src/media/srtp.js';
+import { SrtpSession } from '../../../src/srtp/srtp.js';
 import { aesCmKeystream, deriveKey, referenceProtectRtcp, referenceProtectRtp } from '../../support/media/aes-cm.js';
 import { rtcpReceiverReport, rtpPacket } from '../../support/media/packets.js';
 

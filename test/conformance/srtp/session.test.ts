@@ -11,7 +11,7 @@ import {
   SrtpError,
   srtpErrorCode,
   SrtpSession,
-} from '../../../src/media/srtp.js';
+} from '../../../src/srtp/srtp.js';
 import { referenceProtectRtp } from '../../support/media/aes-cm.js';
 import { rtcpReceiverReport, rtpPacket } from '../../support/media/packets.js';
 

@@ -1,7 +1,7 @@
 import { mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EspeakSpeech } from '../../../src/agents/speech.js';
-import { findPhrase } from '../../../src/media/codec/correlation.js';
+import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
+import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { AgentSite } from '../../support/agent/agent-site.js';
 import { Baresip } from '../../support/baresip.js';
 

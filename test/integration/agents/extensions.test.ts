@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EspeakSpeech } from '../../../src/agents/speech.js';
+import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import type { BotMessage } from '../../support/agent/test-bot.js';
 import { answerOk, answerWith } from '../../support/invite.js';

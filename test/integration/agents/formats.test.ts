@@ -1,8 +1,8 @@
 import { alaw, mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EspeakSpeech } from '../../../src/agents/speech.js';
-import type { AudioCodec } from '../../../src/contracts/media.js';
-import { findPhrase } from '../../../src/media/codec/correlation.js';
+import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
+import type { AudioCodec } from '../../../src/gateway/model/media.js';
+import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { AgentSite } from '../../support/agent/agent-site.js';
 
 // Raw formats: binary messages in both directions, JSON beside them.

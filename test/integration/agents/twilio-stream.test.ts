@@ -1,6 +1,6 @@
 import { alaw, mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findPhrase } from '../../../src/media/codec/correlation.js';
+import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { payloadOf, type BotMessage } from '../../support/agent/test-bot.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';

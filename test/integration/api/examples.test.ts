@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callsOf, giveNumberToAgent } from '../../../docs/examples/client.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
-import { accountSidOf, callSidOf } from '../../../src/contracts/twilio-ids.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { accountSidOf, callSidOf } from '../../../src/gateway/model/twilio-ids.js';
 import { CarrierCall } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import {

@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ErrorEnvelope } from '../../../src/contracts/api-error.js';
+import type { ErrorEnvelope } from '../../../src/gateway/api/schemas/api-error.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
-import { freshNumber } from '../../unit/store/store-contract.js';
+import { freshNumber } from '../../unit/gateway/store/store-contract.js';
 import { openHttpApi, type HttpApi } from './http-fixture.js';
 
 describe('the API over HTTP with a real Redis', () => {

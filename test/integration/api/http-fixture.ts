@@ -1,9 +1,9 @@
-import { createApiServer, type ApiServer } from '../../../src/api/server.js';
-import type { CallCheck } from '../../../src/contracts/sip-check.js';
+import { createApiServer, type ApiServer } from '../../../src/gateway/api/server.js';
+import type { CallCheck } from '../../../src/gateway/api/schemas/sip-check.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
-import { acceptAll, answerOf, NO_TOOLS, TEST_AGENT_POLICY, TEST_RATE_LIMITS, type Answer } from '../../unit/api/api-fixture.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { acceptAll, answerOf, NO_TOOLS, TEST_AGENT_POLICY, TEST_RATE_LIMITS, type Answer } from '../../unit/gateway/api/api-fixture.js';
 
 /** The API over real HTTP on a free port, over a real Redis. */
 export interface HttpApi {

@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callCheck } from '../../../src/gateway/check.js';
+import { callCheck } from '../../../src/gateway/wiring/check.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { API_CONNECTION, CALLS_CONNECTION } from '../../../src/store/redis-stores.js';
+import { API_CONNECTION, CALLS_CONNECTION } from '../../../src/gateway/store/redis/redis-stores.js';
 import { begun } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { toolOf } from '../../support/tool.js';
-import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { openHttpApi, eventually, type HttpApi } from './http-fixture.js';
 
 interface Operation {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { StoreUnavailableError } from '../../../src/gateway/ports.js';
+import { StoreUnavailableError } from '../../../src/gateway/ports/ports.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
-import { freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually, openHttpApi, type HttpApi } from './http-fixture.js';
 
 // The limit is 500 ms for one answer; the rest is what a busy machine may add.

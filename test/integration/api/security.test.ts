@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newApiKey } from '../../../src/store/new-records.js';
+import { newApiKey } from '../../../src/gateway/store/new-records.js';
 import { HOSTILE } from '../../support/hostile.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
-import { agentOf, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { agentOf, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { openHttpApi, type HttpApi } from './http-fixture.js';
 
-// What needs sockets, or a real Redis, of test/unit/api/security.test.ts.
+// What needs sockets, or a real Redis, of test/unit/gateway/api/security.test.ts.
 
 const HEADER_LIMIT = 16_384;
 

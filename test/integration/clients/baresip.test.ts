@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { CallRecord } from '../../../src/contracts/call-record.js';
+import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { digitPhrase } from '../../../src/agents/phrases.js';
-import { EspeakSpeech } from '../../../src/agents/speech.js';
-import { findPhrase } from '../../../src/media/codec/correlation.js';
-import { throughG711 } from '../../../src/media/codec/g711.js';
+import { digitPhrase } from '../../../src/gateway/agents/phrases.js';
+import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
+import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
+import { throughG711 } from '../../../src/rtp/codec/g711.js';
 import { Baresip } from '../../support/baresip.js';
 import { testCertificates } from '../../support/certificates.js';
 import { RunningGateway } from '../../support/gateway.js';

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { CallRecord } from '../../../src/contracts/call-record.js';
-import { parseE164, type E164 } from '../../../src/contracts/e164.js';
-import { DEFAULT_INBOUND_OPTIONS } from '../../../src/contracts/records.js';
+import type { CallRecord } from '../../../src/gateway/model/call-record.js';
+import { parseE164, type E164 } from '../../../src/gateway/model/e164.js';
+import { DEFAULT_INBOUND_OPTIONS } from '../../../src/gateway/model/records.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { ComposeSite } from '../../support/compose-site.js';
 import { sessionsOf } from '../../support/trunk.js';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { DEFAULT_AGENT_SETTINGS } from '../../../src/contracts/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS } from '../../../src/gateway/model/agent-record.js';
 import type { Clock } from '../../../src/lib/clock.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { PlayedGateway } from '../../support/played-gateway.js';
 import { ROUTE } from '../../support/route.js';

@@ -1,7 +1,7 @@
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { placeTestCall } from '../../../src/carrier/test-call.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
+import { placeTestCall } from '../../../src/loadtest/test-caller/test-call.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { offerSdp } from '../../support/sdp.js';

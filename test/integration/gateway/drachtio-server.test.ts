@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { CallRecord } from '../../../src/contracts/call-record.js';
-import type { CallSnapshot } from '../../../src/contracts/call-snapshot.js';
-import type { Inbound } from '../../../src/gateway/inbound.js';
-import { NO_LOAD } from '../../../src/gateway/policy/admission.js';
-import { createSrfApp, type SrfApp } from '../../../src/gateway/srf-facade.js';
+import type { CallRecord } from '../../../src/gateway/model/call-record.js';
+import type { CallSnapshot } from '../../../src/gateway/model/call-snapshot.js';
+import type { Inbound } from '../../../src/gateway/drachtio/inbound.js';
+import { NO_LOAD } from '../../../src/gateway/admission/admission.js';
+import { createSrfApp, type SrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
 import { INSIDE, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE } from '../../support/call-machine.js';
 import { HandMadeServer, refused, sentRequest, sentResponse, shown, type AppFrame } from '../../support/hand-made-server.js';
 import { ROUTE } from '../../support/route.js';

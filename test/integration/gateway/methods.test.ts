@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { digitPhrase } from '../../../src/agents/phrases.js';
-import { EspeakSpeech } from '../../../src/agents/speech.js';
-import { findPhrase } from '../../../src/media/codec/correlation.js';
-import { throughG711 } from '../../../src/media/codec/g711.js';
+import { digitPhrase } from '../../../src/gateway/agents/phrases.js';
+import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
+import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
+import { throughG711 } from '../../../src/rtp/codec/g711.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { CallRecord } from '../../../src/contracts/call-record.js';
-import type { Inbound } from '../../../src/gateway/inbound.js';
-import { createSrfApp, type SrfApp } from '../../../src/gateway/srf-facade.js';
+import type { CallRecord } from '../../../src/gateway/model/call-record.js';
+import type { Inbound } from '../../../src/gateway/drachtio/inbound.js';
+import { createSrfApp, type SrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { INSIDE, LOCAL } from '../../support/call-machine.js';
 import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';

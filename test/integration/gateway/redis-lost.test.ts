@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { gatewayCallsKey } from '../../../src/store/keys.js';
+import { gatewayCallsKey } from '../../../src/gateway/store/redis/keys.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { GatewaySite, type Service } from '../../support/gateway-site.js';
 import { nothingLeft } from '../../support/trunk.js';

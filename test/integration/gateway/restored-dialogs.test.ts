@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ConnectionLostError, createSrfApp, type KeptDialog, type SrfApp, type SrfDialog } from '../../../src/gateway/srf-facade.js';
+import {
+  ConnectionLostError,
+  createSrfApp,
+  type KeptDialog,
+  type SrfApp,
+  type SrfDialog,
+} from '../../../src/gateway/drachtio/srf-facade.js';
 import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';
 import { offerSdp } from '../../support/sdp.js';
 

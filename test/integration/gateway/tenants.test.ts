@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { RedisStores } from '../../../src/store/redis-stores.js';
+import type { RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { CarrierCall } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { NoisyTenant, PRIVATE_PEERS, quietTenant, storesOf } from '../../support/noisy-tenant.js';

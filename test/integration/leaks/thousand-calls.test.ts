@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { RtpengineNode } from '../../../src/rtpengine/node.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { RtpengineNode } from '../../../src/gateway/relay/node.js';
 import { isExpected, KINDS, placeMixedCalls, type Tally } from '../../soak/mixed-calls.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { freePorts } from '../../support/ports.js';

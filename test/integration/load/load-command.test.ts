@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunFigures } from '../../../src/load/figures.js';
+import type { RunFigures } from '../../../src/loadtest/figures.js';
 import { RunningGateway } from '../../support/gateway.js';
 
 // The real command, SIPp, stunnel and media generator against a real gateway.

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse as parseYaml, stringify as toYaml } from 'yaml';
-import { exposition, Metrics } from '../../../src/ops/metrics/registry.js';
+import { exposition, Metrics } from '../../../src/observability/metrics/registry.js';
 import { parseExposition, type Sample } from '../../support/prometheus-text.js';
 
 // Prometheus' own promtool on the rules that we ship.

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { spanIdOf, traceIdOf } from '../../../src/lib/trace-context.js';
+import { spanIdOf, traceIdOf } from '../../../src/observability/tracing/trace-context.js';
 import { AgentSite } from '../../support/agent/agent-site.js';
 import { until } from '../../support/carrier-call.js';
 import { HepCollector } from '../../support/hep.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { METRICS, type MetricDefinition } from '../../../src/ops/metrics/catalog.js';
+import { METRICS, type MetricDefinition } from '../../../src/observability/metrics/catalog.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { parseExposition, type Exposition } from '../../support/prometheus-text.js';

@@ -2,7 +2,7 @@ import { mulaw } from 'alawmulaw';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RelayPool } from '../../../src/rtpengine/pool.js';
+import type { RelayPool } from '../../../src/gateway/relay/pool.js';
 import { rtpPacket } from '../../support/media/packets.js';
 import { negotiate, newEnd, type CallEnd } from '../../support/relayed-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';

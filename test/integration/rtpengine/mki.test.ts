@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RelayPool } from '../../../src/rtpengine/pool.js';
+import type { RelayPool } from '../../../src/gateway/relay/pool.js';
 import { hearEachOther, negotiate, newEnd } from '../../support/relayed-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { RelayCall } from '../../../src/gateway/ports.js';
-import type { RelayPool } from '../../../src/rtpengine/pool.js';
+import type { RelayCall } from '../../../src/gateway/ports/ports.js';
+import type { RelayPool } from '../../../src/gateway/relay/pool.js';
 import { hearEachOther, negotiate, newEnd, sdpOf, type CallEnd } from '../../support/relayed-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 

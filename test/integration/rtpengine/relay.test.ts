@@ -1,10 +1,10 @@
 import { createSocket } from 'node:dgram';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readOffer, readRelaySdp } from '../../../src/gateway/policy/sdp-read.js';
-import { canonicalSdp, endpointSdp, sessionSdp } from '../../../src/gateway/policy/sdp-write.js';
-import { MediaUnavailableError } from '../../../src/gateway/ports.js';
-import type { RtpengineNode } from '../../../src/rtpengine/node.js';
-import type { RelayPool } from '../../../src/rtpengine/pool.js';
+import { readOffer, readRelaySdp } from '../../../src/gateway/sdp/sdp-read.js';
+import { canonicalSdp, endpointSdp, sessionSdp } from '../../../src/gateway/sdp/sdp-write.js';
+import { MediaUnavailableError } from '../../../src/gateway/ports/ports.js';
+import type { RtpengineNode } from '../../../src/gateway/relay/node.js';
+import type { RelayPool } from '../../../src/gateway/relay/pool.js';
 import { until } from '../../support/carrier-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';

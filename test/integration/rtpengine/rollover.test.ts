@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { RtpHeader, SrtpSession } from 'werift-rtp';
-import type { RelayCall } from '../../../src/gateway/ports.js';
-import { figuresOf } from '../../../src/rtpengine/figures.js';
+import type { RelayCall } from '../../../src/gateway/ports/ports.js';
+import { figuresOf } from '../../../src/gateway/relay/figures.js';
 import { negotiate, newEnd, type CallEnd } from '../../support/relayed-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 

@@ -1,8 +1,8 @@
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { RtpengineNode } from '../../../src/rtpengine/node.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { RtpengineNode } from '../../../src/gateway/relay/node.js';
 
 const COOKIE_CHARACTERS = 36;
 const MOST_OUTSTANDING = 64;

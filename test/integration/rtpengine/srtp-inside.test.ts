@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { placeTestCall } from '../../../src/carrier/test-call.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
+import { placeTestCall } from '../../../src/loadtest/test-caller/test-call.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { offerSdp, OTHER_KEY } from '../../support/sdp.js';

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { RtpHeader, SrtpSession } from 'werift-rtp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
-import { generateSrtpKey } from '../../../src/media/srtp.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { RtpengineNode } from '../../../src/rtpengine/node.js';
+import { generateSrtpKey } from '../../../src/srtp/srtp.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { RtpengineNode } from '../../../src/gateway/relay/node.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { rtpPacket } from '../../support/media/packets.js';
 

@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { SipServer, SipServerOptions } from '../../../src/drachtio/server.js';
+import type { SipServer, SipServerOptions } from '../../../src/sip-server/server.js';
 import { testCertificates } from '../../support/certificates.js';
 import { ControlClient } from '../../support/control-client.js';
 import { EventLog } from '../../support/event-log.js';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { SipServer, SipServerOptions } from '../../../src/drachtio/server.js';
+import type { SipServer, SipServerOptions } from '../../../src/sip-server/server.js';
 import { DnsNames } from '../../../src/sip/transport/dns-names.js';
 import { ControlClient } from '../../support/control-client.js';
 import { DnsServer, type Zone } from '../../support/dns-server.js';

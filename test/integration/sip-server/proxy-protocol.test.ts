@@ -1,7 +1,7 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SipServer } from '../../../src/drachtio/server.js';
+import type { SipServer } from '../../../src/sip-server/server.js';
 import { testCertificates } from '../../support/certificates.js';
 import { ControlClient } from '../../support/control-client.js';
 import { EventLog } from '../../support/event-log.js';

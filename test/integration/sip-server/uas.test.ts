@@ -1,6 +1,6 @@
 import Srf from 'drachtio-srf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SipServer } from '../../../src/drachtio/server.js';
+import type { SipServer } from '../../../src/sip-server/server.js';
 import { testCertificates } from '../../support/certificates.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 import { startSipServer } from '../../support/sip-server.js';

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { E164 } from '../../../src/contracts/e164.js';
-import { StoreUnavailableError } from '../../../src/gateway/ports.js';
+import type { E164 } from '../../../src/gateway/model/e164.js';
+import { StoreUnavailableError } from '../../../src/gateway/ports/ports.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { CHANGES_CHANNEL, numberKey, orgKey } from '../../../src/store/keys.js';
-import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/store/redis-stores.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { CHANGES_CHANNEL, numberKey, orgKey } from '../../../src/gateway/store/redis/keys.js';
+import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/gateway/store/redis/redis-stores.js';
 import { startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
-import { freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
 
 // What the contracts do not ask: nodes that come and go, and what one of them tells of another.

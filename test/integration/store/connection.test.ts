@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
-import { RedisConnection } from '../../../src/store/redis.js';
+import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
 import { startRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 

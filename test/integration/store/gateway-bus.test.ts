@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { StoreUnavailableError } from '../../../src/gateway/ports.js';
+import { StoreUnavailableError } from '../../../src/gateway/ports/ports.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { gatewayChannel } from '../../../src/store/keys.js';
-import { RedisConnection } from '../../../src/store/redis.js';
-import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { gatewayChannel } from '../../../src/gateway/store/redis/keys.js';
+import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
-import { recordingLog, type LogLine } from '../../unit/api/api-fixture.js';
+import { recordingLog, type LogLine } from '../../unit/gateway/api/api-fixture.js';
 import { eventually } from '../api/http-fixture.js';
 
 for (const cluster of [false, true]) {

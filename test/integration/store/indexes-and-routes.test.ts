@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { inboundIdKey, numberKey, orgNumbersKey } from '../../../src/store/keys.js';
-import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { inboundIdKey, numberKey, orgNumbersKey } from '../../../src/gateway/store/redis/keys.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { begun } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
-import { agentOf, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { agentOf, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 
 let redis: TestRedis;
 let stores: RedisStores;

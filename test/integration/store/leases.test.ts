@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { E164 } from '../../../src/contracts/e164.js';
-import { brokenLimit, NO_LOAD } from '../../../src/gateway/policy/admission.js';
+import type { E164 } from '../../../src/gateway/model/e164.js';
+import { brokenLimit, NO_LOAD } from '../../../src/gateway/admission/admission.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { numberLeasesKey, numberRecentKey, orgLeasesKey, orgLiveCallsKey, orgLiveKey } from '../../../src/store/keys.js';
-import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/store/redis-stores.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { numberLeasesKey, numberRecentKey, orgLeasesKey, orgLiveCallsKey, orgLiveKey } from '../../../src/gateway/store/redis/keys.js';
+import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/gateway/store/redis/redis-stores.js';
 import { begun } from '../../support/begun-call.js';
 import { startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
-import { freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
 
 for (const cluster of [false, true]) {

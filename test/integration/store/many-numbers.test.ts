@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { E164 } from '../../../src/contracts/e164.js';
+import type { E164 } from '../../../src/gateway/model/e164.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
-import { agentOf, inboundSetting } from '../../unit/store/store-contract.js';
+import { agentOf, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { openHttpApi, type HttpApi } from '../api/http-fixture.js';
 
 // Ten thousand numbers of one organization: what a request costs does not grow with them.

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CallRecord } from '../../../src/contracts/call-record.js';
+import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { startRedis, startRedisCluster, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
-import { describeAgentChanges } from '../../unit/store/agents-contract.js';
-import { describeLogs, TEST_BATCH_RETENTION } from '../../unit/store/batches-contract.js';
-import { describeCallsInProgress } from '../../unit/store/calls-contract.js';
-import { describeOutbox } from '../../unit/store/outbox-contract.js';
-import { describePages } from '../../unit/store/pages-contract.js';
-import { callOf, describeStores, endedCall, TEST_RETENTION } from '../../unit/store/store-contract.js';
-import { describeThroughput } from '../../unit/store/throughput-contract.js';
+import { describeAgentChanges } from '../../unit/gateway/store/agents-contract.js';
+import { describeLogs, TEST_BATCH_RETENTION } from '../../unit/gateway/store/batches-contract.js';
+import { describeCallsInProgress } from '../../unit/gateway/store/calls-contract.js';
+import { describeOutbox } from '../../unit/gateway/store/outbox-contract.js';
+import { describePages } from '../../unit/gateway/store/pages-contract.js';
+import { callOf, describeStores, endedCall, TEST_RETENTION } from '../../unit/gateway/store/store-contract.js';
+import { describeThroughput } from '../../unit/gateway/store/throughput-contract.js';
 
 const alone = (node: TestRedis) => ({ url: node.url, nodes: [node], close: () => node.close() });
 

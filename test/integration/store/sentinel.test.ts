@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { E164 } from '../../../src/contracts/e164.js';
+import type { E164 } from '../../../src/gateway/model/e164.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { CallSpool } from '../../../src/store/call-spool.js';
-import { RedisConnection } from '../../../src/store/redis.js';
-import { openRedisStores, type RedisStores } from '../../../src/store/redis-stores.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { CallSpool } from '../../../src/gateway/store/files/call-spool.js';
+import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { startRedisSentinels, type TestSentinels } from '../../support/redis.js';
-import { callOf, endedCall, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { callOf, endedCall, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
 
 /** What the product promises: service is back by itself within 5 s of the loss. */

@@ -3,19 +3,19 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { E164 } from '../../../src/contracts/e164.js';
-import { brokenLimit } from '../../../src/gateway/policy/admission.js';
-import { StoreUnavailableError } from '../../../src/gateway/ports.js';
+import type { E164 } from '../../../src/gateway/model/e164.js';
+import { brokenLimit } from '../../../src/gateway/admission/admission.js';
+import { StoreUnavailableError } from '../../../src/gateway/ports/ports.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { CHANGES_CHANNEL, numberKey, numberLeasesKey } from '../../../src/store/keys.js';
-import { CallSpool } from '../../../src/store/call-spool.js';
-import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/store/redis-stores.js';
+import { CHANGES_CHANNEL, numberKey, numberLeasesKey } from '../../../src/gateway/store/redis/keys.js';
+import { CallSpool } from '../../../src/gateway/store/files/call-spool.js';
+import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/gateway/store/redis/redis-stores.js';
 import { begun, snapshotOf } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
-import { recordingLog, type LogLine } from '../../unit/api/api-fixture.js';
-import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { recordingLog, type LogLine } from '../../unit/gateway/api/api-fixture.js';
+import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
 
 describe('Redis is away', () => {

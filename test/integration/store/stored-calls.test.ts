@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { StoreUnavailableError } from '../../../src/gateway/ports.js';
+import { StoreUnavailableError } from '../../../src/gateway/ports/ports.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { RedisConnection } from '../../../src/store/redis.js';
-import { StoredCalls, type StoredPart } from '../../../src/store/stored-calls.js';
+import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
+import { StoredCalls, type StoredPart } from '../../../src/gateway/store/redis/calls/stored-calls.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 

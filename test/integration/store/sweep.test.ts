@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
-import { orgNumbersKey, SWEEP_LOCK_KEY } from '../../../src/store/keys.js';
-import { scheduleSweep } from '../../../src/store/number-sweep-schedule.js';
-import { openRedisStores } from '../../../src/store/redis-stores.js';
-import { RedisConnection } from '../../../src/store/redis.js';
+import { orgNumbersKey, SWEEP_LOCK_KEY } from '../../../src/gateway/store/redis/keys.js';
+import { scheduleSweep } from '../../../src/gateway/store/redis/numbers/number-sweep-schedule.js';
+import { openRedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
 import { startRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
-import { recordingLog, type LogLine } from '../../unit/api/api-fixture.js';
-import { freshNumber, inboundSetting } from '../../unit/store/store-contract.js';
+import { recordingLog, type LogLine } from '../../unit/gateway/api/api-fixture.js';
+import { freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
 
 const HOUR_MS = 3_600_000;

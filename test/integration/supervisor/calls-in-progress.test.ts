@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/ops/system-clock.js';
-import { RtpengineNode } from '../../../src/rtpengine/node.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { RtpengineNode } from '../../../src/gateway/relay/node.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';

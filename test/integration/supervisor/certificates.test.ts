@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ensureCertificates, type CertificateFiles } from '../../../src/ops/certificates.js';
+import { ensureCertificates, type CertificateFiles } from '../../../src/tls/certificates.js';
 
 const DAY_MS = 24 * 3_600_000;
 const HOSTS = ['localhost', '127.0.0.1'];

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AudioCodec } from '../../../src/contracts/media.js';
+import type { AudioCodec } from '../../../src/gateway/model/media.js';
 import { RunningGateway } from '../gateway.js';
 import { answerOk, HandMadeCall } from '../invite.js';
 import { CarrierEnd } from '../media/carrier-end.js';

@@ -1,4 +1,4 @@
-import type { AgentAddress, AgentSocket, AgentSocketEvents, DialAgent } from '../../../src/agents/stream/socket.js';
+import type { AgentAddress, AgentSocket, AgentSocketEvents, DialAgent } from '../../../src/gateway/agents/stream/socket.js';
 import { faultsToAgent } from './message-schema.js';
 
 export interface SentMessage {

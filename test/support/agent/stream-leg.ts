@@ -1,12 +1,12 @@
-import { StreamAgent } from '../../../src/agents/stream/stream-agent.js';
-import type { AgentConnectionLimits, StreamSettings } from '../../../src/contracts/agent.js';
-import type { AudioCodec, LegEvent } from '../../../src/contracts/media.js';
+import { StreamAgent } from '../../../src/gateway/agents/stream/stream-agent.js';
+import type { AgentConnectionLimits, StreamSettings } from '../../../src/gateway/model/agent.js';
+import type { AudioCodec, LegEvent } from '../../../src/gateway/model/media.js';
 import { silentLog } from '../../../src/lib/log.js';
-import type { VoiceDetector } from '../../../src/media/codec/voice-activity.js';
+import type { VoiceDetector } from '../../../src/gateway/media/voice-activity.js';
 import { AGENT_LIMITS } from '../media/agent-limits.js';
 import { VirtualClock } from '../virtual-clock.js';
 import { PlayedAgent } from './played-socket.js';
-import { noAgentCounters } from '../../../src/media/leg-agent.js';
+import { noAgentCounters } from '../../../src/gateway/media/leg-agent.js';
 
 const HEX = '0123456789abcdef0123456789abcdef';
 export const STREAM: StreamSettings = {

@@ -1,8 +1,8 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { parseRtcpCompound, writeRtcpCompound, type CompoundReport, type RtcpPacket } from '../../../src/media/rtp/rtcp-packet.js';
-import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../../src/media/rtp/rtp-packet.js';
-import { generateSrtpKey, SrtpSession } from '../../../src/media/srtp.js';
+import { parseRtcpCompound, writeRtcpCompound, type CompoundReport, type RtcpPacket } from '../../../src/rtp/rtcp-packet.js';
+import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../../src/rtp/rtp-packet.js';
+import { generateSrtpKey, SrtpSession } from '../../../src/srtp/srtp.js';
 import { Arrivals } from '../arrivals.js';
 import type { FarEnd, GeneratorSlot } from './media-generator.js';
 

@@ -1,4 +1,4 @@
-import type { AgentConnectionLimits } from '../../../src/contracts/agent.js';
+import type { AgentConnectionLimits } from '../../../src/gateway/model/agent.js';
 
 /** The defaults of the configuration, but agents on this machine are allowed. */
 export const AGENT_LIMITS: AgentConnectionLimits = {

@@ -1,8 +1,8 @@
 import { alaw, mulaw } from 'alawmulaw';
-import type { AudioCodec } from '../../../src/contracts/media.js';
-import { generateSrtpKey } from '../../../src/media/srtp.js';
+import type { AudioCodec } from '../../../src/gateway/model/media.js';
+import { generateSrtpKey } from '../../../src/srtp/srtp.js';
 import { offerSdp, type OfferParts } from '../sdp.js';
-import { payloadTypeOf } from '../../../src/media/codec/g711.js';
+import { payloadTypeOf } from '../../../src/rtp/codec/g711.js';
 import { TestPeer } from './test-peer.js';
 
 const FRAME_SAMPLES = 160;

@@ -12,8 +12,8 @@ import {
   SrtcpSession,
   SrtpSession,
 } from 'werift-rtp';
-import type { AudioCodec, MediaAddress, SrtpKeys } from '../../../src/contracts/media.js';
-import { payloadTypeOf } from '../../../src/media/codec/g711.js';
+import type { AudioCodec, MediaAddress, SrtpKeys } from '../../../src/gateway/model/media.js';
+import { payloadTypeOf } from '../../../src/rtp/codec/g711.js';
 import { rtpPacket, telephoneEvent } from './packets.js';
 
 export interface PeerOptions {

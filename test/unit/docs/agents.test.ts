@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { isFromTrunkline } from '../../../docs/examples/signature.js';
 import { ROOT } from '../../../scripts/docs/generate.js';
-import { twilioSignature } from '../../../src/agents/stream/dial.js';
-import { mediaFormatOf, readMessage } from '../../../src/agents/stream/messages.js';
-import { STREAM_FORMATS } from '../../../src/contracts/agent.js';
-import { fromAgentMessage, toAgentMessage } from '../../../src/contracts/agent-messages.js';
+import { twilioSignature } from '../../../src/gateway/agents/stream/dial.js';
+import { mediaFormatOf, readMessage } from '../../../src/gateway/agents/stream/messages.js';
+import { STREAM_FORMATS } from '../../../src/gateway/model/agent.js';
+import { fromAgentMessage, toAgentMessage } from '../../../src/agent-protocol/agent-messages.js';
 import { faultsFromAgent, faultsToAgent } from '../../support/agent/message-schema.js';
 
 const page = readFileSync(`${ROOT}docs/agents.md`, 'utf8');

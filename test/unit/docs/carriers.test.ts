@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { ROOT } from '../../../scripts/docs/generate.js';
 import { settings } from '../../../scripts/docs/settings.js';
 import { mergeLayers, parseLayer } from '../../../src/config/layers.js';
-import { REASONS, type ReasonFacts } from '../../../src/gateway/policy/reasons.js';
+import { REASONS, type ReasonFacts } from '../../../src/gateway/model/reasons.js';
 
 const read = (file: string): string => readFileSync(`${ROOT}${file}`, 'utf8');
 const guides = readdirSync(`${ROOT}docs/carriers`).map((file) => ({ file: `docs/carriers/${file}`, text: read(`docs/carriers/${file}`) }));

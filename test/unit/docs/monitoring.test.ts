@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import { METRICS, type MetricDefinition } from '../../../src/ops/metrics/catalog.js';
+import { METRICS, type MetricDefinition } from '../../../src/observability/metrics/catalog.js';
 
 interface Rule {
   readonly alert: string;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { orderServers, type SrvRecord } from '../../../src/sip/service-location.js';
+import { orderServers, type SrvRecord } from '../../../src/sip/transport/service-location.js';
 import type { Target } from '../../../src/sip/transport/flow.js';
 import { Locator, type Found, type NameResolver } from '../../../src/sip/transport/locator.js';
 import { VirtualClock } from '../../support/virtual-clock.js';

@@ -12,8 +12,8 @@ import {
 } from '../../../web/src/calls/call-list.js';
 import { asksEnded, asksLive, filtersOf, queryOf, searchOf } from '../../../web/src/calls/filters.js';
 import { isNearEnd, movedTo, windowOf } from '../../../web/src/calls/virtual-window.js';
-import { endedCall } from '../../../src/api/call-answers.js';
-import { callOf } from '../store/store-contract.js';
+import { endedCall } from '../../../src/gateway/api/call-answers.js';
+import { callOf } from '../gateway/store/store-contract.js';
 
 /** A call that began at this second. */
 const at = (second: number, fields: Partial<Call> = {}): Call =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EXAMPLE_TRACE as EXAMPLE } from '../../../src/contracts/call-example.js';
+import { EXAMPLE_TRACE as EXAMPLE } from '../../../src/gateway/api/schemas/call-example.js';
 import { ladderOf, type TraceEntry } from '../../../web/src/calls/ladder.js';
 
 const EXAMPLE_TRACE = EXAMPLE as readonly TraceEntry[];

@@ -1,0 +1,126 @@
+import type { CallerIdentity } from '../model/call-record.js';
+import { parseE164 } from '../model/e164.js';
+import { splitOutside } from '../../lib/split-outside.js';
+
+/** The headers of an INVITE by name, in one text each: several of a name are joined with commas. */
+export interface IdentityHeaders {
+  get(name: string): string | undefined;
+  /** Every header name of the message, as it was spelled. */
+  readonly names: readonly string[];
+}
+
+// What one call may bring along into records, agents and webhooks.
+const MAX_HEADERS = 32;
+const MAX_HEADER_NAME = 64;
+const MAX_HEADER_VALUE = 512;
+const MAX_URIS = 16;
+const MAX_URI = 256;
+const MAX_USER_TO_USER = 1_024;
+const MAX_DISPLAY_NAME = 128;
+
+/** Made by the embedded SIP server or by nobody: not the caller's to pass on. */
+const OWN_HEADER_PREFIX = 'x-trunkline-';
+
+/** RFC 3323, RFC 3325: what the caller asked to keep private is left out. Nothing here decides about the call. */
+export function callerIdentity(headers: IdentityHeaders): CallerIdentity {
+  const privacy = tokens(headers.get('Privacy'));
+  const hidesIdentity = privacy.includes('id') || privacy.includes('user') || privacy.includes('header');
+  const from = nameAddresses(headers.get('From'))[0];
+  const isAnonymous = from === undefined || /@anonymous\.invalid\b/i.test(from.uri) || /^sips?:anonymous@/i.test(from.uri);
+  const isHidden = privacy.includes('user') || isAnonymous;
+  return {
+    number: isHidden ? 'anonymous' : numberOf(from.uri),
+    display_name: isHidden || from.displayName === '' ? null : from.displayName,
+    asserted: hidesIdentity ? [] : nameAddresses(headers.get('P-Asserted-Identity')).map(({ uri }) => uri),
+    remote_party: hidesIdentity ? null : remoteParty(headers.get('Remote-Party-ID')),
+    diversions: nameAddresses(headers.get('Diversion')).map(({ uri, params }) => ({ uri, reason: params.get('reason') ?? null })),
+    history: privacy.includes('history')
+      ? []
+      : nameAddresses(headers.get('History-Info')).map(({ uri, params }) => ({ uri, index: params.get('index') ?? null })),
+    privacy,
+    user_to_user: limited(headers.get('User-to-User'), MAX_USER_TO_USER),
+    headers: ownHeaders(headers),
+  };
+}
+
+/** Who calls by P-Asserted-Identity and From, whatever is to be kept private: what a signature is held against (RFC 8224 §8.1). */
+export function claimedCallers(headers: Pick<IdentityHeaders, 'get'>): string[] {
+  return ['P-Asserted-Identity', 'From'].flatMap((name) => nameAddresses(headers.get(name)).map(({ uri }) => uri));
+}
+
+/** Remote-Party-ID carries its privacy in itself (draft-ietf-sip-privacy-04). */
+function remoteParty(value: string | undefined): string | null {
+  const first = nameAddresses(value)[0];
+  const privacy = first?.params.get('privacy') ?? 'off';
+  return first === undefined || privacy !== 'off' ? null : first.uri;
+}
+
+function ownHeaders(headers: IdentityHeaders): Record<string, string> {
+  const kept: Record<string, string> = {};
+  let count = 0;
+  for (const name of headers.names) {
+    const lower = name.toLowerCase();
+    if (!/^x-[\w.!%*+`'~-]+$/.test(lower) || lower.startsWith(OWN_HEADER_PREFIX) || lower.length > MAX_HEADER_NAME) continue;
+    const value = headers.get(name);
+    // Cut off, a value would say something else than the caller did.
+    if (value === undefined || value.length > MAX_HEADER_VALUE || count === MAX_HEADERS) continue;
+    kept[lower] = value;
+    count += 1;
+  }
+  return kept;
+}
+
+interface NameAddress {
+  readonly displayName: string;
+  readonly uri: string;
+  readonly params: ReadonlyMap<string, string>;
+}
+
+/** The entries of a header of name-addr values (RFC 3261 §20); what cannot be read is left out. */
+function nameAddresses(text: string | undefined): NameAddress[] {
+  return splitOutside(text ?? '', ',')
+    .slice(0, MAX_URIS)
+    .flatMap((entry) => {
+      const match = /^\s*(?:"((?:[^"\\]|\\.)*)"|([^<"]*?))\s*<([^<>\s]+)>\s*((?:;.*)?)$/s.exec(entry);
+      const bare = /^\s*((?:sips?|tel):[^\s;<>]+)\s*((?:;.*)?)$/is.exec(entry);
+      const uri = match?.[3] ?? bare?.[1];
+      if (uri === undefined || uri.length > MAX_URI) return [];
+      const displayName = (match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2] ?? '').trim().slice(0, MAX_DISPLAY_NAME);
+      return [{ displayName, uri, params: paramsOf(match?.[4] ?? bare?.[2] ?? '') }];
+    });
+}
+
+function paramsOf(text: string): Map<string, string> {
+  const params = new Map<string, string>();
+  for (const part of splitOutside(text, ';')) {
+    const [name = '', value = ''] = part.split(/=(.*)/s);
+    if (name.trim() !== '') params.set(name.trim().toLowerCase(), value.trim().replace(/^"(.*)"$/s, '$1'));
+  }
+  return params;
+}
+
+function numberOf(uri: string): string {
+  const [, sipUser, telNumber] = /^(?:sips?:(?:([^@]*)@)?|tel:([^;]*))/i.exec(uri) ?? [];
+  const plain = unescape(sipUser ?? telNumber ?? '').split(';')[0] ?? '';
+  return parseE164(plain) ?? (plain === '' ? 'anonymous' : plain.slice(0, MAX_DISPLAY_NAME));
+}
+
+function unescape(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function tokens(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(/[;,]/)
+    .map((token) => token.trim().toLowerCase())
+    .filter((token) => /^[\w-]{1,32}$/.test(token))
+    .slice(0, MAX_URIS);
+}
+
+function limited(text: string | undefined, most: number): string | null {
+  return text === undefined || text.length > most ? null : text;
+}

@@ -1,0 +1,54 @@
+import type { Route } from '../model/records.js';
+import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
+import { isInBlocks } from '../../lib/ip-address.js';
+import { err, ok, type Result } from '../../lib/result.js';
+import { brokenLimit, type Load } from './admission.js';
+import { identityRefusal } from './identity.js';
+import type { Reason } from '../model/reasons.js';
+import { isReachable, readOffer, type CarrierMedia } from '../sdp/sdp-read.js';
+
+/** Everything that the decision on an INVITE looks at. */
+export interface DecisionInput {
+  /** `null`: the number is not attached inbound. */
+  readonly route: Route | null;
+  /** Address of the connection that the INVITE came by, never a header's claim; `null`: not judged. */
+  readonly sourceAddress: string | null;
+  /** Who calls, as far as it is signed; `null`: not judged. */
+  readonly identity: VerifiedIdentity | null;
+  /** The verdicts on it that refuse a call. */
+  readonly refusedVerdicts: readonly IdentityVerdict[];
+  /** '': no offer. */
+  readonly sdp: string;
+  /** Of the media relay towards the carrier; `null`: not known before it answers. */
+  readonly relayAddress: string | null;
+  readonly load: Load;
+}
+
+/** Accept with what was chosen of the offer (`null`: there is none, so ours goes out in the 200), or refuse with a reason of the one table. */
+export type Decision = Result<CarrierMedia | null, Reason>;
+
+/** The whole decision, without IO: the same for a real INVITE and for a dry run. */
+export function decide(input: DecisionInput): Decision {
+  const { route } = input;
+  if (route === null || route.number.inbound === null) return err('NUMBER_NOT_ATTACHED');
+  if (route.org.disabled) return err('ORG_DISABLED');
+  if (!route.org.sip_enabled) return err('ORG_NOT_ENTITLED');
+  const { options } = route.number.inbound;
+  for (const allowed of [route.org.allowed_sources, options.allowed_sources])
+    if (input.sourceAddress !== null && !isSourceAllowed(allowed, input.sourceAddress)) return err('SOURCE_NOT_ALLOWED');
+  const unproven = identityRefusal(input.identity, input.refusedVerdicts);
+  if (unproven !== null) return err(unproven);
+  // The agent that the owner named is gone: answering with anything else would surprise the owner.
+  if (route.number.inbound.agent_id !== null && route.agent === null) return err('AGENT_UNAVAILABLE');
+  const limit = brokenLimit(route, input.load);
+  if (limit !== null) return err(limit);
+  if (input.sdp === '') return ok(null);
+  const media = readOffer(input.sdp, options.media_encryption);
+  if (!media.ok || input.relayAddress === null || isReachable(media.value.address, input.relayAddress)) return media;
+  return err('ADDRESS_FAMILY_UNSUPPORTED');
+}
+
+/** Whether an address is in a list of addresses and CIDR blocks; an empty list allows any. */
+export function isSourceAllowed(allowed: readonly string[], address: string): boolean {
+  return allowed.length === 0 || isInBlocks(allowed, address);
+}

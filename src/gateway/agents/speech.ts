@@ -1,0 +1,163 @@
+import { spawn } from 'node:child_process';
+import type { PronunciationEntry } from '../model/records.js';
+import { resample } from './resample.js';
+import { parseWav } from './wav.js';
+import { isSupportedVoice, voiceOf } from './languages.js';
+import type { SpokenText } from './phrases.js';
+import { applyPronunciation } from './pronunciation.js';
+
+export const SPEECH_RATE_HZ = 8_000;
+
+export type SpeechErrorCode =
+  /** The program is not installed. */
+  'engine-missing' | 'engine-failed' | 'timed-out' | 'text-too-long' | 'overloaded';
+
+export class SpeechError extends Error {
+  override readonly name = 'SpeechError';
+  constructor(readonly code: SpeechErrorCode) {
+    super(`speech: ${code}`);
+  }
+}
+
+/** Text to 16-bit linear samples at 8 kHz. */
+export interface Speech {
+  /** Rejects with `SpeechError`. The samples are shared: they are not to be changed. */
+  synthesize(spoken: SpokenText, guide: readonly PronunciationEntry[]): Promise<Int16Array>;
+}
+
+export interface EspeakOptions {
+  readonly command: string;
+  /** Longest run of the program for one text. */
+  readonly timeoutMs: number;
+  readonly maxTextCharacters: number;
+  readonly maxConcurrent: number;
+  readonly maxWaiting: number;
+  readonly cacheEntries: number;
+  readonly cacheBytes: number;
+}
+
+const DEFAULTS: EspeakOptions = {
+  command: 'espeak-ng',
+  timeoutMs: 5_000,
+  maxTextCharacters: 2_000,
+  maxConcurrent: 2,
+  maxWaiting: 1_000,
+  cacheEntries: 512,
+  cacheBytes: 32 * 1_024 * 1_024,
+};
+
+/** A minute of speech a thousand characters, twice over, at 22,050 Hz. */
+const MAX_OUTPUT_BYTES_PER_CHARACTER = 6_000;
+const MIN_OUTPUT_LIMIT_BYTES = 1_000_000;
+
+interface CacheEntry {
+  readonly samples: Promise<Int16Array>;
+  bytes: number;
+}
+
+/** Speech by Debian's espeak-ng: one short-lived child process a text that is not in the cache. */
+export class EspeakSpeech implements Speech {
+  readonly #options: EspeakOptions;
+  /** In order of use, the least recent first. A text that is being synthesized is there already, so it is done once. */
+  readonly #cache = new Map<string, CacheEntry>();
+  readonly #waiting: (() => void)[] = [];
+  #cachedBytes = 0;
+  #running = 0;
+
+  constructor(options: Partial<EspeakOptions> = {}) {
+    this.#options = { ...DEFAULTS, ...options };
+  }
+
+  async synthesize(spoken: SpokenText, guide: readonly PronunciationEntry[]): Promise<Int16Array> {
+    const text = plainText(applyPronunciation(spoken.text, guide));
+    if (text.length > this.#options.maxTextCharacters) throw new SpeechError('text-too-long');
+    if (text === '') return new Int16Array(0);
+    const voice = spoken.voice !== undefined && isSupportedVoice(spoken.voice) ? spoken.voice : voiceOf(spoken.language);
+    const key = `${voice}\n${text}`;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) {
+      this.#cache.delete(key);
+      this.#cache.set(key, cached);
+      return cached.samples;
+    }
+    const entry: CacheEntry = { samples: this.#run(voice, text), bytes: 0 };
+    this.#cache.set(key, entry);
+    return this.#settle(key, entry);
+  }
+
+  async #settle(key: string, entry: CacheEntry): Promise<Int16Array> {
+    try {
+      const samples = await entry.samples;
+      entry.bytes = samples.byteLength;
+      this.#cachedBytes += entry.bytes;
+      this.#evict();
+      return samples;
+    } catch (error) {
+      // A failure is not remembered: the next call tries again.
+      this.#cache.delete(key);
+      throw error;
+    }
+  }
+
+  #evict(): void {
+    for (const [key, entry] of this.#cache) {
+      if (this.#cache.size <= this.#options.cacheEntries && this.#cachedBytes <= this.#options.cacheBytes) return;
+      if (entry.bytes === 0) continue;
+      this.#cache.delete(key);
+      this.#cachedBytes -= entry.bytes;
+    }
+  }
+
+  async #run(voice: string, text: string): Promise<Int16Array> {
+    if (this.#running >= this.#options.maxConcurrent) {
+      if (this.#waiting.length >= this.#options.maxWaiting) throw new SpeechError('overloaded');
+      // Whoever finishes hands its place over.
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else {
+      this.#running += 1;
+    }
+    try {
+      const wav = parseWav(await runEspeak(this.#options, voice, text));
+      if (!wav.ok) throw new SpeechError('engine-failed');
+      return resample(wav.value.samples, wav.value.sampleRateHz, SPEECH_RATE_HZ);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running -= 1;
+      else next();
+    }
+  }
+}
+
+/** Without control characters, and with white space as single spaces. */
+function plainText(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+}
+
+/** The WAV that espeak-ng writes. The text goes through standard input, so that it can never be an option. */
+function runEspeak(options: EspeakOptions, voice: string, text: string): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(options.command, ['-v', voice, '-b', '1', '--stdin', '--stdout'], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      timeout: options.timeoutMs,
+      killSignal: 'SIGKILL',
+    });
+    const limitBytes = Math.max(MIN_OUTPUT_LIMIT_BYTES, text.length * MAX_OUTPUT_BYTES_PER_CHARACTER);
+    const chunks: Buffer[] = [];
+    let sizeBytes = 0;
+    child.stdout.on('data', (chunk: Buffer) => {
+      sizeBytes += chunk.length;
+      if (sizeBytes > limitBytes) child.kill('SIGKILL');
+      else chunks.push(chunk);
+    });
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new SpeechError(error.code === 'ENOENT' ? 'engine-missing' : 'engine-failed'));
+    });
+    child.once('close', (code, signal) => {
+      if (code === 0 && sizeBytes <= limitBytes) resolve(Buffer.concat(chunks));
+      else reject(new SpeechError(signal === 'SIGKILL' && sizeBytes <= limitBytes ? 'timed-out' : 'engine-failed'));
+    });
+    // A program that ends early closes the pipe; its exit code tells why.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(text);
+  });
+}

@@ -1,0 +1,194 @@
+import { assertNever } from '../../../lib/assert-never.js';
+
+// The life of an agent's WebSocket, without the socket.
+
+export interface ConnectionState {
+  readonly name:
+    /** Not asked yet. */
+    | 'Idle'
+    /** The first connection is being made, before the call is answered. */
+    | 'Dialling'
+    /** Connected; the call is not answered yet. */
+    | 'Ready'
+    /** The agent hears and speaks. */
+    | 'Streaming'
+    /** The connection broke: the next attempt is due in a moment, */
+    | 'Waiting'
+    /** or under way. */
+    | 'Redialling'
+    | 'Closed';
+  /** Attempts since the connection broke that came to nothing, or to nothing that lasted. */
+  readonly attempts: number;
+  /** Of a connection that broke: until another one has lasted for a while. `over`: the grace is over, and it must not break again. */
+  readonly recovery: 'none' | 'running' | 'over';
+  /** Connections that were made again. */
+  readonly reconnects: number;
+}
+
+export type ConnectionEvent =
+  | { readonly type: 'connect' }
+  | { readonly type: 'opened' }
+  /** The connection could not be made; what for, for a person. */
+  | { readonly type: 'failed'; readonly message: string }
+  /** The WebSocket was closed; 1006: without a close frame. */
+  | { readonly type: 'closed'; readonly code: number }
+  /** Pings are not answered any more. */
+  | { readonly type: 'silent' }
+  /** The call was answered and acknowledged. */
+  | { readonly type: 'started' }
+  | { readonly type: 'timer'; readonly timer: ConnectionTimer }
+  /** The call is over. */
+  | { readonly type: 'released' };
+
+export type ConnectionTimer = 'connect' | 'retry' | 'grace' | 'settled';
+
+export type ConnectionEffect =
+  | { readonly do: 'dial' }
+  | { readonly do: 'accepted' }
+  | { readonly do: 'refused'; readonly message: string }
+  /** `connected` and `start`. */
+  | { readonly do: 'announce'; readonly reconnects: number }
+  /** `stop`, and the socket is closed. */
+  | { readonly do: 'say-stop' }
+  /** The socket is closed, or its attempt is given up, without a word. */
+  | { readonly do: 'abandon' }
+  | { readonly do: 'hang-up' }
+  | { readonly do: 'lost' }
+  | { readonly do: 'start-timer'; readonly timer: ConnectionTimer; readonly delayMs: number }
+  | { readonly do: 'stop-timer'; readonly timer: ConnectionTimer };
+
+export interface ConnectionLimits {
+  readonly connectTimeoutMs: number;
+  readonly reconnectGraceMs: number;
+}
+
+interface ConnectionStep {
+  readonly state: ConnectionState;
+  readonly effects: readonly ConnectionEffect[];
+}
+
+export const IDLE_CONNECTION: ConnectionState = { name: 'Idle', attempts: 0, recovery: 'none', reconnects: 0 };
+
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 2_000;
+/** A bot that fails at `start` is there each time that it is tried. */
+const SETTLED_MS = 2_000;
+/** Nothing was said (1005 stands for no code at all), or the connection is not to blame on the agent's will: RFC 6455 §7.4.1, IANA. */
+const BROKEN: ReadonlySet<number> = new Set([1006, 1011, 1012, 1013, 1014, 1015]);
+
+const NOTHING: readonly ConnectionEffect[] = [];
+const STOP_TIMERS: readonly ConnectionEffect[] = (['connect', 'retry', 'grace', 'settled'] as const).map((timer) => ({
+  do: 'stop-timer',
+  timer,
+}));
+
+/** Total: an event that means nothing in a state changes nothing. */
+export function stepConnection(state: ConnectionState, event: ConnectionEvent, limits: ConnectionLimits): ConnectionStep {
+  const stay = { state, effects: NOTHING };
+  if (state.name === 'Closed') return stay;
+  switch (event.type) {
+    case 'connect':
+      return state.name === 'Idle' ? dial(state, 'Dialling', limits) : stay;
+    case 'opened':
+      return onOpened(state);
+    case 'failed':
+      return onFailed(state, event.message);
+    case 'closed':
+      return onClosed(state, BROKEN.has(event.code));
+    case 'silent':
+      return state.name === 'Ready' || state.name === 'Streaming' ? broken(state, [{ do: 'abandon' }], limits) : stay;
+    case 'started':
+      if (state.name !== 'Ready') return stay;
+      return { state: { ...state, name: 'Streaming' }, effects: [{ do: 'announce', reconnects: 0 }] };
+    case 'timer':
+      return onTimer(state, event.timer, limits);
+    case 'released':
+      return { state: closed(state), effects: [...STOP_TIMERS, { do: state.name === 'Streaming' ? 'say-stop' : 'abandon' }] };
+    default:
+      return assertNever(event);
+  }
+
+  function onClosed(from: ConnectionState, isBroken: boolean): ConnectionStep {
+    if (from.name !== 'Ready' && from.name !== 'Streaming') return onFailed(from, 'the connection was closed at once');
+    if (isBroken) return broken(from, [], limits);
+    return { state: closed(from), effects: [...STOP_TIMERS, { do: 'hang-up' }] };
+  }
+}
+
+function dial(state: ConnectionState, name: 'Dialling' | 'Redialling', limits: ConnectionLimits): ConnectionStep {
+  return {
+    state: { ...state, name },
+    effects: [{ do: 'start-timer', timer: 'connect', delayMs: limits.connectTimeoutMs }, { do: 'dial' }],
+  };
+}
+
+function onOpened(state: ConnectionState): ConnectionStep {
+  if (state.name === 'Dialling') {
+    return { state: { ...state, name: 'Ready' }, effects: [{ do: 'stop-timer', timer: 'connect' }, { do: 'accepted' }] };
+  }
+  if (state.name !== 'Redialling') return { state, effects: NOTHING };
+  const reconnects = state.reconnects + 1;
+  return {
+    state: { ...state, name: 'Streaming', reconnects },
+    effects: [
+      { do: 'stop-timer', timer: 'connect' },
+      { do: 'start-timer', timer: 'settled', delayMs: SETTLED_MS },
+      { do: 'announce', reconnects },
+    ],
+  };
+}
+
+function onFailed(state: ConnectionState, message: string): ConnectionStep {
+  if (state.name === 'Dialling') return { state: closed(state), effects: [...STOP_TIMERS, { do: 'refused', message }] };
+  return state.name === 'Redialling' ? waitToRedial(state, 'connect') : { state, effects: NOTHING };
+}
+
+function waitToRedial(state: ConnectionState, timer: ConnectionTimer): ConnectionStep {
+  const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** state.attempts);
+  return {
+    state: { ...state, name: 'Waiting', attempts: state.attempts + 1 },
+    effects: [
+      { do: 'stop-timer', timer },
+      { do: 'start-timer', timer: 'retry', delayMs },
+    ],
+  };
+}
+
+/** Before the call is answered there is nothing to come back to. */
+function broken(state: ConnectionState, before: readonly ConnectionEffect[], limits: ConnectionLimits): ConnectionStep {
+  if (state.name === 'Ready' || limits.reconnectGraceMs === 0 || state.recovery === 'over') {
+    return { state: closed(state), effects: [...before, ...STOP_TIMERS, { do: 'lost' }] };
+  }
+  if (state.recovery === 'running') {
+    const step = waitToRedial(state, 'settled');
+    return { ...step, effects: [...before, ...step.effects] };
+  }
+  const step = dial({ ...state, recovery: 'running' }, 'Redialling', limits);
+  return { ...step, effects: [...before, { do: 'start-timer', timer: 'grace', delayMs: limits.reconnectGraceMs }, ...step.effects] };
+}
+
+function onTimer(state: ConnectionState, timer: ConnectionTimer, limits: ConnectionLimits): ConnectionStep {
+  switch (timer) {
+    case 'connect': {
+      if (state.name !== 'Dialling' && state.name !== 'Redialling') return { state, effects: NOTHING };
+      const step = onFailed(state, `no answer within ${String(limits.connectTimeoutMs)} ms`);
+      return { ...step, effects: [{ do: 'abandon' }, ...step.effects] };
+    }
+    case 'retry':
+      return state.name === 'Waiting' ? dial(state, 'Redialling', limits) : { state, effects: NOTHING };
+    case 'settled':
+      if (state.name !== 'Streaming') return { state, effects: NOTHING };
+      return { state: { ...state, attempts: 0, recovery: 'none' }, effects: [{ do: 'stop-timer', timer: 'grace' }] };
+    case 'grace':
+      // The connection that there is may still last.
+      if (state.name === 'Streaming') return { state: { ...state, recovery: 'over' }, effects: NOTHING };
+      if (state.name !== 'Waiting' && state.name !== 'Redialling') return { state, effects: NOTHING };
+      return { state: closed(state), effects: [...STOP_TIMERS, { do: 'abandon' }, { do: 'lost' }] };
+    default:
+      return assertNever(timer);
+  }
+}
+
+function closed(state: ConnectionState): ConnectionState {
+  return { ...state, name: 'Closed' };
+}

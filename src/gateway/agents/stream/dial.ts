@@ -1,0 +1,115 @@
+import { createHmac } from 'node:crypto';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { rootCertificates } from 'node:tls';
+import { WebSocket, type RawData } from 'ws';
+import { MAX_AGENT_MESSAGE_BYTES } from '../../../agent-protocol/agent-messages.js';
+import { errorText } from '../../../lib/error-text.js';
+import { agentUrlRefusal, guardedLookup, privateLookup } from '../../net/guarded-lookup.js';
+import { USER_AGENT } from '../../net/user-agent.js';
+import type { AgentAddress, AgentSocket, AgentSocketEvents, DialAgent } from './socket.js';
+
+export interface DialOptions {
+  /** Agents at private and loopback addresses too, and there without TLS. */
+  readonly allowPrivate: boolean;
+  /** PEM, beside the public certificates; `null`: none. */
+  readonly caPem: string | null;
+}
+
+/** Twilio's signature of a request without a form: the URL alone, HMAC-SHA1, base64. */
+export function twilioSignature(url: string, key: string): string {
+  return createHmac('sha1', key).update(url).digest('base64');
+}
+
+/** Connects to agents by WebSocket: TLS checked, addresses guarded, no redirects, no compression, messages bounded. */
+export function webSocketDial({ allowPrivate, caPem }: DialOptions): DialAgent {
+  const ca = caPem === null ? undefined : [...rootCertificates, caPem];
+  return (address, events) => {
+    let socket: WebSocket;
+    try {
+      const url = new URL(address.url);
+      const refusal = agentUrlRefusal(url, allowPrivate);
+      if (refusal !== null) throw new Error(refusal);
+      const isEncrypted = url.protocol === 'wss:';
+      socket = new WebSocket(url, {
+        headers: headersOf(address),
+        perMessageDeflate: false,
+        followRedirects: false,
+        maxPayload: MAX_AGENT_MESSAGE_BYTES,
+        lookup: isEncrypted ? guardedLookup(allowPrivate) : privateLookup,
+        ...(ca === undefined ? {} : { ca }),
+        minVersion: 'TLSv1.2',
+      });
+    } catch (error) {
+      // The URL itself may hold a secret.
+      const message = error instanceof TypeError ? 'the URL cannot be read' : errorText(error);
+      queueMicrotask(() => events.onFailed(message));
+      return () => undefined;
+    }
+    return attach(socket, events);
+  };
+}
+
+function headersOf({ url, bearerToken, signatureKey, traceparent }: AgentAddress): Record<string, string> {
+  return {
+    'User-Agent': USER_AGENT,
+    'X-Twilio-Signature': twilioSignature(url, signatureKey),
+    ...(bearerToken === null ? {} : { Authorization: `Bearer ${bearerToken}` }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
+}
+
+function attach(socket: WebSocket, events: AgentSocketEvents): () => void {
+  let isOpen = false;
+  let isOver = false;
+  const end = (action: () => void): void => {
+    if (isOver) return;
+    isOver = true;
+    action();
+  };
+  // Without this listener ws tells of a refusal as an error without its status.
+  socket.on('unexpected-response', (request: ClientRequest, response: IncomingMessage) => {
+    request.destroy();
+    end(() => events.onFailed(`the upgrade was answered with HTTP ${String(response.statusCode)}`));
+  });
+  socket.on('open', () => {
+    if (isOver) return;
+    isOpen = true;
+    events.onOpen(openSocket(socket, () => (isOver = true)));
+  });
+  socket.on('message', (data: RawData, isBinary: boolean) => {
+    if (isOver) return;
+    const bytes = data as Buffer;
+    if (isBinary) events.onBinary(bytes);
+    else events.onText(bytes.toString());
+  });
+  socket.on('pong', (data) => isOver || events.onPong(Number.parseInt(data.toString('latin1'), 10)));
+  // Of an open socket `close` follows.
+  socket.on('error', (error) => isOpen || end(() => events.onFailed(errorText(error))));
+  socket.on('close', (code) => end(() => (isOpen ? events.onClosed(code) : events.onFailed('the connection was closed'))));
+  return () => isOpen || end(() => socket.terminate());
+}
+
+function openSocket(socket: WebSocket, leave: () => void): AgentSocket {
+  return {
+    get unsentBytes(): number {
+      return socket.bufferedAmount;
+    },
+    sendText: (text) => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(text);
+    },
+    sendBinary: (bytes) => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(bytes);
+    },
+    ping: (serial) => {
+      if (socket.readyState === WebSocket.OPEN) socket.ping(String(serial));
+    },
+    close: () => {
+      leave();
+      socket.close(1_000);
+    },
+    terminate: () => {
+      leave();
+      socket.terminate();
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import type { StreamFormat } from '../../model/agent.js';
+import type { AudioCodec } from '../../model/media.js';
+import { BYTES_PER_MS } from '../../../rtp/codec/frame.js';
+import { encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../../rtp/codec/g711.js';
+import { RateHalver } from '../../../rtp/codec/rate-doubler.js';
+import { SpeechQueue } from './speech-queue.js';
+
+/** An agent's speech on its way to the caller: from the agent's format to the leg's codec, queued and paced. */
+export class Downlink {
+  readonly #format: StreamFormat;
+  readonly #codec: AudioCodec;
+  readonly queue: SpeechQueue;
+  #halver: RateHalver | undefined;
+
+  constructor(format: StreamFormat, legCodec: AudioCodec, maxQueuedMs: number) {
+    this.#format = format;
+    this.#codec = legCodec;
+    this.queue = new SpeechQueue(maxQueuedMs, silenceByte(legCodec), (byte) => isQuietG711(legCodec, byte));
+  }
+
+  /** A `media` message's payload: G.711 µ-law, base64, whatever the format. Returns the milliseconds that there was no room for. */
+  sayBase64(payload: string): number {
+    return this.#push('PCMU', Buffer.from(payload, 'base64'));
+  }
+
+  /** A binary message of a raw format; of any other it is ignored. The bytes are changed. */
+  sayBinary(bytes: Uint8Array): number {
+    switch (this.#format) {
+      case 'twilio':
+        return 0;
+      case 'pcmu':
+        return this.#push('PCMU', bytes);
+      case 'pcma':
+        return this.#push('PCMA', bytes);
+      case 'pcm16-8000':
+        return this.#pushSamples(samplesOf(bytes));
+      case 'pcm16-16000':
+        return this.#pushSamples(this.#halve(samplesOf(bytes)));
+    }
+  }
+
+  #push(codec: AudioCodec, bytes: Uint8Array): number {
+    if (codec !== this.#codec) transcodeG711(codec, bytes, bytes);
+    return this.queue.push(bytes) / BYTES_PER_MS;
+  }
+
+  #halve(samples: Int16Array): Int16Array {
+    this.#halver ??= new RateHalver();
+    const halved = new Int16Array(samples.length / 2 + 1);
+    return halved.subarray(0, this.#halver.process(samples, halved));
+  }
+
+  #pushSamples(samples: Int16Array): number {
+    const bytes = new Uint8Array(samples.length);
+    encodeG711(this.#codec, samples, bytes);
+    return this.queue.push(bytes) / BYTES_PER_MS;
+  }
+}
+
+/** Little-endian 16-bit samples at any offset; an odd last byte is left out. */
+function samplesOf(bytes: Uint8Array): Int16Array {
+  const samples = new Int16Array(bytes.length >> 1);
+  new Uint8Array(samples.buffer).set(bytes.subarray(0, 2 * samples.length));
+  return samples;
+}

@@ -1,0 +1,42 @@
+import type { AudioCodec } from '../../model/media.js';
+import { MAX_SRTP_PACKET_BYTES } from '../../../srtp/srtp.js';
+import type { Uplink } from './uplink.js';
+
+/** How much longer than audio the ACK may be under way, through proxies. */
+const MAX_AGE_MS = 200;
+/** In packets of 10 ms. */
+const MAX_PACKETS = 20;
+
+type Packet = Parameters<Uplink['hear']>;
+
+/** What the caller says while his ACK is under way: audio goes by another way, and is often the first to arrive. */
+export class EarlyAudio {
+  readonly #packets: Packet[] = [];
+
+  hear(
+    codec: AudioCodec,
+    ssrc: number,
+    rtpTimestamp: number,
+    buffer: Uint8Array,
+    offset: number,
+    lengthBytes: number,
+    nowMs: number,
+  ): void {
+    if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
+    this.#packets.push([
+      codec,
+      ssrc,
+      rtpTimestamp,
+      Uint8Array.prototype.slice.call(buffer, offset, offset + lengthBytes),
+      0,
+      lengthBytes,
+      nowMs,
+    ]);
+    if (this.#packets.length > MAX_PACKETS) this.#packets.shift();
+  }
+
+  /** Gives the latest of it on, as it came. */
+  giveTo(uplink: Uplink, nowMs: number): void {
+    for (const packet of this.#packets.splice(0)) if (nowMs - packet[6] <= MAX_AGE_MS) uplink.hear(...packet);
+  }
+}

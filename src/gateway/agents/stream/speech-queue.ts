@@ -1,0 +1,178 @@
+import { BYTES_PER_MS } from '../../../rtp/codec/frame.js';
+
+const MAX_MARKS = 1_000;
+/** Pieces that are shorter together are put together. */
+const FEW_BYTES = 160;
+/** The rest of a frame is waited for so many times before it is filled up with silence: 40 ms. */
+const MAX_STARVED_PULLS = 2;
+
+/** Two seconds of frames over which an agent's pace and what waits are looked at. */
+const WINDOW_PULLS = 100;
+/** An agent that speaks in real time has so much waiting without need: it stalled, and caught up. */
+const STALE_MS = 40;
+/** What is left of that: the agent's own jitter. */
+const LEFT_MS = 20;
+/** In real time: as much as is played in a window, or nearly. */
+const PACE_SLACK = 0.15;
+
+interface Mark {
+  readonly name: string;
+  /** Played when so many bytes are. */
+  readonly at: number;
+}
+
+/**
+ * What an agent said and the caller has not heard yet: audio of any length, faster than real time, taken a frame at a time, and marks
+ * between. Bounded; but for pieces of a few bytes nothing is copied before it is played.
+ */
+export class SpeechQueue {
+  readonly #maxBytes: number;
+  readonly #silence: number;
+  #chunks: Uint8Array[] = [];
+  /** Bytes of the first chunk that were played. */
+  #offset = 0;
+  #pushedBytes = 0;
+  #playedBytes = 0;
+  #marks: Mark[] = [];
+  #starvedPulls = 0;
+  #windowPulls = 0;
+  #windowLeastBytes = Infinity;
+  #windowStartBytes = 0;
+  /** To be made up for in pauses. */
+  #excessBytes = 0;
+  #skippedBytes = 0;
+
+  /**
+   * @param silence the byte that fills up a frame
+   * @param isQuiet of a byte of speech: whether a pause consists of such
+   */
+  constructor(
+    maxMs: number,
+    silence: number,
+    private readonly isQuiet: (byte: number) => boolean,
+  ) {
+    this.#maxBytes = maxMs * BYTES_PER_MS;
+    this.#silence = silence;
+  }
+
+  /** Pauses that were left out to make up for an agent's stalls, in milliseconds. */
+  get skippedMs(): number {
+    return this.#skippedBytes / BYTES_PER_MS;
+  }
+
+  get isEmpty(): boolean {
+    return this.#pushedBytes === this.#playedBytes;
+  }
+
+  get queuedMs(): number {
+    return (this.#pushedBytes - this.#playedBytes) / BYTES_PER_MS;
+  }
+
+  /** Queues audio, which then belongs to the queue; returns the bytes that there was no room for, the latest ones. */
+  push(bytes: Uint8Array): number {
+    const room = this.#maxBytes - (this.#pushedBytes - this.#playedBytes);
+    const taken = bytes.length <= room ? bytes : bytes.subarray(0, room);
+    if (taken.length > 0) this.#append(taken);
+    this.#pushedBytes += taken.length;
+    return bytes.length - taken.length;
+  }
+
+  /** Pieces of a byte each would be a million in a full queue. */
+  #append(bytes: Uint8Array): void {
+    const last = this.#chunks.at(-1);
+    if (last === undefined || last.length + bytes.length > FEW_BYTES) {
+      this.#chunks.push(bytes);
+      return;
+    }
+    const joined = new Uint8Array(last.length + bytes.length);
+    joined.set(last);
+    joined.set(bytes, last.length);
+    this.#chunks[this.#chunks.length - 1] = joined;
+  }
+
+  /** False: there are a thousand already. A mark behind everything that was played is due at once: see `takePlayedMarks`. */
+  mark(name: string): boolean {
+    if (this.#marks.length >= MAX_MARKS) return false;
+    this.#marks.push({ name, at: this.#pushedBytes });
+    return true;
+  }
+
+  /**
+   * Fills `target` with what comes next, else with silence. True when there was any speech. An agent that speaks in real time without
+   * end, and stalled once, would be heard so much later for good: its pauses are shortened until it is not.
+   */
+  pull(target: Uint8Array): boolean {
+    const queued = this.#pushedBytes - this.#playedBytes;
+    this.#watch(queued, target.length);
+    if (queued === 0 || this.#isWorthWaiting(queued, target.length)) {
+      target.fill(this.#silence);
+      return false;
+    }
+    this.#starvedPulls = 0;
+    this.#take(target);
+    while (this.#excessBytes > 0 && this.#pushedBytes - this.#playedBytes >= target.length && target.every(this.isQuiet)) {
+      this.#excessBytes -= target.length;
+      this.#skippedBytes += target.length;
+      this.#take(target);
+    }
+    return true;
+  }
+
+  #watch(queued: number, frameBytes: number): void {
+    this.#windowLeastBytes = Math.min(this.#windowLeastBytes, queued);
+    this.#windowPulls += 1;
+    if (this.#windowPulls < WINDOW_PULLS) return;
+    const pace = (this.#pushedBytes - this.#windowStartBytes) / (WINDOW_PULLS * frameBytes);
+    const isStale = this.#windowLeastBytes >= STALE_MS * BYTES_PER_MS && Math.abs(pace - 1) <= PACE_SLACK;
+    this.#excessBytes = isStale ? this.#windowLeastBytes - LEFT_MS * BYTES_PER_MS : 0;
+    this.#windowPulls = 0;
+    this.#windowLeastBytes = Infinity;
+    this.#windowStartBytes = this.#pushedBytes;
+  }
+
+  #take(target: Uint8Array): void {
+    let filled = 0;
+    for (let chunk = this.#chunks[0]; chunk !== undefined && filled < target.length; chunk = this.#chunks[0]) {
+      const part = Math.min(target.length - filled, chunk.length - this.#offset);
+      target.set(part === chunk.length ? chunk : chunk.subarray(this.#offset, this.#offset + part), filled);
+      filled += part;
+      this.#offset += part;
+      if (this.#offset === chunk.length) this.#dropChunk();
+    }
+    this.#playedBytes += filled;
+    if (filled < target.length) target.fill(this.#silence, filled);
+  }
+
+  /** The marks that everything before was played of, each once, in order; `null` when there are none. */
+  takePlayedMarks(): readonly string[] | null {
+    const [first] = this.#marks;
+    if (first === undefined || first.at > this.#playedBytes) return null;
+    const played = this.#marks.filter(({ at }) => at <= this.#playedBytes);
+    this.#marks = this.#marks.slice(played.length);
+    return played.map(({ name }) => name);
+  }
+
+  /** Forgets all speech; returns the names of the marks that waited. */
+  clear(): readonly string[] {
+    const names = this.#marks.map(({ name }) => name);
+    this.#chunks = [];
+    this.#marks = [];
+    this.#offset = 0;
+    this.#playedBytes = this.#pushedBytes;
+    this.#starvedPulls = 0;
+    this.#excessBytes = 0;
+    return names;
+  }
+
+  /** Less than a frame, and the agent did not say that it is the end: the rest is probably on its way. */
+  #isWorthWaiting(queued: number, frameBytes: number): boolean {
+    if (queued >= frameBytes || this.#marks.length > 0 || this.#starvedPulls >= MAX_STARVED_PULLS) return false;
+    this.#starvedPulls += 1;
+    return true;
+  }
+
+  #dropChunk(): void {
+    this.#offset = 0;
+    this.#chunks.shift();
+  }
+}

@@ -1,0 +1,499 @@
+import { NOT_IN_TURBO, type AgentAnswer, type AgentConnectionLimits, type AgentRequest, type StreamSettings } from '../../model/agent.js';
+import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
+import type { AudioCodec } from '../../model/media.js';
+import { AgentUnavailableError } from '../../ports/ports.js';
+import { assertNever } from '../../../lib/assert-never.js';
+import type { CancelTimer, Clock } from '../../../lib/clock.js';
+import type { Log } from '../../../lib/log.js';
+import { FRAME_MS } from '../../../rtp/codec/frame.js';
+import { MAX_END_OF_SPEECH_MS, MIN_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/voice-activity.js';
+import { digitOfEvent, eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
+import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
+import {
+  IDLE_CONNECTION,
+  stepConnection,
+  type ConnectionEffect,
+  type ConnectionEvent,
+  type ConnectionState,
+  type ConnectionTimer,
+} from './connection.js';
+import { Downlink } from './downlink.js';
+import { EarlyAudio } from './early-audio.js';
+import { MessageWriter, readMessage } from './messages.js';
+import type { AgentSocket, DialAgent } from './socket.js';
+import { Uplink } from './uplink.js';
+
+export interface StreamDependencies {
+  readonly clock: Clock;
+  readonly dial: DialAgent;
+  readonly limits: AgentConnectionLimits;
+  /** `MZ` and 32 hex digits, another one each time. */
+  readonly newStreamSid: () => string;
+  readonly openVoiceDetector: () => VoiceDetector;
+  /** Counted up. */
+  readonly counters: AgentCounters;
+}
+
+/** What a person may want to know of a close code (RFC 6455 §7.4.1). */
+const CLOSE_CODES: Readonly<Record<number, string>> = {
+  1000: ' (done)',
+  1001: ' (going away)',
+  1005: ' (no code)',
+  1006: ' (it broke)',
+  1008: ' (policy)',
+  1011: ' (error of the agent)',
+  1012: ' (restart)',
+  1013: ' (try again later)',
+};
+const DEFAULT_PRESS_MS = 160;
+/** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
+const FAREWELL_FRAMES = 10;
+/** So often in `agents.max_unsent_audio_ms` it is asked how far an agent has read. */
+const PINGS_PER_UNSENT = 8;
+const MAX_EARLY_DIGITS = 64;
+/** Audio that an agent does not read is dropped long before; answers to what it sends are not, and end here. */
+const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
+/** Messages of an agent: an utterance of minutes may come at once, in pieces of 20 ms; in the long run twenty times as many as real time takes. */
+const MAX_MESSAGES_AT_ONCE = 10_000;
+const MESSAGES_PER_FRAME = 20;
+/** Warnings of one kind a call. */
+const MAX_WARNINGS = 5;
+
+/** One call's agent behind a WebSocket: carries out what `stepConnection` says, and moves audio and messages between leg and socket. */
+export class StreamAgent implements LegAgent {
+  #connection: ConnectionState = IDLE_CONNECTION;
+  #stopDialling: () => void = () => undefined;
+  #socket: AgentSocket | null = null;
+  #writer: MessageWriter | null = null;
+  #settle: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null = null;
+  readonly #timers = new Map<ConnectionTimer, CancelTimer>();
+  #uplink: Uplink | null = null;
+  #downlink: Downlink | null = null;
+  #startedMs: number | null = null;
+  #brokenMs = 0;
+  #framesSincePing = 0;
+  /** Frames since the connection was looked at last. */
+  #framesSinceLook = 0;
+  /** No pong came since the last ping; */
+  #isPinged = false;
+  /** nor since the last look. */
+  #isPongDue = false;
+  #farewellFrames: number | null = null;
+  #wantsDrops = false;
+  #wantsSpeechEvents = false;
+  #wantsBargeIn = false;
+  #voice: VoiceActivity | null = null;
+  /** Keys pressed before the agent could be told. */
+  readonly #earlyDigits: string[] = [];
+  readonly #earlyAudio = new EarlyAudio();
+  #warnings = 0;
+  #ignored = 0;
+  #dialledMs = 0;
+  #messageRoom = MAX_MESSAGES_AT_ONCE;
+  #endOfSpeechMs: number;
+  readonly #mayPress: boolean;
+
+  constructor(
+    private readonly settings: StreamSettings,
+    private readonly host: AgentHost,
+    private readonly dependencies: StreamDependencies,
+    private readonly log: Log,
+  ) {
+    this.#mayPress = settings.mayPress;
+    this.#endOfSpeechMs = Math.min(MAX_END_OF_SPEECH_MS, Math.max(MIN_END_OF_SPEECH_MS, settings.endOfSpeechMs));
+  }
+
+  get bufferedMs(): number {
+    return this.#uplink?.bufferedMs ?? 0;
+  }
+
+  get latePackets(): number {
+    return this.#uplink?.latePackets ?? 0;
+  }
+
+  connect(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+      this.#step({ type: 'connect' });
+    });
+  }
+
+  start(codec: AudioCodec, nowMs: number): void {
+    const { format } = this.settings;
+    const { limits } = this.dependencies;
+    this.#startedMs = nowMs;
+    this.#uplink = new Uplink(format, codec, limits.maxUnsentAudioMs, {
+      onSamples: (samples, timestampMs) => this.#listen(samples, timestampMs),
+      onDropped: (milliseconds) => this.#onDropped('inbound', milliseconds),
+    });
+    this.#downlink = new Downlink(format, codec, limits.maxQueuedSpeechMs);
+    this.#uplink.start(nowMs);
+    this.#step({ type: 'started' });
+    this.#earlyAudio.giveTo(this.#uplink, nowMs);
+    for (const digit of this.#earlyDigits.splice(0)) this.#send((writer) => writer.dtmf(digit));
+  }
+
+  digit(event: number): void {
+    const digit = digitOfEvent(event);
+    if (digit === undefined) return;
+    if (this.#startedMs === null) {
+      if (this.#earlyDigits.length < MAX_EARLY_DIGITS) this.#earlyDigits.push(digit);
+    } else this.#send((writer) => writer.dtmf(digit));
+  }
+
+  hear(
+    codec: AudioCodec,
+    ssrc: number,
+    rtpTimestamp: number,
+    buffer: Uint8Array,
+    offset: number,
+    lengthBytes: number,
+    nowMs: number,
+  ): void {
+    const listener = this.#uplink ?? this.#earlyAudio;
+    listener.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
+  }
+
+  fill(payload: Uint8Array, nowMs: number): void {
+    const queue = this.#downlink?.queue;
+    if (queue === undefined) return;
+    queue.pull(payload);
+    this.#sendMarks(queue.takePlayedMarks());
+    if (this.#farewellFrames !== null && queue.isEmpty) this.#takeLeave(this.#farewellFrames);
+    this.#tick(nowMs);
+  }
+
+  pass(nowMs: number): void {
+    // A caller on hold hears no farewell.
+    if (this.#farewellFrames !== null) this.#takeLeave(this.#farewellFrames);
+    this.#tick(nowMs);
+  }
+
+  tell(answer: AgentAnswer): void {
+    this.#send((writer) => writer.answer(answer));
+  }
+
+  close(): void {
+    this.#step({ type: 'released' });
+    this.#voice?.close();
+    this.#voice = null;
+    this.#settle?.reject(new AgentUnavailableError('the call ended'));
+    this.#settle = null;
+  }
+
+  #tick(nowMs: number): void {
+    this.#uplink?.tick(nowMs);
+    this.#messageRoom = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageRoom + MESSAGES_PER_FRAME);
+    if (this.#socket === null) return;
+    const { pingIntervalMs, maxUnsentAudioMs } = this.dependencies.limits;
+    this.#framesSincePing += 1;
+    this.#framesSinceLook += 1;
+    if (this.#framesSincePing * FRAME_MS >= Math.min(pingIntervalMs, maxUnsentAudioMs / PINGS_PER_UNSENT)) {
+      this.#framesSincePing = 0;
+      this.#isPinged = true;
+      this.#socket.ping(this.#uplink?.sentFrames ?? 0);
+    }
+    if (this.#framesSinceLook * FRAME_MS < pingIntervalMs) return;
+    this.#framesSinceLook = 0;
+    if (this.#isPongDue) {
+      this.#note(`the agent answered no ping for ${String(pingIntervalMs)} ms`, true);
+      return this.#step({ type: 'silent' });
+    }
+    this.#isPongDue = this.#isPinged;
+  }
+
+  /** @param frames that were sent before the ping that it answers */
+  #onPong(frames: number): void {
+    this.#isPinged = false;
+    this.#isPongDue = false;
+    if (frames > 0) this.#uplink?.acknowledge(frames);
+  }
+
+  #takeLeave(framesLeft: number): void {
+    this.#farewellFrames = framesLeft - 1;
+    if (framesLeft > 0) return;
+    this.#farewellFrames = null;
+    this.host.emit({ type: 'agent-hangup' });
+  }
+
+  #step(event: ConnectionEvent): void {
+    const { state, effects } = stepConnection(this.#connection, event, this.dependencies.limits);
+    this.#connection = state;
+    for (const effect of effects) this.#perform(effect);
+  }
+
+  #perform(effect: ConnectionEffect): void {
+    switch (effect.do) {
+      case 'dial':
+        return this.#dial();
+      case 'accepted':
+        this.#settle?.resolve();
+        this.#settle = null;
+        return;
+      case 'refused':
+        this.#settle?.reject(new AgentUnavailableError(effect.message));
+        this.#settle = null;
+        return;
+      case 'announce':
+        return this.#announce(effect.reconnects);
+      case 'say-stop':
+        this.#send((writer) => writer.stop());
+        this.#socket?.close();
+        return this.#forgetSocket();
+      case 'abandon':
+        this.#stopDialling();
+        if (this.#startedMs === null) this.#socket?.close();
+        else this.#socket?.terminate();
+        return this.#forgetSocket();
+      case 'hang-up':
+        return this.host.emit({ type: 'agent-hangup' });
+      case 'lost':
+        this.log.warn({}, 'agent.lost');
+        return this.host.emit({ type: 'agent-lost' });
+      case 'start-timer':
+        return this.#startTimer(effect.timer, effect.delayMs);
+      case 'stop-timer':
+        this.#timers.get(effect.timer)?.();
+        this.#timers.delete(effect.timer);
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #dial(): void {
+    const { clock, dial } = this.dependencies;
+    const startedMs = clock.nowMs();
+    this.#dialledMs = startedMs;
+    this.#stopDialling = dial(this.settings, {
+      onOpen: (socket) =>
+        this.#safely(() => {
+          this.#socket = socket;
+          this.#isPinged = false;
+          this.#isPongDue = false;
+          this.#framesSincePing = 0;
+          this.#framesSinceLook = 0;
+          const tookMs = Math.round(clock.nowMs() - startedMs);
+          this.log.debug({ tookMs }, 'agent.connected');
+          this.#note(`connected to ${shownUrl(this.settings.url)} after ${String(tookMs)} ms`);
+          this.#step({ type: 'opened' });
+        }),
+      onFailed: (message) =>
+        this.#safely(() => {
+          this.log.warn({ error: message }, 'agent.not_connected');
+          this.#noteFailure(message, startedMs);
+          this.#step({ type: 'failed', message });
+        }),
+      onText: (text) => this.#safely(() => this.#onText(text)),
+      onBinary: (bytes) => this.#safely(() => this.#onBinary(bytes)),
+      onPong: (frames) => this.#safely(() => this.#onPong(frames)),
+      onClosed: (code) => this.#safely(() => this.#onClosed(code)),
+    });
+  }
+
+  /** What a socket or a timer calls: a bug of ours ends this call, and no other one of the thread. */
+  #safely(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.log.error({ err: error }, 'agent.bug');
+      this.host.emit({ type: 'agent-lost' });
+    }
+  }
+
+  #onClosed(code: number): void {
+    this.#forgetSocket();
+    this.log.info({ code }, 'agent.closed');
+    this.#note(`the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, code !== 1_000);
+    this.#step({ type: 'closed', code });
+  }
+
+  #forgetSocket(): void {
+    this.#socket = null;
+    this.#writer = null;
+    this.#brokenMs = this.dependencies.clock.nowMs();
+    this.#uplink?.connect(null);
+  }
+
+  #announce(reconnects: number): void {
+    const socket = this.#socket;
+    const uplink = this.#uplink;
+    if (socket === null || uplink === null) return;
+    const writer = new MessageWriter(this.dependencies.newStreamSid(), this.settings);
+    this.#writer = writer;
+    socket.sendText(writer.connected());
+    const { customParameters } = this.settings;
+    socket.sendText(writer.start(reconnects === 0 ? customParameters : { ...customParameters, reconnects: String(reconnects) }));
+    uplink.connect({ socket, writer });
+    if (reconnects === 0) return;
+    this.dependencies.counters.reconnects += 1;
+    const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
+    this.log.info({ reconnects, awayMs }, 'agent.reconnected');
+    this.#note(`connected again, time ${String(reconnects)}, after ${String(awayMs)} ms without`);
+  }
+
+  #startTimer(timer: ConnectionTimer, delayMs: number): void {
+    this.#timers.get(timer)?.();
+    this.#timers.set(
+      timer,
+      this.dependencies.clock.setTimer(delayMs, () =>
+        this.#safely(() => {
+          if (timer === 'connect') this.#noteFailure('no answer', this.#dialledMs);
+          this.#step({ type: 'timer', timer });
+        }),
+      ),
+    );
+  }
+
+  #send(write: (writer: MessageWriter) => string): void {
+    const socket = this.#socket;
+    if (socket === null || this.#writer === null) return;
+    socket.sendText(write(this.#writer));
+    if (socket.unsentBytes <= MAX_UNSENT_BYTES) return;
+    this.#warn({ unsentBytes: socket.unsentBytes }, 'agent.does_not_read');
+    this.#step({ type: 'silent' });
+  }
+
+  #sendMarks(names: readonly string[] | null): void {
+    if (names !== null) for (const name of names) this.#send((writer) => writer.mark(name));
+  }
+
+  #onBinary(bytes: Uint8Array): void {
+    if (!this.#takeMessage()) return;
+    this.#queued(this.#downlink?.sayBinary(bytes) ?? 0);
+  }
+
+  /** Too many, and they are not even read: the thread has other calls. */
+  #takeMessage(): boolean {
+    this.#messageRoom -= 1;
+    if (this.#messageRoom === -1) this.#warn({}, 'agent.messages.too_many');
+    if (this.#messageRoom < 0) this.#messageRoom = -1;
+    return this.#messageRoom >= 0;
+  }
+
+  #onText(text: string): void {
+    if (!this.#takeMessage()) return;
+    const read = readMessage(text);
+    if (read.ok) return this.#onMessage(read.message);
+    this.#warn({ event: read.event, error: read.message }, 'agent.message.ignored');
+    this.#ignored += 1;
+    if (this.#ignored <= MAX_WARNINGS)
+      this.#note(`message ignored: ${read.event}: ${read.message}${this.#ignored === MAX_WARNINGS ? '; more are not told' : ''}`);
+    if (read.isKnown) this.#refuse(read.event, null, 'BAD_MESSAGE', read.message);
+  }
+
+  #onMessage(message: FromAgentMessage): void {
+    // Before `start` an agent knows no stream to speak on.
+    const downlink = this.#downlink;
+    if (downlink === null) return;
+    switch (message.event) {
+      case 'media':
+        return this.#queued(downlink.sayBase64(message.media.payload));
+      case 'mark':
+        if (!downlink.queue.mark(message.mark.name)) this.#warn({}, 'agent.mark.dropped');
+        return this.#sendMarks(downlink.queue.takePlayedMarks());
+      case 'clear':
+        return this.#sendMarks(downlink.queue.clear());
+      case 'configure':
+        return this.#configure(message.configure);
+      case 'hangup':
+        if (message.hangup?.after === 'now') return this.host.emit({ type: 'agent-hangup' });
+        this.#farewellFrames ??= FAREWELL_FRAMES;
+        return;
+      case 'dtmf':
+        return this.#press(message.dtmf.digits, message.dtmf.duration_ms ?? DEFAULT_PRESS_MS);
+      case 'transfer':
+        return this.#ask({ type: 'transfer', requestId: message.transfer.id ?? null, to: message.transfer.to });
+      case 'transcript': {
+        const at_ms = this.#elapsedMs;
+        return this.#ask({
+          type: 'transcript',
+          entries: message.transcript.entries.map((entry) => ({ ...entry, at_ms: entry.at_ms ?? at_ms })),
+        });
+      }
+      case 'analysis':
+        return this.#ask({ type: 'analysis', requestId: message.analysis.id ?? null, analysis: message.analysis.data });
+      case 'tool':
+        return this.#ask({ type: 'tool', requestId: message.tool.id, name: message.tool.name, input: message.tool.input });
+      default:
+        assertNever(message);
+    }
+  }
+
+  get #elapsedMs(): number {
+    return Math.round(this.dependencies.clock.nowMs() - (this.#startedMs ?? 0));
+  }
+
+  #ask(request: AgentRequest): void {
+    this.host.emit({ type: 'agent-request', request });
+  }
+
+  #configure(wanted: Extract<FromAgentMessage, { event: 'configure' }>['configure']): void {
+    this.#wantsDrops = wanted.drop_events ?? this.#wantsDrops;
+    this.#wantsSpeechEvents = wanted.speech_events ?? this.#wantsSpeechEvents;
+    this.#wantsBargeIn = wanted.barge_in ?? this.#wantsBargeIn;
+    this.#endOfSpeechMs = wanted.end_of_speech_ms ?? this.#endOfSpeechMs;
+    this.#voice?.close();
+    const isWanted = this.#wantsSpeechEvents || this.#wantsBargeIn;
+    this.#voice = isWanted ? new VoiceActivity(this.dependencies.openVoiceDetector(), this.#endOfSpeechMs) : null;
+    if (this.#uplink !== null) this.#uplink.wantsSamples = isWanted;
+  }
+
+  #listen(samples: Int16Array, timestampMs: number): void {
+    const event = this.#voice?.frame(samples);
+    if (event === undefined) return;
+    const isStart = event === 'speech-started';
+    if (isStart && this.#wantsBargeIn) this.#sendMarks(this.#downlink?.queue.clear() ?? null);
+    if (!this.#wantsSpeechEvents) return;
+    // Both are known some time after they were.
+    const sinceMs = isStart ? VoiceActivity.startMs : this.#endOfSpeechMs;
+    this.#send((writer) => writer.speech(isStart ? 'speech_started' : 'speech_stopped', timestampMs + FRAME_MS - sinceMs));
+  }
+
+  #press(digits: string, durationMs: number): void {
+    if (!this.#mayPress) return this.#refuse('dtmf', null, NOT_IN_TURBO.code, NOT_IN_TURBO.message);
+    for (const digit of digits) {
+      const event = eventOfDigit(digit);
+      if (event !== undefined && this.host.press(event, durationMs)) continue;
+      return this.#refuse('dtmf', null, 'DTMF_NOT_SENT', 'the call has no telephone-events, or too many digits wait');
+    }
+  }
+
+  #refuse(request: string, id: string | null, code: string, message: string): void {
+    this.#send((writer) => writer.error({ request, id, code, message }));
+  }
+
+  /** @param lostMs what the queue had no room for */
+  #queued(lostMs: number): void {
+    if (lostMs > 0) this.#onDropped('outbound', lostMs);
+  }
+
+  #onDropped(track: 'inbound' | 'outbound', milliseconds: number): void {
+    this.dependencies.counters[track === 'inbound' ? 'droppedInboundMs' : 'droppedOutboundMs'] += milliseconds;
+    this.#warn({ track, milliseconds }, 'agent.audio.dropped');
+    if (this.#wantsDrops) this.#send((writer) => writer.dropped(track, milliseconds));
+  }
+
+  /** For the trace and the record of the call. */
+  #note(text: string, isFailure = false): void {
+    this.host.emit({ type: 'agent-note', text, isFailure });
+  }
+
+  #noteFailure(message: string, startedMs: number): void {
+    const tookMs = Math.round(this.dependencies.clock.nowMs() - startedMs);
+    this.#note(`${shownUrl(this.settings.url)}: ${message}, after ${String(tookMs)} ms`, true);
+  }
+
+  #warn(fields: object, event: string): void {
+    this.#warnings += 1;
+    if (this.#warnings <= MAX_WARNINGS)
+      this.log.warn({ ...fields, ...(this.#warnings === MAX_WARNINGS ? { more: 'not logged' } : {}) }, event);
+  }
+}
+
+/** Without what may be a secret: the query; a user and password are not taken. */
+function shownUrl(text: string): string {
+  if (!URL.canParse(text)) return 'a URL that cannot be read';
+  const { protocol, host, pathname, search } = new URL(text);
+  return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`;
+}

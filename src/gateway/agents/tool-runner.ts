@@ -1,0 +1,109 @@
+import type { ToolDefinition } from '../model/agent-record.js';
+import { parseResultPath } from '../model/result-path.js';
+import type { ToolOutcome, ToolRunner } from '../ports/ports.js';
+import type { Clock } from '../../lib/clock.js';
+import { err, ok } from '../../lib/result.js';
+import { GuardedClient, type GuardedFailure, type GuardedRequest } from '../net/guarded-client.js';
+import { fillBody, fillHeaders, fillUrl, inputProblem, type ToolInput } from './tool-template.js';
+
+const MAX_RESPONSE_BYTES = 1_024 * 1_024;
+
+export interface ToolRunnerOptions {
+  /** Tools at private and loopback addresses too. */
+  readonly allowPrivate: boolean;
+  readonly clock: Clock;
+}
+
+/** Calls custom tools over HTTP: addresses guarded, redirects not followed, time and answers limited. */
+export class HttpToolRunner implements ToolRunner {
+  readonly #client: GuardedClient;
+
+  constructor({ allowPrivate, clock }: ToolRunnerOptions) {
+    this.#client = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_RESPONSE_BYTES });
+  }
+
+  async run(tool: ToolDefinition, given: unknown, ended: AbortSignal, more: Readonly<Record<string, string>> = {}): Promise<ToolOutcome> {
+    const input = given ?? {};
+    const problem = inputProblem(tool.input_schema, input);
+    if (problem !== null) return err({ code: 'TOOL_BAD_INPUT', message: problem });
+    const url = fillUrl(tool.url, input as ToolInput);
+    if (url === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input would change where the tool is.' });
+    const headers = fillHeaders(tool.headers, input as ToolInput);
+    if (headers === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input has what the header of a request cannot hold.' });
+    const request = requestOf({ ...tool, headers: { ...more, ...headers } }, input as ToolInput, ended);
+    const answer = await this.#client.send(url, request, async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }));
+    return answer.ok ? resultOf(tool, answer.value) : err(failureOf(answer.error, tool.timeout));
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+}
+
+function requestOf({ method, headers, body, timeout }: ToolDefinition, input: ToolInput, signal: AbortSignal): GuardedRequest {
+  const sent = method === 'GET' ? null : JSON.stringify(body === null ? input : fillBody(body, input));
+  const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type');
+  return {
+    method,
+    headers: { accept: 'application/json', ...(sent === null || isTyped ? {} : { 'content-type': 'application/json' }), ...headers },
+    body: sent,
+    timeoutMs: timeout,
+    signal,
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** What the tool's owner wants of the answer; all of it when the tool refused, or when nothing is said. */
+function resultOf({ response }: ToolDefinition, { status, text }: Answer): ToolOutcome {
+  const paths = Object.entries(response);
+  if (status >= 300 && status < 400)
+    return err({
+      code: 'TOOL_FAILED',
+      message: `The tool sends its callers elsewhere (HTTP ${String(status)}), where it is not followed.`,
+    });
+  const answer = json(text);
+  if (status >= 300 || paths.length === 0) return ok({ result: answer === undefined ? text : answer, httpStatus: status });
+  if (answer === undefined) return err({ code: 'TOOL_FAILED', message: 'The answer of the tool is no JSON.' });
+  const result = Object.fromEntries(paths.map(([name, path]) => [name, found(path, answer)]));
+  // What a path repeats may be more than there was.
+  if (Buffer.byteLength(JSON.stringify(result)) > MAX_RESPONSE_BYTES) return err({ code: 'TOOL_FAILED', message: TOO_LARGE });
+  return ok({ result, httpStatus: status });
+}
+
+/** `undefined`: it is none. */
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** One value as it is, several as a list, none as null. */
+function found(path: string, answer: unknown): unknown {
+  const query = parseResultPath(path);
+  if (query === undefined) throw new Error(`${path} is no path of a result`);
+  const values = query.query(answer as never).values();
+  return values.length > 1 ? values : (values[0] ?? null);
+}
+
+const TOO_LARGE = `The answer of the tool has more than ${String(MAX_RESPONSE_BYTES)} bytes.`;
+
+function failureOf(
+  failure: GuardedFailure,
+  timeoutMs: number,
+): { readonly code: 'TOOL_TIMEOUT' | 'TOOL_FAILED'; readonly message: string } {
+  if (failure.kind === 'timeout') return { code: 'TOOL_TIMEOUT', message: `The tool did not answer within ${String(timeoutMs)} ms.` };
+  return { code: 'TOOL_FAILED', message: failureText(failure) };
+}
+
+function failureText(failure: GuardedFailure): string {
+  if (failure.kind === 'private') return 'The tool is not at an address of the public internet.';
+  if (failure.kind === 'too-large') return TOO_LARGE;
+  const code = failure.kind === 'unreachable' ? failure.code : null;
+  return `The tool could not be reached${code === null ? '' : ` (${code})`}.`;
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { API_ERROR_STATUS, errorEnvelopeSchema, type ApiErrorCode } from './schemas/api-error.js';
+
+export const MEANING: Record<ApiErrorCode, string> = {
+  VALIDATION: 'A field, or the body as a whole, is not valid',
+  UNAUTHENTICATED: 'No API key, or one that is not valid',
+  SIP_NOT_ENABLED: 'The organization does not have SIP enabled',
+  ORG_DISABLED: 'The organization is disabled',
+  READ_ONLY_KEY: 'An operator key reads; it changes nothing',
+  NOT_FOUND: 'There is no such thing, or it belongs to someone else',
+  METHOD_NOT_ALLOWED: 'The route has no such method; the allow header lists those it has',
+  REQUEST_TIMEOUT: 'The request did not arrive in time',
+  NUMBER_TAKEN: 'The number belongs to another organization',
+  AGENT_IN_USE: 'A number names the agent',
+  TOOL_IN_USE: 'Agents name the tool; the message has their ids',
+  LIMIT_REACHED: 'The organization has as many as it may have',
+  PRECONDITION_FAILED: 'The if-match header does not match',
+  TOO_LARGE: 'The body is larger than 256 KiB',
+  UNSUPPORTED_MEDIA_TYPE: 'The body is not application/json',
+  RATE_LIMITED: 'Too many requests; the retry-after header says when to come back',
+  INTERNAL: 'A fault of the service; the message holds the request id',
+  TOOL_FAILED: 'The tool could not be reached, or what it answered is of no use; the message says it',
+  TOOL_TIMEOUT: 'The tool did not answer in time',
+  STORE_UNAVAILABLE: 'The store does not answer; try again after retry-after seconds',
+  GATEWAY_UNAVAILABLE: 'The gateway that has the call does not answer; try again after retry-after seconds',
+  NOT_READY: 'A part of the service is not ready',
+};
+
+const ETAG = {
+  etag: { type: 'string', description: 'The version of the record, for `if-match`', examples: ['"2026-01-01T00:00:00.000Z"'] },
+};
+
+/** Failures of every route behind authentication. */
+const COMMON: readonly ApiErrorCode[] = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE'];
+const SIP_ROUTES: readonly ApiErrorCode[] = [...COMMON, 'SIP_NOT_ENABLED', 'VALIDATION'];
+
+/** Failures of the /sip routes, and those of one more. */
+export function sipFailures(...more: readonly ApiErrorCode[]): ReturnType<typeof failureAnswers> {
+  return failureAnswers([...SIP_ROUTES, ...more]);
+}
+
+/** Failures of a route behind authentication that takes parameters, and those of it alone. */
+export function keyedFailures(...more: readonly ApiErrorCode[]): ReturnType<typeof failureAnswers> {
+  return failureAnswers([...COMMON, 'VALIDATION', ...more]);
+}
+
+/** The response entries of a route's schema for the failures it may answer with, by status. */
+export function failureAnswers(codes: readonly ApiErrorCode[], schema: typeof errorEnvelopeSchema = errorEnvelopeSchema) {
+  const byStatus = new Map<number, ApiErrorCode[]>();
+  for (const code of codes) byStatus.set(API_ERROR_STATUS[code], [...(byStatus.get(API_ERROR_STATUS[code]) ?? []), code]);
+  return Object.fromEntries([...byStatus].map(([status, list]) => [status, answer(list, schema)]));
+}
+
+function answer(codes: readonly ApiErrorCode[], schema: typeof errorEnvelopeSchema) {
+  return {
+    description: codes.map((code) => `\`${code}\`: ${MEANING[code]}`).join('. '),
+    content: { 'application/json': { schema } },
+  };
+}
+
+/** A successful answer for a route's schema. @param example where the schema has none of its own */
+export function successAnswer<T extends z.ZodType>(description: string, schema: T, example?: z.output<T>) {
+  const shown = example === undefined ? schema : schema.meta({ examples: [example] });
+  return { description, content: { 'application/json': { schema: shown } } };
+}
+
+/** A successful answer that holds one record, whose version is in its headers. */
+export function recordAnswer<T extends z.ZodType>(description: string, schema: T, example?: z.output<T>) {
+  return { ...successAnswer(description, schema, example), headers: ETAG };
+}
+
+/** What a named schema shows as its first example. */
+export function exampleOf<T extends z.ZodType>(schema: T): z.output<T> {
+  return schema.parse(Object.values(schema.meta()?.examples ?? {})[0]);
+}

@@ -1,0 +1,66 @@
+import type { z } from 'zod';
+import type { TraceEntry } from '../model/call-trace.js';
+import { qualityAnswerSchema, stopAnswerSchema, traceAnswerSchema, type GatewayRequest } from './schemas/gateway-requests.js';
+import type { QualitySample } from '../../rtp/quality-sample.js';
+import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
+import type { ScopedReads } from './scoped-reads.js';
+import type { Scope, Stores } from '../ports/stores.js';
+import { ApiFailure } from './failure.js';
+
+const ANSWER_LIMIT_MS = 2_000;
+const RETRY_AFTER_S = 2;
+
+/** Calls in progress of an organization, or of all for an operator, on this gateway or another one. */
+export class CallControl {
+  constructor(
+    private readonly here: LiveCalls,
+    private readonly stores: Pick<Stores, 'bus'>,
+    private readonly reads: Pick<ScopedReads, 'liveCall'>,
+  ) {}
+
+  /** `null`: none, or of another organization. */
+  async find(scope: Scope, callId: string): Promise<LiveCall | null> {
+    const local = this.#here(scope, callId);
+    if (local !== null) return local;
+    const call = await this.reads.liveCall(scope, callId);
+    if (call === null) return null;
+    const { org_id: orgId, from, to, started_at: startedAt, answer } = call;
+    const answeredAtMs = answer === null ? null : Date.parse(answer.answered_at);
+    return { callId, orgId, from, to, startedAtMs: Date.parse(startedAt), answeredAtMs };
+  }
+
+  /** False: there is no such call in progress. Throws GATEWAY_UNAVAILABLE when the call's gateway does not answer. */
+  async stop(scope: Scope, callId: string, reason: StopReason): Promise<boolean> {
+    if (this.#here(scope, callId) !== null) return this.here.stop(callId, reason);
+    const call = await this.reads.liveCall(scope, callId);
+    if (call === null) return false;
+    return (await this.#ask(call.gateway, { do: 'stop', call_id: callId, reason }, stopAnswerSchema)).isStopped;
+  }
+
+  /** What happened in a call in progress; `null`: there is none. */
+  async trace(scope: Scope, callId: string): Promise<readonly TraceEntry[] | null> {
+    if (this.#here(scope, callId) !== null) return this.here.trace(callId);
+    const call = await this.reads.liveCall(scope, callId);
+    return call === null ? null : (await this.#ask(call.gateway, { do: 'trace', call_id: callId }, traceAnswerSchema)).trace;
+  }
+
+  /** How a call in progress sounded until now; `null`: there is none. */
+  async quality(scope: Scope, callId: string): Promise<readonly QualitySample[] | null> {
+    if (this.#here(scope, callId) !== null) return this.here.quality(callId);
+    const call = await this.reads.liveCall(scope, callId);
+    return call === null ? null : (await this.#ask(call.gateway, { do: 'quality', call_id: callId }, qualityAnswerSchema)).samples;
+  }
+
+  #here(scope: Scope, callId: string): LiveCall | null {
+    const call = this.here.find(callId);
+    return call !== null && (scope === null || call.orgId === scope) ? call : null;
+  }
+
+  async #ask<Answer extends z.ZodType>(gateway: string, request: GatewayRequest, schema: Answer): Promise<z.output<Answer>> {
+    const answer = schema.safeParse(await this.stores.bus.request(gateway, request, ANSWER_LIMIT_MS));
+    if (answer.success) return answer.data;
+    throw new ApiFailure('GATEWAY_UNAVAILABLE', 'The gateway that has the call does not answer. Try again.', {
+      headers: { 'retry-after': String(RETRY_AFTER_S) },
+    });
+  }
+}

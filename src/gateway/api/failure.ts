@@ -1,0 +1,69 @@
+import { API_ERROR_STATUS, errorEnvelope, type ApiErrorCode, type ApiErrorEntry, type ErrorEnvelope } from './schemas/api-error.js';
+import { StoreUnavailableError } from '../ports/ports.js';
+
+const STORE_RETRY_AFTER_S = 2;
+const MAX_SHOWN = 3;
+
+interface FailureDetails {
+  readonly errors?: readonly ApiErrorEntry[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+  /** Further fields of the answer. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/** A request that is answered with a failure: thrown anywhere below a route, turned into its answer in one place. */
+export class ApiFailure extends Error {
+  override readonly name = 'ApiFailure';
+  readonly code: ApiErrorCode;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly envelope: ErrorEnvelope;
+  /** Fastify reads it when the failure comes from a validator. */
+  readonly statusCode: number;
+
+  /** @param message a sentence for the caller; nothing secret in it */
+  constructor(code: ApiErrorCode, message: string, details: FailureDetails = {}) {
+    super(message, { cause: details.cause });
+    this.code = code;
+    this.statusCode = API_ERROR_STATUS[code];
+    this.headers = details.headers ?? {};
+    this.envelope = { ...errorEnvelope(code, message, details.errors), ...details.fields };
+  }
+}
+
+/** The failure for bad fields, one entry each. */
+export function validationFailure(errors: readonly ApiErrorEntry[], fields?: Readonly<Record<string, unknown>>): ApiFailure {
+  const named = errors.slice(0, MAX_SHOWN).map(({ path, message }) => (path === undefined ? message : `${path} ${message}`));
+  const more = errors.length > MAX_SHOWN ? `; and ${errors.length - MAX_SHOWN} more` : '';
+  return new ApiFailure('VALIDATION', `The request is not valid: ${named.join('; ')}${more}`, {
+    errors,
+    ...(fields === undefined ? {} : { fields }),
+  });
+}
+
+/** The one mapping from whatever was thrown to an answer. `requestId` stands in the message of an unexpected error. */
+export function failureOf(error: unknown, requestId: string): ApiFailure {
+  if (error instanceof ApiFailure) return error;
+  if (error instanceof StoreUnavailableError) {
+    return new ApiFailure('STORE_UNAVAILABLE', 'The store does not answer; nothing may have changed. Try again.', {
+      headers: { 'retry-after': String(STORE_RETRY_AFTER_S) },
+      cause: error,
+    });
+  }
+  return frameworkFailure(error) ?? new ApiFailure('INTERNAL', `Internal error; request id ${requestId}`, { cause: error });
+}
+
+/** Errors of the HTTP framework, which carry a 4xx status; `undefined` for any other error. */
+function frameworkFailure(error: unknown): ApiFailure | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const status = 'statusCode' in error ? error.statusCode : undefined;
+  if (typeof status !== 'number' || status < 400 || status > 499) return undefined;
+  const cause = error;
+  if (status === 413) return new ApiFailure('TOO_LARGE', 'The body is larger than this service takes', { cause });
+  if (status === 415) return new ApiFailure('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json', { cause });
+  const code = 'code' in error ? error.code : undefined;
+  if (code === 'FST_ERR_BAD_URL') return new ApiFailure('VALIDATION', 'The URL is malformed', { cause });
+  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return new ApiFailure('NOT_FOUND', 'No such route', { cause });
+  // What is left are bodies: empty, cut short, or not JSON.
+  return new ApiFailure('VALIDATION', 'The body is not valid JSON', { cause });
+}

@@ -1,0 +1,115 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance } from 'fastify';
+import { jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { API_ERROR_STATUS, type ApiErrorCode } from './schemas/api-error.js';
+import { failureAnswers, MEANING, successAnswer } from './answers.js';
+import { CONTENT_SECURITY_POLICY, PAGE_HEADERS } from './page-headers.js';
+import { describeRoute } from './openapi-headers.js';
+
+/** The console's own, which its pages have as a file. */
+const LOGO =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" width="32" height="32"><rect width="32" height="32" rx="7" fill="#0f6e5c"/>' +
+  '<path d="M6 11h20M6 21h20M11 6v20M21 16v10M21 6v5" stroke="#fff" stroke-width="2.6" stroke-linecap="round" fill="none"/></svg>';
+
+/** As the console's, but for styles and pictures, which Swagger UI writes into its page. */
+const DOCS_POLICY = CONTENT_SECURITY_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
+  "img-src 'self'",
+  "img-src 'self' data:",
+);
+
+const CODES = Object.entries(API_ERROR_STATUS) as readonly [ApiErrorCode, number][];
+
+const DESCRIPTION = `Routes the calls of a phone number to a voice agent.
+
+Every request carries an API key in the \`authorization\` header, raw or after \`Bearer\`. Every answer has the header
+\`x-request-id\`. Every failure has the shape of the schema \`Error\`, with one of these
+codes in \`errors[].error\`:
+
+| status | code | |
+|---|---|---|
+${CODES.map(([code, status]) => `| ${String(status)} | \`${code}\` | ${MEANING[code]} |`).join('\n')}
+
+One operation has Twilio's form, and HTTP Basic in place of the key: it ends calls for bots that are written for Twilio.
+
+Each operation names those it may answer with. \`NOT_FOUND\`, \`METHOD_NOT_ALLOWED\` and \`REQUEST_TIMEOUT\` may come for any request; headers over
+16 KiB are answered with 431 \`TOO_LARGE\`.`;
+
+/** Collects the schemas of the routes that are added from now on. Call \`openapiRoutes\` when all of them are there. */
+export async function collectOpenapi(app: FastifyInstance, version: string): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Trunkline', version, description: DESCRIPTION },
+      servers: [{ url: '/', description: 'The gateway that this document is of' }],
+      tags: [
+        { name: 'SIP', description: 'SIP routing of phone numbers' },
+        { name: 'Agents', description: 'Who talks to callers' },
+        { name: 'Tools', description: 'HTTP APIs that agents may call' },
+        { name: 'Batches', description: 'Batches of calls, and what happened to them' },
+        { name: 'Calls', description: 'What became of calls' },
+        { name: 'Webhooks', description: 'Webhooks that nobody took' },
+        { name: 'Audit', description: 'Who changed what' },
+        { name: 'Organizations', description: 'Whose records they are' },
+        { name: 'Health', description: 'For load balancers and supervisors' },
+        { name: 'Documentation', description: 'This document' },
+      ],
+      components: {
+        securitySchemes: {
+          apiKey: { type: 'apiKey', in: 'header', name: 'authorization', description: 'The API key, raw or after `Bearer `' },
+          basic: { type: 'http', scheme: 'basic', description: "The organization's id, or its account `AC…`, and one of its API keys" },
+        },
+      },
+    },
+    transform: describeRoute,
+    transformObject: (document) => withoutUnusedSchemas(jsonSchemaTransformObject(document)),
+  });
+}
+
+/** GET /openapi.json and the pages for people at /docs. */
+export async function openapiRoutes(app: FastifyInstance): Promise<void> {
+  app.get('/openapi.json', {
+    schema: {
+      tags: ['Documentation'],
+      security: [],
+      summary: 'This document',
+      description: 'Made from the schemas that validate requests. Pages for people are at `/docs`.',
+      response: {
+        200: successAnswer('OpenAPI 3.1', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
+        ...failureAnswers(['RATE_LIMITED', 'INTERNAL']),
+      },
+    },
+    handler: () => app.swagger(),
+  });
+  await app.register(async (docs) => {
+    docs.addHook('onRequest', async (_request, reply) => {
+      reply.headers({ ...PAGE_HEADERS, 'content-security-policy': DOCS_POLICY });
+      return Promise.resolve();
+    });
+    const content = Buffer.from(LOGO);
+    const favicon = [{ filename: 'icon.svg', rel: 'icon', sizes: 'any', type: 'image/svg+xml', content }];
+    await docs.register(swaggerUi, {
+      routePrefix: '/docs',
+      logo: { type: 'image/svg+xml', content, href: '/docs', target: '_self' },
+      theme: { title: 'Trunkline: the control API', favicon },
+    });
+  });
+}
+
+/** The generator makes an input and an output form of every named schema; most documents need one of them. */
+function withoutUnusedSchemas<T extends object>(document: T): T {
+  const components: unknown = 'components' in document ? document.components : undefined;
+  if (typeof components !== 'object' || components === null || !('schemas' in components)) return document;
+  const schemas = Object.entries(components.schemas ?? {});
+  let used: typeof schemas = [];
+  let text = JSON.stringify({ ...document, components: null });
+  for (;;) {
+    const known = schemas.filter(([name]) => text.includes(`"#/components/schemas/${name}"`));
+    if (known.length === used.length) break;
+    used = known;
+    // What they refer to is used too.
+    text += JSON.stringify(used);
+  }
+  return { ...document, components: { ...components, schemas: Object.fromEntries(used) } };
+}

@@ -1,0 +1,235 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { AgentRecord } from '../../model/agent-record.js';
+import { settingWarnings, type AgentPolicy } from '../schemas/agent-rules.js';
+import {
+  agentAnswerSchema,
+  agentBodySchemas,
+  agentUpdatedSchema,
+  failedUpdateSchema,
+  shownAgent,
+  shownAgentSchema,
+  type AgentBody,
+} from '../schemas/agents-api.js';
+import { DEFAULT_PAGE_LIMIT, nextCursor, orgQuery, pageQuery } from '../schemas/page-query.js';
+import { isoNow, type Clock } from '../../../lib/clock.js';
+import { newUuid } from '../../../lib/ids.js';
+import { changedFields, type RecordRefusal } from '../../model/agent-change.js';
+import { deleteAgent, type InUse } from '../naming.js';
+import type { ScopedReads } from '../scoped-reads.js';
+import { MAX_AGENTS, type Stores } from '../../ports/stores.js';
+import { exampleOf, failureAnswers, keyedFailures, recordAnswer, successAnswer } from '../answers.js';
+import {
+  badFieldsOf,
+  changedAgent,
+  danglingTools,
+  failedUpdates,
+  newAgent,
+  updatesOf,
+  warningsOf,
+  type BadFields,
+} from '../agent-changes.js';
+import { identityOf, scopeOf } from '../auth.js';
+import type { NoteChange } from '../change-notes.js';
+import { beforeOf, nextOf } from '../cursor.js';
+import { ApiFailure, validationFailure } from '../failure.js';
+import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
+
+export interface AgentRoutesOptions {
+  readonly stores: Pick<Stores, 'agents' | 'tools' | 'numbers'>;
+  readonly reads: ScopedReads;
+  readonly policy: AgentPolicy;
+  readonly clock: Clock;
+  readonly note: NoteChange;
+}
+
+const DEFAULT_NAME = 'Agent';
+const tags = ['Agents'];
+const security = [{ apiKey: [] }];
+const params = z.object({
+  agent_id: z
+    .string()
+    .max(100)
+    .meta({ description: 'UUID', examples: ['4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
+});
+const done = z.object({ status: z.literal('success'), message: z.string() });
+
+/** POST, GET and DELETE /v1/agents. Registered behind authentication. */
+export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app, { stores, reads, policy, clock, note }) => {
+  const bodies = agentBodySchemas(policy);
+  const answerOf = async (agent: AgentRecord, message: string) => ({
+    status: 'success' as const,
+    message,
+    agent: shownAgent(agent),
+    warnings: [...settingWarnings(agent, policy), ...(await danglingTools(agent, stores.tools))],
+  });
+
+  app.post('/v1/agents', {
+    // The handler names unknown tools together with the other bad fields.
+    attachValidation: true,
+    schema: {
+      tags,
+      security,
+      summary: 'Make an agent',
+      description: 'It needs a `prompt`, a `pathway_id`, or a `stream` of its own. What is left out has its default.',
+      body: bodies.create,
+      response: {
+        200: recordAnswer('The agent', agentAnswerSchema),
+        ...keyedFailures('LIMIT_REACHED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      const bad = await badFieldsOf(request, stores.tools, orgId);
+      if (bad.length > 0) throw validationFailure(bad);
+      const content = newAgent(DEFAULT_NAME, request.body, policy);
+      if (!content.ok) throw validationFailure(content.error);
+      if ((await stores.agents.count(orgId)) >= MAX_AGENTS)
+        throw new ApiFailure('LIMIT_REACHED', `An organization has at most ${String(MAX_AGENTS)} agents`);
+      const now = isoNow(clock);
+      const agent: AgentRecord = { ...content.value, agent_id: newUuid(), org_id: orgId, created_at: now, updated_at: now };
+      await stores.agents.put(agent);
+      await note(request, 'agent.create', agent.agent_id, Object.keys(request.body));
+      setEtag(reply, agent);
+      return answerOf(agent, `Agent ${titleOf(agent)} made`);
+    },
+  });
+
+  app.get('/v1/agents', {
+    schema: {
+      tags,
+      security,
+      summary: 'List the agents',
+      description: 'The oldest first, a page at a time.',
+      querystring: z.strictObject(pageQuery),
+      response: {
+        200: successAnswer(
+          'A page of agents',
+          z.object({ status: z.literal('success'), agents: z.array(shownAgentSchema).readonly(), next: nextCursor }),
+          { status: 'success', agents: [exampleOf(shownAgentSchema)], next: null },
+        ),
+        ...keyedFailures(),
+      },
+    },
+    handler: async (request) => {
+      const { limit, before } = request.query;
+      const query = { limit: Number(limit ?? DEFAULT_PAGE_LIMIT), ...beforeOf(before) };
+      const { records, next } = await reads.agents(scopeOf(request), query);
+      return { status: 'success' as const, agents: records.map(shownAgent), next: nextOf(next) };
+    },
+  });
+
+  app.get('/v1/agents/:agent_id', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read one agent',
+      description: 'With all its settings; those that were never set have their defaults.',
+      params,
+      querystring: z.object(orgQuery),
+      response: { 200: recordAnswer('The agent', agentAnswerSchema), ...keyedFailures('NOT_FOUND') },
+    },
+    handler: async (request, reply) => {
+      const agent = await stores.agents.get(scopeOf(request), agentIdOf(request.params));
+      if (agent === null) throw noSuchAgent();
+      setEtag(reply, agent);
+      return answerOf(agent, `Agent ${titleOf(agent)}`);
+    },
+  });
+
+  app.post('/v1/agents/:agent_id', {
+    attachValidation: true,
+    schema: {
+      tags,
+      security,
+      summary: 'Update the settings of an agent',
+      description:
+        'What is left out stays; null, and an empty text, sets a setting back to its default. A `pathway_id` sets `prompt`, `first_sentence`, ' +
+        '`model`, `dynamic_data`, `tools` and `transfer_list` back. One setting that is not valid, and nothing changes. Calls from now on have ' +
+        'the new settings.',
+      params,
+      headers: changeHeaders,
+      body: bodies.update,
+      response: {
+        200: recordAnswer('What changed', agentUpdatedSchema),
+        ...keyedFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+        ...failureAnswers(['VALIDATION', 'NOT_FOUND', 'PRECONDITION_FAILED'], failedUpdateSchema),
+      },
+    },
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      const { body } = request;
+      const current = await stores.agents.get(orgId, agentIdOf(request.params));
+      const bad = await badFieldsOf(request, stores.tools, orgId, current);
+      if (bad.length > 0) throw validationFailure(bad, failedUpdates(body, bad));
+      let before: AgentRecord | undefined;
+      const decide = (current: AgentRecord) => {
+        before = current;
+        return changedAgent(current, body, policy);
+      };
+      const changed = await stores.agents.change(orgId, agentIdOf(request.params), decide, ifMatchOf(request));
+      if (!changed.ok) throw updateFailure(changed.error, body);
+      const agent = changed.value;
+      await note(request, 'agent.update', agent.agent_id, changedFields(before ?? agent, agent));
+      setEtag(reply, agent);
+      return {
+        status: 'success' as const,
+        message: `Agent ${titleOf(agent)} updated`,
+        updates: updatesOf(before ?? agent, agent, body),
+        warnings: [...warningsOf(before ?? agent, agent, body, policy), ...(await danglingTools(agent, stores.tools))],
+      };
+    },
+  });
+
+  app.delete('/v1/agents/:agent_id', {
+    schema: {
+      tags,
+      security,
+      summary: 'Delete an agent',
+      description: 'Not while a number names it. Calls in progress go on.',
+      params,
+      headers: changeHeaders,
+      response: {
+        200: successAnswer('It is deleted', done, {
+          status: 'success',
+          message: 'Agent "Front desk" (4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11) deleted',
+        }),
+        ...keyedFailures('NOT_FOUND', 'AGENT_IN_USE', 'PRECONDITION_FAILED'),
+      },
+    },
+    handler: async (request) => {
+      const { orgId } = identityOf(request);
+      const agentId = agentIdOf(request.params);
+      const deleted = await deleteAgent(stores, orgId, agentId, ifMatchOf(request));
+      if (!deleted.ok) throw deleteFailure(deleted.error);
+      await note(request, 'agent.delete', agentId);
+      return { status: 'success' as const, message: `Agent ${titleOf(deleted.value)} deleted` };
+    },
+  });
+  return Promise.resolve();
+};
+
+/** UUIDs are the same in either case. Whatever is no id finds nothing, like an id that nobody has. */
+function agentIdOf({ agent_id: id }: z.output<typeof params>): string {
+  return id.toLowerCase();
+}
+
+function titleOf({ name, agent_id: id }: AgentRecord): string {
+  return `"${name}" (${id})`;
+}
+
+function updateFailure(error: RecordRefusal | BadFields, body: AgentBody): ApiFailure {
+  if (error === 'not-found') return noSuchAgent(failedUpdates(body));
+  if (error === 'mismatch') return preconditionFailed(failedUpdates(body));
+  return validationFailure(error, failedUpdates(body, error));
+}
+
+function deleteFailure(error: RecordRefusal | InUse): ApiFailure {
+  if (typeof error === 'string') return error === 'mismatch' ? preconditionFailed() : noSuchAgent();
+  const numbers = error.usedBy.join(', ');
+  return new ApiFailure('AGENT_IN_USE', `The calls of ${numbers} go to this agent: give them to another one first`);
+}
+
+function noSuchAgent(fields?: Readonly<Record<string, unknown>>): ApiFailure {
+  return new ApiFailure('NOT_FOUND', 'There is no such agent', fields === undefined ? {} : { fields });
+}

@@ -1,0 +1,33 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { auditEntrySchema, auditQuerySchema, DEFAULT_AUDIT_TAKE } from '../schemas/audit-api.js';
+import { z } from 'zod';
+import type { ScopedReads } from '../scoped-reads.js';
+import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
+import { scopeOf } from '../auth.js';
+
+/** GET /v1/audit. Registered behind authentication. */
+export const auditRoutes: FastifyPluginAsyncZod<{ readonly reads: ScopedReads }> = async (app, { reads }) => {
+  app.get('/v1/audit', {
+    schema: {
+      tags: ['Audit'],
+      security: [{ apiKey: [] }],
+      summary: 'Who changed what',
+      description: "Changes of the organization's records by its keys and at the command line, newest first; the newest 10000 are kept.",
+      querystring: auditQuerySchema,
+      response: {
+        200: successAnswer('The changes', z.object({ status: z.literal('success'), entries: z.array(auditEntrySchema).readonly() }), {
+          status: 'success',
+          entries: [exampleOf(auditEntrySchema)],
+        }),
+        ...keyedFailures(),
+      },
+    },
+    handler: async (request) => {
+      const { take, before } = request.query;
+      const query = { take: Number(take ?? DEFAULT_AUDIT_TAKE), ...(before === undefined ? {} : { before }) };
+      const entries = await reads.audit(scopeOf(request), query);
+      return { status: 'success' as const, entries };
+    },
+  });
+  return Promise.resolve();
+};

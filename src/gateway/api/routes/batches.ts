@@ -1,0 +1,91 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { batchLogEntrySchema, batchSchema } from '../../model/batch-log.js';
+import { wholeNumber } from '../schemas/sip-api.js';
+import { successSchema } from '../schemas/sip-record.js';
+import { orgQuery } from '../schemas/page-query.js';
+import type { ScopedReads } from '../scoped-reads.js';
+import type { Stores } from '../../ports/stores.js';
+import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
+import { scopeOf } from '../auth.js';
+import { ApiFailure } from '../failure.js';
+
+export interface BatchRoutesOptions {
+  readonly stores: Pick<Stores, 'batches'>;
+  readonly reads: ScopedReads;
+}
+
+const DEFAULT_TAKE = 100;
+const tags = ['Batches'];
+const security = [{ apiKey: [] }];
+const page = { take: wholeNumber(1, 1000, DEFAULT_TAKE), skip: wholeNumber(0, 10_000_000, 0), ...orgQuery };
+const pageOf = ({ take, skip }: { readonly take?: string | undefined; readonly skip?: string | undefined }) => ({
+  take: Number(take ?? DEFAULT_TAKE),
+  skip: Number(skip ?? 0),
+});
+const logQuery = z.strictObject({
+  ...page,
+  direction: z
+    .enum(['asc', 'desc'], 'must be "asc" or "desc"')
+    .default('desc')
+    .meta({ description: 'Oldest first, or newest first', examples: ['asc'] }),
+});
+
+/** GET /v2/batches and GET /v2/batches/{batch_id}/logs. Registered behind authentication. */
+export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app, { stores, reads }) => {
+  app.get('/v2/batches', {
+    schema: {
+      tags,
+      security,
+      summary: 'List the batches',
+      description: 'Newest first.',
+      querystring: z.strictObject(page),
+      response: {
+        200: successAnswer('The batches', successSchema(z.array(batchSchema).readonly()), {
+          status: 'success',
+          data: [exampleOf(batchSchema)],
+          errors: null,
+        }),
+        ...keyedFailures(),
+      },
+    },
+    handler: async (request) => {
+      const data = await reads.batches(scopeOf(request), pageOf(request.query));
+      return { status: 'success' as const, data, errors: null };
+    },
+  });
+
+  app.get('/v2/batches/:batch_id/logs', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read the log of a batch',
+      description: 'What happened to it, newest first unless `direction` says otherwise.',
+      params: z.object({
+        batch_id: z
+          .string()
+          .max(100)
+          .meta({ description: 'UUID', examples: ['7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
+      }),
+      querystring: logQuery,
+      response: {
+        200: successAnswer('The entries', successSchema(z.array(batchLogEntrySchema).readonly()), {
+          status: 'success',
+          data: [exampleOf(batchLogEntrySchema)],
+          errors: null,
+        }),
+        ...keyedFailures('NOT_FOUND'),
+      },
+    },
+    handler: async (request) => {
+      const { direction } = request.query;
+      const data = await stores.batches.read(scopeOf(request), request.params.batch_id.toLowerCase(), {
+        ...pageOf(request.query),
+        direction,
+      });
+      if (data === null) throw new ApiFailure('NOT_FOUND', 'There is no such batch');
+      return { status: 'success' as const, data, errors: null };
+    },
+  });
+  return Promise.resolve();
+};

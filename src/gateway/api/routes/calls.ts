@@ -1,0 +1,198 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import {
+  callFoundSchema,
+  callPageSchema,
+  callQualitySchema,
+  callsQuerySchema,
+  stopBodySchema,
+  stoppedSchema,
+  traceSchema,
+  type CallAnswerBody,
+  type CallDetail,
+  type CallsQuery,
+} from '../schemas/calls-api.js';
+import { parseE164 } from '../../model/e164.js';
+import { DEFAULT_PAGE_LIMIT, orgQuery } from '../schemas/page-query.js';
+import type { ScopedReads } from '../scoped-reads.js';
+import type { CallPage, CallQuery, Scope, Stores } from '../../ports/stores.js';
+import { failureAnswers, successAnswer } from '../answers.js';
+import { identityOf, scopeOf } from '../auth.js';
+import type { CallControl } from '../call-control.js';
+import { endedCall, liveCall } from '../call-answers.js';
+import type { NoteChange } from '../change-notes.js';
+import { beforeOf, nextOf } from '../cursor.js';
+import { ApiFailure } from '../failure.js';
+
+export interface CallRoutesOptions {
+  readonly stores: Pick<Stores, 'calls'>;
+  readonly reads: ScopedReads;
+  readonly control: CallControl;
+  readonly note: NoteChange;
+}
+
+type AnsweredPage = CallPage<CallAnswerBody>;
+
+const tags = ['Calls'];
+const security = [{ apiKey: [] }];
+const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
+
+const params = z.object({
+  call_id: z
+    .string()
+    .max(100)
+    .meta({ description: 'UUID', examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
+});
+
+/** The routes of calls: list, read, stop. Registered behind authentication. */
+export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, { stores, reads, control, note }) => {
+  const listEnded = async (scope: Scope, query: CallQuery): Promise<AnsweredPage> => {
+    const { calls, next } = await reads.calls(scope, query);
+    return { calls: calls.map(endedCall), next };
+  };
+  const listLive = async (scope: Scope, query: CallQuery, state: CallsQuery['state']): Promise<AnsweredPage> => {
+    const { calls, next } = await reads.liveCalls(scope, query);
+    return { calls: calls.map(liveCall).filter((call) => state === 'live' || call.state === state), next };
+  };
+  const find = async (scope: Scope, callId: string): Promise<CallDetail | null> => {
+    const live = await reads.liveCall(scope, callId);
+    const record = live === null ? await reads.call(scope, callId) : null;
+    if (record !== null) return endedCall(record);
+    // Between its end and its record it is shown as it was: whoever asks again gets the record.
+    const shown = live ?? (await reads.endingCall(scope, callId));
+    return shown === null ? null : { ...liveCall(shown), transcript: [], analysis_rejected: null };
+  };
+
+  app.get('/v1/calls', {
+    schema: {
+      tags,
+      security,
+      summary: 'List calls',
+      description:
+        'Calls that ended or were refused, newest first; with `state=live` those in progress, on whichever gateway. With `sip_call_id` the newest 200 of that Call-ID, found by an index. One request looks at 1000 calls at most: under a filter a page may hold ' +
+        'fewer than `limit`, or none, and have a `next` all the same.',
+      querystring: callsQuerySchema,
+      response: { 200: successAnswer('A page of calls', callPageSchema), ...failureAnswers(FAILURES) },
+    },
+    handler: async (request) => {
+      const query = queryOf(request.query);
+      const { state = 'ended' } = request.query;
+      const scope = scopeOf(request);
+      const { calls, next } = await (state === 'ended' ? listEnded(scope, query) : listLive(scope, query, state));
+      return { status: 'success' as const, calls, next: nextOf(next) };
+    },
+  });
+
+  app.get('/v1/calls/:call_id', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read one call',
+      description: 'With its transcript, which the list leaves out. One in progress has null where nothing is known yet.',
+      params,
+      querystring: z.object(orgQuery),
+      response: { 200: successAnswer('The call', callFoundSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
+    },
+    handler: async (request) => {
+      const callId = callIdOf(request.params);
+      const call = callId === null ? null : await find(scopeOf(request), callId);
+      if (call === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      return { status: 'success' as const, call };
+    },
+  });
+
+  app.get('/v1/calls/:call_id/trace', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read what happened in a call',
+      description:
+        'Messages of SIP, commands to rtpengine, what the agent asked and got, and what the gateway decided, oldest first; of a call in ' +
+        'progress until now. Keys of the media, credentials and tokens are masked. Empty when nothing is kept of it.',
+      params,
+      querystring: z.object(orgQuery),
+      response: { 200: successAnswer('The trace', traceSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']) },
+    },
+    handler: async (request) => {
+      const scope = scopeOf(request);
+      const callId = callIdOf(request.params);
+      const live = callId === null ? null : await control.trace(scope, callId);
+      if (live !== null) return { status: 'success' as const, trace: live };
+      const record = callId === null ? null : await reads.call(scope, callId);
+      if (record !== null) return { status: 'success' as const, trace: await reads.trace(record) };
+      if (callId === null || (await reads.endingCall(scope, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      return { status: 'success' as const, trace: [] };
+    },
+  });
+
+  app.get('/v1/calls/:call_id/quality', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read how a call sounded over time',
+      description:
+        "Loss, jitter and MOS of both directions: what the gateway heard of the caller, and what the caller's RTCP reports say of the agent's audio. Of a call in progress until now; empty when there was no audio.",
+      params,
+      querystring: z.object(orgQuery),
+      response: {
+        200: successAnswer('The samples', callQualitySchema),
+        ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']),
+      },
+    },
+    handler: async (request) => {
+      const scope = scopeOf(request);
+      const callId = callIdOf(request.params);
+      const live = callId === null ? null : await control.quality(scope, callId);
+      if (live !== null) return { status: 'success' as const, live: true, samples: live };
+      const record = callId === null ? null : await reads.call(scope, callId);
+      if (record !== null) return { status: 'success' as const, live: false, samples: record.samples };
+      if (callId === null || (await reads.endingCall(scope, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      return { status: 'success' as const, live: false, samples: [] };
+    },
+  });
+
+  app.post('/v1/calls/:call_id/stop', {
+    schema: {
+      tags,
+      security,
+      summary: 'End a call in progress',
+      description: 'BYE, whichever gateway has the call; before its answer the caller gets 603. The record has API_STOPPED or DECLINED.',
+      params,
+      body: stopBodySchema,
+      response: {
+        200: successAnswer('The gateway of the call ends it', stoppedSchema),
+        ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']),
+      },
+    },
+    handler: async (request) => {
+      const { orgId } = identityOf(request);
+      const callId = callIdOf(request.params);
+      if (callId !== null && (await control.stop(orgId, callId, 'API_STOPPED'))) {
+        await note(request, 'call.stop', callId);
+        return { status: 'success' as const, message: `Call ${callId} is being ended` };
+      }
+      const record = callId === null ? null : await stores.calls.get(orgId, callId);
+      throw new ApiFailure('NOT_FOUND', record === null ? 'There is no such call in progress' : 'The call has ended');
+    },
+  });
+  return Promise.resolve();
+};
+
+/** `null`: it is no id. */
+function callIdOf({ call_id: text }: z.output<typeof params>): string | null {
+  return z.uuid().safeParse(text).data?.toLowerCase() ?? null;
+}
+
+function queryOf(query: CallsQuery): CallQuery {
+  const to = query.phone_number === undefined ? undefined : parseE164(query.phone_number);
+  return {
+    limit: Number(query.limit ?? DEFAULT_PAGE_LIMIT),
+    ...beforeOf(query.before),
+    ...(to === undefined ? {} : { to }),
+    ...(query.from === undefined ? {} : { from: parseE164(query.from) ?? query.from }),
+    ...(query.reason === undefined ? {} : { reason: query.reason }),
+    ...(query.sip_call_id === undefined ? {} : { sipCallId: query.sip_call_id }),
+    ...(query.since === undefined ? {} : { sinceMs: Date.parse(query.since) }),
+    ...(query.until === undefined ? {} : { untilMs: Date.parse(query.until) }),
+  };
+}

@@ -1,0 +1,75 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { errorEnvelope, errorEnvelopeSchema } from '../schemas/api-error.js';
+import { exampleOf, failureAnswers, successAnswer } from '../answers.js';
+
+/** For each part of the service (`redis`, `rtpengine`, `sip_server`), whether it is ready. */
+export type PartStates = Readonly<Record<string, boolean>>;
+
+/** How every part is now. Should come back within a second or so; when it rejects, the service is not ready. */
+export type Readiness = () => Promise<PartStates>;
+
+export interface HealthRoutesOptions {
+  readonly readiness: Readiness;
+  readonly version: string;
+}
+
+const partsSchema = z.record(z.string(), z.boolean()).meta({ examples: [{ redis: true, rtpengine: true, sip_server: true }] });
+const tags = ['Health'];
+
+/** GET /healthz (the process runs) and GET /readyz (it can take calls). Without authentication. */
+export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (app, { readiness, version }) => {
+  app.get('/healthz', {
+    config: { unlimited: true },
+    schema: {
+      tags,
+      security: [],
+      summary: 'Does the process run?',
+      description: 'Asks nothing of any other part. Without a key, and under no limit.',
+      response: {
+        200: successAnswer(
+          'It does',
+          z.object({ status: z.literal('success'), data: z.object({ version: z.string() }), errors: z.null() }),
+          { status: 'success', data: { version: '1.0.0' }, errors: null },
+        ),
+        ...failureAnswers(['INTERNAL']),
+      },
+    },
+    handler: () => ({ status: 'success' as const, data: { version }, errors: null }),
+  });
+
+  app.get('/readyz', {
+    config: { unlimited: true },
+    schema: {
+      tags,
+      security: [],
+      summary: 'Can it take calls?',
+      description: 'Asks every part that a call needs. Without a key, and under no limit.',
+      response: {
+        200: successAnswer(
+          'Every part is ready',
+          z.object({ status: z.literal('success'), data: z.object({ parts: partsSchema }), errors: z.null() }),
+          { status: 'success', data: { parts: exampleOf(partsSchema) }, errors: null },
+        ),
+        503: successAnswer('`NOT_READY`: an entry of errors for each part that is not', errorEnvelopeSchema.extend({ parts: partsSchema })),
+      },
+    },
+    handler: async (_request, reply) => {
+      const parts = await partsOf(readiness);
+      const missing = Object.keys(parts).filter((name) => parts[name] !== true);
+      if (missing.length === 0) return { status: 'success' as const, data: { parts }, errors: null };
+      const errors = missing.map((name) => ({ error: 'NOT_READY' as const, message: `${name} is not ready` }));
+      const envelope = errorEnvelope('NOT_READY', `Not ready: ${missing.join(', ')}`, errors);
+      return reply.code(503).send({ ...envelope, parts });
+    },
+  });
+  return Promise.resolve();
+};
+
+async function partsOf(readiness: Readiness): Promise<Record<string, boolean>> {
+  try {
+    return { ...(await readiness()) };
+  } catch {
+    return { readiness: false };
+  }
+}

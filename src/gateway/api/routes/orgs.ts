@@ -1,0 +1,45 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { orgQuery } from '../schemas/page-query.js';
+import type { Stores } from '../../ports/stores.js';
+import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
+import { isOperator, scopeOf } from '../auth.js';
+
+const orgSchema = z.object({ org_id: z.string(), name: z.string(), sip_enabled: z.boolean(), disabled: z.boolean() }).meta({
+  id: 'Organization',
+  examples: [{ org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52', name: 'acme', sip_enabled: true, disabled: false }],
+});
+
+const answerSchema = z.object({
+  status: z.literal('success'),
+  operator: z.boolean().describe('The key is an operator key: it reads of all organizations, and changes nothing'),
+  organizations: z.array(orgSchema).readonly(),
+});
+
+/** GET /v1/organizations. Registered behind authentication. */
+export const orgRoutes: FastifyPluginAsyncZod<{ readonly stores: Pick<Stores, 'orgs'> }> = async (app, { stores }) => {
+  app.get('/v1/organizations', {
+    schema: {
+      tags: ['Organizations'],
+      security: [{ apiKey: [] }],
+      summary: 'Read whose key it is',
+      description: 'The organization of the key; for an operator key all of them, by name.',
+      querystring: z.object(orgQuery),
+      response: {
+        200: successAnswer('The organizations', answerSchema, {
+          status: 'success',
+          operator: false,
+          organizations: [exampleOf(orgSchema)],
+        }),
+        ...keyedFailures(),
+      },
+    },
+    handler: async (request) => {
+      const scope = scopeOf(request);
+      const orgs = scope === null ? await stores.orgs.list() : [await stores.orgs.get(scope)].filter((org) => org !== null);
+      const organizations = orgs.map(({ org_id, name, sip_enabled, disabled }) => ({ org_id, name, sip_enabled, disabled }));
+      return { status: 'success' as const, operator: isOperator(request), organizations };
+    },
+  });
+  return Promise.resolve();
+};

@@ -1,0 +1,216 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { FastifyRequest, preHandlerAsyncHookHandler } from 'fastify';
+import { z } from 'zod';
+import type { ApiErrorEntry } from '../schemas/api-error.js';
+import { parseE164 } from '../../model/e164.js';
+import type { NumberRecord } from '../../model/records.js';
+import { sipRequestSchemas, type SipApiPolicy } from '../schemas/sip-api.js';
+import { checkBodySchema, checkResultSchema, type CallCheck } from '../schemas/sip-check.js';
+import { sipConfigurationSchema, successSchema } from '../schemas/sip-record.js';
+import type { RecordRefusal } from '../../model/agent-change.js';
+import { attachNumber, updateNumber } from '../naming.js';
+import type { ScopedReads } from '../scoped-reads.js';
+import type { Scope, Stores } from '../../ports/stores.js';
+import { exampleOf, recordAnswer, sipFailures, successAnswer } from '../answers.js';
+import { identityOf, scopeOf } from '../auth.js';
+import type { NoteChange } from '../change-notes.js';
+import { ApiFailure, validationFailure } from '../failure.js';
+import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
+import { attachChange, detachedDirections, numberOf, pageOf, updateChange } from '../sip-changes.js';
+
+export interface SipRoutesOptions {
+  readonly stores: Pick<Stores, 'numbers' | 'agents'>;
+  readonly reads: ScopedReads;
+  readonly check: CallCheck;
+  readonly policy: SipApiPolicy;
+  readonly note: NoteChange;
+}
+
+const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success;
+const tags = ['SIP'];
+const security = [{ apiKey: [] }];
+
+/** POST /sip/attach, /sip/update, /sip/detach, /sip/check and GET /sip. Registered behind authentication and the SIP entitlement. */
+export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, reads, check, policy, note }) => {
+  const schemas = sipRequestSchemas(policy);
+  const example = success(exampleOf(sipConfigurationSchema));
+  const changed = recordAnswer('The configuration as it is now', successSchema(sipConfigurationSchema), example);
+
+  app.post('/sip/attach', {
+    // The preHandler names a bad agent together with the other bad fields.
+    attachValidation: true,
+    preHandler: checkBody(stores, 'agent_id'),
+    schema: {
+      tags,
+      security,
+      summary: 'Attach a phone number',
+      description: 'Sets one or both directions of a number. A direction that is attached already is replaced; the other one stays.',
+      headers: changeHeaders,
+      body: schemas.attach,
+      response: { 200: changed, ...sipFailures('NUMBER_TAKEN', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
+    },
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      const change = attachChange(request.body);
+      const outcome = await attachNumber(stores, orgId, numberOf(request.body), change, ifMatchOf(request));
+      if (!outcome.ok)
+        throw outcome.error === 'no-agent' ? noSuchAgent('agent_id') : outcome.error === 'mismatch' ? preconditionFailed() : numberTaken();
+      await note(request, 'number.attach', outcome.value.phone_number, Object.keys(change));
+      setEtag(reply, outcome.value);
+      return success(outcome.value);
+    },
+  });
+
+  app.post('/sip/update', {
+    attachValidation: true,
+    preHandler: checkBody(stores, 'updates', 'agent_id'),
+    schema: {
+      tags,
+      security,
+      summary: 'Update one direction of a phone number',
+      description: 'Sets the named direction; the other one stays. What an inbound update leaves out keeps its value.',
+      headers: changeHeaders,
+      body: schemas.update,
+      response: { 200: changed, ...sipFailures('NOT_FOUND', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
+    },
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      const outcome = await updateNumber(stores, orgId, numberOf(request.body), updateChange(request.body), ifMatchOf(request));
+      if (!outcome.ok) throw updateFailure(outcome.error);
+      const { type, ...updates } = request.body.updates;
+      const fields = Object.keys(updates).map((name) => `${type}.${name}`);
+      await note(request, 'number.update', outcome.value.phone_number, fields);
+      setEtag(reply, outcome.value);
+      return success(outcome.value);
+    },
+  });
+
+  app.post('/sip/detach', {
+    schema: {
+      tags,
+      security,
+      summary: 'Detach a phone number',
+      description:
+        'Unsets all the named directions, or none when one of them is not attached. Calls in progress go on. `data` is the ' +
+        'configuration that is left, or null.',
+      headers: changeHeaders,
+      body: schemas.detach,
+      response: {
+        200: recordAnswer('The configuration that is left; null: none', successSchema(sipConfigurationSchema.nullable()), example),
+        ...sipFailures('NOT_FOUND', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { orgId } = identityOf(request);
+      const directions = detachedDirections(request.body);
+      const outcome = await stores.numbers.detach(orgId, numberOf(request.body), directions, ifMatchOf(request));
+      if (!outcome.ok)
+        throw outcome.error === 'mismatch' ? preconditionFailed() : notFound('The number is not attached in every direction named');
+      await note(request, 'number.detach', numberOf(request.body), directions);
+      if (outcome.value !== null) setEtag(reply, outcome.value);
+      return success(outcome.value);
+    },
+  });
+
+  app.post('/sip/check', {
+    schema: {
+      tags,
+      security,
+      summary: 'Ask how a call would be decided',
+      description:
+        'Decides as on a real INVITE to the number at this moment, and counts nothing. What is left out of the request is not judged; ' +
+        '`explanation` says so.',
+      body: checkBodySchema,
+      response: {
+        200: successAnswer('The decision', successSchema(checkResultSchema), success(exampleOf(checkResultSchema))),
+        ...sipFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+      },
+    },
+    handler: async (request) => {
+      const { source_ip, sdp } = request.body;
+      const asked = { number: numberOf(request.body), sourceIp: source_ip ?? null, sdp: sdp ?? null };
+      return success(await check(identityOf(request).orgId, asked));
+    },
+  });
+
+  app.get('/sip', {
+    schema: {
+      tags,
+      security,
+      summary: 'Read one SIP configuration, or list them',
+      description:
+        'With `inbound_id`: `data` is the configuration, or null when there is none. Without: `data` is an array, sorted by number.',
+      querystring: schemas.query,
+      response: {
+        200: recordAnswer(
+          'One configuration, null, or an array',
+          successSchema(z.union([sipConfigurationSchema, z.array(sipConfigurationSchema).readonly(), z.null()])),
+          example,
+        ),
+        ...sipFailures(),
+      },
+    },
+    handler: async (request, reply) => {
+      const scope = scopeOf(request);
+      const { inbound_id } = request.query;
+      if (inbound_id === undefined) return success(await reads.numbers(scope, pageOf(request.query)));
+      const record = await findNumber(stores, scope, inbound_id);
+      if (record !== null) setEtag(reply, record);
+      return success(record);
+    },
+  });
+  return Promise.resolve();
+};
+
+function success<T>(data: T): { status: 'success'; data: T; errors: null } {
+  return { status: 'success', data, errors: null };
+}
+
+function numberTaken(): ApiFailure {
+  return new ApiFailure('NUMBER_TAKEN', 'The number is attached by another organization');
+}
+
+function updateFailure(error: RecordRefusal | 'no-agent'): ApiFailure {
+  if (error === 'no-agent') return noSuchAgent('updates.agent_id');
+  return error === 'mismatch' ? preconditionFailed() : notFound('The number has no SIP configuration');
+}
+
+/** It was deleted since it was looked for. */
+function noSuchAgent(path: string): ApiFailure {
+  return validationFailure([agentEntry(path)]);
+}
+
+function agentEntry(path: string): ApiErrorEntry {
+  return { error: 'VALIDATION', message: 'is not the id of an agent of yours', path };
+}
+
+function notFound(message: string): ApiFailure {
+  return new ApiFailure('NOT_FOUND', message);
+}
+
+async function findNumber(stores: SipRoutesOptions['stores'], scope: Scope, id: string): Promise<NumberRecord | null> {
+  const number = parseE164(id);
+  if (number !== undefined) return stores.numbers.get(scope, number);
+  // Whatever is no id finds nothing, like an id that nobody has.
+  const inboundId = /^IN-(.+)$/i.exec(id)?.[1];
+  return isUuid(inboundId) ? stores.numbers.getByInboundId(scope, `IN-${inboundId.toLowerCase()}`) : null;
+}
+
+/** Refuses a bad body with all that is wrong with it: what the schema found, and an agent that the organization does not have. */
+function checkBody(stores: SipRoutesOptions['stores'], ...agentPath: readonly string[]): preHandlerAsyncHookHandler {
+  return async (request) => {
+    const invalid = request.validationError;
+    const found = invalid instanceof ApiFailure ? invalid.envelope.errors : [];
+    const path = agentPath.join('.');
+    const isKnown = found.some((entry) => entry.path === path) || (await hasAgent(stores, request, agentPath));
+    const errors = isKnown ? found : [...found, agentEntry(path)];
+    if (errors.length > 0) throw validationFailure(errors);
+  };
+}
+
+/** True when the body names no agent, or one of the organization's. */
+async function hasAgent(stores: SipRoutesOptions['stores'], request: FastifyRequest, agentPath: readonly string[]): Promise<boolean> {
+  let id: unknown = request.body;
+  for (const part of agentPath) id = typeof id === 'object' && id !== null ? Reflect.get(id, part) : undefined;
+  return !isUuid(id) || (await stores.agents.get(identityOf(request).orgId, id.toLowerCase())) !== null;
+}

@@ -1,0 +1,26 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { orgQuery } from '../schemas/page-query.js';
+import { THROUGHPUT_STEP_S, throughputSchema } from '../../model/throughput.js';
+import type { ScopedReads } from '../scoped-reads.js';
+import { keyedFailures, successAnswer } from '../answers.js';
+import { scopeOf } from '../auth.js';
+
+/** GET /v1/throughput. Registered behind authentication. */
+export const throughputRoutes: FastifyPluginAsyncZod<{ readonly reads: ScopedReads }> = async (app, { reads }) => {
+  app.get('/v1/throughput', {
+    schema: {
+      tags: ['Calls'],
+      security: [{ apiKey: [] }],
+      summary: 'Read how many calls come and go',
+      description: 'Calls of all gateways in stretches of 10 s, and how many are in progress. Each gateway tells once a second.',
+      querystring: z.object(orgQuery),
+      response: { 200: successAnswer('The last 15 minutes', throughputSchema), ...keyedFailures() },
+    },
+    handler: async (request) => {
+      const { inProgress, intervals } = await reads.throughput(scopeOf(request));
+      return { status: 'success' as const, step_seconds: THROUGHPUT_STEP_S, in_progress: inProgress, intervals };
+    },
+  });
+  return Promise.resolve();
+};

@@ -1,0 +1,71 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { DeadLetter } from '../../model/delivery.js';
+import { DEFAULT_PAGE_LIMIT } from '../schemas/page-query.js';
+import { deadLetterPageSchema, deadLettersQuerySchema, resentSchema } from '../schemas/webhooks-api.js';
+import type { ScopedReads } from '../scoped-reads.js';
+import type { Stores } from '../../ports/stores.js';
+import { failureAnswers, successAnswer } from '../answers.js';
+import { identityOf, scopeOf } from '../auth.js';
+import type { NoteChange } from '../change-notes.js';
+import { beforeOf, nextOf } from '../cursor.js';
+import { ApiFailure } from '../failure.js';
+
+export interface WebhookRoutesOptions {
+  readonly stores: Pick<Stores, 'outbox'>;
+  readonly reads: ScopedReads;
+  readonly note: NoteChange;
+}
+
+const tags = ['Webhooks'];
+const security = [{ apiKey: [] }];
+const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
+
+/** Webhooks that were given up: GET /v1/webhooks/dead-letters and POST …/{delivery_id}/resend. Registered behind authentication. */
+export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async (app, { stores: { outbox }, reads, note }) => {
+  app.get('/v1/webhooks/dead-letters', {
+    schema: {
+      tags,
+      security,
+      summary: 'List webhooks that were given up',
+      description: 'Newest first; the newest 1000 are kept.',
+      querystring: deadLettersQuerySchema,
+      response: { 200: successAnswer('A page of them', deadLetterPageSchema), ...failureAnswers(FAILURES) },
+    },
+    handler: async (request) => {
+      const { limit, before } = request.query;
+      const from = beforeOf(before).before ?? null;
+      const { letters, next } = await reads.deadLetters(scopeOf(request), Number(limit ?? DEFAULT_PAGE_LIMIT), from);
+      return { status: 'success' as const, dead_letters: letters.map(shownLetter), next: nextOf(next) };
+    },
+  });
+
+  app.post('/v1/webhooks/dead-letters/:delivery_id/resend', {
+    schema: {
+      tags,
+      security,
+      summary: 'Send a webhook again',
+      description: 'It is due at once, with the same body and `x-trunkline-delivery`, and tried as long as a new one.',
+      params: z.object({
+        delivery_id: z
+          .string()
+          .max(100)
+          .meta({ description: 'Of a dead letter', examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
+      }),
+      response: { 200: successAnswer('It is sent again', resentSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
+    },
+    handler: async (request) => {
+      const { delivery_id: deliveryId } = request.params;
+      const isRevived = await outbox.revive(identityOf(request).orgId, deliveryId.toLowerCase());
+      if (!isRevived) throw new ApiFailure('NOT_FOUND', 'There is no such dead letter');
+      await note(request, 'webhook.resend', deliveryId.toLowerCase());
+      return { status: 'success' as const, message: `Delivery ${deliveryId.toLowerCase()} is sent again` };
+    },
+  });
+  return Promise.resolve();
+};
+
+/** Without the body: it is the call's, which GET /v1/calls/{call_id} shows. */
+function shownLetter({ delivery_id, org_id, url, attempts, last_error: error, created_at, died_at }: DeadLetter) {
+  return { delivery_id, org_id, call_id: delivery_id, url, attempts, error, created_at, died_at };
+}

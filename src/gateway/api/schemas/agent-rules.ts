@@ -1,0 +1,84 @@
+import type { AgentSettings } from '../../model/agent-record.js';
+import { codePoints, voiceProblem } from './agent-settings.js';
+
+// What holds for the settings of an agent taken together; `agentSettingsSchema` has what holds for each.
+
+/** What the operator's configuration says of agents. */
+export interface AgentPolicy {
+  readonly languages: readonly string[];
+  /** Of the agents that the operator runs. */
+  readonly voices: readonly string[];
+  /** No call is longer, whatever its agent says. */
+  readonly maxDurationMinutes: number;
+  /** Whether webhooks go there; of names it is known only when they are looked up. */
+  readonly isWebhookHost: (host: string) => boolean;
+  /** Why no agent is ever connected there; `null`: one may be. */
+  readonly agentUrlRefusal: (url: URL) => string | null;
+}
+
+/** Something to tell of one setting. */
+export interface SettingNote {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** An agent is read for each of its calls. */
+const MAX_AGENT_BYTES = 262_144;
+const RECOMMENDED_PROMPT = 2_000;
+const RECOMMENDED_THRESHOLD = { least: 50, most: 200 };
+
+/** Why an agent cannot be as these settings say; empty: it can. */
+export function settingProblems(settings: AgentSettings, { voices, isWebhookHost }: AgentPolicy): SettingNote[] {
+  const { prompt, pathway_id: pathway, stream, voice, webhook } = settings;
+  // A program of the owner's knows by itself what to do, and how it speaks.
+  const isOwn = typeof stream === 'object' && stream !== null;
+  const problems: SettingNote[] = [];
+  const bytes = Buffer.byteLength(JSON.stringify(settings));
+  if (bytes > MAX_AGENT_BYTES) problems.push({ path: largestOf(settings), message: tooLarge(bytes) });
+  if (prompt === null && pathway === null && !isOwn)
+    problems.push({ path: 'prompt', message: 'is required, unless a pathway_id is set or a stream of your own' });
+  if (voice !== null && !isOwn && !voices.includes(voice)) problems.push({ path: 'voice', message: voiceProblem(voices) });
+  if (webhook !== null && !isWebhookHost(new URL(webhook).hostname))
+    problems.push({ path: 'webhook', message: 'is at a private, loopback or reserved address, which this service does not call' });
+  return problems;
+}
+
+function tooLarge(bytes: number): string {
+  return `is the largest part of an agent that would have ${String(bytes)} bytes as JSON; it may have ${String(MAX_AGENT_BYTES)} in all`;
+}
+
+function largestOf(settings: AgentSettings): string {
+  const sizes = Object.entries(settings).map(([name, value]) => ({ name, size: JSON.stringify(value).length }));
+  return sizes.sort((a, b) => b.size - a.size)[0]?.name ?? 'prompt';
+}
+
+/** What works otherwise than its owner may think. */
+export function settingWarnings(settings: AgentSettings, { maxDurationMinutes, agentUrlRefusal }: AgentPolicy): SettingNote[] {
+  const { prompt, pathway_id: pathway, stream, model, tools, transfer_list: transfers } = settings;
+  const { interruption_threshold: threshold, max_duration: minutes } = settings;
+  const { least, most } = RECOMMENDED_THRESHOLD;
+  const isTurbo = model === 'turbo';
+  const isOwn = typeof stream === 'object' && stream !== null;
+  const refusal = isOwn ? agentUrlRefusal(new URL(stream.url)) : null;
+  const notes: readonly (SettingNote | false)[] = [
+    prompt === null && pathway === null && !isOwn && { path: 'prompt', message: 'is not set: until it is, the default agent answers' },
+    codePoints(prompt ?? '') > RECOMMENDED_PROMPT && {
+      path: 'prompt',
+      message: `has over ${String(RECOMMENDED_PROMPT)} characters, which makes the agent slower`,
+    },
+    isTurbo && tools.length > 0 && { path: 'tools', message: 'are inactive with the model turbo' },
+    isTurbo &&
+      transfers !== null &&
+      Object.keys(transfers).length > 0 && { path: 'transfer_list', message: 'is inactive with the model turbo' },
+    (threshold < least || threshold > most) && {
+      path: 'interruption_threshold',
+      message: `is outside the recommended ${String(least)} to ${String(most)}`,
+    },
+    refusal !== null && { path: 'stream.url', message: `is never connected, and its calls get 480: ${refusal}` },
+    minutes > maxDurationMinutes && {
+      path: 'max_duration',
+      message: `is over the limit of this service: calls end after ${String(maxDurationMinutes)} minutes`,
+    },
+  ];
+  return notes.filter((note) => note !== false);
+}

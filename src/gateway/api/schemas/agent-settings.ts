@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import { STREAM_FORMATS } from '../../model/agent.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from '../../model/agent-record.js';
+import { agentUrl } from '../../../agent-protocol/agent-url.js';
+import type { PronunciationEntry } from '../../model/pronunciation.js';
+import { toolDefinition } from '../../model/tool-definition.js';
+
+// What an agent's owner may set, field by field, as the control API and the command line take it. Nothing here transforms, so that
+// every bad field is named at once; `agentSettingsOf` turns a body that passed into what is stored.
+
+/** What this service can speak. */
+export interface AgentSettingsPolicy {
+  readonly languages: readonly string[];
+  /** `null`: any name is taken. */
+  readonly voices: readonly string[] | null;
+}
+
+const MAX_PROMPT = 32_768;
+const MAX_FIRST_SENTENCE = 199;
+const MAX_JSON_BYTES = 65_536;
+const MAX_URL = 2_048;
+const MAX_MINUTES = 1_440;
+/** Longer than anybody waits for an answer. */
+const MAX_INTERRUPTION_THRESHOLD = 10_000;
+const MAX_TOOLS = 50;
+const MAX_GUIDE = 500;
+const MAX_DATA_POINTS = 100;
+
+export const TOOL_ID = /^TL-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** The length as people count it. */
+export const codePoints = (text: string): number => Array.from(text).length;
+
+const isSmallJson = (value: unknown): boolean => Buffer.byteLength(JSON.stringify(value)) <= MAX_JSON_BYTES;
+const TOO_LARGE = `must have at most ${String(MAX_JSON_BYTES)} bytes as JSON`;
+
+/** Whatever JSON held. */
+const json = z.unknown();
+const jsonObject = z.record(z.string().max(256), json).refine(isSmallJson, TOO_LARGE);
+const jsonObjectOrArray = z.union([jsonObject, z.array(json).refine(isSmallJson, TOO_LARGE)], 'must be an object or an array');
+
+/** A user and password in it would be stored, and shown. */
+function url(schemes: readonly string[], message: string) {
+  return z
+    .string()
+    .max(MAX_URL)
+    .refine((text) => {
+      if (!URL.canParse(text) || /\s/.test(text)) return false;
+      const { protocol, username, password } = new URL(text);
+      return schemes.includes(protocol) && username === '' && password === '';
+    }, message);
+}
+
+const emptyText = z.literal('');
+
+export const agentName = z
+  .string()
+  .max(100)
+  .refine((name) => name.trim() !== '' && !/\p{C}/u.test(name), 'must be 1 to 100 printable characters');
+
+const stream = z.strictObject({
+  url: agentUrl,
+  format: z.enum(STREAM_FORMATS).default('twilio'),
+  bearer_token: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
+    .nullable()
+    .optional(),
+});
+
+const flag = z.union([z.boolean(), z.enum(['true', 'false'])], 'must be true or false');
+
+const pronunciationEntry = z.strictObject({
+  word: z.string().min(1).max(100),
+  pronunciation: z.string().min(1).max(200),
+  case_sensitive: flag.default(false),
+  spaced: flag.default(true),
+});
+
+/** What is said of a voice that there is not. */
+export function voiceProblem(voices: readonly string[]): string {
+  return `must be one of ${voices.join(', ')}`;
+}
+
+/** Changes to an agent: what is left out stays, `null` (and an empty text) sets back. */
+export function agentSettingsSchema({ languages, voices }: AgentSettingsPolicy) {
+  return z.strictObject({
+    prompt: z
+      .string()
+      .max(2 * MAX_PROMPT)
+      .refine((text) => codePoints(text) <= MAX_PROMPT, `must have at most ${String(MAX_PROMPT)} characters`)
+      .nullable()
+      .optional(),
+    voice: z
+      .string()
+      .max(64)
+      .refine((name) => name === '' || voices === null || voices.includes(name), voiceProblem(voices ?? []))
+      .nullable()
+      .optional(),
+    webhook: z
+      .union([url(['https:', 'http:'], 'must be an http:// or https:// URL without a user'), emptyText])
+      .nullable()
+      .optional(),
+    analysis_schema: z
+      .record(z.string().min(1).max(64), z.string().min(1).max(500))
+      .refine((schema) => Object.keys(schema).length <= MAX_DATA_POINTS, `must name at most ${String(MAX_DATA_POINTS)} data points`)
+      .nullable()
+      .optional(),
+    metadata: jsonObject.nullable().optional(),
+    pathway_id: z.string().max(200).nullable().optional(),
+    language: z
+      .string()
+      .max(16)
+      .refine((code) => code === '' || languages.includes(code.toUpperCase()), `must be one of ${languages.join(', ')}`)
+      .meta({ description: 'In either case; empty: the default', enum: [...languages] })
+      .nullable()
+      .optional(),
+    model: z.enum(['base', 'turbo']).nullable().optional(),
+    first_sentence: z
+      .string()
+      .max(4 * MAX_FIRST_SENTENCE)
+      .refine((text) => codePoints(text) <= MAX_FIRST_SENTENCE, 'must have under 200 characters')
+      .nullable()
+      .optional(),
+    tools: z
+      .array(z.union([z.string().regex(TOOL_ID, 'must be the id of a tool (TL-…), or a tool'), toolDefinition]))
+      .max(MAX_TOOLS)
+      .nullable()
+      .optional(),
+    dynamic_data: z.union([jsonObjectOrArray, emptyText]).nullable().optional(),
+    interruption_threshold: z.number().min(0).max(MAX_INTERRUPTION_THRESHOLD).nullable().optional(),
+    max_duration: z.int().min(1).max(MAX_MINUTES).nullable().optional(),
+    pronunciation_guide: z.array(pronunciationEntry).max(MAX_GUIDE).nullable().optional(),
+    transfer_list: jsonObjectOrArray.nullable().optional(),
+    stream: z
+      .union([z.literal('test-line'), stream], 'must be "test-line", or an object with the url of the agent')
+      .nullable()
+      .optional(),
+  });
+}
+
+export type AgentSettingsBody = z.infer<ReturnType<typeof agentSettingsSchema>>;
+
+/** What a pathway takes the place of (§4.8 of the interface). */
+const PATHWAY_RESETS = ['prompt', 'first_sentence', 'model', 'dynamic_data', 'tools', 'transfer_list'] as const;
+
+/** The settings as they are after a change. */
+export function agentSettingsOf(before: AgentSettings, body: AgentSettingsBody): AgentSettings {
+  const settings: Record<string, unknown> = { ...before };
+  for (const [name, value] of Object.entries(body)) {
+    if (value === undefined) continue;
+    settings[name] = value === null || value === '' ? DEFAULT_AGENT_SETTINGS[name as keyof AgentSettings] : value;
+  }
+  if (typeof body.language === 'string' && body.language !== '') settings['language'] = body.language.toUpperCase();
+  if (Array.isArray(body.tools)) settings['tools'] = body.tools.map((tool) => (typeof tool === 'string' ? toolIdOf(tool) : tool));
+  if (typeof body.stream === 'object' && body.stream !== null) settings['stream'] = streamOf(before, body.stream);
+  if (Array.isArray(body.pronunciation_guide)) settings['pronunciation_guide'] = body.pronunciation_guide.map(entryOf);
+  if (typeof body.pathway_id === 'string' && body.pathway_id !== '')
+    for (const name of PATHWAY_RESETS) settings[name] = DEFAULT_AGENT_SETTINGS[name];
+  // Each value was checked by the schema of its name, or is the default of it.
+  return settings as unknown as AgentSettings;
+}
+
+/** As the store knows it. */
+export function toolIdOf(text: string): string {
+  return `TL-${text.slice(3).toLowerCase()}`;
+}
+
+/** A token is for one address: left out it stays with that, and another address does not get it. */
+function streamOf(before: AgentSettings, { url, format, bearer_token }: z.infer<typeof stream>): AgentStream {
+  const kept = typeof before.stream === 'object' && before.stream?.url === url ? before.stream.bearer_token : null;
+  return { url, format, bearer_token: bearer_token === undefined ? kept : bearer_token };
+}
+
+function entryOf({ word, pronunciation, case_sensitive, spaced }: z.infer<typeof pronunciationEntry>): PronunciationEntry {
+  return { word, pronunciation, case_sensitive: isSet(case_sensitive), spaced: isSet(spaced) };
+}
+
+function isSet(value: boolean | 'true' | 'false'): boolean {
+  return value === true || value === 'true';
+}

@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { STREAM_FORMATS } from '../../model/agent.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../model/agent-record.js';
+import type { AgentPolicy } from './agent-rules.js';
+import { agentName, agentSettingsSchema } from './agent-settings.js';
+import { errorEnvelopeSchema } from './api-error.js';
+import { shownTool, shownToolSchema } from './tools-api.js';
+
+// Agents over HTTP (§4.8 of the interface): what is sent, and what is shown.
+
+const EXAMPLE_SETTINGS = {
+  prompt: 'You are the front desk of Blue Harbor Hotel. Answer questions on rooms and prices, and take bookings.',
+  first_sentence: 'Blue Harbor Hotel, good day.',
+  language: 'ENG',
+  max_duration: 12,
+  analysis_schema: { guest_name: 'string', arrival: 'YYYY-MM-DD', wants_breakfast: 'boolean' },
+  pronunciation_guide: [{ word: 'ETA', pronunciation: 'E T A', case_sensitive: 'true', spaced: 'true' }],
+};
+
+/** The bodies of creation and update. */
+export function agentBodySchemas({ languages }: AgentPolicy) {
+  // Which voices there are depends on whose program speaks: `settingProblems` looks.
+  const settings = agentSettingsSchema({ languages, voices: null }).extend({ name: agentName.optional().describe('What you call it') });
+  return {
+    create: settings.meta({ examples: [{ name: 'Front desk', ...EXAMPLE_SETTINGS }] }),
+    update: settings.meta({ examples: [EXAMPLE_SETTINGS, { webhook: null, max_duration: null }] }),
+  };
+}
+
+export type AgentBody = z.output<ReturnType<typeof agentBodySchemas>['update']>;
+
+const json = z.unknown();
+
+const EXAMPLE_AGENT = {
+  agent_id: '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11',
+  org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
+  name: 'Front desk',
+  ...DEFAULT_AGENT_SETTINGS,
+  prompt: EXAMPLE_SETTINGS.prompt,
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+};
+
+export const shownAgentSchema = z
+  .object({
+    agent_id: z.string().describe('UUID'),
+    org_id: z.string(),
+    name: z.string(),
+    prompt: z.string().nullable(),
+    voice: z.string().nullable().describe("null: the language's own"),
+    webhook: z.string().nullable(),
+    analysis_schema: z.record(z.string(), z.string()).nullable(),
+    metadata: z.record(z.string(), json).nullable(),
+    pathway_id: z.string().nullable(),
+    language: z.string(),
+    model: z.enum(['base', 'turbo']),
+    first_sentence: z.string().nullable(),
+    tools: z.array(z.union([z.string(), shownToolSchema])).readonly(),
+    dynamic_data: json.describe('An object, an array, or null'),
+    interruption_threshold: z.number().describe('Milliseconds'),
+    max_duration: z.number().describe('Minutes'),
+    pronunciation_guide: z
+      .array(z.object({ word: z.string(), pronunciation: z.string(), case_sensitive: z.boolean(), spaced: z.boolean() }))
+      .readonly(),
+    transfer_list: json.describe('An object, an array, or null'),
+    stream: z
+      .union([z.literal('test-line'), z.object({ url: z.string(), format: z.enum(STREAM_FORMATS) })])
+      .nullable()
+      .describe("null: the operator's default"),
+    created_at: z.string().describe('ISO 8601'),
+    updated_at: z.string().describe('ISO 8601; another one with each change'),
+  })
+  .meta({
+    id: 'Agent',
+    description: 'Who talks to callers. Bearer tokens, and headers of tools, are never shown.',
+    examples: [EXAMPLE_AGENT],
+  });
+
+export type ShownAgent = z.infer<typeof shownAgentSchema>;
+
+/** Everything but what is secret. */
+export function shownAgent(agent: AgentRecord): ShownAgent {
+  const { stream, tools } = agent;
+  return {
+    ...agent,
+    tools: tools.map((tool) => (typeof tool === 'string' ? tool : shownTool(tool))),
+    stream: typeof stream === 'object' && stream !== null ? { url: stream.url, format: stream.format } : stream,
+  };
+}
+
+const warnings = z
+  .array(z.object({ path: z.string(), message: z.string() }))
+  .readonly()
+  .describe('What works otherwise than one might think');
+
+export const agentAnswerSchema = z.object({ status: z.literal('success'), message: z.string(), agent: shownAgentSchema, warnings }).meta({
+  examples: [
+    { status: 'success', message: 'Agent "Front desk" (4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11)', agent: EXAMPLE_AGENT, warnings: [] },
+  ],
+});
+
+export const agentUpdatedSchema = z
+  .object({
+    status: z.literal('success'),
+    message: z.string().describe('Names the agent'),
+    updates: z.record(z.string(), json).describe('The settings of the request as they are now, and those that a pathway reset'),
+    warnings,
+  })
+  .meta({
+    examples: [
+      {
+        status: 'success',
+        message: 'Agent "Front desk" (4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11) updated',
+        updates: { webhook: null, max_duration: 30 },
+        warnings: [],
+      },
+    ],
+  });
+
+export const failedUpdateSchema = errorEnvelopeSchema
+  .extend({
+    failed_updates: z
+      .record(z.string(), json)
+      .optional()
+      .describe('The settings that could not be updated, as they were given; left out when the body could not be read'),
+  })
+  .meta({
+    id: 'FailedUpdate',
+    description: 'An update that failed: nothing changed',
+    examples: [
+      {
+        status: 'error',
+        message: 'The request is not valid: max_duration must be at least 1',
+        data: null,
+        errors: [{ error: 'VALIDATION', message: 'must be at least 1', path: 'max_duration' }],
+        failed_updates: { max_duration: 0 },
+      },
+    ],
+  });

@@ -1,0 +1,218 @@
+import { z } from 'zod';
+import { orgQuery } from './page-query.js';
+import { parseE164 } from '../../model/e164.js';
+import { DEFAULT_INBOUND_OPTIONS } from '../../model/records.js';
+import { sipEndpointProblem } from '../../../lib/sip-endpoint.js';
+import { isSourceAddress } from '../../../lib/source-address.js';
+
+// Nothing here transforms: zod stops at the first failed transform, and every bad field is to be named at once.
+// src/gateway/api/sip-changes.ts turns a body that passed into what the store takes.
+
+export const MAX_ALLOWED_SOURCES = 256;
+const MAX_CONCURRENT_CALLS = 100_000;
+const MAX_CALLS_PER_SECOND = 10_000;
+const MAX_SKIP = 10_000_000;
+
+/** What the operator's configuration lets a customer set. */
+export interface SipApiPolicy {
+  /** `media_encryption: "optional"` is accepted. */
+  readonly allowPlain: boolean;
+}
+
+export const phoneNumber = z
+  .string()
+  .max(32)
+  .refine((text) => parseE164(text) !== undefined, 'must be a phone number in E.164 form, such as +15551234567')
+  .meta({
+    description: 'E.164, with or without the plus; `-`, `.` and parentheses between digits are ignored',
+    pattern: '^\\+?[0-9().-]{7,32}$',
+    examples: ['+15551234567'],
+  });
+
+const sipEndpoint = z
+  .string()
+  .check((ctx) => {
+    const problem = sipEndpointProblem(ctx.value);
+    if (problem !== null) ctx.issues.push({ code: 'custom', message: problem, input: ctx.value });
+  })
+  .meta({ description: 'A sip: or sips: URI, or host[:port]; at most 256 characters', examples: ['sips:pbx.example.com:5061'] });
+
+const direction = z.enum(['inbound', 'outbound'], 'must be "inbound" or "outbound"');
+
+const service = z.literal('sip', 'must be "sip"').describe('Always "sip"');
+
+const agentId = z
+  .uuid('must be the id of an agent of yours, or null')
+  .nullable()
+  .describe('The agent that answers; null is the built-in test line');
+
+function limit(most: number, meaning: string): z.ZodNullable<z.ZodNumber> {
+  return z.int('must be an integer or null').min(0).max(most).nullable().describe(`${meaning}; null is no limit`);
+}
+
+function inboundOptions(policy: SipApiPolicy) {
+  return z
+    .strictObject({
+      allowed_sources: z
+        .array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block, such as 203.0.113.0/24'))
+        .max(MAX_ALLOWED_SOURCES)
+        .default([...DEFAULT_INBOUND_OPTIONS.allowed_sources])
+        .describe('Where INVITEs may come from; empty is anywhere'),
+      max_concurrent_calls: limit(MAX_CONCURRENT_CALLS, 'Calls in progress on this number').default(null),
+      max_calls_per_second: limit(MAX_CALLS_PER_SECOND, 'New calls a second on this number').default(null),
+      media_encryption: z
+        .enum(['required', 'optional'], 'must be "required" or "optional"')
+        .refine((value) => policy.allowPlain || value !== 'optional', 'this service accepts encrypted media only: must be "required"')
+        .default(DEFAULT_INBOUND_OPTIONS.media_encryption)
+        .describe('"optional" also takes calls without SRTP, where the operator allows it'),
+    })
+    .describe('Replaced whole: what is left out gets its default');
+}
+
+/** The `type` of a member of `directions`, whatever was sent. */
+function typeOf(member: unknown): unknown {
+  return typeof member === 'object' && member !== null && 'type' in member ? member.type : member;
+}
+
+interface RawIssueSink {
+  readonly value: readonly unknown[];
+  readonly issues: z.core.$ZodRawIssue[];
+}
+
+function rejectDuplicates(ctx: RawIssueSink): void {
+  ctx.value.forEach((member, index) => {
+    const first = ctx.value.findIndex((other) => typeOf(other) === typeOf(member));
+    if (first === index) return;
+    ctx.issues.push({ code: 'custom', message: 'is given twice', input: member, path: [index] });
+  });
+}
+
+function attachSchema(policy: SipApiPolicy) {
+  const member = z.union([direction, z.strictObject({ type: direction, sip_endpoint: sipEndpoint.optional() })]);
+  return z
+    .strictObject({
+      phone_number: phoneNumber,
+      directions: z.array(member).min(1).max(2).check(rejectDuplicates),
+      service,
+      sip_endpoint: sipEndpoint.optional().describe('Required when a direction is outbound, here or in its object'),
+      agent_id: agentId.optional(),
+      options: inboundOptions(policy).optional(),
+    })
+    .refine((body) => !lacksEndpoint(body), {
+      path: ['sip_endpoint'],
+      message: 'is required when a direction is outbound',
+      // Also when other fields are bad, so that one answer names them all.
+      when: () => true,
+    })
+    .meta({
+      examples: [
+        {
+          phone_number: '+15551234567',
+          directions: ['inbound'],
+          service: 'sip',
+          agent_id: null,
+          options: {
+            allowed_sources: ['203.0.113.0/24'],
+            max_concurrent_calls: 100,
+            max_calls_per_second: 20,
+            media_encryption: 'required',
+          },
+        },
+        { phone_number: '15551234567', directions: [{ type: 'outbound', sip_endpoint: 'sips:pbx.example.com:5061' }], service: 'sip' },
+      ],
+    });
+}
+
+/** Runs on bodies that failed elsewhere too, so nothing is known about the shape. */
+function lacksEndpoint(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null || !('directions' in body) || !Array.isArray(body.directions)) return false;
+  if ('sip_endpoint' in body && body.sip_endpoint !== undefined) return false;
+  return body.directions.some((member: unknown) => {
+    const hasOwn = typeof member === 'object' && member !== null && 'sip_endpoint' in member && member.sip_endpoint !== undefined;
+    return typeOf(member) === 'outbound' && !hasOwn;
+  });
+}
+
+function updateSchema(policy: SipApiPolicy) {
+  return z
+    .strictObject({
+      phone_number: phoneNumber,
+      updates: z.discriminatedUnion(
+        'type',
+        [
+          z.strictObject({ type: z.literal('outbound'), sip_endpoint: sipEndpoint }),
+          z.strictObject({
+            type: z.literal('inbound'),
+            agent_id: agentId.optional(),
+            options: inboundOptions(policy).optional(),
+          }),
+        ],
+        { error: ({ input }) => (isObject(input) ? 'must be "inbound" or "outbound"' : 'must be an object') },
+      ),
+    })
+    .meta({
+      examples: [
+        { phone_number: '+15551234567', updates: { type: 'outbound', sip_endpoint: 'sips:pbx.example.com:5061' } },
+        { phone_number: '+15551234567', updates: { type: 'inbound', agent_id: null } },
+      ],
+    });
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const detachSchema = z
+  .strictObject({
+    phone_number: phoneNumber,
+    directions: z.union([
+      direction,
+      z
+        .array(z.union([direction, z.strictObject({ type: direction })]))
+        .min(1)
+        .max(2)
+        .check(rejectDuplicates),
+    ]),
+    service,
+  })
+  .meta({
+    examples: [
+      { phone_number: '+15551234567', directions: 'inbound', service: 'sip' },
+      { phone_number: '+15551234567', directions: ['inbound', 'outbound'], service: 'sip' },
+    ],
+  });
+
+/** A number in a query string. */
+export function wholeNumber(least: number, most: number, byDefault: number) {
+  return z
+    .string()
+    .refine(
+      (text) => /^\d{1,8}$/.test(text) && Number(text) >= least && Number(text) <= most,
+      `must be an integer from ${least} to ${most}`,
+    )
+    .optional()
+    .meta({ description: `${least} to ${most}, ${byDefault} when left out`, examples: [String(byDefault)] });
+}
+
+const querySchema = z.strictObject({
+  inbound_id: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: "The record's inbound_id, or the phone number", examples: ['+15551234567'] }),
+  take: wholeNumber(1, 1000, 100),
+  skip: wholeNumber(0, MAX_SKIP, 0),
+  ...orgQuery,
+});
+
+/** The request schemas of the /sip routes, under the operator's policy. */
+export function sipRequestSchemas(policy: SipApiPolicy) {
+  return { attach: attachSchema(policy), update: updateSchema(policy), detach: detachSchema, query: querySchema };
+}
+
+type Schemas = ReturnType<typeof sipRequestSchemas>;
+export type AttachBody = z.output<Schemas['attach']>;
+export type UpdateBody = z.output<Schemas['update']>;
+export type DetachBody = z.output<Schemas['detach']>;
+export type SipQuery = z.output<Schemas['query']>;

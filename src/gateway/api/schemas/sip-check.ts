@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { isIpv4, isIpv6 } from '../../../lib/sip-endpoint.js';
+import { phoneNumber } from './sip-api.js';
+import type { AudioCodec } from '../../model/media.js';
+import type { E164 } from '../../model/e164.js';
+
+const MAX_SDP = 32_768;
+
+/** The body of POST /sip/check. */
+export const checkBodySchema = z
+  .strictObject({
+    phone_number: phoneNumber,
+    source_ip: z
+      .string()
+      .max(64)
+      .refine((value) => isIpv4(value) || isIpv6(value), 'must be an IPv4 or IPv6 address')
+      .optional()
+      .describe('Where the INVITE would come from; left out: the source is not judged'),
+    sdp: z.string().min(1).max(MAX_SDP).optional().describe('The offer that the INVITE would carry; left out: the SDP is not judged'),
+  })
+  .meta({
+    examples: [
+      { phone_number: '+15551234567' },
+      {
+        phone_number: '+15551234567',
+        source_ip: '203.0.113.7',
+        sdp: 'v=0\r\no=- 1 1 IN IP4 203.0.113.7\r\ns=-\r\nc=IN IP4 203.0.113.7\r\nt=0 0\r\nm=audio 30000 RTP/SAVP 0\r\n',
+      },
+    ],
+  });
+
+/** What a dry run is about. */
+export interface CheckRequest {
+  readonly number: E164;
+  /** `null`: the source is not judged. */
+  readonly sourceIp: string | null;
+  /** `null`: the SDP is not judged. */
+  readonly sdp: string | null;
+}
+
+/** How an INVITE would be decided at this moment. */
+export interface CheckResult {
+  readonly outcome: 'accept' | 'reject';
+  readonly sip_status: number;
+  /** A code of the reason table; `null`: accepted. */
+  readonly reason: string | null;
+  readonly explanation: string;
+  /** `null`: nothing was chosen, because there was no SDP or it is refused. */
+  readonly codec: AudioCodec | null;
+  readonly crypto_tag: number | null;
+}
+
+/**
+ * Decides as on a real INVITE, and counts nothing. A number that is not the organization's is as good as not attached.
+ * Rejects with `StoreUnavailableError`.
+ */
+export type CallCheck = (orgId: string, request: CheckRequest) => Promise<CheckResult>;
+
+/** `CheckResult` as the API returns it. */
+export const checkResultSchema = z
+  .object({
+    outcome: z.enum(['accept', 'reject']),
+    sip_status: z.number().describe('Of the final answer to the INVITE'),
+    reason: z.string().nullable().describe('A code of docs/errors.md; null: accepted'),
+    explanation: z.string().describe('A sentence for a person; also says what was not judged'),
+    codec: z.enum(['PCMU', 'PCMA']).nullable().describe('null: not decided'),
+    crypto_tag: z.number().nullable().describe('The tag of the a=crypto line that would be taken; null: not decided, or plain RTP'),
+  })
+  .meta({
+    id: 'CheckResult',
+    description: 'How an INVITE would be decided at this moment',
+    examples: [
+      {
+        outcome: 'reject',
+        sip_status: 403,
+        reason: 'SOURCE_NOT_ALLOWED',
+        explanation: 'The number does not take calls from this source address.',
+        codec: null,
+        crypto_tag: null,
+      },
+    ],
+  });

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { TOOL_METHODS, type ToolDefinition, type ToolRecord } from '../../model/agent-record.js';
+import { flatTool, newTool } from '../../model/tool-definition.js';
+
+// Tools over HTTP (§2.3, §4.7 of the interface).
+
+/** A tool as it is shown: its headers, which hold keys, are not. */
+export const shownToolSchema = z
+  .object({
+    name: z.string(),
+    description: z.string(),
+    speech: z.string().describe('What the agent says meanwhile; empty: nothing'),
+    method: z.enum(TOOL_METHODS),
+    timeout: z.number().describe('Milliseconds'),
+    url: z.string(),
+    body: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('Template with `{{input}}` and `{{input.name}}`; null: the input itself is sent'),
+    input_schema: z.object({
+      type: z.literal('object'),
+      example: z.record(z.string(), z.unknown()),
+      required: z.array(z.string()).readonly(),
+      properties: z.record(z.string(), z.string()),
+    }),
+    response: z.record(z.string(), z.string()).describe('Names of results, and where they are in the answer (JSONPath)'),
+  })
+  .meta({ id: 'Tool', description: 'An HTTP API that an agent may call' });
+
+export const toolRecordSchema = z
+  .object({
+    tool_id: z.string().describe('TL- and a UUID'),
+    label: z.string().nullable(),
+    tool: shownToolSchema,
+    public: z.boolean(),
+    org_id: z.string().optional().describe('For an operator key only'),
+  })
+  .meta({
+    id: 'ToolRecord',
+    description: 'A custom tool',
+    examples: [
+      {
+        tool_id: 'TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11',
+        label: 'Booking',
+        tool: {
+          name: 'BookTable',
+          description: 'Books a table. Use it once the caller has named day and time.',
+          speech: 'One moment, I am looking that up.',
+          method: 'POST',
+          timeout: 10_000,
+          url: 'https://api.example.com/bookings',
+          body: { day: '{{input.day}}' },
+          input_schema: { type: 'object', example: { day: '2026-12-24' }, required: ['day'], properties: { day: 'YYYY-MM-DD' } },
+          response: { booking_id: '$.booking.id' },
+        },
+        public: false,
+      },
+    ],
+  });
+
+/** The body of creation. */
+export const newToolBody = z.union([newTool, flatTool]).meta({
+  examples: [
+    {
+      label: 'Booking',
+      tool: {
+        name: 'BookTable',
+        description: 'Books a table. Use it once the caller has named day and time.',
+        speech: 'One moment, I am looking that up.',
+        url: 'https://api.example.com/bookings',
+        headers: { 'x-api-key': 'yours' },
+        body: { day: '{{input.day}}' },
+        input_schema: { type: 'object', example: { day: '2026-12-24' }, required: ['day'], properties: { day: 'YYYY-MM-DD' } },
+        response: { booking_id: '$.booking.id' },
+      },
+    },
+  ],
+});
+
+export const invokeBody = z
+  .strictObject({ input: z.record(z.string().max(256), z.unknown()).describe('What an agent would give') })
+  .meta({ examples: [{ input: { day: '2026-12-24' } }] });
+
+export const invokeAnswerSchema = z
+  .object({
+    status: z.literal('success'),
+    result: z.unknown().describe('By the names of `response`; the whole answer without them, or when the tool answered 300 or more'),
+    http_status: z.number().describe('What the tool answered with'),
+    took_ms: z.number(),
+  })
+  .meta({ examples: [{ status: 'success', result: { booking_id: 'B-7' }, http_status: 200, took_ms: 12 }] });
+
+export type ShownTool = z.infer<typeof shownToolSchema>;
+
+export function shownTool({ name, description, speech, method, timeout, url, body, input_schema, response }: ToolDefinition): ShownTool {
+  const shownInput = { ...input_schema, example: input_schema.example ?? {} };
+  return { name, description, speech: speech ?? '', method, timeout, url, body, input_schema: shownInput, response };
+}
+
+export function shownToolRecord({ tool_id, label, tool, public: isPublic }: ToolRecord): z.infer<typeof toolRecordSchema> {
+  return { tool_id, label, tool: shownTool(tool), public: isPublic };
+}

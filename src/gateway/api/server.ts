@@ -1,0 +1,261 @@
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type InjectOptions,
+  type LightMyRequestResponse,
+} from 'fastify';
+import { serializerCompiler } from 'fastify-type-provider-zod';
+import type { IncomingMessage } from 'node:http';
+import type { AgentPolicy } from './schemas/agent-rules.js';
+import type { LiveCalls } from '../model/live-calls.js';
+import type { SipApiPolicy } from './schemas/sip-api.js';
+import type { CallCheck } from './schemas/sip-check.js';
+import type { ToolRunner } from '../ports/ports.js';
+import { newUuid } from '../../lib/ids.js';
+import type { Clock } from '../../lib/clock.js';
+import type { Log } from '../../lib/log.js';
+import { ScopedReads } from './scoped-reads.js';
+import type { Stores } from '../ports/stores.js';
+import { authenticate, identityOf, isOperator, keyIdOf, requireSipEntitlement } from './auth.js';
+import { changeNotes } from './change-notes.js';
+import { CallControl } from './call-control.js';
+import { answerClientError } from './client-error.js';
+import { ApiFailure, failureOf } from './failure.js';
+import { collectOpenapi, openapiRoutes } from './openapi.js';
+import { rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
+import { agentRoutes } from './routes/agents.js';
+import { auditRoutes } from './routes/audit.js';
+import { batchRoutes } from './routes/batches.js';
+import { callRoutes } from './routes/calls.js';
+import { consoleRoutes } from './routes/console.js';
+import { healthRoutes, type Readiness } from './routes/health.js';
+import { metricsRoutes, type MetricsSource } from './routes/metrics.js';
+import { orgRoutes } from './routes/orgs.js';
+import { reasonRoutes } from './routes/reasons.js';
+import { sipRoutes } from './routes/sip.js';
+import { throughputRoutes } from './routes/throughput.js';
+import { webhookRoutes } from './routes/webhooks.js';
+import { toolRoutes } from './routes/tools.js';
+import { twilioRoutes } from './routes/twilio.js';
+import { voiceRoutes, type Voice } from './routes/voices.js';
+import { takeTurn, Turns } from './turns.js';
+import { watchRoutes } from './unknown-routes.js';
+import { zodValidator } from './validation.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** On the injected clock. */
+    arrivedAtMs: number;
+  }
+}
+
+/** One answered request, for metrics. */
+export interface ServedRequest {
+  readonly method: string;
+  /** The route's pattern, such as `/sip/attach`; `null`: no such route. */
+  readonly route: string | null;
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+export interface ApiDeps {
+  readonly stores: Omit<Stores, 'routes' | 'snapshots' | 'ping'>;
+  readonly check: CallCheck;
+  readonly liveCalls: LiveCalls;
+  readonly toolRunner: ToolRunner;
+  readonly readiness: Readiness;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onServed?: (served: ServedRequest) => void;
+  /** None: there is no /metrics. */
+  readonly metrics?: MetricsSource;
+}
+
+export interface ApiOptions extends SipApiPolicy {
+  /** Shown by /healthz and in the OpenAPI document. */
+  readonly version?: string;
+  readonly rateLimits: RateLimits;
+  /** Where the console was built; left out: there is none. */
+  readonly consoleDirectory?: string;
+  readonly agents: Omit<AgentPolicy, 'voices'> & { readonly voices: readonly Voice[] };
+}
+
+export interface ApiAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ApiServer {
+  /** Listens on this address only; `port: 0` takes a free one. Resolves with where it listens. */
+  listen(address: ApiAddress): Promise<ApiAddress>;
+  /** Takes no new connections, answers what is under way, then ends. */
+  close(): Promise<void>;
+  /** A request without a socket. */
+  inject(request: InjectOptions): Promise<LightMyRequestResponse>;
+}
+
+const UNKNOWN_VERSION = '0.0.0';
+const BODY_LIMIT_BYTES = 256 * 1024;
+const HEADER_LIMIT_BYTES = 16 * 1024;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 15_000;
+const IDLE_TIMEOUT_MS = 60_000;
+const MAX_CONNECTIONS = 2000;
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Makes the HTTP server of the control API. It has all its routes when this resolves, and listens after `listen`. */
+export async function createApiServer(deps: ApiDeps, options: ApiOptions): Promise<ApiServer> {
+  const app = newApp(deps.log);
+  const routes = watchRoutes(app);
+  const limits = await rateLimitHooks(app, options.rateLimits);
+  app.decorateRequest('identity', null);
+  app.decorateRequest('arrivedAtMs', 0);
+  app.addHook('onRequest', async (request, reply) => {
+    request.arrivedAtMs = deps.clock.nowMs();
+    reply.header('x-request-id', request.id);
+    await limits.beforeAuth.call(app, request, reply);
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    report(deps, request, reply);
+    done();
+  });
+  app.setErrorHandler((error, request, reply) => send(deps.log, request, reply, failureOf(error, request.id)));
+  app.setNotFoundHandler((request, reply) => send(deps.log, request, reply, routes.failureFor(request.method, request.url)));
+  await addRoutes(app, limits, deps, options);
+  await app.ready();
+  return serverOf(app);
+}
+
+function newApp(log: Log): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    // While closing, what arrives on an open connection is still answered, and in the usual shape.
+    return503OnClosing: false,
+    http: { maxHeaderSize: HEADER_LIMIT_BYTES, headersTimeout: HEADERS_TIMEOUT_MS },
+    genReqId: requestIdOf,
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id);
+      send(log, request, reply, failureOf(error, request.id));
+    },
+    clientErrorHandler: answerClientError,
+  });
+  app.server.maxConnections = MAX_CONNECTIONS;
+  app.setValidatorCompiler(zodValidator);
+  app.setSerializerCompiler(serializerCompiler);
+  // JSON is the only content; the framework would take plain text too.
+  app.removeContentTypeParser('text/plain');
+  takeJson(app);
+  return app;
+}
+
+/** Reads JSON as the framework does, and tells a body that is none from one with fields that could change what objects are. */
+function takeJson(app: FastifyInstance): void {
+  const read = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    void read(request, body, (error, value) => {
+      const isForbidden = error !== null && isJson(body);
+      const message = 'The body has a field named __proto__, or a prototype within constructor: rename it';
+      done(isForbidden ? new ApiFailure('VALIDATION', message) : error, value);
+    });
+  });
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
+  const version = options.version ?? UNKNOWN_VERSION;
+  await collectOpenapi(app, version);
+  const note = changeNotes(deps.stores.audit, deps.log);
+  const reads = new ScopedReads(deps.stores);
+  const control = new CallControl(deps.liveCalls, deps.stores, reads);
+  await app.register(healthRoutes, { readiness: deps.readiness, version });
+  if (deps.metrics !== undefined) await app.register(metricsRoutes, { metrics: deps.metrics });
+  await app.register(async (scope) => {
+    scope.addHook('onRequest', authenticate(deps.stores, deps.log));
+    scope.addHook('onRequest', limits.perKey);
+    scope.addHook(
+      'onRequest',
+      takeTurn(new Turns(deps.clock), (request) => (isOperator(request) ? keyIdOf(request) : identityOf(request).orgId)),
+    );
+    await scope.register(callRoutes, { stores: deps.stores, reads, control, note });
+    await scope.register(webhookRoutes, { stores: deps.stores, reads, note });
+    const { voices, ...agents } = options.agents;
+    const policy = { ...agents, voices: voices.map(({ name }) => name) };
+    await scope.register(agentRoutes, { stores: deps.stores, reads, policy, clock: deps.clock, note });
+    await scope.register(voiceRoutes, { voices });
+    await scope.register(batchRoutes, { stores: deps.stores, reads });
+    await scope.register(toolRoutes, { stores: deps.stores, reads, runner: deps.toolRunner, clock: deps.clock, note });
+    await scope.register(auditRoutes, { reads });
+    await scope.register(orgRoutes, { stores: deps.stores });
+    await scope.register(reasonRoutes);
+    await scope.register(throughputRoutes, { reads });
+    await scope.register(async (sip) => {
+      sip.addHook('onRequest', requireSipEntitlement);
+      await sip.register(sipRoutes, { stores: deps.stores, reads, check: deps.check, policy: { allowPlain: options.allowPlain }, note });
+    });
+  });
+  const { stores, clock } = deps;
+  await app.register(twilioRoutes, { stores, control, clock, perKey: limits.perKey, note });
+  await app.register(consoleRoutes, { directory: options.consoleDirectory ?? null });
+  await openapiRoutes(app);
+}
+
+/** The caller's own id when it is fit to stand in a log line, else a new one. */
+function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : newUuid();
+}
+
+function send(log: Log, request: FastifyRequest, reply: FastifyReply, failure: ApiFailure): void {
+  const cause = failure.cause;
+  if (failure.statusCode >= 500 && cause instanceof Error) {
+    // Not the error object itself: its fields may hold what the caller sent.
+    const fields = { request_id: request.id, code: failure.code, reason: cause.message, stack: cause.stack };
+    log.error(fields, 'request failed');
+  }
+  void reply.code(failure.statusCode).headers(failure.headers).send(failure.envelope);
+}
+
+function report(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): void {
+  // The route's pattern, never the URL: that may hold a phone number.
+  const route = request.is404 ? null : (request.routeOptions.url ?? null);
+  const served = { method: request.method, route, status: reply.statusCode, durationMs: deps.clock.nowMs() - request.arrivedAtMs };
+  deps.onServed?.(served);
+  const { identity } = request;
+  const orgId = identity === null ? null : 'scope' in identity ? identity.scope : identity.orgId;
+  const keyId = identity?.keyId ?? null;
+  const fields = {
+    request_id: request.id,
+    method: served.method,
+    route,
+    status: served.status,
+    duration_ms: Math.round(served.durationMs),
+  };
+  deps.log.info({ ...fields, org_id: orgId, key_id: keyId }, 'request');
+}
+
+function serverOf(app: FastifyInstance): ApiServer {
+  return {
+    listen: async ({ host, port }) => {
+      await app.listen({ host, port });
+      const address = app.server.address();
+      if (address === null || typeof address === 'string') throw new Error('the server listens on no address');
+      return { host: address.address, port: address.port };
+    },
+    close: async () => app.close(),
+    inject: (request) => app.inject(request),
+  };
+}

@@ -1,0 +1,163 @@
+import type { AgentAnswer, AgentRequest, TranscriptEntry } from '../model/agent.js';
+import { DEFAULT_AGENT_SETTINGS, type ToolDefinition } from '../model/agent-record.js';
+import type { Route } from '../model/records.js';
+import { errorText } from '../../lib/error-text.js';
+import type { Log } from '../../lib/log.js';
+import { isTurbo } from './agent.js';
+import { NOT_IN_TURBO } from '../model/agent.js';
+import { checkAnalysis } from './analysis.js';
+import type { ToolDirectory, ToolRunner } from '../ports/ports.js';
+
+export interface RequestServices {
+  readonly tools: ToolDirectory;
+  readonly toolRunner: ToolRunner;
+}
+
+/** What the call's record gets of the agent. */
+export interface CallNotes {
+  readonly transcript: readonly TranscriptEntry[];
+  readonly analysis: Readonly<Record<string, unknown>> | null;
+  /** What the agent's `analysis_schema` does not have, or not with such values, as it came; `null`: nothing. */
+  readonly rejected: Readonly<Record<string, unknown>> | null;
+}
+
+type RequestOf<Type extends AgentRequest['type']> = Extract<AgentRequest, { type: Type }>;
+
+const MAX_ENTRIES = 2_000;
+const MAX_CHARACTERS = 200_000;
+const MAX_ANALYSIS_BYTES = 65_536;
+const MAX_TOOLS_UNDER_WAY = 8;
+const MAX_NAMES_TOLD = 20;
+const MAX_NAME_TOLD = 64;
+/** Made once: without a reason each abort makes an exception with a stack of its own. */
+const CALL_ENDED = new Error('the call has ended');
+
+/** What one call's agent asks for beside a transfer: its transcript and analysis are kept, its tools are run. */
+export class AgentRequests {
+  readonly #transcript: TranscriptEntry[] = [];
+  #characters = 0;
+  #isFull = false;
+  #analysis: Readonly<Record<string, unknown>> | null = null;
+  #rejected: Readonly<Record<string, unknown>> | null = null;
+  #toolsUnderWay = 0;
+  #hasEnded = false;
+  /** Made for the first tool: most calls run none. */
+  #running: AbortController | undefined;
+  #tools: Promise<readonly ToolDefinition[]> | undefined;
+
+  constructor(
+    private readonly services: RequestServices,
+    private readonly route: () => Route | null,
+    private readonly answer: (answer: AgentAnswer) => void,
+    private readonly log: Log,
+  ) {}
+
+  get notes(): CallNotes {
+    return { transcript: this.#transcript, analysis: this.#analysis, rejected: this.#rejected };
+  }
+
+  take(request: Exclude<AgentRequest, { type: 'transfer' }>): void {
+    switch (request.type) {
+      case 'transcript':
+        return this.#keep(request.entries);
+      case 'analysis':
+        return this.#analyse(request);
+      case 'tool':
+        return this.#runTool(request);
+    }
+  }
+
+  /** The tools of the agent in full: those that it names by id are read once. Without the store there are only the others. */
+  tools(): Promise<readonly ToolDefinition[]> {
+    this.#tools ??= this.#readTools().catch((error: unknown) => {
+      this.#tools = undefined;
+      this.log.warn({ error: errorText(error) }, 'call.tools.not_read');
+      return this.#listed.filter((tool) => typeof tool !== 'string');
+    });
+    return this.#tools;
+  }
+
+  /** The call is over: tools that run are left. */
+  close(): void {
+    this.#hasEnded = true;
+    this.#running?.abort(CALL_ENDED);
+  }
+
+  get #isTurbo(): boolean {
+    return isTurbo(this.route()?.agent ?? DEFAULT_AGENT_SETTINGS);
+  }
+
+  get #listed(): readonly (string | ToolDefinition)[] {
+    return this.#isTurbo ? [] : (this.route()?.agent?.tools ?? []);
+  }
+
+  async #readTools(): Promise<readonly ToolDefinition[]> {
+    const ids = this.#listed.filter((tool) => typeof tool === 'string');
+    const orgId = this.route()?.org.org_id;
+    const records = orgId === undefined || ids.length === 0 ? [] : await this.services.tools.find(orgId, ids);
+    const found = new Map(records.map(({ tool_id: id, tool }) => [id, tool]));
+    return this.#listed.flatMap((tool) => (typeof tool === 'string' ? (found.get(tool) ?? []) : tool));
+  }
+
+  #keep(entries: readonly TranscriptEntry[]): void {
+    for (const entry of entries) {
+      const characters = this.#characters + entry.text.length;
+      if (this.#transcript.length === MAX_ENTRIES || characters > MAX_CHARACTERS) {
+        if (!this.#isFull) this.log.warn({ entries: this.#transcript.length }, 'call.transcript.full');
+        this.#isFull = true;
+        return;
+      }
+      this.#characters = characters;
+      this.#transcript.push(entry);
+    }
+  }
+
+  #analyse({ requestId, analysis }: RequestOf<'analysis'>): void {
+    const { kept, wrong } = checkAnalysis(this.route()?.agent?.analysis_schema ?? null, analysis);
+    const merged = { ...this.#analysis, ...kept };
+    // What was wrong at first and then right is not wrong any more.
+    const rejected = Object.entries({ ...this.#rejected, ...wrong }).filter(([name]) => !Object.hasOwn(kept, name));
+    if (Buffer.byteLength(JSON.stringify([merged, rejected])) > MAX_ANALYSIS_BYTES) {
+      const message = `The analysis of a call has at most ${String(MAX_ANALYSIS_BYTES)} bytes.`;
+      return this.answer({ type: 'refused', requestId, request: 'analysis', code: 'ANALYSIS_TOO_LARGE', message });
+    }
+    this.#analysis = merged;
+    this.#rejected = rejected.length === 0 ? null : Object.fromEntries(rejected);
+    if (Object.keys(wrong).length === 0) return;
+    const names = Object.keys(wrong)
+      .slice(0, MAX_NAMES_TOLD)
+      .map((name) => name.slice(0, MAX_NAME_TOLD));
+    const message = `Kept apart, for the analysis_schema of the agent does not have them, or not with such a value: ${names.join(', ')}.`;
+    this.answer({ type: 'refused', requestId, request: 'analysis', code: 'ANALYSIS_INVALID', message });
+  }
+
+  #runTool(request: RequestOf<'tool'>): void {
+    const { requestId } = request;
+    if (this.#isTurbo) return this.answer({ type: 'refused', requestId, request: 'tool', ...NOT_IN_TURBO });
+    if (this.#toolsUnderWay >= MAX_TOOLS_UNDER_WAY) {
+      const message = `A call runs at most ${String(MAX_TOOLS_UNDER_WAY)} tools at a time.`;
+      return this.answer({ type: 'refused', requestId, request: 'tool', code: 'TOO_MANY', message });
+    }
+    this.#toolsUnderWay += 1;
+    this.#outcomeOf(request)
+      .then((answer) => {
+        if (!this.#hasEnded) this.answer(answer);
+      })
+      .catch((error: unknown) => this.log.error({ error: errorText(error) }, 'call.tool.bug'))
+      .finally(() => (this.#toolsUnderWay -= 1));
+  }
+
+  async #outcomeOf({ requestId, name, input }: RequestOf<'tool'>): Promise<AgentAnswer> {
+    const refused = (code: string, message: string): AgentAnswer => ({ type: 'refused', requestId, request: 'tool', code, message });
+    const tool = (await this.tools()).find((one) => one.name === name);
+    if (tool === undefined) return refused('TOOL_UNKNOWN', 'The agent has no tool of this name.');
+    if (this.#hasEnded) return refused('TOOL_FAILED', CALL_ENDED.message);
+    this.#running ??= new AbortController();
+    const outcome = await this.services.toolRunner.run(tool, input, this.#running.signal);
+    if (!outcome.ok) {
+      this.log.warn({ tool: name, code: outcome.error.code }, 'call.tool.failed');
+      return refused(outcome.error.code, outcome.error.message);
+    }
+    return { type: 'tool-result', requestId, ...outcome.value };
+  }
+}

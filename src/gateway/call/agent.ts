@@ -1,0 +1,163 @@
+import type { AgentDescription, StreamFormat, StreamSettings } from '../model/agent.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type ToolDefinition } from '../model/agent-record.js';
+import type { CallerIdentity } from '../model/call-record.js';
+import type { Route } from '../model/records.js';
+import type { VerifiedIdentity } from '../model/verified-identity.js';
+import { accountSidOf, callSidOf } from '../model/twilio-ids.js';
+import type { AgentChoice } from './state.js';
+
+/** Whom callers talk to where the number's agent says nothing else; `url: null`: the built-in test line. */
+export interface OperatorAgent {
+  readonly url: string | null;
+  readonly format: StreamFormat;
+  readonly bearerToken: string | null;
+}
+
+/** What an agent is told of its call. */
+export interface CallFactsForAgent {
+  /** UUID. */
+  readonly callId: string;
+  readonly to: string;
+  readonly caller: CallerIdentity;
+  /** `null`: nothing was verified. */
+  readonly identity: VerifiedIdentity | null;
+  readonly route: Route | null;
+  /** The agent's tools in full. */
+  readonly tools: readonly ToolDefinition[];
+}
+
+export interface DescribedAgent {
+  readonly agent: AgentDescription;
+  /** Names of parameters that were left out because all together were too long. */
+  readonly dropped: readonly string[];
+}
+
+const MAX_PARAMETERS_BYTES = 65_536;
+/** Of the metadata's texts: how many go in under names of their own, and how long name and text may be together, in bytes. */
+const MAX_OWN_PARAMETERS = 50;
+const MAX_OWN_PARAMETER_BYTES = 500;
+/** Ours, set where a connection is made again. */
+const RECONNECTS = 'reconnects';
+/** Kept whatever the others take. */
+const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'from_number', 'to_number', 'call_id', 'org_id', 'agent_id'];
+
+/** Who talks to the caller, and what that agent is told. */
+export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, choice: AgentChoice): DescribedAgent {
+  const settings = call.route?.agent ?? DEFAULT_AGENT_SETTINGS;
+  const stream = choice === 'test-line' ? 'test-line' : streamOf(operator, call.route);
+  if (stream !== 'test-line' && call.route !== null) {
+    const { kept, dropped } = fitting(parametersOf(call));
+    return { agent: { kind: 'stream', ...streamSettings(stream, call, call.route), customParameters: kept }, dropped };
+  }
+  const { first_sentence: firstSentence, language, voice, pronunciation_guide: pronunciationGuide } = settings;
+  // An empty first sentence is the test line's own greeting.
+  return { agent: { kind: 'test-line', firstSentence: firstSentence ?? '', language, voice, pronunciationGuide }, dropped: [] };
+}
+
+/** Where the agent of a number's calls is. */
+export function streamOf(operator: OperatorAgent, route: Route | null): AgentStream | 'test-line' {
+  return (route?.agent ?? DEFAULT_AGENT_SETTINGS).stream ?? operatorStream(operator);
+}
+
+/** The operator's token goes to the operator's own address only: a customer's agent has its own, or none. */
+function operatorStream({ url, format, bearerToken }: OperatorAgent): AgentStream | 'test-line' {
+  return url === null ? 'test-line' : { url, format, bearer_token: bearerToken };
+}
+
+function streamSettings(
+  { url, format, bearer_token: bearerToken }: AgentStream,
+  { callId }: CallFactsForAgent,
+  { org, agent }: Route,
+): Omit<StreamSettings, 'customParameters'> {
+  return {
+    url,
+    format,
+    bearerToken,
+    signatureKey: org.webhook_secret,
+    accountSid: accountSidOf(org.org_id),
+    callSid: callSidOf(callId),
+    endOfSpeechMs: (agent ?? DEFAULT_AGENT_SETTINGS).interruption_threshold,
+    mayPress: !isTurbo(agent ?? DEFAULT_AGENT_SETTINGS),
+  };
+}
+
+/** `turbo` has the lowest latency, and neither transfers, nor IVR navigation, nor custom tools. */
+export function isTurbo({ model }: Pick<AgentSettings, 'model'>): boolean {
+  return model === 'turbo';
+}
+
+/** Texts and numbers as they are, everything else as JSON; what is not set, or empty, is left out. */
+function parametersOf({ callId, to, caller, identity, route, tools }: CallFactsForAgent): Record<string, string> {
+  const settings = route?.agent ?? DEFAULT_AGENT_SETTINGS;
+  const told: Readonly<Record<string, string | number | object | null>> = {
+    caller_name: caller.display_name,
+    stir_verdict: identity?.verdict ?? null,
+    stir_attestation: identity?.attestation ?? null,
+    prompt: settings.prompt,
+    voice: settings.voice,
+    language: settings.language,
+    model: settings.model,
+    first_sentence: settings.first_sentence,
+    max_duration: settings.max_duration,
+    interruption_threshold: settings.interruption_threshold,
+    metadata: settings.metadata,
+    dynamic_data: settings.dynamic_data,
+    analysis_schema: settings.analysis_schema,
+    transfer_list: isTurbo(settings) ? null : settings.transfer_list,
+    // Where a tool is, and with which keys, is not the agent's business: the gateway calls it.
+    tools: (isTurbo(settings) ? [] : tools).map(({ name, description, input_schema }) => ({ name, description, input_schema })),
+    pronunciation_guide: settings.pronunciation_guide,
+    sip_headers: {
+      headers: caller.headers,
+      user_to_user: caller.user_to_user,
+      asserted: caller.asserted,
+      diversions: caller.diversions,
+      history: caller.history,
+    },
+  };
+  const parameters: Record<string, string> = {
+    from: caller.number,
+    to,
+    // As Pipecat's runner looks for them.
+    from_number: caller.number,
+    to_number: to,
+    call_id: callId,
+    org_id: route?.org.org_id ?? '',
+    agent_id: route?.agent?.agent_id ?? '',
+  };
+  for (const [name, value] of Object.entries(told)) {
+    if (value === null || (Array.isArray(value) && value.length === 0)) continue;
+    parameters[name] = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  }
+  const ours = new Set([...Object.keys(parameters), ...Object.keys(told), RECONNECTS]);
+  return { ...ownParameters(settings.metadata, ours), ...parameters };
+}
+
+/** What bots written for Twilio look for: `customParameters.FirstName`. A name of ours is never the customer's. */
+function ownParameters(metadata: AgentSettings['metadata'], ours: ReadonlySet<string>): Record<string, string> {
+  const texts = Object.entries(metadata ?? {}).filter(
+    (entry): entry is [string, string] =>
+      typeof entry[1] === 'string' &&
+      !ours.has(entry[0]) &&
+      Buffer.byteLength(entry[0]) + Buffer.byteLength(entry[1]) <= MAX_OWN_PARAMETER_BYTES,
+  );
+  return Object.fromEntries(texts.slice(0, MAX_OWN_PARAMETERS));
+}
+
+/** The largest go first, until the rest fits. */
+function fitting(parameters: Readonly<Record<string, string>>): {
+  readonly kept: Readonly<Record<string, string>>;
+  readonly dropped: readonly string[];
+} {
+  const bytes = new Map(Object.entries(parameters).map(([name, value]) => [name, Buffer.byteLength(name) + Buffer.byteLength(value)]));
+  const largestFirst = [...bytes].filter(([name]) => !ALWAYS_TOLD.includes(name)).sort(([, one], [, other]) => other - one);
+  let total = [...bytes.values()].reduce((sum, size) => sum + size, 0);
+  const dropped: string[] = [];
+  for (const [name, size] of largestFirst) {
+    if (total <= MAX_PARAMETERS_BYTES) break;
+    dropped.push(name);
+    total -= size;
+  }
+  const kept = Object.fromEntries(Object.entries(parameters).filter(([name]) => !dropped.includes(name)));
+  return { kept, dropped };
+}

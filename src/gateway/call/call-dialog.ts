@@ -1,0 +1,330 @@
+import { errorText } from '../../lib/error-text.js';
+import type { Log } from '../../lib/log.js';
+import type { CallTrace } from './call-trace.js';
+import type { CallEvent } from './state.js';
+import { readInfoDigit, type InfoDigit } from './info-digit.js';
+import { ALLOWED_METHODS, SUPPORTED_OPTIONS } from './invite.js';
+import { REASONS, reasonHeaderOf, type Reason } from '../model/reasons.js';
+import { readReferProgress, type TransferTarget } from './transfer-target.js';
+import { refusalHeaders } from './refusal.js';
+import { readReoffer } from './reoffer.js';
+import {
+  ConnectionLostError,
+  onBye,
+  sessionExpiresOf,
+  type KeptDialog,
+  type SrfApp,
+  type SrfDialog,
+  type OnMessage,
+  type RequestInDialog,
+  type SrfHandler,
+  type SrfHeaders,
+  type SrfRequest,
+  type SrfResponse,
+} from '../drachtio/srf-facade.js';
+
+/** How the gateway names itself in this call's messages. */
+export interface OwnSide {
+  /** Our Contact. */
+  readonly contact: string;
+  readonly warningHost: string;
+  /** The carrier's, of its Contact: numbers that callers are transferred to are dialled there. */
+  readonly peerHost: string;
+}
+
+export interface DialogServices {
+  readonly srf: SrfApp;
+  /** 1 to 10 s, jittered, so that refused callers do not come back together. */
+  readonly retryAfterSeconds: () => number;
+  /** RFC 3261 §14.1: the wait after a 491, of the side that did not make the Call-ID. */
+  readonly glareDelayMs: () => number;
+  /** What a REFER gets. */
+  readonly referReason: Extract<Reason, 'DECLINED' | 'METHOD_NOT_ALLOWED'>;
+}
+
+/** What the SIP side tells the call that it belongs to. */
+export interface DialogOwner {
+  dispatch(event: CallEvent): void;
+  onDigit(digit: InfoDigit): void;
+}
+
+/** An INVITE that is not answered yet. */
+export interface OpenInvite {
+  readonly request: SrfRequest;
+  readonly response: SrfResponse;
+  /** Headers of the 200 that settle the session timer. */
+  readonly sessionTimer: SrfHeaders;
+}
+
+interface WaitingRequest {
+  readonly request: SrfRequest;
+  readonly response: SrfResponse;
+  readonly sessionTimer: SrfHeaders;
+}
+
+type InDialog = 'modify' | 'info' | 'update' | 'refer' | 'message' | 'notify' | 'options' | 'publish';
+
+const DIGIT_TYPES = 'application/dtmf-relay, application/dtmf';
+
+/** The SIP side of one call: says what the call machine decided, and turns what the carrier says into its events. Decides nothing. */
+export class CallDialog {
+  readonly #waiting = new Map<number, WaitingRequest>();
+  #nextRequestId = 1;
+  #dialog: SrfDialog | null = null;
+  #byeAnswered: Promise<void> = Promise.resolve();
+  /** A REFER of ours is the only subscription that there can be. */
+  #hasReferred = false;
+
+  constructor(
+    private readonly services: DialogServices,
+    private readonly own: OwnSide,
+    private readonly owner: DialogOwner,
+    private readonly trace: CallTrace,
+    private readonly log: Log,
+  ) {}
+
+  /** Resolves when the last BYE was answered, or at once when there was none. */
+  get byeAnswered(): Promise<void> {
+    return this.#byeAnswered;
+  }
+
+  /** Takes over a dialog of an earlier process. */
+  adopt(kept: KeptDialog, sdp: string): void {
+    this.#dialog = this.services.srf.restore(kept, sdp);
+    this.#listen(this.#dialog);
+  }
+
+  keep(request: SrfRequest): KeptDialog | null {
+    return this.#dialog === null ? null : this.services.srf.keep(this.#dialog, request);
+  }
+
+  ring({ response }: OpenInvite): void {
+    response.send(180, 'Ringing', { headers: { Contact: this.own.contact } });
+  }
+
+  /** @param onAnswered the SIP server has sent the 200 */
+  answer({ request, response, sessionTimer }: OpenInvite, sdp: string, onAnswered: () => void): void {
+    const headers = { ...this.#answerHeaders(), ...sessionTimer };
+    // The callback form: listeners are attached before an ACK and BYE that came in the same read are looked at.
+    this.services.srf.createUAS(request, response, { localSdp: sdp, headers }, (error, dialog) => {
+      if (this.#dialog !== null) return;
+      if (dialog === undefined) {
+        const isCrossing = /unknown transaction|request terminated/i.test(errorText(error));
+        if (!isCrossing) this.log.error({ error: errorText(error) }, 'call.answer.failed');
+        return this.owner.dispatch({ type: 'answer-failed', reason: isCrossing ? 'CALLER_CANCELLED' : 'INTERNAL_ERROR' });
+      }
+      this.#dialog = dialog;
+      onAnswered();
+      this.#listen(dialog);
+    });
+  }
+
+  /** @param accepted content types that a 415 names */
+  refuse(request: SrfRequest, response: SrfResponse, reason: Reason, accepted = 'application/sdp'): void {
+    const { sipStatus, sipPhrase } = REASONS[reason];
+    const headers = refusalHeaders(reason, {
+      host: this.own.warningHost,
+      require: request.get('Require'),
+      accepted,
+      retryAfterSeconds: this.services.retryAfterSeconds,
+    });
+    response.send(sipStatus, sipPhrase, { headers });
+  }
+
+  /** 200 to a re-INVITE, UPDATE or NOTIFY. */
+  accept(requestId: number, sdp: string | null): void {
+    const waiting = this.#take(requestId);
+    if (waiting === undefined) return;
+    const headers = { ...this.#answerHeaders(), ...waiting.sessionTimer };
+    if (sdp !== null && this.#dialog !== null) this.#dialog.local.sdp = sdp;
+    waiting.response.send(200, 'OK', sdp === null ? { headers } : { headers, body: sdp });
+  }
+
+  reject(requestId: number, reason: Reason): void {
+    const waiting = this.#take(requestId);
+    if (waiting !== undefined) this.refuse(waiting.request, waiting.response, reason);
+  }
+
+  /** A re-INVITE of ours. */
+  reinvite(sdp: string, attempt: number): void {
+    const dialog = this.#dialog;
+    if (dialog === null) return;
+    dialog.local.sdp = sdp;
+    const request = { method: 'INVITE', headers: this.#answerHeaders(), body: sdp } as const;
+    this.#request(
+      dialog,
+      request,
+      (error, answer) => {
+        if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.reinvite.failed');
+        // Without a connection to the SIP server it is tried again later, as after a glare.
+        const { status, body } = answer ?? { status: error instanceof ConnectionLostError ? 491 : 408, body: '' };
+        this.owner.dispatch({ type: 'reinvite-answered', status, sdp: body, retryAfterMs: this.services.glareDelayMs(), attempt });
+      },
+      this.#traced((update, response) => this.#onReoffer(update, response)),
+    );
+  }
+
+  /** REFER (RFC 3515, RFC 3892): the carrier is to call the target, and to say how that goes. */
+  refer(target: TransferTarget, referId: number): void {
+    const dialog = this.#dialog;
+    if (dialog === null) return;
+    this.#hasReferred = true;
+    const { contact, peerHost } = this.own;
+    const uri = target.kind === 'uri' ? target.uri : `sip:${target.number}@${peerHost};user=phone`;
+    const headers = { 'Refer-To': `<${uri}>`, 'Referred-By': contact, Contact: contact, Allow: `${ALLOWED_METHODS}, NOTIFY` };
+    this.#request(dialog, { method: 'REFER', headers }, (error, answer) => {
+      if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.refer.failed');
+      this.owner.dispatch({ type: 'refer-answered', status: answer?.status ?? null, referId });
+    });
+  }
+
+  bye(reason: Reason): void {
+    const dialog = this.#dialog;
+    if (dialog === null) return;
+    this.#byeAnswered = new Promise((resolve) => {
+      this.#request(dialog, { method: 'BYE', headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
+        // Whatever the answer: a 401 or 407 ends our side too.
+        this.services.srf.forget(dialog);
+        if (error !== null && error !== undefined) this.log.warn({ error: errorText(error) }, 'call.bye.failed');
+        resolve();
+      });
+    });
+  }
+
+  /**
+   * Asks the carrier whether the call is still there, after a time without the SIP server: OPTIONS within the dialog.
+   * @param lost why the call ends when it is not
+   */
+  probe(lost: 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED'): void {
+    const dialog = this.#dialog;
+    if (dialog === null) return;
+    this.#request(dialog, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
+      // The next connection asks again.
+      if (error instanceof ConnectionLostError) return;
+      // The SIP server does not know the dialog, or the carrier does not (RFC 3261 §12.2.1.2).
+      if (answer === undefined || answer.status === 481 || answer.status === 408) {
+        this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.probe.failed');
+        this.owner.dispatch({ type: 'server-lost', reason: lost });
+      }
+    });
+  }
+
+  /** The same of a carrier that holds the call; told as `probed`. One that does not know the call any more has lost it at once. */
+  probeHeld(): void {
+    const dialog = this.#dialog;
+    if (dialog === null) return;
+    this.#request(dialog, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
+      if (answer?.status === 481) return this.owner.dispatch({ type: 'server-lost', reason: 'INTERNAL_ERROR' });
+      // 408 is the SIP server's own: nobody answered. Without a connection to it nobody was asked.
+      const isAnswered = error instanceof ConnectionLostError || (answer !== undefined && answer.status !== 408);
+      if (!isAnswered) this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.probe.failed');
+      this.owner.dispatch({ type: 'probed', isAnswered });
+    });
+  }
+
+  #listen(dialog: SrfDialog): void {
+    const on = (event: InDialog, handler: SrfHandler): void => dialog.on(event, this.#traced(handler));
+    dialog.on('ack', (request) => {
+      this.trace.received(request);
+      this.owner.dispatch({ type: 'acknowledged', sdp: request.body });
+    });
+    onBye(dialog, (request, response) => this.trace.received(request, response));
+    dialog.on('destroy', (request, reason) => {
+      if (request.source === 'application') this.trace.sip('out', request.msg.raw, 'BYE');
+      this.owner.dispatch({ type: 'bye', reason: byeReason(reason) });
+    });
+    // Only `modify`: with hold or refresh listeners drachtio-srf answers by itself, with an old SDP.
+    on('modify', (request, response) => this.#onReoffer(request, response));
+    on('update', (request, response) => this.#onReoffer(request, response));
+    on('options', (_request, response) => response.send(200, 'OK', { headers: this.#capabilities() }));
+    on('info', (request, response) => this.#onInfo(request, response));
+    on('refer', (request, response) => this.refuse(request, response, this.services.referReason));
+    on('notify', (request, response) => this.#onNotify(request, response));
+    for (const method of ['message', 'publish'] as const)
+      on(method, (request, response) => this.refuse(request, response, 'METHOD_NOT_ALLOWED'));
+  }
+
+  #traced(handler: SrfHandler): SrfHandler {
+    return (request, response) => {
+      this.trace.received(request, response);
+      handler(request, response);
+    };
+  }
+
+  #request(dialog: SrfDialog, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2], onUpdate?: SrfHandler): void {
+    const done = this.trace.expect();
+    const settle: typeof onAnswer = (error, answer) => {
+      done();
+      onAnswer(error, answer);
+    };
+    const onMessage: OnMessage = (direction, text, summary) => this.trace.sip(direction, text, summary);
+    this.services.srf.request(dialog.id, request, settle, onUpdate, onMessage);
+  }
+
+  #onReoffer(request: SrfRequest, response: SrfResponse): void {
+    const reoffer = readReoffer({
+      require: request.get('Require'),
+      supported: request.get('Supported'),
+      sessionExpires: sessionExpiresOf(request),
+      contentType: request.get('Content-Type'),
+      contentDisposition: request.get('Content-Disposition'),
+      contentEncoding: request.get('Content-Encoding') ?? request.get('e'),
+      body: request.body,
+    });
+    if (!reoffer.ok) return this.refuse(request, response, reoffer.error);
+    const { sdp, sessionTimer } = reoffer.value;
+    const requestId = this.#wait({ request, response, sessionTimer });
+    this.owner.dispatch({ type: 'reoffered', requestId, method: request.method === 'UPDATE' ? 'UPDATE' : 'INVITE', sdp });
+  }
+
+  /** RFC 6086 has no package for digits; these are what phones and gateways send. */
+  #onInfo(request: SrfRequest, response: SrfResponse): void {
+    if (request.body === '') return response.send(200, 'OK', {});
+    const digit = readInfoDigit(request.get('Content-Type'), request.body);
+    if (!digit.ok) return this.refuse(request, response, digit.error, DIGIT_TYPES);
+    this.owner.onDigit(digit.value);
+    response.send(200, 'OK', {});
+  }
+
+  #onNotify(request: SrfRequest, response: SrfResponse): void {
+    const [event = ''] = (request.get('Event') ?? request.get('o') ?? '').split(';');
+    if (event.trim().toLowerCase() !== 'refer') return this.refuse(request, response, 'METHOD_NOT_ALLOWED');
+    // RFC 6665 §4.1.3: whatever it carries.
+    if (!this.#hasReferred) return this.refuse(request, response, 'NO_DIALOG');
+    const progress = readReferProgress({
+      contentType: request.get('Content-Type'),
+      subscriptionState: request.get('Subscription-State'),
+      body: request.body,
+    });
+    if (!progress.ok) return this.refuse(request, response, progress.error, 'message/sipfrag');
+    const requestId = this.#wait({ request, response, sessionTimer: {} });
+    this.owner.dispatch({ type: 'notified', requestId, ...progress.value });
+  }
+
+  #wait(waiting: WaitingRequest): number {
+    const requestId = this.#nextRequestId;
+    this.#nextRequestId += 1;
+    this.#waiting.set(requestId, waiting);
+    return requestId;
+  }
+
+  #take(requestId: number): WaitingRequest | undefined {
+    const waiting = this.#waiting.get(requestId);
+    this.#waiting.delete(requestId);
+    return waiting;
+  }
+
+  #answerHeaders(): SrfHeaders {
+    return { Contact: this.own.contact, Allow: ALLOWED_METHODS, Supported: SUPPORTED_OPTIONS.join(', ') };
+  }
+
+  #capabilities(): SrfHeaders {
+    return { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') };
+  }
+}
+
+/** drachtio-srf gives the text of the Reason header of a BYE that the SIP server sent by itself. */
+function byeReason(text: string): 'ACK_TIMEOUT' | 'SESSION_EXPIRED' | 'CALLER_HANGUP' {
+  if (/ack timeout/i.test(text)) return 'ACK_TIMEOUT';
+  return /session timer expired/i.test(text) ? 'SESSION_EXPIRED' : 'CALLER_HANGUP';
+}

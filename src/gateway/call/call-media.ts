@@ -1,0 +1,196 @@
+import type { AgentDescription } from '../model/agent.js';
+import type { LegEvent, LegFigures, LegFormat, MediaAddress, MediaDirection, RelayFigures, SrtpKeys } from '../model/media.js';
+import type { Scope } from '../../lib/scope.js';
+import type { CallTrace } from './call-trace.js';
+import type { CallEffect, CallEvent } from './state.js';
+import { SUITE, type CryptoLine } from '../sdp/crypto-line.js';
+import type { CarrierMedia, RelaySide } from '../sdp/sdp-read.js';
+import { canonicalSdp } from '../sdp/sdp-write.js';
+import type { MediaEndpoint, MediaRelay, RelayAnswer, RelayCall } from '../ports/ports.js';
+
+export interface MediaServices {
+  readonly relay: MediaRelay;
+  readonly endpoint: MediaEndpoint;
+  /** New keys for an inside leg with SRTP: 30 random bytes. */
+  readonly newKey: () => Uint8Array;
+  readonly insideSrtp: boolean;
+}
+
+type Opening = Extract<CallEffect, { do: 'open-leg' }>;
+
+/** The media of one call: its session in rtpengine, its leg in the endpoint and the agent on it. What was opened is freed with the call's scope. */
+export class CallMedia {
+  #endpointFigures: LegFigures | null = null;
+  #relayFigures: RelayFigures | null = null;
+  #isEncrypted = true;
+  /** The relay command under way: `delete` must not overtake it. */
+  #relayWork: Promise<unknown> = Promise.resolve();
+  #hasRelaySession = false;
+  /** Where an earlier process left the call's session. */
+  #leftOn: string | null = null;
+  #hasLeg = false;
+  #isOwned = false;
+
+  constructor(
+    private readonly callId: string,
+    private readonly services: MediaServices,
+    private readonly scope: Scope,
+    private readonly trace: CallTrace,
+    private readonly onLegEvent: (event: LegEvent) => void,
+  ) {}
+
+  async connectAgent(agent: AgentDescription): Promise<CallEvent> {
+    this.#ownLeg();
+    await this.services.endpoint.connectAgent(this.callId, agent, this.onLegEvent);
+    return { type: 'agent-connected' };
+  }
+
+  /** What was seen by the time the scope closed. */
+  get quality(): { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null } {
+    return { endpoint: this.#endpointFigures, relay: this.#relayFigures };
+  }
+
+  get node(): string | null {
+    return this.services.relay.nodeOf(this.callId);
+  }
+
+  async offer({ media, attempt }: Extract<CallEffect, { do: 'offer-relay' }>): Promise<CallEvent> {
+    this.#isEncrypted = media.crypto !== null;
+    this.#ownRelaySession();
+    const { sdp } = await this.#relayed('offer', canonicalSdp(media), (given) => this.services.relay.offer(this.#relayCall, given));
+    return { type: 'relay-offered', sdp, attempt };
+  }
+
+  async answer(sdp: string, attempt: number): Promise<CallEvent> {
+    const answer = await this.#relayed('answer', sdp, (given) => this.services.relay.answer(this.#relayCall, given));
+    return { type: 'relay-answered', sdp: answer.sdp, attempt };
+  }
+
+  async offerOutward(sdp: string, attempt: number): Promise<CallEvent> {
+    this.#ownRelaySession();
+    const offer = await this.#relayed('offer outward', sdp, (given) => this.services.relay.offerOutward(this.#relayCall, given));
+    return { type: 'relay-offered-outward', sdp: offer.sdp, attempt };
+  }
+
+  async answerOutward({ media, attempt }: Extract<CallEffect, { do: 'answer-outward' }>): Promise<CallEvent> {
+    const { sdp } = await this.#relayed('answer outward', canonicalSdp(media), (given) =>
+      this.services.relay.answerOutward(this.#relayCall, given),
+    );
+    return { type: 'relay-answered-outward', sdp, attempt };
+  }
+
+  leaveRelay(): void {
+    this.services.relay.leave(this.callId);
+  }
+
+  async reserve(): Promise<CallEvent> {
+    this.#ownLeg();
+    const local = await this.services.endpoint.reserve(this.callId);
+    return { type: 'leg-reserved', local, insideKey: this.services.insideSrtp ? this.#newKey('1') : null };
+  }
+
+  async open(effect: Opening): Promise<CallEvent> {
+    const { inside, reserved } = effect;
+    const insideKey = reserved === null ? (inside.crypto === null ? null : this.#newKey(inside.crypto.tag)) : reserved.insideKey;
+    const local = await this.#open(effect, insideKey);
+    return { type: 'leg-opened', local, insideKey };
+  }
+
+  /** A call of an earlier process has a session on this node: it is freed with the call, whether that goes on or not. */
+  inherit(node: string | null): void {
+    this.#leftOn = node;
+    this.#ownRelaySession();
+  }
+
+  /** A call of an earlier process goes on: its relay session is there, its leg is opened anew at the address that rtpengine knows. */
+  async resume(node: string | null, effect: Opening, isEncrypted: boolean): Promise<boolean> {
+    this.#isEncrypted = isEncrypted;
+    if (node === null || !this.services.relay.adopt(this.callId, node)) return false;
+    await this.#open(effect, effect.reserved?.insideKey ?? null);
+    return true;
+  }
+
+  start(): void {
+    this.services.endpoint.start(this.callId);
+  }
+
+  setDirection(direction: MediaDirection): void {
+    this.services.endpoint.setDirection(this.callId, direction);
+  }
+
+  async change({ media, inside }: Extract<CallEffect, { do: 'change-leg' }>): Promise<null> {
+    const receiveKey = inside.crypto === null ? null : Buffer.from(inside.crypto.inline, 'base64');
+    await this.services.endpoint.change(this.callId, { remote: addressOf(inside), receiveKey, format: formatOf(media) });
+    return null;
+  }
+
+  async #open({ media, inside, reserved }: Opening, insideKey: CryptoLine | null): Promise<MediaAddress> {
+    this.#ownLeg();
+    return this.services.endpoint.open(
+      {
+        callId: this.callId,
+        localRtpPort: reserved?.local.rtpPort ?? null,
+        remote: addressOf(inside),
+        ...formatOf(media),
+        srtp: keysOf(inside, insideKey),
+        carrierSuite: media.crypto === null ? null : SUITE,
+      },
+      this.onLegEvent,
+    );
+  }
+
+  get #relayCall(): RelayCall {
+    return { relayId: this.callId, insideSrtp: this.services.insideSrtp && this.#isEncrypted, outsideSrtp: this.#isEncrypted };
+  }
+
+  #ownRelaySession(): void {
+    this.#hasRelaySession = true;
+    this.#own();
+  }
+
+  #ownLeg(): void {
+    this.#hasLeg = true;
+    this.#own();
+  }
+
+  /** The leg and its agent go first, whichever came first: the agent must not talk on while the relay is asked to let go. */
+  #own(): void {
+    if (this.#isOwned) return;
+    this.#isOwned = true;
+    this.scope.defer('relay session', async () => {
+      if (!this.#hasRelaySession) return;
+      await this.#relayWork;
+      if (this.node === null && this.#leftOn !== null) this.services.relay.adopt(this.callId, this.#leftOn);
+      this.#relayFigures = await this.services.relay.delete(this.callId);
+      this.trace.add('rtpengine', 'out', 'delete', JSON.stringify(this.#relayFigures));
+    });
+    this.scope.defer('media leg', async () => {
+      if (this.#hasLeg) this.#endpointFigures = await this.services.endpoint.close(this.callId);
+    });
+  }
+
+  #relayed(command: string, sdp: string, ask: (sdp: string) => Promise<RelayAnswer>): Promise<RelayAnswer> {
+    const { insideSrtp, outsideSrtp } = this.#relayCall;
+    const flags = `${insideSrtp ? 'SRTP' : 'RTP'} inside, ${outsideSrtp ? 'SRTP' : 'RTP'} outside`;
+    const work = this.trace.relay(`${command} (${flags})`, sdp, ask(sdp));
+    this.#relayWork = work.catch(() => undefined);
+    return work;
+  }
+
+  #newKey(tag: string): CryptoLine {
+    return { tag, inline: Buffer.from(this.services.newKey()).toString('base64'), mki: null };
+  }
+}
+
+function addressOf({ address, rtpPort, rtcpPort }: RelaySide): MediaAddress {
+  return { address, rtpPort, rtcpPort };
+}
+
+function formatOf({ codec, telephoneEvent }: CarrierMedia): LegFormat {
+  return { codec: codec.name, payloadType: codec.payloadType, telephoneEventPayloadType: telephoneEvent };
+}
+
+function keysOf(inside: RelaySide, insideKey: CryptoLine | null): SrtpKeys | null {
+  if (inside.crypto === null || insideKey === null) return null;
+  return { receive: Buffer.from(inside.crypto.inline, 'base64'), send: Buffer.from(insideKey.inline, 'base64') };
+}

@@ -1,0 +1,122 @@
+import type { CallerIdentity, CallQuality, CallRecord, CallSource, StreamQuality } from '../model/call-record.js';
+import type { AudioCodec, LegFigures, RelayFigures, StreamFigures } from '../model/media.js';
+import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
+import type { CallNotes } from './agent-requests.js';
+import type { CallState } from './state.js';
+import { SUITE } from '../sdp/crypto-line.js';
+import { REASONS, type Reason } from '../model/reasons.js';
+
+/** What is known of a call from its INVITE, whatever becomes of it. Plain data: it is kept for a restart. */
+export interface CallOrigin {
+  /** UUID. */
+  readonly callId: string;
+  readonly sipCallId: string;
+  /** The called number, or the Request-URI when it names none. */
+  readonly to: string;
+  readonly caller: CallerIdentity;
+  readonly source: CallSource;
+  readonly startedAtMs: number;
+}
+
+/** When things happened, in milliseconds of the epoch; `null`: they did not. Plain data. */
+export interface CallProgress {
+  readonly ringingAtMs: number | null;
+  readonly answeredAtMs: number | null;
+  /** The gateway was killed and took the call up again so many times. */
+  readonly resumed: number;
+  /** What went wrong with the connection to the agent last. */
+  readonly agentError: string | null;
+}
+
+export function beginningOf({ callId, sipCallId, caller, source, startedAtMs }: CallOrigin): BeginningCall {
+  return { call_id: callId, sip_call_id: sipCallId, from: caller.number, source, started_at: new Date(startedAtMs).toISOString() };
+}
+
+export function answerOf(state: CallState, { answeredAtMs, resumed }: CallProgress): CallAnswer {
+  return {
+    answered_at: new Date(answeredAtMs ?? 0).toISOString(),
+    agent_id: state.route?.agent?.agent_id ?? null,
+    ...mediaOf(state),
+    resumed,
+  };
+}
+
+/** What was agreed, or chosen: a call may end before both sides of its media are connected. */
+function mediaOf({ session, media }: CallState): { readonly codec: AudioCodec | null; readonly crypto_suite: string | null } {
+  const chosen = session?.media ?? media;
+  return { codec: chosen?.codec.name ?? null, crypto_suite: (chosen?.crypto ?? null) === null ? null : SUITE };
+}
+
+export function callRecord(
+  origin: CallOrigin,
+  progress: CallProgress,
+  state: CallState,
+  media: { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null },
+  notes: CallNotes,
+  end: { readonly reason: Reason; readonly atMs: number },
+): CallRecord {
+  const { route } = state;
+  const { answeredAtMs, ringingAtMs } = progress;
+  return {
+    call_id: origin.callId,
+    org_id: route?.org.org_id ?? null,
+    agent_id: route?.agent?.agent_id ?? null,
+    sip_call_id: origin.sipCallId,
+    from: origin.caller.number,
+    to: origin.to,
+    caller: origin.caller,
+    source: origin.source,
+    identity: state.identity,
+    reason: end.reason,
+    sip_status: answeredAtMs === null ? REASONS[end.reason].sipStatus : 200,
+    ...mediaOf(state),
+    started_at: new Date(origin.startedAtMs).toISOString(),
+    answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
+    ended_at: new Date(end.atMs).toISOString(),
+    timings: {
+      ring_ms: since(origin.startedAtMs, ringingAtMs),
+      answer_ms: since(origin.startedAtMs, answeredAtMs),
+      first_audio_ms: rounded(media.endpoint?.firstAudioMs ?? null),
+      talk_ms: answeredAtMs === null ? null : since(answeredAtMs, end.atMs),
+    },
+    quality: qualityOf(media.endpoint, media.relay),
+    samples: media.endpoint?.samples ?? [],
+    transcript: notes.transcript,
+    analysis: notes.analysis,
+    analysis_rejected: notes.rejected,
+    agent_error: progress.agentError,
+    stale_route: state.isStale,
+    resumed: progress.resumed,
+  };
+}
+
+function qualityOf(endpoint: LegFigures | null, relay: RelayFigures | null): CallQuality {
+  return {
+    endpoint:
+      endpoint === null
+        ? null
+        : {
+            packets_sent: endpoint.packetsSent,
+            packets_received: endpoint.packetsReceived,
+            packets_lost: endpoint.packetsLost,
+            jitter_ms: rounded(endpoint.jitterMs) ?? 0,
+            round_trip_ms: rounded(endpoint.roundTripMs),
+            digits_received: endpoint.digitsReceived,
+          },
+    relay: relay === null ? null : { from_carrier: streamQuality(relay.fromCarrier), from_agent: streamQuality(relay.fromAgent) },
+  };
+}
+
+function streamQuality({ packets, bytes, errors, lost, jitterMs, roundTripMs, mos }: StreamFigures): StreamQuality {
+  return { packets, bytes, errors, lost, jitter_ms: rounded(jitterMs), round_trip_ms: rounded(roundTripMs), mos };
+}
+
+/** Milliseconds to a tenth. */
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms * 10) / 10;
+}
+
+/** The wall clock may be set back. */
+function since(fromMs: number, toMs: number | null): number | null {
+  return toMs === null ? null : Math.max(0, toMs - fromMs);
+}

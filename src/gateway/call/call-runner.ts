@@ -1,0 +1,470 @@
+import type { AgentAnswer, AgentRequest } from '../model/agent.js';
+import type { CallSnapshot } from '../model/call-snapshot.js';
+import type { E164 } from '../model/e164.js';
+import type { TraceEntry } from '../model/call-trace.js';
+import type { LiveCall } from '../model/live-calls.js';
+import type { LegEvent } from '../model/media.js';
+import { assertNever } from '../../lib/assert-never.js';
+import type { CancelTimer, Clock } from '../../lib/clock.js';
+import { errorText } from '../../lib/error-text.js';
+import type { Log } from '../../lib/log.js';
+import { Scope } from '../../lib/scope.js';
+import { AgentRequests, type RequestServices } from './agent-requests.js';
+import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
+import { CallMedia, type MediaServices } from './call-media.js';
+import { beginningOf, callRecord, type CallOrigin, type CallProgress } from './call-record.js';
+import { CallTrace, type TraceWatch } from './call-trace.js';
+import { answerSummary, eventSummary, legSummary } from './trace-summaries.js';
+import { keepCall, type KeptCall } from './call-snapshot.js';
+import { HELD_PROBE_MS } from './exchange.js';
+import { remainingMs, resumable, startCall, stepCall } from './machine.js';
+import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
+import { describeAgent, type OperatorAgent } from './agent.js';
+import { completionOf } from './completion.js';
+import type { InfoDigit } from './info-digit.js';
+import type { Reason } from '../model/reasons.js';
+import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../ports/ports.js';
+import type { CallStore, IdentityClaim, IdentityVerifier, RouteStore, SipMessageSeen, SnapshotStore, ToolRunner } from '../ports/ports.js';
+
+/** What every call of this process shares. */
+export interface CallServices extends MediaServices, DialogServices, RequestServices {
+  readonly routes: RouteStore;
+  readonly calls: CallStore;
+  readonly snapshots: SnapshotStore;
+  readonly identities: IdentityVerifier;
+  readonly operatorAgent: OperatorAgent;
+  /** Whether it is kept what happens in calls. */
+  readonly isTraced: boolean;
+  /** Whether it is kept when the steps of calls ran. */
+  readonly isTimed?: boolean;
+  readonly onSipMessage?: (message: SipMessageSeen) => void;
+  /** The W3C header of requests that are made for a call; left out: they have none. */
+  readonly traceparent?: (callId: string) => string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What is known of one INVITE before it is decided. */
+export interface InviteContext {
+  readonly origin: CallOrigin;
+  readonly open: OpenInvite;
+  /** `null`: not a number. */
+  readonly called: E164 | null;
+  /** What there is to verify of who calls. */
+  readonly claim: Omit<IdentityClaim, 'called'>;
+  readonly facts: CallFacts;
+  readonly own: OwnSide;
+}
+
+/** Longest wait for the answer to a BYE before the call counts as gone. */
+const BYE_LIMIT_MS = 4_000;
+/** Longest wait for what goes out at the end of a call, so that it stands in the trace. */
+const TRACE_LIMIT_MS = 500;
+const CLOSE_LIMIT_MS = 30_000;
+
+/** Carries out what the call machine says, through the ports; owns everything the call opened. Decides nothing. */
+export class CallRunner {
+  readonly #log: Log;
+  readonly #scope: Scope;
+  readonly #timers = new Map<CallTimer, CancelTimer>();
+  readonly #dialog: CallDialog;
+  readonly #media: CallMedia;
+  readonly #requests: AgentRequests;
+  readonly #trace: CallTrace;
+  /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
+  readonly #zeroMs: number;
+  #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null };
+  #kept: KeptCall['dialog'] | null = null;
+  #wasRefused = false;
+  #state: CallState;
+  readonly #queue: CallEvent[] = [];
+  #isStepping = false;
+
+  private constructor(
+    private readonly services: CallServices,
+    readonly origin: CallOrigin,
+    private readonly invite: Pick<InviteContext, 'open' | 'called' | 'claim'> | null,
+    private readonly own: OwnSide,
+    state: CallState,
+    private readonly onEnded: (runner: CallRunner) => void,
+  ) {
+    this.#state = state;
+    this.#zeroMs = services.clock.wallMs() - services.clock.nowMs();
+    this.#log = services.log.child({ callId: origin.callId, sipCallId: origin.sipCallId });
+    this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
+    this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
+    const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
+    this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
+    const tell = (answer: AgentAnswer): void => this.#tell(answer);
+    this.#requests = new AgentRequests(
+      { tools: services.tools, toolRunner: this.#tracedTools() },
+      () => this.#state.route,
+      tell,
+      this.#log,
+    );
+    this.#media = new CallMedia(origin.callId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
+  }
+
+  static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {
+    const { origin, open, facts, own } = context;
+    const runner = new CallRunner(services, origin, context, own, startCall(facts), onEnded);
+    runner.#trace.received(open.request, open.response);
+    open.request.on('cancel', (cancel) => {
+      runner.#trace.sip('in', cancel?.raw, 'CANCEL');
+      // The SIP server answers both (RFC 3261 §9.2) and tells of neither.
+      runner.#trace.sip('out', undefined, 'SIP/2.0 200 OK, to the CANCEL');
+      runner.#trace.sip('out', undefined, 'SIP/2.0 487 Request Terminated');
+    });
+    return runner;
+  }
+
+  /** A call that an earlier process had. Throws when what was kept cannot be used. */
+  static left(services: CallServices, kept: KeptCall, onEnded: (runner: CallRunner) => void): CallRunner {
+    const runner = new CallRunner(services, kept.origin, null, kept.own, resumable(kept.call), onEnded);
+    runner.#progress = { ...kept.progress, resumed: kept.progress.resumed + 1 };
+    runner.#kept = kept.dialog;
+    runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
+    runner.#scope.defer('call count', () => services.routes.release(kept.origin.callId));
+    runner.#media.inherit(kept.node);
+    return runner;
+  }
+
+  get callId(): string {
+    return this.origin.callId;
+  }
+
+  get stateName(): CallState['name'] {
+    return this.#state.name;
+  }
+
+  #timeMs(): number {
+    return Math.round(this.#zeroMs + this.services.clock.nowMs());
+  }
+
+  /** `null`: it has ended. */
+  get live(): LiveCall | null {
+    if (this.stateName === 'Ended') return null;
+    const { callId, caller, to, startedAtMs } = this.origin;
+    const orgId = this.#state.route?.org.org_id ?? null;
+    return { callId, orgId, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
+  }
+
+  get trace(): readonly TraceEntry[] {
+    return this.#trace.read();
+  }
+
+  /** One event, then all its effects in order, then the next event. */
+  dispatch(event: CallEvent): void {
+    this.#queue.push(event);
+    if (this.#isStepping) return;
+    this.#isStepping = true;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      this.#step(next);
+    }
+    this.#isStepping = false;
+  }
+
+  /** Opens the media of a kept call again and lets it go on; ends it when that is not possible. */
+  async resume(node: string | null): Promise<void> {
+    const { session, inside, local, insideKey } = this.#state;
+    if (session === null || inside === null || local === null) {
+      this.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+      return;
+    }
+    const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, insideKey } } as const;
+    try {
+      if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is gone');
+      // The leg first: only one media worker has its port, and the agent has to be on the same.
+      await this.#connectAgent(this.#state.agent.choice);
+    } catch (error) {
+      this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
+      this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
+      return;
+    }
+    // Connecting takes its time: the caller may be gone.
+    if (this.stateName === 'Ended') return;
+    this.#media.start();
+    this.#media.setDirection(session.media.direction);
+    if (session.media.isHeld) this.#startTimer('held', HELD_PROBE_MS);
+    const talkedMs = this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
+    this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
+    this.#keep();
+    this.#dialog.probe('GATEWAY_RESTARTED');
+    this.#trace.add('gateway', null, 'taken up again after a restart of the gateway');
+    this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
+  }
+
+  /** The SIP server was away and hands its calls back: whether this one is among them shows when it is asked about it. */
+  serverBack(): void {
+    const isUnanswered = this.#progress.answeredAtMs === null;
+    // INVITEs that had no answer were answered by the SIP server when the connection was lost.
+    if (isUnanswered) return this.serverLost();
+    // An ACK that came meanwhile is not told again; of one that did not come the SIP server tells when it gives up.
+    if (this.stateName === 'AwaitingAck' || this.stateName === 'HangingUp') this.dispatch({ type: 'acknowledged', sdp: '' });
+    this.#dialog.probe('INTERNAL_ERROR');
+  }
+
+  /** The SIP server was lost and is back: it may still know the dialog (drachtio-server does), and the caller must not be left in it. */
+  serverLost(): void {
+    if (this.#state.name !== 'Ended') this.#dialog.bye('INTERNAL_ERROR');
+    this.dispatch({ type: 'server-lost', reason: 'INTERNAL_ERROR' });
+  }
+
+  /** A bug of ours in one step ends this call as our fault, and no other. */
+  #step(event: CallEvent): void {
+    try {
+      const { state, effects } = stepCall(this.#state, event);
+      const summary = eventSummary(event, this.#state, state);
+      if (summary !== null) this.#trace.add('gateway', null, summary);
+      this.#state = state;
+      for (const effect of effects) this.#perform(effect);
+    } catch (error) {
+      this.#log.error({ event: event.type, error: error instanceof Error ? error.stack : errorText(error) }, 'call.bug');
+      // That `failed` itself throws must not go round for ever.
+      if (event.type !== 'failed') this.#queue.push({ type: 'failed', reason: 'INTERNAL_ERROR', attempt: null });
+    }
+  }
+
+  #perform(effect: CallEffect): void {
+    switch (effect.do) {
+      case 'route':
+        return this.#async(null, this.#route());
+      case 'connect-agent':
+        return this.#async(null, this.#connectAgent(effect.choice));
+      case 'offer-relay':
+        return this.#async(effect.attempt, this.#media.offer(effect));
+      case 'answer-relay':
+        return this.#async(effect.attempt, this.#media.answer(effect.sdp, effect.attempt));
+      case 'offer-outward':
+        return this.#async(effect.attempt, this.#media.offerOutward(effect.sdp, effect.attempt));
+      case 'answer-outward':
+        return this.#async(effect.attempt, this.#media.answerOutward(effect));
+      case 'reserve-leg':
+        return this.#async(null, this.#media.reserve());
+      case 'open-leg':
+        return this.#async(null, this.#media.open(effect));
+      case 'leave-relay':
+        return this.#media.leaveRelay();
+      case 'start-leg':
+        this.#trace.add('agent', 'out', 'start');
+        return this.#media.start();
+      case 'direct-leg':
+        if (effect.isHeld !== null) this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
+        return this.#media.setDirection(effect.direction);
+      case 'change-leg':
+        return this.#async(null, this.#media.change(effect));
+      case 'tell-agent':
+        return this.#tell(effect.answer);
+      case 'start-timer':
+        return this.#startTimer(effect.timer, effect.delayMs);
+      case 'stop-timer':
+        return this.#stopTimer(effect.timer);
+      case 'keep':
+        return this.#keep();
+      case 'finish':
+        void this.#finish(effect.reason);
+        return;
+      default:
+        return this.#say(effect);
+    }
+  }
+
+  /** What goes to the carrier. */
+  #say(
+    effect: Extract<CallEffect, { do: 'ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'probe' | 'bye' }>,
+  ): void {
+    const open = this.invite?.open;
+    switch (effect.do) {
+      case 'ring':
+        this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
+        return open && this.#dialog.ring(open);
+      case 'answer':
+        return open && this.#dialog.answer(open, effect.sdp, () => this.#onAnswered(open));
+      case 'refuse':
+        this.#wasRefused = true;
+        return open && this.#dialog.refuse(open.request, open.response, effect.reason);
+      case 'accept':
+        return this.#dialog.accept(effect.requestId, effect.sdp);
+      case 'reject':
+        return this.#dialog.reject(effect.requestId, effect.reason);
+      case 'reinvite':
+        return this.#dialog.reinvite(effect.sdp, effect.attempt);
+      case 'refer':
+        return this.#dialog.refer(effect.target, effect.referId);
+      case 'probe':
+        return effect.isHeld ? this.#dialog.probeHeld() : this.#dialog.probe('INTERNAL_ERROR');
+      case 'bye':
+        return this.#dialog.bye(effect.reason);
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #onAnswered({ request }: OpenInvite): void {
+    this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
+    this.#kept = this.#dialog.keep(request);
+    this.#keep();
+  }
+
+  /** An effect that fails comes back as an event: the expected failure by its reason, anything else as our own fault. */
+  #async(attempt: number | null, work: Promise<CallEvent | null>): void {
+    work.then(
+      (event) => {
+        if (event !== null) this.dispatch(event);
+      },
+      (error: unknown) => {
+        const reason = failureOf(error);
+        this.#log.error({ reason, error: errorText(error) }, 'call.step.failed');
+        this.dispatch({ type: 'failed', reason, attempt });
+      },
+    );
+  }
+
+  async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
+    const tools = await this.#requests.tools();
+    // Nobody would let the agent go.
+    if (this.#scope.isClosed || this.stateName === 'Ended') return null;
+    const { agent, dropped } = describeAgent(
+      this.services.operatorAgent,
+      { ...this.origin, route: this.#state.route, identity: this.#state.identity, tools },
+      choice,
+    );
+    if (dropped.length > 0) this.#log.warn({ dropped }, 'call.agent.parameters_too_long');
+    this.#trace.add('agent', 'out', agent.kind === 'stream' ? `connect, ${agent.format}` : 'connect, test line');
+    const { traceparent } = this.services;
+    const described = agent.kind === 'stream' && traceparent !== undefined ? { ...agent, traceparent: traceparent(this.callId) } : agent;
+    return this.#trace.timeline.step('agent connect', this.#media.connectAgent(described));
+  }
+
+  async #route(): Promise<CallEvent> {
+    const { called = null, claim } = this.invite ?? {};
+    if (called === null || claim === undefined) throw new Error('a call without a number is looked up');
+    this.#scope.defer('call count', () => this.services.routes.release(this.callId, this.#wasRefused));
+    const [{ route, load, staleMs }, identity] = await Promise.all([
+      this.#trace.timeline.step('look-up', this.services.routes.lookup(called, beginningOf(this.origin))),
+      this.services.identities.verify({ ...claim, called }),
+    ]);
+    if (staleMs !== null) this.#log.warn({ staleMs }, 'call.route.stale');
+    return { type: 'routed', route, load, isStale: staleMs !== null, identity };
+  }
+
+  #startTimer(timer: CallTimer, delayMs: number): void {
+    this.#stopTimer(timer);
+    this.#timers.set(
+      timer,
+      this.services.clock.setTimer(delayMs, () => this.dispatch({ type: 'timer', timer })),
+    );
+  }
+
+  #stopTimer(timer: CallTimer): void {
+    this.#timers.get(timer)?.();
+    this.#timers.delete(timer);
+  }
+
+  #tell(answer: AgentAnswer): void {
+    this.#trace.add('agent', 'out', ...answerSummary(answer));
+    this.services.endpoint.tellAgent(this.callId, answer);
+  }
+
+  #onLegEvent(event: LegEvent): void {
+    this.#trace.add('agent', 'in', legSummary(event));
+    switch (event.type) {
+      case 'media-started':
+      case 'digit':
+        this.#trace.timeline.moment(event.type);
+        this.#log.debug({ event: event.type }, 'call.media');
+        return;
+      case 'agent-hangup':
+        return this.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' });
+      case 'agent-lost':
+        return this.dispatch({ type: 'hangup', reason: 'AGENT_LOST' });
+      case 'agent-note':
+        if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };
+        return;
+      case 'agent-request':
+        return this.#onAgentRequest(event.request);
+      case 'media-lost':
+        return this.dispatch({ type: 'hangup', reason: 'MEDIA_LOST' });
+      case 'media-timeout':
+        return this.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' });
+      default:
+        assertNever(event);
+    }
+  }
+
+  #onAgentRequest(request: AgentRequest): void {
+    if (request.type !== 'transfer') return this.#requests.take(request);
+    this.dispatch({ type: 'transfer-asked', requestId: request.requestId, to: request.to });
+  }
+
+  #onInfoDigit({ event, durationMs }: InfoDigit): void {
+    this.services.endpoint.takeDigit(this.callId, event, durationMs);
+  }
+
+  #keep(): void {
+    // A 200 that was on its way when the call ended.
+    if (this.#state.name === 'Ended') return;
+    const snapshot: CallSnapshot | null = keepCall(this.#state, {
+      origin: this.origin,
+      own: this.own,
+      progress: this.#progress,
+      dialog: this.#kept,
+      node: this.#media.node,
+    });
+    if (snapshot !== null) this.services.snapshots.keep(snapshot);
+  }
+
+  async #finish(reason: Reason): Promise<void> {
+    for (const cancel of this.#timers.values()) cancel();
+    this.#timers.clear();
+    this.#requests.close();
+    const atMs = this.#timeMs();
+    for (const { name, error } of await this.#scope.close())
+      this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
+    await this.#within(TRACE_LIMIT_MS, this.#trace.settled());
+    const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
+    const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
+    const facts = { reason, sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
+    this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
+    try {
+      const completion = completionOf(record, this.#state.route?.agent ?? null);
+      const timeline = this.services.isTimed === true ? { timeline: this.#trace.timeline.read() } : {};
+      await this.services.calls.write({ record, trace: this.trace, completion, ...timeline });
+    } catch (error) {
+      this.#log.error({ error: errorText(error) }, 'call.record.not_written');
+    }
+    // Not before the record: killed between the two, the call would leave nothing.
+    this.services.snapshots.forget(this.callId);
+    // Whoever shuts down after us must not take the connection away before the BYE is through.
+    await this.#within(BYE_LIMIT_MS, this.#dialog.byeAnswered);
+    this.onEnded(this);
+  }
+
+  #sipWatch(): TraceWatch['onSip'] {
+    const { onSipMessage } = this.services;
+    if (onSipMessage === undefined) return undefined;
+    const { sipCallId, source } = this.origin;
+    return (direction, text, atMs) => onSipMessage({ sipCallId, source, contact: this.own.contact, direction, text, atMs });
+  }
+
+  #tracedTools(): ToolRunner {
+    const { toolRunner, traceparent } = this.services;
+    if (traceparent === undefined) return toolRunner;
+    return { run: (tool, input, ended) => toolRunner.run(tool, input, ended, { traceparent: traceparent(this.callId) }) };
+  }
+
+  async #within(limitMs: number, work: Promise<void>): Promise<void> {
+    let cancel: CancelTimer | undefined;
+    const limit = new Promise<void>((resolve) => {
+      cancel = this.services.clock.setTimer(limitMs, resolve);
+    });
+    await Promise.race([work, limit]);
+    cancel?.();
+  }
+}
+
+function failureOf(error: unknown): Extract<CallEvent, { type: 'failed' }>['reason'] {
+  if (error instanceof StoreUnavailableError) return 'STORE_UNAVAILABLE';
+  if (error instanceof AgentUnavailableError) return 'AGENT_UNAVAILABLE';
+  return error instanceof MediaUnavailableError ? 'MEDIA_UNAVAILABLE' : 'INTERNAL_ERROR';
+}

@@ -1,0 +1,61 @@
+import { parseE164, type E164 } from '../model/e164.js';
+import { err, ok, type Result } from '../../lib/result.js';
+import { calledNumber } from '../admission/called-number.js';
+import type { Reason } from '../model/reasons.js';
+
+/** Where an agent sends its caller. */
+export type TransferTarget = { readonly kind: 'number'; readonly number: E164 } | { readonly kind: 'uri'; readonly uri: string };
+
+const MAX_TARGET = 256;
+/** A host, and neither what would end the header nor headers of the INVITE to come (RFC 3261 §19.1.1). */
+const SIP_URI = /^sips?:(?:[^\s<>"?@,]+@)?(?:\[[\da-f:.]+\]|[a-z\d](?:[a-z\d.-]*[a-z\d])?)(?::\d{1,5})?(?:;[^\s<>"?@,]*)?$/i;
+
+/** The target of a transfer, if it is one and the agent may choose it. */
+export function transferTarget(to: string, transferList: unknown): Result<TransferTarget, 'TRANSFER_BAD_TARGET' | 'TRANSFER_NOT_ALLOWED'> {
+  const target = readTarget(to);
+  if (target === undefined) return err('TRANSFER_BAD_TARGET');
+  const entries = entriesOf(transferList);
+  if (entries.length === 0) return ok(target);
+  const isListed = target.kind === 'number' && entries.flatMap(numbersOf).includes(target.number);
+  return isListed ? ok(target) : err('TRANSFER_NOT_ALLOWED');
+}
+
+function readTarget(to: string): TransferTarget | undefined {
+  const text = to.trim();
+  if (text.length > MAX_TARGET) return undefined;
+  if (/^sips?:/i.test(text)) return SIP_URI.test(text) ? { kind: 'uri', uri: text } : undefined;
+  const called = /^tel:/i.test(text) ? calledNumber(text) : undefined;
+  const number = called === undefined ? parseE164(text) : called.ok ? called.value : undefined;
+  return number === undefined ? undefined : { kind: 'number', number };
+}
+
+/** A list of numbers, or of objects that have one, or an object of them by name. */
+function entriesOf(transferList: unknown): readonly unknown[] {
+  if (typeof transferList !== 'object' || transferList === null) return [];
+  return Array.isArray(transferList) ? (transferList as readonly unknown[]) : Object.values(transferList);
+}
+
+function numbersOf(entry: unknown): E164[] {
+  const texts: readonly unknown[] = typeof entry === 'object' && entry !== null ? Object.values(entry) : [entry];
+  return texts.flatMap((text) => (typeof text === 'string' ? (parseE164(text) ?? []) : []));
+}
+
+/** How a transfer goes, as a NOTIFY tells (RFC 3515 §2.4.5). */
+export interface ReferProgress {
+  /** Of the carrier's INVITE to the target; `null`: not told. */
+  readonly status: number | null;
+  /** There will be no other. */
+  readonly isLast: boolean;
+}
+
+export function readReferProgress(notify: {
+  readonly contentType: string | undefined;
+  readonly subscriptionState: string | undefined;
+  readonly body: string;
+}): Result<ReferProgress, Extract<Reason, 'BAD_BODY' | 'MALFORMED_REQUEST'>> {
+  const isLast = /^\s*terminated\b/i.test(notify.subscriptionState ?? '');
+  if (notify.body === '' && isLast) return ok({ status: null, isLast });
+  if (!/^\s*message\/sipfrag\s*(?:;|$)/i.test(notify.contentType ?? '')) return err('BAD_BODY');
+  const status = /^SIP\/2\.0 ([1-6]\d\d)(?: |\r|\n|$)/i.exec(notify.body)?.[1];
+  return status === undefined ? err('MALFORMED_REQUEST') : ok({ status: Number(status), isLast });
+}

@@ -1,0 +1,385 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import type { CallSnapshot } from '../model/call-snapshot.js';
+import type { TraceEntry } from '../model/call-trace.js';
+import type { IdentityVerdict } from '../model/verified-identity.js';
+import type { QualitySample } from '../../rtp/quality-sample.js';
+import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
+import { formatHostPort } from '../../lib/host-port.js';
+import { newUuid } from '../../lib/ids.js';
+import type { Log } from '../../lib/log.js';
+import { SourceRates } from '../../lib/source-rates.js';
+import { CallRunner, type CallServices, type InviteContext } from '../call/call-runner.js';
+import { readKeptCall, type KeptCall } from '../call/call-snapshot.js';
+import { callerIdentity, claimedCallers } from '../admission/caller-identity.js';
+import { calledUri, type CalledNumberSource } from '../admission/called-number.js';
+import { hostOf, ownContact, type OwnAddress } from './contact.js';
+import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/edge.js';
+import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from '../call/invite.js';
+import { IDENTITY_HEADER, TLS_HEADER } from '../call/own-headers.js';
+import { REASONS, type Reason } from '../model/reasons.js';
+import { refusalHeaders } from '../call/refusal.js';
+import { sessionExpiresOf, type SrfRequest, type SrfResponse } from './srf-facade.js';
+
+export interface InboundOptions {
+  /** Name in Contact and Warning; `null`: the host that the SIP server states. */
+  readonly sipHost: string | null;
+  readonly ringingAfterMs: number;
+  readonly maxDurationMs: number;
+  /** Whether the test line stands in for an agent that cannot be reached. */
+  readonly mayFallBack: boolean;
+  /** What an Identity header may be worth to refuse a call (STIR/SHAKEN). */
+  readonly refusedVerdicts: readonly IdentityVerdict[];
+  /** Of the media relay towards carriers; `null`: not known. */
+  readonly relayAddress: string | null;
+  readonly calledNumberFrom: CalledNumberSource;
+  readonly edge: EdgePolicy & {
+    /** New calls a second on this gateway; `null`: no limit. */
+    readonly maxCallsPerSecond: number | null;
+  };
+}
+
+/** What the gateway asks of its surroundings before it takes a call. */
+export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaRoom'>;
+
+export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs'>;
+
+/** A call of an earlier process, and the media relay that has its session. */
+interface LeftCall {
+  readonly runner: CallRunner;
+  readonly node: string | null;
+}
+
+/** drachtio-srf's handlers → call events, and the list of calls in progress. */
+export class Inbound implements LiveCalls {
+  readonly #services: CallServices;
+  readonly #runners = new Map<string, CallRunner>();
+  readonly #rate: SourceRates | null;
+  #left: readonly LeftCall[] = [];
+  #own: readonly OwnAddress[] = [];
+  #isOwnServer = false;
+  #begun = 0;
+  #isConnected = false;
+  #isDraining = false;
+  #onIdle: (() => void) | undefined;
+  #onConnected: (() => void) | undefined;
+  #lastError = 'it did not answer';
+
+  constructor(
+    services: InboundServices,
+    private readonly options: InboundOptions,
+    private readonly probe: EdgeProbe,
+    private readonly log: Log,
+  ) {
+    // 0 to 2 s in steps of 10 ms, of the side that did not make the Call-ID.
+    this.#services = { ...services, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs: () => 10 * randomInt(0, 201) };
+    const { maxCallsPerSecond } = options.edge;
+    this.#rate = maxCallsPerSecond === null ? null : new SourceRates(maxCallsPerSecond, services.clock);
+    const { srf } = services;
+    srf.invite((request, response) => this.#onInvite(request, response));
+    srf.handle('options', (request, response) => this.#onOptions(request, response));
+    // Every other method is taken too: what nobody takes gets 404 from drachtio-srf.
+    for (const method of ['register', 'message', 'subscribe', 'publish', 'info', 'notify', 'refer', 'update']) {
+      srf.handle(method, (request, response) => this.#onOther(request, response));
+    }
+    srf.use((request, response) => this.#onOther(request, response));
+    srf.onConnect((error, hostPorts, version) => this.#onConnect(error, hostPorts, version));
+    srf.onLost((error) => {
+      if (this.#isConnected) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
+      this.#isConnected = false;
+      this.#lastError = error.message;
+    });
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  get callCount(): number {
+    return this.#runners.size;
+  }
+
+  /** Calls since the start, those that were refused too. */
+  get begunCount(): number {
+    return this.#begun;
+  }
+
+  /** `null`: there is no such call in progress here. */
+  find(callId: string): LiveCall | null {
+    return this.#runners.get(callId)?.live ?? null;
+  }
+
+  trace(callId: string): readonly TraceEntry[] | null {
+    return this.#runners.get(callId)?.trace ?? null;
+  }
+
+  async quality(callId: string): Promise<readonly QualitySample[] | null> {
+    if (!this.#runners.has(callId)) return null;
+    return (await this.#services.endpoint.figures(callId))?.samples ?? [];
+  }
+
+  stop(callId: string, reason: StopReason): boolean {
+    const runner = this.#runners.get(callId);
+    if (runner === undefined || runner.live === null) return false;
+    runner.dispatch({ type: 'hangup', reason });
+    return true;
+  }
+
+  /** Why no new call is taken; `null`: they are. */
+  get relayAddress(): string | null {
+    return this.options.relayAddress;
+  }
+
+  get notReady(): Reason | null {
+    return notReady(this.#edge(), this.options.edge);
+  }
+
+  /** Whether the trunk takes calls from there. */
+  isSourceTrusted(source: RequestSource): boolean {
+    return isTrusted(this.options.edge, source);
+  }
+
+  /** Resolves when the SIP server has taken us and calls of an earlier process have audio again; rejects when it has not in time. */
+  whenConnected(withinMs: number, where: string): Promise<void> {
+    if (this.#isConnected) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const cancel = this.#services.clock.setTimer(withinMs, () =>
+        reject(
+          new Error(
+            `no SIP server at ${where} within ${withinMs} ms: ${this.#lastError}. Look whether it runs there, and whether both sides have the same drachtio.secret`,
+          ),
+        ),
+      );
+      this.#onConnected = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  /** `host:port` that the SIP server states for a transport; `null`: it does not listen on it. */
+  listensOn(transport: string): string | null {
+    const stated = this.#own.find((candidate) => candidate.transport === transport);
+    return stated === undefined ? null : formatHostPort(stated.host, stated.port);
+  }
+
+  /**
+   * Takes over the calls of an earlier process, before the SIP server is connected: what comes for them finds them from the first frame on.
+   * They go on, or are ended, when the SIP server says whether it kept their dialogs.
+   */
+  adopt(snapshots: readonly CallSnapshot[]): void {
+    this.#left = snapshots.flatMap((snapshot) => {
+      const kept = readKeptCall(snapshot);
+      const runner = kept === undefined ? undefined : this.#runnerOf(kept);
+      if (kept === undefined || runner === undefined) {
+        this.log.error({ callId: snapshot.call_id }, 'gateway.call.not_restored');
+        this.#services.snapshots.forget(snapshot.call_id);
+        this.#services.routes.release(snapshot.call_id);
+        return [];
+      }
+      this.#runners.set(runner.callId, runner);
+      return [{ runner, node: kept.node }];
+    });
+  }
+
+  /** The calls of a media relay that is gone. */
+  relayLost(callIds: readonly string[], mayMove: boolean): void {
+    for (const callId of callIds) this.#runners.get(callId)?.dispatch({ type: 'relay-lost', mayMove });
+  }
+
+  /** Refuses new calls with 503; those in progress go on. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** Ends every call with a BYE; resolves when all are gone. */
+  async endAll(): Promise<void> {
+    for (const runner of [...this.#runners.values()]) runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
+    await this.whenIdle();
+  }
+
+  /** Resolves when no call is in progress. */
+  whenIdle(): Promise<void> {
+    if (this.#runners.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  #onConnect(error: unknown, hostPorts: readonly string[], version: string): void {
+    if (error !== null && error !== undefined) {
+      this.#isConnected = false;
+      this.#lastError = error instanceof Error ? error.message : 'the secret was not accepted';
+      this.log.error({ error: this.#lastError }, 'gateway.sip_server.refused');
+      return;
+    }
+    this.#own = hostPorts.flatMap(parseHostPort);
+    this.#isOwnServer = /-trunkline\b/.test(version);
+    this.#isConnected = true;
+    // The embedded SIP server keeps the calls of a gateway that was away for a while; drachtio-server forgets whose they were.
+    const isResumed = version.endsWith('-resume');
+    const left = this.#left;
+    this.#left = [];
+    const isLeft = new Set(left.map(({ runner }) => runner));
+    for (const runner of [...this.#runners.values()]) {
+      if (isLeft.has(runner)) continue;
+      if (isResumed) runner.serverBack();
+      else runner.serverLost();
+    }
+    this.log.info({ hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
+    void Promise.all(left.map((one) => this.#takeUp(one, isResumed))).then(() => this.#onConnected?.());
+  }
+
+  async #takeUp({ runner, node }: LeftCall, isResumed: boolean): Promise<void> {
+    if (isResumed) return runner.resume(node);
+    runner.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+  }
+
+  #onInvite(request: SrfRequest, response: SrfResponse): void {
+    // A re-INVITE of a dialog that this process does not have arrives here too.
+    if (!request.isNewInvite) return this.#refuse(request, response, 'NO_DIALOG');
+    const contactUri = contactOf(request);
+    const uri = calledUri(this.options.calledNumberFrom, request.uri, (name) => request.get(name));
+    const admission = admit({
+      uri,
+      require: request.get('Require'),
+      accept: request.get('Accept'),
+      contentType: request.get('Content-Type'),
+      contentDisposition: request.get('Content-Disposition'),
+      contentEncoding: request.get('Content-Encoding') ?? request.get('e'),
+      body: request.body,
+      contactUri,
+      supported: request.get('Supported'),
+      sessionExpires: sessionExpiresOf(request),
+    });
+    const context = this.#contextOf(request, response, contactUri, admission.ok ? admission.value : null);
+    const runner = CallRunner.invited(this.#services, context, (ended) => this.#onEnded(ended));
+    const refusal = this.#refusalOf(request) ?? (admission.ok ? null : admission.error);
+    this.#runners.set(runner.callId, runner);
+    this.#begun += 1;
+    // Before anything else: a CANCEL is seen only here.
+    request.on('cancel', () => runner.dispatch({ type: 'cancelled' }));
+    runner.dispatch(refusal === null ? { type: 'invited' } : { type: 'inadmissible', reason: refusal });
+  }
+
+  /** What needs no look at the INVITE itself, before anything is allocated. */
+  #refusalOf(request: SrfRequest): Reason | null {
+    if (this.#isDraining) return 'DRAINING';
+    if (!this.isSourceTrusted({ address: request.source_address, identities: this.#identities(request) })) return 'SOURCE_NOT_ALLOWED';
+    const reason = this.notReady;
+    if (reason !== null) return reason;
+    return this.#rate?.take('') === false ? 'OVERLOADED' : null;
+  }
+
+  #contextOf(request: SrfRequest, response: SrfResponse, contactUri: string | undefined, invite: AdmissibleInvite | null): InviteContext {
+    const own = this.#ownAddress(request.protocol);
+    const head = { requestUri: request.uri, topRecordRoute: request.get('Record-Route'), contactUri };
+    const tls = this.#isOwnServer ? (request.get(TLS_HEADER) ?? '').split(' ') : [];
+    return {
+      origin: {
+        callId: newUuid(),
+        sipCallId: request.get('Call-ID') ?? '',
+        to: invite?.called ?? request.uri,
+        caller: callerIdentity({ get: (name) => request.get(name), names: Object.keys(request.msg.headers) }),
+        source: {
+          ip: request.source_address,
+          port: request.source_port,
+          transport: request.protocol,
+          tls_version: tls[0] === undefined || tls[0] === '' ? null : tls[0],
+          tls_cipher: tls[1] ?? null,
+        },
+        startedAtMs: this.#services.clock.wallMs(),
+      },
+      open: { request, response, sessionTimer: invite?.sessionTimer ?? {} },
+      called: invite?.called ?? null,
+      claim: claimOf(request),
+      facts: {
+        sourceAddress: request.source_address,
+        sdp: invite?.sdp ?? '',
+        sessionId: String(randomBytes(6).readUIntBE(0, 6)),
+        maxDurationMs: this.options.maxDurationMs,
+        ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
+        mayFallBack: this.options.mayFallBack,
+        refusedVerdicts: this.options.refusedVerdicts,
+        relayAddress: this.options.relayAddress,
+      },
+      own: { contact: ownContact(own, head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
+    };
+  }
+
+  #runnerOf(kept: KeptCall): CallRunner | undefined {
+    try {
+      return CallRunner.left(this.#services, kept, (ended) => this.#onEnded(ended));
+    } catch {
+      // Its INVITE cannot be read: without the text, which holds keys.
+      return undefined;
+    }
+  }
+
+  #onEnded(runner: CallRunner): void {
+    this.#runners.delete(runner.callId);
+    if (this.#runners.size === 0) this.#onIdle?.();
+  }
+
+  #edge(): EdgeState {
+    return { ...this.probe(), isDraining: this.#isDraining, calls: this.#runners.size };
+  }
+
+  #identities(request: SrfRequest): string[] {
+    const names = this.#isOwnServer ? (request.get(IDENTITY_HEADER) ?? '') : '';
+    return names.split(',').map((name) => name.trim());
+  }
+
+  /** The carrier's health check. */
+  #onOptions(request: SrfRequest, response: SrfResponse): void {
+    const reason = this.notReady;
+    if (reason !== null) return this.#refuse(request, response, reason);
+    response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });
+  }
+
+  #onOther(request: SrfRequest, response: SrfResponse): void {
+    if (request.method === 'ACK' || request.method === 'CANCEL') return;
+    const isInDialog = /;\s*tag\s*=/i.test(request.get('To') ?? '');
+    this.#refuse(request, response, isInDialog ? 'NO_DIALOG' : 'METHOD_NOT_ALLOWED');
+  }
+
+  #refuse(request: SrfRequest, response: SrfResponse, reason: Reason): void {
+    const { sipStatus, sipPhrase } = REASONS[reason];
+    const headers = refusalHeaders(reason, {
+      host: this.#ownAddress(request.protocol).host,
+      require: request.get('Require'),
+      accepted: 'application/sdp',
+      retryAfterSeconds: this.#services.retryAfterSeconds,
+    });
+    response.send(sipStatus, sipPhrase, { headers });
+  }
+
+  #ownAddress(transport: string): OwnAddress {
+    const stated = this.#own.find((candidate) => candidate.transport === transport) ?? this.#own[0];
+    return { host: this.options.sipHost ?? stated?.host ?? 'localhost', port: stated?.port ?? 5061, transport };
+  }
+}
+
+/** Most calls have nothing signed: nothing more is read of those. */
+function claimOf(request: SrfRequest): InviteContext['claim'] {
+  // drachtio-srf does not know the short form.
+  const header = request.get('Identity') ?? request.get('y');
+  if (header === undefined) return { header, date: undefined, callers: [] };
+  return { header, date: request.get('Date'), callers: claimedCallers(request) };
+}
+
+/** The Contact's URI, or `undefined` when there is none that can be read: drachtio-srf would throw on it after the 200. */
+function contactOf(request: SrfRequest): string | undefined {
+  if (!request.has('Contact')) return undefined;
+  try {
+    const uri = request.getParsedHeader('contact')[0]?.uri;
+    return uri !== undefined && /^sips?:.+/i.test(uri) ? uri : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `tls/192.0.2.1:5061`, as the SIP server states its listeners. */
+function parseHostPort(text: string): OwnAddress[] {
+  const match = /^(\w+)\/(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(text);
+  return match === null ? [] : [{ transport: match[1] ?? '', host: match[2] ?? match[3] ?? '', port: Number(match[4]) }];
+}

@@ -1,0 +1,359 @@
+import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../ports/ports.js';
+import type { Clock } from '../../lib/clock.js';
+import type { Log } from '../../lib/log.js';
+import { systemClock } from '../../lib/system-clock.js';
+import type { EndpointCounters } from '../media/endpoint.js';
+import { KernelDropWatch, readKernelDrops } from '../media/kernel-drops.js';
+import { WorkerHandle } from './worker-handle.js';
+import type { WorkerCommand, WorkerReply, WorkerSettings } from './worker-messages.js';
+
+export interface MediaServiceOptions {
+  /** A literal address of this machine, which legs are told to send to. */
+  readonly address: string;
+  /** Ports from here to there, both included: an even one and the next for each 64 calls, shared out among the workers. */
+  readonly portMin: number;
+  readonly portMax: number;
+  /** Worker threads. */
+  readonly workers: number;
+  /** No RTP packet of the caller for so long, not while held: `media-timeout`. */
+  readonly mediaTimeoutMs: number;
+  /** Path or name of the speech program; `espeak-ng` unless given. */
+  readonly speechCommand?: string;
+  readonly agents: AgentConnectionLimits;
+}
+
+/** Sums over all workers; `maxLateMs` and `receiveBufferBytes` are the worst. */
+export interface MediaCounters extends Pick<
+  EndpointCounters,
+  | 'legs'
+  | 'strangerPackets'
+  | 'notAuthenticPackets'
+  | 'malformedPackets'
+  | 'sendErrors'
+  | 'earlierCallPackets'
+  | 'receiveBufferBytes'
+  | 'maxLateMs'
+> {
+  /** Of each; `null`: it did not answer. */
+  readonly workers: readonly (EndpointCounters | null)[];
+  /** Datagrams that the system threw away because a receive buffer was full; `null`: it does not say. */
+  readonly kernelDrops: number | null;
+  readonly workerRestarts: number;
+}
+
+export interface MediaService extends MediaEndpoint {
+  /** Calls that there are sockets for. */
+  readonly capacity: number;
+  /** Legs that are open or have a place kept. */
+  readonly legs: number;
+  /** Sends key presses as telephone-events (RFC 4733), one after the other; nothing when they were not negotiated. */
+  sendDigits(callId: string, events: readonly number[], durationMs?: number): void;
+  counters(): Promise<MediaCounters>;
+  /** Closes all legs, sockets and threads. */
+  shutdown(): Promise<void>;
+}
+
+const SHUTDOWN_LIMIT_MS = 2_000;
+const DEFAULT_PRESS_MS = 160;
+/** A worker that dies at once each time is replaced after a pause that doubles up to this. */
+const MAX_RESTART_DELAY_MS = 10_000;
+const FIRST_RESTART_DELAY_MS = 100;
+/** Sockets in all: enough for 16,384 calls. */
+const MAX_SOCKET_PAIRS = 256;
+
+interface OpenLeg {
+  readonly slot: WorkerSlot;
+  onEvent: (event: LegEvent) => void;
+  /** The agent on it was connected: a worker that is lost takes it along. */
+  hasAgent: boolean;
+  /** `waiting`: there is an agent, or a place is kept. Only `open` tells that the worker was lost; `opening` fails by itself. */
+  state: 'waiting' | 'opening' | 'open';
+}
+
+/** A worker's share of the ports, and the worker that has it now. */
+interface WorkerSlot {
+  readonly settings: WorkerSettings;
+  worker: WorkerHandle;
+  capacity: number;
+  legs: number;
+  restartDelayMs: number;
+  restartTimer: NodeJS.Timeout | undefined;
+}
+
+/** Starts the worker threads and binds their sockets. Rejects with `MediaUnavailableError` when a worker has no usable port. */
+export async function createMediaService(options: MediaServiceOptions, log: Log, clock: Clock = systemClock): Promise<MediaService> {
+  const shares = sharePorts(options);
+  const service = new ThreadedMediaService(
+    shares.map((rtpPorts) => ({
+      address: options.address,
+      rtpPorts,
+      mediaTimeoutMs: options.mediaTimeoutMs,
+      speechCommand: options.speechCommand ?? 'espeak-ng',
+      agents: options.agents,
+    })),
+    log,
+    clock,
+  );
+  try {
+    await service.ready();
+  } catch (error) {
+    await service.shutdown();
+    throw error;
+  }
+  return service;
+}
+
+function sharePorts(options: MediaServiceOptions): number[][] {
+  const first = options.portMin + (options.portMin % 2);
+  const shares = Array.from({ length: Math.max(1, options.workers) }, (): number[] => []);
+  for (let port = first, pair = 0; port + 1 <= options.portMax && pair < MAX_SOCKET_PAIRS; port += 2, pair += 1) {
+    shares[pair % shares.length]?.push(port);
+  }
+  return shares.filter((share, index) => share.length > 0 || index === 0);
+}
+
+class ThreadedMediaService implements MediaService {
+  readonly #log: Log;
+  readonly #slots: readonly WorkerSlot[];
+  readonly #legs = new Map<string, OpenLeg>();
+  readonly #readDrops: () => Promise<number | null>;
+  readonly #dropWatch: KernelDropWatch;
+  #workerRestarts = 0;
+  #isShuttingDown = false;
+
+  constructor(settings: readonly WorkerSettings[], log: Log, clock: Clock) {
+    this.#log = log;
+    const [first] = settings;
+    const ports = settings.flatMap(({ rtpPorts }) => rtpPorts);
+    this.#readDrops = () => readKernelDrops(first?.address ?? '', ports);
+    this.#dropWatch = new KernelDropWatch(this.#readDrops, clock, log);
+    this.#slots = settings.map((share) => {
+      const slot: Omit<WorkerSlot, 'worker'> = {
+        settings: share,
+        capacity: 0,
+        legs: 0,
+        restartDelayMs: FIRST_RESTART_DELAY_MS,
+        restartTimer: undefined,
+      };
+      return Object.assign(slot, { worker: this.#startWorker(slot, share) });
+    });
+  }
+
+  get capacity(): number {
+    return this.#slots.reduce((sum, slot) => sum + slot.capacity, 0);
+  }
+
+  get legs(): number {
+    return this.#legs.size;
+  }
+
+  async ready(): Promise<void> {
+    for (const slot of this.#slots) slot.capacity = await slot.worker.ready;
+    this.#log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media endpoint ready');
+  }
+
+  async connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
+    if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
+    const present = this.#legs.get(callId);
+    // A place that was kept before has no listener.
+    if (present !== undefined) present.onEvent = onEvent;
+    const slot = present?.slot ?? this.#waitingSlot(callId, onEvent);
+    const reply = await slot.worker.request((requestId) => ({ type: 'connect-agent', requestId, callId, agent }));
+    if (reply.type === 'agent-unavailable') throw new AgentUnavailableError(reply.message);
+    if (reply.type !== 'agent-connected') throw new MediaUnavailableError(reply.type === 'refused' ? reply.message : 'unexpected reply');
+    const leg = this.#legs.get(callId);
+    if (leg !== undefined) leg.hasAgent = true;
+  }
+
+  tellAgent(callId: string, answer: AgentAnswer): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'tell-agent', callId, answer });
+  }
+
+  async reserve(callId: string): Promise<MediaAddress> {
+    if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
+    const slot = this.#waitingSlot(callId, () => undefined);
+    const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'reserve', requestId, callId }));
+    if (reply.type !== 'reserved') throw new MediaUnavailableError('unexpected reply');
+    return reply.address;
+  }
+
+  async open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<MediaAddress> {
+    const { callId } = leg;
+    if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
+    const present = this.#legs.get(callId);
+    if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
+    this.#forget(callId);
+    const slot = present?.slot ?? this.#chooseSlot(leg.localRtpPort);
+    // Known before the reply: events may come first.
+    const entry: OpenLeg = { slot, onEvent, state: 'opening', hasAgent: present?.hasAgent === true };
+    this.#enter(callId, entry);
+    const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'open', requestId, leg }));
+    if (reply.type !== 'opened') throw new MediaUnavailableError('unexpected reply');
+    entry.state = 'open';
+    return reply.address;
+  }
+
+  async change(callId: string, change: LegChange): Promise<void> {
+    const leg = this.#legs.get(callId);
+    if (leg?.state !== 'open') throw new MediaUnavailableError('the call has no media leg');
+    const reply = await leg.slot.worker.request((requestId) => ({ type: 'change', requestId, callId, change }));
+    if (reply.type === 'refused') throw new MediaUnavailableError(reply.message);
+  }
+
+  start(callId: string): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'start', callId });
+  }
+
+  setDirection(callId: string, direction: MediaDirection): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'direct', callId, direction });
+  }
+
+  takeDigit(callId: string, event: number, durationMs: number): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'digit', callId, event, durationMs });
+  }
+
+  sendDigits(callId: string, events: readonly number[], durationMs = DEFAULT_PRESS_MS): void {
+    for (const event of events) this.#legs.get(callId)?.slot.worker.send({ type: 'press', callId, event, durationMs });
+  }
+
+  async figures(callId: string): Promise<LegFigures | null> {
+    return this.#figures(this.#legs.get(callId)?.slot, (requestId) => ({ type: 'figures', requestId, callId }));
+  }
+
+  async close(callId: string): Promise<LegFigures | null> {
+    const slot = this.#legs.get(callId)?.slot;
+    if (slot !== undefined) this.#forget(callId);
+    return this.#figures(slot, (requestId) => ({ type: 'close', requestId, callId }));
+  }
+
+  async #figures(slot: WorkerSlot | undefined, command: (requestId: number) => WorkerCommand): Promise<LegFigures | null> {
+    if (slot === undefined) return null;
+    try {
+      const reply = await slot.worker.request(command);
+      return reply.type === 'figures' ? reply.figures : null;
+    } catch {
+      // The worker died, and the leg with it.
+      return null;
+    }
+  }
+
+  async counters(): Promise<MediaCounters> {
+    const kernelDrops = await this.#readDrops();
+    const replies = await Promise.allSettled(
+      this.#slots.map((slot) => slot.worker.request((requestId) => ({ type: 'counters', requestId }))),
+    );
+    const workers = replies.map((reply) => (reply.status === 'fulfilled' && reply.value.type === 'counted' ? reply.value.counters : null));
+    const answered = workers.filter((counters) => counters !== null);
+    const sum = (figure: Exclude<keyof EndpointCounters, 'agents'>): number => answered.reduce((all, one) => all + one[figure], 0);
+    return {
+      legs: sum('legs'),
+      strangerPackets: sum('strangerPackets'),
+      notAuthenticPackets: sum('notAuthenticPackets'),
+      malformedPackets: sum('malformedPackets'),
+      sendErrors: sum('sendErrors'),
+      earlierCallPackets: sum('earlierCallPackets'),
+      receiveBufferBytes: answered.length === 0 ? 0 : Math.min(...answered.map(({ receiveBufferBytes }) => receiveBufferBytes)),
+      maxLateMs: Math.max(0, ...answered.map(({ maxLateMs }) => maxLateMs)),
+      workers,
+      kernelDrops,
+      workerRestarts: this.#workerRestarts,
+    };
+  }
+
+  async shutdown(): Promise<void> {
+    this.#isShuttingDown = true;
+    this.#dropWatch.stop();
+    for (const slot of this.#slots) clearTimeout(slot.restartTimer);
+    await Promise.all(this.#slots.filter((slot) => !slot.worker.hasExited).map((slot) => slot.worker.shutDown(SHUTDOWN_LIMIT_MS)));
+    this.#legs.clear();
+  }
+
+  /** The worker that has the call's agent or place already, or else one with room. */
+  #waitingSlot(callId: string, onEvent: (event: LegEvent) => void): WorkerSlot {
+    const present = this.#legs.get(callId);
+    if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
+    if (present !== undefined) return present.slot;
+    const slot = this.#chooseSlot(null);
+    this.#enter(callId, { slot, onEvent, state: 'waiting', hasAgent: false });
+    return slot;
+  }
+
+  /** The worker with the fewest legs, or the one that has this port. */
+  #chooseSlot(localRtpPort: number | null): WorkerSlot {
+    let best: WorkerSlot | undefined;
+    for (const slot of this.#slots) {
+      if (localRtpPort !== null && !slot.settings.rtpPorts.includes(localRtpPort)) continue;
+      if (slot.worker.hasExited || slot.legs >= slot.capacity) continue;
+      if (best === undefined || slot.legs < best.legs) best = slot;
+    }
+    if (best === undefined) throw new MediaUnavailableError('no media worker has room');
+    return best;
+  }
+
+  /** A command that the call's entry depends on: refused or lost, there is none, and what the worker has of the call is freed. */
+  async #ask(callId: string, slot: WorkerSlot, command: (requestId: number) => WorkerCommand): Promise<WorkerReply> {
+    try {
+      const reply = await slot.worker.request(command);
+      if (reply.type === 'refused') throw new MediaUnavailableError(reply.message);
+      return reply;
+    } catch (error) {
+      this.#forget(callId);
+      slot.worker.request((requestId) => ({ type: 'close', requestId, callId })).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  #enter(callId: string, leg: OpenLeg): void {
+    this.#legs.set(callId, leg);
+    leg.slot.legs += 1;
+  }
+
+  #forget(callId: string): void {
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) return;
+    this.#legs.delete(callId);
+    leg.slot.legs -= 1;
+  }
+
+  #startWorker(slot: Omit<WorkerSlot, 'worker'>, settings: WorkerSettings): WorkerHandle {
+    return new WorkerHandle(
+      settings,
+      {
+        onLegEvent: (callId, event) => this.#legs.get(callId)?.onEvent(event),
+        onExit: () => this.#onWorkerExit(slot as WorkerSlot),
+      },
+      this.#log,
+    );
+  }
+
+  #onWorkerExit(slot: WorkerSlot): void {
+    slot.capacity = 0;
+    if (this.#isShuttingDown) return;
+    const lost = [...this.#legs].filter(([, leg]) => leg.slot === slot);
+    this.#log.error({ legs: lost.length, restartDelayMs: slot.restartDelayMs }, 'media worker ended: its calls are lost');
+    for (const [callId, leg] of lost) {
+      this.#forget(callId);
+      if (leg.state === 'open' || (leg.state === 'waiting' && leg.hasAgent)) leg.onEvent({ type: 'media-lost' });
+    }
+    slot.restartTimer = setTimeout(() => void this.#restart(slot), slot.restartDelayMs);
+    slot.restartDelayMs = Math.min(2 * slot.restartDelayMs, MAX_RESTART_DELAY_MS);
+  }
+
+  async #restart(slot: WorkerSlot): Promise<void> {
+    this.#workerRestarts += 1;
+    const worker = this.#startWorker(slot, slot.settings);
+    slot.worker = worker;
+    try {
+      const capacity = await worker.ready;
+      if (slot.worker !== worker || worker.hasExited) return;
+      slot.capacity = capacity;
+      slot.restartDelayMs = FIRST_RESTART_DELAY_MS;
+      this.#log.info({ capacity }, 'media worker replaced');
+    } catch (error) {
+      // Its exit comes too, and with it the next attempt.
+      this.#log.error({ err: error }, 'media worker could not be replaced');
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import { Worker } from 'node:worker_threads';
+import { assertNever } from '../../lib/assert-never.js';
+import type { Log } from '../../lib/log.js';
+import type { LegEvent } from '../model/media.js';
+import { MediaUnavailableError } from '../ports/ports.js';
+import { TurnBatch } from '../../lib/turn-batch.js';
+import type { WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
+
+interface PendingRequest {
+  readonly resolve: (reply: WorkerReply) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export interface WorkerOwner {
+  onLegEvent(callId: string, event: LegEvent): void;
+  /** The thread ended, asked or not; requests under way were rejected before. */
+  onExit(): void;
+}
+
+/** The main thread's side of one worker: requests with replies, and its life. */
+export class WorkerHandle {
+  readonly #worker: Worker;
+  readonly #log: Log;
+  readonly #owner: WorkerOwner;
+  readonly #pending = new Map<number, PendingRequest>();
+  readonly #ready: Promise<number>;
+  readonly #exited: Promise<void>;
+  readonly #outgoing: TurnBatch<WorkerCommand>;
+  #nextRequestId = 1;
+  #hasExited = false;
+
+  constructor(settings: WorkerSettings, owner: WorkerOwner, log: Log) {
+    this.#owner = owner;
+    this.#log = log;
+    this.#worker = new Worker(workerUrl(), { workerData: settings, execArgv: workerExecArgv() });
+    this.#outgoing = new TurnBatch((commands) => this.#worker.postMessage(commands));
+    this.#exited = new Promise((resolve) => {
+      this.#worker.once('exit', () => {
+        this.#exit();
+        resolve();
+      });
+    });
+    this.#worker.on('error', (error) => log.error({ err: error }, 'media worker failed'));
+    this.#ready = new Promise((resolve, reject) => {
+      this.#worker.once('exit', () => reject(new MediaUnavailableError('the media worker ended before it was ready')));
+      this.#worker.on('message', (messages: readonly WorkerMessage[]) => {
+        for (const message of messages) this.#receive(message, resolve, reject);
+      });
+    });
+    // A failure to start may have nobody waiting for it.
+    this.#ready.catch(() => undefined);
+  }
+
+  /** Calls that the worker has room for, once its sockets are bound. Rejects with `MediaUnavailableError`. */
+  get ready(): Promise<number> {
+    return this.#ready;
+  }
+
+  get hasExited(): boolean {
+    return this.#hasExited;
+  }
+
+  send(command: WorkerCommand): void {
+    this.#outgoing.push(command);
+  }
+
+  /** Sends a command that has a reply. Rejects with `MediaUnavailableError` when the worker ends before it replies. */
+  request(command: (requestId: number) => WorkerCommand): Promise<WorkerReply> {
+    return new Promise((resolve, reject) => {
+      if (this.#hasExited) {
+        reject(new MediaUnavailableError('the media worker is gone'));
+        return;
+      }
+      const requestId = this.#nextRequestId;
+      this.#nextRequestId += 1;
+      this.#pending.set(requestId, { resolve, reject });
+      this.send(command(requestId));
+    });
+  }
+
+  /** Ends the thread: by itself, or by force after the time limit. */
+  async shutDown(limitMs: number): Promise<void> {
+    this.send({ type: 'shut-down' });
+    const timer = setTimeout(() => void this.#worker.terminate(), limitMs);
+    await this.#exited;
+    clearTimeout(timer);
+  }
+
+  #receive(message: WorkerMessage, ready: (capacity: number) => void, failed: (error: Error) => void): void {
+    switch (message.type) {
+      case 'ready':
+        ready(message.capacity);
+        break;
+      case 'failed':
+        failed(new MediaUnavailableError(message.message));
+        break;
+      case 'reply':
+        this.#pending.get(message.requestId)?.resolve(message.reply);
+        this.#pending.delete(message.requestId);
+        break;
+      case 'leg-event':
+        this.#owner.onLegEvent(message.callId, message.event);
+        break;
+      case 'log':
+        this.#log[message.level](message.fields, message.event);
+        break;
+      default:
+        assertNever(message);
+    }
+  }
+
+  #exit(): void {
+    this.#hasExited = true;
+    for (const request of this.#pending.values()) request.reject(new MediaUnavailableError('the media worker ended'));
+    this.#pending.clear();
+    this.#owner.onExit();
+  }
+}
+
+const isSource = import.meta.url.endsWith('.ts');
+
+function workerUrl(): URL {
+  return new URL(isSource ? './worker.ts' : './worker.js', import.meta.url);
+}
+
+/** Sources are run by tests only; a thread does not take over the loader of the thread that starts it. */
+function workerExecArgv(): string[] {
+  if (!isSource) return [];
+  const hook = `import{register}from${JSON.stringify(import.meta.resolve('tsx/esm/api'))};register()`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(hook)}`];
+}

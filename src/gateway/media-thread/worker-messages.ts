@@ -1,0 +1,51 @@
+import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import type { EndpointCounters } from '../media/endpoint.js';
+
+/** What a worker thread is started with. */
+export interface WorkerSettings {
+  readonly address: string;
+  readonly rtpPorts: readonly number[];
+  readonly mediaTimeoutMs: number;
+  /** Path or name of the speech program. */
+  readonly speechCommand: string;
+  readonly agents: AgentConnectionLimits;
+}
+
+/** To a worker. A request carries an id, which its one reply carries too. */
+export type WorkerCommand =
+  | { readonly type: 'reserve'; readonly requestId: number; readonly callId: string }
+  | { readonly type: 'connect-agent'; readonly requestId: number; readonly callId: string; readonly agent: AgentDescription }
+  | { readonly type: 'tell-agent'; readonly callId: string; readonly answer: AgentAnswer }
+  | { readonly type: 'open'; readonly requestId: number; readonly leg: LegDescription }
+  | { readonly type: 'start'; readonly callId: string }
+  | { readonly type: 'direct'; readonly callId: string; readonly direction: MediaDirection }
+  | { readonly type: 'digit'; readonly callId: string; readonly event: number; readonly durationMs: number }
+  | { readonly type: 'press'; readonly callId: string; readonly event: number; readonly durationMs: number }
+  | { readonly type: 'change'; readonly requestId: number; readonly callId: string; readonly change: LegChange }
+  | { readonly type: 'figures'; readonly requestId: number; readonly callId: string }
+  | { readonly type: 'close'; readonly requestId: number; readonly callId: string }
+  | { readonly type: 'counters'; readonly requestId: number }
+  | { readonly type: 'shut-down' };
+
+export type WorkerReply =
+  | { readonly type: 'reserved'; readonly address: MediaAddress }
+  | { readonly type: 'agent-connected' }
+  | { readonly type: 'agent-unavailable'; readonly message: string }
+  | { readonly type: 'opened'; readonly address: MediaAddress }
+  | { readonly type: 'changed' }
+  | { readonly type: 'refused'; readonly message: string }
+  | { readonly type: 'figures'; readonly figures: LegFigures | null }
+  | { readonly type: 'counted'; readonly counters: EndpointCounters };
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** From a worker. */
+export type WorkerMessage =
+  /** The sockets are bound: room for so many calls. */
+  | { readonly type: 'ready'; readonly capacity: number }
+  /** No socket could be bound; the worker ends. */
+  | { readonly type: 'failed'; readonly message: string }
+  | { readonly type: 'reply'; readonly requestId: number; readonly reply: WorkerReply }
+  | { readonly type: 'leg-event'; readonly callId: string; readonly event: LegEvent }
+  | { readonly type: 'log'; readonly level: LogLevel; readonly fields: object; readonly event: string };

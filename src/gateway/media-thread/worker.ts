@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto';
+import { parentPort, workerData } from 'node:worker_threads';
+import { EspeakSpeech, type Speech } from '../agents/speech.js';
+import { webSocketDial } from '../agents/stream/dial.js';
+import { StreamAgent, type StreamDependencies } from '../agents/stream/stream-agent.js';
+import { TestLine } from '../agents/test-line.js';
+import type { AgentDescription } from '../model/agent.js';
+import type { LegDescription, MediaAddress } from '../model/media.js';
+import { AgentUnavailableError } from '../ports/ports.js';
+import { assertNever } from '../../lib/assert-never.js';
+import { errorText } from '../../lib/error-text.js';
+import type { Log } from '../../lib/log.js';
+import { TurnBatch } from '../../lib/turn-batch.js';
+import { systemClock } from '../../lib/system-clock.js';
+import { RtpEndpoint } from '../media/endpoint.js';
+import { noAgentCounters, type AgentHost, type LegAgent } from '../media/leg-agent.js';
+import { SampleLegAgent } from '../media/sample-leg-agent.js';
+import { VoiceDetectors } from '../media/voice-detector.js';
+import type { LogLevel, WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
+
+// A worker thread of the media service: it owns sockets, pacing and agents, apart from signalling.
+
+if (parentPort === null) throw new Error('this module runs as a worker thread of the media service');
+const port = parentPort;
+const settings = workerData as WorkerSettings;
+
+const outgoing = new TurnBatch<WorkerMessage>((messages) => port.postMessage(messages));
+
+function post(message: WorkerMessage): void {
+  outgoing.push(message);
+}
+
+function closePort(): void {
+  outgoing.flush();
+  port.close();
+}
+
+function workerLog(bindings: object): Log {
+  const at =
+    (level: LogLevel) =>
+    (fields: object, event: string): void =>
+      post({ type: 'log', level, fields: { ...bindings, ...fields }, event });
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => workerLog({ ...bindings, ...fields }),
+  };
+}
+
+function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
+  const reply = (requestId: number, answer: WorkerReply): void => post({ type: 'reply', requestId, reply: answer });
+  switch (command.type) {
+    case 'reserve':
+      reply(
+        command.requestId,
+        orRefused(() => ({ type: 'reserved', address: endpoint.reserve(command.callId) })),
+      );
+      break;
+    case 'connect-agent':
+      void connectAgent(endpoint, command.callId, command.agent).then((answer) => reply(command.requestId, answer));
+      break;
+    case 'tell-agent':
+      endpoint.tellAgent(command.callId, command.answer);
+      break;
+    case 'open':
+      reply(
+        command.requestId,
+        orRefused(() => ({ type: 'opened', address: open(endpoint, command.leg) })),
+      );
+      break;
+    case 'change':
+      reply(
+        command.requestId,
+        orRefused(() => {
+          endpoint.changeLeg(command.callId, command.change);
+          return { type: 'changed' };
+        }),
+      );
+      break;
+    case 'start':
+      endpoint.with(command.callId, (leg) => leg.start());
+      break;
+    case 'direct':
+      endpoint.with(command.callId, (leg) => leg.setDirection(command.direction));
+      break;
+    case 'digit':
+      endpoint.with(command.callId, (leg) => leg.takeDigit(command.event, command.durationMs));
+      break;
+    case 'press':
+      endpoint.with(command.callId, (leg) => leg.sendDigit(command.event, command.durationMs));
+      break;
+    case 'figures':
+      reply(command.requestId, { type: 'figures', figures: endpoint.figures(command.callId) });
+      break;
+    case 'close':
+      reply(command.requestId, { type: 'figures', figures: endpoint.closeLeg(command.callId) });
+      break;
+    case 'counters':
+      reply(command.requestId, { type: 'counted', counters: endpoint.counters() });
+      break;
+    case 'shut-down':
+      // Without sockets, timers and the port nothing keeps the thread.
+      void endpoint.close().then(closePort);
+      break;
+    default:
+      assertNever(command);
+  }
+}
+
+async function connectAgent(endpoint: RtpEndpoint, callId: string, agent: AgentDescription): Promise<WorkerReply> {
+  try {
+    await endpoint.connectAgent(callId, agent, (event) => post({ type: 'leg-event', callId, event }));
+    return { type: 'agent-connected' };
+  } catch (error) {
+    const message = errorText(error);
+    return error instanceof AgentUnavailableError ? { type: 'agent-unavailable', message } : { type: 'refused', message };
+  }
+}
+
+function open(endpoint: RtpEndpoint, leg: LegDescription): MediaAddress {
+  return endpoint.openLeg(leg, (event) => post({ type: 'leg-event', callId: leg.callId, event }));
+}
+
+function orRefused(work: () => WorkerReply): WorkerReply {
+  try {
+    return work();
+  } catch (error) {
+    return { type: 'refused', message: error instanceof Error ? error.message : 'no leg' };
+  }
+}
+
+function newAgent(agent: AgentDescription, speech: Speech, stream: StreamDependencies, host: AgentHost, log: Log): LegAgent {
+  switch (agent.kind) {
+    case 'test-line':
+      return new SampleLegAgent(new TestLine(agent, speech, host, log, systemClock));
+    case 'stream':
+      return new StreamAgent(agent, host, stream, log);
+    default:
+      return assertNever(agent);
+  }
+}
+
+async function run(): Promise<void> {
+  const voices = await VoiceDetectors.load();
+  const speech = new EspeakSpeech({ command: settings.speechCommand });
+  const agentCounters = noAgentCounters();
+  const stream: StreamDependencies = {
+    counters: agentCounters,
+    clock: systemClock,
+    dial: webSocketDial(settings.agents),
+    limits: settings.agents,
+    openVoiceDetector: () => voices.open(),
+    newStreamSid: () => `MZ${randomBytes(16).toString('hex')}`,
+  };
+  const endpoint = await RtpEndpoint.open(settings, {
+    clock: systemClock,
+    log: workerLog({}),
+    random32: () => randomBytes(4).readUInt32BE(),
+    agentCounters,
+    newAgent: (agent, host, log) => newAgent(agent, speech, stream, host, log),
+  });
+  port.on('message', (commands: readonly WorkerCommand[]) => {
+    for (const command of commands) handle(endpoint, command);
+  });
+  post({ type: 'ready', capacity: endpoint.capacity });
+}
+
+run().catch((error: unknown) => {
+  post({ type: 'failed', message: error instanceof Error ? error.message : 'unknown' });
+  closePort();
+});

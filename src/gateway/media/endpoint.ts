@@ -1,0 +1,442 @@
+import { isIP, SocketAddress } from 'node:net';
+import type { AgentAnswer, AgentDescription } from '../model/agent.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress } from '../model/media.js';
+import type { Clock } from '../../lib/clock.js';
+import { errorText } from '../../lib/error-text.js';
+import type { Log } from '../../lib/log.js';
+import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { MediaLeg } from './leg.js';
+import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent } from './leg-agent.js';
+import { PeerTable } from './peer-table.js';
+import { RestingPeers, type ShunnedSource } from './resting-peers.js';
+import { RTP_HEADER_BYTES, uint32At } from '../../rtp/rtp-packet.js';
+import type { ReceiveOutcome } from './rtp-receiver.js';
+import { SlotClock, type Ticking } from './slot-clock.js';
+import { SocketPair } from './socket-pair.js';
+
+export const CALLS_PER_SOCKET_PAIR = 64;
+
+export interface EndpointOptions {
+  /** An address of this machine, which legs are told to send to. */
+  readonly address: string;
+  /** Even ports, each for RTP, the next one for RTCP. */
+  readonly rtpPorts: readonly number[];
+  readonly mediaTimeoutMs: number;
+}
+
+export interface EndpointDependencies {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random32: () => number;
+  /** Counted where agents are. */
+  readonly agentCounters?: AgentCounters;
+  readonly newAgent: (description: AgentDescription, host: AgentHost, log: Log) => LegAgent;
+}
+
+/** What became audio and what did not, and how late the pacing was. Packets are of legs that are closed too. */
+export interface EndpointCounters {
+  readonly legs: number;
+  readonly packetsSent: number;
+  readonly packetsReceived: number;
+  readonly packetsLost: number;
+  /** Came after their time to be played. */
+  readonly packetsLate: number;
+  /** Wake-ups that came a whole frame late or more. */
+  readonly lateFrames: number;
+  readonly agents: AgentCounters;
+  readonly strangerPackets: number;
+  readonly notAuthenticPackets: number;
+  readonly malformedPackets: number;
+  readonly sendErrors: number;
+  /** Of a call that ended lately, from the peer that has another call on the same sockets now. */
+  readonly earlierCallPackets: number;
+  /** Granted to each socket; the smallest. */
+  readonly receiveBufferBytes: number;
+  /** The latest wake-up since the counters were read last, in milliseconds. */
+  readonly maxLateMs: number;
+}
+
+/** There is no place for the leg, or one of that id is open already, or none. */
+export class EndpointFullError extends Error {
+  override readonly name = 'EndpointFullError';
+}
+
+interface OpenLeg {
+  readonly callId: string;
+  readonly media: MediaLeg;
+  readonly place: Place;
+  remote: MediaAddress;
+  /** Of the RTP that the peer sends. */
+  ssrc: number | undefined;
+  /** Of calls that the peer had here lately. */
+  shunned: readonly ShunnedSource[];
+  readonly ticking: Ticking;
+  readonly onEvent: (event: LegEvent) => void;
+}
+
+/** A pair of sockets and who talks to it. */
+interface Place {
+  readonly pair: SocketPair;
+  readonly byRtp: PeerTable<OpenLeg>;
+  readonly byRtcp: PeerTable<OpenLeg>;
+  /** Places kept for legs to come. */
+  reserved: number;
+  /** Peers that left lately. */
+  readonly resting: RestingPeers;
+}
+
+/** The media endpoint's sockets with all legs on them. */
+export class RtpEndpoint {
+  readonly #options: EndpointOptions;
+  readonly #dependencies: EndpointDependencies;
+  readonly #places: Place[] = [];
+  readonly #legs = new Map<string, OpenLeg>();
+  /** Where the legs to come will be, by call. */
+  readonly #reserved = new Map<string, Place>();
+  /** The agent of each call, from before its leg is opened until it is closed. */
+  readonly #agents = new Map<string, LegAgent>();
+  readonly #slots: SlotClock;
+  #strangers = 0;
+  #notAuthentic = 0;
+  #malformed = 0;
+  #earlierCall = 0;
+  #receiveBufferBytes = 0;
+  #maxLateMs = 0;
+  #lateFrames = 0;
+  /** Of legs that are closed, and of agents that were let go. */
+  readonly #closed = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, packetsLate: 0 };
+
+  private constructor(options: EndpointOptions, dependencies: EndpointDependencies) {
+    this.#options = options;
+    this.#dependencies = dependencies;
+    this.#slots = new SlotClock(dependencies.clock, (lateMs) => {
+      this.#maxLateMs = Math.max(this.#maxLateMs, lateMs);
+      if (lateMs >= FRAME_MS) this.#lateFrames += 1;
+    });
+  }
+
+  /** Binds the sockets. A port that is taken is left out with a warning; rejects when none is left. */
+  static async open(options: EndpointOptions, dependencies: EndpointDependencies): Promise<RtpEndpoint> {
+    const endpoint = new RtpEndpoint(options, dependencies);
+    for (const rtpPort of options.rtpPorts) await endpoint.#openPlace(rtpPort);
+    if (endpoint.#places.length === 0) throw new EndpointFullError('no port of the media endpoint could be bound');
+    endpoint.#growReceiveBuffers();
+    return endpoint;
+  }
+
+  /** Calls that there are sockets for. */
+  get capacity(): number {
+    return this.#places.length * CALLS_PER_SOCKET_PAIR;
+  }
+
+  /**
+   * Keeps a place for a leg whose peer is not known yet, until it is opened or closed.
+   * @throws EndpointFullError when there is no room
+   */
+  reserve(callId: string): MediaAddress {
+    if (this.#legs.has(callId) || this.#reserved.has(callId)) throw new EndpointFullError('the call has a leg already');
+    const place = this.#choosePlace(null);
+    place.reserved += 1;
+    this.#reserved.set(callId, place);
+    return addressOf(place);
+  }
+
+  /**
+   * Makes the agent of a call and gets it ready, in place of one that there was.
+   * Rejects with `AgentUnavailableError`.
+   */
+  async connectAgent(callId: string, description: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
+    this.#dismiss(callId);
+    const host: AgentHost = {
+      // What an agent says that was let go is nobody's.
+      emit: (event) => this.#agents.get(callId) === agent && onEvent(event),
+      press: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
+      view: () => this.#legs.get(callId)?.media.view() ?? null,
+    };
+    const agent: LegAgent = this.#dependencies.newAgent(description, host, this.#dependencies.log.child({ callId }));
+    this.#agents.set(callId, agent);
+    try {
+      await agent.connect();
+    } catch (error) {
+      if (this.#agents.get(callId) === agent) this.#dismiss(callId);
+      throw error;
+    }
+  }
+
+  /** The answer to what a call's agent asked for, if it is still there. */
+  tellAgent(callId: string, answer: AgentAnswer): void {
+    this.#agents.get(callId)?.tell(answer);
+  }
+
+  /**
+   * Opens a leg and returns the endpoint's own address for it.
+   * @throws EndpointFullError when there is no room; RangeError when the description is not usable
+   */
+  openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): MediaAddress {
+    const { callId } = description;
+    if (this.#legs.has(callId)) throw new EndpointFullError('the call has a leg already');
+    const reserved = this.#unreserve(callId);
+    const remote = checkedAddress(description.remote);
+    const place = this.#placeFor(description.localRtpPort, reserved, remote);
+    const { pair } = place;
+    const media = new MediaLeg(description, {
+      clock: this.#dependencies.clock,
+      random32: this.#dependencies.random32,
+      transport: {
+        sendRtp: (buffer, lengthBytes) => pair.sendRtp(buffer, lengthBytes, leg.remote.address, leg.remote.rtpPort),
+        sendRtcp: (buffer, lengthBytes) => pair.sendRtcp(buffer, lengthBytes, leg.remote.address, leg.remote.rtcpPort),
+      },
+      mediaTimeoutMs: this.#options.mediaTimeoutMs,
+      onEvent,
+      agent: () => this.#agents.get(callId),
+    });
+    const ticking = { tick: (skip: number, send: number) => this.with(callId, (leg) => leg.tick(skip, send)) };
+    const leg: OpenLeg = { callId, media, place, remote, ssrc: undefined, shunned: [], ticking, onEvent };
+    this.#enter(leg);
+    this.#legs.set(callId, leg);
+    this.#slots.add(ticking);
+    return addressOf(place);
+  }
+
+  /**
+   * The leg's peer is elsewhere from now on, or sends something else; what its old address still sends is a stranger's.
+   * @throws EndpointFullError when there is no such leg or another one has that peer; RangeError when the address is not usable
+   */
+  changeLeg(callId: string, { remote: to, receiveKey, format }: LegChange): void {
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) throw new EndpointFullError('the call has no leg');
+    const remote = checkedAddress(to);
+    if (isTaken(leg.place, remote, leg)) throw new EndpointFullError('the peer has another leg on these sockets');
+    if (!isSame(leg.remote, remote)) {
+      this.#part(leg);
+      leg.remote = remote;
+      this.#enter(leg);
+    }
+    leg.media.setFormat(format);
+    if (receiveKey !== null) leg.media.setReceiveKey(receiveKey);
+  }
+
+  /** Does something with a call's leg, if it is open. A leg that throws is lost; the others live on. */
+  with(callId: string, action: (media: MediaLeg) => void): void {
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) return;
+    try {
+      action(leg.media);
+    } catch (error) {
+      this.#lose(leg, error);
+    }
+  }
+
+  /** Closes a leg, or gives its reserved place back, and lets the agent go; `null` when it is not open. */
+  closeLeg(callId: string): LegFigures | null {
+    this.#unreserve(callId);
+    this.#dismiss(callId);
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) return null;
+    this.#legs.delete(callId);
+    this.#slots.remove(leg.ticking);
+    this.#part(leg);
+    const figures = leg.media.close();
+    addPackets(this.#closed, figures);
+    return figures;
+  }
+
+  /** What a leg saw so far; `null`: there is none. */
+  figures(callId: string): LegFigures | null {
+    return this.#legs.get(callId)?.media.figures() ?? null;
+  }
+
+  counters(): EndpointCounters {
+    const maxLateMs = this.#maxLateMs;
+    this.#maxLateMs = 0;
+    const packets = { ...this.#closed };
+    for (const { media } of this.#legs.values()) addPackets(packets, media.figures());
+    for (const agent of this.#agents.values()) packets.packetsLate += agent.latePackets;
+    return {
+      legs: this.#legs.size,
+      ...packets,
+      lateFrames: this.#lateFrames,
+      agents: this.#dependencies.agentCounters ?? noAgentCounters(),
+      strangerPackets: this.#strangers,
+      notAuthenticPackets: this.#notAuthentic,
+      malformedPackets: this.#malformed,
+      sendErrors: this.#places.reduce((sum, place) => sum + place.pair.sendErrors, 0),
+      earlierCallPackets: this.#earlierCall,
+      receiveBufferBytes: this.#receiveBufferBytes,
+      maxLateMs,
+    };
+  }
+
+  /** Closes all legs and sockets. */
+  async close(): Promise<void> {
+    for (const callId of [...this.#agents.keys(), ...this.#legs.keys()]) this.closeLeg(callId);
+    await Promise.all(this.#places.map((place) => place.pair.close()));
+  }
+
+  async #openPlace(rtpPort: number): Promise<void> {
+    const { log } = this.#dependencies;
+    const byRtp = new PeerTable<OpenLeg>();
+    const byRtcp = new PeerTable<OpenLeg>();
+    try {
+      const pair = await SocketPair.open(
+        this.#options.address,
+        rtpPort,
+        (datagram, address, port) => this.#receiveRtp(byRtp.find(address, port), datagram),
+        (datagram, address, port) => this.#receive(byRtcp.find(address, port), 'receiveRtcp', datagram),
+        log,
+      );
+      this.#places.push({ pair, byRtp, byRtcp, reserved: 0, resting: new RestingPeers() });
+    } catch (error) {
+      log.warn(
+        { address: this.#options.address, rtpPort, error: errorText(error) },
+        'media.port.not_usable: set media.port_min and media.port_max to a free range',
+      );
+    }
+  }
+
+  #growReceiveBuffers(): void {
+    const sizes = this.#places.map((place) => place.pair.growReceiveBuffers());
+    const askedBytes = Math.max(...sizes.map((size) => size.askedBytes));
+    const grantedBytes = Math.min(...sizes.map((size) => size.grantedBytes));
+    this.#receiveBufferBytes = grantedBytes;
+    if (grantedBytes >= askedBytes) return;
+    this.#dependencies.log.warn({ askedBytes, grantedBytes }, 'media receive buffers are small: raise net.core.rmem_max');
+  }
+
+  /** RTP headers are in clear, with SRTP too (RFC 3711 §3.1). */
+  #receiveRtp(leg: OpenLeg | undefined, datagram: Buffer): void {
+    if (leg !== undefined && datagram.length >= RTP_HEADER_BYTES) {
+      const ssrc = uint32At(datagram, 8);
+      if (this.#isShunned(leg, ssrc)) {
+        this.#earlierCall += 1;
+        return;
+      }
+      leg.ssrc = ssrc;
+    }
+    this.#receive(leg, 'receiveRtp', datagram);
+  }
+
+  #isShunned(leg: OpenLeg, ssrc: number): boolean {
+    if (leg.shunned.length === 0) return false;
+    const nowMs = this.#dependencies.clock.nowMs();
+    leg.shunned = leg.shunned.filter(({ untilMs }) => untilMs > nowMs);
+    return leg.shunned.some((source) => source.ssrc === ssrc);
+  }
+
+  #receive(leg: OpenLeg | undefined, method: 'receiveRtp' | 'receiveRtcp', datagram: Buffer): void {
+    if (leg === undefined) {
+      this.#strangers += 1;
+      return;
+    }
+    try {
+      this.#count(leg.media[method](datagram));
+    } catch (error) {
+      this.#lose(leg, error);
+    }
+  }
+
+  #dismiss(callId: string): void {
+    const agent = this.#agents.get(callId);
+    if (agent === undefined) return;
+    this.#agents.delete(callId);
+    this.#closed.packetsLate += agent.latePackets;
+    agent.close();
+  }
+
+  #lose(leg: OpenLeg, error: unknown): void {
+    this.#dependencies.log.error({ callId: leg.callId, err: error }, 'media leg failed');
+    this.closeLeg(leg.callId);
+    leg.onEvent({ type: 'media-lost' });
+  }
+
+  #count(outcome: ReceiveOutcome): void {
+    if (outcome === 'not-authentic') this.#notAuthentic += 1;
+    else if (outcome === 'not-rtp') this.#malformed += 1;
+  }
+
+  /** The place is the leg's no more. */
+  #unreserve(callId: string): Place | undefined {
+    const place = this.#reserved.get(callId);
+    if (place === undefined) return undefined;
+    this.#reserved.delete(callId);
+    place.reserved -= 1;
+    return place;
+  }
+
+  /** Puts the leg's peer into the tables. */
+  #enter(leg: OpenLeg): void {
+    const { callId, place, remote } = leg;
+    place.byRtp.add(remote.address, remote.rtpPort, leg);
+    place.byRtcp.add(remote.address, remote.rtcpPort, leg);
+    leg.shunned = place.resting.sources(callId, remote.address, remote.rtpPort, this.#dependencies.clock.nowMs());
+  }
+
+  /** Takes the leg's peer out of the tables, and lets it rest. */
+  #part({ callId, place, remote, ssrc }: OpenLeg): void {
+    place.byRtp.remove(remote.address, remote.rtpPort);
+    place.byRtcp.remove(remote.address, remote.rtcpPort);
+    place.resting.add(callId, remote.address, remote.rtpPort, ssrc, this.#dependencies.clock.nowMs());
+  }
+
+  /** The far side knows the port already: only that one will do. */
+  #placeFor(localRtpPort: number | null, reserved: Place | undefined, remote: MediaAddress): Place {
+    if (localRtpPort === null && reserved === undefined) return this.#choosePlace(remote);
+    const place = localRtpPort === null ? reserved : this.#places.find(({ pair }) => pair.rtpPort === localRtpPort);
+    if (place === undefined) throw new EndpointFullError(`port ${String(localRtpPort)} is not one of the media endpoint's`);
+    if (usedOf(place) >= CALLS_PER_SOCKET_PAIR)
+      throw new EndpointFullError(`port ${String(localRtpPort)} of the media endpoint has no room`);
+    if (isTaken(place, remote, null)) throw new EndpointFullError('the peer has another leg on these sockets');
+    return place;
+  }
+
+  /** The sockets with the fewest legs that the peer does not talk to; those that it left lately only when there are no others. */
+  #choosePlace(remote: MediaAddress | null): Place {
+    const nowMs = this.#dependencies.clock.nowMs();
+    let best: { readonly place: Place; readonly cost: number } | undefined;
+    for (const place of this.#places) {
+      if (usedOf(place) >= CALLS_PER_SOCKET_PAIR) continue;
+      if (remote !== null && isTaken(place, remote, null)) continue;
+      const isResting = remote !== null && place.resting.has(remote.address, remote.rtpPort, nowMs);
+      const cost = usedOf(place) + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
+      if (best === undefined || cost < best.cost) best = { place, cost };
+      if (cost === 0) break;
+    }
+    if (best === undefined) throw new EndpointFullError('no pair of media sockets has room');
+    return best.place;
+  }
+}
+
+function addPackets(sum: { packetsSent: number; packetsReceived: number; packetsLost: number }, leg: LegFigures): void {
+  sum.packetsSent += leg.packetsSent;
+  sum.packetsReceived += leg.packetsReceived;
+  sum.packetsLost += leg.packetsLost;
+}
+
+function usedOf({ byRtp, reserved }: Place): number {
+  return byRtp.size + reserved;
+}
+
+/** Whether another leg than this one has the peer on these sockets. */
+function isTaken({ byRtp, byRtcp }: Place, remote: MediaAddress, leg: OpenLeg | null): boolean {
+  const owners = [byRtp.find(remote.address, remote.rtpPort), byRtcp.find(remote.address, remote.rtcpPort)];
+  return owners.some((owner) => owner !== undefined && owner !== leg);
+}
+
+function isSame(one: MediaAddress, other: MediaAddress): boolean {
+  return one.address === other.address && one.rtpPort === other.rtpPort && one.rtcpPort === other.rtcpPort;
+}
+
+function addressOf({ pair }: Place): MediaAddress {
+  return { address: pair.address, rtpPort: pair.rtpPort, rtcpPort: pair.rtcpPort };
+}
+
+/** The address in the spelling in which datagrams name it. */
+function checkedAddress(remote: MediaAddress): MediaAddress {
+  const version = isIP(remote.address);
+  if (version === 0) throw new RangeError('the peer of a media leg needs a literal address');
+  for (const port of [remote.rtpPort, remote.rtcpPort]) {
+    if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new RangeError(`port ${port} of a media leg's peer`);
+  }
+  const { address } = new SocketAddress({ address: remote.address, family: version === 6 ? 'ipv6' : 'ipv4' });
+  return { ...remote, address };
+}

@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
+import type { CancelTimer, Clock } from '../../lib/clock.js';
+import type { Log } from '../../lib/log.js';
+import { droppedDatagrams } from './udp-table.js';
+
+const CHECK_MS = 10_000;
+
+/** Datagrams that Linux threw away because the receive buffers of these pairs of sockets were full; `null`: it does not say. */
+export async function readKernelDrops(address: string, rtpPorts: readonly number[]): Promise<number | null> {
+  const sockets = rtpPorts.flatMap((port) => [
+    { address, port },
+    { address, port: port + 1 },
+  ]);
+  try {
+    return droppedDatagrams(await readFile(isIPv6(address) ? '/proc/net/udp6' : '/proc/net/udp', 'utf8'), sockets);
+  } catch {
+    return null;
+  }
+}
+
+/** Looks now and then whether more was dropped, and says so in the log. */
+export class KernelDropWatch {
+  readonly #read: () => Promise<number | null>;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #before = 0;
+  #cancelTimer: CancelTimer | undefined;
+  #isStopped = false;
+
+  constructor(read: () => Promise<number | null>, clock: Clock, log: Log) {
+    this.#read = read;
+    this.#clock = clock;
+    this.#log = log;
+    this.#arm();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancelTimer?.();
+  }
+
+  #arm(): void {
+    this.#cancelTimer = this.#clock.setTimer(CHECK_MS, () => void this.#check());
+  }
+
+  async #check(): Promise<void> {
+    const drops = await this.#read();
+    if (this.#isStopped) return;
+    if (drops !== null && drops > this.#before) {
+      const fields = { dropped: drops - this.#before, kernelDrops: drops };
+      this.#log.warn(fields, 'media packets dropped: the media workers are too busy, or net.core.rmem_max is too small');
+    }
+    // Fewer: a worker was replaced, and its sockets with it.
+    this.#before = drops ?? this.#before;
+    this.#arm();
+  }
+}

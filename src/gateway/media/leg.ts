@@ -1,0 +1,274 @@
+import type { AudioCodec, LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection } from '../model/media.js';
+import type { Clock } from '../../lib/clock.js';
+import type { LegAgent, LegView } from './leg-agent.js';
+import { G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
+import type { KeyPress } from '../../rtp/dtmf/event-receiver.js';
+import { PressMerger, type PressSource } from '../../rtp/dtmf/press-merger.js';
+import { QualityLog } from '../../rtp/quality-log.js';
+import type { ReceptionFigures } from '../../rtp/reception-statistics.js';
+import { RtcpSchedule } from '../../rtp/rtcp-schedule.js';
+import { RtcpSession } from '../../rtp/rtcp-session.js';
+import { RtpReceiver, type HeardPackets, type ReceiveOutcome } from './rtp-receiver.js';
+import { RtpSender } from './rtp-sender.js';
+import { MAX_SRTP_PACKET_BYTES, SRTCP_TRAILER_BYTES, SrtpSession } from '../../srtp/srtp.js';
+
+/** Where a leg's packets go. A buffer may be written again 160 ms after it was given. */
+export interface LegTransport {
+  sendRtp(buffer: Uint8Array, lengthBytes: number): void;
+  sendRtcp(buffer: Uint8Array, lengthBytes: number): void;
+}
+
+export interface LegContext {
+  readonly clock: Clock;
+  /** Cryptographically random numbers from 0 to 2^32 - 1. */
+  readonly random32: () => number;
+  readonly transport: LegTransport;
+  readonly mediaTimeoutMs: number;
+  /** Without digits: what is pressed goes to the log only in redacted fields. */
+  readonly onEvent: (event: LegEvent) => void;
+  /** The call's agent, once it is connected. */
+  readonly agent: () => LegAgent | undefined;
+}
+
+/** What a leg is made of; the part of `LegDescription` that packets need. */
+export type LegMedia = LegFormat & Pick<LegDescription, 'srtp' | 'carrierSuite'>;
+
+/**
+ * One media leg without its sockets: packets in, packets out, one agent. Whoever owns it gives it every datagram of the peer and
+ * calls `tick` each 20 ms. The test carrier's side of a call is a leg too.
+ */
+export class MediaLeg {
+  readonly #context: LegContext;
+  readonly #carrierSuite: string | null;
+  readonly #sendSrtp: SrtpSession | null;
+  #receiveSrtp: SrtpSession | null;
+  readonly #sender: RtpSender;
+  readonly #receiver: RtpReceiver;
+  readonly #rtcp: RtcpSession;
+  readonly #rtcpSchedule: RtcpSchedule;
+  readonly #quality = new QualityLog();
+  #packetsAtLastSample = 0;
+  #agent: LegAgent | undefined;
+  /** What the agent fills frames with: the leg's codec at the start. */
+  #agentCodec: AudioCodec;
+  readonly #presses = new PressMerger();
+  readonly #heard: HeardPackets;
+  #startedMs: number | undefined;
+  #firstPacketMs: number | undefined;
+  #watchedFromMs: number | undefined;
+  /** The peer's. */
+  #direction: MediaDirection = 'sendrecv';
+  #lastReportMs = -Infinity;
+  #isTimedOut = false;
+  #isClosed = false;
+  #digits = 0;
+
+  /** @throws RangeError when an SRTP key has the wrong length */
+  constructor(media: LegMedia, context: LegContext) {
+    this.#context = context;
+    this.#carrierSuite = media.carrierSuite;
+    this.#agentCodec = media.codec;
+    this.#sendSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.send, 'send');
+    this.#receiveSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.receive, 'receive');
+    const { random32, transport } = context;
+    this.#sender = new RtpSender(
+      media,
+      this.#sendSrtp,
+      { ssrc: random32(), sequenceNumber: random32(), rtpTimestamp: random32() },
+      (buffer, lengthBytes) => transport.sendRtp(buffer, lengthBytes),
+    );
+    this.#receiver = new RtpReceiver(this.#receiveSrtp, media, media.carrierSuite !== null && media.srtp === null);
+    // RFC 7022 §4.2: a short-term name of at least 96 random bits.
+    this.#rtcp = new RtcpSession([random32(), random32(), random32()].map((word) => word.toString(16).padStart(8, '0')).join(''));
+    this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);
+    this.#heard = {
+      onPress: (press) => this.#digit(press, 'media'),
+      onAudio: (codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs) =>
+        (this.#agent ?? context.agent())?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs),
+    };
+  }
+
+  /** Audio and the agent start; a second call does nothing. Without an agent the leg is silent. */
+  start(): void {
+    if (this.#startedMs !== undefined || this.#isClosed) return;
+    this.#startedMs = this.#context.clock.nowMs();
+    this.#watchedFromMs = this.#startedMs;
+    this.#agent = this.#context.agent();
+    this.#agentCodec = this.#sender.format.codec;
+    this.#agent?.start(this.#agentCodec, this.#startedMs);
+  }
+
+  /**
+   * The peer sends with another key from now on; nothing on a leg without SRTP.
+   * @throws RangeError when the key has the wrong length
+   */
+  setReceiveKey(key: Uint8Array): void {
+    if (this.#receiveSrtp === null || this.#isClosed) return;
+    const before = this.#receiveSrtp;
+    this.#receiveSrtp = new SrtpSession(key, 'receive');
+    this.#receiver.setSrtp(this.#receiveSrtp);
+    before.close();
+  }
+
+  /** Packets are of this format from now on. The agent goes on in the codec that it began with. */
+  setFormat(format: LegFormat): void {
+    this.#sender.format = format;
+    this.#receiver.format = format;
+  }
+
+  /**
+   * Which way media goes from now on, as the peer says it of itself. A peer that wants to hear nothing is sent nothing at all; one whose
+   * direction promises no packets is not watched, and the watchdog starts anew when they are promised again.
+   */
+  setDirection(direction: MediaDirection): void {
+    if (direction === this.#direction) return;
+    this.#direction = direction;
+    this.#watchedFromMs = this.#context.clock.nowMs();
+  }
+
+  /** Presses a key; false when telephone-events were not negotiated, or too many wait. */
+  sendDigit(event: number, durationMs: number): boolean {
+    return this.#sender.press(event, durationMs);
+  }
+
+  /** Takes a key press that was told by signalling. */
+  takeDigit(event: number, durationMs: number): void {
+    if (!this.#isClosed) this.#digit({ event, durationMs }, 'signalling');
+  }
+
+  /** Takes an RTP datagram of the peer, which is changed in place. */
+  receiveRtp(datagram: Uint8Array): ReceiveOutcome {
+    if (this.#isClosed || datagram.length > MAX_SRTP_PACKET_BYTES) return 'not-rtp';
+    const nowMs = this.#context.clock.nowMs();
+    const outcome = this.#receiver.receive(datagram, nowMs, this.#heard);
+    if (outcome === 'taken' && this.#firstPacketMs === undefined) {
+      this.#firstPacketMs = nowMs;
+      this.#rtcpSchedule.start(nowMs);
+      this.#emit({ type: 'media-started' });
+    }
+    return outcome;
+  }
+
+  /** Takes an RTCP datagram of the peer, which is changed in place. */
+  receiveRtcp(datagram: Uint8Array): ReceiveOutcome {
+    if (this.#isClosed || datagram.length > MAX_SRTP_PACKET_BYTES) return 'not-rtp';
+    const srtp = this.#receiveSrtp;
+    const lengthBytes = srtp === null ? datagram.length : srtp.tryUnprotectRtcp(datagram, datagram.length);
+    if (lengthBytes < 0) return 'not-authentic';
+    const { clock } = this.#context;
+    const nowMs = clock.nowMs();
+    if (!this.#rtcp.read(datagram.subarray(0, lengthBytes), this.#sender.ssrc, nowMs, clock.wallMs())) return 'not-rtp';
+    this.#lastReportMs = nowMs;
+    return 'taken';
+  }
+
+  /** The time of `skip` frames passed and those of `send` are due. */
+  tick(skip: number, send: number): void {
+    const nowMs = this.#context.clock.nowMs();
+    const press = this.#receiver.pollPress(nowMs);
+    if (press !== undefined) this.#digit(press, 'media');
+    if (this.#startedMs === undefined || this.#isClosed) return;
+    for (let i = 0; i < skip; i += 1) this.#passFrame(nowMs);
+    for (let i = 0; i < send; i += 1) this.#frame(nowMs);
+    if (this.#isHeld) return;
+    if (this.#rtcpSchedule.take(nowMs)) this.#sendReport(false);
+    if (this.#direction === 'sendrecv') this.#watch(nowMs);
+  }
+
+  /** Says BYE, frees keys and agent; a second call returns the same figures. */
+  close(): LegFigures {
+    if (!this.#isClosed) {
+      if (this.#sender.figures.packets > 0 && !this.#isHeld) this.#sendReport(true);
+      this.#isClosed = true;
+      this.#sendSrtp?.close();
+      this.#receiveSrtp?.close();
+    }
+    return this.figures();
+  }
+
+  /** What the leg saw so far. */
+  figures(): LegFigures {
+    return {
+      packetsSent: this.#sender.figures.packets,
+      packetsReceived: this.#receiver.packetsReceived,
+      packetsLost: this.#receiver.packetsLost,
+      jitterMs: this.#receiver.jitterMs,
+      roundTripMs: this.#rtcp.roundTripMs,
+      firstAudioMs: this.#firstPacketMs === undefined ? null : Math.max(0, this.#firstPacketMs - (this.#startedMs ?? this.#firstPacketMs)),
+      digitsReceived: this.#digits,
+      samples: this.#quality.samples,
+    };
+  }
+
+  /** For the agent. */
+  view(): LegView {
+    const { codec } = this.#sender.format;
+    return { figures: this.figures(), codec, carrierSuite: this.#carrierSuite, bufferedMs: this.#context.agent()?.bufferedMs ?? 0 };
+  }
+
+  /** The peer wants to hear nothing. */
+  get #isHeld(): boolean {
+    return this.#direction === 'sendonly' || this.#direction === 'inactive';
+  }
+
+  #passFrame(nowMs: number): void {
+    this.#agent?.pass(nowMs);
+    this.#sender.skipFrames(1);
+  }
+
+  #frame(nowMs: number): void {
+    if (this.#isHeld) {
+      this.#passFrame(nowMs);
+      return;
+    }
+    const { payload } = this.#sender;
+    if (this.#agent === undefined) payload.fill(silenceByte(this.#agentCodec));
+    else this.#agent.fill(payload, nowMs);
+    if (this.#agentCodec !== this.#sender.format.codec) transcodeG711(this.#agentCodec, payload, payload);
+    // The agent may have ended the leg.
+    if (this.#isClosed) return;
+    this.#sender.sendFrame();
+    this.#rtcpSchedule.start(nowMs);
+  }
+
+  #watch(nowMs: number): void {
+    const quietSinceMs = Math.max(this.#watchedFromMs ?? nowMs, this.#receiver.lastPacketMs ?? -Infinity, this.#lastReportMs);
+    if (this.#isTimedOut || nowMs - quietSinceMs < this.#context.mediaTimeoutMs) return;
+    this.#isTimedOut = true;
+    this.#emit({ type: 'media-timeout' });
+  }
+
+  #digit(press: KeyPress, source: PressSource): void {
+    if (!this.#presses.take(source, press.event, press.durationMs, this.#context.clock.nowMs())) return;
+    this.#digits += 1;
+    this.#emit({ type: 'digit', event: press.event, durationMs: press.durationMs });
+    this.#context.agent()?.digit(press.event);
+  }
+
+  #emit(event: LegEvent): void {
+    if (!this.#isClosed) this.#context.onEvent(event);
+  }
+
+  #sample(received: ReceptionFigures | null): void {
+    const nowMs = this.#context.clock.nowMs();
+    const hasHeard = this.#receiver.packetsReceived > this.#packetsAtLastSample;
+    this.#packetsAtLastSample = this.#receiver.packetsReceived;
+    const peer = this.#rtcp.takePeerReport();
+    this.#quality.add({
+      atMs: nowMs - (this.#startedMs ?? nowMs),
+      fromCaller: received === null || !hasHeard ? null : { lossRate: received.fractionLost / 256, jitterMs: this.#receiver.jitterMs },
+      toCaller: peer === null ? null : { lossRate: peer.lossRate, jitterMs: (peer.jitterTicks / G711_CLOCK_RATE_HZ) * 1_000 },
+      roundTripMs: this.#rtcp.roundTripMs,
+    });
+  }
+
+  #sendReport(isBye: boolean): void {
+    const { clock, transport } = this.#context;
+    const buffer = Buffer.alloc(512 + SRTCP_TRAILER_BYTES);
+    const received = this.#receiver.takeReport();
+    this.#sample(received?.figures ?? null);
+    const plainBytes = this.#rtcp.write(buffer, this.#sender.figures, received, clock.nowMs(), clock.wallMs(), isBye);
+    const lengthBytes = this.#sendSrtp === null ? plainBytes : this.#sendSrtp.tryProtectRtcp(buffer, plainBytes);
+    if (lengthBytes > 0) transport.sendRtcp(buffer, lengthBytes);
+  }
+}

@@ -1,0 +1,119 @@
+import type { LegFormat } from '../model/media.js';
+import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/frame.js';
+import { EventSender } from '../../rtp/dtmf/event-sender.js';
+import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from '../../rtp/dtmf/telephone-event.js';
+import type { SentFigures } from '../../rtp/rtcp-session.js';
+import { RTP_HEADER_BYTES, writeRtpHeader } from '../../rtp/rtp-packet.js';
+import { addTicks, nextSequence } from '../../rtp/sequence.js';
+import { SRTP_TRAILER_BYTES, type SrtpSession } from '../../srtp/srtp.js';
+
+/**
+ * Packets are built in turn in one of these: a buffer that the socket could not send at once is read later, and is not written
+ * again for 160 ms.
+ */
+const BUFFERS = 8;
+
+export interface RtpSenderStart {
+  /** Random (RFC 3550 §5.1): 32, 16 and 32 bits. */
+  readonly ssrc: number;
+  readonly sequenceNumber: number;
+  readonly rtpTimestamp: number;
+}
+
+/** The sending half of a leg: one packet a frame of 20 ms, audio or telephone-event. */
+export class RtpSender {
+  readonly #srtp: SrtpSession | null;
+  readonly #send: (buffer: Uint8Array, lengthBytes: number) => void;
+  readonly #events = new EventSender(FRAME_SAMPLES);
+  readonly #packets = Array.from({ length: BUFFERS }, () => newPacket());
+  readonly #ssrc: number;
+  #sequenceNumber: number;
+  #rtpTimestamp: number;
+  #next = 0;
+  #isTalkspurtStart = true;
+  #sent = 0;
+  #octets = 0;
+
+  /** @param format of the packets from now on; it may be changed between two frames */
+  constructor(
+    public format: LegFormat,
+    srtp: SrtpSession | null,
+    start: RtpSenderStart,
+    send: (buffer: Uint8Array, lengthBytes: number) => void,
+  ) {
+    this.#srtp = srtp;
+    this.#send = send;
+    this.#ssrc = start.ssrc >>> 0;
+    this.#sequenceNumber = start.sequenceNumber & 0xffff;
+    this.#rtpTimestamp = start.rtpTimestamp >>> 0;
+  }
+
+  get ssrc(): number {
+    return this.#ssrc;
+  }
+
+  get figures(): SentFigures {
+    return { ssrc: this.#ssrc, packets: this.#sent, octets: this.#octets, rtpTimestampNow: this.#rtpTimestamp };
+  }
+
+  /** Queues a key press. False when telephone-events were not negotiated, or too many wait. */
+  press(event: number, durationMs: number): boolean {
+    return this.format.telephoneEventPayloadType !== null && this.#events.press(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
+  }
+
+  /** Where the next frame belongs: 160 bytes of the codec, to be filled before `sendFrame`. */
+  get payload(): Uint8Array {
+    return this.#packet.payload;
+  }
+
+  /** Sends the frame that `payload` was filled with, or in its place the packet of a key that is down. */
+  sendFrame(): void {
+    const { payloadType, telephoneEventPayloadType } = this.format;
+    const event = telephoneEventPayloadType === null ? undefined : this.#events.next(this.#rtpTimestamp);
+    const { buffer } = this.#packet;
+    this.#next = (this.#next + 1) % BUFFERS;
+    if (event === undefined || telephoneEventPayloadType === null) {
+      this.#sendPacket(buffer, payloadType, this.#isTalkspurtStart, this.#rtpTimestamp, FRAME_SAMPLES);
+      this.#isTalkspurtStart = false;
+    } else {
+      writeTelephoneEvent(buffer, RTP_HEADER_BYTES, event);
+      this.#sendPacket(buffer, telephoneEventPayloadType, event.marker, event.rtpTimestamp, TELEPHONE_EVENT_BYTES);
+    }
+    this.#rtpTimestamp = addTicks(this.#rtpTimestamp, FRAME_SAMPLES);
+  }
+
+  /** Lets the time of frames pass without sending; the next packet is marked as the start of a talkspurt (RFC 3551 §4.1). */
+  skipFrames(frames: number): void {
+    if (frames === 0) return;
+    this.#rtpTimestamp = addTicks(this.#rtpTimestamp, frames * FRAME_SAMPLES);
+    this.#isTalkspurtStart = true;
+  }
+
+  #sendPacket(buffer: Buffer, payloadType: number, marker: boolean, rtpTimestamp: number, payloadBytes: number): void {
+    writeRtpHeader(buffer, { marker, payloadType, sequenceNumber: this.#sequenceNumber, rtpTimestamp, ssrc: this.#ssrc });
+    this.#sequenceNumber = nextSequence(this.#sequenceNumber);
+    const plainBytes = RTP_HEADER_BYTES + payloadBytes;
+    const lengthBytes = this.#srtp === null ? plainBytes : this.#srtp.tryProtectRtp(buffer, plainBytes);
+    if (lengthBytes < 0) return;
+    this.#sent += 1;
+    this.#octets += payloadBytes;
+    this.#send(buffer, lengthBytes);
+  }
+
+  get #packet(): OutgoingPacket {
+    const packet = this.#packets[this.#next];
+    if (packet === undefined) throw new RangeError('no such packet');
+    return packet;
+  }
+}
+
+interface OutgoingPacket {
+  readonly buffer: Buffer;
+  /** The part of it behind the header. */
+  readonly payload: Uint8Array;
+}
+
+function newPacket(): OutgoingPacket {
+  const buffer = Buffer.alloc(RTP_HEADER_BYTES + FRAME_SAMPLES + SRTP_TRAILER_BYTES);
+  return { buffer, payload: buffer.subarray(RTP_HEADER_BYTES, RTP_HEADER_BYTES + FRAME_SAMPLES) };
+}

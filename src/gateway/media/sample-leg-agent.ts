@@ -1,0 +1,84 @@
+import type { AgentAnswer } from '../model/agent.js';
+import type { AudioCodec } from '../model/media.js';
+import { FRAME_SAMPLES } from '../../rtp/codec/frame.js';
+import { decodeG711, encodeG711 } from '../../rtp/codec/g711.js';
+import type { LegAgent } from './leg-agent.js';
+import { JitterBuffer } from '../../rtp/jitter-buffer.js';
+import { MAX_SRTP_PACKET_BYTES } from '../../srtp/srtp.js';
+
+/** An agent that works on samples at the pace of the leg: the built-in test line. */
+export interface SampleAgent {
+  connect(): Promise<void>;
+  /** Audio may flow from now on. */
+  start(): void;
+  /** A key press, reported once (event codes of RFC 4733 §3.2). */
+  digit(event: number): void;
+  /**
+   * One frame of 20 ms: `heard` is what came in, `spoken` is to be filled with what goes out. Both 16-bit linear at 8 kHz and
+   * reused for the next frame. Not called before `start`, nor while the leg is held.
+   */
+  frame(heard: Int16Array, spoken: Int16Array): void;
+  tell(answer: AgentAnswer): void;
+  close(): void;
+}
+
+/** Puts an agent that works on samples on a leg: G.711, and a jitter buffer that makes an even stream of what comes. */
+export class SampleLegAgent implements LegAgent {
+  readonly #jitterBuffer = new JitterBuffer();
+  readonly #scratch = new Int16Array(MAX_SRTP_PACKET_BYTES);
+  readonly #scratchFrame = this.#scratch.subarray(0, FRAME_SAMPLES);
+  readonly #heard = new Int16Array(FRAME_SAMPLES);
+  readonly #spoken = new Int16Array(FRAME_SAMPLES);
+  #codec: AudioCodec = 'PCMU';
+
+  constructor(private readonly agent: SampleAgent) {}
+
+  get bufferedMs(): number {
+    return Math.max(0, this.#jitterBuffer.depthMs);
+  }
+
+  get latePackets(): number {
+    return this.#jitterBuffer.figures.latePackets;
+  }
+
+  connect(): Promise<void> {
+    return this.agent.connect();
+  }
+
+  start(codec: AudioCodec): void {
+    this.#codec = codec;
+    this.agent.start();
+  }
+
+  digit(event: number): void {
+    this.agent.digit(event);
+  }
+
+  hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number): void {
+    if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
+    decodeG711(codec, buffer, this.#scratch, offset, lengthBytes);
+    this.#jitterBuffer.push(
+      ssrc,
+      rtpTimestamp,
+      lengthBytes === FRAME_SAMPLES ? this.#scratchFrame : this.#scratch.subarray(0, lengthBytes),
+    );
+  }
+
+  fill(payload: Uint8Array): void {
+    this.#jitterBuffer.pull(this.#heard);
+    this.agent.frame(this.#heard, this.#spoken);
+    encodeG711(this.#codec, this.#spoken, payload);
+  }
+
+  pass(): void {
+    this.#jitterBuffer.pull(this.#heard);
+  }
+
+  tell(answer: AgentAnswer): void {
+    this.agent.tell(answer);
+  }
+
+  close(): void {
+    this.agent.close();
+  }
+}

@@ -1,0 +1,104 @@
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import type { Log } from '../../lib/log.js';
+
+/** Bursts of all calls of a pair wait here while the event loop is busy; the usual 208 kB hold some 280 packets. */
+const RECEIVE_BUFFER_BYTES = 4 * 1_024 * 1_024;
+
+/** One datagram; the buffer belongs to the one who is called. */
+export type OnDatagram = (datagram: Buffer, address: string, port: number) => void;
+
+/** RTP on an even port and RTCP on the next one (RFC 3550 §11). */
+export class SocketPair {
+  readonly #rtp: Socket;
+  readonly #rtcp: Socket;
+  #sendErrors = 0;
+  #isClosed = false;
+  readonly #onSent = (error: Error | null): void => {
+    if (error !== null) this.#sendErrors += 1;
+  };
+
+  private constructor(
+    readonly address: string,
+    readonly rtpPort: number,
+    rtp: Socket,
+    rtcp: Socket,
+  ) {
+    this.#rtp = rtp;
+    this.#rtcp = rtcp;
+  }
+
+  /** Binds both ports. Rejects with the system's error when one is taken; none is then left open. */
+  static async open(address: string, rtpPort: number, onRtp: OnDatagram, onRtcp: OnDatagram, log: Log): Promise<SocketPair> {
+    const rtp = await bind(address, rtpPort, onRtp);
+    try {
+      const pair = new SocketPair(address, rtpPort, rtp, await bind(address, rtpPort + 1, onRtcp));
+      for (const socket of [pair.#rtp, pair.#rtcp]) socket.on('error', (error) => log.warn({ rtpPort, err: error }, 'media socket error'));
+      return pair;
+    } catch (error) {
+      await closed(rtp);
+      throw error;
+    }
+  }
+
+  get rtcpPort(): number {
+    return this.rtpPort + 1;
+  }
+
+  /** Datagrams that the system refused to send. */
+  get sendErrors(): number {
+    return this.#sendErrors;
+  }
+
+  /**
+   * Asks for large receive buffers. Linux reports twice of what it grants, the other half being its own bookkeeping.
+   * @returns the bytes granted for packets, of the smaller one
+   */
+  growReceiveBuffers(): { readonly askedBytes: number; readonly grantedBytes: number } {
+    const granted = [this.#rtp, this.#rtcp].map((socket) => {
+      try {
+        socket.setRecvBufferSize(RECEIVE_BUFFER_BYTES);
+      } catch {
+        // The system keeps what it had; the caller sees the size.
+      }
+      const reported = socket.getRecvBufferSize();
+      return process.platform === 'linux' ? reported / 2 : reported;
+    });
+    return { askedBytes: RECEIVE_BUFFER_BYTES, grantedBytes: Math.min(...granted) };
+  }
+
+  sendRtp(buffer: Uint8Array, lengthBytes: number, address: string, port: number): void {
+    if (!this.#isClosed) this.#rtp.send(buffer, 0, lengthBytes, port, address, this.#onSent);
+  }
+
+  sendRtcp(buffer: Uint8Array, lengthBytes: number, address: string, port: number): void {
+    if (!this.#isClosed) this.#rtcp.send(buffer, 0, lengthBytes, port, address, this.#onSent);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await Promise.all([closed(this.#rtp), closed(this.#rtcp)]);
+  }
+}
+
+function bind(address: string, port: number, onDatagram: OnDatagram): Promise<Socket> {
+  const family = isIPv6(address) ? 6 : 4;
+  const socket = createSocket({
+    type: family === 6 ? 'udp6' : 'udp4',
+    // Addresses are literals, checked before: without this, each datagram would go through the resolver's thread pool.
+    lookup: (hostname, _options, callback) => callback(null, hostname, family),
+  });
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject);
+    socket.bind({ address, port, exclusive: true }, () => {
+      socket.off('error', reject);
+      socket.on('message', (datagram: Buffer, from: RemoteInfo) => onDatagram(datagram, from.address, from.port));
+      resolve(socket);
+    });
+  });
+}
+
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.close(() => resolve()));
+}

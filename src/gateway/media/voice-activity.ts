@@ -1,0 +1,94 @@
+import { FRAME_MS } from '../../rtp/codec/frame.js';
+
+/** Says of each frame whether it holds a voice. It may remember the frames before. */
+export interface VoiceDetector {
+  /** One frame of 20 ms: 160 samples, 16-bit linear at 8 kHz. */
+  isVoice(frame: Int16Array): boolean;
+  /** Frees it; nothing is called afterwards. */
+  close(): void;
+}
+
+export type VoiceEvent = 'speech-started' | 'speech-stopped';
+
+export const MIN_END_OF_SPEECH_MS = 20;
+export const MAX_END_OF_SPEECH_MS = 10_000;
+
+/**
+ * 100 ms of the last 120. Less would not do: a detector goes on saying "voice" for some frames after a sound (WebRTC's for 60 ms and
+ * more), and takes the beginning of any noise for voice (WebRTC's for 80 ms).
+ */
+const VOICED_TO_START = 5;
+const WINDOW_FRAMES = 6;
+/** What lies 20 dB and more below the loudest of the window is what remains after a click or a crackle. */
+const LEAST_PART_OF_LOUDEST = 1 / 100;
+
+/** When a speaker begins and when he has finished, from a detector's word about each frame. */
+export class VoiceActivity {
+  /** So long a voice has been there when it is told of. */
+  static readonly startMs = VOICED_TO_START * FRAME_MS;
+  readonly #detector: VoiceDetector;
+  readonly #endOfSpeechMs: number;
+  /** Energies of the last frames in turn; 0: not voiced. */
+  readonly #window = new Float64Array(WINDOW_FRAMES);
+  #place = 0;
+  #isSpeaking = false;
+  #silentMs = 0;
+
+  /**
+   * @param endOfSpeechMs silence after which he counts as having finished
+   * @throws RangeError when that is not from 20 to 10,000
+   */
+  constructor(detector: VoiceDetector, endOfSpeechMs: number) {
+    if (!(endOfSpeechMs >= MIN_END_OF_SPEECH_MS && endOfSpeechMs <= MAX_END_OF_SPEECH_MS)) {
+      throw new RangeError(`end of speech after ${endOfSpeechMs} ms: must be ${MIN_END_OF_SPEECH_MS} to ${MAX_END_OF_SPEECH_MS}`);
+    }
+    this.#detector = detector;
+    this.#endOfSpeechMs = endOfSpeechMs;
+  }
+
+  get isSpeaking(): boolean {
+    return this.#isSpeaking;
+  }
+
+  /** Takes the next frame of 20 ms; says what changed with it. */
+  frame(samples: Int16Array): VoiceEvent | undefined {
+    const isVoiced = this.#detector.isVoice(samples);
+    return this.#isSpeaking ? this.#listen(isVoiced) : this.#wait(isVoiced, samples);
+  }
+
+  close(): void {
+    this.#detector.close();
+  }
+
+  #wait(isVoiced: boolean, samples: Int16Array): VoiceEvent | undefined {
+    this.#window[this.#place] = isVoiced ? energyOf(samples) : 0;
+    this.#place = (this.#place + 1) % WINDOW_FRAMES;
+    if (!isVoiced || this.#loudFrames() < VOICED_TO_START) return undefined;
+    this.#isSpeaking = true;
+    this.#silentMs = 0;
+    return 'speech-started';
+  }
+
+  /** The silence counts from the last voiced frame. */
+  #listen(isVoiced: boolean): VoiceEvent | undefined {
+    this.#silentMs = isVoiced ? 0 : this.#silentMs + FRAME_MS;
+    if (this.#silentMs < this.#endOfSpeechMs) return undefined;
+    this.#isSpeaking = false;
+    this.#window.fill(0);
+    return 'speech-stopped';
+  }
+
+  #loudFrames(): number {
+    let loudest = 0;
+    for (const energy of this.#window) loudest = Math.max(loudest, energy);
+    let count = 0;
+    for (const energy of this.#window) if (energy > loudest * LEAST_PART_OF_LOUDEST) count += 1;
+    return count;
+  }
+}
+
+function energyOf(samples: Int16Array): number {
+  let sum = 0;
+  for (const sample of samples) sum += sample * sample;
+  return sum;
+}

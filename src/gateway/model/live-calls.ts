@@ -1,0 +1,62 @@
+import type { CallSource } from './call-record.js';
+import type { TraceEntry } from './call-trace.js';
+import type { QualitySample } from '../../rtp/quality-sample.js';
+
+/** What is known of a call when its number is looked up. */
+export interface BeginningCall {
+  /** UUID. */
+  readonly call_id: string;
+  readonly sip_call_id: string;
+  readonly from: string;
+  readonly source: CallSource;
+  /** ISO 8601. */
+  readonly started_at: string;
+}
+
+/** What is known more of a call that was answered. */
+export interface CallAnswer {
+  /** ISO 8601. */
+  readonly answered_at: string;
+  /** `null`: the operator's default agent. */
+  readonly agent_id: string | null;
+  /** `null`: the carrier made no offer, and its answer is not there yet. */
+  readonly codec: string | null;
+  readonly crypto_suite: string | null;
+  readonly resumed: number;
+}
+
+/** A call in progress, on whichever gateway. */
+export interface CallInProgress extends BeginningCall {
+  readonly org_id: string;
+  readonly to: string;
+  /** The instance that has it. */
+  readonly gateway: string;
+  /** `null`: it is not answered yet. */
+  readonly answer: CallAnswer | null;
+}
+
+/** A call in progress on this gateway. */
+export interface LiveCall {
+  readonly callId: string;
+  readonly orgId: string | null;
+  readonly from: string;
+  readonly to: string;
+  readonly startedAtMs: number;
+  /** `null`: not answered yet. */
+  readonly answeredAtMs: number | null;
+}
+
+/** Who wants a call ended. */
+export type StopReason = 'AGENT_HANGUP' | 'API_STOPPED';
+
+/** The calls in progress on this gateway. */
+export interface LiveCalls {
+  /** `null`: it is not on this gateway, or not in progress. */
+  find(callId: string): LiveCall | null;
+  /** Ends a call; false: there is none. */
+  stop(callId: string, reason: StopReason): boolean;
+  /** What happened in a call until now; `null`: it is not on this gateway. */
+  trace(callId: string): readonly TraceEntry[] | null;
+  /** How a call sounded until now; empty: it has no audio yet. `null`: it is not on this gateway. */
+  quality(callId: string): Promise<readonly QualitySample[] | null>;
+}

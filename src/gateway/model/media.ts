@@ -1,0 +1,103 @@
+import type { AgentRequest } from './agent.js';
+import type { QualitySample } from '../../rtp/quality-sample.js';
+
+export type AudioCodec = 'PCMU' | 'PCMA';
+
+/** `a=sendrecv` and so on, as a peer says it of itself (RFC 3264 §5.1). */
+export type MediaDirection = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
+
+/** Where the far side of a media leg receives. */
+export interface MediaAddress {
+  readonly address: string;
+  readonly rtpPort: number;
+  readonly rtcpPort: number;
+}
+
+/** Keys of one SRTP leg, AES_CM_128_HMAC_SHA1_80: 16 bytes of master key and 14 of master salt each. */
+export interface SrtpKeys {
+  readonly send: Uint8Array;
+  readonly receive: Uint8Array;
+}
+
+/** What the packets of a leg carry in both directions. RTP payload types, 0 to 127. */
+export interface LegFormat {
+  readonly codec: AudioCodec;
+  /** Of the codec: its static one (RFC 3551 §6), or the one that the carrier mapped to it. */
+  readonly payloadType: number;
+  /** Of telephone-event/8000; `null`: not negotiated. */
+  readonly telephoneEventPayloadType: number | null;
+}
+
+/** What a new offer and answer may change of an open leg. */
+export interface LegChange {
+  readonly remote: MediaAddress;
+  /** 30 bytes that the far side sends with from now on; `null`: the same key, or none. */
+  readonly receiveKey: Uint8Array | null;
+  readonly format: LegFormat;
+}
+
+/** One media leg between rtpengine and the endpoint. */
+export interface LegDescription extends LegFormat {
+  readonly callId: string;
+  /** The endpoint's own RTP port, which the far side knows already (reserved, or of before a restart); `null`: any. */
+  readonly localRtpPort: number | null;
+  readonly remote: MediaAddress;
+  /** `null`: plain RTP. */
+  readonly srtp: SrtpKeys | null;
+  /** SRTP suite of the carrier's side, for agents that tell of it; `null`: plain RTP. */
+  readonly carrierSuite: string | null;
+}
+
+/** What one leg saw by the time it closed. Times are milliseconds after `start`; packet counts are RTP packets. */
+export interface LegFigures {
+  readonly packetsSent: number;
+  readonly packetsReceived: number;
+  readonly packetsLost: number;
+  /** RFC 3550 §6.4.1 interarrival jitter, in milliseconds. */
+  readonly jitterMs: number;
+  /** From RTCP; `null`: no report came. */
+  readonly roundTripMs: number | null;
+  /** The caller's first RTP packet; 0 when it came before `start`, `null` when none came. */
+  readonly firstAudioMs: number | null;
+  readonly digitsReceived: number;
+  /** How it sounded over time, oldest first: at each RTCP report of ours. */
+  readonly samples: readonly QualitySample[];
+}
+
+/** What a leg tells the call that owns it. */
+export type LegEvent =
+  /** The first RTP packet of the caller arrived. */
+  | { readonly type: 'media-started' }
+  /** One key press, reported once. Event codes of RFC 4733 §3.2: 0-9, 10 `*`, 11 `#`, 12-15 A-D. */
+  | { readonly type: 'digit'; readonly event: number; readonly durationMs: number }
+  /** The agent ends the call. */
+  | { readonly type: 'agent-hangup' }
+  /** The agent's connection broke and did not come back in time. */
+  | { readonly type: 'agent-lost' }
+  /** What the connection to the agent met, for a person: names the URL without secrets. `isFailure`: it cost, or may cost, the call. */
+  | { readonly type: 'agent-note'; readonly text: string; readonly isFailure: boolean }
+  /** The agent asks for something that is not the leg's business. */
+  | { readonly type: 'agent-request'; readonly request: AgentRequest }
+  /** No packet from the caller for the configured time, RTP or RTCP; not while the caller's direction promises none. */
+  | { readonly type: 'media-timeout' }
+  /** The part of the endpoint that carried the leg died; the leg is gone. */
+  | { readonly type: 'media-lost' };
+
+/** What rtpengine saw of one side's RTP. */
+export interface StreamFigures {
+  readonly packets: number;
+  readonly bytes: number;
+  readonly errors: number;
+  /** From RTCP; `null`: no report came by. */
+  readonly lost: number | null;
+  readonly jitterMs: number | null;
+  readonly roundTripMs: number | null;
+  /** Mean opinion score, 1.0 to 4.5. */
+  readonly mos: number | null;
+}
+
+/** What rtpengine saw of a call, from its answer to `delete`. */
+export interface RelayFigures {
+  readonly fromCarrier: StreamFigures;
+  readonly fromAgent: StreamFigures;
+}

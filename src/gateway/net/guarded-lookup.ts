@@ -1,0 +1,66 @@
+import { lookup as systemLookup, type LookupAddress } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { isPublicAddress } from '../../lib/address-scope.js';
+
+/** A customer's address names a place that it may not: `code` is `EPRIVATE`. */
+export class AddressRefusedError extends Error {
+  override readonly name = 'AddressRefusedError';
+  readonly code = 'EPRIVATE';
+}
+
+type Allowed = (address: string) => boolean;
+
+/**
+ * A `lookup` for sockets that finds only addresses that a customer may name. The check is made on what is connected to, so a name
+ * that changes between two look-ups gains nothing. Literal addresses are not looked up by sockets: see `assertAllowedHost`.
+ */
+export function guardedLookup(allowPrivate: boolean): LookupFunction {
+  return allowPrivate ? lookupOf(() => true) : lookupOf(isPublicAddress);
+}
+
+/** For connections without TLS: only where nobody else listens. */
+export const privateLookup: LookupFunction = lookupOf((address) => !isPublicAddress(address));
+
+/**
+ * @param host of a URL, with or without brackets
+ * @throws AddressRefusedError when it is a literal address that is not allowed
+ */
+export function assertAllowedHost(host: string, allowPrivate: boolean): void {
+  const address = host.replace(/^\[|\]$/g, '');
+  if (isIP(address) !== 0 && !allowPrivate && !isPublicAddress(address)) throw refused(host);
+}
+
+/** Whether a host may be named at all: false for a literal address that is not allowed, and for the machine's own name. */
+export function isAllowedHost(host: string, allowPrivate: boolean): boolean {
+  if (allowPrivate) return true;
+  const address = host.replace(/^\[|\]$/g, '');
+  return isIP(address) === 0 ? !/^(?:.*\.)?localhost\.?$/i.test(host) : isPublicAddress(address);
+}
+
+/**
+ * Why an agent at this URL is never connected, whatever its name resolves to; `null`: it may be. `allowPrivate`: `agents.allow_private`.
+ */
+export function agentUrlRefusal({ protocol, hostname }: URL, allowPrivate: boolean): string | null {
+  if (!isAllowedHost(hostname, allowPrivate))
+    return `${hostname} is not an address of the public internet, which needs agents.allow_private`;
+  if (protocol === 'wss:') return null;
+  if (!allowPrivate) return 'an agent without TLS (ws://) needs agents.allow_private';
+  return isPublicAddress(hostname) ? 'an agent without TLS (ws://) must be at a private address' : null;
+}
+
+function lookupOf(isAllowed: Allowed): LookupFunction {
+  return (hostname, options, callback) => {
+    systemLookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
+      if (error !== null) return callback(error, []);
+      const allowed = found.filter(({ address }) => isAllowed(address));
+      const [first] = allowed;
+      if (first === undefined) return callback(refused(hostname), []);
+      if (options.all === true) callback(null, allowed);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+function refused(host: string): AddressRefusedError {
+  return new AddressRefusedError(`${host} is not an address of the public internet, and the configuration allows no others here`);
+}

@@ -1,0 +1,196 @@
+import type { AgentAnswer, AgentDescription } from '../model/agent.js';
+import type { ToolDefinition, ToolRecord } from '../model/agent-record.js';
+import type { CallRecord, CallSource } from '../model/call-record.js';
+import type { Completion } from '../model/completion.js';
+import type { TraceEntry } from '../model/call-trace.js';
+import type { CallSnapshot } from '../model/call-snapshot.js';
+import type { E164 } from '../model/e164.js';
+import type { BeginningCall } from '../model/live-calls.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection, RelayFigures } from '../model/media.js';
+import type { Route } from '../model/records.js';
+import type { VerifiedIdentity } from '../model/verified-identity.js';
+import type { Result } from '../../lib/result.js';
+import type { Timeline } from '../model/call-timeline.js';
+import type { Load } from '../admission/admission.js';
+
+/** What one look-up tells of a called number. */
+export interface Lookup {
+  /** `null`: the number is not attached inbound. */
+  readonly route: Route | null;
+  /** How busy the number and its organization are on all gateways, this call not counted. */
+  readonly load: Load;
+  /** The store is away: how old the answer is that was kept of an earlier look-up. `null`: fresh. */
+  readonly staleMs: number | null;
+}
+
+/** Reads what an INVITE needs to be decided, and counts calls in progress. */
+export interface RouteStore {
+  /**
+   * One round trip: the number, its organization and agent, and how busy they are. A call that is given is counted and listed from
+   * this moment, under its id, as long as no limit is reached; without one nothing is counted (a dry run).
+   * Rejects with `StoreUnavailableError` when the store is away and nothing is known of the number from before.
+   */
+  lookup(number: E164, call: BeginningCall | null): Promise<Lookup>;
+  /**
+   * The call counts no more, and is not listed; nothing when it was not. Never fails: what cannot be taken back now expires by itself.
+   * @param wasRefused the call was refused: it does not count as one of the last second either, so that refused calls (of a source
+   *   that is not allowed, say) cannot use up a number's calls a second
+   */
+  release(callId: string, wasRefused?: boolean): void;
+}
+
+/** The store did not answer: the call is refused with 503 STORE_UNAVAILABLE. */
+export class StoreUnavailableError extends Error {
+  override readonly name = 'StoreUnavailableError';
+}
+
+/** All that is kept of a call that ended or was refused. */
+export interface EndedCall {
+  readonly record: CallRecord;
+  /** What happened in it, oldest first; empty: nothing is kept. */
+  readonly trace: readonly TraceEntry[];
+  /** When its steps ran; left out: nobody wants to know. */
+  readonly timeline?: Timeline;
+  /** The webhook to be called; `null`: there is none. */
+  readonly completion: Completion | null;
+}
+
+/** One SIP message of a call, as soon as its text is known; keys and credentials in it are masked. */
+export interface SipMessageSeen {
+  readonly sipCallId: string;
+  /** The carrier's side. */
+  readonly source: CallSource;
+  /** Ours: our Contact. */
+  readonly contact: string;
+  readonly direction: 'in' | 'out';
+  readonly text: string;
+  readonly atMs: number;
+}
+
+export interface CallStore {
+  write(call: EndedCall): Promise<void>;
+}
+
+/** What a call says of who calls and who is called, and the signature over it. */
+export interface IdentityClaim {
+  /** All Identity headers (RFC 8224), with commas between; `undefined`: none. */
+  readonly header: string | undefined;
+  /** The Date header. */
+  readonly date: string | undefined;
+  /** URIs of P-Asserted-Identity and From. */
+  readonly callers: readonly string[];
+  readonly called: E164;
+}
+
+export interface IdentityVerifier {
+  /** Never rejects, and has a time limit of its own. `null`: there is nothing to verify, and nothing was expected. */
+  verify(claim: IdentityClaim): Promise<VerifiedIdentity | null>;
+}
+
+export interface ToolDirectory {
+  /** Those of an organization's tools that are there, in the order of the ids. Rejects with `StoreUnavailableError`. */
+  find(orgId: string, toolIds: readonly string[]): Promise<readonly ToolRecord[]>;
+}
+
+export type ToolOutcome = Result<
+  { readonly result: unknown; readonly httpStatus: number },
+  { readonly code: 'TOOL_BAD_INPUT' | 'TOOL_FAILED' | 'TOOL_TIMEOUT'; readonly message: string }
+>;
+
+export interface ToolRunner {
+  /**
+   * Calls a tool; never rejects.
+   * @param ended the call is over, and nobody waits for the result
+   * @param headers beside those of the tool
+   */
+  run(tool: ToolDefinition, input: unknown, ended: AbortSignal, headers?: Readonly<Record<string, string>>): Promise<ToolOutcome>;
+}
+
+/** Answered calls of this gateway, kept so that a gateway that was killed finds them. Neither write ever fails the call. */
+export interface SnapshotStore {
+  /** Keeps a call, in place of what was kept of it before. */
+  keep(snapshot: CallSnapshot): void;
+  forget(callId: string): void;
+  /**
+   * What an earlier process of the same instance left, and counts those calls again until they are forgotten. A call whose record is
+   * written has ended: it is forgotten, and not among them. Rejects with `StoreUnavailableError`.
+   */
+  left(): Promise<readonly CallSnapshot[]>;
+}
+
+/** What rtpengine answered: an SDP. */
+export interface RelayAnswer {
+  readonly sdp: string;
+}
+
+/** rtpengine refused a command, or did not answer it. */
+export class MediaUnavailableError extends Error {
+  override readonly name = 'MediaUnavailableError';
+}
+
+/**
+ * The media relays between the carrier (SRTP) and the endpoint. A call stays on the node that took its first command.
+ * All commands reject with `MediaUnavailableError`.
+ */
+export interface MediaRelay {
+  /** The carrier's offer; the answer is the inside SDP. `toTag` once the call is answered. */
+  offer(call: RelayCall, sdp: string): Promise<RelayAnswer>;
+  /** The endpoint's answer to the carrier's offer; the answer is the outside SDP. */
+  answer(call: RelayCall, sdp: string): Promise<RelayAnswer>;
+  /** The endpoint's offer, where the carrier made none or the call moves; the answer is the outside SDP, with a key. */
+  offerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer>;
+  /** The carrier's answer to it; the answer is the inside SDP. */
+  answerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer>;
+  /** Frees the session. Asked until it is confirmed or the retries are used up. */
+  delete(relayId: string): Promise<RelayFigures | null>;
+  /** The node that a call is on; `null`: on none. */
+  nodeOf(relayId: string): string | null;
+  /** A call of an earlier process is on this node; false: there is no such node now. */
+  adopt(relayId: string, node: string): boolean;
+  /** The next command of this call goes to a node that lives. What the old one has of it is freed when it is back. */
+  leave(relayId: string): void;
+}
+
+export interface RelayCall {
+  /** The call's own id, not the carrier's Call-ID: two carriers may use the same one. */
+  readonly relayId: string;
+  /** Encrypt the inside leg too. */
+  readonly insideSrtp: boolean;
+  /** The outside leg is encrypted; `offerOutward` asks for it, elsewhere the offer decides. */
+  readonly outsideSrtp: boolean;
+}
+
+/** The agent could not be reached, or refused the call. */
+export class AgentUnavailableError extends Error {
+  override readonly name = 'AgentUnavailableError';
+}
+
+/** Media legs towards rtpengine, and the agents on them. */
+export interface MediaEndpoint {
+  /**
+   * Connects the call's agent, before its leg is opened: it is ready to talk, and hears nothing of the call until `start`. Once a
+   * call; after a failure again. Rejects with `AgentUnavailableError`, or `MediaUnavailableError` when there is no room.
+   */
+  connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void>;
+  /** Answers a request of the agent; nothing when it is gone. */
+  tellAgent(callId: string, answer: AgentAnswer): void;
+  /** Keeps a place for a leg whose far side is not known yet; `open` takes it, `close` frees it. */
+  reserve(callId: string): Promise<MediaAddress>;
+  /**
+   * Opens a leg: from now on it receives, but sends and says nothing. Resolves with the endpoint's own address, which the
+   * inside SDP answer names. Rejects with `MediaUnavailableError` when there is no room.
+   */
+  open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<MediaAddress>;
+  /** The ACK came: audio and the agent start. */
+  start(callId: string): void;
+  /** The caller's direction from now on: nothing is sent to one that holds, and who promises no packets is not watched. */
+  setDirection(callId: string, direction: MediaDirection): void;
+  /** A key press that the caller told by SIP INFO; one that also comes as a telephone-event is reported once. */
+  takeDigit(callId: string, event: number, durationMs: number): void;
+  /** Rejects with `MediaUnavailableError` when there is no such leg, or another one has that far side. */
+  change(callId: string, change: LegChange): Promise<void>;
+  /** What the leg saw so far; `null`: it is not open. */
+  figures(callId: string): Promise<LegFigures | null>;
+  /** Closes the leg and lets the agent go; resolves with what it saw, or `null` when it was not open. */
+  close(callId: string): Promise<LegFigures | null>;
+}

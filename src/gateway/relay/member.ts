@@ -1,0 +1,279 @@
+import type { RelayFigures } from '../model/media.js';
+import { MediaUnavailableError } from '../ports/ports.js';
+import type { CancelTimer, Clock } from '../../lib/clock.js';
+import type { Log } from '../../lib/log.js';
+import { figuresOf, hasTags } from './figures.js';
+import { deleteCommand, type NgCommand } from './flags.js';
+import { HEALTHY, ROUND_MS, ROUNDS_TO_LOSE, stepHealth, type Health, type HealthEvent } from './health.js';
+import { RtpengineError, type NgReply, type RtpengineNode } from './node.js';
+
+const DELETE_RETRIES_MS = [200, 1_000, 5_000, 15_000];
+/** Sessions to free on a node that is away; what is beyond ends by rtpengine's own timeout. */
+const MAX_WAITING = 10_000;
+/** Each so many rounds the uptime is asked for: `ping` does not tell a restart. */
+const ROUNDS_PER_UPTIME = 5;
+/** For so long a node without room is asked for none, unless a call on it ends: an offer that fails costs it as much as a hundred that do not. */
+const FULL_MS = 1_000;
+
+export interface MemberOptions {
+  readonly name: string;
+  /** What a call is called on rtpengines, which other gateways may use too. */
+  readonly callIdOf: (relayId: string) => string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface MemberOwner {
+  /** The node, or these calls of it, are gone. */
+  onLost(member: PoolMember, relayIds: readonly string[]): void;
+  onBack(member: PoolMember): void;
+}
+
+export type MemberNode = Pick<RtpengineNode, 'command' | 'probe' | 'abandon' | 'close' | 'outstanding'>;
+
+/** One rtpengine of the pool: whether it lives, which calls are on it, and which of its sessions are still to be freed. */
+export class PoolMember {
+  /** Relay ids of the calls on this node. */
+  readonly placed = new Set<string>();
+  readonly #freeing = new Map<string, Promise<RelayFigures | null>>();
+  /** To be freed when the node is back. */
+  readonly #waiting = new Set<string>();
+  #health: Health = HEALTHY;
+  #round = 0;
+  #isAsking = false;
+  #fullUntilMs = -Infinity;
+  #othersSessions = 0;
+  /** Its answer to `delete` has figures. That of rtpengine 12 has none: then `query` is asked before. */
+  #deleteTells = false;
+  #cancelRound: CancelTimer | undefined;
+
+  constructor(
+    private readonly node: MemberNode,
+    private readonly options: MemberOptions,
+    private readonly owner: MemberOwner,
+  ) {
+    this.#nextRound();
+  }
+
+  get name(): string {
+    return this.options.name;
+  }
+
+  get isAlive(): boolean {
+    return this.#health.isAlive;
+  }
+
+  /** It lives, and did not say lately that it has no room. */
+  get takesCalls(): boolean {
+    return this.isAlive && this.options.clock.nowMs() >= this.#fullUntilMs;
+  }
+
+  /** It said that it has no room. */
+  setFull(): void {
+    if (this.takesCalls) this.options.log.warn({ node: this.name, calls: this.placed.size }, 'rtpengine.node.full');
+    this.#fullUntilMs = this.options.clock.nowMs() + FULL_MS;
+  }
+
+  get outstanding(): number {
+    return this.node.outstanding;
+  }
+
+  /** Sessions of ours that the node has, as far as we know. */
+  get sessions(): number {
+    return this.placed.size + this.#freeing.size;
+  }
+
+  /** Sessions that others have on the node, as it told last: at most a second ago. */
+  get othersSessions(): number {
+    return this.#othersSessions;
+  }
+
+  /** Puts a call on this node, after what an earlier session of it here is freed. */
+  async place(relayId: string): Promise<void> {
+    this.placed.add(relayId);
+    await this.#freeing.get(relayId)?.catch(() => undefined);
+  }
+
+  /** A call of an earlier process is here; told as lost when the node does not know it. */
+  adopt(relayId: string): void {
+    this.placed.add(relayId);
+    void this.#tellForgotten([relayId]);
+  }
+
+  /** Asks after every call here; those that the node does not know are told as lost. */
+  findForgotten(): void {
+    void this.#tellForgotten([...this.placed]);
+  }
+
+  /** Rejects with `RtpengineError`, at once when the node is dead. */
+  command(name: NgCommand, args: object): Promise<NgReply> {
+    if (!this.isAlive) return Promise.reject(new RtpengineError('timeout', `rtpengine at ${this.name} does not answer`));
+    return this.#heed(this.node.command(name, args));
+  }
+
+  /** An answer, whatever it says, shows that the node lives: one that is behind with its work may not come to a ping in time. */
+  async #heed(command: Promise<NgReply>): Promise<NgReply> {
+    try {
+      const reply = await command;
+      this.#step({ type: 'answered' });
+      return reply;
+    } catch (error) {
+      if (error instanceof RtpengineError && error.kind === 'refused') this.#step({ type: 'answered' });
+      throw error;
+    }
+  }
+
+  /**
+   * Frees a call's session. A lost `delete` leaves one that nobody frees: asked again until confirmed, for about 20 s, and when the
+   * node dies, as soon as it is back; `null` then, as for a session that it does not have.
+   */
+  free(relayId: string): Promise<RelayFigures | null> {
+    this.placed.delete(relayId);
+    const earlier = this.#freeing.get(relayId);
+    if (earlier !== undefined) return earlier;
+    const freeing = this.#free(relayId).finally(() => this.#freeing.delete(relayId));
+    this.#freeing.set(relayId, freeing);
+    return freeing;
+  }
+
+  /** As `free`, where nobody waits for it. */
+  freeQuietly(relayId: string): void {
+    this.free(relayId).catch((error: unknown) => {
+      this.options.log.warn({ node: this.name, callId: relayId, error: (error as Error).message }, 'rtpengine.session.left');
+    });
+  }
+
+  close(): void {
+    this.#cancelRound?.();
+    this.node.close();
+  }
+
+  async #free(relayId: string): Promise<RelayFigures | null> {
+    const { clock, log } = this.options;
+    for (const delayMs of DELETE_RETRIES_MS) {
+      if (!this.isAlive) return this.#freeLater(relayId);
+      try {
+        return await this.#delete(this.options.callIdOf(relayId));
+      } catch (error) {
+        if (error instanceof RtpengineError && error.kind === 'closed') break;
+        log.warn({ node: this.name, callId: relayId, error: (error as Error).message }, 'rtpengine.delete.retry');
+        // It may have died meanwhile.
+        if (this.#health.isAlive) await new Promise<void>((resolve) => void clock.setTimer(delayMs, resolve));
+      }
+    }
+    throw new MediaUnavailableError('rtpengine did not confirm that the session is freed');
+  }
+
+  async #delete(callId: string): Promise<RelayFigures | null> {
+    const before = this.#deleteTells ? null : await this.node.command('query', { 'call-id': callId }).then(figuresOf, () => null);
+    for (const tag of ['carrier', 'agent'] as const) {
+      const reply = await this.#heed(this.node.command('delete', deleteCommand(callId, tag)));
+      // With a tag that the call does not have nothing is freed, and the answer is ok with a warning.
+      if ('warning' in reply) continue;
+      // There are ports again.
+      this.#fullUntilMs = -Infinity;
+      this.#deleteTells = hasTags(reply);
+      return this.#deleteTells ? figuresOf(reply) : (before ?? figuresOf(reply));
+    }
+    await this.node.command('delete', deleteCommand(callId, null));
+    return null;
+  }
+
+  #freeLater(relayId: string): null {
+    if (this.#waiting.size < MAX_WAITING) this.#waiting.add(relayId);
+    else this.options.log.warn({ node: this.name, callId: relayId, error: 'too many wait' }, 'rtpengine.session.left');
+    return null;
+  }
+
+  #nextRound(): void {
+    const { clock } = this.options;
+    const dueMs = clock.nowMs() + ROUND_MS;
+    this.#cancelRound = clock.setTimer(ROUND_MS, () => {
+      // When we could not run ourselves, the answer may wait in the socket.
+      const isLate = clock.nowMs() - dueMs > ROUND_MS;
+      this.#nextRound();
+      if (!this.#isAsking) this.#ask();
+      else if (!isLate) this.#step({ type: 'unanswered' });
+    });
+  }
+
+  #ask(): void {
+    this.#isAsking = true;
+    const { clock } = this.options;
+    const name = this.#round % ROUNDS_PER_UPTIME === 0 ? 'statistics' : 'ping';
+    this.#round += 1;
+    this.node.probe(name, ROUNDS_TO_LOSE * ROUND_MS + ROUND_MS / 2).then(
+      (reply) => {
+        this.#isAsking = false;
+        this.#step({ type: 'answered' });
+        const sessions = sessionsOf(reply);
+        if (sessions !== null) this.#othersSessions = Math.max(0, sessions - this.sessions);
+        const uptimeS = uptimeOf(reply);
+        if (uptimeS !== null) this.#step({ type: 'uptime', startedAtMs: clock.nowMs() - uptimeS * 1_000 });
+      },
+      (error: unknown) => {
+        this.#isAsking = false;
+        // A refusal is an answer.
+        if (error instanceof RtpengineError && error.kind === 'refused') this.#step({ type: 'answered' });
+      },
+    );
+  }
+
+  #step(event: HealthEvent): void {
+    const { health, change } = stepHealth(this.#health, event);
+    this.#health = health;
+    if (change === 'lost') this.#onLost();
+    else if (change === 'back') this.#onBack();
+    else if (change === 'restarted') this.findForgotten();
+  }
+
+  #onLost(): void {
+    this.options.log.warn({ node: this.name, calls: this.placed.size }, 'rtpengine.node.lost');
+    this.node.abandon();
+    this.owner.onLost(this, [...this.placed]);
+  }
+
+  #onBack(): void {
+    this.options.log.info({ node: this.name, toFree: this.#waiting.size }, 'rtpengine.node.back');
+    for (const relayId of [...this.#waiting]) {
+      this.#waiting.delete(relayId);
+      // A call that was left here and came back is freed by its own end.
+      if (!this.placed.has(relayId)) this.freeQuietly(relayId);
+    }
+    this.owner.onBack(this);
+  }
+
+  /** Of these calls those that the node does not know are lost: it has restarted. */
+  async #tellForgotten(relayIds: readonly string[]): Promise<void> {
+    const isForgotten = (relayId: string): Promise<boolean> =>
+      this.node.command('query', { 'call-id': this.options.callIdOf(relayId) }).then(
+        () => false,
+        (error: unknown) => error instanceof RtpengineError && error.kind === 'refused',
+      );
+    const forgotten = await Promise.all(relayIds.map(isForgotten));
+    const lost = relayIds.filter((relayId, index) => forgotten[index] === true && this.placed.has(relayId));
+    if (lost.length === 0) return;
+    this.options.log.warn({ node: this.name, calls: lost.length }, 'rtpengine.node.forgot');
+    this.owner.onLost(this, lost);
+  }
+}
+
+interface Statistics {
+  readonly totalstatistics?: { readonly uptime?: unknown };
+  readonly currentstatistics?: { readonly sessionsown?: unknown };
+}
+
+/** Of the answer to `statistics`: seconds, as text. */
+function uptimeOf(reply: NgReply): number | null {
+  return figureOf((reply['statistics'] as Statistics | undefined)?.totalstatistics?.uptime);
+}
+
+/** Of the answer to `statistics`: the sessions of everybody. */
+function sessionsOf(reply: NgReply): number | null {
+  return figureOf((reply['statistics'] as Statistics | undefined)?.currentstatistics?.sessionsown);
+}
+
+function figureOf(value: unknown): number | null {
+  const figure = Number(value ?? Number.NaN);
+  return Number.isFinite(figure) ? figure : null;
+}

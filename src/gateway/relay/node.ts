@@ -1,0 +1,212 @@
+import { Client, type NgMessage } from 'rtpengine-client';
+import type { CancelTimer, Clock } from '../../lib/clock.js';
+import { errorText } from '../../lib/error-text.js';
+import type { Log } from '../../lib/log.js';
+import type { NgCommand } from './flags.js';
+
+/** Why a command came to nothing. */
+export class RtpengineError extends Error {
+  override readonly name = 'RtpengineError';
+
+  constructor(
+    readonly kind: 'timeout' | 'refused' | 'closed',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export type NgReply = Readonly<Record<string, unknown>>;
+
+export interface NodeOptions {
+  /** An IPv4 address: a name would be looked up for each datagram. */
+  readonly address: string;
+  readonly port: number;
+  /** Of one command, retransmissions included. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told of each command, probes not, that came to its end. */
+  readonly onCommand?: (name: NgCommand, tookMs: number, failure: RtpengineError['kind'] | null) => void;
+}
+
+/** With more outstanding rtpengine's socket drops commands; with 64 none was lost. */
+const MAX_OUTSTANDING = 64;
+const FIRST_RETRANSMIT_MS = 100;
+
+/**
+ * The package's UDP client with its traps closed: replies to what is no longer asked are dropped instead of thrown,
+ * and the datagram of a command can be had, so that it can be sent again with the same cookie.
+ */
+class UdpClient extends Client {
+  #sent: Buffer | undefined;
+
+  constructor(
+    private readonly target: { readonly address: string; readonly port: number },
+    localAddress: string,
+  ) {
+    super({ localAddress, timeout: 0 });
+    const send = this.socket.send.bind(this.socket) as (
+      message: Buffer,
+      port: number,
+      address: string,
+      done: (error: Error | null) => void,
+    ) => void;
+    // send_internal hands the encoded command straight to the socket.
+    this.socket.send = ((message: Buffer, port: number, address: string, done: (error: Error | null) => void) => {
+      this.#sent = message;
+      send(message, port, address, done);
+    }) as typeof this.socket.send;
+  }
+
+  /** Returns the datagram; `callback` runs once. */
+  command(name: NgCommand, args: object, callback: (error: unknown, data?: Record<string, unknown>) => void): Buffer | undefined {
+    this.remoteHost = this.target.address;
+    this.remotePort = this.target.port;
+    this.#sent = undefined;
+    this.send_internal(name, args, callback);
+    return this.#sent;
+  }
+
+  again(datagram: Buffer): void {
+    this.socket.send(datagram, this.target.port, this.target.address, () => undefined);
+  }
+
+  forget(datagram: Buffer): void {
+    this.messages.delete(datagram.toString('latin1', 0, 36));
+  }
+
+  protected override _onMessage(message: Buffer): void {
+    // Anything but `<36 characters of cookie> <bencode>` makes the package print and throw.
+    if (message.indexOf(' ') === 36) super._onMessage(message);
+  }
+
+  protected override _onParsedMessage(message: NgMessage): void {
+    if (this.messages.has(message.id)) super._onParsedMessage(message);
+  }
+}
+
+interface Waiting {
+  readonly name: NgCommand;
+  readonly args: object;
+  readonly timeoutMs: number;
+  /** Not counted among those outstanding. */
+  readonly isProbe: boolean;
+  readonly resolve: (reply: NgReply) => void;
+  readonly reject: (error: RtpengineError) => void;
+}
+
+/** One rtpengine: commands with a time limit, retransmission under the same cookie, and a bound on how many are outstanding. */
+export class RtpengineNode {
+  readonly #client: UdpClient;
+  readonly #queue: Waiting[] = [];
+  /** What gives up each command that was sent. */
+  readonly #giveUps = new Set<(error: RtpengineError) => void>();
+  #outstanding = 0;
+  #isClosed = false;
+
+  constructor(private readonly options: NodeOptions) {
+    const isLoopback = options.address.startsWith('127.');
+    this.#client = new UdpClient(options, isLoopback ? '127.0.0.1' : '0.0.0.0');
+    // Without a listener an ICMP error would end the process.
+    this.#client.on('error', (error: Error) => this.options.log.debug({ error: error.message }, 'rtpengine.socket.error'));
+  }
+
+  get outstanding(): number {
+    return this.#outstanding + this.#queue.length;
+  }
+
+  /** Rejects with `RtpengineError`: `refused` carries rtpengine's own reason. */
+  command(name: NgCommand, args: object = {}): Promise<NgReply> {
+    const { clock, onCommand } = this.options;
+    const startedMs = clock.nowMs();
+    const ended = (failure: RtpengineError['kind'] | null): void => onCommand?.(name, clock.nowMs() - startedMs, failure);
+    return new Promise((resolve_, reject_) => {
+      const resolve = (reply: NgReply): void => {
+        ended(null);
+        resolve_(reply);
+      };
+      const reject = (error: RtpengineError): void => {
+        ended(error.kind);
+        reject_(error);
+      };
+      if (this.#isClosed) return reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
+      this.#queue.push({ name, args, timeoutMs: this.options.timeoutMs, isProbe: false, resolve, reject });
+      this.#pump();
+    });
+  }
+
+  /** As `command`, for finding out whether the node lives: not behind what waits for an answer already, and with a limit of its own. */
+  probe(name: NgCommand, timeoutMs: number): Promise<NgReply> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
+      this.#send({ name, args: {}, timeoutMs, isProbe: true, resolve, reject });
+    });
+  }
+
+  /** Gives up whatever waits for an answer: the node is dead. */
+  abandon(): void {
+    const error = new RtpengineError('timeout', `rtpengine at ${this.options.address}:${this.options.port} does not answer`);
+    for (const { reject } of this.#queue.splice(0)) reject(error);
+    for (const giveUp of [...this.#giveUps]) giveUp(error);
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const { reject } of this.#queue.splice(0)) reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
+    this.#client.close();
+  }
+
+  #pump(): void {
+    while (this.#outstanding < MAX_OUTSTANDING) {
+      const next = this.#queue.shift();
+      if (next === undefined) return;
+      this.#outstanding += 1;
+      this.#send(next);
+    }
+  }
+
+  #send({ name, args, timeoutMs, isProbe, resolve, reject }: Waiting): void {
+    const { clock, address, port } = this.options;
+    const deadlineMs = clock.nowMs() + timeoutMs;
+    let cancel: CancelTimer | undefined;
+    let isDone = false;
+    const done = (): boolean => {
+      if (isDone) return false;
+      isDone = true;
+      cancel?.();
+      this.#giveUps.delete(giveUp);
+      if (!isProbe) {
+        this.#outstanding -= 1;
+        this.#pump();
+      }
+      return true;
+    };
+    const datagram = this.#client.command(name, args, (error, data) => {
+      if (!done()) return;
+      if (error !== null && error !== undefined) reject(new RtpengineError('closed', `rtpengine cannot be reached: ${errorText(error)}`));
+      else if (data?.['result'] === 'error') reject(new RtpengineError('refused', errorText(data['error-reason'])));
+      else resolve(data ?? {});
+    });
+    const giveUp = (error: RtpengineError): void => {
+      if (datagram !== undefined) this.#client.forget(datagram);
+      if (done()) reject(error);
+    };
+    const wait = (delayMs: number): void => {
+      const leftMs = deadlineMs - clock.nowMs();
+      cancel = clock.setTimer(Math.max(0, Math.min(delayMs, leftMs)), () => {
+        if (this.#isClosed || clock.nowMs() >= deadlineMs - 1 || datagram === undefined) {
+          giveUp(new RtpengineError('timeout', `rtpengine at ${address}:${port} did not answer ${name} within ${timeoutMs} ms`));
+          return;
+        }
+        // The same cookie: rtpengine repeats its stored reply instead of doing the work twice.
+        this.#client.again(datagram);
+        wait(delayMs * 2);
+      });
+    };
+    if (!isProbe) this.#giveUps.add(giveUp);
+    // The package calls back in a later turn at the earliest.
+    wait(FIRST_RETRANSMIT_MS);
+  }
+}

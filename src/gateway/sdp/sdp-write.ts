@@ -1,0 +1,139 @@
+import type { MediaAddress, MediaDirection } from '../model/media.js';
+import { SUITE, type CryptoLine } from './crypto-line.js';
+import type { CarrierMedia, MediaLineHead, NegotiatedCodec, OwnOffer, RelaySide } from './sdp-read.js';
+
+/** Of our `o=` line: the id stays for the whole call, the version is one more with each description that differs (RFC 3264 §8). */
+export interface Origin {
+  readonly sessionId: string;
+  readonly version: number;
+}
+
+/** One audio line, whoever it is written for. */
+interface AudioLine {
+  readonly profile: string;
+  readonly at: MediaAddress;
+  readonly codecs: readonly NegotiatedCodec[];
+  readonly telephoneEvent: number | null;
+  readonly events: string;
+  readonly key: CryptoLine | null;
+  readonly direction: MediaDirection;
+}
+
+/** What an offer of ours to a carrier that made none consists of. */
+export const OWN_OFFER: OwnOffer = {
+  lines: [{ type: 'audio', protocol: 'RTP/SAVP', payloads: '0 8 101' }],
+  chosen: 0,
+  codecs: [
+    { name: 'PCMU', payloadType: 0 },
+    { name: 'PCMA', payloadType: 8 },
+  ],
+  telephoneEvent: 101,
+  cryptoTag: '1',
+};
+
+/** What may be answered to an offer that repeats a session: its codec, its m-lines, its key's tag. */
+export function repeatedOffer(media: CarrierMedia): OwnOffer {
+  const { lines, chosen, codec, telephoneEvent, crypto } = media;
+  return { lines, chosen, codecs: [codec], telephoneEvent, cryptoTag: crypto?.tag ?? null };
+}
+
+/**
+ * The carrier's side as rtpengine gets it: one m-line with what was chosen and nothing else, always in the secured profile when
+ * there is a key, so that rtpengine can choose nothing of its own.
+ */
+export function canonicalSdp(media: CarrierMedia): string {
+  const { codec, telephoneEvent, events, crypto, direction } = media;
+  const at = { address: media.address, rtpPort: media.port, rtcpPort: media.rtcpPort };
+  return relaySdp({ profile: profileOf(crypto), at, codecs: [codec], telephoneEvent, events, key: crypto, direction });
+}
+
+/** The endpoint's side as rtpengine gets it: its own address, and what was agreed with the carrier. */
+export function endpointSdp(media: CarrierMedia, at: MediaAddress, key: CryptoLine | null): string {
+  const { codec, telephoneEvent, events } = media;
+  return relaySdp({ profile: profileOf(key), at, codecs: [codec], telephoneEvent, events, key, direction: 'sendrecv' });
+}
+
+/** The endpoint's side of an offer that the carrier has not seen yet. */
+export function endpointOffer(at: MediaAddress, key: CryptoLine | null): string {
+  const { codecs, telephoneEvent } = OWN_OFFER;
+  return relaySdp({ profile: profileOf(key), at, codecs, telephoneEvent, events: '0-15', key, direction: 'sendrecv' });
+}
+
+/** Our offer to a carrier that made none. `undefined` when rtpengine gave no key. */
+export function ownOfferSdp(relay: RelaySide, origin: Origin): string | undefined {
+  const { codecs, telephoneEvent, cryptoTag } = OWN_OFFER;
+  if (relay.crypto === null || cryptoTag === null || relay.crypto.mki !== null) return undefined;
+  const key = { ...relay.crypto, tag: cryptoTag };
+  const line: AudioLine = { profile: 'RTP/SAVP', at: relay, codecs, telephoneEvent, events: '0-15', key, direction: 'sendrecv' };
+  return carrierSdp(relay, origin, audioLines(line));
+}
+
+/**
+ * Our side of an agreed session: every m-line in order and in its own profile, the others refused with port 0; exactly one key,
+ * with the agreed tag. `undefined` when rtpengine's side does not carry what was agreed.
+ * @param direction of an answer, by the carrier's own (RFC 3264 §6.1); `sendrecv` in an offer of ours
+ */
+export function sessionSdp(
+  media: CarrierMedia,
+  relay: RelaySide,
+  origin: Origin,
+  direction = answerTo(media.direction),
+): string | undefined {
+  const { codec, telephoneEvent, events, crypto } = media;
+  if ((crypto === null) !== (relay.crypto === null)) return undefined;
+  if (crypto !== null && Number(relay.crypto?.tag) !== Number(crypto.tag)) return undefined;
+  // The key is rtpengine's, the tag the carrier's own spelling of it.
+  const key = crypto === null || relay.crypto === null ? null : { ...relay.crypto, tag: crypto.tag };
+  const at = { address: relay.address, rtpPort: relay.rtpPort, rtcpPort: relay.rtcpPort };
+  const lineOf = (line: MediaLineHead, index: number): string[] =>
+    index === media.chosen
+      ? audioLines({ profile: line.protocol, at, codecs: [codec], telephoneEvent, events, key, direction })
+      : [`m=${line.type} 0 ${line.protocol} ${line.payloads}`];
+  return carrierSdp(relay, origin, media.lines.flatMap(lineOf));
+}
+
+function carrierSdp(relay: RelaySide, origin: Origin, media: readonly string[]): string {
+  return sdpOf(`trunkline ${origin.sessionId} ${origin.version}`, relay.address, media);
+}
+
+/** The SDPs that rtpengine gets: one audio line, at most one key. */
+function relaySdp(line: AudioLine): string {
+  return sdpOf('- 1 1', line.at.address, audioLines(line));
+}
+
+function sdpOf(origin: string, address: string, media: readonly string[]): string {
+  const family = address.includes(':') ? 'IP6' : 'IP4';
+  const all = ['v=0', `o=${origin} IN ${family} ${address}`, 's=-', `c=IN ${family} ${address}`, 't=0 0', ...media];
+  return `${all.join('\r\n')}\r\n`;
+}
+
+function audioLines({ profile, at, codecs, telephoneEvent, events, key, direction }: AudioLine): string[] {
+  const payloads = [...codecs.map(({ payloadType }) => payloadType), ...(telephoneEvent === null ? [] : [telephoneEvent])].join(' ');
+  return [
+    `m=audio ${at.rtpPort} ${profile} ${payloads}`,
+    ...codecs.map(({ name, payloadType }) => `a=rtpmap:${payloadType} ${name}/8000`),
+    ...(telephoneEvent === null ? [] : [`a=rtpmap:${telephoneEvent} telephone-event/8000`, `a=fmtp:${telephoneEvent} ${events}`]),
+    ...(key === null ? [] : [`a=crypto:${key.tag} ${SUITE} inline:${key.inline}${key.mki === null ? '' : `|${key.mki}`}`]),
+    `a=rtcp:${at.rtcpPort}`,
+    'a=ptime:20',
+    `a=${direction}`,
+  ];
+}
+
+function profileOf(key: CryptoLine | null): string {
+  return key === null ? 'RTP/AVP' : 'RTP/SAVP';
+}
+
+/** RFC 3264 §6.1. */
+function answerTo(direction: MediaDirection): MediaDirection {
+  switch (direction) {
+    case 'sendonly':
+      return 'recvonly';
+    case 'recvonly':
+      return 'sendonly';
+    case 'inactive':
+      return 'inactive';
+    case 'sendrecv':
+      return 'sendrecv';
+  }
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import type { Attestation } from '../model/verified-identity.js';
+import { err, ok, type Result } from '../../lib/result.js';
+import type { IdentityHeaderValue } from './identity-header.js';
+
+/** What the call itself says: numbers as digits, without the plus. */
+export interface CallIdentity {
+  /** Of From and P-Asserted-Identity: the signed number must be one of them. */
+  readonly callers: readonly string[];
+  readonly called: string;
+}
+
+/** A PASSporT whose signature is still to be checked. */
+export interface Passport {
+  /** As it was signed: `header.payload.signature`. */
+  readonly jws: string;
+  readonly origin: string;
+  readonly iatS: number;
+  readonly attestation: Attestation | null;
+  readonly origid: string | null;
+}
+
+const text = z.string().max(256);
+const tn = text.transform((value, context) => {
+  const digits = value.replace(/[\s().+-]/g, '');
+  if (/^\d{3,15}$/.test(digits)) return digits;
+  context.addIssue('is no telephone number');
+  return z.NEVER;
+});
+
+// RFC 8225 §4; unknown members are allowed everywhere.
+const headSchema = z.object({ typ: z.literal('passport'), alg: text, x5u: z.string().max(2_048), ppt: text.optional() });
+const claimsSchema = z.object({
+  iat: z.number().int().positive(),
+  orig: z.object({ tn }),
+  dest: z.object({ tn: z.array(tn).min(1).max(100) }),
+  // RFC 8588 §4, §5
+  attest: z.enum(['A', 'B', 'C']).optional(),
+  origid: z.uuid().optional(),
+});
+
+/** Reads a PASSporT and holds it against its header and its call; an error is a sentence. */
+export function readPassport(value: IdentityHeaderValue, call: CallIdentity, dateS: number | null): Result<Passport, string> {
+  const full = value.token.startsWith('..') ? expanded(value, call, dateS) : ok(value.token);
+  if (!full.ok) return full;
+  const [headPart = '', claimsPart = ''] = full.value.split('.');
+  const head = headSchema.safeParse(jsonOf(headPart));
+  const claims = claimsSchema.safeParse(jsonOf(claimsPart));
+  if (!head.success || !claims.success) return err('The Identity header holds no PASSporT as RFC 8225 has it.');
+  // RFC 8224 §6.2: what stands in the header's parameters must be what was signed.
+  if (head.data.x5u !== value.info) return err('The certificate that the Identity header names is not the one that was signed.');
+  if (head.data.alg !== value.alg || (head.data.ppt ?? null) !== value.ppt)
+    return err('Algorithm or type of the Identity header is not what was signed.');
+  const { orig, dest, iat, attest = null, origid = null } = claims.data;
+  // RFC 8588 §4, §5: both claims are mandatory.
+  if (value.ppt === 'shaken' && (attest === null || origid === null)) return err('Attestation or origid of SHAKEN is missing.');
+  if (!call.callers.includes(orig.tn)) return err('The signed caller is not the one that the call names.');
+  if (!dest.tn.includes(call.called)) return err('The signed called number is not the one that is called.');
+  return ok({ jws: full.value, origin: orig.tn, iatS: iat, attestation: attest, origid });
+}
+
+/** RFC 8224 §4.1.1: header and claims of the compact form are what the request says. SHAKEN has none (RFC 8588 §3). */
+function expanded(
+  { token, info, alg, ppt }: IdentityHeaderValue,
+  { callers, called }: CallIdentity,
+  dateS: number | null,
+): Result<string, string> {
+  const [caller] = callers;
+  if (ppt !== null) return err('The compact form of this type of PASSporT is not allowed.');
+  if (dateS === null || caller === undefined) return err('The compact form needs a Date header and a caller with a number.');
+  // RFC 8225 §9: members in lexicographic order, no white space.
+  const head = { alg, typ: 'passport', x5u: info };
+  const claims = { dest: { tn: [called] }, iat: dateS, orig: { tn: caller } };
+  return ok(`${base64url(head)}.${base64url(claims)}.${token.slice(2)}`);
+}
+
+function base64url(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+function jsonOf(part: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

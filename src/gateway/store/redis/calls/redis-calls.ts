@@ -1,0 +1,212 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+import type { CallRecord } from '../../../model/call-record.js';
+import type { TraceEntry } from '../../../model/call-trace.js';
+import type { EndedCall } from '../../../ports/ports.js';
+import type { Clock } from '../../../../lib/clock.js';
+import type { Log } from '../../../../lib/log.js';
+import { callDetailKey, callKey, CALLS_KEY, orgCallsKey, sipCallsKey, traceKey } from '../keys.js';
+import { LruMap } from '../../../../lib/lru.js';
+import { callIndexTime, idOfMember, recordMember } from '../../../ports/ordering.js';
+import { decodeRecord, type RedisConnection } from '../redis.js';
+import { readPage } from '../call-page.js';
+import { StoredCalls, type StoredKind, type StoredPart } from './stored-calls.js';
+import {
+  MAX_CALLS_OF_ALL,
+  MAX_CALLS_OF_SIP_CALL_ID,
+  NO_ORG,
+  type CallLog,
+  type CallPage,
+  type CallQuery,
+  type CallRetention,
+  type Scope,
+} from '../../../ports/stores.js';
+
+const deflated = promisify(deflateRaw);
+const inflated = promisify(inflateRaw);
+
+// What Redis needs beside names and values: its own structures for a key that expires, and for the indexes and lists that a call is in.
+const BYTES_A_KEY = 250;
+const BYTES_A_CALL = 900;
+const DAY_MS = 86_400_000;
+const DAY_S = 86_400;
+// Evicted at most at a time, so that one write stays short; more than calls were added since, so the rest goes with the next ones.
+const EVICT_AT_ONCE = 100;
+// Of a limit: so many calls more may be kept before the oldest go.
+const TIDY_EACH_SHARE = 0.001;
+const TIDY_EACH_MAX = 50;
+const TIDIED_ORGS = 10_000;
+
+export class RedisCallLog implements CallLog {
+  readonly #redis: RedisConnection;
+  readonly #clock: Clock;
+  readonly #retention: CallRetention;
+  readonly #tidyEach: number;
+  /** Calls written since the oldest ones of an organization went the last time. */
+  readonly #untidied = new LruMap<string, number>(TIDIED_ORGS);
+
+  readonly #stored: StoredCalls;
+
+  constructor(redis: RedisConnection, clock: Clock, log: Log, retention: CallRetention) {
+    this.#redis = redis;
+    this.#clock = clock;
+    this.#stored = new StoredCalls(
+      redis,
+      { maxBytes: retention.maxBytes, expireS: Math.max(retention.days, retention.traceDays) * DAY_S },
+      (kind, parts) => this.#drop(kind, parts),
+      clock,
+      log,
+    );
+    this.#retention = retention;
+    this.#tidyEach = Math.max(1, Math.min(TIDY_EACH_MAX, Math.floor(retention.maxPerOrg * TIDY_EACH_SHARE)));
+  }
+
+  get stored(): Pick<StoredCalls, 'bytes' | 'evicted'> {
+    return this.#stored;
+  }
+
+  async close(): Promise<void> {
+    await this.#stored.close();
+  }
+
+  async get(orgId: string, callId: string): Promise<CallRecord | null> {
+    const [text, detail] = await this.#redis.run((client) => client.mget(callKey(orgId, callId), callDetailKey(orgId, callId)));
+    const record = decodeCall(text);
+    if (record === null || typeof detail !== 'string') return record;
+    return { ...record, ...(JSON.parse(detail) as Pick<CallRecord, 'transcript' | 'samples'>) };
+  }
+
+  async trace(orgId: string, callId: string): Promise<readonly TraceEntry[]> {
+    const bytes = await this.#redis.run((client) => client.getBuffer(traceKey(orgId, callId)));
+    return bytes === null ? [] : (JSON.parse((await inflated(bytes)).toString()) as TraceEntry[]);
+  }
+
+  list(scope: Scope, query: CallQuery): Promise<CallPage> {
+    const index = indexOf(scope, query);
+    return readPage(query, async ({ from, to }, count) => {
+      const members = await this.#redis.run((client) =>
+        client.zrange(index, to === null ? '+' : `(${to}`, from === '' ? '-' : `[${from}`, 'BYLEX', 'REV', 'LIMIT', 0, count),
+      );
+      const calls = members.map((member) => partsOf(member, scope));
+      const texts = await this.#redis.getMany(calls.map(({ orgId, callId }) => callKey(orgId, callId)));
+      return calls.map(({ orgId, position }, at) => {
+        const text = texts[at] ?? null;
+        const isShown = scope === null || orgId === scope;
+        return { member: position, record: isShown ? decodeCall(text) : null, bytes: text?.length ?? 0 };
+      });
+    });
+  }
+
+  async write({ record, trace }: EndedCall): Promise<void> {
+    const orgId = record.org_id ?? NO_ORG;
+    const expireS = Math.ceil((this.#retention.days * DAY_MS) / 1000);
+    const { transcript, samples } = record;
+    const recordText = JSON.stringify({ ...record, transcript: [], samples: [] });
+    // Apart, so that a list of calls need not read what was said in each.
+    const detail = transcript.length + samples.length === 0 ? null : JSON.stringify({ transcript, samples });
+    const traceBytes = trace.length === 0 ? null : await deflated(JSON.stringify(trace));
+    const traceExpireS = this.#retention.traceDays * DAY_S;
+    const member = recordMember(record.started_at, record.call_id);
+    const sipCalls = sipCallsKey(digestOf(record.sip_call_id));
+    await this.#redis.run((client) =>
+      Promise.all([
+        client.set(callKey(orgId, record.call_id), recordText, 'EX', expireS),
+        client.zadd(orgCallsKey(orgId), 0, member),
+        client.zadd(CALLS_KEY, 0, `${member}:${orgId}`),
+        client.zadd(sipCalls, 0, `${member}:${orgId}`),
+        client.zremrangebyrank(sipCalls, 0, -MAX_CALLS_OF_SIP_CALL_ID - 1),
+        client.expire(sipCalls, expireS),
+        ...(detail === null ? [] : [client.set(callDetailKey(orgId, record.call_id), detail, 'EX', expireS)]),
+        ...(traceBytes === null ? [] : [client.set(traceKey(orgId, record.call_id), traceBytes, 'EX', traceExpireS)]),
+      ]),
+    );
+    const note = (kind: StoredKind, bytes: number, seconds: number): void =>
+      this.#stored.note({ kind, orgId, member, bytes, expiresMs: this.#clock.wallMs() + seconds * 1_000 });
+    note('record', BYTES_A_CALL + BYTES_A_KEY + Buffer.byteLength(recordText) + sizeOf(detail), expireS);
+    if (traceBytes !== null) note('trace', BYTES_A_KEY + traceBytes.length, traceExpireS);
+    const untidied = (this.#untidied.get(orgId) ?? this.#tidyEach) + 1;
+    this.#untidied.set(orgId, untidied > this.#tidyEach ? 1 : untidied);
+    if (untidied > this.#tidyEach) await this.#tidy(orgId, expireS);
+  }
+
+  /** The oldest go: those past their time, and those over the number that is kept. */
+  async #tidy(orgId: string, expireS: number): Promise<void> {
+    const index = orgCallsKey(orgId);
+    const oldestMs = this.#clock.wallMs() - this.#retention.days * DAY_MS;
+    const [, count] = await this.#redis.run((client) =>
+      Promise.all([
+        client.zremrangebylex(index, '-', `(${callIndexTime(oldestMs)}`),
+        client.zcard(index),
+        client.expire(index, expireS),
+        client.zremrangebyrank(CALLS_KEY, 0, -MAX_CALLS_OF_ALL - 1),
+        client.expire(CALLS_KEY, expireS),
+      ]),
+    );
+    const over = count - (orgId === NO_ORG ? this.#retention.maxUnrouted : this.#retention.maxPerOrg);
+    if (over > 0) await this.#evict(orgId, Math.min(over, EVICT_AT_ONCE));
+  }
+
+  async #evict(orgId: string, count: number): Promise<void> {
+    const popped = await this.#redis.run((client) => client.zpopmin(orgCallsKey(orgId), count));
+    // Members and scores in turn.
+    await this.#remove(
+      orgId,
+      popped.filter((_value, index) => index % 2 === 0),
+    );
+  }
+
+  /** All that is kept of calls of one organization, by their members of its index. */
+  async #remove(orgId: string, members: readonly string[]): Promise<void> {
+    if (members.length === 0) return;
+    const callIds = members.map(idOfMember);
+    const texts = await this.#redis.getMany(callIds.map((callId) => callKey(orgId, callId)));
+    const keys = callIds.flatMap((callId) => [callKey(orgId, callId), callDetailKey(orgId, callId), traceKey(orgId, callId)]);
+    await this.#redis.run((client) =>
+      Promise.all([
+        client.unlink(...keys),
+        client.zrem(orgCallsKey(orgId), ...members),
+        client.zrem(CALLS_KEY, ...members.map((member) => `${member}:${orgId}`)),
+        ...members.flatMap((member, at) => {
+          const record = decodeCall(texts[at]);
+          return record === null ? [] : [client.zrem(sipCallsKey(digestOf(record.sip_call_id)), `${member}:${orgId}`)];
+        }),
+      ]),
+    );
+  }
+
+  async #drop(kind: StoredKind, parts: readonly Pick<StoredPart, 'orgId' | 'member'>[]): Promise<void> {
+    for (const orgId of new Set(parts.map((part) => part.orgId))) {
+      const members = parts.filter((part) => part.orgId === orgId).map(({ member }) => member);
+      if (kind === 'record') await this.#remove(orgId, members);
+      else await this.#redis.run((client) => client.unlink(...members.map((member) => traceKey(orgId, idOfMember(member)))));
+    }
+  }
+}
+
+function sizeOf(detail: string | null): number {
+  return detail === null ? 0 : BYTES_A_KEY + Buffer.byteLength(detail);
+}
+
+/** `null` also for a record of a version before there was a caller in it. */
+function decodeCall(text: string | null | undefined): CallRecord | null {
+  const record = decodeRecord('call', text);
+  return record !== null && 'caller' in record ? record : null;
+}
+
+/** Where the calls of a query are listed. */
+function indexOf(scope: Scope, { sipCallId }: CallQuery): string {
+  if (sipCallId !== undefined) return sipCallsKey(digestOf(sipCallId));
+  return scope === null ? CALLS_KEY : orgCallsKey(scope);
+}
+
+/** What a member of one of these indexes says; those of one organization leave it out. */
+function partsOf(member: string, scope: Scope): { readonly position: string; readonly callId: string; readonly orgId: string } {
+  const [time = '', callId = '', orgId = scope ?? NO_ORG] = member.split(':');
+  return { position: `${time}:${callId}`, callId, orgId };
+}
+
+/** 128 bits: whoever finds two that are the same has found nothing, for the record has the Call-ID in full. */
+function digestOf(sipCallId: string): string {
+  return createHash('sha256').update(sipCallId).digest('base64url').slice(0, 22);
+}

@@ -1,0 +1,140 @@
+import type { E164 } from '../../model/e164.js';
+
+// Every key name. The part in braces is the hash tag: what one script or one multi-key command touches shares it, so that
+// everything works on Redis Cluster.
+
+/** String, JSON: the record of a number. The truth; every index below is secondary to it. */
+export const numberKey = (number: E164): string => `num:{${number}}`;
+export const NUMBER_KEY_PATTERN = 'num:{*}';
+
+/** Sorted set, expires: ids of the number's calls in progress on all gateways, each by the time in ms at which its lease ends. */
+export const numberLeasesKey = (number: E164): string => `num:{${number}}:leases`;
+
+/** Sorted set, expires: ids of the number's calls of the last second, by their time in ms. Only under `max_calls_per_second`. */
+export const numberRecentKey = (number: E164): string => `num:{${number}}:recent`;
+
+/** The number whose record a key is; `null`: it is another key. */
+export function numberOfKey(key: string): E164 | null {
+  return (/^num:\{([^}]*)\}$/.exec(key)?.[1] as E164 | undefined) ?? null;
+}
+
+/** String: the number that an inbound_id belongs to. */
+export const inboundIdKey = (inboundId: string): string => `inbound:{${inboundId}}`;
+
+/** String, JSON: the organization. */
+export const orgKey = (orgId: string): string => `org:{${orgId}}`;
+
+/** As the two of a number, for all numbers of the organization. */
+export const orgLeasesKey = (orgId: string): string => `org:{${orgId}}:leases`;
+export const orgRecentKey = (orgId: string): string => `org:{${orgId}}:recent`;
+
+/** As `orgCallsKey`, expires: the organization's calls in progress on all gateways. Those whose lease has ended are gone. */
+export const orgLiveKey = (orgId: string): string => `org:{${orgId}}:live`;
+
+/** Hash, expires: what is known of each of them, JSON by call id. */
+export const orgLiveCallsKey = (orgId: string): string => `org:{${orgId}}:live:calls`;
+
+/** String, JSON, expires soon: a call as it stood in that list, until its record is written. */
+export const endingCallKey = (orgId: string, callId: string): string => `org:{${orgId}}:ending:${callId}`;
+
+/** Hash, expires: calls of the organization in one minute, by `<start of 10 s in ms>:<begun, ended or refused>`. */
+export const orgThroughputKey = (orgId: string, minute: number): string => `org:{${orgId}}:throughput:${String(minute)}`;
+
+/** Sorted set, all scores 0: the organization's numbers. */
+export const orgNumbersKey = (orgId: string): string => `org:{${orgId}}:numbers`;
+
+/** Set: digests of the organization's API keys. */
+export const orgKeysKey = (orgId: string): string => `org:{${orgId}}:keys`;
+
+/** Sorted set, all scores 0: `<creation, 15 digits of milliseconds>:<agent id>`, so that order is time. */
+export const orgAgentsKey = (orgId: string): string => `org:{${orgId}}:agents:made`;
+
+/** Sorted set, all scores 0: `<start, 15 digits of milliseconds>:<call id>`, so that order is time. */
+export const orgCallsKey = (orgId: string): string => `org:{${orgId}}:calls`;
+
+/** String, JSON, expires: one call's record. */
+export const callKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}`;
+
+/** String, JSON, expires: what was said in one call. */
+export const callDetailKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:detail`;
+
+/** Bytes, JSON as raw DEFLATE (RFC 1951), expires: what happened in one call. */
+export const traceKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:trace`;
+
+/**
+ * Lists, oldest first, of the traces and of the records that are kept, `<expires, ms> <bytes> <org id> <member of its index>`; and a hash
+ * of their bytes by kind.
+ */
+export const STORED_CALLS_KEYS: readonly string[] = ['{stored-calls}:traces', '{stored-calls}:records', '{stored-calls}:bytes'];
+
+/** As `orgCallsKey`, trimmed: the calls of all organizations, `<start>:<call id>:<organization>`. */
+export const CALLS_KEY = 'calls';
+
+/** The same, trimmed, expires: those of one Call-ID. @param digest of the Call-ID, which a stranger chose */
+export const sipCallsKey = (digest: string): string => `sip-call:{${digest}}`;
+
+/** Set: ids of all organizations. */
+export const ORGS_KEY = 'orgs';
+
+/** Hash: the record of an API key, by the SHA-256 of the key in hex. */
+export const apiKeyKey = (digest: string): string => `key:{${digest}}`;
+
+/** String: the digest of the API key with this id. */
+export const apiKeyIdKey = (keyId: string): string => `keyid:{${keyId}}`;
+
+/** String, JSON: an agent. */
+export const agentKey = (agentId: string): string => `agent:{${agentId}}`;
+
+/** String, JSON: a tool. */
+export const toolKey = (toolId: string): string => `tool:{${toolId}}`;
+
+/** Set: digests of operators' keys. */
+export const OPERATOR_KEYS_KEY = 'operator:keys';
+
+/** As `orgAgentsKey`, of tools. */
+export const orgToolsKey = (orgId: string): string => `org:{${orgId}}:tools:made`;
+
+/** Sorted set, all scores 0: numbers whose calls go to the agent. Secondary to the records of numbers. */
+export const agentNumbersKey = (agentId: string): string => `agent:{${agentId}}:numbers`;
+
+/** Sorted set, all scores 0: ids of agents that name the tool. Secondary to the records of agents. */
+export const toolAgentsKey = (toolId: string): string => `tool:{${toolId}}:agents`;
+
+/** Sorted set: the organization's batches, by the time in ms at which they were made. */
+export const orgBatchesKey = (orgId: string): string => `org:{${orgId}}:batches`;
+
+/** String, JSON, expires: a batch of calls. */
+export const batchKey = (batchId: string): string => `batch:{${batchId}}`;
+
+/** Stream, trimmed, expires with the batch: its log, JSON in the field `entry`. */
+export const batchLogKey = (batchId: string): string => `batch:{${batchId}}:log`;
+
+/** Stream, trimmed: who changed what of the organization, JSON in the field `entry`. */
+export const orgAuditKey = (orgId: string): string => `org:{${orgId}}:audit`;
+
+/** Hash, expires: answered calls of one gateway instance, JSON by call id. */
+export const gatewayCallsKey = (instance: string): string => `gw:{${instance}}:calls`;
+
+/** Sorted set: ids of webhooks of one lane by the time in ms at which they are due. */
+export const outboxDueKey = (lane: number): string => `outbox:{${String(lane)}}:due`;
+
+/** Hash: webhooks under way, JSON by id. */
+export const outboxJobsKey = (lane: number): string => `outbox:{${String(lane)}}:jobs`;
+
+/** Sorted set, all scores 0: `<time, 15 digits of milliseconds>:<delivery id>` of webhooks that were given up. */
+export const orgDeadOrderKey = (orgId: string): string => `org:{${orgId}}:dead`;
+
+/** Hash: those webhooks, JSON by id. */
+export const orgDeadLettersKey = (orgId: string): string => `org:{${orgId}}:dead:letters`;
+
+/** Hash, expires: what a list of calls says of each of them, JSON by call id. */
+export const gatewayAnswersKey = (instance: string): string => `gw:{${instance}}:answers`;
+
+/** Channel: the key of each record of a number, an organization or an agent that was written. */
+export const CHANGES_CHANNEL = 'changes';
+
+/** Channel: requests to one gateway instance, and the answers to its own. */
+export const gatewayChannel = (instance: string): string => `gw:${instance}:requests`;
+
+/** String, expires: the instance that swept the numbers last. */
+export const SWEEP_LOCK_KEY = 'sweep:numbers';

@@ -1,0 +1,182 @@
+import type { E164 } from '../../../model/e164.js';
+import type { BeginningCall } from '../../../model/live-calls.js';
+import {
+  agentKey,
+  endingCallKey,
+  numberKey,
+  numberLeasesKey,
+  numberRecentKey,
+  orgKey,
+  orgLeasesKey,
+  orgLiveCallsKey,
+  orgLiveKey,
+  orgRecentKey,
+} from '../keys.js';
+import { liveEntry, liveMemberOf, type LiveEntry } from '../../../ports/live-entry.js';
+import type { CountedCall } from './own-calls.js';
+import { isMissingScript, RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
+
+/** A number or an organization: both have a record with limits and, in the same hash slot, the calls that count against them. */
+export interface Limited {
+  readonly kind: 'number' | 'org';
+  readonly recordKey: string;
+  readonly leasesKey: string;
+  readonly recentKey: string;
+  /** Where its calls in progress are listed, in the same slot too: the index and what is known of each. Of organizations only. */
+  readonly listKeys: readonly [string, string] | null;
+}
+
+export function limitedNumber(number: E164): Limited {
+  return {
+    kind: 'number',
+    recordKey: numberKey(number),
+    leasesKey: numberLeasesKey(number),
+    recentKey: numberRecentKey(number),
+    listKeys: null,
+  };
+}
+
+export function limitedOrg(orgId: string): Limited {
+  return {
+    kind: 'org',
+    recordKey: orgKey(orgId),
+    leasesKey: orgLeasesKey(orgId),
+    recentKey: orgRecentKey(orgId),
+    listKeys: [orgLiveKey(orgId), orgLiveCallsKey(orgId)],
+  };
+}
+
+/** What a number or an organization told, this call not counted. */
+export interface Seat {
+  /** `null`: there is no record. */
+  readonly record: string | null;
+  readonly calls: number;
+  readonly lastSecond: number;
+  readonly isTaken: boolean;
+}
+
+const TAKE_PLACE = new RedisScript('take-place');
+const RENEW_PLACES = new RedisScript('renew-places');
+const LIST_AGAIN = new RedisScript('list-again');
+
+/** Longer than a record takes to be written, Redis being there. */
+const ENDING_S = 30;
+// In one script or one pipeline: Redis serves nobody else meanwhile.
+const RENEWED_AT_ONCE = 500;
+
+/** Places of calls in progress, counted and listed over all gateways. One lives `leaseMs` and is renewed, so that those of a gateway that died are free again. */
+export class Leases {
+  readonly #redis: RedisConnection;
+  readonly #leaseMs: number;
+  readonly #instance: string;
+
+  /** @param instance names this gateway in the lists of calls in progress */
+  constructor(redis: RedisConnection, leaseMs: number, instance: string) {
+    this.#redis = redis;
+    this.#leaseMs = leaseMs;
+    this.#instance = instance;
+  }
+
+  /** Reads records and takes a place on each that has one left, in one round trip; beside them an agent's record. */
+  async take(
+    limited: readonly Limited[],
+    counted: Pick<CountedCall, 'number' | 'call'> | null,
+    agentId: string | null,
+  ): Promise<{ readonly seats: readonly Seat[]; readonly agent: string | null }> {
+    const entry = counted === null ? null : liveEntry(counted.call, counted.number, this.#instance);
+    let answers: readonly unknown[];
+    try {
+      answers = await this.#ask(limited, entry, agentId, (script) => ['evalsha', script.sha1]);
+    } catch (error) {
+      if (!isMissingScript(error)) throw error;
+      answers = await this.#ask(limited, entry, agentId, (script) => ['eval', script.source]);
+    }
+    const agent = agentId === null ? null : answers.at(-1);
+    return { seats: limited.map((_one, index) => seatOf(answers[index])), agent: typeof agent === 'string' ? agent : null };
+  }
+
+  /** The call is over: gives its places back. Until its record is written it is known as one that ends. */
+  end({ number, orgId, call }: Pick<CountedCall, 'number' | 'orgId' | 'call'>): void {
+    const { text } = liveEntry(call, number, this.#instance);
+    const ending: RedisCommand = ['set', endingCallKey(orgId, call.call_id), text, 'EX', ENDING_S];
+    this.giveBack([limitedNumber(number), limitedOrg(orgId)], call, true, [ending]);
+  }
+
+  /**
+   * Gives places back; `isRecent`: they still count as calls of the last second. What fails expires by itself.
+   * @param before what is to be done before
+   */
+  giveBack(limited: readonly Limited[], call: BeginningCall, isRecent: boolean, before: readonly RedisCommand[] = []): void {
+    const callId = call.call_id;
+    if (limited.length === 0) return;
+    const commands = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
+      ['zrem', leasesKey, callId],
+      ...(isRecent ? [] : [['zrem', recentKey, callId] as const]),
+      ...(listKeys === null ? [] : [['zrem', listKeys[0], liveMemberOf(call)] as const, ['hdel', listKeys[1], callId] as const]),
+    ]);
+    this.#redis.pipeline([...before, ...commands]).catch(() => undefined);
+  }
+
+  /** Keeps the places of these calls for another lease; takes again those that Redis lost, and lists them again. */
+  async renew(calls: ReadonlyMap<string, CountedCall>): Promise<void> {
+    const places = new Map<string, string[]>();
+    const lists = new Map<string, string[]>();
+    for (const [callId, { number, orgId, call }] of calls) {
+      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) append(places, key, callId);
+      const { member, text } = liveEntry(call, number, this.#instance);
+      append(lists, orgId, member, text);
+    }
+    const renewals = [
+      ...batches(places, RENEWED_AT_ONCE).map(({ key, chunk }) => ({ script: RENEW_PLACES, keys: [key], chunk })),
+      ...batches(lists, 2 * RENEWED_AT_ONCE).map(({ key: orgId, chunk }) => ({
+        script: LIST_AGAIN,
+        keys: [orgLiveKey(orgId), orgLiveCallsKey(orgId)],
+        chunk,
+      })),
+    ];
+    // All pipelines go out at once: a call that is released from now on is released behind them.
+    await Promise.all(
+      chunks(renewals, RENEWED_AT_ONCE).map((some) =>
+        this.#redis.pipeline(
+          // In full each time: to send it again after NOSCRIPT would bring back a call that was released in between.
+          some.map(({ script, keys, chunk }) => ['eval', script.source, keys.length, ...keys, this.#leaseMs, ...chunk]),
+        ),
+      ),
+    );
+  }
+
+  #ask(
+    limited: readonly Limited[],
+    entry: LiveEntry | null,
+    agentId: string | null,
+    call: (script: RedisScript) => ['evalsha' | 'eval', string],
+  ): Promise<readonly unknown[]> {
+    const [command, script] = call(TAKE_PLACE);
+    const places = limited.map(({ kind, recordKey, leasesKey, recentKey, listKeys }): RedisCommand => {
+      const keys = [recordKey, leasesKey, recentKey, ...(listKeys ?? [])];
+      const listed = listKeys === null || entry === null ? [] : [entry.member, entry.text];
+      return [command, script, keys.length, ...keys, kind, entry?.callId ?? '', this.#leaseMs, ...listed];
+    });
+    return this.#redis.pipeline(agentId === null ? places : [...places, ['get', agentKey(agentId)]]);
+  }
+}
+
+function seatOf(answer: unknown): Seat {
+  if (!Array.isArray(answer)) throw new Error('take-place.lua answered no array');
+  const [record, calls, lastSecond, taken] = answer as unknown[];
+  return { record: typeof record === 'string' ? record : null, calls: Number(calls), lastSecond: Number(lastSecond), isTaken: taken === 1 };
+}
+
+function append(lists: Map<string, string[]>, key: string, ...values: readonly string[]): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [...values]);
+  else list.push(...values);
+}
+
+function batches(lists: ReadonlyMap<string, readonly string[]>, size: number): { readonly key: string; readonly chunk: string[] }[] {
+  return [...lists].flatMap(([key, values]) => chunks(values, size).map((chunk) => ({ key, chunk })));
+}
+
+function chunks<T>(all: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size));
+}

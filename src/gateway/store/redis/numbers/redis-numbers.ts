@@ -1,0 +1,211 @@
+import { parseE164, type E164 } from '../../../model/e164.js';
+import type { NumberRecord } from '../../../model/records.js';
+import type { Clock } from '../../../../lib/clock.js';
+import type { Log } from '../../../../lib/log.js';
+import { err, ok, type Result } from '../../../../lib/result.js';
+import { StoreUnavailableError } from '../../../ports/ports.js';
+import { agentNumbersKey, inboundIdKey, numberKey, orgNumbersKey } from '../keys.js';
+import { newInboundId } from '../../new-records.js';
+import type { RecordRefusal } from '../../../model/agent-change.js';
+import type { IfMatch } from '../../../model/revision.js';
+import { decideAttach, decideDetach, decideUpdate, type ChangeTerms, type NumberDecision } from './number-change.js';
+import { sweepNumbers } from './number-sweep.js';
+import { decodeRecord, type RedisConnection } from '../redis.js';
+import {
+  isOf,
+  type AttachChange,
+  type DirectionType,
+  type NumberStore,
+  type Page,
+  type Scope,
+  type SweepReport,
+  type UpdateChange,
+} from '../../../ports/stores.js';
+import { findUsers, settleUsers } from '../users-index.js';
+
+// Each lost race means that another writer won, so this many in a row on one number is no race any more.
+const MAX_ATTEMPTS = 200;
+const MAX_INDEX_ROUNDS = 5;
+/** An inbound_id whose record was never written is forgotten after this time, in seconds. */
+const UNCLAIMED_INBOUND_ID_S = 86_400;
+
+type Written = { readonly record: NumberRecord | null; readonly previous: NumberRecord | null };
+
+/** Numbers in Redis: the record in one key, written by compare-and-set; the indexes after it. */
+export class RedisNumberStore implements NumberStore {
+  readonly #redis: RedisConnection;
+  readonly #clock: Clock;
+  readonly #log: Log;
+
+  constructor(redis: RedisConnection, clock: Clock, log: Log) {
+    this.#redis = redis;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  async attach(orgId: string, number: E164, change: AttachChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, 'taken' | 'mismatch'>> {
+    const inboundId = newInboundId();
+    const outcome = await this.#change(number, (current) =>
+      decideAttach(current, { orgId, number, change, inboundId }, this.#terms(ifMatch)),
+    );
+    if (!outcome.ok) return err(outcome.error === 'mismatch' ? 'mismatch' : 'taken');
+    return outcome.value.record === null ? err('taken') : ok(outcome.value.record);
+  }
+
+  async update(orgId: string, number: E164, change: UpdateChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, RecordRefusal>> {
+    const outcome = await this.#change(number, (current) => decideUpdate(current, orgId, change, this.#terms(ifMatch)));
+    if (!outcome.ok) return err(outcome.error === 'mismatch' ? 'mismatch' : 'not-found');
+    return outcome.value.record === null ? err('not-found') : ok(outcome.value.record);
+  }
+
+  async detach(
+    orgId: string,
+    number: E164,
+    directions: readonly DirectionType[],
+    ifMatch?: IfMatch,
+  ): Promise<Result<NumberRecord | null, RecordRefusal>> {
+    const outcome = await this.#change(number, (current) => decideDetach(current, orgId, directions, this.#terms(ifMatch)));
+    if (!outcome.ok) return err(outcome.error === 'mismatch' ? 'mismatch' : 'not-found');
+    return ok(outcome.value.record);
+  }
+
+  async get(scope: Scope, number: E164): Promise<NumberRecord | null> {
+    const record = await this.#read(number);
+    if (!isOf(scope, record)) return null;
+    const score = await this.#redis.run((client) => client.zscore(orgNumbersKey(record.org_id), number));
+    // Redis went away between the record and its indexes: this one is written last.
+    if (score === null) await this.#settleIndexes({ record, previous: null });
+    return record;
+  }
+
+  async getByInboundId(scope: Scope, inboundId: string): Promise<NumberRecord | null> {
+    const text = await this.#redis.run((client) => client.get(inboundIdKey(inboundId)));
+    const number = text === null ? undefined : parseE164(text);
+    const record = number === undefined ? null : await this.#read(number);
+    return isOf(scope, record) && record.inbound_id === inboundId ? record : null;
+  }
+
+  async list(orgId: string, page: Page): Promise<readonly NumberRecord[]> {
+    for (;;) {
+      const { records, stale } = await this.#readPage(orgId, page);
+      if (stale.length === 0) return records;
+      // Entries that name nothing shift the page: drop them and read it again. Each round removes at least one.
+      for (const number of stale) await this.#settleNumber(number, orgId);
+    }
+  }
+
+  async findByAgent(orgId: string, agentId: string): Promise<E164 | null> {
+    const [number = null] = await findUsers(this.#redis, agentNumbersKey(agentId), 1, async (numbers) => {
+      const records = await this.#readAll(numbers as E164[]);
+      return records.map((record) => record?.org_id === orgId && agentsOf(record).includes(agentId));
+    });
+    return number as E164 | null;
+  }
+
+  count(orgId: string): Promise<number> {
+    return this.#redis.run((client) => client.zcard(orgNumbersKey(orgId)));
+  }
+
+  sweep(): Promise<SweepReport> {
+    return sweepNumbers(this.#redis);
+  }
+
+  #terms(ifMatch: IfMatch): ChangeTerms {
+    return { nowMs: this.#clock.wallMs(), ifMatch };
+  }
+
+  async #readPage(orgId: string, page: Page): Promise<{ records: NumberRecord[]; stale: E164[] }> {
+    const members = await this.#redis.run((client) =>
+      client.zrange(orgNumbersKey(orgId), '-', '+', 'BYLEX', 'LIMIT', page.skip, page.take),
+    );
+    const numbers = members.map((member) => member as E164);
+    const found = await this.#readAll(numbers);
+    const records: NumberRecord[] = [];
+    const stale: E164[] = [];
+    numbers.forEach((number, index) => {
+      const record = found[index];
+      if (record?.org_id === orgId) records.push(record);
+      else stale.push(number);
+    });
+    return { records, stale };
+  }
+
+  async #readAll(numbers: readonly E164[]): Promise<readonly (NumberRecord | null)[]> {
+    const texts = await this.#redis.getMany(numbers.map(numberKey));
+    return texts.map((text) => decodeRecord('number', text));
+  }
+
+  async #read(number: E164): Promise<NumberRecord | null> {
+    return decodeRecord('number', await this.#redis.run((client) => client.get(numberKey(number))));
+  }
+
+  async #change(number: E164, decide: (current: NumberRecord | null) => NumberDecision): Promise<Result<Written, 'taken' | RecordRefusal>> {
+    const key = numberKey(number);
+    let raw = await this.#redis.run((client) => client.get(key));
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const previous = decodeRecord('number', raw);
+      const decision = decide(previous);
+      if (decision.kind === 'refuse') return err(decision.reason);
+      if (previous === null && decision.record !== null) await this.#claimInboundId(decision.record);
+      const current = await this.#redis.compareAndSet(key, raw, decision.record === null ? null : JSON.stringify(decision.record));
+      if (current === undefined) {
+        const written = { record: decision.record, previous };
+        await this.#settleIndexes(written);
+        return ok(written);
+      }
+      raw = current;
+    }
+    throw new StoreUnavailableError('too many writers on one number');
+  }
+
+  /** Before the record, so that a record can always be found by its id; it expires when no record follows. */
+  async #claimInboundId(record: NumberRecord): Promise<void> {
+    await this.#redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number, 'EX', UNCLAIMED_INBOUND_ID_S));
+  }
+
+  /** The record is written and true whatever happens here: reads and the sweep repair what fails. */
+  async #settleIndexes({ record, previous }: Written): Promise<void> {
+    try {
+      await this.#settleAgent(record ?? previous, previous);
+      if (record !== null) {
+        await this.#redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number));
+        await this.#settleNumber(record.phone_number, record.org_id);
+      } else if (previous !== null) {
+        await this.#redis.run((client) => client.del(inboundIdKey(previous.inbound_id)));
+        await this.#settleNumber(previous.phone_number, previous.org_id);
+      }
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      this.#log.warn({ reason: error.message }, 'index of numbers not written, left to repair');
+    }
+  }
+
+  async #settleAgent(written: NumberRecord | null, previous: NumberRecord | null): Promise<void> {
+    if (written === null) return;
+    const number = written.phone_number;
+    const read = async (): Promise<readonly string[]> => agentsOf(await this.#read(number));
+    await settleUsers(this.#redis, { user: number, keyOf: agentNumbersKey, read }, agentsOf(previous));
+  }
+
+  /**
+   * Makes the organization's index agree with the record of one number. Reads the record again after the write: whoever
+   * changed it in between writes the index after that, so the last one to write the index has seen the last record.
+   */
+  async #settleNumber(number: E164, orgId: string): Promise<void> {
+    let isOwned = (await this.#read(number))?.org_id === orgId;
+    for (let round = 0; round < MAX_INDEX_ROUNDS; round += 1) {
+      const wasOwned = isOwned;
+      await this.#redis.run((client) =>
+        wasOwned ? client.zadd(orgNumbersKey(orgId), 0, number) : client.zrem(orgNumbersKey(orgId), number),
+      );
+      isOwned = (await this.#read(number))?.org_id === orgId;
+      if (isOwned === wasOwned) return;
+    }
+  }
+}
+
+/** The agent that takes the calls of a number, if there is one. */
+function agentsOf(record: NumberRecord | null): readonly string[] {
+  const agentId = record?.inbound?.agent_id ?? null;
+  return agentId === null ? [] : [agentId];
+}

@@ -1,0 +1,270 @@
+import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from '../../ports/ports.js';
+import { isoNow, type Clock } from '../../../lib/clock.js';
+import { errorText } from '../../../lib/error-text.js';
+import { countedCalls, countedRoutes } from './throughput/counted-calls.js';
+import type { CallSpool } from '../files/call-spool.js';
+import type { StoredKind } from './calls/stored-calls.js';
+import { newDelivery } from '../new-records.js';
+import { ChangeSubscription } from './changes.js';
+import { RedisGatewayBus } from './gateway-bus.js';
+import { gatewayChannel } from './keys.js';
+import { Leases } from './leases/leases.js';
+import { scheduleSweep } from './numbers/number-sweep-schedule.js';
+import { OwnCalls } from './leases/own-calls.js';
+import { RedisAgentStore } from './agents/redis-agents.js';
+import { RedisAuditLog } from './audit/redis-audit.js';
+import { RedisBatchLog } from './batches/redis-batches.js';
+import { RedisToolStore } from './tools/redis-tools.js';
+import { RedisApiKeyStore } from './api-keys/redis-api-keys.js';
+import { RedisCallLog } from './calls/redis-calls.js';
+import { RedisOutbox } from './outbox/redis-outbox.js';
+import { RedisLiveCalls } from './live-calls/redis-live-calls.js';
+import { RedisNumberStore } from './numbers/redis-numbers.js';
+import { RedisOrgStore } from './orgs/redis-orgs.js';
+import { RedisRouteStore } from './routes/redis-routes.js';
+import { RedisSnapshotStore } from './snapshots/redis-snapshots.js';
+import { RedisThroughput } from './throughput/redis-throughput.js';
+import { ReadRecords } from './read-records.js';
+import { RedisConnection, type RedisOptions } from './redis.js';
+import { RememberedRoutes } from './routes/remembered-routes.js';
+import { dropOutdated } from './routes/remembered-check.js';
+import {
+  DEFAULT_BATCH_RETENTION,
+  DEFAULT_CALL_RETENTION,
+  type BatchRetention,
+  type CallLog,
+  type CallRetention,
+  type Outbox,
+  type Stores,
+} from '../../ports/stores.js';
+import { WaitingRecords } from '../files/waiting-records.js';
+
+/** As `CLIENT LIST` shows them. */
+export const CALLS_CONNECTION = 'trunkline:calls';
+export const API_CONNECTION = 'trunkline:api';
+const CHANGES_CONNECTION = 'trunkline:changes';
+const READY_LIMIT_MS = 5000;
+const LEASE_MS = 30_000;
+const STALE_ROUTE_MS = 600_000;
+const REMEMBERED_ROUTES = 50_000;
+const DECODED_RECORDS = 5_000;
+
+export interface RedisStoresOptions extends RedisOptions {
+  readonly callRetention?: Partial<CallRetention>;
+  readonly batchRetention?: Partial<BatchRetention>;
+  /** Names this gateway among those of one Redis, and after a restart. Left out by programs that take no calls. */
+  readonly instance?: string;
+  /** A call's place is kept for so long unless it is renewed, which is done three times in it. */
+  readonly leaseMs?: number;
+  /** How old an answer may be that stands in for a Redis that is away; 0: none does. */
+  readonly staleRouteMs?: number;
+  /** Numbers whose last look-up is remembered. */
+  readonly maxRememberedRoutes?: number;
+  /** Where ended calls wait for a Redis that takes none; left out by programs that take no calls. The stores close it. */
+  readonly spool?: CallSpool | null;
+}
+
+/** How the stores stand, for metrics. */
+export interface StoreFigures {
+  readonly isUp: boolean;
+  readonly connects: number;
+  readonly waitingRecords: number;
+  /** Traces and records of calls that this gateway dropped to stay below `maxBytes`. */
+  readonly evicted: Readonly<Record<StoredKind, number>>;
+  /** Calls that count under limits. */
+  readonly places: number;
+  readonly snapshots: number;
+}
+
+export interface RedisStores extends Stores {
+  /** As calls read them: over their connection. */
+  readonly toolsOfCalls: ToolDirectory;
+  /** As the control API asks, without a place: over its connection. */
+  readonly checkedRoutes: Pick<RouteStore, 'lookup'>;
+  /** Resolves when Redis is usable; rejects with `StoreUnavailableError` when it is not within `limitMs` (5000). */
+  ready(limitMs?: number): Promise<void>;
+  /** From now on the indexes of numbers are swept every hour, by one gateway of all. */
+  startSweeping(): void;
+  readonly figures: StoreFigures;
+  /** Bytes of the records and traces of calls, of all gateways on this Redis. */
+  storedCallBytes(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens all stores, over two connections: one is for the path of a call alone, so that whatever customers ask of the control API,
+ * and whatever webhooks wait, no call waits behind it. Returns at once: connections are made in the background and made again whenever they are lost; until then
+ * everything rejects with `StoreUnavailableError` at once.
+ */
+export function openRedisStores(options: RedisStoresOptions): RedisStores {
+  const { clock, log, instance = 'none' } = options;
+  const redis = new RedisConnection({ ...options, connectionName: CALLS_CONNECTION });
+  // A program that takes no calls has nothing to keep apart.
+  const api =
+    options.instance === undefined
+      ? redis
+      : new RedisConnection({ ...options, connectionName: API_CONNECTION, log: log.child({ connection: 'api' }) });
+  const retention = { ...DEFAULT_CALL_RETENTION, ...options.callRetention };
+  const numbers = new RedisNumberStore(api, clock, log);
+  const records = new RedisCallLog(redis, clock, log, retention);
+  const waiting = new WaitingRecords(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
+  const { routes, checkedRoutes, snapshots, bus, stop, figures } = openCalls(redis, api, instance, options);
+  const throughput = new RedisThroughput(redis, api, clock);
+  const written = countedCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
+  let stopSweeping = (): void => undefined;
+  return {
+    numbers,
+    orgs: new RedisOrgStore(api, clock),
+    keys: new RedisApiKeyStore(api, clock),
+    agents: new RedisAgentStore(api, clock),
+    tools: new RedisToolStore(api),
+    toolsOfCalls: new RedisToolStore(redis),
+    batches: new RedisBatchLog(api, clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
+    audit: new RedisAuditLog(api, clock),
+    calls: withWriter(new RedisCallLog(api, clock, log, retention), written),
+    live: new RedisLiveCalls(api),
+    throughput,
+    routes: countedRoutes(routes, (orgId, kind) => throughput.count(orgId, kind)),
+    checkedRoutes,
+    snapshots: afterWaiting(snapshots, waiting),
+    outbox: new RedisOutbox(api, clock),
+    ping: () => redis.ping(),
+    bus,
+    ready: async (limitMs = READY_LIMIT_MS) => {
+      await Promise.all([redis.ready(limitMs), api.ready(limitMs)]);
+    },
+    get figures(): StoreFigures {
+      return { isUp: redis.isUp, connects: redis.connects, waitingRecords: waiting.size, evicted: records.stored.evicted, ...figures() };
+    },
+    storedCallBytes: () => records.stored.bytes(),
+    startSweeping: () => {
+      stopSweeping();
+      stopSweeping = scheduleSweep({ redis: api, numbers, instance, clock, log });
+    },
+    close: async () => {
+      stopSweeping();
+      await waiting.close();
+      await records.close();
+      await throughput.close();
+      await stop();
+      await redis.close();
+      if (api !== redis) await api.close();
+    },
+  };
+}
+
+/** What counts and remembers calls: routes and snapshots, the renewal of leases, and the subscription to changes. */
+function openCalls(
+  redis: RedisConnection,
+  api: RedisConnection,
+  instance: string,
+  options: RedisStoresOptions,
+): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'bus'> & {
+  readonly stop: () => Promise<void>;
+  readonly figures: () => Pick<StoreFigures, 'places' | 'snapshots'>;
+} {
+  const { clock, log, leaseMs = LEASE_MS } = options;
+  // Without an instance there is no subscription: what changed since would not be known.
+  const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
+  const own = new OwnCalls(clock);
+  const leases = new Leases(redis, leaseMs, instance);
+  const remembered = new RememberedRoutes(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
+  const routing = { own, remembered, records: new ReadRecords(DECODED_RECORDS), clock, staleRouteMs };
+  const routes = new RedisRouteStore({ ...routing, leases });
+  const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, leaseMs, instance) });
+  const snapshots = new RedisSnapshotStore({
+    redis,
+    instance,
+    clock,
+    log,
+    onLeft: async (calls) => {
+      for (const call of calls) own.resume(call);
+      await leases.renew(own.all);
+    },
+    onForgotten: (callId) => routes.release(callId),
+  });
+  const bus = new RedisGatewayBus(api, instance, clock, log);
+  const figures = () => ({ places: own.all.size, snapshots: snapshots.size });
+  if (options.instance === undefined)
+    return {
+      routes,
+      checkedRoutes,
+      snapshots,
+      bus,
+      figures,
+      stop: () => {
+        snapshots.close();
+        return Promise.resolve();
+      },
+    };
+
+  // One node tells of what is published on any.
+  const { onCommand: _onlyOfTheStores, ...connected } = options;
+  const connection = new RedisConnection({
+    ...connected,
+    cluster: false,
+    connectionName: CHANGES_CONNECTION,
+    log: log.child({ connection: 'changes' }),
+  });
+  const onGap = (): void => {
+    dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ reason: errorText(error) }, 'redis.changes.unchecked'));
+  };
+  const also = { channel: gatewayChannel(instance), take: (message: string) => bus.take(message) };
+  const subscription = new ChangeSubscription(connection, { onChange: (key) => remembered.onChange(key), onGap, also }, clock, log);
+  const renew = (): (() => void) =>
+    clock.setTimer(leaseMs / 3, () => {
+      cancel = renew();
+      subscription.check();
+      leases.renew(own.all).catch((error: unknown) => log.debug({ reason: errorText(error) }, 'call.leases.not_renewed'));
+    });
+  let cancel = renew();
+  return {
+    routes,
+    checkedRoutes,
+    snapshots,
+    bus,
+    figures,
+    stop: async () => {
+      cancel();
+      bus.close();
+      snapshots.close();
+      await subscription.close();
+    },
+  };
+}
+
+/**
+ * A call whose record is written twice, because the first answer was lost, is told once: the outbox knows it. The record comes last, for
+ * a call that has one is not taken up again by the next process.
+ */
+function withOutbox(records: CallStore, outbox: Outbox, clock: Clock): CallStore {
+  return {
+    write: async (call) => {
+      const { record, completion } = call;
+      const isTold = completion !== null && record.org_id !== null;
+      if (isTold) await outbox.add(newDelivery(record.org_id, record.call_id, completion, isoNow(clock)));
+      await records.write(call);
+    },
+  };
+}
+
+/** What an earlier process left is looked at when the records that it could not write are written. */
+function afterWaiting(snapshots: SnapshotStore, waiting: WaitingRecords): SnapshotStore {
+  return {
+    keep: (snapshot) => snapshots.keep(snapshot),
+    forget: (callId) => snapshots.forget(callId),
+    left: async () => {
+      await waiting.flush();
+      return snapshots.left();
+    },
+  };
+}
+
+function withWriter(records: CallLog, writer: CallStore): CallLog {
+  return {
+    write: (call) => writer.write(call),
+    get: (orgId, callId) => records.get(orgId, callId),
+    trace: (orgId, callId) => records.trace(orgId, callId),
+    list: (scope, query) => records.list(scope, query),
+  };
+}

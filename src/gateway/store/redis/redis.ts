@@ -1,0 +1,254 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { Cluster, type Redis } from 'ioredis';
+import type { BatchRecord } from '../../model/batch-log.js';
+import type { CallRecord } from '../../model/call-record.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../../model/agent-record.js';
+import type { NumberRecord, OrgRecord } from '../../model/records.js';
+import { StoreUnavailableError } from '../../ports/ports.js';
+import { CHANGES_CHANNEL } from './keys.js';
+import { clusterClient, singleClient, type RedisAddress } from './redis-clients.js';
+import type { Clock } from '../../../lib/clock.js';
+import type { Log } from '../../../lib/log.js';
+
+export interface RedisOptions extends RedisAddress {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told of each command, script or pipeline that came to its end. */
+  readonly onCommand?: (tookMs: number, isAnswered: boolean) => void;
+}
+
+/** Records that are read in one round trip: Redis serves others between two. */
+const READ_AT_ONCE = 50;
+
+/** Until a connection that ioredis has given up is begun again. */
+const BEGIN_AGAIN_MS = 200;
+
+// Answers by which Redis says that it cannot serve now; any other error answer is a fault of ours.
+const UNAVAILABLE =
+  /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|OOM|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|ERR max number of clients)/;
+
+/** A script of the `lua` folder. */
+export class RedisScript {
+  readonly source: string;
+  readonly sha1: string;
+
+  /** @param name file name without `.lua` */
+  constructor(name: string) {
+    this.source = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+    this.sha1 = createHash('sha1').update(this.source).digest('hex');
+  }
+}
+
+const COMPARE_AND_SET = new RedisScript('compare-and-set');
+
+/** A command and its arguments. */
+export type RedisCommand = readonly [name: string, ...args: readonly (string | number)[]];
+
+/** A connection, or those to a cluster, that never makes a caller wait for a Redis that is away, and comes back by itself. */
+export class RedisConnection {
+  readonly client: Redis | Cluster;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #reportedDown = false;
+  #isClosed = false;
+  #connects = 0;
+  readonly #onCommand: RedisOptions['onCommand'];
+
+  constructor(options: RedisOptions) {
+    this.#clock = options.clock;
+    this.#log = options.log;
+    this.#onCommand = options.onCommand;
+    this.client = options.cluster === true ? clusterClient(options) : singleClient(options);
+    this.client.on('error', (error: Error) => this.#reportDown(error));
+    this.client.on('ready', () => this.#reportUp());
+    this.client.on('end', () => this.#beginAgain());
+  }
+
+  /** When the Sentinels tell of a failover while ioredis is connecting anyway, it gives up for good: only `close` may end it. */
+  #beginAgain(): void {
+    if (this.#isClosed) return;
+    this.#clock.setTimer(BEGIN_AGAIN_MS, () => {
+      // A failure ends it once more, and is told as an error.
+      if (!this.#isClosed) this.client.connect().catch(() => undefined);
+    });
+  }
+
+  get isUp(): boolean {
+    return this.client.status === 'ready';
+  }
+
+  /** Times that it became usable. */
+  get connects(): number {
+    return this.#connects;
+  }
+
+  /** Resolves when the connection is usable; rejects with `StoreUnavailableError` when it is not within `limitMs`. */
+  async ready(limitMs: number): Promise<void> {
+    if (this.client.status === 'ready') return;
+    await new Promise<void>((resolve, reject) => {
+      const onReady = (): void => {
+        cancel();
+        resolve();
+      };
+      const cancel = this.#clock.setTimer(limitMs, () => {
+        this.client.off('ready', onReady);
+        reject(new StoreUnavailableError(`Redis did not answer within ${limitMs} ms`));
+      });
+      this.client.once('ready', onReady);
+    });
+  }
+
+  /** Runs one or more commands; every way in which Redis can be away becomes `StoreUnavailableError`. */
+  async run<T>(commands: (client: Redis | Cluster) => Promise<T>): Promise<T> {
+    const startedMs = this.#clock.nowMs();
+    try {
+      const answer = await commands(this.client);
+      this.#onCommand?.(this.#clock.nowMs() - startedMs, true);
+      return answer;
+    } catch (error) {
+      this.#onCommand?.(this.#clock.nowMs() - startedMs, false);
+      throw asStoreError(error);
+    }
+  }
+
+  /** Resolves when Redis answers, of a cluster every node that has slots. */
+  async ping(): Promise<void> {
+    await this.run(async (client) => {
+      if (!(client instanceof Cluster)) {
+        await client.ping();
+        return;
+      }
+      const info = await client.cluster('INFO');
+      const nodes = client.nodes('master');
+      await Promise.all(nodes.map((node) => node.ping()));
+      // Those that are away are not among the nodes.
+      const isWhole = info.includes('cluster_state:ok') && nodes.length >= Number(/cluster_size:(\d+)/.exec(info)?.[1] ?? Infinity);
+      if (!isWhole) throw new StoreUnavailableError('a part of the Redis Cluster is away');
+    });
+  }
+
+  /** Runs commands in one round trip, of a cluster one to each node. Rejects with the first error among the answers. */
+  async pipeline(commands: readonly RedisCommand[]): Promise<readonly unknown[]> {
+    return this.run(async (client) => {
+      if (client instanceof Cluster) return Promise.all(commands.map(([name, ...args]) => client.call(name, ...args)));
+      const answers = (await client.pipeline(commands.map((command) => [...command])).exec()) ?? [];
+      return answers.map(([error, value]) => {
+        if (error !== null) throw error;
+        return value;
+      });
+    });
+  }
+
+  /** The texts of these keys, wherever they are, in order; `null`: no such key. A few at a time, so that nobody else waits long. */
+  async getMany(keys: readonly string[], atOnce = READ_AT_ONCE): Promise<readonly (string | null)[]> {
+    const texts: (string | null)[] = [];
+    for (let start = 0; start < keys.length; start += atOnce) {
+      const found = await this.pipeline(keys.slice(start, start + atOnce).map((key) => ['get', key]));
+      texts.push(...(found as (string | null)[]));
+    }
+    return texts;
+  }
+
+  /** Runs a script that touches `keys`, all of one hash slot. */
+  async script(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return this.run(async (client) => {
+      try {
+        return await client.evalsha(script.sha1, keys.length, ...keys, ...args);
+      } catch (error) {
+        // First use on this server, or it was restarted.
+        if (!isMissingScript(error)) throw error;
+        return client.eval(script.source, keys.length, ...keys, ...args);
+      }
+    });
+  }
+
+  /**
+   * Writes `next` (`null`: deletes) if the key still holds `expected` (`null`: does not exist), and tells all gateways of it.
+   * Returns what the key holds now when it does not, and `undefined` when it was written.
+   */
+  async compareAndSet(key: string, expected: string | null, next: string | null): Promise<string | null | undefined> {
+    const answer = await this.script(COMPARE_AND_SET, [key], [expected ?? '', next ?? '', CHANGES_CHANNEL]);
+    if (!Array.isArray(answer)) throw new Error('compare-and-set.lua answered no array');
+    if (answer[0] === 1) return undefined;
+    const current: unknown = answer[1];
+    return typeof current === 'string' && current !== '' ? current : null;
+  }
+
+  /** The keys that match, a page at a time. Takes a scan of the whole key space. */
+  async *scan(pattern: string, pageSize: number): AsyncGenerator<string[]> {
+    const nodes = this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
+    for (const node of nodes) {
+      let cursor = '0';
+      do {
+        const at = cursor;
+        const [next, keys] = await this.run(() => node.scan(at, 'MATCH', pattern, 'COUNT', pageSize));
+        cursor = next;
+        yield keys;
+      } while (cursor !== '0');
+    }
+  }
+
+  /** Ends the connection; what is under way fails. */
+  async close(): Promise<void> {
+    const { client } = this;
+    this.#isClosed = true;
+    // Between two attempts to connect there is nothing that could end: ioredis says no 'end' then.
+    const isConnected = client instanceof Cluster ? client.nodes().length > 0 : client.status !== 'end' && client.status !== 'reconnecting';
+    const ended = new Promise<void>((resolve) => client.once('end', resolve));
+    client.disconnect();
+    if (isConnected) await ended;
+  }
+
+  #reportDown(error: Error): void {
+    if (this.#reportedDown) return;
+    this.#reportedDown = true;
+    this.#log.warn({ reason: error.message }, 'redis connection lost');
+  }
+
+  #reportUp(): void {
+    this.#connects += 1;
+    if (this.#reportedDown) this.#log.info({}, 'redis connection is back');
+    this.#reportedDown = false;
+  }
+}
+
+/** The server does not have the script: it is new, or was restarted. */
+export function isMissingScript(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('NOSCRIPT');
+}
+
+function asStoreError(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
+  // ioredis gives timeouts and lost connections as plain errors, and answers of the server as ReplyError.
+  if (error.name === 'ReplyError' && !UNAVAILABLE.test(error.message)) return new Error(`Redis refused a command: ${error.message}`);
+  if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return error;
+  return new StoreUnavailableError(`Redis is not available: ${error.message}`);
+}
+
+export interface RecordTypes {
+  readonly number: NumberRecord;
+  readonly org: OrgRecord;
+  readonly agent: AgentRecord;
+  readonly tool: ToolRecord;
+  readonly batch: BatchRecord;
+  readonly call: CallRecord;
+}
+
+/** What records that were stored by an earlier version lack. */
+const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]> } = {
+  org: { max_calls_per_second: null, allowed_sources: [] },
+  agent: DEFAULT_AGENT_SETTINGS,
+  call: { identity: null, transcript: [], samples: [], analysis: null, analysis_rejected: null, agent_error: null },
+};
+
+/** Reads a value that this product wrote itself; `null` stays `null`. Throws on anything that is not JSON. */
+export function decodeRecord<K extends keyof RecordTypes>(kind: K, text: string | null | undefined): RecordTypes[K] | null {
+  if (text === null || text === undefined) return null;
+  try {
+    return { ...LATER_FIELDS[kind], ...(JSON.parse(text) as RecordTypes[K]) };
+  } catch {
+    // Without the text, which may hold a phone number.
+    throw new Error(`a stored ${kind} record is not JSON`);
+  }
+}

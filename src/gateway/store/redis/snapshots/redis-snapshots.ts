@@ -1,0 +1,151 @@
+import type { CallSnapshot } from '../../../model/call-snapshot.js';
+import type { SnapshotStore } from '../../../ports/ports.js';
+import type { CancelTimer, Clock } from '../../../../lib/clock.js';
+import { errorText } from '../../../../lib/error-text.js';
+import type { Log } from '../../../../lib/log.js';
+import { callKey, gatewayAnswersKey, gatewayCallsKey } from '../keys.js';
+import type { RedisCommand, RedisConnection } from '../redis.js';
+
+const RETRY_MS = 1_000;
+const WRITTEN_AT_ONCE = 500;
+/** A call changes several times as it is answered: it is written when it has come to rest. Killed within it, the call is lost. */
+const KEEP_AFTER_MS = 10;
+const EXPIRE_EVERY_MS = 3_600_000;
+/** Longer than the longest call; what an instance left that never came back goes then. */
+const KEPT_S = 2 * 86_400;
+
+export interface SnapshotParts {
+  readonly redis: RedisConnection;
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Calls left behind are in progress again. */
+  onLeft(calls: readonly CallSnapshot[]): Promise<void>;
+  onForgotten(callId: string): void;
+}
+
+/**
+ * The answered calls of one gateway instance in one Redis hash. A call has one value at most that waits to be written, the latest; so a
+ * Redis that is away costs no more memory than the calls in progress.
+ */
+export class RedisSnapshotStore implements SnapshotStore {
+  readonly #parts: SnapshotParts;
+  /** `null`: to be forgotten. */
+  readonly #waiting = new Map<string, CallSnapshot | null>();
+  /** Calls that Redis has, or may have. */
+  readonly #written = new Set<string>();
+  #isWriting = false;
+  #cancelRetry: CancelTimer | undefined;
+  #cancelKeep: CancelTimer | undefined;
+  #expiresSetMs = -Infinity;
+
+  constructor(parts: SnapshotParts) {
+    this.#parts = parts;
+  }
+
+  /** Calls that are kept, or about to be. */
+  get size(): number {
+    return new Set([...this.#written, ...this.#waiting.keys()]).size;
+  }
+
+  keep(snapshot: CallSnapshot): void {
+    this.#waiting.set(snapshot.call_id, snapshot);
+    this.#cancelKeep ??= this.#parts.clock.setTimer(KEEP_AFTER_MS, () => {
+      this.#cancelKeep = undefined;
+      void this.#write();
+    });
+  }
+
+  forget(callId: string): void {
+    this.#parts.onForgotten(callId);
+    if (!this.#written.has(callId)) {
+      this.#waiting.delete(callId);
+      return;
+    }
+    // At once: a call whose record is written must not be taken up again.
+    this.#waiting.set(callId, null);
+    void this.#write();
+  }
+
+  async left(): Promise<readonly CallSnapshot[]> {
+    const { redis, instance } = this.#parts;
+    const fields = await redis.run((client) => client.hgetall(gatewayCallsKey(instance)));
+    for (const callId of Object.keys(fields)) this.#written.add(callId);
+    const kept = Object.entries(fields).flatMap(([callId, text]) => this.#decode(callId, text));
+    const recorded = await redis.pipeline(kept.map(({ org_id: orgId, call_id: callId }) => ['exists', callKey(orgId, callId)]));
+    const calls = kept.filter((_snapshot, index) => recorded[index] === 0);
+    for (const [index, { call_id: callId }] of kept.entries()) if (recorded[index] !== 0) this.forget(callId);
+    await this.#parts.onLeft(calls);
+    return calls;
+  }
+
+  /** Ends the retries. What still waits is lost. */
+  close(): void {
+    this.#cancelRetry?.();
+    this.#cancelKeep?.();
+    this.#waiting.clear();
+  }
+
+  /** One write at a time: what comes meanwhile waits for the next, the latest of each call. */
+  async #write(): Promise<void> {
+    if (this.#isWriting || this.#cancelRetry !== undefined) return;
+    this.#isWriting = true;
+    while (this.#waiting.size > 0) {
+      // The last field that goes takes its key along, and the next one makes it anew.
+      if (this.#written.size === 0) this.#expiresSetMs = -Infinity;
+      const batch = [...this.#waiting].slice(0, WRITTEN_AT_ONCE);
+      for (const [callId] of batch) {
+        this.#waiting.delete(callId);
+        this.#written.add(callId);
+      }
+      if (!(await this.#send(batch))) break;
+    }
+    this.#isWriting = false;
+  }
+
+  async #send(batch: readonly [string, CallSnapshot | null][]): Promise<boolean> {
+    const { redis, instance, clock, log } = this.#parts;
+    const [key, answersKey] = [gatewayCallsKey(instance), gatewayAnswersKey(instance)];
+    try {
+      const changes = batch.flatMap(([callId, snapshot]): RedisCommand[] =>
+        snapshot === null
+          ? [key, answersKey].map((one) => ['hdel', one, callId])
+          : [
+              ['hset', key, callId, JSON.stringify(snapshot)],
+              ['hset', answersKey, callId, JSON.stringify(snapshot.answer)],
+            ],
+      );
+      await redis.pipeline([...changes, ...this.#expiry([key, answersKey])]);
+      for (const [callId, snapshot] of batch) if (snapshot === null && !this.#waiting.has(callId)) this.#written.delete(callId);
+      return true;
+    } catch (error) {
+      this.#expiresSetMs = -Infinity;
+      // Not over what came meanwhile, which is later.
+      for (const [callId, snapshot] of batch) if (!this.#waiting.has(callId)) this.#waiting.set(callId, snapshot);
+      log.debug({ reason: errorText(error) }, 'call.snapshot.not_written');
+      this.#cancelRetry = clock.setTimer(RETRY_MS, () => {
+        this.#cancelRetry = undefined;
+        void this.#write();
+      });
+      return false;
+    }
+  }
+
+  /** Now and then: the time that they are kept is far longer. */
+  #expiry(keys: readonly string[]): RedisCommand[] {
+    const nowMs = this.#parts.clock.nowMs();
+    if (nowMs - this.#expiresSetMs < EXPIRE_EVERY_MS) return [];
+    this.#expiresSetMs = nowMs;
+    return keys.map((key) => ['expire', key, KEPT_S]);
+  }
+
+  #decode(callId: string, text: string): CallSnapshot[] {
+    try {
+      return [JSON.parse(text) as CallSnapshot];
+    } catch {
+      this.#parts.log.warn({ callId }, 'call.snapshot.unreadable');
+      this.forget(callId);
+      return [];
+    }
+  }
+}

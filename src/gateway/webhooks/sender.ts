@@ -1,0 +1,175 @@
+import type { Delivery } from '../model/delivery.js';
+import type { CancelTimer, Clock } from '../../lib/clock.js';
+import { errorText } from '../../lib/error-text.js';
+import type { Log } from '../../lib/log.js';
+import { OUTBOX_LANES, outboxLane, type OrgStore, type Outbox } from '../ports/stores.js';
+import type { Attempt } from './post.js';
+import { nextAttemptInMs, type RetrySchedule } from './retry-schedule.js';
+import { webhookSignature } from './signature.js';
+
+export interface WebhookSenderParts {
+  readonly outbox: Pick<Outbox, 'claim' | 'settle' | 'defer' | 'bury'>;
+  readonly orgs: Pick<OrgStore, 'get'>;
+  readonly post: (url: string, body: string, headers: Readonly<Record<string, string>>, aborted: AbortSignal) => Promise<Attempt>;
+  readonly schedule: RetrySchedule;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Longer than any attempt: what a gateway that died had under way is sent again after it. */
+  readonly claimMs: number;
+  /** 0 to 1. */
+  readonly chance: () => number;
+}
+
+const POLL_MS = 1_000;
+const MAX_UNDER_WAY = 128;
+const MAX_UNDER_WAY_OF_LANE = 32;
+const CLOSE_LIMIT_MS = 2_000;
+
+/** One lane of the outbox, as this process sees it. */
+interface Lane {
+  readonly number: number;
+  underWay: number;
+  isClaiming: boolean;
+  /** Something became due while it was claimed. */
+  isKicked: boolean;
+}
+
+/** Delivers what is due in the outbox, beside the senders of other gateways. */
+export class WebhookSender {
+  readonly #lanes = Array.from({ length: OUTBOX_LANES }, (_, number): Lane => ({
+    number,
+    underWay: 0,
+    isClaiming: false,
+    isKicked: false,
+  }));
+  readonly #work = new Set<Promise<void>>();
+  readonly #aborted = new AbortController();
+  #underWay = 0;
+  #cancelPoll: CancelTimer | undefined;
+  #isClosed = false;
+  #isReported = false;
+
+  constructor(private readonly parts: WebhookSenderParts) {}
+
+  /** From now on. */
+  start(): void {
+    if (this.#isClosed) return;
+    this.#cancelPoll = this.parts.clock.setTimer(POLL_MS, () => this.start());
+    for (const lane of this.#lanes) this.#look(lane);
+  }
+
+  /** Something of this organization may be due. */
+  kick(orgId: string): void {
+    const lane = this.#lanes[outboxLane(orgId)];
+    if (lane !== undefined) this.#look(lane);
+  }
+
+  /** Takes no more, waits shortly for what is under way and breaks the rest off: it is sent again. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelPoll?.();
+    const cancel = this.parts.clock.setTimer(CLOSE_LIMIT_MS, () => this.#aborted.abort());
+    while (this.#work.size > 0) await Promise.all(this.#work);
+    cancel();
+  }
+
+  #look(lane: Lane): void {
+    if (this.#isClosed) return;
+    if (lane.isClaiming) {
+      lane.isKicked = true;
+      return;
+    }
+    const room = Math.min(MAX_UNDER_WAY_OF_LANE - lane.underWay, MAX_UNDER_WAY - this.#underWay);
+    if (room <= 0) return;
+    lane.isClaiming = true;
+    this.#track(
+      this.#claim(lane, room).then((isMore) => {
+        lane.isClaiming = false;
+        const isAgain = isMore || lane.isKicked;
+        lane.isKicked = false;
+        if (isAgain) this.#look(lane);
+      }),
+    );
+  }
+
+  /** True: there may be more. */
+  async #claim(lane: Lane, room: number): Promise<boolean> {
+    try {
+      const claimed = await this.parts.outbox.claim(lane.number, room, this.parts.claimMs);
+      this.#isReported = false;
+      for (const delivery of claimed) this.#take(lane, delivery);
+      return claimed.length === room;
+    } catch (error) {
+      if (!this.#isReported) this.parts.log.warn({ reason: errorText(error) }, 'webhook.outbox.away');
+      this.#isReported = true;
+      return false;
+    }
+  }
+
+  #take(lane: Lane, delivery: Delivery): void {
+    lane.underWay += 1;
+    this.#underWay += 1;
+    const work = this.#deliver(delivery).catch((error: unknown) => {
+      // Its claim ends, and it is sent again.
+      this.parts.log.warn({ ...factsOf(delivery), reason: errorText(error) }, 'webhook.not_settled');
+    });
+    this.#track(
+      work.then(() => {
+        lane.underWay -= 1;
+        this.#underWay -= 1;
+        this.#look(lane);
+      }),
+    );
+  }
+
+  #track(work: Promise<void>): void {
+    this.#work.add(work);
+    void work.finally(() => this.#work.delete(work));
+  }
+
+  async #deliver(delivery: Delivery): Promise<void> {
+    const { outbox, orgs, post, clock, log } = this.parts;
+    const org = await orgs.get(delivery.org_id);
+    if (org === null) return this.#bury(delivery, 'the organization is gone');
+    const headers = {
+      'x-trunkline-delivery': delivery.delivery_id,
+      'x-trunkline-signature': webhookSignature(org.webhook_secret, delivery.body, clock.wallMs()),
+    };
+    const startedMs = clock.nowMs();
+    const attempt = await post(delivery.url, delivery.body, headers, this.#aborted.signal);
+    switch (attempt.kind) {
+      case 'delivered':
+        await outbox.settle(delivery);
+        {
+          log.info({ ...factsOf(delivery), tookMs: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
+          return;
+        }
+      case 'aborted':
+        return outbox.defer(delivery, 0);
+      case 'refused':
+        return this.#bury(delivery, attempt.error);
+      case 'failed':
+        return this.#failed(delivery, attempt);
+    }
+  }
+
+  async #failed(delivery: Delivery, { error, retryAfterMs }: Extract<Attempt, { kind: 'failed' }>): Promise<void> {
+    const { outbox, schedule, clock, log, chance } = this.parts;
+    const attempts = delivery.attempts + 1;
+    const ageMs = clock.wallMs() - Date.parse(delivery.created_at);
+    const delayMs = nextAttemptInMs(schedule, { attempts, ageMs, askedMs: retryAfterMs, chance: chance() });
+    if (delayMs === null) return this.#bury(delivery, error);
+    await outbox.defer({ ...delivery, attempts, last_error: error }, delayMs);
+    log.warn({ ...factsOf(delivery), error, retryInMs: delayMs }, 'webhook.failed');
+  }
+
+  async #bury(delivery: Delivery, error: string): Promise<void> {
+    await this.parts.outbox.bury({ ...delivery, attempts: delivery.attempts + 1, last_error: error });
+    this.parts.log.error({ ...factsOf(delivery), error }, 'webhook.given_up');
+  }
+}
+
+/** Without the URL, which may hold a secret. */
+function factsOf({ delivery_id: callId, org_id: orgId, attempts }: Delivery): Readonly<Record<string, unknown>> {
+  return { callId, orgId, attempt: attempts + 1 };
+}

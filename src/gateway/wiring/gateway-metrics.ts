@@ -1,0 +1,195 @@
+import type { ServedRequest } from '../api/server.js';
+import type { CallRecord, StreamQuality } from '../model/call-record.js';
+import type { Inbound } from '../drachtio/inbound.js';
+import { REASONS, type Reason } from '../model/reasons.js';
+import type { MediaEndpoint, ToolRunner } from '../ports/ports.js';
+import type { Clock } from '../../lib/clock.js';
+import type { EndpointCounters } from '../media/endpoint.js';
+import type { MediaService } from '../media-thread/media-service.js';
+import type { RelayPool, RelayPoolOptions } from '../relay/pool.js';
+import type { RedisStores } from '../store/redis/redis-stores.js';
+import type { RedisOptions } from '../store/redis/redis.js';
+import type { Outbox } from '../ports/stores.js';
+import type { WebhookSenderParts } from '../webhooks/sender.js';
+import type { MetricCounts, MetricFigures } from '../../observability/metrics/catalog.js';
+import type { Metrics } from '../../observability/metrics/registry.js';
+
+// What the parts of a gateway are asked for, and what is counted at their ports: none of them knows of metrics.
+
+const seconds = (ms: number): number => ms / 1_000;
+const flag = (isSo: boolean): number => (isSo ? 1 : 0);
+
+/** One call that ended, from its record: nothing of it is computed while it lasts. */
+export function countCall(counts: MetricCounts, record: CallRecord): void {
+  const { reason, answered_at, timings, quality, identity, stale_route, resumed } = record;
+  const { fault } = REASONS[reason as Reason];
+  counts.count(answered_at === null ? 'trunkline_calls_refused_total' : 'trunkline_calls_ended_total', { reason, fault });
+  if (timings.answer_ms !== null) counts.observe('trunkline_call_answer_seconds', {}, seconds(timings.answer_ms));
+  if (timings.first_audio_ms !== null) counts.observe('trunkline_call_first_audio_seconds', {}, seconds(timings.first_audio_ms));
+  if (timings.talk_ms !== null) counts.observe('trunkline_call_talk_seconds', {}, seconds(timings.talk_ms));
+  if (identity !== null)
+    counts.count('trunkline_calls_identity_total', { verdict: identity.verdict, attestation: identity.attestation ?? 'none' });
+  countQuality(counts, 'from_carrier', quality.relay?.from_carrier);
+  countQuality(counts, 'to_carrier', quality.relay?.from_agent);
+  if (stale_route) counts.count('trunkline_calls_stale_route_total', {});
+  if (resumed > 0) counts.count('trunkline_calls_resumed_total', {});
+}
+
+function countQuality(counts: MetricCounts, direction: string, heard: StreamQuality | undefined): void {
+  if (heard === undefined) return;
+  const { packets, lost, jitter_ms: jitterMs, mos } = heard;
+  if (mos !== null) counts.observe('trunkline_call_mos', { direction }, mos);
+  // A packet that came twice is counted against the lost ones (RFC 3550 §6.4.1).
+  if (lost !== null && packets > 0)
+    counts.observe('trunkline_call_lost_ratio', { direction }, Math.max(0, lost) / (packets + Math.max(0, lost)));
+  if (jitterMs !== null) counts.observe('trunkline_call_jitter_seconds', { direction }, seconds(jitterMs));
+}
+
+export function countRequest(counts: MetricCounts, { method, route, status, durationMs }: ServedRequest): void {
+  const labels = { method: /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method) ? method : 'other', route: route ?? 'none' };
+  counts.count('trunkline_api_requests_total', { ...labels, status: `${String(Math.floor(status / 100))}xx` });
+  counts.observe('trunkline_api_request_seconds', {}, seconds(durationMs));
+}
+
+/** @param nodes `host:port` of each */
+export function countRelayCommands(counts: Metrics, nodes: readonly string[]): NonNullable<RelayPoolOptions['onCommand']> {
+  for (const node of nodes) counts.begin({ node });
+  return (node, command, tookMs, cause) => {
+    if (cause === null) counts.observe('trunkline_relay_command_seconds', { node, command }, seconds(tookMs));
+    else counts.count('trunkline_relay_command_failures_total', { node, command, cause });
+  };
+}
+
+export function countRedisCommands(counts: MetricCounts): NonNullable<RedisOptions['onCommand']> {
+  return (tookMs, isAnswered) =>
+    counts.observe('trunkline_redis_command_seconds', { outcome: isAnswered ? 'ok' : 'failed' }, seconds(tookMs));
+}
+
+/** The endpoint as calls see it, with what it takes to get an agent ready. */
+export function countedEndpoint(endpoint: MediaService, counts: MetricCounts, clock: Clock): MediaEndpoint {
+  const connectAgent: MediaEndpoint['connectAgent'] = async (callId, described, onEvent) => {
+    const agent = described.kind;
+    const startedMs = clock.nowMs();
+    try {
+      await endpoint.connectAgent(callId, described, onEvent);
+    } catch (error) {
+      counts.count('trunkline_agent_connects_total', { agent, outcome: 'failed' });
+      throw error;
+    }
+    counts.count('trunkline_agent_connects_total', { agent, outcome: 'connected' });
+    counts.observe('trunkline_agent_connect_seconds', { agent }, seconds(clock.nowMs() - startedMs));
+  };
+  return {
+    connectAgent,
+    tellAgent: (...given) => endpoint.tellAgent(...given),
+    reserve: (...given) => endpoint.reserve(...given),
+    open: (...given) => endpoint.open(...given),
+    start: (...given) => endpoint.start(...given),
+    setDirection: (...given) => endpoint.setDirection(...given),
+    takeDigit: (...given) => endpoint.takeDigit(...given),
+    change: (...given) => endpoint.change(...given),
+    figures: (...given) => endpoint.figures(...given),
+    close: (...given) => endpoint.close(...given),
+  };
+}
+
+export function countedTools(tools: ToolRunner, counts: MetricCounts, clock: Clock): ToolRunner {
+  return {
+    run: async (...given) => {
+      const startedMs = clock.nowMs();
+      const outcome = await tools.run(...given);
+      counts.count('trunkline_tool_calls_total', { outcome: outcome.ok ? 'ok' : outcome.error.code });
+      counts.observe('trunkline_tool_seconds', {}, seconds(clock.nowMs() - startedMs));
+      return outcome;
+    },
+  };
+}
+
+export function countedPost(post: WebhookSenderParts['post'], counts: MetricCounts, clock: Clock): WebhookSenderParts['post'] {
+  return async (...given) => {
+    const startedMs = clock.nowMs();
+    const attempt = await post(...given);
+    counts.count('trunkline_webhook_attempts_total', { outcome: attempt.kind });
+    counts.observe('trunkline_webhook_seconds', {}, seconds(clock.nowMs() - startedMs));
+    return attempt;
+  };
+}
+
+export function countedOutbox(outbox: Outbox, counts: MetricCounts): Pick<Outbox, 'claim' | 'settle' | 'defer' | 'bury'> {
+  return {
+    claim: (...given) => outbox.claim(...given),
+    settle: (...given) => outbox.settle(...given),
+    defer: (...given) => outbox.defer(...given),
+    bury: async (delivery) => {
+      await outbox.bury(delivery);
+      counts.count('trunkline_webhook_dead_letters_total', {});
+    },
+  };
+}
+
+export interface GatewayParts {
+  readonly inbound: Inbound;
+  readonly relay: RelayPool;
+  readonly endpoint: MediaService;
+  readonly stores: RedisStores;
+  /** Calls that there is still media for. */
+  readonly room: () => number;
+  /** Of several processes the first one tells what is everybody's. */
+  readonly isFirst: boolean;
+}
+
+export function collectGateway(metrics: Metrics, parts: GatewayParts): void {
+  const { inbound, relay, endpoint, stores, room, isFirst } = parts;
+  metrics.collect((figures) => {
+    figures.set('trunkline_calls_in_progress', {}, inbound.callCount);
+    figures.set('trunkline_calls_begun_total', {}, inbound.begunCount);
+    figures.set('trunkline_call_room', {}, Math.max(0, room()));
+    figures.set('trunkline_taking_calls', {}, flag(inbound.isConnected && inbound.notReady === null));
+    figures.set('trunkline_sip_server_connected', {}, flag(inbound.isConnected));
+    const { isUp, connects, waitingRecords, evicted, places, snapshots } = stores.figures;
+    figures.set('trunkline_redis_up', {}, flag(isUp));
+    figures.set('trunkline_redis_connects_total', {}, connects);
+    figures.set('trunkline_redis_waiting_records', {}, waitingRecords);
+    figures.set('trunkline_stored_calls_evicted_total', { kind: 'trace' }, evicted.trace);
+    figures.set('trunkline_stored_calls_evicted_total', { kind: 'record' }, evicted.record);
+    figures.set('trunkline_call_places', {}, places);
+    figures.set('trunkline_call_snapshots', {}, snapshots);
+    for (const { name: node, isAlive, calls, outstanding } of relay.nodes()) {
+      figures.set('trunkline_relay_up', { node }, flag(isAlive));
+      figures.set('trunkline_relay_sessions', { node }, calls);
+      figures.set('trunkline_relay_outstanding_commands', { node }, outstanding);
+    }
+  });
+  metrics.collect(async (figures) => {
+    const { workers, kernelDrops, workerRestarts } = await endpoint.counters();
+    figures.set('trunkline_media_capacity', {}, endpoint.capacity);
+    figures.set('trunkline_media_worker_restarts_total', {}, workerRestarts);
+    if (kernelDrops !== null) figures.set('trunkline_media_kernel_drops_total', {}, kernelDrops);
+    workers.forEach((counters, index) => counters !== null && setWorker(figures, String(index + 1), counters));
+  });
+  if (isFirst)
+    metrics.collect(async (figures) => {
+      figures.set('trunkline_stored_calls_bytes', {}, await stores.storedCallBytes());
+      figures.set('trunkline_webhooks_waiting', {}, await stores.outbox.waiting());
+    });
+}
+
+function setWorker(figures: MetricFigures, worker: string, counters: EndpointCounters): void {
+  figures.set('trunkline_media_legs', { worker }, counters.legs);
+  figures.set('trunkline_media_packets_sent_total', { worker }, counters.packetsSent);
+  figures.set('trunkline_media_packets_received_total', { worker }, counters.packetsReceived);
+  // What came twice is counted against what was lost (RFC 3550 §6.4.1): a counter does not go below zero.
+  figures.set('trunkline_media_packets_lost_total', { worker }, Math.max(0, counters.packetsLost));
+  figures.set('trunkline_media_packets_late_total', { worker }, counters.packetsLate);
+  figures.set('trunkline_media_srtp_failures_total', { worker }, counters.notAuthenticPackets);
+  figures.set('trunkline_media_stray_packets_total', { worker, kind: 'stranger' }, counters.strangerPackets);
+  figures.set('trunkline_media_stray_packets_total', { worker, kind: 'malformed' }, counters.malformedPackets);
+  figures.set('trunkline_media_stray_packets_total', { worker, kind: 'earlier_call' }, counters.earlierCallPackets);
+  figures.set('trunkline_media_send_errors_total', { worker }, counters.sendErrors);
+  figures.set('trunkline_media_late_frames_total', { worker }, counters.lateFrames);
+  figures.set('trunkline_media_pacing_late_seconds', { worker }, seconds(counters.maxLateMs));
+  const { reconnects, droppedInboundMs, droppedOutboundMs } = counters.agents;
+  figures.set('trunkline_agent_reconnects_total', { worker }, reconnects);
+  figures.set('trunkline_agent_dropped_audio_seconds_total', { worker, direction: 'inbound' }, seconds(droppedInboundMs));
+  figures.set('trunkline_agent_dropped_audio_seconds_total', { worker, direction: 'outbound' }, seconds(droppedOutboundMs));
+}

@@ -1,0 +1,107 @@
+import type { EndedCall } from '../../gateway/ports/ports.js';
+import type { Log } from '../../lib/log.js';
+import { isSampled, traceIdOf } from './trace-context.js';
+import type { MetricCounts } from '../metrics/catalog.js';
+import { packageVersion } from '../../config/version.js';
+import { callSpans, type CallSpan } from '../../gateway/wiring/call-spans.js';
+
+export interface TraceOptions {
+  /** Of an OTLP/HTTP collector, such as http://127.0.0.1:4318/v1/traces. */
+  readonly url: string;
+  /** 0 to 1. */
+  readonly ratio: number;
+  readonly instance: string;
+  readonly counts: MetricCounts;
+  readonly log: Log;
+}
+
+export interface TraceExporter {
+  /** A call has ended. Never fails. */
+  take(call: EndedCall): void;
+  /** Sends what waits, for a short while. */
+  close(): Promise<void>;
+}
+
+const MAX_QUEUE = 4_096;
+const MAX_BATCH = 512;
+const DELAY_MS = 2_000;
+const TIMEOUT_MS = 5_000;
+const CLOSE_LIMIT_MS = 2_000;
+
+/** OpenTelemetry's packages are loaded here and only when traces are on. */
+export async function openTraceExporter(options: TraceOptions): Promise<TraceExporter> {
+  const [api, { BatchSpanProcessor }, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace-base'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+  ]);
+  const resource = resourceFromAttributes({
+    'service.name': 'trunkline',
+    'service.version': packageVersion(),
+    'service.instance.id': options.instance,
+  });
+  const otlp = new OTLPTraceExporter({ url: options.url, timeoutMillis: TIMEOUT_MS });
+  let waiting = 0;
+  let isReported = false;
+  const told: typeof otlp.export = (spans, done) =>
+    otlp.export(spans, (result) => {
+      waiting -= spans.length;
+      // ExportResultCode.SUCCESS, of a package that is not ours to import.
+      const code: number = result.code;
+      const isSent = code === 0;
+      options.counts.count('trunkline_trace_spans_total', { outcome: isSent ? 'exported' : 'dropped' }, spans.length);
+      if (!isSent && !isReported) options.log.warn({ error: result.error?.message ?? '' }, 'telemetry.not_exported');
+      isReported = !isSent;
+      done(result);
+    });
+  const processor = new BatchSpanProcessor(
+    { export: told, shutdown: () => otlp.shutdown(), forceFlush: () => otlp.forceFlush() },
+    { maxQueueSize: MAX_QUEUE, maxExportBatchSize: MAX_BATCH, scheduledDelayMillis: DELAY_MS, exportTimeoutMillis: TIMEOUT_MS },
+  );
+  return {
+    take: ({ record, timeline }) => {
+      if (timeline === undefined || !isSampled(record.call_id, options.ratio)) return;
+      const spans = callSpans(record, timeline);
+      if (waiting + spans.length > MAX_QUEUE) {
+        options.counts.count('trunkline_trace_spans_total', { outcome: 'dropped' }, spans.length);
+        return;
+      }
+      waiting += spans.length;
+      for (const span of spans) processor.onEnd({ ...readable(api, record.call_id, span), resource });
+    },
+    close: async () => {
+      let limit: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => (limit = setTimeout(resolve, CLOSE_LIMIT_MS)));
+      await Promise.race([processor.shutdown().catch(() => undefined), late]);
+      clearTimeout(limit);
+    },
+  };
+}
+
+type Hr = [number, number];
+
+const hr = (ms: number): Hr => [Math.floor(ms / 1_000), Math.round((ms % 1_000) * 1e6)];
+
+/** What OpenTelemetry's processor takes. */
+function readable({ SpanKind, SpanStatusCode, TraceFlags }: typeof import('@opentelemetry/api'), callId: string, span: CallSpan) {
+  const context = (spanId: string) => ({ traceId: traceIdOf(callId), spanId, traceFlags: TraceFlags.SAMPLED });
+  return {
+    name: span.name,
+    kind: span.parentId === null ? SpanKind.SERVER : SpanKind.INTERNAL,
+    spanContext: () => context(span.spanId),
+    ...(span.parentId === null ? {} : { parentSpanContext: context(span.parentId) }),
+    startTime: hr(span.startedMs),
+    endTime: hr(span.endedMs),
+    duration: hr(span.endedMs - span.startedMs),
+    status: { code: span.isFailed ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
+    attributes: { ...span.attributes },
+    links: [],
+    events: span.events.map(({ name, atMs }) => ({ name, time: hr(atMs) })),
+    ended: true,
+    instrumentationScope: { name: 'trunkline', version: packageVersion() },
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  };
+}

@@ -1,0 +1,85 @@
+import type { QualitySample, StreamSample } from './quality-sample.js';
+import { meanOpinionScore } from './mos.js';
+
+/** Ten minutes of samples five seconds apart; a longer call has fewer of them a minute. */
+const MAX_SAMPLES = 120;
+/** What a receiver's jitter buffer adds to the way, beside what the jitter asks for. */
+const BUFFER_MS = 20;
+
+/** One direction, as an RTCP report has it. */
+export interface ReportedStream {
+  /** Of the packets since the report before, 0 to 1. */
+  readonly lossRate: number;
+  readonly jitterMs: number;
+}
+
+/** What was known at one moment. */
+export interface QualityReading {
+  readonly atMs: number;
+  readonly fromCaller: ReportedStream | null;
+  readonly toCaller: ReportedStream | null;
+  readonly roundTripMs: number | null;
+}
+
+/** How a call sounded over time: few samples however long it lasts. */
+export class QualityLog {
+  #samples: QualitySample[] = [];
+  /** Readings that make one sample now, and those that wait for it. */
+  #step = 1;
+  #waiting: QualitySample[] = [];
+
+  add({ atMs, fromCaller, toCaller, roundTripMs }: QualityReading): void {
+    this.#waiting.push({
+      at_ms: Math.round(atMs),
+      from_caller: sampleOf(fromCaller, roundTripMs),
+      to_caller: sampleOf(toCaller, roundTripMs),
+      round_trip_ms: tenths(roundTripMs),
+    });
+    if (this.#waiting.length < this.#step) return;
+    this.#samples.push(merged(this.#waiting));
+    this.#waiting = [];
+    if (this.#samples.length < MAX_SAMPLES) return;
+    this.#step *= 2;
+    this.#samples = Array.from({ length: MAX_SAMPLES / 2 }, (_, index) => merged(this.#samples.slice(2 * index, 2 * index + 2)));
+  }
+
+  /** Oldest first. */
+  get samples(): readonly QualitySample[] {
+    return this.#waiting.length === 0 ? this.#samples : [...this.#samples, merged(this.#waiting)];
+  }
+}
+
+function sampleOf(stream: ReportedStream | null, roundTripMs: number | null): StreamSample | null {
+  if (stream === null) return null;
+  const { lossRate, jitterMs } = stream;
+  const mos = meanOpinionScore({ lossRate, delayMs: (roundTripMs ?? 0) / 2 + 2 * jitterMs + BUFFER_MS });
+  return { lost_percent: rounded(100 * lossRate, 100), jitter_ms: rounded(jitterMs, 10), mos: rounded(mos, 100) };
+}
+
+/** Several samples as one: what is bad in one of them stays to be seen. */
+function merged(samples: readonly QualitySample[]): QualitySample {
+  const streams = (direction: 'from_caller' | 'to_caller'): StreamSample | null => {
+    const heard = samples.map((sample) => sample[direction]).filter((stream) => stream !== null);
+    if (heard.length === 0) return null;
+    return {
+      lost_percent: Math.max(...heard.map(({ lost_percent: lost }) => lost)),
+      jitter_ms: Math.max(...heard.map(({ jitter_ms: jitter }) => jitter)),
+      mos: Math.min(...heard.map(({ mos }) => mos)),
+    };
+  };
+  const roundTrips = samples.map(({ round_trip_ms: roundTrip }) => roundTrip).filter((roundTrip) => roundTrip !== null);
+  return {
+    at_ms: samples.at(-1)?.at_ms ?? 0,
+    from_caller: streams('from_caller'),
+    to_caller: streams('to_caller'),
+    round_trip_ms: roundTrips.length === 0 ? null : Math.max(...roundTrips),
+  };
+}
+
+function tenths(ms: number | null): number | null {
+  return ms === null ? null : rounded(ms, 10);
+}
+
+function rounded(value: number, parts: number): number {
+  return Math.round(value * parts) / parts;
+}

@@ -1,0 +1,53 @@
+import type { Endpoint, TransportName } from './flow.js';
+
+/** An SRV record (RFC 2782). */
+export interface SrvRecord {
+  readonly name: string;
+  readonly port: number;
+  readonly priority: number;
+  readonly weight: number;
+}
+
+/** The name whose SRV records say where a domain is served over a transport (RFC 3263 §4.2). */
+export function serviceName(transport: TransportName, domain: string): string {
+  const service = { TLS: '_sips._tcp', TCP: '_sip._tcp', UDP: '_sip._udp' }[transport];
+  return `${service}.${domain}`;
+}
+
+export function defaultPort(transport: TransportName): number {
+  return transport === 'TLS' ? 5061 : 5060;
+}
+
+/**
+ * The order in which servers are tried (RFC 2782): by priority; among equals at random, each as likely as its weight, those of weight 0
+ * hardly ever first. `random` gives numbers from 0 up to 1.
+ */
+export function orderServers(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
+  const priorities = [...new Set(records.map(({ priority }) => priority))].sort((one, other) => one - other);
+  return priorities.flatMap((priority) =>
+    drawByWeight(
+      records.filter((record) => record.priority === priority),
+      random,
+    ),
+  );
+}
+
+function drawByWeight(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
+  // RFC 2782: those of weight 0 stand first, so that only a draw of exactly 0 takes one while others are left.
+  const left = [...records].sort((one, other) => one.weight - other.weight);
+  const drawn: SrvRecord[] = [];
+  while (left.length > 0) {
+    const total = left.reduce((sum, { weight }) => sum + weight, 0);
+    const draw = Math.floor(random() * (total + 1));
+    let sum = 0;
+    const index = left.findIndex(({ weight }) => (sum += weight) >= draw);
+    drawn.push(...left.splice(Math.max(index, 0), 1));
+  }
+  return drawn;
+}
+
+/** Each address once, in order, and no more than `limit`. */
+export function distinctEndpoints(endpoints: readonly Endpoint[], limit: number): Endpoint[] {
+  const byText = new Map(endpoints.map((endpoint) => [`${endpoint.address}|${String(endpoint.port)}`, endpoint]));
+  return [...byText.values()].slice(0, limit);
+}

@@ -1,0 +1,76 @@
+import { randomInt } from 'node:crypto';
+import type { TimerQueue } from '../../lib/timer-queue.js';
+import { unshared } from '../message/unshared.js';
+import type { DialogEntry } from '../dialog/dialog-entry.js';
+import { expiryMs, sessionDueMs, sessionTimerOf } from '../dialog/session-timer.js';
+import { getHeader, header, type RequestParts, type SipResponse } from '../message/message.js';
+
+/** What the refresher asks of the user agent. */
+export interface RefreshActions {
+  /** Sends a re-INVITE whose answers come to `onRefreshAnswer`; false when it cannot be sent. */
+  refresh(dialog: DialogEntry, parts: RequestParts): boolean;
+  acknowledge(dialog: DialogEntry): void;
+  /** BYE, and the user is told. */
+  expire(dialog: DialogEntry): void;
+}
+
+/** The session timers of all dialogs (RFC 4028): the server owns them, whoever answers the calls. */
+export class SessionRefresher {
+  constructor(
+    private readonly timers: TimerQueue,
+    private readonly actions: RefreshActions,
+  ) {}
+
+  /** A 2xx to INVITE or UPDATE was sent or received: its Session-Expires starts the timer anew; without one there is none. */
+  settled(dialog: DialogEntry, response: SipResponse, weAreUac: boolean): void {
+    if (!weAreUac) {
+      if (response.body !== '') dialog.lastSdp = unshared(response.body);
+      const contact = getHeader(response, 'contact');
+      dialog.lastContact = contact === undefined ? undefined : unshared(contact);
+    }
+    this.#stop(dialog);
+    dialog.sessionTimer = sessionTimerOf(response, weAreUac);
+    if (dialog.sessionTimer === null) return;
+    this.#start(dialog, sessionDueMs(dialog.sessionTimer), () => this.#due(dialog));
+  }
+
+  /** An answer to a refresh of ours. */
+  onRefreshAnswer(dialog: DialogEntry, response: SipResponse): void {
+    if (response.status < 200 || dialog.isEnded) return;
+    if (response.status < 300) {
+      this.actions.acknowledge(dialog);
+      this.settled(dialog, response, true);
+      return;
+    }
+    // RFC 4028 §10: the peer has no such call, or is not there.
+    if (response.status === 408 || response.status === 481) return this.actions.expire(dialog);
+    // RFC 3261 §14.1: glare; the one that did not make the Call-ID waits 0 to 2 s.
+    if (response.status === 491) return this.#start(dialog, randomInt(0, 2_000), () => this.#due(dialog));
+    const { sessionTimer } = dialog;
+    if (sessionTimer !== null) this.#start(dialog, expiryMs(sessionTimer) - sessionDueMs(sessionTimer), () => this.actions.expire(dialog));
+  }
+
+  #due(dialog: DialogEntry): void {
+    const { sessionTimer } = dialog;
+    if (sessionTimer === null || dialog.isEnded) return;
+    if (!sessionTimer.weRefresh) return this.actions.expire(dialog);
+    if (dialog.hasOwnInvite || dialog.invite !== null || dialog.awaitsAck) return this.#start(dialog, 2_000, () => this.#due(dialog));
+    const headers = [
+      header('Supported', 'timer'),
+      header('Session-Expires', `${String(sessionTimer.intervalMs / 1_000)};refresher=uac`),
+      ...(dialog.lastContact === undefined ? [] : [header('Contact', dialog.lastContact)]),
+      ...(dialog.lastSdp === '' ? [] : [header('Content-Type', 'application/sdp')]),
+    ];
+    if (!this.actions.refresh(dialog, { method: 'INVITE', headers, body: dialog.lastSdp })) this.actions.expire(dialog);
+  }
+
+  #start(dialog: DialogEntry, delayMs: number, fire: () => void): void {
+    this.#stop(dialog);
+    dialog.sessionTimerHandle = this.timers.start(delayMs, fire);
+  }
+
+  #stop(dialog: DialogEntry): void {
+    if (dialog.sessionTimerHandle !== undefined) this.timers.stop(dialog.sessionTimerHandle);
+    dialog.sessionTimerHandle = undefined;
+  }
+}

@@ -1,0 +1,280 @@
+import { randomInt } from 'node:crypto';
+import { newUuid } from '../../lib/ids.js';
+import { endsSubscription, ownTransport, setsSession, subscribed, type AgentContext } from './agent-context.js';
+import { cancelOf, composeRequest, contactOf, withoutTag } from './compose.js';
+import type { DialogEntry } from '../dialog/dialog-entry.js';
+import { refreshTarget, routingOf, uacDialog } from '../dialog/dialog.js';
+import { OutgoingRequest, type OutgoingOwner } from './exchanges.js';
+import type { CoreHeaders } from '../message/core-headers.js';
+import { getHeader, header, type Header, type RequestParts, type SipRequest, type SipResponse } from '../message/message.js';
+import { tagOf } from '../message/name-addr.js';
+import { serialize } from '../message/serialize.js';
+import { uriScheme } from '../message/uri.js';
+import { resolveTarget } from '../transport/next-hop.js';
+import { RegisteredFlows } from './registered-flows.js';
+import { makeResponse } from '../stack.js';
+import { newTag } from './tags.js';
+import type { ServerTransaction } from '../transaction/transaction-runner.js';
+import type { Flow } from '../transport/flow.js';
+import type { SendProblem } from './user-agent-listener.js';
+
+const WANTS_CONTACT = new Set(['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE']);
+
+/** Dialogs that end without the user having asked for it. */
+export interface ClientEnds {
+  /** BYE with this Reason, and the user is told. */
+  endByOurselves(dialog: DialogEntry, reason: string): void;
+  /** A request that came before what it belongs to was there. */
+  takeAgain(transaction: ServerTransaction): void;
+}
+
+/** RFC 3261 §8.1: requests of ours, the dialogs that their answers make, and the answers on their way to the user. */
+export class UserAgentClient implements OutgoingOwner {
+  /** Connections that peers registered over: requests to their Contact go back that way. */
+  readonly registered: RegisteredFlows;
+
+  constructor(
+    private readonly context: AgentContext,
+    private readonly ends: ClientEnds,
+  ) {
+    this.registered = new RegisteredFlows(context.stack.timers);
+  }
+
+  /** Sends a request outside of any dialog. */
+  send(uri: string, parts: RequestParts, routeUri: string | null): OutgoingRequest | SendProblem {
+    const flow = this.#flowTo(uri, routeUri);
+    if (typeof flow === 'string') return flow;
+    const own = contactOf(this.#own(flow), uriScheme(uri) === 'sips');
+    const from = getHeader(parts, 'from') ?? own;
+    const callId = getHeader(parts, 'call-id');
+    const again = callId === undefined ? undefined : sentBefore(parts);
+    const message = composeRequest(this.#own(flow), parts, {
+      uri,
+      from: `${withoutTag(from)};tag=${again?.tag ?? newTag()}`,
+      to: getHeader(parts, 'to') ?? `<${uri}>`,
+      callId: callId ?? newUuid(),
+      cseq: again?.cseq ?? randomInt(1, 2 ** 30),
+      contact: parts.method === 'INVITE' || parts.method === 'SUBSCRIBE' ? own : null,
+      route: [],
+    });
+    if (parts.method === 'SUBSCRIBE') this.context.earlyNotifies.set(earlyNotifyKey(message), []);
+    return this.#launch(new OutgoingRequest(message, serialize(message), null, flow, this));
+  }
+
+  /** Sends a request in a dialog; `ACK` goes without a transaction. */
+  sendInDialog(dialog: DialogEntry, parts: RequestParts): OutgoingRequest | SendProblem {
+    const isAck = parts.method === 'ACK';
+    const routing = routingOf(dialog.state);
+    const flow = this.#flowOf(dialog, routing.nextHop);
+    if (typeof flow === 'string') return flow;
+    if (!isAck) dialog.state = { ...dialog.state, localSeq: dialog.state.localSeq + 1 };
+    if (parts.method === 'INVITE') {
+      dialog.hasOwnInvite = true;
+      dialog.ownInviteSeq = dialog.state.localSeq;
+    }
+    if (parts.method === 'BYE') dialog.isEnding = true;
+    const message = composeRequest(this.#own(flow), parts, {
+      uri: routing.requestUri,
+      from: dialog.state.local,
+      to: dialog.state.remote,
+      callId: dialog.state.callId,
+      // RFC 3261 §13.2.2.4: the ACK has the CSeq number of its INVITE, whatever was sent since.
+      cseq: isAck ? dialog.ownInviteSeq : dialog.state.localSeq,
+      contact: WANTS_CONTACT.has(parts.method) ? contactOf(this.#own(flow), uriScheme(dialog.state.remoteTarget) === 'sips') : null,
+      route: routing.route,
+    });
+    const sent = new OutgoingRequest(message, serialize(message), dialog, flow, this);
+    return isAck ? this.#acknowledge(dialog, sent) : this.#launch(sent);
+  }
+
+  /** Cancels an INVITE of ours: at once when a provisional response came, else when it does (RFC 3261 §9.1). Returns the CANCEL. */
+  cancel(request: OutgoingRequest, extra: readonly Header[] = []): OutgoingRequest | undefined {
+    const { transaction } = request;
+    if (transaction?.isInvite !== true || !transaction.isUnanswered || request.cancel !== null) return undefined;
+    const message = cancelOf(request.message, extra);
+    const cancel = new OutgoingRequest(message, serialize(message), null, request.flow, this);
+    request.cancel = cancel;
+    if (transaction.isProceeding) this.#launchCancel(request, cancel);
+    return cancel;
+  }
+
+  /** A 2xx to an INVITE of ours whose transaction is gone: the ACK was lost. */
+  onStrayResponse(core: CoreHeaders): void {
+    this.context.dialogs.find(core.callId, core.fromTag ?? '', core.toTag ?? '')?.repeatAck(core.cseq.number);
+  }
+
+  onResponse(request: OutgoingRequest, response: SipResponse): void {
+    const { cancel } = request;
+    if (cancel !== null && cancel.transaction === null && response.status < 200) this.#launchCancel(request, cancel);
+    if (response.status > 100) this.#receive(request, response, false);
+  }
+
+  onFailure(request: OutgoingRequest, why: 'timeout' | 'transport-error'): void {
+    // Its ACK was lost: the user has the answer.
+    if (request.hasFinal) return;
+    const [status, reason] = why === 'timeout' ? ([408, 'Request Timeout'] as const) : ([503, 'Service Unavailable'] as const);
+    this.#receive(request, makeResponse(request.message, status, reason, newTag()), true);
+  }
+
+  onEnded(request: OutgoingRequest): void {
+    this.#forgetEarly(request);
+  }
+
+  #receive(request: OutgoingRequest, response: SipResponse, synthesized: boolean): void {
+    const { message } = request;
+    const isFinal = response.status >= 200;
+    if (!synthesized && response.status < 300 && !this.#onProgress(request, response, isFinal)) return;
+    request.hasFinal ||= isFinal;
+    const { dialog } = request;
+    if (dialog !== null && isFinal) {
+      if (message.method === 'INVITE') dialog.hasOwnInvite = false;
+      const isLast = endsSubscription(dialog, message.method, getHeader(message, 'subscription-state'));
+      const isBye = message.method === 'BYE';
+      const isChallenged = isBye && (response.status === 401 || response.status === 407);
+      if (isChallenged) this.#forgetUnlessEnded(dialog);
+      // RFC 3261 §15.1.1
+      else if (isLast || isBye) this.context.dialogs.forget(dialog);
+    }
+    if (dialog !== null && request.isRefresh) return this.context.sessions.onRefreshAnswer(dialog, response);
+    if (dialog !== null && setsSession(message.method, response.status)) this.context.sessions.settled(dialog, response, true);
+    this.context.listener?.onResponse(request, response, synthesized);
+    if (response.status >= 300) this.#forgetEarly(request);
+    if (isFinal && message.method === 'SUBSCRIBE' && !request.isInDialog) this.#takeEarlyNotifies(request);
+  }
+
+  /** A 401 or 407 to a BYE is for the user to answer: a user that has no credentials sends no other BYE. */
+  #forgetUnlessEnded(dialog: DialogEntry): void {
+    const { timers, timerSettings } = this.context.stack;
+    timers.start(64 * timerSettings.t1Ms, () => this.context.dialogs.forget(dialog));
+  }
+
+  /** In a later turn, so that the user has the answer to its SUBSCRIBE first. */
+  #takeEarlyNotifies(subscribe: OutgoingRequest): void {
+    const key = earlyNotifyKey(subscribe.message);
+    const early = this.context.earlyNotifies.get(key) ?? [];
+    this.context.earlyNotifies.delete(key);
+    for (const transaction of early) setImmediate(() => this.ends.takeAgain(transaction));
+  }
+
+  /** Dialogs follow a provisional response or a 2xx. False when the user need not know of it: it is a copy. */
+  #onProgress(request: OutgoingRequest, response: SipResponse, isFinal: boolean): boolean {
+    const { method } = request.message;
+    if (method !== 'INVITE' && method !== 'SUBSCRIBE') return true;
+    if (request.isInDialog) return this.#onDialogProgress(request, response, isFinal);
+    if (method === 'SUBSCRIBE' && !isFinal) return true;
+    const state = uacDialog(request.message, response);
+    if (state.remoteTag === '' && !isFinal) return true;
+    const known = this.context.dialogs.find(state.callId, state.localTag, state.remoteTag);
+    const entry = known ?? this.context.dialogs.add(state, request.flow, method === 'INVITE' ? 'invite' : 'subscribe', null);
+    if (known === undefined) entry.ownInviteSeq = state.localSeq;
+    request.forks.add(entry);
+    if (isFinal && request.hasFinal) return this.#onOtherSuccess(request, entry);
+    if (!isFinal && isCopy(entry, response)) return false;
+    entry.state = { ...state, localSeq: entry.state.localSeq, remoteSeq: entry.state.remoteSeq };
+    entry.isConfirmed ||= isFinal;
+    entry.isCancelled = isFinal && request.cancel !== null;
+    request.dialog = entry;
+    if (isFinal && method === 'SUBSCRIBE') subscribed(entry, request.message, response);
+    return true;
+  }
+
+  #onDialogProgress(request: OutgoingRequest, response: SipResponse, isFinal: boolean): boolean {
+    const { dialog, message } = request;
+    if (dialog === null || !isFinal) return true;
+    if (request.hasFinal) {
+      dialog.repeatAck(Number((getHeader(message, 'cseq') ?? '').split(' ')[0]));
+      return false;
+    }
+    dialog.state = refreshTarget(dialog.state, response);
+    if (message.method === 'SUBSCRIBE') subscribed(dialog, message, response);
+    return true;
+  }
+
+  /** RFC 3261 §13.2.2.4: a repeated 2xx gets its ACK again; one of another fork gets ACK and BYE, for the user has its call. */
+  #onOtherSuccess(request: OutgoingRequest, entry: DialogEntry): false {
+    if (entry === request.dialog) {
+      entry.repeatAck(entry.ownInviteSeq);
+      return false;
+    }
+    entry.isConfirmed = true;
+    this.sendInDialog(entry, { method: 'ACK', headers: [], body: '' });
+    this.sendInDialog(entry, { method: 'BYE', headers: [header('Reason', 'SIP;cause=200;text="Answered elsewhere"')], body: '' });
+    this.context.dialogs.forget(entry);
+    return false;
+  }
+
+  #acknowledge(dialog: DialogEntry, ack: OutgoingRequest): OutgoingRequest {
+    dialog.keepAck(dialog.ownInviteSeq, ack.text);
+    ack.flow.send(ack.text);
+    if (dialog.isCancelled) {
+      dialog.isCancelled = false;
+      process.nextTick(() => this.ends.endByOurselves(dialog, 'SIP;cause=200;text="ACK-BYE due to cancel race condition"'));
+    }
+    return ack;
+  }
+
+  #forgetEarly(request: OutgoingRequest): void {
+    for (const fork of request.forks) if (!fork.isConfirmed) this.context.dialogs.forget(fork);
+  }
+
+  #flowTo(uri: string, routeUri: string | null): Flow | SendProblem {
+    const registered = routeUri === null ? this.registered.find(uri) : undefined;
+    if (registered !== undefined) return registered;
+    const target = resolveTarget(routeUri ?? uri);
+    if (target === undefined) return 'bad-uri';
+    return this.context.flows.open(target) ?? 'no-transport';
+  }
+
+  #flowOf(dialog: DialogEntry, nextHop: string): Flow | SendProblem {
+    // RFC 5923: the connection that the peer opened, as long as it lives.
+    if (dialog.flow.isOpen && dialog.flow.reliable) return dialog.flow;
+    // A Contact that names no transport means the one that the dialog came by: falling back to UDP would send it in clear.
+    const target = resolveTarget(nextHop, dialog.flow.transport);
+    if (target === undefined) return 'bad-uri';
+    // What began encrypted does not go on in clear, whatever the Contact says: a re-INVITE holds the keys of the media.
+    if (dialog.flow.transport === 'TLS' && target.transport !== 'TLS') return 'no-transport';
+    const flow = this.context.flows.open(target);
+    if (flow === undefined) return 'no-transport';
+    dialog.flow = flow;
+    return flow;
+  }
+
+  #own(flow: Flow): ReturnType<typeof ownTransport> {
+    return ownTransport(this.context.flows, flow);
+  }
+
+  #launchCancel(request: OutgoingRequest, cancel: OutgoingRequest): void {
+    this.#launch(cancel);
+    request.transaction?.cancelled();
+  }
+
+  #launch(request: OutgoingRequest): OutgoingRequest {
+    request.transaction = this.context.stack.sendRequest(request.message, request.text, request.flow, request);
+    // In the next turn, so that the user knows the request before anything comes of it.
+    process.nextTick(() => request.transaction?.start());
+    return request;
+  }
+}
+
+/** RFC 3261 §8.1.3.5: a request that goes again, as after a challenge, keeps Call-ID and From tag, and its CSeq is the next one: the user states all three. */
+function sentBefore(parts: RequestParts): { readonly tag: string; readonly cseq: number } | undefined {
+  const tag = tagOf(getHeader(parts, 'from') ?? '');
+  const cseq = /^(\d{1,10})\s+(\S+)$/.exec(getHeader(parts, 'cseq') ?? '');
+  // RFC 3261 §8.1.1.5: less than 2^31.
+  if (tag === undefined || cseq?.[2] !== parts.method || Number(cseq[1]) >= 2 ** 31) return undefined;
+  return { tag, cseq: Number(cseq[1]) };
+}
+
+/** Of a reliable provisional response (RFC 3262 §4): seen before, or out of order. */
+function isCopy(dialog: DialogEntry, response: SipResponse): boolean {
+  const text = getHeader(response, 'rseq');
+  if (text === undefined) return false;
+  const rseq = Number(text);
+  if (dialog.remoteRSeq !== null && rseq !== dialog.remoteRSeq + 1) return true;
+  dialog.remoteRSeq = rseq;
+  return false;
+}
+
+function earlyNotifyKey(subscribe: SipRequest): string {
+  return `${getHeader(subscribe, 'call-id') ?? ''}|${tagOf(getHeader(subscribe, 'from') ?? '') ?? ''}`;
+}

@@ -1,0 +1,231 @@
+import { randomInt } from 'node:crypto';
+import { formatHostPort } from '../../lib/host-port.js';
+import { endsSubscription, ownTransport, setsSession, subscribed, type AgentContext } from './agent-context.js';
+import { contactOf } from './compose.js';
+import { refreshTarget, uasDialog } from '../dialog/dialog.js';
+import { agreedSession } from '../dialog/session-timer.js';
+import type { DialogEntry } from '../dialog/dialog-entry.js';
+import { IncomingRequest, type IncomingOwner } from './exchanges.js';
+import type { CoreHeaders } from '../message/core-headers.js';
+import { getHeader, getHeaders, getList, hasHeader, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
+import { uriScheme } from '../message/uri.js';
+import { ReliableProvisionals } from '../dialog/reliable-provisionals.js';
+import { makeResponse } from '../stack.js';
+import type { ServerTransaction } from '../transaction/transaction-runner.js';
+import type { Flow } from '../transport/flow.js';
+import type { RespondProblem, ResponseParts } from './user-agent-listener.js';
+
+/** What is sent, or `undefined` when the request found another end while the response waited. */
+export type SentCallback = (text: string | undefined) => void;
+
+/** Of one SUBSCRIBE. */
+const MAX_EARLY_NOTIFIES = 8;
+
+const REFRESHES_TARGET = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
+
+/** RFC 3261 §8.2: requests from peers, what is answered without asking anybody, and the answers of the user. */
+export class UserAgentServer implements IncomingOwner {
+  constructor(private readonly context: AgentContext) {}
+
+  onRequest(transaction: ServerTransaction): void {
+    const { core, request } = transaction;
+    const scheme = uriScheme(request.uri);
+    if (scheme !== 'sip' && scheme !== 'sips' && scheme !== 'tel') {
+      const { address, port } = ownTransport(this.context.flows, transaction.flow);
+      const warning = header('Warning', `399 ${formatHostPort(address, port)} "The Request-URI is neither sip, sips nor tel."`);
+      return this.#refuse(transaction, 416, 'Unsupported URI Scheme', [warning]);
+    }
+    if (core.toTag !== undefined) return this.#onInDialog(transaction);
+    if (request.method === 'BYE' || request.method === 'UPDATE' || request.method === 'PRACK') {
+      return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
+    }
+    // RFC 3261 §8.2.2.2: the same request by another way.
+    if (!this.context.dialogs.claim(transaction)) return this.#refuse(transaction, 482, 'Loop Detected');
+    this.#offer(transaction, null);
+  }
+
+  onAck(ack: SipRequest, core: CoreHeaders, flow: Flow): void {
+    const dialog = this.context.dialogs.of(core);
+    if (dialog === undefined) return;
+    if (flow.isOpen) dialog.flow = flow;
+    if (dialog.acknowledged(core.cseq.number)) this.context.listener?.onAck(dialog, ack, flow);
+  }
+
+  /** Sends a response, now or when the PRACK that it has to wait for has come. */
+  respond(request: IncomingRequest, parts: ResponseParts, sent: SentCallback): RespondProblem | null {
+    const { transaction, reliable } = request;
+    if (!transaction.isUnanswered) return 'unknown-transaction';
+    const isReliable = isReliableProvisional(parts);
+    if (isReliable && !supports100rel(request.message)) return 'no-100rel';
+    // RFC 4320 §4.1, §4.2.
+    if (!transaction.isInvite && (parts.status === 408 || (parts.status > 100 && parts.status < 200))) return 'not-allowed';
+    if (reliable?.isWaiting === true && (isReliable || (parts.status >= 200 && parts.status < 300))) {
+      // RFC 3262 §3: no second reliable response and no 2xx before the PRACK.
+      reliable.afterPrack(() => this.#sendAndTell(request, parts, isReliable, sent));
+      return null;
+    }
+    this.#sendAndTell(request, parts, isReliable, sent);
+    return null;
+  }
+
+  onCancel(request: IncomingRequest, cancel: SipRequest | null): void {
+    if (!request.transaction.isUnanswered) return;
+    this.#endUnanswered(request, 487, 'Request Terminated', cancel);
+  }
+
+  onFailure(request: IncomingRequest, why: 'ack-timeout' | 'transport-error'): void {
+    const { transaction, dialog } = request;
+    this.context.dialogs.release(transaction, null);
+    request.reliable?.end();
+    if (why !== 'transport-error' || !transaction.isInvite || request.isAnswered) return;
+    if (dialog !== null && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
+    this.context.listener?.onCancelled(request, null);
+  }
+
+  #onInDialog(transaction: ServerTransaction): void {
+    const { core, request, flow } = transaction;
+    const dialog = this.context.dialogs.of(core);
+    if (dialog === undefined) {
+      const early = request.method === 'NOTIFY' ? this.context.earlyNotifies.get(`${core.callId}|${core.toTag ?? ''}`) : undefined;
+      if (early !== undefined && early.length < MAX_EARLY_NOTIFIES) return void early.push(transaction);
+      return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
+    }
+    if (dialog.state.remoteSeq !== null && core.cseq.number <= dialog.state.remoteSeq) {
+      return this.#refuse(transaction, 500, 'CSeq Out Of Order');
+    }
+    const retryLater = [header('Retry-After', String(randomInt(0, 11)))];
+    if (request.method === 'INVITE') {
+      // RFC 3261 §14.2: a second INVITE before our answer to the first.
+      if (dialog.invite !== null) return this.#refuse(transaction, 500, 'Server Internal Error', retryLater);
+      if (dialog.hasOwnInvite || dialog.awaitsAck) return this.#refuse(transaction, 491, 'Request Pending');
+    }
+    // RFC 3311 §5.2.
+    if (request.method === 'UPDATE' && dialog.hasPendingUpdate) return this.#refuse(transaction, 500, 'Server Internal Error', retryLater);
+    dialog.state = { ...dialog.state, remoteSeq: core.cseq.number };
+    if (flow.isOpen) dialog.flow = flow;
+    const reliable = dialog.invite?.reliable;
+    if (request.method === 'PRACK' && reliable?.acknowledge(request) !== true) {
+      return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
+    }
+    if (request.method === 'UPDATE') dialog.hasPendingUpdate = true;
+    if (REFRESHES_TARGET.has(request.method)) dialog.state = refreshTarget(dialog.state, request);
+    // The dialog is over at receipt.
+    if (request.method === 'BYE') this.context.dialogs.forget(dialog);
+    this.#offer(transaction, dialog);
+    if (request.method === 'PRACK') reliable?.release();
+  }
+
+  #offer(transaction: ServerTransaction, dialog: DialogEntry | null): void {
+    const request = new IncomingRequest(transaction, dialog, this);
+    if (transaction.isInvite && dialog !== null) dialog.invite = request;
+    if (transaction.isInvite) this.context.stack.respond(transaction, makeResponse(transaction.request, 100, 'Trying', ''));
+    this.context.listener?.onRequest(request);
+  }
+
+  #refuse(transaction: ServerTransaction, status: number, reason: string, extra: readonly Header[] = []): void {
+    this.context.stack.respond(transaction, makeResponse(transaction.request, status, reason, transaction.localTag, extra));
+  }
+
+  #endUnanswered(request: IncomingRequest, status: number, reason: string, cancel: SipRequest | null): void {
+    const { dialog, transaction } = request;
+    this.#refuse(transaction, status, reason);
+    this.#finished(request, status, '');
+    this.context.listener?.onCancelled(request, cancel);
+    if (dialog !== null && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
+  }
+
+  #sendAndTell(request: IncomingRequest, parts: ResponseParts, isReliable: boolean, sent: SentCallback): void {
+    const { transaction } = request;
+    if (!transaction.isUnanswered) return sent(undefined);
+    sent(this.#send(request, parts, isReliable));
+    if (transaction.isAccepted) this.context.stack.accepted(transaction);
+  }
+
+  #send(request: IncomingRequest, parts: ResponseParts, isReliable: boolean): string {
+    const { transaction } = request;
+    if (!request.isTagged && parts.localTag !== undefined && transaction.core.toTag === undefined) transaction.localTag = parts.localTag;
+    if (parts.status > 100) request.isTagged = true;
+    const rseq = isReliable ? this.#reliableOf(request).nextRSeq() : null;
+    const response = this.#complete(request, parts, rseq);
+    const isSuccess = parts.status >= 200 && parts.status < 300;
+    if ((transaction.isInvite && parts.status > 100 && parts.status < 300) || (transaction.request.method === 'SUBSCRIBE' && isSuccess)) {
+      this.#establish(request);
+    }
+    const text = this.context.stack.respond(transaction, response);
+    if (rseq !== null) this.#reliableOf(request).sent(rseq, text);
+    if (parts.status >= 200) this.#finished(request, parts.status, text);
+    const { dialog } = request;
+    if (dialog !== null && setsSession(transaction.request.method, parts.status)) this.context.sessions.settled(dialog, response, false);
+    if (dialog !== null && isSuccess && transaction.request.method === 'SUBSCRIBE') subscribed(dialog, request.message, response);
+    return text;
+  }
+
+  #complete(request: IncomingRequest, parts: ResponseParts, rseq: number | null): SipResponse {
+    const { transaction } = request;
+    const { method } = transaction.request;
+    const establishes = (method === 'INVITE' || method === 'SUBSCRIBE') && parts.status > 100 && parts.status < 300;
+    const needsContact =
+      !hasHeader(parts, 'contact') &&
+      ((establishes && parts.status >= 200) || rseq !== null || (request.dialog?.isConfirmed === true && method === 'INVITE'));
+    const extra: Header[] = [];
+    if (establishes && request.dialog?.isConfirmed !== true) {
+      for (const value of getHeaders(transaction.request, 'record-route')) extra.push(header('Record-Route', value));
+    }
+    if (needsContact) {
+      extra.push(header('Contact', contactOf(ownTransport(this.context.flows, transaction.flow), transaction.flow.transport === 'TLS')));
+    }
+    if (rseq !== null) extra.push(header('RSeq', String(rseq)));
+    if (setsSession(method, parts.status) && !hasHeader(parts, 'session-expires')) extra.push(...agreedSession(transaction.request));
+    return makeResponse(transaction.request, parts.status, parts.reason, transaction.localTag, [...extra, ...parts.headers], parts.body);
+  }
+
+  #reliableOf(request: IncomingRequest): ReliableProvisionals {
+    const { stack } = this.context;
+    request.reliable ??= new ReliableProvisionals(request.core.cseq.number, request.flow, stack.timers, stack.timerSettings.t1Ms, () =>
+      // RFC 3262 §3: the caller does not acknowledge, so it will not get anything else either.
+      this.#endUnanswered(request, 504, 'Server Time-out', null),
+    );
+    return request.reliable;
+  }
+
+  /** The dialog exists before its response goes out, so that nothing that comes back can miss it. */
+  #establish(request: IncomingRequest): void {
+    if (request.dialog !== null) return;
+    const { transaction } = request;
+    request.dialog = this.context.dialogs.add(
+      uasDialog(transaction.request, transaction.core, transaction.localTag),
+      transaction.flow,
+      transaction.isInvite ? 'invite' : 'subscribe',
+      transaction.mergeKey,
+    );
+    if (transaction.isInvite) request.dialog.invite = request;
+    else request.dialog.isConfirmed = true;
+  }
+
+  #finished(request: IncomingRequest, status: number, text: string): void {
+    const { transaction, dialog } = request;
+    const { method } = transaction.request;
+    const isSuccess = status >= 200 && status < 300;
+    request.isAnswered = true;
+    request.reliable?.end();
+    if (dialog !== null) {
+      if (transaction.isInvite) dialog.invite = null;
+      if (method === 'UPDATE') dialog.hasPendingUpdate = false;
+      if (transaction.isInvite && isSuccess) {
+        dialog.isConfirmed = true;
+        dialog.answered(transaction.core.cseq.number, text, transaction.flow);
+      } else if (transaction.isInvite && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
+      if (endsSubscription(dialog, method, getHeader(transaction.request, 'subscription-state'))) this.context.dialogs.forget(dialog);
+    }
+    this.context.dialogs.release(transaction, isSuccess ? dialog : null);
+  }
+}
+
+function isReliableProvisional(parts: ResponseParts): boolean {
+  return parts.status > 100 && parts.status < 200 && getList(parts, 'require').some((option) => option.toLowerCase() === '100rel');
+}
+
+function supports100rel(invite: SipRequest): boolean {
+  if (invite.method !== 'INVITE') return false;
+  return [...getList(invite, 'supported'), ...getList(invite, 'require')].some((option) => option.toLowerCase() === '100rel');
+}

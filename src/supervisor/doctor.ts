@@ -1,0 +1,127 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { PACKAGE_ROOT } from '../config/load.js';
+import { httpAddress, type Config } from '../config/schema.js';
+import { formatHostPort } from '../lib/host-port.js';
+import { resolveHostPort } from '../lib/resolve.js';
+import { readText } from './read-text.js';
+
+const run = promisify(execFile);
+
+/** One thing that was looked at. */
+export interface Finding {
+  readonly name: string;
+  readonly isFine: boolean;
+  /** A version when it is fine, else what is wrong. */
+  readonly detail: string;
+  /** What to do about it. */
+  readonly remedy: string | null;
+}
+
+const SETUP = 'run: npm run up (it installs what is missing)';
+
+/**
+ * Looks at everything that the gateway needs on this machine. Changes nothing.
+ * @param storedBytes what Redis keeps of calls; rejects when Redis cannot be asked
+ */
+export async function examine(config: Config, storedBytes: () => Promise<number>): Promise<Finding[]> {
+  const findings: Finding[] = [nodeVersion(), nativeAddon(), openFiles(config)];
+  findings.push(await program('openssl', ['version'], 'openssl'));
+  findings.push(await program('espeak-ng', ['--version'], 'espeak-ng (speech of the test line)'));
+  if (config.redis.url === null) findings.push(await program('redis-server', ['--version'], 'redis-server'));
+  if (config.rtpengine.address === null) findings.push(await program('rtpengine', ['--version'], 'rtpengine'));
+  if (config.drachtio.url !== null) findings.push(await sipServer(config.drachtio.url));
+  findings.push(await running(config));
+  const stored = await storedCalls(config, storedBytes);
+  return stored === null ? findings : [...findings, stored];
+}
+
+function fine(name: string, detail: string): Finding {
+  return { name, isFine: true, detail, remedy: null };
+}
+
+function wrong(name: string, detail: string, remedy: string): Finding {
+  return { name, isFine: false, detail, remedy };
+}
+
+function nodeVersion(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const isFine = major === 20 ? minor >= 20 : major > 20 && major < 27;
+  return isFine ? fine('Node.js', process.version) : wrong('Node.js', process.version, 'install Node.js 20.20, 22, 24 or 26');
+}
+
+function nativeAddon(): Finding {
+  const file = join(PACKAGE_ROOT, 'native/build/Release/srtp.node');
+  return existsSync(file) ? fine('native SRTP addon', 'built') : wrong('native SRTP addon', 'not built', 'run: npm run build');
+}
+
+/** rtpengine opens four sockets a call. */
+function openFiles(config: Config): Finding {
+  const calls = Math.floor((config.rtpengine.port_max - config.rtpengine.port_min + 1) / 4);
+  const hard = Number(/Max open files\s+\d+\s+(\d+)/.exec(readText('/proc/self/limits'))?.[1] ?? Number.NaN);
+  if (Number.isNaN(hard)) return fine('open files', 'unknown limit');
+  const wanted = calls * 4 + 200;
+  if (hard >= wanted) return fine('open files', `limit ${String(hard)}`);
+  return wrong(
+    'open files',
+    `limit ${String(hard)}, ${String(calls)} calls need ${String(wanted)}`,
+    'raise the limit (ulimit -Hn), or narrow rtpengine.port_min to port_max',
+  );
+}
+
+async function program(command: string, args: readonly string[], name: string): Promise<Finding> {
+  try {
+    const { stdout, stderr } = await run(command, args, { timeout: 10_000 });
+    return fine(name, (stdout || stderr).split('\n')[0]?.trim() ?? '');
+  } catch (error) {
+    const { code, message } = error as { code?: unknown; message: string };
+    return wrong(name, code === 'ENOENT' ? 'not installed' : message, SETUP);
+  }
+}
+
+/** A SIP server of one's own: whether something takes connections where the gateway would connect. */
+export async function sipServer(url: string): Promise<Finding> {
+  const name = 'SIP server (drachtio.url)';
+  let socket: Socket | undefined;
+  try {
+    const { address, port } = await resolveHostPort(url);
+    socket = connect({ host: address, port });
+    await once(socket, 'connect', { signal: AbortSignal.timeout(3_000) });
+    return fine(name, `takes connections at ${formatHostPort(address, port)}`);
+  } catch (error) {
+    const what = (error as Error).name === 'AbortError' ? 'no answer within 3 s' : (error as Error).message;
+    return wrong(name, `cannot be reached at ${url}: ${what}`, 'start drachtio-server there, or correct drachtio.url');
+  } finally {
+    socket?.destroy();
+  }
+}
+
+async function running(config: Config): Promise<Finding> {
+  const url = `http://${formatHostPort(httpAddress(config), config.http.port)}/readyz`;
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(3_000) });
+    if (response.ok) return fine('gateway', `ready at ${url}`);
+    return wrong(
+      'gateway',
+      `runs, but is not ready: ${(await response.text()).slice(0, 300)}`,
+      'look at the part that is not ready, and at logs/ in data_dir',
+    );
+  } catch {
+    return wrong('gateway', 'is not running', 'start it: npm run up');
+  }
+}
+
+/** `null`: Redis cannot be asked, which the gateway's readiness tells. */
+async function storedCalls(config: Config, storedBytes: () => Promise<number>): Promise<Finding | null> {
+  const maxMb = config.calls.max_stored_mb;
+  const bytes = await storedBytes().catch(() => null);
+  if (bytes === null) return null;
+  const mb = bytes / (1 << 20);
+  const isFull = mb > 0.99 * maxMb;
+  const detail = `${mb.toFixed(1)} of ${String(maxMb)} MB in Redis`;
+  return fine('records and traces of calls', isFull ? `${detail}: the oldest go (calls.max_stored_mb)` : detail);
+}

@@ -1,0 +1,91 @@
+import { createSecureContext } from 'node:tls';
+import { join } from 'node:path';
+import { ConfigError } from '../config/layers.js';
+import type { Config } from '../config/schema.js';
+import { errorText } from '../lib/error-text.js';
+import type { TlsCertificate, TlsMaterial } from '../sip/transport/tls-server-contexts.js';
+import { certificateFacts, readCertificatePair, readCertificates, type CertificateFacts } from './certificate-files.js';
+import { ensureCertificates } from './certificates.js';
+import { ensureDataDir } from '../config/data-dir.js';
+
+export interface ServerTls {
+  readonly material: TlsMaterial;
+  /** Of the local CA; `null` with a certificate of the operator's. */
+  readonly caFile: string | null;
+  /** Every file that was read: what a reload looks at. */
+  readonly files: readonly string[];
+  readonly facts: readonly CertificateFacts[];
+}
+
+/** The name that Contact and the certificate carry. */
+export function sipHost(config: Config): string {
+  return config.sip.host ?? config.public_address ?? config.bind_address;
+}
+
+interface Pair {
+  readonly setting: string;
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+/**
+ * The operator's certificate, or one of the local CA that names every host we may be called by; then those of sip.certificates.
+ * Throws a `ConfigError` that says what is wrong with which file.
+ */
+export async function serverTls(config: Config): Promise<ServerTls> {
+  const { sip } = config;
+  const { main, caFile } = await mainPair(config);
+  const more = sip.certificates.map((pair, index) => ({
+    setting: `sip.certificates.${String(index)}.`,
+    certFile: pair.cert_file,
+    keyFile: pair.key_file,
+  }));
+  const pairs = [main, ...more];
+  const [first, ...others] = await Promise.all([readPair(main), ...more.map(readPair)]);
+  const certificates = [first, ...others] as const;
+  const ca = sip.client_ca_file === null ? null : await readCertificates({ setting: 'sip.client_ca_file', file: sip.client_ca_file });
+  const mode = sip.client_certificates;
+  const material: TlsMaterial = {
+    certificates,
+    minVersion: sip.tls_min_version,
+    ciphers: sip.tls_ciphers,
+    clients: mode === 'off' || ca === null ? null : { mode, ca },
+  };
+  checkCiphers(material);
+  return {
+    material,
+    caFile,
+    files: [...pairs.flatMap(({ certFile, keyFile }) => [certFile, keyFile]), ...(sip.client_ca_file === null ? [] : [sip.client_ca_file])],
+    facts: certificates.map((certificate, index) => certificateFacts(pairs[index]?.certFile ?? '', certificate)),
+  };
+}
+
+async function mainPair(config: Config): Promise<{ main: Pair; caFile: string | null }> {
+  const { cert_file: certFile, key_file: keyFile } = config.sip;
+  if (certFile !== null || keyFile !== null) {
+    if (certFile === null || keyFile === null) throw new ConfigError('sip.cert_file and sip.key_file go together: set both or none');
+    return { main: { setting: 'sip.', certFile, keyFile }, caFile: null };
+  }
+  const hosts = [...new Set(['localhost', '127.0.0.1', sipHost(config), config.public_address, config.bind_address])];
+  const usable = hosts.filter((host) => host !== null);
+  const files = await ensureCertificates(join(ensureDataDir(config), 'tls'), usable, Date.now());
+  return { main: { setting: 'data_dir: ', ...files }, caFile: files.caFile };
+}
+
+/** What `agents.ca_file` holds; `null`: it is not set. Throws a `ConfigError` that says what is wrong with it. */
+export async function agentCertificates({ agents }: Config): Promise<string | null> {
+  return agents.ca_file === null ? null : readCertificates({ setting: 'agents.ca_file', file: agents.ca_file });
+}
+
+function readPair({ setting, certFile, keyFile }: Pair): Promise<TlsCertificate> {
+  return readCertificatePair({ setting: `${setting}cert_file`, file: certFile }, { setting: `${setting}key_file`, file: keyFile });
+}
+
+function checkCiphers({ ciphers, minVersion }: TlsMaterial): void {
+  if (ciphers === null) return;
+  try {
+    createSecureContext({ ciphers, minVersion });
+  } catch (error) {
+    throw new ConfigError(`sip.tls_ciphers = ${JSON.stringify(ciphers)} with sip.tls_min_version = ${minVersion}: ${errorText(error)}`);
+  }
+}

@@ -1,0 +1,129 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { agentCommand, toolCommand } from '../../../src/cli/agent.js';
+import { batchCommand } from '../../../src/cli/batch.js';
+import { DEFAULT_AGENT_SETTINGS } from '../../../src/gateway/model/agent-record.js';
+import type { E164 } from '../../../src/gateway/model/e164.js';
+import { DEFAULT_INBOUND_OPTIONS } from '../../../src/gateway/model/records.js';
+import { createMemoryStores } from '../../support/store/memory.js';
+import type { Stores } from '../../../src/gateway/ports/stores.js';
+import { runCommand } from '../../support/run-command.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+let stores: Stores;
+let orgId: string;
+let directory: string;
+let printed: string[];
+let errors: string;
+
+beforeEach(async () => {
+  stores = createMemoryStores({ clock: new VirtualClock() });
+  ({ org_id: orgId } = await stores.orgs.create({ name: 'acme', sip_enabled: true }));
+  directory = await mkdtemp(join(tmpdir(), 'trunkline-cli-'));
+  [printed, errors] = [[], ''];
+});
+
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+
+/** Runs one command on the organization; resolves with its exit code. */
+async function run(...args: string[]): Promise<number> {
+  const connect = () => Promise.resolve({ ...stores, close: () => Promise.resolve() });
+  const build = { agent: agentCommand, tool: toolCommand, batch: batchCommand }[args[0] ?? ''] ?? toolCommand;
+  const command = build(connect, (line) => void printed.push(line));
+  const org = args[1] === 'append' ? [] : ['--org', 'acme'];
+  return runCommand(command, [...args.slice(1), ...org], { print: (text) => void printed.push(text), error: (text) => (errors += text) });
+}
+
+async function file(name: string, content: unknown): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+describe('trunkline agent', () => {
+  it('makes, changes, shows and deletes an agent, and never prints its token', async () => {
+    const settings = await file('settings.json', { prompt: 'Be kind.', language: 'ger' });
+    const token = await file('token', 'secret-token\n');
+    const flags = ['--name', 'bot', '--url', 'wss://bot.example/', '--bearer-token-file', token, '--settings', settings];
+    expect(await run('agent', 'create', ...flags)).toBe(0);
+    const made = (await stores.agents.list(orgId)).records[0]!;
+    expect(made).toMatchObject({
+      ...DEFAULT_AGENT_SETTINGS,
+      name: 'bot',
+      prompt: 'Be kind.',
+      language: 'GER',
+      stream: { url: 'wss://bot.example/', format: 'twilio', bearer_token: 'secret-token' },
+    });
+    expect(await run('agent', 'set', made.agent_id, '--format', 'pcm16-16000')).toBe(0);
+    expect((await stores.agents.get(orgId, made.agent_id))?.stream).toEqual({
+      url: 'wss://bot.example/',
+      format: 'pcm16-16000',
+      bearer_token: 'secret-token',
+    });
+    for (const command of ['list', 'show']) await run('agent', command, ...(command === 'show' ? [made.agent_id] : []));
+    await run('agent', 'list', '--json');
+    expect(printed.join('\n')).toContain('wss://bot.example/');
+    expect(printed.join('\n')).not.toContain('secret-token');
+    expect(await run('agent', 'set', made.agent_id, '--url', 'wss://elsewhere.example/')).toBe(0);
+    expect((await stores.agents.get(orgId, made.agent_id))?.stream).toMatchObject({ bearer_token: null });
+    expect(await run('agent', 'set', made.agent_id, '--url', 'test-line')).toBe(0);
+    expect((await stores.agents.get(orgId, made.agent_id))?.stream).toBe('test-line');
+    const [noted] = (await stores.audit.list(orgId, { take: 3 })).filter(({ fields }) => fields.length > 0);
+    expect([noted?.action, noted?.fields]).toEqual(['agent.update', ['stream']]);
+    const number = '+15551234567' as E164;
+    await stores.numbers.attach(orgId, number, { inbound: { agent_id: made.agent_id, options: DEFAULT_INBOUND_OPTIONS } });
+    expect(await run('agent', 'delete', made.agent_id)).toBe(1);
+    expect(errors).toContain(number);
+    expect(await run('agent', 'delete', made.agent_id, '--force')).toBe(0);
+    expect((await stores.agents.list(orgId)).records).toEqual([]);
+  });
+
+  it('names every field that is wrong, and makes nothing', async () => {
+    const settings = await file('settings.json', { promt: 'x', max_duration: 0 });
+    expect(await run('agent', 'create', '--settings', settings, '--url', 'https://bot.example')).toBe(1);
+    for (const part of ['promt', 'max_duration', 'stream']) expect(errors).toContain(part);
+    expect(await run('agent', 'create', '--settings', await file('broken.json', '{'))).toBe(1);
+    expect(await run('agent', 'create', '--settings', join(directory, 'nothing'))).toBe(1);
+    expect(await run('agent', 'set', 'nobody', '--name', 'x')).toBe(1);
+    expect((await stores.agents.list(orgId)).records).toEqual([]);
+  });
+});
+
+describe('trunkline tool', () => {
+  it('makes a tool of a file, lists and deletes it', async () => {
+    const tool = { name: 'book', description: 'Books a table.', url: 'https://customer.example/book' };
+    expect(await run('tool', 'create', await file('tool.json', { label: 'Booking', tool }))).toBe(0);
+    const made = (await stores.tools.list(orgId)).records[0]!;
+    expect([made.tool_id, made.label, made.tool.url]).toEqual([expect.stringMatching(/^TL-/), 'Booking', tool.url]);
+    expect(await run('tool', 'list')).toBe(0);
+    expect(printed.join('\n')).toContain(made.tool_id);
+    expect(await run('tool', 'delete', made.tool_id)).toBe(0);
+    expect(await run('tool', 'delete', made.tool_id)).toBe(1);
+    expect(await run('tool', 'create', await file('tool.json', { tool: { ...tool, url: 'file:///x' } }))).toBe(1);
+    expect(errors).toContain('tool.url');
+  });
+});
+
+describe('trunkline batch', () => {
+  it('makes a batch, writes its log, and shows both', async () => {
+    expect(await run('batch', 'create', 'Reminders')).toBe(0);
+    const [batch] = await stores.batches.list(orgId, { take: 1, skip: 0 });
+    const id = batch!.batch_id;
+    const payload = { message: '100 requested', state_change: 'in_progress' };
+    expect(await run('batch', 'append', id, 'lifecycle', '--payload', JSON.stringify(payload))).toBe(0);
+    expect(await run('batch', 'append', id, 'lifecycle', '--payload', '{}')).toBe(1);
+    expect(await run('batch', 'append', id, 'lifecycle', '--payload', '[]')).not.toBe(0);
+    expect(await run('batch', 'append', 'nothing', 'step', '--payload', '{}')).toBe(1);
+    expect(errors).toContain('payload.message');
+    printed = [];
+    expect(await run('batch', 'list')).toBe(0);
+    expect(await run('batch', 'logs', id)).toBe(0);
+    expect(await run('batch', 'logs', 'nothing')).toBe(1);
+    expect(printed.join('\n')).toContain('Reminders');
+    expect(printed.at(-1)).toBe(`2026-01-01T00:00:00.000Z  lifecycle  ${JSON.stringify(payload)}`);
+  });
+});

@@ -1,0 +1,236 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { keyCommand } from '../../../src/cli/key.js';
+import { orgCommand } from '../../../src/cli/org.js';
+import type { E164 } from '../../../src/gateway/model/e164.js';
+import { StoreUnavailableError } from '../../../src/gateway/ports/ports.js';
+import { ensureDemo } from '../../../src/gateway/wiring/demo.js';
+import { createMemoryStores } from '../../support/store/memory.js';
+import type { ApiKeyRecord, Stores } from '../../../src/gateway/ports/stores.js';
+import { runCommand } from '../../support/run-command.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+const clock = new VirtualClock();
+
+describe('trunkline org and key', () => {
+  let stores: Stores;
+  let printed: string[];
+  let errors: string;
+  let closed: number;
+  beforeEach(() => {
+    stores = createMemoryStores({ clock });
+    printed = [];
+    errors = '';
+    closed = 0;
+  });
+
+  const print = (line: string): void => void printed.push(line);
+  const connect = () => Promise.resolve({ ...stores, close: () => Promise.resolve(void (closed += 1)) });
+
+  /** Runs one command; resolves with its exit code. */
+  async function run(...args: string[]): Promise<number> {
+    const build = args[0] === 'org' ? orgCommand : keyCommand;
+    const command = build(connect, print);
+    return runCommand(command, args.slice(1), { print, error: (text) => (errors += text) });
+  }
+  const json = (): unknown => JSON.parse(printed.at(-1) ?? '');
+
+  it('makes an organization and a key, and shows both without secrets', async () => {
+    expect(await run('org', 'create', 'My company', '--sip')).toBe(0);
+    expect(await run('key', 'create', 'My company', '--name', 'ci')).toBe(0);
+    const key = printed.find((line) => line.startsWith('tl_'));
+    const org = (await stores.orgs.list())[0];
+    expect(await stores.keys.find(key ?? '')).toMatchObject({ name: 'ci', org_id: org?.org_id });
+    printed = [];
+    expect(await run('org', 'list')).toBe(0);
+    expect(await run('org', 'list', '--json')).toBe(0);
+    expect(await run('key', 'list', 'My company')).toBe(0);
+    const text = printed.join('\n');
+    expect(text).toContain('My company');
+    expect(text).toContain('ci');
+    expect(text).not.toContain(org?.webhook_secret);
+    expect(text).not.toContain(key);
+    expect(closed).toBe(5);
+  });
+
+  it('changes the entitlement and the state, by id and by name', async () => {
+    await run('org', 'create', 'a', '--json');
+    const { org_id } = json() as { org_id: string };
+    for (const [command, field, value] of [
+      ['enable-sip', 'sip_enabled', true],
+      ['disable-sip', 'sip_enabled', false],
+      ['disable', 'disabled', true],
+      ['enable', 'disabled', false],
+    ] as const) {
+      expect(await run('org', command, command.includes('sip') ? org_id : 'a', '--json')).toBe(0);
+      expect(json()).toMatchObject({ [field]: value });
+      expect((await stores.orgs.get(org_id))?.[field]).toBe(value);
+    }
+  });
+
+  it('sets limits, leaves those that are not named, and takes them away', async () => {
+    await run('org', 'create', 'a');
+    const stored = async () => (await stores.orgs.list())[0];
+    expect(await run('org', 'set-limits', 'a', '--max-concurrent-calls', '10', '--allowed-sources', '203.0.113.0/24, 2001:db8::1')).toBe(0);
+    expect(printed.at(-1)).toBe('"a": calls in progress 10, calls a second no limit, from 203.0.113.0/24, 2001:db8::1');
+    expect(await run('org', 'set-limits', 'a', '--max-calls-per-second', '0', '--json')).toBe(0);
+    const limits = { max_concurrent_calls: 10, max_calls_per_second: 0, allowed_sources: ['203.0.113.0/24', '2001:db8::1'] };
+    expect(json()).toMatchObject(limits);
+    expect(await stored()).toMatchObject(limits);
+    await run('org', 'set-limits', 'a', '--max-concurrent-calls', 'none', '--max-calls-per-second', 'none', '--allowed-sources', 'any');
+    expect(await stored()).toMatchObject({ max_concurrent_calls: null, max_calls_per_second: null, allowed_sources: [] });
+  });
+
+  it('shows the key of signatures when asked for it, and makes another one', async () => {
+    await run('org', 'create', 'a');
+    const stored = async () => (await stores.orgs.list())[0]!;
+    const { org_id, webhook_secret: first } = await stored();
+    expect(await run('org', 'webhook-secret', 'a')).toBe(0);
+    expect(printed.at(-1)).toBe(first);
+    expect(await run('org', 'webhook-secret', org_id, '--rotate', '--json')).toBe(0);
+    const second = (await stored()).webhook_secret;
+    expect(second).toMatch(/^whsec_[\w-]{43}$/);
+    expect(second).not.toBe(first);
+    expect(json()).toEqual({ org_id, webhook_secret: second });
+    expect(await run('org', 'webhook-secret', 'nobody')).toBe(1);
+  });
+
+  it.each([
+    [['--max-concurrent-calls', '-1'], 'must be 0 to 100000'],
+    [['--max-calls-per-second', '10001'], 'must be 0 to 10000'],
+    [['--allowed-sources', '203.0.113.0/24,example.com'], '"example.com" is no IP address'],
+    [[], 'nothing to set'],
+  ])('set-limits %j ends with code 1 and changes nothing', async (flags, message) => {
+    await run('org', 'create', 'a');
+    const before = await stores.orgs.list();
+    expect(await run('org', 'set-limits', 'a', ...flags)).toBe(1);
+    expect(errors).toContain(message);
+    expect(await stores.orgs.list()).toEqual(before);
+  });
+
+  it('makes, lists and revokes operator keys', async () => {
+    await run('org', 'create', 'a');
+    expect(await run('key', 'create', '--operator', '--name', 'ops', '--json')).toBe(0);
+    const { key, key_id: keyId, org_id: orgId } = json() as { key: string; key_id: string; org_id: null };
+    expect([orgId, (await stores.keys.find(key))?.key_id]).toEqual([null, keyId]);
+    expect(await run('key', 'list', '--operator')).toBe(0);
+    expect(printed.join('\n')).toContain(keyId);
+    expect(printed.join('\n')).not.toContain(`  ${key}`);
+    for (const wrong of [['create'], ['list'], ['create', 'a', '--operator']]) expect(await run('key', ...wrong)).toBe(1);
+    expect(await run('key', 'revoke', keyId)).toBe(0);
+    expect(await stores.keys.find(key)).toBeNull();
+  });
+
+  it('revokes a key by its id', async () => {
+    await run('org', 'create', 'a');
+    await run('key', 'create', 'a', '--json');
+    const { key, key_id } = json() as { key: string } & ApiKeyRecord;
+    expect(await run('key', 'revoke', key_id)).toBe(0);
+    expect(await stores.keys.find(key)).toBeNull();
+  });
+
+  it.each([
+    [['org', 'enable-sip', 'nobody'], 'there is no organization "nobody"'],
+    [['key', 'create', 'nobody'], 'there is no organization "nobody"'],
+    [['key', 'revoke', 'tl_the-key-itself'], 'there is no key with this id'],
+    [['org', 'create', '  '], 'must be 1 to 100 printable characters'],
+    [['org', 'create'], "missing required argument 'name'"],
+  ])('%j ends with code 1 and says why', async (args, message) => {
+    expect(await run(...args)).toBe(1);
+    expect(errors).toContain(message);
+    expect(errors).not.toContain('tl_the-key-itself');
+  });
+
+  it('refuses a second organization of the same name, and says what to do when names are not unique', async () => {
+    await run('org', 'create', 'a');
+    expect(await run('org', 'create', 'a')).toBe(1);
+    await stores.orgs.create({ name: 'a', sip_enabled: false });
+    expect(await run('org', 'disable', 'a')).toBe(1);
+    expect(errors).toContain('2 organizations are called "a": use the id');
+  });
+
+  it('says how to start when Redis is away', async () => {
+    const command = orgCommand(() => Promise.reject(new StoreUnavailableError('Redis did not answer')), print).exitOverride();
+    for (const one of command.commands) one.exitOverride().configureOutput({ writeErr: (text) => (errors += text) });
+    await expect(command.parseAsync(['list'], { from: 'user' })).rejects.toMatchObject({ exitCode: 1 });
+    expect(errors).toContain('trunkline up');
+  });
+});
+
+describe('ensureDemo', () => {
+  let dataDir: string;
+  let stores: Stores;
+  const number = '+15550100100' as E164;
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'trunkline-demo-'));
+    stores = createMemoryStores({ clock });
+  });
+  afterEach(() => rm(dataDir, { recursive: true }));
+
+  const ensure = () => ensureDemo({ stores, dataDir, clock });
+
+  it('makes organization, key, agent and number', async () => {
+    const demo = await ensure();
+    expect(demo.phone_number).toBe(number);
+    expect(await stores.keys.find(demo.api_key)).toMatchObject({ org_id: demo.org_id });
+    const { route } = await stores.routes.lookup(number, null);
+    expect(route).toMatchObject({ org: { org_id: demo.org_id, sip_enabled: true }, agent: { agent_id: demo.agent_id } });
+    expect(route?.agent?.first_sentence?.length).toBeLessThan(200);
+    const path = join(dataDir, 'demo.json');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({ api_key: demo.api_key, org_id: demo.org_id, agent_id: demo.agent_id });
+  });
+
+  it('a second start changes nothing that was changed meanwhile', async () => {
+    const demo = await ensure();
+    await stores.numbers.detach(demo.org_id, number, ['inbound']);
+    await stores.orgs.change(demo.org_id, { sip_enabled: false });
+    await stores.keys.revoke((await stores.keys.list(demo.org_id))[0]!.key_id);
+    expect(await ensure()).toEqual(demo);
+    expect(await stores.numbers.get(demo.org_id, number)).toBeNull();
+    expect((await stores.orgs.get(demo.org_id))?.sip_enabled).toBe(false);
+    expect(await stores.keys.find(demo.api_key)).toBeNull();
+  });
+
+  it('a store that lost its data gets the same ids and key', async () => {
+    const demo = await ensure();
+    stores = createMemoryStores({ clock });
+    expect(await ensure()).toEqual(demo);
+    expect(await stores.keys.find(demo.api_key)).toMatchObject({ org_id: demo.org_id });
+    expect((await stores.routes.lookup(number, null)).route?.agent?.agent_id).toBe(demo.agent_id);
+  });
+
+  it('a start that was cut short is finished by the next one', async () => {
+    const failing = { ...stores, numbers: { ...stores.numbers, attach: () => Promise.reject(new Error('cut')) } as never };
+    await expect(ensureDemo({ stores: failing, dataDir, clock })).rejects.toThrow('cut');
+    const demo = await ensure();
+    expect((await stores.routes.lookup(number, null)).route?.org.org_id).toBe(demo.org_id);
+  });
+
+  it('leaves the number with another organization that has it', async () => {
+    const org = await stores.orgs.create({ name: 'other', sip_enabled: true });
+    const setting = { agent_id: null, options: { allowed_sources: [], max_concurrent_calls: null, max_calls_per_second: null } };
+    await stores.numbers.attach(org.org_id, number, {
+      inbound: { ...setting, options: { ...setting.options, media_encryption: 'required' } },
+    });
+    await ensure();
+    expect((await stores.routes.lookup(number, null)).route?.org.org_id).toBe(org.org_id);
+  });
+
+  it('without its file it takes the demo organization over with a new key', async () => {
+    const demo = await ensure();
+    await rm(join(dataDir, 'demo.json'));
+    const again = await ensure();
+    expect(again).toEqual({ ...demo, api_key: again.api_key });
+    expect(again.api_key).not.toBe(demo.api_key);
+    expect(await stores.keys.find(again.api_key)).toMatchObject({ org_id: demo.org_id });
+  });
+
+  it('a damaged file is an error that does not show it', async () => {
+    await writeFile(join(dataDir, 'demo.json'), '{"api_key":"tl_secret');
+    await expect(ensure()).rejects.toThrow(/demo\.json is damaged/);
+    await expect(ensure()).rejects.not.toThrow(/tl_secret/);
+  });
+});

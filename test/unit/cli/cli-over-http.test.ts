@@ -1,0 +1,204 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { callsCommand } from '../../../src/cli/calls.js';
+import { numberCommand } from '../../../src/cli/number.js';
+import { environmentLayer } from '../../../src/config/layers.js';
+import { parseE164 } from '../../../src/gateway/model/e164.js';
+import { callOf, endedCall } from '../gateway/store/store-contract.js';
+import { runCommand } from '../../support/run-command.js';
+import { openApi, type ApiFixture } from '../gateway/api/api-fixture.js';
+
+const NUMBER = '+15551234567';
+const HTTP = 'http://127.0.0.1:8080';
+let api: ApiFixture;
+let directory: string;
+let printed: string[];
+let errors: string;
+let sent: Request[];
+let environment: Record<string, string>;
+
+beforeEach(async () => {
+  api = await openApi();
+  directory = await mkdtemp(join(tmpdir(), 'trunkline-cli-'));
+  await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key }));
+  [printed, errors, sent, environment] = [[], '', [], {}];
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+/** Runs one command against the API without a socket; resolves with its exit code. */
+async function run(...args: string[]): Promise<number> {
+  const fetch = async (given: unknown): Promise<Response> => {
+    const request = given as Request;
+    sent.push(request);
+    const { pathname, search } = new URL(request.url);
+    const payload = await request.text();
+    const answer = await api.api.inject({
+      method: request.method as 'GET',
+      url: pathname + search,
+      headers: Object.fromEntries(request.headers),
+      ...(payload === '' ? {} : { payload }),
+    });
+    return new Response(answer.payload, { status: answer.statusCode, headers: answer.headers as Record<string, string> });
+  };
+  const io = { config: () => ({ data_dir: directory }), environment, print: (line: string) => void printed.push(line), fetch };
+  const command = args[0] === 'number' ? numberCommand(io) : callsCommand(io);
+  return runCommand(command, args.slice(1), { print: (text) => void printed.push(text), error: (text) => (errors += text) });
+}
+
+const stored = () => api.stores.numbers.get(api.orgId, parseE164(NUMBER)!);
+
+describe('trunkline number', () => {
+  it('attaches inbound, with what is given of the options', async () => {
+    expect(await run('number', 'attach', NUMBER, '--allow-from', '203.0.113.0/24', '--allow-from', '::1', '--max-calls', '5')).toBe(0);
+    const options = {
+      allowed_sources: ['203.0.113.0/24', '::1'],
+      max_concurrent_calls: 5,
+      max_calls_per_second: null,
+      media_encryption: 'required',
+    };
+    expect(await stored()).toMatchObject({ inbound: { agent_id: null, options }, outbound: null });
+    expect(printed.join()).toMatch(/^\+15551234567 is attached \(IN-/);
+  });
+
+  it('attaches outbound alone, and both', async () => {
+    await run('number', 'attach', NUMBER, '--outbound', 'pbx.example.com');
+    expect(await stored()).toMatchObject({ inbound: null, outbound: { sip_endpoint: 'pbx.example.com' } });
+    await run('number', 'attach', NUMBER, '--outbound', 'other.example.com', '--inbound');
+    expect(await stored()).toMatchObject({ inbound: { agent_id: null }, outbound: { sip_endpoint: 'other.example.com' } });
+  });
+
+  it('update keeps the options that are not given, of the record that it read', async () => {
+    await run('number', 'attach', NUMBER, '--allow-from', '203.0.113.0/24', '--max-calls', '5');
+    const { updated_at: version } = (await stored())!;
+    expect(await run('number', 'update', NUMBER, '--max-calls', 'none', '--outbound', 'pbx.example.com')).toBe(0);
+    expect(await stored()).toMatchObject({
+      inbound: { options: { allowed_sources: ['203.0.113.0/24'], max_concurrent_calls: null } },
+      outbound: { sip_endpoint: 'pbx.example.com' },
+    });
+    const updates = sent.filter(({ url }) => url.endsWith('/sip/update'));
+    expect(updates[0]?.headers.get('if-match')).toBe(`"${version}"`);
+    expect(updates).toHaveLength(2);
+  });
+
+  it('detaches what is attached, or one direction', async () => {
+    await run('number', 'attach', NUMBER, '--outbound', 'pbx.example.com', '--inbound');
+    expect(await run('number', 'detach', NUMBER, '--outbound')).toBe(0);
+    expect(await stored()).toMatchObject({ outbound: null });
+    expect(await run('number', 'detach', NUMBER)).toBe(0);
+    expect([await stored(), printed.at(-1)]).toEqual([null, '+15551234567 is detached: inbound.']);
+    expect([await run('number', 'detach', NUMBER), errors]).toEqual([
+      1,
+      'error: +15551234567 is not attached (trunkline number list shows what is)\n',
+    ]);
+  });
+
+  it('lists, shows and checks, for people and as JSON', async () => {
+    await run('number', 'attach', NUMBER);
+    printed = [];
+    await run('number', 'list');
+    expect(printed[0]).toMatch(/^NUMBER +ID +INBOUND +OUTBOUND +CHANGED$/);
+    expect(printed[1]).toMatch(/^\+15551234567 +IN-\S+ +default agent +- +\S+Z$/);
+    await run('number', 'list', '--json', '--skip', '1');
+    expect(printed.at(-1)).toBe('[]');
+    await run('number', 'show', '15551234567', '--json');
+    expect(JSON.parse(printed.at(-1) ?? '')).toEqual(await stored());
+    await run('number', 'show', NUMBER);
+    expect(printed.join('\n')).toContain('max concurrent calls  no limit');
+    await run('number', 'check', NUMBER, '--source', '203.0.113.7');
+    expect(printed.at(-1)).toBe('accept (200): Accepted.');
+  });
+
+  it.each([
+    [['attach', '12'], /^error: The request is not valid: phone_number must be a phone number in E\.164 form.* \[VALIDATION\]\n$/],
+    [['attach', NUMBER, '--agent', 'nobody'], /^error: .*agent_id must be the id of an agent of yours, or null/],
+    [['attach', NUMBER, '--media-encryption', 'optional'], /^error: .*must be "required"/],
+    [['attach', NUMBER, '--max-calls', '-1'], /must be a number, or "none"/],
+    [['update', NUMBER], /^error: nothing to change is given/],
+    [['check', NUMBER, '--sdp', '/nowhere'], /^error: \/nowhere cannot be read\n$/],
+    [['list', '--take', '0'], /^error: .*take must be an integer from 1 to 1000/],
+    [
+      ['list', '--key', 'tl_wrong'],
+      /^error: The authorization header must hold a valid API key \(--key, or TRUNKLINE_API_KEY\) \[UNAUTHENTICATED\]\n$/,
+    ],
+    [['list', '--url', 'ftp://a.example', '--key', 'x'], /^error: the URL must be http:\/\/ or https:\/\/, without a user\n$/],
+    [['list', '--url', 'http://api.example'], /^error: an API key is missing: give --key or TRUNKLINE_API_KEY\n$/],
+  ])('number %j fails in a sentence', async (args, message) => {
+    expect(await run('number', ...args)).toBe(1);
+    expect(errors).toMatch(message);
+  });
+
+  it('asks the running gateway, with its key, unless it is told another one', async () => {
+    await run('number', 'list');
+    environment = { TRUNKLINE_API_URL: 'https://api.example/', TRUNKLINE_API_KEY: api.key };
+    await run('number', 'list');
+    await run('number', 'list', '--url', 'http://other.example', '--key', `tl_${'x'.repeat(32)}`);
+    expect(sent.map(({ url }) => url)).toEqual([
+      `${HTTP}/sip?take=100&skip=0`,
+      'https://api.example/sip?take=100&skip=0',
+      'http://other.example/sip?take=100&skip=0',
+    ]);
+    expect(sent[2]?.headers.get('authorization')).toBe(`Bearer tl_${'x'.repeat(32)}`);
+    await rm(join(directory, 'ready.json'));
+    environment = {};
+    expect([await run('number', 'list'), errors]).toEqual([
+      1,
+      expect.stringMatching(/no running gateway is known: .*ready\.json is not there/),
+    ]);
+  });
+
+  it('its variables are no settings, and are let be', () => {
+    expect(environmentLayer({ TRUNKLINE_API_URL: 'http://a', TRUNKLINE_API_KEY: 'tl_x' }, {}).settings).toEqual({});
+  });
+});
+
+describe('trunkline calls', () => {
+  it('lists and shows calls; nothing that a caller sent reaches the terminal as a command', async () => {
+    const record = callOf(api.orgId, api.clock.wallMs(), {
+      from: '\u001b[2Jkim',
+      transcript: [{ speaker: 'caller', text: 'A room\u0007.', at_ms: 1500 }],
+    });
+    await api.stores.calls.write(endedCall(record));
+    await run('calls', 'list');
+    expect(printed[0]).toMatch(/^BEGAN +ID +FROM +TO +WHAT +SECONDS$/);
+    expect(printed[1]).toContain(`${record.call_id}  \ufffd[2Jkim`);
+    await run('calls', 'show', record.call_id);
+    expect(printed.at(-1)).toBe('     1.5 s  caller  A room\ufffd.');
+    await run('calls', 'show', record.call_id, '--json');
+    expect(JSON.parse(printed.at(-1) ?? '')).toMatchObject({ call_id: record.call_id, from: record.from });
+    await run('calls', 'list', '--reason', 'CALLER_HANGUP', '--limit', '1', '--json');
+    expect(JSON.parse(printed.at(-1) ?? '')).toMatchObject({ calls: [{ call_id: record.call_id }] });
+  });
+
+  it('traces a call, a line an event, and with the messages', async () => {
+    const record = callOf(api.orgId, api.clock.wallMs());
+    const trace = [
+      {
+        at: '2026-01-01T00:00:00.000Z',
+        source: 'sip' as const,
+        direction: 'in' as const,
+        summary: 'INVITE sip:a@b',
+        text: 'INVITE sip:a@b SIP/2.0\r\nVia: x\r\n\r\n',
+      },
+      { at: '2026-01-01T00:00:00.004Z', source: 'gateway' as const, direction: null, summary: 'accepted', text: null },
+    ];
+    await api.stores.calls.write({ ...endedCall(record), trace });
+    await run('calls', 'trace', record.call_id);
+    expect(printed).toEqual(['00:00:00.000  sip       → INVITE sip:a@b', '00:00:00.004  gateway     accepted']);
+    printed = [];
+    await run('calls', 'trace', record.call_id, '--full');
+    expect(printed.slice(1, 3)).toEqual(['    INVITE sip:a@b SIP/2.0', '    Via: x']);
+  });
+
+  it.each([
+    [['show', 'nobody'], /^error: There is no such call \[NOT_FOUND\]\n$/],
+    [['trace', '153ee546-05b9-4d95-bd6d-f899f082d48b'], /^error: There is no such call \[NOT_FOUND\]\n$/],
+    [['stop', '153ee546-05b9-4d95-bd6d-f899f082d48b'], /^error: There is no such call in progress \[NOT_FOUND\]\n$/],
+    [['list', '--reason', 'NONE'], /^error: .*reason must be a code of the table of reasons/],
+    [['list', '--since', 'yesterday'], /^error: .*since must be a time in ISO 8601/],
+  ])('calls %j fails in a sentence', async (args, message) => {
+    expect(await run('calls', ...args)).toBe(1);
+    expect(errors).toMatch(message);
+  });
+});

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { applyPronunciation, type PronunciationRule } from '../../../../src/gateway/agents/pronunciation.js';
+
+const rule = (word: string, pronunciation: string, rest: Partial<PronunciationRule> = {}): PronunciationRule => ({
+  word,
+  pronunciation,
+  ...rest,
+});
+
+describe('pronunciation guide', () => {
+  it('replaces whole words in any case unless told otherwise', () => {
+    const guide = [rule('SIP', 'sip')];
+    expect(applyPronunciation('SIP, Sip and sip; gossip, SIPs, SIP2.', guide)).toBe('sip, sip and sip; gossip, SIPs, SIP2.');
+  });
+
+  it('case_sensitive replaces only the very spelling; spaced: false also inside words', () => {
+    expect(applyPronunciation('US us', [rule('US', 'U.S.', { case_sensitive: true })])).toBe('U.S. us');
+    expect(applyPronunciation('gossip', [rule('sip', 'ZIP', { spaced: false })])).toBe('gosZIP');
+  });
+
+  it('case_sensitive is false and spaced is true unless said, and each says what it does on its own', () => {
+    const text = 'SQL sql MySQL mysql';
+    const spell = (rest: Partial<PronunciationRule>) => applyPronunciation(text, [rule('SQL', 'x', rest)]);
+    expect(spell({})).toBe('x x MySQL mysql');
+    expect(spell({})).toBe(spell({ case_sensitive: false, spaced: true }));
+    expect(spell({ case_sensitive: true })).toBe('x sql MySQL mysql');
+    expect(spell({ spaced: false })).toBe('x x Myx myx');
+    expect(spell({ case_sensitive: true, spaced: false })).toBe('x sql Myx mysql');
+  });
+
+  it('a letter with an accent of its own character is not the letter alone', () => {
+    expect(applyPronunciation('cafe\u0301 cafe', [rule('cafe', 'x')])).toBe('cafe\u0301 x');
+  });
+
+  it('knows letters of any script as parts of words', () => {
+    expect(applyPronunciation('Mülleré Müller', [rule('Müller', 'Miller')])).toBe('Mülleré Miller');
+    expect(applyPronunciation('ÄRGER ärger', [rule('ärger', 'x')])).toBe('x x');
+  });
+
+  it('the longest word wins, and a replacement is not replaced again', () => {
+    const guide = [rule('New', 'Old'), rule('New York', 'N Y'), rule('N', 'en')];
+    expect(applyPronunciation('New York New N', guide)).toBe('N Y Old en');
+    expect(applyPronunciation('a b', [rule('a', 'b'), rule('b', 'a')])).toBe('b a');
+  });
+
+  it('takes words and pronunciations literally, whatever characters they have', () => {
+    expect(applyPronunciation('C++ costs 5$ (or so)', [rule('C++', '$& $1'), rule('5$', 'five'), rule('(or', '[')])).toBe(
+      '$& $1 costs five [ so)',
+    );
+    expect(applyPronunciation('a-b [x] a.b', [rule('a.b', '1'), rule('a-b', '2'), rule('[x]', '3')])).toBe('2 3 1');
+  });
+
+  it('an empty word and an empty guide change nothing; characters outside of the basic plane survive', () => {
+    expect(applyPronunciation('as 😀 is', [rule('', 'x')])).toBe('as 😀 is');
+    expect(applyPronunciation('as 😀 is', [rule('is', 'was')])).toBe('as 😀 was');
+    expect(applyPronunciation('as is', [])).toBe('as is');
+  });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest';
+import { markNames, media, openStream, SILENCE } from '../../../../support/agent/stream-leg.js';
+
+describe('voice activity', () => {
+  const configured = async (configure: object) => {
+    const opened = openStream();
+    await opened.talk();
+    opened.bot.says({ event: 'configure', configure });
+    let timestamp = 0;
+    const caller = (frames: number, byte: number): void => {
+      for (let i = 0; i < frames; i += 1) {
+        opened.agent.hear('PCMU', 1, timestamp, Buffer.alloc(160, byte), 0, 160, opened.clock.nowMs());
+        timestamp += 160;
+        opened.frames(1);
+      }
+    };
+    return { ...opened, caller };
+  };
+  const LOUD = 0x80;
+
+  it('is told to an agent that asked, with the times of the first word and of the end of the last', async () => {
+    const { bot, caller } = await configured({ speech_events: true, end_of_speech_ms: 200 });
+    caller(50, SILENCE);
+    caller(50, LOUD);
+    caller(50, SILENCE);
+    expect(bot.of('speech_started', 'speech_stopped').map(({ event, speech }) => [event, speech])).toEqual([
+      ['speech_started', { timestamp: '1000' }],
+      ['speech_stopped', { timestamp: '2000' }],
+    ]);
+  });
+
+  it('clears what is queued on barge-in and gives the marks back, without a word of it where only that was asked for', async () => {
+    const { bot, caller, said } = await configured({ barge_in: true });
+    bot.says(media(Buffer.alloc(160_000, 1)));
+    bot.says({ event: 'mark', mark: { name: 'said' } });
+    caller(4, LOUD);
+    expect(markNames(bot)).toEqual([]);
+    caller(3, LOUD);
+    expect(markNames(bot)).toEqual(['said']);
+    expect(said.at(-1)).toEqual(Buffer.alloc(160, SILENCE));
+    expect(bot.of('speech_started', 'speech_stopped')).toEqual([]);
+  });
+
+  it('of the agent’s own threshold, and off again', async () => {
+    const { bot, caller } = await configured({ speech_events: true });
+    caller(10, LOUD);
+    caller(5, SILENCE);
+    expect(bot.of('speech_stopped')).toHaveLength(1);
+    bot.says({ event: 'configure', configure: { speech_events: false } });
+    caller(50, LOUD);
+    expect(bot.of('speech_started')).toHaveLength(1);
+  });
+});
+
+describe('extensions', () => {
+  it('hangup waits until what is queued was played and heard, or not', async () => {
+    const { bot, asked, talk, frames } = openStream();
+    await talk();
+    bot.says(media(Buffer.alloc(1_600, 1)));
+    bot.says({ event: 'hangup' });
+    frames(10 + 9);
+    expect(asked).toEqual([]);
+    frames(1);
+    expect(asked).toEqual([{ type: 'agent-hangup' }]);
+    bot.says({ event: 'hangup', hangup: { after: 'now' } });
+    expect(asked).toHaveLength(2);
+  });
+
+  it('dtmf presses keys towards the caller; too many are refused', async () => {
+    const { bot, pressed, talk } = openStream();
+    await talk();
+    bot.says({ event: 'dtmf', dtmf: { digits: '1*d', duration_ms: 100 } });
+    expect(pressed).toEqual([
+      [1, 100],
+      [10, 100],
+      [15, 100],
+    ]);
+    bot.says({ event: 'dtmf', dtmf: { digits: '123' } });
+    expect(bot.of('error')).toMatchObject([{ error: { request: 'dtmf', code: 'DTMF_NOT_SENT' } }]);
+  });
+
+  it('transfer, transcript, analysis and tool go to the call, and its answers come back', async () => {
+    const { agent, bot, asked, clock, talk } = openStream();
+    await talk();
+    clock.advance(1_234);
+    bot.says({ event: 'transfer', transfer: { id: 't', to: '+15550009999' } });
+    bot.says({
+      event: 'transcript',
+      transcript: {
+        entries: [
+          { speaker: 'agent', text: 'Hi' },
+          { speaker: 'caller', text: 'Hello', at_ms: 5 },
+        ],
+      },
+    });
+    bot.says({ event: 'analysis', analysis: { data: { email: 'a@example.com' } } });
+    bot.says({ event: 'tool', tool: { id: '1', name: 'weather', input: { city: 'Paris' } } });
+    expect(asked.map((event) => (event.type === 'agent-request' ? event.request : event))).toEqual([
+      { type: 'transfer', requestId: 't', to: '+15550009999' },
+      {
+        type: 'transcript',
+        entries: [
+          { speaker: 'agent', text: 'Hi', at_ms: 1_234 },
+          { speaker: 'caller', text: 'Hello', at_ms: 5 },
+        ],
+      },
+      { type: 'analysis', requestId: null, analysis: { email: 'a@example.com' } },
+      { type: 'tool', requestId: '1', name: 'weather', input: { city: 'Paris' } },
+    ]);
+    agent.tell({ type: 'tool-result', requestId: '1', result: { sky: 'blue' }, httpStatus: 200 });
+    agent.tell({ type: 'transfer-progress', requestId: 't', state: 'failed', status: 486 });
+    agent.tell({ type: 'refused', requestId: null, request: 'analysis', code: 'ANALYSIS_UNKNOWN', message: 'no' });
+    expect(bot.messages.slice(2)).toMatchObject([
+      { event: 'tool_result', tool: { id: '1', result: { sky: 'blue' }, httpStatus: 200 } },
+      { event: 'transfer', transfer: { id: 't', state: 'failed', status: 486 } },
+      { event: 'error', error: { request: 'analysis', id: null, code: 'ANALYSIS_UNKNOWN' } },
+    ]);
+  });
+
+  it('an extension that cannot be read is refused with what is wrong', async () => {
+    const { bot, talk } = openStream();
+    await talk();
+    bot.says({ event: 'dtmf', dtmf: { digits: 'xyz' } });
+    bot.says({ event: 'configure', configure: { barge: true } });
+    expect(bot.of('error')).toMatchObject([
+      { error: { request: 'dtmf', code: 'BAD_MESSAGE', message: expect.stringContaining('dtmf.digits') as string } },
+      { error: { request: 'configure', code: 'BAD_MESSAGE' } },
+    ]);
+  });
+});

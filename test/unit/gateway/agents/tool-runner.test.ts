@@ -1,0 +1,235 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HttpToolRunner } from '../../../../src/gateway/agents/tool-runner.js';
+import { fillBody, fillUrl, inputProblem } from '../../../../src/gateway/agents/tool-template.js';
+import type { ToolDefinition } from '../../../../src/gateway/model/agent-record.js';
+import { parseResultPath } from '../../../../src/gateway/model/result-path.js';
+import { systemClock } from '../../../../src/lib/system-clock.js';
+import { toolOf } from '../../../support/tool.js';
+
+interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+const INPUT = { day: '2026-01-01', seats: 4 };
+const ongoing = new AbortController().signal;
+
+let server: Server;
+let received: Received[];
+let answer: (response: ServerResponse) => void;
+let runner: HttpToolRunner;
+
+beforeEach(async () => {
+  received = [];
+  answer = (response) => response.end('{"id":7,"items":[{"n":1},{"n":2}]}');
+  runner = new HttpToolRunner({ allowPrivate: true, clock: systemClock });
+  server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    request.on('end', () => {
+      received.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body });
+      answer(response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+
+afterEach(async () => {
+  await runner.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+function tool(fields: Partial<ToolDefinition> = {}, path = '/book'): ToolDefinition {
+  const { port } = server.address() as AddressInfo;
+  return { ...toolOf('o').tool, url: `http://127.0.0.1:${String(port)}${path}`, response: {}, ...fields };
+}
+
+const run = (one: ToolDefinition, input: unknown = INPUT, ended = ongoing) => runner.run(one, input, ended);
+const codeOf = async (work: ReturnType<typeof run>): Promise<string> => {
+  const outcome = await work;
+  return outcome.ok ? 'ok' : outcome.error.code;
+};
+
+describe('a tool over HTTP', () => {
+  it('is called with method, headers and the filled template, and gives the answer', async () => {
+    const headers = { authorization: 'Bearer k' };
+    const outcome = await run(tool({ method: 'PUT', headers, body: { when: '{{input.day}}', all: '{{input}}' } }));
+    expect(outcome).toEqual({ ok: true, value: { result: { id: 7, items: [{ n: 1 }, { n: 2 }] }, httpStatus: 200 } });
+    expect(received[0]).toMatchObject({ method: 'PUT', url: '/book', headers: { ...headers, 'content-type': 'application/json' } });
+    expect(JSON.parse(received[0]?.body ?? '')).toEqual({ when: '2026-01-01', all: INPUT });
+  });
+
+  it('gets the headers of the call too, and its own win', async () => {
+    const more = { traceparent: '00-a', authorization: 'of the call' };
+    await runner.run(tool({ headers: { authorization: 'of the tool' } }), INPUT, ongoing, more);
+    expect(received[0]?.headers).toMatchObject({ traceparent: '00-a', authorization: 'of the tool' });
+  });
+
+  it('gets the input itself without a template, and nothing with GET', async () => {
+    await run(tool({ body: null }));
+    await run(tool({ method: 'GET', body: null }, '/book/{{input.day}}?seats={{input.seats}}'));
+    expect(received.map(({ method, url, body }) => [method, url, body])).toEqual([
+      ['POST', '/book', JSON.stringify(INPUT)],
+      ['GET', '/book/2026-01-01?seats=4', ''],
+    ]);
+  });
+
+  it('gives of the answer what its owner wants: one value, several, none', async () => {
+    const outcome = await run(tool({ response: { id: '$.id', numbers: '$.items[*].n', none: '$.nothing' } }));
+    expect(outcome).toEqual({ ok: true, value: { result: { id: 7, numbers: [1, 2], none: null }, httpStatus: 200 } });
+  });
+
+  it('that refuses is told with its status', async () => {
+    answer = (response) => response.writeHead(404).end('nothing here');
+    expect(await run(tool({ response: { id: '$.id' } }))).toEqual({ ok: true, value: { result: 'nothing here', httpStatus: 404 } });
+  });
+
+  it.each(['/elsewhere', 'http://10.0.0.1/', 'http://127.0.0.1:1/', 'http://[::1]/'])('is not followed to %s', async (location) => {
+    answer = (response) => response.writeHead(302, { location }).end('{"id":7}');
+    const message = 'The tool sends its callers elsewhere (HTTP 302), where it is not followed.';
+    expect(await run(tool({ response: { id: '$.id' } }))).toEqual({ ok: false, error: { code: 'TOOL_FAILED', message } });
+    expect(received).toHaveLength(1);
+  });
+
+  it('is told who asks, unless its owner says otherwise', async () => {
+    await run(tool({}));
+    await run(tool({ headers: { 'User-Agent': 'mine/1' } }));
+    expect(received.map(({ headers }) => headers['user-agent'])).toEqual([expect.stringMatching(/^Trunkline\/\d+\.\d+\.\d+$/), 'mine/1']);
+  });
+
+  it('gets the input in its headers, also of nested fields', async () => {
+    const headers = {
+      'x-day': 'on {{input.day}}',
+      'x-all': '{{ input }}',
+      'x-name': '{{input.guest.name}}',
+      'x-none': '{{input.guest.none.deep}}',
+    };
+    const input = { ...INPUT, guest: { name: 'Ann' } };
+    expect(await codeOf(run(tool({ headers }), input))).toBe('ok');
+    expect(received[0]?.headers).toMatchObject({ 'x-day': 'on 2026-01-01', 'x-all': JSON.stringify(input), 'x-name': 'Ann', 'x-none': '' });
+  });
+
+  it.each([
+    ['a line break', 'a\r\nX-Admin: 1'],
+    ['a line feed', 'a\nb'],
+    ['a NUL', 'a\u0000'],
+    ['a control character', 'a\u007f'],
+    ['what is no ASCII', 'é'],
+    ['too much', 'x'.repeat(4_097)],
+  ])('is not called with %s for a header', async (_what, day) => {
+    const outcome = await run(tool({ headers: { 'x-day': '{{input.day}}' } }), { day });
+    expect(outcome).toEqual({
+      ok: false,
+      error: { code: 'TOOL_BAD_INPUT', message: 'The input has what the header of a request cannot hold.' },
+    });
+    expect(received).toEqual([]);
+  });
+
+  it.each([
+    ['a text', 1],
+    ['a list', []],
+    ['too little', {}],
+    ['too much', { day: 'x'.repeat(65_536) }],
+  ])('is not called with %s for an input', async (_what, input) => {
+    expect(await codeOf(run(tool(), input))).toBe('TOOL_BAD_INPUT');
+    expect(received).toEqual([]);
+  });
+
+  it('is not called where the input would lead elsewhere', async () => {
+    expect(await codeOf(run(tool({}, '/users/{{input.day}}/bookings'), { day: '..' }))).toBe('TOOL_BAD_INPUT');
+    expect(await codeOf(run(tool({}, '/users/{{input.day}}'), { day: '../admin?x#y' }))).toBe('ok');
+    expect(received.map(({ url }) => url)).toEqual(['/users/..%2Fadmin%3Fx%23y']);
+  });
+
+  it('has the time that its owner gave it', async () => {
+    answer = () => undefined;
+    expect(await codeOf(run(tool({ timeout: 50 })))).toBe('TOOL_TIMEOUT');
+    answer = (response) => void response.writeHead(200).write('{');
+    expect(await codeOf(run(tool({ timeout: 50 })))).toBe('TOOL_TIMEOUT');
+  });
+
+  it('fails when it answers more than 1 MiB, no JSON where results are wanted, or not at all', async () => {
+    answer = (response) => response.end('x'.repeat(1_024 * 1_024 + 1));
+    expect(await run(tool())).toMatchObject({
+      ok: false,
+      error: { code: 'TOOL_FAILED', message: expect.stringContaining('1048576') as unknown },
+    });
+    answer = (response) => response.end('hello');
+    expect(await codeOf(run(tool({ response: { id: '$.id' } })))).toBe('TOOL_FAILED');
+    answer = (response) => void response.destroy();
+    expect(await codeOf(run(tool()))).toBe('TOOL_FAILED');
+    expect(await codeOf(run({ ...tool(), url: 'http://127.0.0.1:1/' }))).toBe('TOOL_FAILED');
+  });
+
+  it('is left when the call is over', async () => {
+    const call = new AbortController();
+    answer = () => call.abort();
+    expect(await codeOf(run(tool(), INPUT, call.signal))).toBe('TOOL_FAILED');
+  });
+
+  it('is not called at an address that is not public, by whatever name, unless the operator allows it', async () => {
+    const guarded = new HttpToolRunner({ allowPrivate: false, clock: systemClock });
+    const { port } = server.address() as AddressInfo;
+    for (const host of ['127.0.0.1', '0x7f.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1'])
+      expect([host, await guarded.run({ ...tool(), url: `http://${host}:${String(port)}/` }, INPUT, ongoing)]).toMatchObject([
+        host,
+        { ok: false, error: { code: 'TOOL_FAILED', message: 'The tool is not at an address of the public internet.' } },
+      ]);
+    expect(received).toEqual([]);
+    await guarded.close();
+  });
+});
+
+describe('a template', () => {
+  it.each([
+    ['{{input}}', INPUT],
+    ['{{ input.seats }}', 4],
+    ['{{input.none}}', null],
+    ['on {{input.day}} for {{input.seats}}', 'on 2026-01-01 for 4'],
+    ['all: {{input}}', `all: ${JSON.stringify(INPUT)}`],
+    ['{{input.none}}!', '!'],
+    ['{{input.constructor}}', null],
+    ['{{input.day.length}}', null],
+    ['{{input.seats.more.of.it}}', null],
+    ['{{other}}', '{{other}}'],
+    [{ list: ['{{input.day}}', 1, null] }, { list: ['2026-01-01', 1, null] }],
+  ])('%j', (template, filled) => {
+    expect(fillBody(template, INPUT)).toEqual(filled);
+  });
+
+  it('takes fields of fields', () => {
+    const input = { a: { b: { c: [1] } } };
+    expect(fillBody({ whole: '{{input.a.b}}', within: 'c: {{input.a.b.c}}' }, input)).toEqual({ whole: { c: [1] }, within: 'c: [1]' });
+    expect(fillUrl('https://a.example/{{input.a.b.c}}', input)?.pathname).toBe('/%5B1%5D');
+  });
+
+  it('puts what the agent says into no other place of a URL', () => {
+    expect(fillUrl('https://a.example/x?q={{input.day}}', { day: 'a&b=c' })?.href).toBe('https://a.example/x?q=a%26b%3Dc');
+    expect(fillUrl('https://a.example/{{input.day}}', { day: '.' })).toBeDefined();
+    expect(fillUrl('https://a.example/x/{{input.day}}', { day: '..' })).toBeUndefined();
+  });
+
+  it('counts what the agent gives in bytes', () => {
+    const { input_schema: schema } = toolOf('o').tool;
+    expect(inputProblem(schema, { day: 'é'.repeat(32_000) })).toBeNull();
+    expect(inputProblem(schema, { day: 'é'.repeat(33_000) })).toContain('65536');
+  });
+});
+
+describe('the path of a result', () => {
+  it.each(['$', '$.a', "$['a b']", '$.a[0].b[*]', '$.a[-1]', '$.a[1:3]', '$..id'])('%s', (text) => {
+    expect(parseResultPath(text)).toBeDefined();
+  });
+
+  it.each(['', 'a', '$.', '$.a[', '$..a..b', '$[?@.a == 1]', "$[?search(@.a, '(a+)+$')]", '$[*, *]', "$['a', 'b']"])(
+    '%j is none',
+    (text) => {
+      expect(parseResultPath(text)).toBeUndefined();
+    },
+  );
+});

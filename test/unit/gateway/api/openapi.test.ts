@@ -1,0 +1,188 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { API_ERROR_STATUS } from '../../../../src/gateway/api/schemas/api-error.js';
+import { AnswerSchemas, bodyExamples, isTwilios, nameOf, operationsOf, type ApiDocument } from '../../../support/openapi.js';
+import { openApi, type ApiFixture } from './api-fixture.js';
+
+describe('/openapi.json', () => {
+  let api: ApiFixture;
+  let document: ApiDocument;
+  beforeAll(async () => {
+    api = await openApi();
+    const answer = await api.send({ method: 'GET', url: '/openapi.json' });
+    expect(answer.status).toBe(200);
+    document = JSON.parse(answer.text) as ApiDocument;
+  });
+
+  it('is an OpenAPI 3.1 document', () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d+$/);
+    expect(document.info).toMatchObject({ title: 'Trunkline', version: '0.0.0-test' });
+    for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
+      expect(operation.summary).not.toBe('');
+      for (const response of Object.values(operation.responses)) expect(response.description).not.toBe('');
+    }
+  });
+
+  it('has every route', () => {
+    const routes = Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`));
+    expect(routes.sort()).toEqual([
+      'delete /v1/agents/{agent_id}',
+      'delete /v1/tools/{tool_id}',
+      'get /healthz',
+      'get /openapi.json',
+      'get /readyz',
+      'get /sip',
+      'get /v1/agents',
+      'get /v1/agents/{agent_id}',
+      'get /v1/audit',
+      'get /v1/calls',
+      'get /v1/calls/{call_id}',
+      'get /v1/calls/{call_id}/quality',
+      'get /v1/calls/{call_id}/trace',
+      'get /v1/organizations',
+      'get /v1/reasons',
+      'get /v1/throughput',
+      'get /v1/tools',
+      'get /v1/voices',
+      'get /v1/webhooks/dead-letters',
+      'get /v2/batches',
+      'get /v2/batches/{batch_id}/logs',
+      'post /2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json',
+      'post /sip/attach',
+      'post /sip/check',
+      'post /sip/detach',
+      'post /sip/update',
+      'post /v1/agents',
+      'post /v1/agents/{agent_id}',
+      'post /v1/calls/{call_id}/stop',
+      'post /v1/tools',
+      'post /v1/tools/{tool_id}/invoke',
+      'post /v1/webhooks/dead-letters/{delivery_id}/resend',
+    ]);
+  });
+
+  it('says where it is served, names each operation once, and says of each whether it needs a key', () => {
+    expect(document.servers).toEqual([{ url: '/', description: expect.any(String) as string }]);
+    const operations = operationsOf(document);
+    const names = operations.map(({ operationId }) => operationId);
+    expect(names.filter((name) => !/^(?:get|post|delete)[A-Z]\w+$/.test(name ?? ''))).toEqual([]);
+    expect(new Set(names).size).toBe(operations.length);
+    const open = operations.filter(({ security }) => security?.length === 0).map(nameOf);
+    expect(open.sort()).toEqual(['GET /healthz', 'GET /openapi.json', 'GET /readyz']);
+    expect(operations.filter(({ security }) => security === undefined)).toEqual([]);
+  });
+
+  it('has Twilio’s way to end a call in Twilio’s form: HTTP Basic, a form, its failures', () => {
+    const operation = document.paths['/2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json']?.['post'];
+    expect(operation).toMatchObject({ tags: ['Calls'], security: [{ basic: [] }] });
+    expect(operation?.parameters?.map(({ name, in: where }) => [name, where])).toEqual([
+      ['accountSid', 'path'],
+      ['callSid', 'path'],
+    ]);
+    expect(Object.keys(operation?.requestBody?.content ?? {})).toEqual(['application/x-www-form-urlencoded']);
+    const { 200: success, ...failures } = operation?.responses ?? {};
+    expect(success?.content?.['application/json']?.schema).toMatchObject({ properties: { status: { enum: ['completed'] } } });
+    expect(Object.keys(failures)).toEqual(['400', '401', '404', '413', '415', '429', '500', '503']);
+    for (const [status, { content, description }] of Object.entries(failures)) {
+      expect(content?.['application/json']?.schema, status).toMatchObject({ $ref: '#/components/schemas/TwilioError' });
+      expect(description, status).toMatch(/^`20\d{3}`: /);
+    }
+    expect(failures['401']?.headers?.['www-authenticate']?.description).toBe('Always `Basic realm="Trunkline"`');
+  });
+
+  it('says which numbers and languages are taken', () => {
+    expect(JSON.stringify(document.paths['/sip/attach'])).toContain('"pattern":"^\\\\+?[0-9().-]{7,32}$"');
+    expect(JSON.stringify(document.paths['/v1/agents'])).toContain('"enum":["ENG","GER"]');
+  });
+
+  it('every reference leads somewhere, and no named schema is without use', () => {
+    const text = JSON.stringify(document);
+    const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1]);
+    expect([...new Set(references)].sort()).toEqual(Object.keys(document.components.schemas).sort());
+    expect(text.match(/"\$ref":"(?!#\/components\/schemas\/)/)).toBeNull();
+  });
+
+  it('the /sip routes name their failures and the key', () => {
+    const failures = (path: string, method: string) => Object.keys(document.paths[path]?.[method]?.responses ?? {});
+    expect(failures('/sip/attach', 'post')).toEqual(['200', '400', '401', '403', '409', '412', '413', '415', '429', '500', '503']);
+    expect(failures('/sip/detach', 'post')).toEqual(['200', '400', '401', '403', '404', '412', '413', '415', '429', '500', '503']);
+    expect(document.paths['/sip']?.get?.security).toEqual([{ apiKey: [] }]);
+    expect(document.paths['/sip']?.get?.parameters?.map((parameter) => parameter.name)).toEqual(['inbound_id', 'take', 'skip', 'org_id']);
+    expect(Object.keys(document.components.securitySchemes)).toEqual(['apiKey', 'basic']);
+  });
+
+  it('every operation says what it is for, with an example of what goes in and of what comes out, and how it fails', () => {
+    for (const operation of operationsOf(document)) {
+      const name = nameOf(operation);
+      const { summary = '', description = '', tags = [], parameters = [], requestBody, responses } = operation;
+      expect([summary, description], name).not.toContain('');
+      expect(tags.length, name).toBe(1);
+      expect(
+        parameters.filter(({ example }) => example === undefined).map((one) => one.name),
+        name,
+      ).toEqual([]);
+      if (requestBody !== undefined) expect(bodyExamples(operation).length, name).toBeGreaterThan(0);
+      expect(responses['200']?.content?.['application/json']?.schema?.examples?.length, name).toBe(1);
+      const failures = Object.entries(responses).filter(([status]) => status !== '200');
+      expect(failures.length, name).toBeGreaterThan(0);
+      for (const [status, { description: codes }] of isTwilios(operation) ? [] : failures) {
+        const named = [...codes.matchAll(/`([A-Z_]+)`: /g)].map(([, code = '']) => (API_ERROR_STATUS as Record<string, number>)[code]);
+        expect([...new Set(named)], `${name} ${status}`).toEqual([Number(status)]);
+      }
+    }
+  });
+
+  it('what it shows of an answer is what the schema says', () => {
+    const schemas = new AnswerSchemas(document);
+    for (const operation of operationsOf(document)) {
+      const [example] = operation.responses['200']?.content?.['application/json']?.schema?.examples ?? [];
+      expect(schemas.faults(operation, 200, example), nameOf(operation)).toEqual([]);
+    }
+    for (const [name, { examples }] of Object.entries(document.components.schemas))
+      for (const example of examples ?? []) expect(schemas.namedFaults(name, example), name).toEqual([]);
+  });
+
+  it('has every code with its status, and the headers of answers', () => {
+    for (const [code, status] of Object.entries(API_ERROR_STATUS))
+      expect(document.info.description).toContain(`| ${String(status)} | \`${code}\` |`);
+    const limits = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'];
+    for (const { path, responses } of operationsOf(document))
+      for (const [status, { headers = {} }] of Object.entries(responses)) {
+        const isProbe = path === '/healthz' || path === '/readyz';
+        const more = { 401: ['www-authenticate'], 429: ['retry-after'], 503: isProbe ? [] : ['retry-after'] }[status] ?? [];
+        const told = ['x-request-id', ...(isProbe ? [] : limits), ...more];
+        expect(
+          Object.keys(headers).filter((name) => name !== 'etag'),
+          `${path} ${status}`,
+        ).toEqual(told);
+      }
+  });
+
+  it('versions: etag on what holds a record, if-match on what changes one', () => {
+    const named = (has: (operation: ReturnType<typeof operationsOf>[number]) => boolean) =>
+      operationsOf(document).filter(has).map(nameOf).sort();
+    expect(named(({ responses }) => responses['200']?.headers?.['etag'] !== undefined)).toEqual([
+      'GET /sip',
+      'GET /v1/agents/{agent_id}',
+      'POST /sip/attach',
+      'POST /sip/detach',
+      'POST /sip/update',
+      'POST /v1/agents',
+      'POST /v1/agents/{agent_id}',
+      'POST /v1/tools',
+    ]);
+    const changes = named(({ parameters = [] }) => parameters.some(({ name }) => name === 'if-match'));
+    expect(changes).toEqual(named(({ responses }) => responses['412'] !== undefined));
+  });
+
+  it('has pages for people', async () => {
+    const answer = await api.send({ method: 'GET', url: '/docs' });
+    expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(answer.headers['content-security-policy']).toMatch(/^default-src 'none'; script-src 'self'; .*frame-ancestors 'none'$/);
+    expect(answer.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
+    expect(answer.text).toContain('<title>Trunkline');
+    const script = await api.send({ method: 'GET', url: '/docs/static/swagger-initializer.js' });
+    expect(script.text).toContain(
+      Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"').toString('base64').slice(0, 60),
+    );
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { Turns } from '../../../../src/gateway/api/turns.js';
+import { newUuid } from '../../../../src/lib/ids.js';
+import type { ToolRunner } from '../../../../src/gateway/ports/ports.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
+import { toolOf } from '../../../support/tool.js';
+import { openApi } from './api-fixture.js';
+
+describe('turns of organizations', () => {
+  it('four at a time of each: the fifth waits for one of them, and another organization for none', async () => {
+    const turns = new Turns(new VirtualClock());
+    const held = await Promise.all(Array.from({ length: 4 }, () => turns.take('a')));
+    let isTaken = false;
+    const fifth = turns.take('a').then((giveBack) => {
+      isTaken = true;
+      return giveBack;
+    });
+    (await turns.take('b'))();
+    expect(isTaken).toBe(false);
+    held[0]?.();
+    held[0]?.();
+    const giveBack = await fifth;
+    const sixth = turns.take('a');
+    giveBack();
+    (await sixth)();
+  });
+
+  it('one that waits too long is told to come back, and takes no turn from those behind it', async () => {
+    const clock = new VirtualClock();
+    const turns = new Turns(clock);
+    const [first] = await Promise.all(Array.from({ length: 4 }, () => turns.take('a')));
+    const late = expect(turns.take('a')).rejects.toMatchObject({ code: 'RATE_LIMITED', headers: { 'retry-after': '1' } });
+    clock.advance(5_000);
+    await late;
+    const next = turns.take('a');
+    first?.();
+    (await next)();
+  });
+
+  it('one with a large answer rests before it is given on', async () => {
+    const clock = new VirtualClock();
+    const turns = new Turns(clock);
+    const held = await Promise.all(Array.from({ length: 4 }, () => turns.take('a')));
+    held[0]?.(65_536 + 256_000);
+    let isTaken = false;
+    const fifth = turns.take('a').then(() => (isTaken = true));
+    clock.advance(999);
+    await Promise.resolve();
+    expect(isTaken).toBe(false);
+    clock.advance(1);
+    await fifth;
+  });
+
+  it('a request holds one until it is answered, a tool that hangs none', async () => {
+    const hanging: ToolRunner = { run: () => new Promise(() => undefined) };
+    let release = (): void => undefined;
+    const blocked = new Promise<void>((resolve) => (release = resolve));
+    let listing = 0;
+    const api = await openApi({
+      toolRunner: hanging,
+      replace: ({ batches }) => ({
+        batches: Object.assign(Object.create(batches) as typeof batches, {
+          list: async () => {
+            listing += 1;
+            await blocked;
+            return [];
+          },
+        }),
+      }),
+    });
+    const tool = toolOf(api.orgId, { tool_id: `TL-${newUuid()}` });
+    await api.stores.tools.put({ ...tool, tool: { ...tool.tool, input_schema: { ...tool.tool.input_schema, required: [] } } });
+    for (let at = 0; at < 8; at += 1) void api.post(`/v1/tools/${tool.tool_id}/invoke`, { input: {} });
+    const asked = Array.from({ length: 10 }, () => api.get('/v2/batches'));
+    await expect.poll(() => listing).toBe(4);
+    release();
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(10).fill(200));
+  });
+});

@@ -1,0 +1,157 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { AgentAnswer, TranscriptEntry } from '../../../../src/gateway/model/agent.js';
+import {
+  DEFAULT_AGENT_SETTINGS,
+  type AgentSettings,
+  type ToolDefinition,
+  type ToolRecord,
+} from '../../../../src/gateway/model/agent-record.js';
+import type { Route } from '../../../../src/gateway/model/records.js';
+import { AgentRequests } from '../../../../src/gateway/call/agent-requests.js';
+import { StoreUnavailableError, type ToolOutcome } from '../../../../src/gateway/ports/ports.js';
+import { silentLog } from '../../../../src/lib/log.js';
+import { ok } from '../../../../src/lib/result.js';
+import { ROUTE } from '../../../support/route.js';
+import { toolOf } from '../../../support/tool.js';
+
+const STORED = toolOf('o');
+const INLINE: ToolDefinition = { ...STORED.tool, name: 'inline' };
+
+let told: AgentAnswer[];
+let stored: readonly ToolRecord[];
+let isAway: boolean;
+let running: { readonly tool: ToolDefinition; readonly ended: AbortSignal; readonly settle: (outcome: ToolOutcome) => void }[];
+
+beforeEach(() => {
+  [told, stored, isAway, running] = [[], [STORED], false, []];
+});
+
+function requests(settings: Partial<AgentSettings> = {}): AgentRequests {
+  const agent = { ...DEFAULT_AGENT_SETTINGS, ...settings, agent_id: 'a', org_id: 'o', name: '', created_at: '', updated_at: '' };
+  const route: Route = { ...ROUTE, agent };
+  const find = (_org: string, ids: readonly string[]): Promise<readonly ToolRecord[]> =>
+    isAway ? Promise.reject(new StoreUnavailableError('away')) : Promise.resolve(stored.filter(({ tool_id: id }) => ids.includes(id)));
+  const run = (tool: ToolDefinition, _input: unknown, ended: AbortSignal): Promise<ToolOutcome> =>
+    new Promise((settle) => running.push({ tool, ended, settle }));
+  return new AgentRequests(
+    { tools: { find }, toolRunner: { run } },
+    () => route,
+    (answer) => void told.push(answer),
+    silentLog,
+  );
+}
+
+/** Lets promises that are settled be heard. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const ask = (to: AgentRequests, name: string, requestId = 'r'): Promise<void> => {
+  to.take({ type: 'tool', requestId, name, input: { day: '2026-01-01' } });
+  return turn();
+};
+const codes = (): (string | undefined)[] => told.map((answer) => (answer.type === 'refused' ? answer.code : answer.type));
+const said = (text: string): TranscriptEntry => ({ speaker: 'caller', text, at_ms: 0 });
+
+describe('what was said', () => {
+  it('is kept in order', () => {
+    const call = requests();
+    call.take({ type: 'transcript', entries: [said('Hello?'), said('Anybody?')] });
+    call.take({ type: 'transcript', entries: [said('Bye.')] });
+    expect(call.notes.transcript.map(({ text }) => text)).toEqual(['Hello?', 'Anybody?', 'Bye.']);
+  });
+
+  it('is kept up to 2000 pieces and 200000 characters', () => {
+    const many = requests();
+    for (let index = 0; index < 2_100; index += 1) many.take({ type: 'transcript', entries: [said('x')] });
+    expect(many.notes.transcript).toHaveLength(2_000);
+    const long = requests();
+    for (let index = 0; index < 30; index += 1) long.take({ type: 'transcript', entries: [said('x'.repeat(9_999))] });
+    expect(long.notes.transcript).toHaveLength(20);
+  });
+});
+
+describe('what the agent found out', () => {
+  const found = (call: AgentRequests, analysis: object): void =>
+    call.take({ type: 'analysis', requestId: 'r', analysis: analysis as Readonly<Record<string, unknown>> });
+
+  it('is put together, and what the schema does not know is refused by name', () => {
+    const call = requests({ analysis_schema: { name: 'string', age: 'integer' } });
+    found(call, { name: 'Ann', age: 'old', shoes: 40 });
+    found(call, { age: 40 });
+    expect(call.notes.analysis).toEqual({ name: 'Ann', age: 40 });
+    expect(codes()).toEqual(['ANALYSIS_INVALID']);
+    expect(call.notes.rejected).toEqual({ shoes: 40 });
+    expect(told[0]).toMatchObject({ requestId: 'r', request: 'analysis', message: expect.stringMatching(/: age, shoes\.$/) as unknown });
+  });
+
+  it('that does not fit is kept apart as it came, within the same bound, until it fits', () => {
+    const call = requests({
+      analysis_schema: { mail: 'email', when: 'YYYY-MM-DD HH:mm', ok: 'boolean', n: 'number', i: 'integer', s: 'string' },
+    });
+    const wrong = { mail: 'nobody', when: '2026-02-30 10:00', ok: 'yes', n: '1', i: 1.5, s: { a: 1 } };
+    found(call, wrong);
+    expect([call.notes.analysis, call.notes.rejected]).toEqual([{}, wrong]);
+    found(call, { mail: 'a@b.example', when: '2026-02-28 10:00', ok: false, n: 1.5, i: 2, s: '' });
+    expect(call.notes.rejected).toBeNull();
+    found(call, { other: 'x'.repeat(70_000) });
+    expect([call.notes.rejected, codes().at(-1)]).toEqual([null, 'ANALYSIS_TOO_LARGE']);
+  });
+
+  it('is at most 64 KiB in all', () => {
+    const call = requests();
+    found(call, { a: 'x'.repeat(40_000) });
+    found(call, { b: 'x'.repeat(40_000) });
+    expect(Object.keys(call.notes.analysis ?? {})).toEqual(['a']);
+    expect(codes()).toEqual(['ANALYSIS_TOO_LARGE']);
+  });
+});
+
+describe('the tools of an agent', () => {
+  it('are those of the store that it names and those that it has in full, in its order', async () => {
+    const call = requests({ tools: [STORED.tool_id, INLINE, 'TL-gone'] });
+    expect((await call.tools()).map(({ name }) => name)).toEqual(['book', 'inline']);
+  });
+
+  it('without the store are those that it has in full, until it is back', async () => {
+    isAway = true;
+    const call = requests({ tools: [STORED.tool_id, INLINE] });
+    expect((await call.tools()).map(({ name }) => name)).toEqual(['inline']);
+    isAway = false;
+    expect((await call.tools()).map(({ name }) => name)).toEqual(['book', 'inline']);
+  });
+
+  it('are run, and their results told', async () => {
+    const call = requests({ tools: [STORED.tool_id] });
+    await ask(call, 'book');
+    running[0]?.settle(ok({ result: { id: 7 }, httpStatus: 200 }));
+    await turn();
+    expect(told).toEqual([{ type: 'tool-result', requestId: 'r', result: { id: 7 }, httpStatus: 200 }]);
+  });
+
+  it('are refused when there is none of that name, and when one fails', async () => {
+    const call = requests({ tools: [INLINE] });
+    await ask(call, 'book');
+    await ask(call, 'inline');
+    running[0]?.settle({ ok: false, error: { code: 'TOOL_TIMEOUT', message: '' } });
+    await turn();
+    expect(codes()).toEqual(['TOOL_UNKNOWN', 'TOOL_TIMEOUT']);
+  });
+
+  it('run eight at a time', async () => {
+    const call = requests({ tools: [INLINE] });
+    for (let index = 0; index < 9; index += 1) await ask(call, 'inline', String(index));
+    expect(told).toMatchObject([{ code: 'TOO_MANY', requestId: '8' }]);
+    running[0]?.settle(ok({ result: null, httpStatus: 204 }));
+    await turn();
+    await ask(call, 'inline', '9');
+    expect(running).toHaveLength(9);
+  });
+
+  it('are left at the end of the call, and nobody is told', async () => {
+    const call = requests({ tools: [INLINE] });
+    await ask(call, 'inline');
+    call.close();
+    expect(running[0]?.ended.aborted).toBe(true);
+    running[0]?.settle(ok({ result: null, httpStatus: 200 }));
+    await turn();
+    expect(told).toEqual([]);
+  });
+});

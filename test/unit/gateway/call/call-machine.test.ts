@@ -1,0 +1,321 @@
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_AGENT_SETTINGS } from '../../../../src/gateway/model/agent-record.js';
+import type { CallEvent } from '../../../../src/gateway/call/state.js';
+import { NO_LOAD } from '../../../../src/gateway/admission/admission.js';
+import {
+  AGENT_CONNECTED,
+  AGENT_FAILED,
+  ANSWER,
+  CALL,
+  effect,
+  FACTS,
+  kinds,
+  LATE_CALL,
+  LATE_FACTS,
+  play,
+} from '../../../support/call-machine.js';
+import { ROUTE } from '../../../support/route.js';
+import { offerSdp, OTHER_KEY } from '../../../support/sdp.js';
+
+const END = ['stop-timer', 'stop-timer', 'stop-timer', 'stop-timer'];
+const ACK: CallEvent = { type: 'acknowledged', sdp: '' };
+
+describe('the call machine', () => {
+  it('takes an INVITE from look-up to talking in one order', () => {
+    const states = CALL.map((_event, index) => play(CALL.slice(0, index + 1)).state.name);
+    expect(states).toEqual(['Routing', 'Offering', 'Opening', 'Answering', 'Answering', 'AwaitingAck', 'Talking']);
+    expect(kinds(play(CALL).all)).toEqual([
+      'start-timer',
+      'route',
+      'connect-agent',
+      'offer-relay',
+      'open-leg',
+      'answer-relay',
+      'stop-timer',
+      'answer',
+      'start-timer',
+      'start-leg',
+      'keep',
+    ]);
+  });
+
+  it('answers with SAVP, the offered tag, RTCP on RTP+1 and no mux', () => {
+    const answer = effect(play(CALL.slice(0, 6)), 'answer');
+    expect(answer?.sdp).toContain('m=audio 30000 RTP/SAVP 0 101\r\n');
+    expect(answer?.sdp).toContain(`a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}\r\n`);
+    expect(answer?.sdp).toContain('a=rtcp:30001\r\n');
+  });
+
+  it.each([
+    ['an unknown number', { type: 'routed', route: null, load: NO_LOAD, isStale: false, identity: null }, 'NUMBER_NOT_ATTACHED'],
+    ['a store that is away', { type: 'failed', reason: 'STORE_UNAVAILABLE', attempt: null }, 'STORE_UNAVAILABLE'],
+  ] as const)('refuses %s before anything is allocated', (_what, event, reason) => {
+    const { state, effects } = play([CALL[0]!, event]);
+    expect(state).toMatchObject({ name: 'Ended', reason });
+    expect(kinds(effects)).toEqual([...END, 'refuse', 'finish']);
+  });
+
+  it('refuses an offer of an address family that the relay does not have, and hangs up on such an answer', () => {
+    const sdp = offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::7');
+    expect(play(CALL.slice(0, 6), { ...FACTS, sdp }).state).toMatchObject({ name: 'Ended', reason: 'ADDRESS_FAMILY_UNSUPPORTED' });
+    expect(play(CALL.slice(0, 6), { ...FACTS, sdp: offerSdp({ address: '0.0.0.0' }) }).state.name).toBe('AwaitingAck');
+    const late = play([...LATE_CALL.slice(0, 5), { type: 'acknowledged', sdp }], LATE_FACTS);
+    expect(late.state).toMatchObject({ name: 'Ended', reason: 'BAD_ANSWER' });
+  });
+
+  it('never answers with a key that was not offered', () => {
+    const wrong = offerSdp({ port: 30_000, crypto: [`2 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] });
+    expect(play([...CALL.slice(0, 4), { type: 'relay-answered', sdp: wrong, attempt: 0 }]).state).toMatchObject({
+      name: 'Ended',
+      reason: 'SRTP_SUITE_UNSUPPORTED',
+    });
+    const none = offerSdp({ port: 30_000, crypto: [] });
+    expect(play([...CALL.slice(0, 4), { type: 'relay-answered', sdp: none, attempt: 0 }]).state.name).toBe('Ended');
+  });
+
+  it('rings only after rtpengine has taken the call and the agent is there, so that a refusal never follows an 18x', () => {
+    const due = { type: 'timer', timer: 'ringing' } as const;
+    const standIn = { ...FACTS, mayFallBack: true };
+    const [invited, routed, offered, opened, connected] = CALL;
+    const ringsAfter = (events: readonly CallEvent[], facts = FACTS): readonly string[] => kinds(play(events, facts).effects);
+    expect(ringsAfter([invited!, due])).toEqual([]);
+    expect(ringsAfter([invited!, routed!, due, offered!])).toEqual(['open-leg']);
+    expect(ringsAfter([invited!, routed!, due, offered!], standIn)).toEqual(['ring', 'open-leg']);
+    expect(ringsAfter([invited!, routed!, due, offered!, connected!])).toEqual(['ring']);
+    expect(ringsAfter([invited!, routed!, due, connected!, offered!])).toEqual(['ring', 'open-leg']);
+    expect(ringsAfter([invited!, routed!, offered!, opened!, due])).toEqual([]);
+    expect(ringsAfter([invited!, routed!, offered!, opened!, connected!, due])).toEqual(['ring']);
+    expect(kinds(play([...CALL.slice(0, 6), due]).effects)).toEqual([]);
+  });
+
+  it('[3262 §3] never rings for a caller that requires reliable provisional answers', () => {
+    expect(kinds(play([CALL[0]!], { ...FACTS, ringingAfterMs: null }).effects)).toEqual(['route']);
+  });
+
+  it('ends without a word to anybody when the SIP server has forgotten the call', () => {
+    for (let length = 1; length <= CALL.length; length += 1) {
+      const { state, effects } = play([...CALL.slice(0, length), { type: 'server-lost', reason: 'INTERNAL_ERROR' }]);
+      expect(state).toMatchObject({ name: 'Ended', reason: 'INTERNAL_ERROR' });
+      expect(kinds(effects)).toEqual([...END, 'finish']);
+    }
+  });
+
+  it('takes an INVITE once', () => {
+    for (const event of [{ type: 'invited' }, { type: 'inadmissible', reason: 'BAD_BODY' }] as const) {
+      expect(kinds(play([...CALL, event]).effects)).toEqual([]);
+    }
+  });
+
+  it('ends as CALLER_CANCELLED at every state before the answer, without a second answer', () => {
+    const calls = [1, 2, 3, 4, 5].map((length) => play([...CALL.slice(0, length), { type: 'cancelled' }]));
+    const late = [1, 2, 3, 4].map((length) => play([...LATE_CALL.slice(0, length), { type: 'cancelled' }], LATE_FACTS));
+    for (const { state, effects } of [...calls, ...late]) {
+      expect(state).toMatchObject({ name: 'Ended', reason: 'CALLER_CANCELLED' });
+      expect(kinds(effects)).toEqual([...END, 'finish']);
+    }
+  });
+
+  it('[3261 §9.2] lets a CANCEL that crosses the 200 change nothing', () => {
+    expect(play([...CALL.slice(0, 6), { type: 'cancelled' }]).state.name).toBe('AwaitingAck');
+  });
+
+  it('[3261 §15] holds the BYE until the ACK has come', () => {
+    const hangup = { type: 'hangup', reason: 'AGENT_HANGUP' } as const;
+    const waiting = play([...CALL.slice(0, 6), hangup]);
+    expect(waiting.state.name).toBe('HangingUp');
+    expect(kinds(waiting.effects)).toEqual([]);
+    expect(kinds(play([...CALL.slice(0, 6), hangup, ACK]).effects)).toEqual([...END, 'bye', 'finish']);
+    const given = play([...CALL.slice(0, 6), hangup, { type: 'bye', reason: 'ACK_TIMEOUT' }]);
+    expect(given.state.reason).toBe('AGENT_HANGUP');
+    expect(kinds(given.effects)).not.toContain('bye');
+  });
+
+  it.each([
+    [{ type: 'bye', reason: 'CALLER_HANGUP' }, 'CALLER_HANGUP', false],
+    [{ type: 'hangup', reason: 'AGENT_HANGUP' }, 'AGENT_HANGUP', true],
+    [{ type: 'hangup', reason: 'MEDIA_TIMEOUT' }, 'MEDIA_TIMEOUT', true],
+    [{ type: 'hangup', reason: 'API_STOPPED' }, 'API_STOPPED', true],
+    [{ type: 'timer', timer: 'max-duration' }, 'MAX_DURATION', true],
+    [{ type: 'hangup', reason: 'SHUTDOWN' }, 'SHUTDOWN', true],
+  ] as const)('ends a call in progress at %j', (event, reason, sendsBye) => {
+    const { state, effects } = play([...CALL, event]);
+    expect(state).toMatchObject({ name: 'Ended', reason });
+    expect(kinds(effects).includes('bye')).toBe(sendsBye);
+  });
+
+  it.each([
+    ['AGENT_HANGUP', 'AGENT_UNAVAILABLE'],
+    ['API_STOPPED', 'DECLINED'],
+    ['SHUTDOWN', 'DRAINING'],
+    ['MEDIA_LOST', 'MEDIA_UNAVAILABLE'],
+  ] as const)('refuses a call that %s ends before the answer with %s', (reason, refusal) => {
+    for (let length = 1; length <= 5; length += 1) {
+      const { effects } = play([...CALL.slice(0, length), { type: 'hangup', reason }]);
+      expect(effects).toContainEqual({ do: 'refuse', reason: refusal });
+    }
+  });
+
+  it('counts the shorter of the agent’s and the gateway’s longest duration', () => {
+    const agent = { ...DEFAULT_AGENT_SETTINGS, agent_id: 'a', org_id: 'o', name: '', max_duration: 2, created_at: '', updated_at: '' };
+    const routed = { type: 'routed', route: { ...ROUTE, agent }, load: NO_LOAD, isStale: false, identity: null } as const;
+    const { effects } = play([CALL[0]!, routed, ...CALL.slice(2, 6)]);
+    expect(effects).toContainEqual({ do: 'start-timer', timer: 'max-duration', delayMs: 120_000 });
+  });
+
+  it('starts a call that begins on hold without audio', () => {
+    const held = play(CALL, { ...FACTS, sdp: offerSdp({ direction: 'sendonly' }) });
+    expect(kinds(held.effects)).toEqual(['start-leg', 'direct-leg', 'start-timer', 'keep']);
+  });
+});
+
+describe('the agent of a call', () => {
+  const unconnected = (call: readonly CallEvent[]): CallEvent[] => call.filter((event) => event !== AGENT_CONNECTED);
+  const READY = unconnected(CALL).slice(0, 5);
+  const LATE_READY = unconnected(LATE_CALL).slice(0, 4);
+  const FALLING_BACK = { ...FACTS, mayFallBack: true };
+  const OWN = { do: 'connect-agent', choice: 'own' };
+  const TEST_LINE = { do: 'connect-agent', choice: 'test-line' };
+
+  it.each([
+    ['with an offer', READY, FACTS],
+    ['without one', LATE_READY, LATE_FACTS],
+  ])('is connected while the media of an INVITE %s gets ready, and the 200 waits for it', (_what, events, facts) => {
+    expect(play(events.slice(0, 2), facts).effects[0]).toEqual(OWN);
+    const waiting = play(events, facts);
+    expect(waiting.state.name).toBe('AwaitingAgent');
+    expect(kinds(waiting.all)).not.toContain('answer');
+    const connected = play([...events, AGENT_CONNECTED], facts);
+    expect(connected.state.name).toBe('AwaitingAck');
+    expect(kinds(connected.effects)).toEqual(['stop-timer', 'answer', 'start-timer']);
+  });
+
+  it('refuses the call with 480 when it cannot be reached, at every moment before the answer', () => {
+    for (let length = 2; length <= READY.length; length += 1) {
+      const { state, effects } = play([...READY.slice(0, length), AGENT_FAILED]);
+      expect(state).toMatchObject({ name: 'Ended', reason: 'AGENT_UNAVAILABLE' });
+      expect(kinds(effects)).toEqual([...END, 'refuse', 'finish']);
+    }
+  });
+
+  it('is the test line once, where the operator set that, and then nobody', () => {
+    for (let length = 2; length <= READY.length; length += 1) {
+      const replaced = play([...READY.slice(0, length), AGENT_FAILED], FALLING_BACK);
+      expect(replaced.effects).toEqual([TEST_LINE]);
+      const rest = READY.slice(length);
+      expect(play([...READY.slice(0, length), AGENT_FAILED, ...rest, AGENT_CONNECTED], FALLING_BACK).state.name).toBe('AwaitingAck');
+      expect(play([...READY.slice(0, length), AGENT_FAILED, AGENT_FAILED], FALLING_BACK).state.reason).toBe('AGENT_UNAVAILABLE');
+    }
+  });
+
+  it('holds the 180 back while it is waited for, unless the test line would stand in for it', () => {
+    const due = { type: 'timer', timer: 'ringing' } as const;
+    const early = (events: readonly CallEvent[]): readonly CallEvent[] => [events[0]!, due, ...events.slice(1)];
+    for (const [events, facts] of [
+      [READY, FACTS],
+      [LATE_READY, LATE_FACTS],
+    ] as const) {
+      const rings = (played: readonly CallEvent[], mayFallBack: boolean): number =>
+        kinds(play(played, { ...facts, mayFallBack }).all).filter((kind) => kind === 'ring').length;
+      expect([rings([...events, due], false), rings(early(events), false)]).toEqual([0, 0]);
+      expect([rings([...events, due], true), rings(early(events), true)]).toEqual([1, 1]);
+    }
+  });
+
+  it('is waited for no longer by a caller that gives up, or without a relay', () => {
+    expect(play([...READY, { type: 'cancelled' }]).state.reason).toBe('CALLER_CANCELLED');
+    expect(play([...READY, { type: 'relay-lost', mayMove: true }]).state.reason).toBe('MEDIA_UNAVAILABLE');
+    expect(kinds(play([...READY, { type: 'cancelled' }, AGENT_CONNECTED]).effects)).toEqual([]);
+  });
+
+  it('ends an answered call with AGENT_LOST when it is lost', () => {
+    const { state, effects } = play([...CALL, { type: 'hangup', reason: 'AGENT_LOST' }]);
+    expect(state.reason).toBe('AGENT_LOST');
+    expect(kinds(effects)).toContain('bye');
+  });
+});
+
+describe('late offer', () => {
+  it('[3261 §13.2.1] offers in the 200, takes the answer from the ACK, and only then opens the leg', () => {
+    const states = LATE_CALL.map((_event, index) => play(LATE_CALL.slice(0, index + 1), LATE_FACTS).state.name);
+    expect(states).toEqual([
+      'Routing',
+      'Reserving',
+      'OfferingOutward',
+      'OfferingOutward',
+      'AwaitingAck',
+      'Connecting',
+      'Connecting',
+      'Talking',
+    ]);
+    expect(kinds(play(LATE_CALL, LATE_FACTS).all)).toEqual([
+      'start-timer',
+      'route',
+      'connect-agent',
+      'reserve-leg',
+      'offer-outward',
+      'stop-timer',
+      'answer',
+      'start-timer',
+      'answer-outward',
+      'open-leg',
+      'start-leg',
+      'keep',
+    ]);
+  });
+
+  it('offers both codecs, digits, and one key of rtpengine’s under a tag of its own', () => {
+    const offer = effect(play(LATE_CALL.slice(0, 5), LATE_FACTS), 'answer');
+    expect(offer?.sdp.split('\r\n').slice(5)).toEqual([
+      'm=audio 30000 RTP/SAVP 0 8 101',
+      'a=rtpmap:0 PCMU/8000',
+      'a=rtpmap:8 PCMA/8000',
+      'a=rtpmap:101 telephone-event/8000',
+      'a=fmtp:101 0-15',
+      `a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`,
+      'a=rtcp:30001',
+      'a=ptime:20',
+      'a=sendrecv',
+      '',
+    ]);
+  });
+
+  it.each([
+    ['is missing', ''],
+    ['is no SDP', 'hello'],
+    ['has another tag', ANSWER.replace('a=crypto:1 ', 'a=crypto:2 ')],
+    ['has no key', ANSWER.replace(/a=crypto:.*\r\n/, '')],
+    ['has another profile', ANSWER.replace('RTP/SAVP', 'RTP/AVP')],
+    ['has another codec', ANSWER.replace('RTP/SAVP 0 101', 'RTP/SAVP 18')],
+    ['has one m-line more', `${ANSWER}m=audio 0 RTP/SAVP 0\r\n`],
+    ['refuses the line', ANSWER.replace('m=audio 40000', 'm=audio 0')],
+  ])('[3264 §6] ends with BYE and BAD_ANSWER when the answer in the ACK %s', (_what, sdp) => {
+    const { state, effects } = play([...LATE_CALL.slice(0, 5), { type: 'acknowledged', sdp }], LATE_FACTS);
+    expect(state).toMatchObject({ name: 'Ended', reason: 'BAD_ANSWER' });
+    expect(kinds(effects)).toEqual([...END, 'bye', 'finish']);
+  });
+
+  it('takes PCMA when the carrier answers with it', () => {
+    const sdp = ANSWER.replace('RTP/SAVP 0 101', 'RTP/SAVP 8 101');
+    const { state } = play([...LATE_CALL.slice(0, 5), { type: 'acknowledged', sdp }, ...LATE_CALL.slice(6)], LATE_FACTS);
+    expect(state).toMatchObject({ name: 'Talking', session: { media: { codec: { name: 'PCMA', payloadType: 8 } } } });
+  });
+
+  it('hangs up at once when media is lost after the ACK', () => {
+    const lost = play([...LATE_CALL.slice(0, 6), { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 }], LATE_FACTS);
+    expect(lost.state).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
+    expect(kinds(lost.effects)).toContain('bye');
+  });
+
+  it('[5407 §3.1.4] answers a change before the ACK with 491, since its own offer is not answered', () => {
+    const { effects } = play(
+      [...LATE_CALL.slice(0, 5), { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: offerSdp() }],
+      LATE_FACTS,
+    );
+    expect(effects).toEqual([{ do: 'reject', requestId: 1, reason: 'REQUEST_PENDING' }]);
+  });
+});
+
+it('what is kept of a call is plain data', () => {
+  const { state } = play(CALL);
+  expect(JSON.parse(JSON.stringify(state))).toEqual(state);
+});

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import type { AgentRecord } from '../../../../src/gateway/model/agent-record.js';
+import { completionOf } from '../../../../src/gateway/call/completion.js';
+import { agentOf, callOf } from '../store/store-contract.js';
+
+const agent: AgentRecord = { ...agentOf('org'), webhook: 'https://example.com/hook', metadata: { campaign: 7 } };
+
+describe('completionOf', () => {
+  it('tells of an answered call, in exactly the fields of the interface', () => {
+    const record = callOf('org', 0, { transcript: [{ speaker: 'agent', text: 'Hello.', at_ms: 0 }], analysis: { name: 'Ann' } });
+    expect(completionOf(record, agent)).toEqual({
+      url: 'https://example.com/hook',
+      payload: {
+        call_id: record.call_id,
+        transcript: [{ speaker: 'agent', text: 'Hello.', at_ms: 0 }],
+        analysis: { name: 'Ann' },
+        metadata: { campaign: 7 },
+        from: record.from,
+        to: record.to,
+        reason: 'CALLER_HANGUP',
+        started_at: record.started_at,
+        answered_at: record.answered_at,
+        ended_at: record.ended_at,
+        quality: record.quality,
+      },
+    });
+  });
+
+  it.each([
+    ['a call that was not answered', callOf('org', 0, { answered_at: null }), agent],
+    ['an agent without a webhook', callOf('org', 0), { ...agent, webhook: null }],
+    ['no agent', callOf('org', 0), null],
+  ])('tells nothing of %s', (_what, record, of) => {
+    expect(completionOf(record, of)).toBeNull();
+  });
+});

@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest';
+import { withoutOwnHeaders } from '../../../../src/gateway/call/own-headers.js';
+
+const BODY = 'v=0\r\nX-Trunkline-Tls: of the body\r\n';
+const asSent = `INVITE sip:1@gw SIP/2.0\r\nTo: <sip:1@gw>\r\nX-Trunkline-Tlsx: the caller's\r\nContent-Length: ${String(BODY.length)}\r\n\r\n${BODY}`;
+
+it('shows a message as the peer sent it, without what the SIP server added', () => {
+  const told = asSent.replace(
+    '\r\n\r\n',
+    '\r\nX-Trunkline-Tls-Identity: DNS:carrier.test\r\nX-Trunkline-Tls: TLSv1.3 TLS_AES_256_GCM_SHA384\r\n\r\n',
+  );
+  expect(withoutOwnHeaders(told)).toBe(asSent);
+  expect(withoutOwnHeaders(asSent)).toBe(asSent);
+});
+
+it('does so too of a text that was cut within its head', () => {
+  expect(withoutOwnHeaders('INVITE sip:1@gw SIP/2.0\r\nX-Trunkline-Tls: TLSv1.3 x\r\nTo: <si')).toBe('INVITE sip:1@gw SIP/2.0\r\nTo: <si');
+});

@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_AGENT_SETTINGS } from '../../../../src/gateway/model/agent-record.js';
+import type { CallEvent } from '../../../../src/gateway/call/state.js';
+import { NO_LOAD } from '../../../../src/gateway/admission/admission.js';
+import { hostOf } from '../../../../src/gateway/drachtio/contact.js';
+import { readReferProgress, transferTarget } from '../../../../src/gateway/call/transfer-target.js';
+import { CALL, effect, kinds, play, playOn } from '../../../support/call-machine.js';
+import { ROUTE } from '../../../support/route.js';
+
+const TARGET = '+15550100300';
+const asked = (to = TARGET, requestId: string | null = 't1'): CallEvent => ({ type: 'transfer-asked', requestId, to });
+const answered = (status: number | null, referId = 1): CallEvent => ({ type: 'refer-answered', status, referId });
+const notified = (status: number | null, isLast = false): CallEvent => ({ type: 'notified', requestId: 7, status, isLast });
+const bye: CallEvent = { type: 'bye', reason: 'CALLER_HANGUP' };
+
+const talking = play(CALL).state;
+const told = (events: readonly CallEvent[]) => playOn(talking, events).all.flatMap((one) => (one.do === 'tell-agent' ? [one.answer] : []));
+const failed = (status: number | null) => ({ type: 'transfer-progress', requestId: 't1', state: 'failed', status });
+const refused = (code: string): unknown => expect.objectContaining({ type: 'refused', requestId: 't1', request: 'transfer', code });
+
+describe('a transfer', () => {
+  it('is a REFER, and ends the call with TRANSFERRED when the target has answered', () => {
+    const refer = effect(playOn(talking, [asked()]), 'refer');
+    expect(refer?.target).toEqual({ kind: 'number', number: TARGET });
+    expect(told([asked(), answered(202)])).toEqual([{ type: 'transfer-progress', requestId: 't1', state: 'accepted', status: 202 }]);
+    const done = playOn(talking, [asked(), answered(202), notified(100), notified(180), notified(200, true)]);
+    expect(done.state).toMatchObject({ name: 'Ended', reason: 'TRANSFERRED' });
+    expect(kinds(done.effects)).toEqual(expect.arrayContaining(['accept', 'bye', 'finish']));
+  });
+
+  it('[3515 §2.4.4] may be over before the REFER is answered', () => {
+    expect(playOn(talking, [asked(), notified(100), notified(200, true)]).state.reason).toBe('TRANSFERRED');
+    const busy = playOn(talking, [asked(), notified(486, true), answered(202)]);
+    expect(busy.state.name).toBe('Talking');
+    expect(kinds(busy.effects)).toEqual([]);
+  });
+
+  it.each([
+    ['the REFER is refused', [answered(603)], 603],
+    ['the REFER cannot be sent', [answered(null)], null],
+    ['the target is busy', [answered(202), notified(100), notified(486, true)], 486],
+    ['the carrier redirects', [answered(202), notified(302)], 302],
+    ['the carrier ends the subscription without a word', [answered(202), notified(null, true)], null],
+    ['the carrier says nothing', [answered(202), { type: 'timer', timer: 'transfer' } as const], null],
+  ])('that fails because %s is told, and the call goes on', (_what, events, status) => {
+    expect(told([asked(), ...events]).at(-1)).toEqual(failed(status));
+    const { state } = playOn(talking, [asked(), ...events]);
+    expect(state).toMatchObject({ name: 'Talking', transfer: null });
+    expect(kinds(playOn(state, [asked()]).effects)).toEqual(['refer']);
+  });
+
+  it('waits a minute for each NOTIFY, and no longer', () => {
+    const start = { do: 'start-timer', timer: 'transfer', delayMs: 60_000 };
+    expect(playOn(talking, [asked(), answered(202)]).effects).toContainEqual(start);
+    expect(playOn(talking, [asked(), answered(202), notified(180)]).effects).toContainEqual(start);
+  });
+
+  it('[3261 §12.2.1.2] asks whether the call is still there when the REFER gets 481 or 408', () => {
+    for (const status of [481, 408]) expect(kinds(playOn(talking, [asked(), answered(status)]).effects)).toContain('probe');
+    expect(kinds(playOn(talking, [asked(), answered(603)]).effects)).not.toContain('probe');
+  });
+
+  it('is what happened when the carrier hangs up after it accepted, and not before', () => {
+    expect(playOn(talking, [asked(), answered(202), bye]).state.reason).toBe('TRANSFERRED');
+    expect(playOn(talking, [asked(), bye]).state.reason).toBe('CALLER_HANGUP');
+    expect(playOn(talking, [asked(), answered(202), notified(486, true), bye]).state.reason).toBe('CALLER_HANGUP');
+  });
+
+  it('is refused while another is under way, before the call is in progress, and without a target', () => {
+    expect(told([asked(), asked()])).toEqual([refused('TRANSFER_PENDING')]);
+    expect(told([asked('nobody')])).toEqual([refused('TRANSFER_BAD_TARGET')]);
+    expect(effect(play([...CALL.slice(0, 6), asked()]), 'tell-agent')?.answer).toEqual(refused('TRANSFER_TOO_EARLY'));
+  });
+
+  it('goes to numbers of the agent’s transfer_list only, when it has one', () => {
+    const agent = {
+      ...DEFAULT_AGENT_SETTINGS,
+      agent_id: 'a',
+      org_id: 'o',
+      name: '',
+      created_at: '',
+      updated_at: '',
+      transfer_list: [TARGET],
+    };
+    const { state } = play([
+      CALL[0]!,
+      { type: 'routed', route: { ...ROUTE, agent }, load: NO_LOAD, isStale: false, identity: null },
+      ...CALL.slice(2),
+    ]);
+    expect(kinds(playOn(state, [asked()]).effects)).toEqual(['refer']);
+    expect(effect(playOn(state, [asked('+15550100301')]), 'tell-agent')?.answer).toEqual(refused('TRANSFER_NOT_ALLOWED'));
+  });
+
+  it('[3265 §3.2.4] that does not exist: its NOTIFY gets 481', () => {
+    for (const events of [[notified(200, true)], [asked(), answered(603), notified(200, true)]])
+      expect(playOn(talking, events).effects).toEqual([{ do: 'reject', requestId: 7, reason: 'NO_DIALOG' }]);
+    expect(playOn(talking, [bye, notified(200, true)]).effects).toEqual([{ do: 'reject', requestId: 7, reason: 'NO_DIALOG' }]);
+  });
+});
+
+describe('the target of a transfer', () => {
+  const NUMBER = { kind: 'number', number: TARGET };
+
+  it.each([
+    [TARGET, NUMBER],
+    ['15550100300', NUMBER],
+    ['+1 (555) 010-0300'.replaceAll(' ', ''), NUMBER],
+    ['tel:+1-555-010-0300', NUMBER],
+    ['tel:5550100300;phone-context=+1', NUMBER],
+    ['sip:sales@pbx.example', { kind: 'uri', uri: 'sip:sales@pbx.example' }],
+    ['sips:pbx.example:5061;transport=tcp', { kind: 'uri', uri: 'sips:pbx.example:5061;transport=tcp' }],
+    ['sip:7@[2001:db8::1]', { kind: 'uri', uri: 'sip:7@[2001:db8::1]' }],
+  ])('%s', (to, target) => {
+    expect(transferTarget(to, null)).toEqual({ ok: true, value: target });
+  });
+
+  it.each([
+    '',
+    'sales',
+    '+1',
+    'tel:',
+    'tel:sales',
+    'http://pbx.example',
+    'sip:',
+    'sip:a@b>;x=<sip:c@d',
+    'sip:a@b\r\nX-Evil: 1',
+    'sip:a@b?Replaces=x',
+    `sip:${'a'.repeat(260)}@b`,
+  ])('%j is none', (to) => {
+    expect(transferTarget(to, null)).toEqual({ ok: false, error: 'TRANSFER_BAD_TARGET' });
+  });
+
+  it.each([
+    ['a list of numbers', [TARGET]],
+    ['a list of objects', [{ name: 'Sales', phone_number: '1-555-010-0300' }]],
+    ['numbers by name', { sales: TARGET }],
+    ['objects by name', { sales: { number: TARGET } }],
+  ])('stands in %s', (_what, list) => {
+    expect(transferTarget(TARGET, list).ok).toBe(true);
+    for (const other of ['+15550100301', `sip:${TARGET}@elsewhere.example`])
+      expect(transferTarget(other, list)).toEqual({ ok: false, error: 'TRANSFER_NOT_ALLOWED' });
+  });
+
+  it('may be any number without a list, and none with one that holds no number', () => {
+    for (const list of [null, undefined, [], {}]) expect(transferTarget(TARGET, list).ok).toBe(true);
+    expect(transferTarget(TARGET, ['sales']).ok).toBe(false);
+  });
+});
+
+describe('a NOTIFY of a transfer', () => {
+  const notify = { contentType: 'message/sipfrag;version=2.0', subscriptionState: 'active;expires=60', body: 'SIP/2.0 180 Ringing\r\n' };
+
+  it.each([
+    [{}, { status: 180, isLast: false }],
+    [{ body: 'SIP/2.0 200 OK' }, { status: 200, isLast: false }],
+    [
+      { body: 'SIP/2.0 486', subscriptionState: 'Terminated;reason=noresource' },
+      { status: 486, isLast: true },
+    ],
+    [{ body: 'SIP/2.0 200 OK\r\nTo: <sip:x>\r\n' }, { status: 200, isLast: false }],
+    [
+      { body: '', contentType: undefined, subscriptionState: 'terminated' },
+      { status: null, isLast: true },
+    ],
+  ])('%j', (change, value) => {
+    expect(readReferProgress({ ...notify, ...change })).toEqual({ ok: true, value });
+  });
+
+  it.each([
+    [{ contentType: 'text/plain' }, 'BAD_BODY'],
+    [{ body: '', contentType: undefined }, 'BAD_BODY'],
+    [{ body: 'INVITE sip:x SIP/2.0' }, 'MALFORMED_REQUEST'],
+    [{ body: 'SIP/2.0 2000 OK' }, 'MALFORMED_REQUEST'],
+  ])('%j cannot be read', (change, error) => {
+    expect(readReferProgress({ ...notify, ...change })).toEqual({ ok: false, error });
+  });
+});
+
+it.each([
+  ['sip:carrier.example', 'carrier.example'],
+  ['sips:a:b@192.0.2.1:5061;transport=tls', '192.0.2.1'],
+  ['sip:a@[2001:db8::1]:5061', '[2001:db8::1]'],
+  ['tel:+15550100300', undefined],
+])('the host of %s', (uri, host) => {
+  expect(hostOf(uri)).toBe(host);
+});

@@ -1,0 +1,413 @@
+import { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { builtInGreeting, digitPhrase, goodbyePhrase } from '../../../../src/gateway/agents/phrases.js';
+import { EspeakSpeech } from '../../../../src/gateway/agents/speech.js';
+import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
+import type { LegChange, LegDescription, LegEvent, SrtpKeys } from '../../../../src/gateway/model/media.js';
+import { MediaUnavailableError } from '../../../../src/gateway/ports/ports.js';
+import { silentLog } from '../../../../src/lib/log.js';
+import { findPhrase } from '../../../../src/loadtest/test-caller/correlation.js';
+import { levelDbfs, voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';
+import { throughG711 } from '../../../../src/rtp/codec/g711.js';
+import { createMediaService, type MediaService, type MediaServiceOptions } from '../../../../src/gateway/media-thread/media-service.js';
+import { generateSrtpKey } from '../../../../src/srtp/srtp.js';
+import { AGENT_LIMITS } from '../../../support/media/agent-limits.js';
+import { voiceLikeNoise } from '../../../support/media/audio.js';
+import { TestPeer } from '../../../support/media/test-peer.js';
+import { freeRange } from '../../../support/ports.js';
+
+// Real sockets on loopback, the real worker thread, the real espeak-ng; no rtpengine.
+
+/** One pair of sockets for each worker. */
+async function optionsOf(changes: Partial<MediaServiceOptions> = {}): Promise<MediaServiceOptions> {
+  const { workers = 1 } = changes;
+  const portMin = await freeRange(2 * workers);
+  const portMax = portMin + 2 * workers - 1;
+  return { address: '127.0.0.1', portMin, portMax, workers, mediaTimeoutMs: 60_000, agents: AGENT_LIMITS, ...changes };
+}
+
+const GREETING = 'Hello, this is Trunkline.';
+
+const speech = new EspeakSpeech();
+const said = (text: string): Promise<Int16Array> => speech.synthesize({ text, language: 'ENG' }, []);
+
+interface Call {
+  readonly peer: TestPeer;
+  readonly events: LegEvent[];
+}
+
+function describeLeg(callId: string, peer: TestPeer, changes: Partial<LegDescription> = {}): LegDescription {
+  return {
+    callId,
+    localRtpPort: null,
+    remote: peer.address,
+    codec: 'PCMU',
+    payloadType: changes.codec === 'PCMA' ? 8 : 0,
+    telephoneEventPayloadType: 101,
+    srtp: null,
+    carrierSuite: null,
+    ...changes,
+  };
+}
+
+/** The far side is elsewhere. */
+const movedTo = ({ address }: TestPeer): LegChange => ({
+  remote: address,
+  receiveKey: null,
+  format: { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101 },
+});
+
+const LINE: AgentDescription = { kind: 'test-line', firstSentence: GREETING, language: 'ENG', voice: null, pronunciationGuide: [] };
+
+async function openCall(service: MediaService, callId: string, changes: Partial<LegDescription> = {}, agent = LINE): Promise<Call> {
+  const peer = await TestPeer.open({ codec: changes.codec ?? 'PCMU', srtp: changes.srtp ?? null });
+  const events: LegEvent[] = [];
+  const onEvent = (event: LegEvent): void => {
+    // What the line writes down of the conversation is tested with the line itself.
+    if (event.type !== 'agent-request') events.push(event);
+  };
+  await service.connectAgent(callId, agent, onEvent);
+  peer.connect(await service.open(describeLeg(callId, peer, changes), onEvent));
+  return { peer, events };
+}
+
+/** Waits until this much audio was heard, in seconds. */
+function heardFor({ peer }: Call, seconds: number): Promise<void> {
+  return peer.until(() => peer.heard.length >= seconds * 8_000, 10_000);
+}
+
+/** Waits for a phrase in what is heard after `from` samples; returns where it ends. */
+async function heardPhrase({ peer }: Call, phrase: Int16Array, from: number, limitMs = 8_000): Promise<number> {
+  let end = -1;
+  let looked = 0;
+  await peer.until(() => {
+    const { heard } = peer;
+    if (heard.length - looked < 1_600) return false;
+    looked = heard.length;
+    const match = findPhrase(heard.subarray(from), phrase);
+    if (match === null || match.score < 0.9) return false;
+    end = from + match.offsetSamples + phrase.length;
+    return true;
+  }, limitMs);
+  return end;
+}
+
+describe('media service over loopback', () => {
+  let service: MediaService;
+  let rtpPort: number;
+
+  beforeAll(async () => {
+    const options = await optionsOf();
+    rtpPort = options.portMin;
+    service = await createMediaService(options, silentLog);
+  });
+  afterAll(() => service.shutdown());
+
+  it('keeps its pace while the main thread does nothing else for a second', async () => {
+    const call = await openCall(service, 'paced');
+    service.start('paced');
+    await heardFor(call, 0.2);
+    // Lateness counts from here.
+    await service.counters();
+    const busyUntilMs = performance.now() + 1_000;
+    while (performance.now() < busyUntilMs);
+    const { maxLateMs } = await service.counters();
+    // With pacing in this thread it would be the whole second.
+    expect(maxLateMs).toBeLessThan(500);
+    expect((await service.close('paced'))!.packetsSent).toBeGreaterThan(50);
+    await call.peer.close();
+  });
+
+  // Both at once: their audio takes its time.
+  it.concurrent.each([
+    ['plain PCMU', 'PCMU', null],
+    ['SRTP PCMA', 'PCMA', { send: generateSrtpKey(), receive: generateSrtpKey() }],
+  ] as const)(
+    '%s: greets, echoes the caller, reads back 1 and 2, says goodbye on # and asks for the hang-up',
+    async (name, codec, srtp: SrtpKeys | null) => {
+      const call = await openCall(service, name, { codec, srtp });
+      const { peer, events } = call;
+      service.start(name);
+      const greeted = await heardPhrase(call, throughG711(codec, await said(GREETING)), 0);
+
+      const voice = voiceLikeNoise(8_000, 7);
+      await peer.speak(voice);
+      await heardPhrase(call, throughG711(codec, voice.subarray(0, 7_000)), greeted);
+
+      const before = peer.heard.length;
+      await peer.press(1);
+      await peer.press(2);
+      await peer.press(11);
+      const one = await heardPhrase(call, throughG711(codec, await said(digitPhrase(1, 'ENG').text)), before);
+      const two = await heardPhrase(call, throughG711(codec, await said(digitPhrase(2, 'ENG').text)), one);
+      await heardPhrase(call, throughG711(codec, await said(goodbyePhrase('ENG').text)), two);
+      await peer.until(() => events.at(-1)?.type === 'agent-hangup', 2_000);
+
+      expect(events.map((event) => (event.type === 'digit' ? event.event : event.type))).toEqual([
+        'media-started',
+        1,
+        2,
+        11,
+        'agent-hangup',
+      ]);
+      const press = events.find((event) => event.type === 'digit')!;
+      expect(press.durationMs).toBe(100);
+      const figures = await service.close(name);
+      expect(figures).toMatchObject({ packetsReceived: 50 + 3 * 7, packetsLost: 0, digitsReceived: 3 });
+      expect(figures!.packetsSent).toBe(peer.received.length);
+      await peer.close();
+    },
+    30_000,
+  );
+
+  it('[3550 §6.4] sends SR on the RTCP port within a second or so, with true counts, and a round trip comes of the answer', async () => {
+    const call = await openCall(service, 'rtcp');
+    const { peer } = call;
+    service.start('rtcp');
+    await peer.speak(voiceLikeNoise(3_200, 1));
+    peer.sendReport();
+    await peer.until(() => peer.reports.length > 0, 1_500);
+    const { sr, types } = peer.reports[0]!;
+    expect(types).toEqual([200, 202]);
+    expect(sr!.senderInfo.packetCount).toBeGreaterThan(20);
+    expect(Math.abs(sr!.senderInfo.packetCount - peer.received.length)).toBeLessThanOrEqual(3);
+    expect(sr!.senderInfo.octetCount).toBe(sr!.senderInfo.packetCount * 160);
+    expect(Math.abs(Number(sr!.senderInfo.ntpTimestamp >> 32n) - 2_208_988_800 - Date.now() / 1_000)).toBeLessThan(3);
+    const block = sr!.reports[0]!;
+    expect(block.ssrc).toBe(peer.ssrc);
+    expect(block.packetsLost).toBe(0);
+    expect(block.lsr).not.toBe(0);
+    expect(block.dlsr).toBeLessThan(2 * 65_536);
+    peer.sendReport();
+    peer.sendPacket(new Uint8Array(160));
+    await heardFor(call, peer.heard.length / 8_000 + 0.1);
+    const figures = await service.close('rtcp');
+    expect(figures!.roundTripMs).toBeGreaterThanOrEqual(0);
+    expect(figures!.roundTripMs).toBeLessThan(100);
+    await peer.until(() => peer.reports.at(-1)!.types.includes(203), 1_000);
+    expect(peer.reports.at(-1)!.types).toEqual([200, 202, 203]);
+    await peer.close();
+  });
+
+  it('keeps two calls on one pair of sockets apart, and drops and counts a stranger', async () => {
+    const [a, b] = [await openCall(service, 'a'), await openCall(service, 'b')];
+    const stranger = await TestPeer.open();
+    stranger.connect({ address: '127.0.0.1', rtpPort, rtcpPort: rtpPort + 1 });
+    const before = await service.counters();
+    for (const callId of ['a', 'b']) service.start(callId);
+    // Digit 5 cuts the greeting short on both.
+    await Promise.all([a.peer.press(5), b.peer.press(5)]);
+    const five = throughG711('PCMU', await said(digitPhrase(5, 'ENG').text));
+    const [endA, endB] = await Promise.all([heardPhrase(a, five, 0), heardPhrase(b, five, 0)]);
+    const voices = [voiceLikeNoise(6_400, 21), voiceLikeNoise(6_400, 22), voiceLikeNoise(6_400, 23)] as const;
+    await Promise.all([a.peer.speak(voices[0]), b.peer.speak(voices[1]), stranger.speak(voices[2])]);
+    await Promise.all([heardPhrase(a, voices[0].subarray(0, 5_600), endA), heardPhrase(b, voices[1].subarray(0, 5_600), endB)]);
+    for (const [call, others] of [
+      [a, [voices[1], voices[2]]],
+      [b, [voices[0], voices[2]]],
+    ] as const) {
+      for (const voice of others) expect(findPhrase(call.peer.heard, voice)!.score).toBeLessThan(0.2);
+    }
+    expect(stranger.received).toEqual([]);
+    await expect.poll(async () => (await service.counters()).strangerPackets - before.strangerPackets, { timeout: 2_000 }).toBe(40);
+    expect(await service.counters()).toMatchObject({ kernelDrops: 0, earlierCallPackets: 0 });
+    // The least that Linux grants unless it is told otherwise is some 100 kB.
+    expect(before.receiveBufferBytes).toBeGreaterThan(50_000);
+    expect((await service.counters()).legs).toBe(2);
+    expect((await service.close('a'))!.packetsReceived).toBe(47);
+    expect(await service.close('a')).toBeNull();
+    expect((await service.close('b'))!.digitsReceived).toBe(1);
+    await Promise.all([a.peer.close(), b.peer.close(), stranger.close()]);
+  }, 20_000);
+
+  it('sends nothing before start and nothing while held, and goes on marked as a new talkspurt', async () => {
+    const call = await openCall(service, 'hold');
+    const { peer } = call;
+    await peer.speak(voiceLikeNoise(1_600, 3));
+    await peer.until(() => call.events.length > 0, 1_000);
+    expect(call.events).toEqual([{ type: 'media-started' }]);
+    expect(peer.received).toEqual([]);
+    service.start('hold');
+    await peer.until(() => peer.received.length >= 10, 1_000);
+    service.setDirection('hold', 'sendonly');
+    await service.counters();
+    const atHold = peer.received.length;
+    await peer.speak(voiceLikeNoise(3_200, 4));
+    expect(peer.received.length - atHold).toBeLessThanOrEqual(2);
+    service.setDirection('hold', 'sendrecv');
+    await peer.until(() => peer.received.length >= atHold + 10, 1_000);
+    const marked = peer.received.filter(({ packet }) => packet.header.marker);
+    expect(marked).toHaveLength(2);
+    const [first, second] = marked.map(({ packet }) => packet.header);
+    // About 200 ms of packets and 400 ms of hold: time passes on the RTP clock, sequence numbers do not.
+    const elapsedMs = ((second!.timestamp - first!.timestamp) | 0) / 8;
+    expect(elapsedMs).toBeGreaterThan(500);
+    const packets = peer.received.map(({ packet }) => packet.header.sequenceNumber);
+    packets.forEach((sequenceNumber, i) => expect((sequenceNumber - packets[0]!) & 0xffff).toBe(i));
+    expect((await service.close('hold'))!.firstAudioMs).toBe(0);
+    await peer.close();
+  });
+
+  it('sends digits as telephone-events that are told by their timestamp, with the end three times', async () => {
+    const call = await openCall(service, 'dtmf-out');
+    const { peer } = call;
+    service.start('dtmf-out');
+    service.sendDigits('dtmf-out', [3, 3], 100);
+    const ends = (): Buffer[] =>
+      peer.received
+        .filter(({ packet }) => packet.header.payloadType === 101 && (packet.payload[1]! & 0x80) !== 0)
+        .map((p) => p.packet.payload);
+    await peer.until(() => ends().length === 6, 2_000);
+    expect(ends().every((payload) => payload[0] === 3 && payload.readUInt16BE(2) === 800)).toBe(true);
+    const timestamps = new Set(peer.received.filter((p) => p.packet.header.payloadType === 101).map((p) => p.packet.header.timestamp));
+    expect(timestamps.size).toBe(2);
+    await service.close('dtmf-out');
+    await peer.close();
+  });
+
+  it('refuses a second leg for the same call and the same peer, and a description without a literal address', async () => {
+    const call = await openCall(service, 'one');
+    const open = (callId: string, changes: Partial<LegDescription>): Promise<unknown> =>
+      service.open(describeLeg(callId, call.peer, changes), () => undefined);
+    await expect(open('one', {})).rejects.toThrow(MediaUnavailableError);
+    await expect(open('two', {})).rejects.toThrow(MediaUnavailableError);
+    await expect(open('three', { remote: { address: 'localhost', rtpPort: 4_000, rtcpPort: 4_001 } })).rejects.toThrow(
+      MediaUnavailableError,
+    );
+    expect(service.legs).toBe(1);
+    await service.close('one');
+    await call.peer.close();
+  });
+});
+
+describe('media service, its life', () => {
+  it('refuses the 65th call of a pair with MediaUnavailableError, and takes one when another left', async () => {
+    const service = await createMediaService(await optionsOf(), silentLog);
+    const peer = await TestPeer.open();
+    const open = (index: number): Promise<unknown> => {
+      const remote = { address: '127.0.0.1', rtpPort: 40_000 + 2 * index, rtcpPort: 40_001 + 2 * index };
+      return service.open(describeLeg(`call ${index}`, peer, { remote }), () => undefined);
+    };
+    expect(service.capacity).toBe(64);
+    for (let index = 0; index < 64; index += 1) await open(index);
+    await expect(open(64)).rejects.toThrow(MediaUnavailableError);
+    await service.close('call 7');
+    await open(64);
+    expect(service.legs).toBe(64);
+    await service.shutdown();
+    await expect(open(70)).rejects.toThrow(MediaUnavailableError);
+    await peer.close();
+  });
+
+  it('keeps a place before the far side is known, opens a leg on a port of before, and lets the far side move, each in its worker', async () => {
+    const options = await optionsOf({ workers: 2 });
+    const service = await createMediaService(options, silentLog);
+    const [first, moved] = [await TestPeer.open(), await TestPeer.open()];
+    const open = (callId: string, changes: Partial<LegDescription>): Promise<{ rtpPort: number }> =>
+      service.open(describeLeg(callId, first, changes), () => undefined);
+    const at = await service.reserve('late');
+    expect(service.legs).toBe(1);
+    await expect(service.reserve('late')).rejects.toThrow(MediaUnavailableError);
+    expect(await open('late', { localRtpPort: at.rtpPort })).toEqual(at);
+    service.start('late');
+    await first.until(() => first.received.length > 3, 2_000);
+    await service.change('late', movedTo(moved));
+    await moved.until(() => moved.received.length > 3, 2_000);
+    // The old peer's port is free for a call that a gateway which was killed had there.
+    expect((await open('resumed', { localRtpPort: at.rtpPort })).rtpPort).toBe(at.rtpPort);
+    await expect(open('elsewhere', { localRtpPort: options.portMin - 2 })).rejects.toThrow(MediaUnavailableError);
+    await expect(service.change('late', movedTo(first))).rejects.toThrow('the peer has another leg');
+    await expect(service.change('nobody', movedTo(first))).rejects.toThrow(MediaUnavailableError);
+    await service.reserve('unused');
+    expect([await service.close('unused'), (await service.close('late'))?.packetsReceived, service.legs]).toEqual([null, 0, 1]);
+    // In both workers all is free again.
+    await service.close('resumed');
+    for (let serial = 0; serial < 128; serial += 1) await service.reserve(String(serial));
+    await expect(service.reserve('more')).rejects.toThrow(MediaUnavailableError);
+    await service.shutdown();
+    await Promise.all([first.close(), moved.close()]);
+  }, 15_000);
+
+  it('reports media-timeout once when the caller falls silent, not while held', async () => {
+    const service = await createMediaService(await optionsOf({ mediaTimeoutMs: 300 }), silentLog);
+    const [quiet, held] = [await openCall(service, 'quiet'), await openCall(service, 'held')];
+    service.setDirection('held', 'sendonly');
+    service.start('quiet');
+    service.start('held');
+    await quiet.peer.until(() => quiet.events.length > 0, 1_500);
+    await heardFor(quiet, 0.8);
+    expect(quiet.events).toEqual([{ type: 'media-timeout' }]);
+    expect(held.events).toEqual([]);
+    await service.shutdown();
+    await Promise.all([quiet.peer.close(), held.peer.close()]);
+  });
+
+  it('tells the calls of a worker that dies, and replaces it', async () => {
+    const workers: Worker[] = [];
+    const collect = (worker: Worker): void => void workers.push(worker);
+    process.on('worker', collect);
+    const service = await createMediaService(await optionsOf({ workers: 2 }), silentLog);
+    process.off('worker', collect);
+    expect(workers).toHaveLength(2);
+    const calls = [await openCall(service, 'x'), await openCall(service, 'y')];
+    await workers[0]!.terminate();
+    expect(calls.map((call) => call.events)).toEqual([[{ type: 'media-lost' }], []]);
+    expect(await service.close('x')).toBeNull();
+    expect(service.capacity).toBe(64);
+    for (const call of calls) await call.peer.close();
+    await expect.poll(() => service.capacity, { timeout: 5_000 }).toBe(128);
+    const again = [await openCall(service, 'x'), await openCall(service, 'z')];
+    expect((await service.counters()).workerRestarts).toBe(1);
+    await service.shutdown();
+    for (const call of again) await call.peer.close();
+  }, 15_000);
+
+  it('rejects when no port can be bound, and leaves no socket or thread behind after a shutdown', async () => {
+    const handles = (): string[] => process.getActiveResourcesInfo().filter((name) => /UDP|MessagePort|Worker/i.test(name));
+    const before = handles().length;
+    const options = await optionsOf();
+    const service = await createMediaService(options, silentLog);
+    await expect(createMediaService(options, silentLog)).rejects.toThrow(MediaUnavailableError);
+    const call = await openCall(service, 'last');
+    service.start('last');
+    await heardFor(call, 0.1);
+    await service.shutdown();
+    await call.peer.close();
+    // The ports are free again.
+    const next = await createMediaService(options, silentLog);
+    await next.shutdown();
+    await expect.poll(() => handles().length, { timeout: 2_000 }).toBeLessThanOrEqual(before);
+  }, 15_000);
+
+  it('without espeak-ng the call goes on with an echo and one warning', async () => {
+    const warnings: string[] = [];
+    const log = { ...silentLog, warn: (fields: object, event: string) => void warnings.push(`${event} ${JSON.stringify(fields)}`) };
+    const options = await optionsOf({ speechCommand: '/nonexistent/espeak-ng' });
+    const service = await createMediaService(options, log);
+    const call = await openCall(service, 'mute');
+    service.start('mute');
+    await heardFor(call, 0.2);
+    const voice = voiceLikeNoise(4_000, 9);
+    await call.peer.speak(voice);
+    await heardPhrase(call, voice.subarray(0, 3_200), 0);
+    expect(warnings.filter((line) => line.includes('echoes only'))).toEqual([
+      'no speech: the test line echoes only {"callId":"mute","code":"engine-missing"}',
+    ]);
+    await service.shutdown();
+    await call.peer.close();
+  }, 15_000);
+
+  it('an empty first sentence is the built-in greeting, heard at speaking volume from the start of the call', async () => {
+    const service = await createMediaService(await optionsOf(), silentLog);
+    const call = await openCall(service, 'greeting', {}, { ...LINE, firstSentence: '' });
+    service.start('greeting');
+    await heardFor(call, 1.5);
+    const [segment] = voicedSegments(call.peer.heard);
+    expect(segment!.start).toBeLessThan(4_000);
+    expect(levelDbfs(call.peer.heard)).toBeGreaterThan(-35);
+    const expected = (await said(builtInGreeting('ENG').text)).subarray(0, 8_000);
+    expect(findPhrase(call.peer.heard, throughG711('PCMU', expected))!.score).toBeGreaterThan(0.9);
+    await service.shutdown();
+    await call.peer.close();
+  });
+});

@@ -1,0 +1,234 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { LegDescription, MediaAddress } from '../../../../src/gateway/model/media.js';
+import { silentLog } from '../../../../src/lib/log.js';
+import { CALLS_PER_SOCKET_PAIR, EndpointFullError, RtpEndpoint } from '../../../../src/gateway/media/endpoint.js';
+import { systemClock } from '../../../../src/lib/system-clock.js';
+import { rtpPacket } from '../../../support/media/packets.js';
+import { TestPeer } from '../../../support/media/test-peer.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
+
+// The endpoint's sockets on loopback, in this thread, with an agent that says silence.
+
+const FIRST = 23_430;
+const AGENT = {
+  connect: () => Promise.resolve(),
+  tell: () => undefined,
+  start: () => undefined,
+  digit: () => undefined,
+  bufferedMs: 0,
+  latePackets: 0,
+  hear: () => undefined,
+  fill: () => undefined,
+  pass: () => undefined,
+  close: () => undefined,
+};
+
+let endpoint: RtpEndpoint;
+const peers: TestPeer[] = [];
+
+beforeEach(async () => {
+  endpoint = await RtpEndpoint.open(
+    { address: '127.0.0.1', rtpPorts: [FIRST, FIRST + 2], mediaTimeoutMs: 60_000 },
+    { clock: systemClock, log: silentLog, random32: () => 7, newAgent: () => AGENT },
+  );
+});
+
+afterEach(async () => {
+  await endpoint.close();
+  for (const peer of peers.splice(0)) await peer.close();
+});
+
+async function newPeer(): Promise<TestPeer> {
+  const peer = await TestPeer.open();
+  peers.push(peer);
+  return peer;
+}
+
+/** A peer that no packet needs to reach. */
+const far = (port: number): MediaAddress => ({ address: '127.0.0.9', rtpPort: port, rtcpPort: port + 1 });
+
+function open(callId: string, remote: MediaAddress, localRtpPort: number | null = null): MediaAddress {
+  const leg: LegDescription = {
+    callId,
+    localRtpPort,
+    remote,
+    codec: 'PCMU',
+    payloadType: 0,
+    telephoneEventPayloadType: null,
+    srtp: null,
+    carrierSuite: null,
+  };
+  return endpoint.openLeg(leg, () => undefined);
+}
+
+const move = (callId: string, remote: MediaAddress): void =>
+  endpoint.changeLeg(callId, {
+    remote,
+    receiveKey: null,
+    format: { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: null },
+  });
+
+describe('a reserved place', () => {
+  it('is the one that the leg gets, with or without its port named', () => {
+    const [a, b] = [endpoint.reserve('a'), endpoint.reserve('b')];
+    expect([a.rtpPort, b.rtpPort].sort()).toEqual([FIRST, FIRST + 2]);
+    expect(open('a', far(1_000), a.rtpPort)).toEqual(a);
+    expect(open('b', far(1_002))).toEqual(b);
+  });
+
+  it('counts as used, until it is opened or given back', () => {
+    for (let serial = 0; serial < 2 * CALLS_PER_SOCKET_PAIR; serial += 1) endpoint.reserve(String(serial));
+    expect(() => endpoint.reserve('more')).toThrow(EndpointFullError);
+    expect(() => open('more', far(1_000))).toThrow(EndpointFullError);
+    expect(endpoint.closeLeg('5')).toBeNull();
+    open('more', far(1_000));
+    expect(() => open('one more', far(1_002))).toThrow(EndpointFullError);
+    open('6', far(1_004));
+    expect(endpoint.closeLeg('6')).toMatchObject({ packetsReceived: 0 });
+    endpoint.reserve('again');
+  });
+
+  it('is given back when the leg cannot be opened', () => {
+    for (let time = 0; time <= 2 * CALLS_PER_SOCKET_PAIR; time += 1) {
+      endpoint.reserve('a');
+      expect(() => open('a', { ...far(1_000), address: 'localhost' })).toThrow(RangeError);
+    }
+  });
+
+  it('is one for each call', () => {
+    endpoint.reserve('a');
+    expect(() => endpoint.reserve('a')).toThrow('the call has a leg already');
+    open('a', far(1_000));
+    expect(() => endpoint.reserve('a')).toThrow('the call has a leg already');
+  });
+});
+
+describe('a leg on a port that the far side knows', () => {
+  it('gets it, however full the others are', () => {
+    for (let serial = 0; serial < 10; serial += 1) {
+      expect(open(String(serial), far(1_000 + 2 * serial), FIRST + 2)).toMatchObject({ rtpPort: FIRST + 2, rtcpPort: FIRST + 3 });
+    }
+  });
+
+  it('is refused when the port is not ours, is full, or has that peer already', () => {
+    expect(() => open('a', far(1_000), FIRST + 1)).toThrow(`port ${String(FIRST + 1)} is not one of`);
+    open('a', far(1_000), FIRST);
+    expect(() => open('b', far(1_000), FIRST)).toThrow('the peer has another leg');
+    for (let serial = 1; serial < CALLS_PER_SOCKET_PAIR; serial += 1) open(String(serial), far(1_000 + 2 * serial), FIRST);
+    expect(() => open('c', far(9_000), FIRST)).toThrow('has no room');
+    expect(open('c', far(9_000), FIRST + 2).rtpPort).toBe(FIRST + 2);
+  });
+});
+
+describe('a leg whose far side moves', () => {
+  it('sends to the new address and hears it; the old one is a stranger', async () => {
+    const [before, after] = [await newPeer(), await newPeer()];
+    const at = open('a', before.address);
+    for (const peer of [before, after]) peer.connect(at);
+    endpoint.with('a', (leg) => leg.start());
+    before.sendPacket(new Uint8Array(160));
+    await before.until(() => before.received.length > 3, 2_000);
+    move('a', after.address);
+    const heardBefore = before.received.length;
+    for (let packet = 0; packet < 3; packet += 1) {
+      before.sendPacket(new Uint8Array(160));
+      after.sendPacket(new Uint8Array(160));
+    }
+    after.sendReport();
+    await after.until(() => after.received.length > 3 && after.reports.length > 0, 3_000);
+    // What was on its way when it moved.
+    expect(before.received.length - heardBefore).toBeLessThanOrEqual(1);
+    expect(endpoint.counters()).toMatchObject({ legs: 1, strangerPackets: 3, malformedPackets: 0 });
+    expect(endpoint.closeLeg('a')).toMatchObject({ packetsReceived: 4 });
+  });
+
+  it('leaves its old peer free for another leg, elsewhere first: late packets may still come', () => {
+    const { rtpPort } = open('a', far(1_000), FIRST);
+    move('a', far(2_000));
+    expect(open('b', far(1_000)).rtpPort).not.toBe(rtpPort);
+    expect(() => open('c', far(2_000), FIRST)).toThrow('the peer has another leg');
+    expect(open('c', far(2_000)).rtpPort).not.toBe(rtpPort);
+  });
+
+  it('stays where it is when another leg has that peer, or the address is none', () => {
+    open('a', far(1_000), FIRST);
+    open('b', far(2_000), FIRST);
+    expect(() => move('a', far(2_000))).toThrow('the peer has another leg');
+    expect(() => move('a', { ...far(3_000), rtcpPort: 2_001 })).toThrow('the peer has another leg');
+    expect(() => move('a', { ...far(3_000), address: 'localhost' })).toThrow(RangeError);
+    expect(() => move('nobody', far(3_000))).toThrow('the call has no leg');
+    expect(() => open('c', far(1_000), FIRST)).toThrow('the peer has another leg');
+    move('a', far(1_000));
+    move('a', { ...far(1_000), rtcpPort: 1_003 });
+  });
+});
+
+describe('the next call of a peer on the same sockets', () => {
+  const clock = new VirtualClock();
+
+  beforeEach(async () => {
+    await endpoint.close();
+    endpoint = await RtpEndpoint.open(
+      { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
+      { clock, log: silentLog, random32: () => 7, newAgent: () => AGENT },
+    );
+  });
+
+  /** Packets of one call, and how many the leg took of them in the end. */
+  async function send(callId: string, peer: TestPeer, packets: number): Promise<number> {
+    const seen = (): number => {
+      const { earlierCallPackets, strangerPackets } = endpoint.counters();
+      let taken = 0;
+      endpoint.with(callId, (leg) => (taken = leg.figures().packetsReceived));
+      return taken + earlierCallPackets + strangerPackets;
+    };
+    const before = seen();
+    for (let packet = 0; packet < packets; packet += 1) peer.sendPacket(new Uint8Array(160));
+    await expect.poll(() => seen() - before, { timeout: 2_000 }).toBe(packets);
+    let taken = 0;
+    endpoint.with(callId, (leg) => (taken = leg.figures().packetsReceived));
+    return taken;
+  }
+
+  it('[3550 §5.1] does not hear late packets of the call before, for 2 s; another source it hears at once', async () => {
+    const peer = await newPeer();
+    const at = open('a', peer.address);
+    peer.connect(at);
+    expect(await send('a', peer, 3)).toBe(3);
+    endpoint.closeLeg('a');
+    expect(open('b', peer.address)).toEqual(at);
+    expect(await send('b', peer, 4)).toBe(0);
+    expect(endpoint.counters()).toMatchObject({ earlierCallPackets: 4, strangerPackets: 0 });
+    // The new call's own source, from the same port.
+    peer.rtpSocket.send(rtpPacket({ sequenceNumber: 1, ssrc: 99 }), at.rtpPort, at.address);
+    await expect.poll(() => received('b'), { timeout: 2_000 }).toBe(1);
+    // 2 s later the same source is nothing strange: a caller may use one for all calls.
+    clock.advance(1_999);
+    expect(await send('b', peer, 2)).toBe(1);
+    clock.advance(1);
+    expect(await send('b', peer, 2)).toBe(3);
+    expect(endpoint.counters().earlierCallPackets).toBe(6);
+  });
+
+  it('a call that moves away and back goes on hearing its own source', async () => {
+    const [peer, other] = [await newPeer(), await newPeer()];
+    const at = open('a', peer.address);
+    peer.connect(at);
+    await send('a', peer, 1);
+    move('a', other.address);
+    move('a', peer.address);
+    expect(await send('a', peer, 2)).toBe(3);
+    // Another call that moves to where this one was does not hear it.
+    move('a', other.address);
+    open('b', far(1_000));
+    move('b', peer.address);
+    expect(await send('b', peer, 2)).toBe(0);
+    expect(endpoint.counters().earlierCallPackets).toBe(2);
+  });
+
+  function received(callId: string): number {
+    let packets = 0;
+    endpoint.with(callId, (leg) => (packets = leg.figures().packetsReceived));
+    return packets;
+  }
+});

@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import {
+  HEALTHY,
+  ROUND_MS,
+  ROUNDS_TO_LOSE,
+  stepHealth,
+  type HealthChange,
+  type HealthEvent,
+} from '../../../../src/gateway/relay/health.js';
+
+function changes(...events: HealthEvent[]): HealthChange[] {
+  let health = HEALTHY;
+  return events.map((event) => {
+    const next = stepHealth(health, event);
+    health = next.health;
+    return next.change;
+  });
+}
+
+const unanswered: HealthEvent = { type: 'unanswered' };
+const answered: HealthEvent = { type: 'answered' };
+const upSince = (startedAtMs: number): HealthEvent => ({ type: 'uptime', startedAtMs });
+
+it('loses a node after three rounds without an answer, which is less than a second, and tells it once', () => {
+  expect(changes(unanswered, unanswered, unanswered, unanswered)).toEqual([null, null, 'lost', null]);
+  expect((ROUNDS_TO_LOSE + 1) * ROUND_MS).toBeLessThan(1_000);
+});
+
+it('starts counting anew with each answer', () => {
+  expect(changes(unanswered, unanswered, answered, unanswered, unanswered)).toEqual([null, null, null, null, null]);
+});
+
+it('has a node back with its first answer', () => {
+  expect(changes(unanswered, unanswered, unanswered, answered, answered)).toEqual([null, null, 'lost', 'back', null]);
+});
+
+it('sees a restart in an uptime that says a later start, but not in whole seconds or a clock that drifts', () => {
+  expect(changes(upSince(5_000), upSince(5_900), upSince(4_100), upSince(6_000))).toEqual([null, null, null, 'restarted']);
+  expect(changes(upSince(5_000), upSince(60_000), upSince(60_300))).toEqual([null, 'restarted', null]);
+});
+
+it('tells no restart of a node that was lost: its calls were told then', () => {
+  expect(changes(upSince(0), unanswered, unanswered, unanswered, answered, upSince(90_000))).toEqual([
+    null,
+    null,
+    null,
+    'lost',
+    'back',
+    null,
+  ]);
+});

@@ -1,0 +1,124 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { BatchRecord } from '../../../../src/gateway/model/batch-log.js';
+import { newUuid } from '../../../../src/lib/ids.js';
+import type { BatchRetention, Stores } from '../../../../src/gateway/ports/stores.js';
+import type { VirtualClock } from '../../../support/virtual-clock.js';
+
+/** Retention under which the suite's stores run. */
+export const TEST_BATCH_RETENTION: BatchRetention = { days: 3, maxEntries: 10 };
+
+/** What every implementation of `BatchLog` and `AuditLog` must do, under `TEST_BATCH_RETENTION`. */
+export function describeLogs(name: string, open: () => { stores: Stores; clock: VirtualClock }): void {
+  describe(`batches: ${name}`, () => {
+    let stores: Stores;
+    let clock: VirtualClock;
+    let orgId: string;
+    let batch: BatchRecord;
+    beforeAll(() => {
+      ({ stores, clock } = open());
+    });
+    beforeEach(async () => {
+      orgId = newUuid();
+      batch = await stores.batches.create({ orgId, name: 'Reminders' });
+    });
+    const append = (step: number) => stores.batches.append(batch.batch_id, { event_type: 'step', payload: { step } });
+    const steps = async (take: number, skip: number, direction: 'asc' | 'desc') =>
+      (await stores.batches.read(orgId, batch.batch_id, { take, skip, direction }))?.map(({ payload }) => payload['step']);
+
+    it('an entry says whose it is, when and what', async () => {
+      const payload = { message: '100 requested, 98 validated', state_change: 'in_progress' };
+      const entry = await stores.batches.append(batch.batch_id, { event_type: 'lifecycle', payload });
+      const now = new Date(clock.wallMs()).toISOString();
+      const written = {
+        id: expect.any(String) as string,
+        batch_id: batch.batch_id,
+        org_id: orgId,
+        event_type: 'lifecycle',
+        timestamp: now,
+        payload,
+      };
+      expect(entry).toEqual({ ok: true, value: written });
+      const timestamp = '2026-01-02T03:04:05.000Z';
+      const complete = { calls_total: 3, calls_failed: 1, calls_successful: 2 };
+      await stores.batches.append(batch.batch_id, { event_type: 'complete', payload: complete, timestamp });
+      const read = await stores.batches.read(orgId, batch.batch_id, { take: 10, skip: 0, direction: 'desc' });
+      expect(read?.[0]).toMatchObject({ event_type: 'complete', timestamp, payload: complete });
+      expect(read?.[1]).toEqual(entry.ok && entry.value);
+    });
+
+    it('reads pages, in either direction', async () => {
+      for (let step = 0; step < 5; step += 1) await append(step);
+      expect(await steps(100, 0, 'asc')).toEqual([0, 1, 2, 3, 4]);
+      expect(await steps(2, 0, 'desc')).toEqual([4, 3]);
+      expect(await steps(2, 1, 'desc')).toEqual([3, 2]);
+      expect(await steps(2, 4, 'asc')).toEqual([4]);
+      expect(await steps(2, 5, 'asc')).toEqual([]);
+      expect(await steps(2, 1_000_000, 'desc')).toEqual([]);
+    });
+
+    it('keeps the newest entries', async () => {
+      for (let step = 0; step < 13; step += 1) await append(step);
+      expect(await steps(100, 0, 'asc')).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    });
+
+    it.each([
+      ['lifecycle without its message', 'lifecycle', { state_change: 'in_progress' }],
+      ['complete with a text for a number', 'complete', { calls_total: '3', calls_failed: 0, calls_successful: 3 }],
+      ['complete with more than there is', 'complete', { calls_total: 3, calls_failed: 0, calls_successful: 3, calls: 1 }],
+      ['a large payload', 'step', { text: 'x'.repeat(20_000) }],
+      ['a type that is none', 'Two words', {}],
+    ])('refuses %s', async (_what, event_type, payload) => {
+      const refused = await stores.batches.append(batch.batch_id, { event_type, payload });
+      expect(refused).toEqual({ ok: false, error: { message: expect.any(String) as string } });
+      expect(await stores.batches.append(batch.batch_id, { event_type: 'step', payload: {}, timestamp: 'noon' })).toMatchObject({
+        ok: false,
+      });
+      expect(await steps(10, 0, 'asc')).toEqual([]);
+    });
+
+    it('are seen by their own organization only', async () => {
+      const other = newUuid();
+      expect(await stores.batches.read(other, batch.batch_id, { take: 1, skip: 0, direction: 'asc' })).toBeNull();
+      expect(await stores.batches.read(orgId, newUuid(), { take: 1, skip: 0, direction: 'asc' })).toBeNull();
+      expect(await stores.batches.append(newUuid(), { event_type: 'step', payload: {} })).toEqual({ ok: false, error: 'not-found' });
+      expect(await stores.batches.list(other, { take: 10, skip: 0 })).toEqual([]);
+    });
+
+    it('are listed newest first, and go when they are old', async () => {
+      await append(1);
+      clock.advance(1_000);
+      const newer = await stores.batches.create({ orgId, name: 'newer' });
+      expect(await stores.batches.list(orgId, { take: 10, skip: 0 })).toEqual([newer, batch]);
+      expect(await stores.batches.list(orgId, { take: 10, skip: 1 })).toEqual([batch]);
+      clock.advance(TEST_BATCH_RETENTION.days * 86_400_000 - 500);
+      expect(await stores.batches.list(orgId, { take: 10, skip: 0 })).toEqual([newer]);
+      expect(await steps(10, 0, 'asc')).toBeUndefined();
+      expect((await append(2)).ok).toBe(false);
+    });
+  });
+
+  describe(`audit log: ${name}`, () => {
+    it('is read newest first, page by page, by its own organization', async () => {
+      const { stores, clock } = open();
+      const orgId = newUuid();
+      const by = { key_id: newUuid(), name: 'ci' };
+      for (const action of ['agent.create', 'agent.update', 'agent.delete'])
+        await stores.audit.append(orgId, { by, action, record: 'a-1', fields: ['prompt'] });
+      const first = await stores.audit.list(orgId, { take: 2 });
+      expect(first.map(({ action }) => action)).toEqual(['agent.delete', 'agent.update']);
+      const at = new Date(clock.wallMs()).toISOString();
+      expect(first[0]).toEqual({
+        id: expect.stringMatching(/^\d+-\d+$/) as string,
+        at,
+        by,
+        action: 'agent.delete',
+        record: 'a-1',
+        fields: ['prompt'],
+      });
+      const rest = await stores.audit.list(orgId, { take: 2, before: first[1]!.id });
+      expect(rest.map(({ action }) => action)).toEqual(['agent.create']);
+      expect(await stores.audit.list(orgId, { take: 2, before: rest[0]!.id })).toEqual([]);
+      expect(await stores.audit.list(newUuid(), { take: 2 })).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest';
+import { readPage } from '../../../../../src/gateway/store/redis/call-page.js';
+import { recordMember } from '../../../../../src/gateway/ports/ordering.js';
+import { MAX_SCANNED_CALLS } from '../../../../../src/gateway/ports/stores.js';
+import { callOf } from '../store-contract.js';
+
+it('one request looks at so many records and no more, and the next one goes on behind them', async () => {
+  const calls = Array.from({ length: 2_500 }, (_, index) => callOf('o', index, { reason: index === 0 ? 'BAD_SDP' : 'CALLER_HANGUP' }));
+  const index = calls.map((record) => ({ member: recordMember(record.started_at, record.call_id), record, bytes: 1 })).reverse();
+  let read = 0;
+  const page = (before?: string) =>
+    readPage({ limit: 10, reason: 'BAD_SDP', ...(before === undefined ? {} : { before }) }, ({ to }, count) => {
+      const entries = index.filter(({ member }) => to === null || member < to).slice(0, count);
+      read += entries.length;
+      return Promise.resolve(entries);
+    });
+  const first = await page();
+  expect([first.calls.length, read]).toEqual([0, MAX_SCANNED_CALLS]);
+  const second = await page(first.next!);
+  const third = await page(second.next!);
+  expect([third.calls, third.next, read]).toEqual([[calls[0]], null, 2_500]);
+});

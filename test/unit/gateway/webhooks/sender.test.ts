@@ -1,0 +1,216 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Delivery } from '../../../../src/gateway/model/delivery.js';
+import { StoreUnavailableError } from '../../../../src/gateway/ports/ports.js';
+import { newUuid } from '../../../../src/lib/ids.js';
+import { createMemoryStores } from '../../../support/store/memory.js';
+import { OUTBOX_LANES, outboxLane, type Stores } from '../../../../src/gateway/ports/stores.js';
+import type { Attempt } from '../../../../src/gateway/webhooks/post.js';
+import { WebhookSender } from '../../../../src/gateway/webhooks/sender.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
+import { recordingLog, type LogLine } from '../api/api-fixture.js';
+import { deliveryOf } from '../store/outbox-contract.js';
+
+const DAY_MS = 86_400_000;
+const FAILED: Attempt = { kind: 'failed', error: 'it answered 500', retryAfterMs: null };
+
+interface Post {
+  readonly url: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly atMs: number;
+}
+
+let clock: VirtualClock;
+let stores: Stores;
+let orgId: string;
+let posts: Post[];
+let lines: LogLine[];
+let sender: WebhookSender;
+let attempt: (aborted: AbortSignal) => Promise<Attempt>;
+let claims: number;
+let isAway: boolean;
+
+beforeEach(async () => {
+  clock = new VirtualClock();
+  stores = createMemoryStores({ clock });
+  ({ org_id: orgId } = await stores.orgs.create({ name: 'acme', sip_enabled: true }));
+  [posts, lines, claims, isAway] = [[], [], 0, false];
+  attempt = () => Promise.resolve({ kind: 'delivered' });
+  const { outbox } = stores;
+  sender = new WebhookSender({
+    outbox: {
+      claim: (lane, limit, claimMs) => {
+        claims += 1;
+        return isAway ? Promise.reject(new StoreUnavailableError('away')) : outbox.claim(lane, limit, claimMs);
+      },
+      settle: (delivery) => outbox.settle(delivery),
+      defer: (delivery, delayMs) => outbox.defer(delivery, delayMs),
+      bury: (delivery) => outbox.bury(delivery),
+    },
+    orgs: stores.orgs,
+    post: (url, body, headers, aborted) => {
+      posts.push({ url, body, headers, atMs: clock.nowMs() });
+      return attempt(aborted);
+    },
+    schedule: { firstMs: 5_000, maxMs: 3_600_000, giveUpMs: DAY_MS },
+    clock,
+    log: recordingLog(lines),
+    claimMs: 60_000,
+    chance: () => 0.5,
+  });
+});
+afterEach(async () => {
+  const closed = sender.close();
+  await clock.advanceAsync(2_000);
+  await closed;
+});
+
+const neverAnswered = (aborted: AbortSignal): Promise<Attempt> =>
+  new Promise((resolve) => aborted.addEventListener('abort', () => resolve({ kind: 'aborted' })));
+
+async function added(fields: Partial<Delivery> = {}): Promise<Delivery> {
+  const delivery = deliveryOf(orgId, { created_at: new Date(clock.wallMs()).toISOString(), ...fields });
+  await stores.outbox.add(delivery);
+  return delivery;
+}
+
+describe('WebhookSender', () => {
+  it('sends what is kicked at once, signed with the secret of the organization, and once', async () => {
+    const delivery = await added();
+    sender.kick(orgId);
+    await clock.advanceAsync(0);
+    const { webhook_secret: secret } = (await stores.orgs.get(orgId))!;
+    const t = String(clock.wallMs() / 1_000);
+    const v1 = createHmac('sha256', secret).update(`${t}.${delivery.body}`).digest('hex');
+    expect(posts).toEqual([
+      {
+        url: delivery.url,
+        body: delivery.body,
+        headers: { 'x-trunkline-delivery': delivery.delivery_id, 'x-trunkline-signature': `t=${t},v1=${v1}` },
+        atMs: 0,
+      },
+    ]);
+    sender.start();
+    await clock.advanceAsync(DAY_MS / 24);
+    expect(posts).toHaveLength(1);
+  });
+
+  it('finds by itself what another gateway, or an earlier process, left', async () => {
+    sender.start();
+    await added();
+    await clock.advanceAsync(1_000);
+    expect(posts).toHaveLength(1);
+  });
+
+  it('tries again with longer and longer waits, under the same id, until it is taken', async () => {
+    attempt = () => Promise.resolve(posts.length < 4 ? FAILED : { kind: 'delivered' });
+    await added();
+    sender.start();
+    await clock.advanceAsync(120_000);
+    expect(posts.map(({ atMs }) => atMs)).toEqual([0, 5_000, 15_000, 35_000]);
+    expect(new Set(posts.map(({ headers }) => headers['x-trunkline-delivery'])).size).toBe(1);
+    expect(new Set(posts.map(({ headers }) => headers['x-trunkline-signature'])).size).toBe(4);
+    expect(lines.filter(({ event }) => event === 'webhook.failed').map(({ fields }) => fields['retryInMs'])).toEqual([
+      5_000, 10_000, 20_000,
+    ]);
+  });
+
+  it('gives up after a day, and keeps it with the last error', async () => {
+    attempt = () => Promise.resolve(FAILED);
+    const delivery = await added();
+    sender.start();
+    await clock.advanceAsync(DAY_MS + 3_600_000);
+    const { letters } = await stores.outbox.dead(orgId, 10, null);
+    expect(letters).toMatchObject([{ delivery_id: delivery.delivery_id, attempts: posts.length, last_error: 'it answered 500' }]);
+    expect(posts.at(-1)!.atMs).toBeLessThanOrEqual(DAY_MS);
+    expect(posts.length).toBeGreaterThan(25);
+  });
+
+  it.each<[string, Partial<Delivery>, Attempt]>([
+    ['that may never be sent', {}, { kind: 'refused', error: 'it is not at an address of the public internet' }],
+    ['of an organization that is gone', { org_id: newUuid() }, { kind: 'delivered' }],
+  ])('gives one up at once %s', async (_which, fields, outcome) => {
+    attempt = () => Promise.resolve(outcome);
+    const { org_id: owner } = await added(fields);
+    sender.start();
+    await clock.advanceAsync(1_000);
+    expect((await stores.outbox.dead(owner, 10, null)).letters).toHaveLength(1);
+  });
+
+  it('has at most 32 of one lane under way, and takes the next when one is through', async () => {
+    const waiting: ((outcome: Attempt) => void)[] = [];
+    attempt = () => new Promise((resolve) => waiting.push(resolve));
+    for (let count = 0; count < 40; count += 1) await added();
+    sender.start();
+    await clock.advanceAsync(5_000);
+    expect(posts).toHaveLength(32);
+    waiting[0]!({ kind: 'delivered' });
+    await clock.advanceAsync(0);
+    expect(posts).toHaveLength(33);
+    for (let sent = 1; sent < 40; sent += 1) {
+      waiting[sent]!({ kind: 'delivered' });
+      await clock.advanceAsync(0);
+    }
+    expect(posts).toHaveLength(40);
+  });
+
+  it('sends those of others while the receiver of one does not answer', async () => {
+    attempt = neverAnswered;
+    for (let count = 0; count < 200; count += 1) await added();
+    sender.start();
+    await clock.advanceAsync(1_000);
+    attempt = () => Promise.resolve({ kind: 'delivered' });
+    let other = (await stores.orgs.create({ name: 'other', sip_enabled: true })).org_id;
+    while (outboxLane(other) === outboxLane(orgId)) other = (await stores.orgs.create({ name: 'other', sip_enabled: true })).org_id;
+    await added({ org_id: other, url: 'https://other.example.com/' });
+    sender.kick(other);
+    await clock.advanceAsync(0);
+    expect(posts.at(-1)!.url).toBe('https://other.example.com/');
+  });
+
+  it('says once that the store is away, and goes on when it is back', async () => {
+    isAway = true;
+    sender.start();
+    await added();
+    await clock.advanceAsync(10_000);
+    expect(lines.filter(({ event }) => event === 'webhook.outbox.away')).toHaveLength(1);
+    isAway = false;
+    await clock.advanceAsync(1_000);
+    expect(posts).toHaveLength(1);
+  });
+
+  it('breaks off at close what nobody answers, and leaves it to be sent again', async () => {
+    attempt = neverAnswered;
+    const delivery = await added();
+    sender.start();
+    await clock.advanceAsync(0);
+    const closed = sender.close();
+    await clock.advanceAsync(2_000);
+    await closed;
+    expect(await stores.outbox.claim(outboxLane(orgId), 10, 0)).toEqual([delivery]);
+    claims = 0;
+    await clock.advanceAsync(60_000);
+    expect([claims, clock.pendingTimers]).toEqual([0, 0]);
+  });
+
+  it('logs no address of a receiver', async () => {
+    attempt = () => Promise.resolve(FAILED);
+    await added({ url: 'https://example.com/?token=very-secret' });
+    sender.start();
+    await clock.advanceAsync(DAY_MS);
+    expect(JSON.stringify(lines)).not.toContain('very-secret');
+  });
+});
+
+describe('lanes of the outbox', () => {
+  it('are used alike', () => {
+    const counts = Array.from({ length: OUTBOX_LANES }, () => 0);
+    for (let count = 0; count < 6_400; count += 1) {
+      const lane = outboxLane(newUuid());
+      counts[lane] = (counts[lane] ?? 0) + 1;
+    }
+    expect(Math.min(...counts)).toBeGreaterThan(100);
+    expect(Math.max(...counts)).toBeLessThan(320);
+  });
+});

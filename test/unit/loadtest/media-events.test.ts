@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { MediaTally, parseMediaEvent, startCommand, stopCommand, type MediaCall } from '../../../src/loadtest/media-events.js';
+
+const CALL = {
+  ...{ event: 'call', slot: 2, seconds: 6, sent: 300, received: 290, expected: 300, lost: 10, out_of_order: 1, duplicates: 2, rejected: 0 },
+  ...{
+    jitter_ms: 1.5,
+    delay_ms: { p50: 40, p99: 55, max: 60 },
+    mos: 4.3,
+    tone: 'heard',
+    digits: '12',
+    digits_answered: 1,
+    rtcp_received: 1,
+  },
+};
+const call = (over: object = {}): MediaCall => parseMediaEvent(JSON.stringify({ ...CALL, ...over })) as MediaCall;
+
+describe("the media generator's protocol", () => {
+  it('commands are lines', () => {
+    const media = { slot: 3, address: '127.0.0.1', port: 30_000, key: 'AAAA', payloadType: 0, eventsType: 101 };
+    expect(startCommand(media, '12')).toBe('start 3 127.0.0.1 30000 AAAA 0 101 12\n');
+    expect(startCommand(media, '')).toBe('start 3 127.0.0.1 30000 AAAA 0 101 -\n');
+    expect(startCommand({ ...media, eventsType: null }, '12')).toBe('start 3 127.0.0.1 30000 AAAA 0 - -\n');
+    expect(stopCommand(3)).toBe('stop 3\n');
+  });
+
+  it('lines that are no events are none', () => {
+    for (const line of ['', 'x', '{}', '{"event":"call"}', '{"event":"other"}', 'null']) expect(parseMediaEvent(line)).toBeNull();
+    expect(parseMediaEvent('{"event":"ready","slots":[{"slot":0,"port":41000,"key":"AAAA"}]}')).toEqual({
+      event: 'ready',
+      slots: [{ slot: 0, port: 41_000, key: 'AAAA' }],
+    });
+    expect(
+      parseMediaEvent('{"event":"second","calls":0,"sent":0,"received":0,"lost":0,"late_ms":0,"jitter_ms":null,"delay_ms":null}'),
+    ).not.toBeNull();
+  });
+
+  it('calls are summed, and of what hurts a caller the worst stays', () => {
+    const tally = new MediaTally();
+    tally.call(call());
+    tally.call(
+      call({
+        slot: 4,
+        lost: 0,
+        received: 300,
+        jitter_ms: 0.5,
+        delay_ms: { p50: 30, p99: 80, max: 81 },
+        mos: 4.1,
+        tone: 'wrong',
+        digits: '',
+        digits_answered: 0,
+      }),
+    );
+    tally.call(call({ slot: 5, delay_ms: null, mos: null, tone: 'silent' }));
+    tally.unchecked();
+    tally.late(3);
+    tally.late(1);
+    const figures = tally.figures();
+    expect(figures).toMatchObject({
+      calls: 3,
+      unchecked: 1,
+      tone: { heard: 1, silent: 1, wrong: 1 },
+      digits: { pressed: 4, answered: 2 },
+      packets: { sent: 900, received: 880, expected: 900, lost: 20, outOfOrder: 3, duplicates: 6, rejected: 0 },
+      delayMs: { p50: 40, p99: 80, max: 81 },
+      jitterMs: 1.5,
+      lateMs: 3,
+    });
+    expect(figures.mos?.least).toBe(4.1);
+    expect(figures.mos?.mean).toBeCloseTo(4.2, 6);
+  });
+
+  it('without a call there is nothing to tell', () => {
+    expect(new MediaTally().figures()).toMatchObject({ calls: 0, delayMs: null, mos: null });
+  });
+});

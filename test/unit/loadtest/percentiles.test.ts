@@ -1,0 +1,33 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { latencyOf, percentile } from '../../../src/loadtest/percentiles.js';
+
+describe('percentiles', () => {
+  it('are values that were measured, by nearest rank', () => {
+    const sorted = Array.from({ length: 100 }, (_, index) => index + 1);
+    expect([0.5, 0.99, 1].map((share) => percentile(sorted, share))).toEqual([50, 99, 100]);
+    expect(percentile([7], 0.01)).toBe(7);
+    expect(percentile([], 0.5)).toBeNull();
+  });
+
+  it('at least the share is not above, and less than the share is below', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 1 }),
+        fc.double({ min: 0.01, max: 1, noNaN: true }),
+        (values, share) => {
+          const sorted = [...values].sort((one, other) => one - other);
+          const found = percentile(sorted, share) ?? Number.NaN;
+          expect(values).toContain(found);
+          expect(values.filter((value) => value <= found).length).toBeGreaterThanOrEqual(share * values.length - 1e-9);
+          expect(values.filter((value) => value < found).length).toBeLessThan(share * values.length + 1e-9);
+        },
+      ),
+    );
+  });
+
+  it('of what was not measured there are none', () => {
+    expect(latencyOf([])).toBeNull();
+    expect(latencyOf([3, 1, 2])).toEqual({ count: 3, p50: 2, p90: 3, p99: 3, max: 3 });
+  });
+});

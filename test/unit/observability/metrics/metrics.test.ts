@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLog } from '../../../../src/lib/log.js';
+import { metricsRefusal } from '../../../../src/observability/metrics/access.js';
+import { METRICS, type MetricDefinition } from '../../../../src/observability/metrics/catalog.js';
+import { openMetricsServer } from '../../../../src/observability/metrics/metrics-server.js';
+import { gatherMetrics, metricsSocket, serveMetrics } from '../../../../src/observability/metrics/peers.js';
+import { exposition, Metrics } from '../../../../src/observability/metrics/registry.js';
+import { EventLog } from '../../../support/event-log.js';
+import { parseExposition } from '../../../support/prometheus-text.js';
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'trunkline-metrics-'));
+});
+
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+function twoCalls(process_: string): Metrics {
+  const metrics = new Metrics(process_);
+  metrics.count('trunkline_calls_ended_total', { reason: 'CALLER_HANGUP', fault: 'nobody' }, 2);
+  metrics.observe('trunkline_call_answer_seconds', {}, 0.04);
+  metrics.observe('trunkline_call_answer_seconds', {}, 0.06);
+  metrics.collect((figures) => figures.set('trunkline_calls_in_progress', {}, 7));
+  metrics.collect((figures) => figures.set('trunkline_sip_messages_total', { kind: 'taken' }, 100));
+  return metrics;
+}
+
+describe('the catalogue', () => {
+  it('names by the rules of Prometheus: the prefix, the unit last, _total for counters and for nothing else', () => {
+    for (const [name, { type, help }] of Object.entries<MetricDefinition>(METRICS)) {
+      expect(name).toMatch(/^trunkline_[a-z][a-z_]*[a-z]$/);
+      expect(name.endsWith('_total')).toBe(type === 'counter');
+      expect(help).toMatch(/^\S.*\.$/);
+    }
+  });
+});
+
+describe('the metrics of a process', () => {
+  it('are counters, gauges and histograms in the text format, each sample with the process', async () => {
+    const { types, samples, sum } = parseExposition(await exposition([await twoCalls('gateway').snapshot()]));
+    expect(samples.every(({ labels }) => labels['process'] === 'gateway')).toBe(true);
+    expect(types.get('trunkline_call_answer_seconds')).toBe('histogram');
+    expect(sum('trunkline_calls_ended_total', { reason: 'CALLER_HANGUP' })).toBe(2);
+    expect(sum('trunkline_call_answer_seconds_bucket', { le: '0.05' })).toBe(1);
+    expect(sum('trunkline_call_answer_seconds_bucket', { le: '+Inf' })).toBe(2);
+    expect(sum('trunkline_call_answer_seconds_sum')).toBeCloseTo(0.1);
+    expect(sum('trunkline_calls_in_progress')).toBe(7);
+  });
+
+  it('are the same for two who ask at once: a collected counter is not counted twice', async () => {
+    const metrics = twoCalls('gateway');
+    for (const snapshot of await Promise.all([metrics.snapshot(), metrics.snapshot()])) {
+      expect(parseExposition(await exposition([snapshot])).sum('trunkline_sip_messages_total')).toBe(100);
+    }
+  });
+
+  it('lack what a collector could not tell, and have the rest', async () => {
+    const metrics = twoCalls('gateway');
+    metrics.collect(() => Promise.reject(new Error('away')));
+    const { sum } = parseExposition(await exposition([await metrics.snapshot()]));
+    expect(sum('trunkline_webhooks_waiting')).toBeUndefined();
+    expect(sum('trunkline_calls_in_progress')).toBe(7);
+  });
+});
+
+describe('several processes', () => {
+  it('are in one answer, side by side; one that is gone or does not answer is down and holds nobody up', async () => {
+    const close = serveMetrics(twoCalls('gateway-2'), directory, silentLog);
+    const mute = createServer(() => undefined).listen(metricsSocket(directory, 'sip-server'));
+    const text = await gatherMetrics(twoCalls('gateway'), directory, ['gateway-2', 'gateway-3', 'sip-server']);
+    close();
+    mute.close();
+    const { sum } = parseExposition(text);
+    const up = ['gateway', 'gateway-2', 'gateway-3', 'sip-server'].map((name) => sum('trunkline_process_up', { process: name }));
+    expect(up).toEqual([1, 1, 0, 0]);
+    expect(sum('trunkline_calls_in_progress', { process: 'gateway-2' })).toBe(7);
+    expect(sum('trunkline_calls_in_progress')).toBe(14);
+    expect(sum('trunkline_call_answer_seconds_count')).toBe(4);
+  });
+
+  it('that answers with something else is down', async () => {
+    const odd = createServer((socket) => socket.end('{"not":"metrics"}')).listen(metricsSocket(directory, 'sip-server'));
+    const { sum } = parseExposition(await gatherMetrics(twoCalls('gateway'), directory, ['sip-server']));
+    odd.close();
+    expect(sum('trunkline_process_up', { process: 'sip-server' })).toBe(0);
+  });
+
+  it('a data directory whose path is too long for a socket is told, and stops nothing', () => {
+    const log = new EventLog();
+    serveMetrics(twoCalls('gateway-2'), join(directory, 'x'.repeat(120)), log)();
+    expect(log.named('metrics.socket.not_opened')).toHaveLength(1);
+  });
+});
+
+describe('who may read them', () => {
+  const local = { allowedSources: ['127.0.0.0/8', '::1'], bearerToken: null };
+  const token = 'a-token-of-some-length';
+
+  it.each([
+    ['127.0.0.1', null],
+    ['::1', null],
+    ['::ffff:127.0.0.1', null],
+    ['192.0.2.1', 403],
+    ['', 403],
+  ])('by default this machine: %s', (address, status) => {
+    expect(metricsRefusal(local, address, undefined)?.status ?? null).toBe(status);
+  });
+
+  it.each([
+    [undefined, 401],
+    ['Basic abc', 401],
+    [`Bearer ${token}x`, 401],
+    [`Bearer ${token}`, null],
+    [`bearer  ${token}`, null],
+  ])('with a token whoever has it, of the addresses that may: %s', (authorization, status) => {
+    expect(metricsRefusal({ allowedSources: [], bearerToken: token }, '192.0.2.1', authorization)?.status ?? null).toBe(status);
+    expect(metricsRefusal({ ...local, bearerToken: token }, '192.0.2.1', authorization)?.status).toBe(403);
+  });
+
+  it('a SIP server on a machine of its own serves its own, and nothing else', async () => {
+    const server = await openMetricsServer(
+      twoCalls('sip-server'),
+      { host: '127.0.0.1', port: 0 },
+      { allowedSources: [], bearerToken: token },
+    );
+    const ask = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${String(server.port)}${path}`, init);
+    const answer = await ask('/metrics', { headers: { authorization: `Bearer ${token}` } });
+    const statuses = [(await ask('/metrics')).status, (await ask('/')).status, (await ask('/metrics', { method: 'POST' })).status];
+    const { sum } = parseExposition(await answer.text());
+    server.close();
+    expect(sum('trunkline_process_up', { process: 'sip-server' })).toBe(1);
+    expect(answer.headers.get('content-type')).toContain('version=0.0.4');
+    expect(statuses).toEqual([401, 404, 405]);
+  });
+});

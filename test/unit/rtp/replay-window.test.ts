@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ReplayWindow } from '../../../src/rtp/replay-window.js';
+
+function taken(sequence: readonly number[], window = new ReplayWindow()): number[] {
+  return sequence.filter((number) => window.take(number & 0xffff));
+}
+
+const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, index) => from + index);
+
+describe('[3711 §3.3.2] the replay list of a relayed source', () => {
+  it('takes each packet once, in whatever order within 64 they come, over the wrap of the sequence number too', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 65_535 }), fc.array(fc.nat(20), { minLength: 400, maxLength: 400 }), (first, late) => {
+        // Each packet is late by up to 20 places, and some come twice.
+        const sent = range(first, 400).map((number, index) => ({ number, at: index + late[index]! }));
+        const arrivals = sent.toSorted((a, b) => a.at - b.at).map(({ number }) => number);
+        const twice = arrivals.flatMap((number, index) => (index % 3 === 0 ? [number, number] : [number]));
+        expect(taken(twice)).toEqual(arrivals);
+      }),
+    );
+  });
+
+  it('takes nothing of a recording that is played while the source goes on', () => {
+    const window = new ReplayWindow();
+    const recording = range(1_000, 300);
+    expect(taken(recording, window)).toEqual(recording);
+    const mixed = range(0, 300).map((index) => [recording[index]!, 1_300 + index]);
+    expect(taken(mixed.flat(), window)).toEqual(mixed.map(([, own]) => own));
+  });
+
+  it('believes a source that begins anew when a second of it came, and nothing else in between', () => {
+    const window = new ReplayWindow();
+    expect(taken(range(30_000, 100), window)).toHaveLength(100);
+    expect(taken(range(5, 120), window)).toEqual(range(54, 71));
+    // What it had sent before is old now, as it should be: it is ahead.
+    expect(taken([30_100], window)).toEqual([30_100]);
+  });
+});

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { resolveTarget } from '../../../../src/sip/transport/next-hop.js';
+
+describe('the next hop', () => {
+  it.each([
+    ['sip:x@a.test', 'UDP', 'a.test', null],
+    ['sip:x@a.test;transport=tcp', 'TCP', 'a.test', null],
+    ['sip:x@a.test:5070;transport=TLS', 'TLS', 'a.test', 5_070],
+    ['sips:x@a.test;transport=tcp', 'TLS', 'a.test', null],
+    ['<sip:x@a.test:5080;transport=tcp>;lr', 'TCP', 'a.test', 5_080],
+    ['"A" <sip:a.test;lr>', 'UDP', 'a.test', null],
+    ['sip:x@[2001:db8::1]:5070', 'UDP', '2001:db8::1', 5_070],
+    ['sip:x@a.test;maddr=192.0.2.1', 'UDP', '192.0.2.1', null],
+  ])('[3263 §4.1] of %s', (uri, transport, host, port) => {
+    expect(resolveTarget(uri)).toEqual({ transport, host, port });
+  });
+
+  it('is by the usual transport when the URI names none', () => {
+    expect(resolveTarget('sip:a.test', 'TLS')).toMatchObject({ transport: 'TLS' });
+  });
+
+  it.each(['tel:+15550100', 'sip:x@a.test;transport=ws', '<sip:x@a.test', ''])('is none for %j', (uri) => {
+    expect(resolveTarget(uri)).toBeUndefined();
+  });
+});

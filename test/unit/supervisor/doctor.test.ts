@@ -1,0 +1,18 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { expect, it } from 'vitest';
+import { sipServer } from '../../../src/supervisor/doctor.js';
+
+it('a SIP server of one’s own is looked at where drachtio.url says: there it is, or it is named with what to do', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `127.0.0.1:${String((server.address() as AddressInfo).port)}`;
+  expect(await sipServer(url)).toMatchObject({ isFine: true, detail: `takes connections at ${url}` });
+  await new Promise((resolve) => server.close(resolve));
+  expect(await sipServer(url)).toEqual({
+    name: 'SIP server (drachtio.url)',
+    isFine: false,
+    detail: `cannot be reached at ${url}: connect ECONNREFUSED ${url}`,
+    remedy: 'start drachtio-server there, or correct drachtio.url',
+  });
+});

@@ -1,0 +1,133 @@
+import { createSocket } from 'node:dgram';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, chmodSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../src/config/load.js';
+import { controlSecret, ensureDataDir, writePrivateFile } from '../../../src/config/data-dir.js';
+import { takenPorts, takenRange, type WantedPort } from '../../../src/supervisor/ports-free.js';
+import { resolveHostPort } from '../../../src/lib/resolve.js';
+import { mediaRoom } from '../../../src/supervisor/supervisor.js';
+import { serverTls, sipHost } from '../../../src/tls/tls-material.js';
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'trunkline-ops-'));
+});
+
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const config = (...set: string[]) => loadConfig({ set: [`data_dir=${join(directory, 'data')}`, ...set], environment: {} });
+const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+describe('the data directory', () => {
+  it('is closed to others, also one that was open before', () => {
+    const dataDir = ensureDataDir(config());
+    expect(mode(dataDir)).toBe('700');
+    chmodSync(dataDir, 0o755);
+    ensureDataDir(config());
+    expect(mode(dataDir)).toBe('700');
+  });
+
+  it('keeps the control secret of the first start; a configured one wins and is not written', () => {
+    const made = controlSecret(config());
+    expect(made.length).toBeGreaterThanOrEqual(32);
+    expect(controlSecret(config())).toBe(made);
+    expect(mode(join(directory, 'data/control-secret'))).toBe('600');
+    expect(controlSecret(config('drachtio.secret=my-own-secret'))).toBe('my-own-secret');
+    expect(readFileSync(join(directory, 'data/control-secret'), 'utf8')).toBe(made);
+  });
+
+  it('gets whole files, readable by the owner only, and nothing beside them', () => {
+    const file = join(directory, 'ready.json');
+    writePrivateFile(file, 'one');
+    chmodSync(file, 0o644);
+    writePrivateFile(file, 'two');
+    expect([readFileSync(file, 'utf8'), mode(file), readdirSync(directory)]).toEqual(['two', '600', ['ready.json']]);
+  });
+});
+
+describe('ports', () => {
+  const wanted = (protocol: WantedPort['protocol'], port: number, address = '127.0.0.1'): WantedPort => ({
+    setting: 'sip.tls_port',
+    protocol,
+    address,
+    port,
+  });
+
+  it('taken over TCP and over UDP are told apart', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+    const { port } = server.address() as AddressInfo;
+    const sentence = `TCP port ${String(port)} on 127.0.0.1 is taken by another program: set sip.tls_port (TRUNKLINE_SIP_TLS_PORT) to a free one`;
+    expect(await takenPorts([wanted('tcp', port), wanted('udp', port)])).toEqual([sentence]);
+    server.close();
+
+    const socket = createSocket('udp4');
+    await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', () => resolve()));
+    expect((await takenPorts([wanted('udp', socket.address().port)]))[0]).toMatch(/^UDP port \d+ on 127\.0\.0\.1 is taken/);
+    socket.close();
+  });
+
+  it('of a range are counted, and the settings named that move it', async () => {
+    const socket = createSocket('udp4');
+    await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', () => resolve()));
+    const { port } = socket.address();
+    const range = { setting: 'media', address: '127.0.0.1', min: port, max: port };
+    expect(takenRange(range)).toBe(
+      `1 of the UDP ports ${String(port)} to ${String(port)} on 127.0.0.1 are taken by other programs, among them ${String(port)}: set media.port_min and media.port_max to a free range`,
+    );
+    // Another address of this machine has ports of its own.
+    expect(takenRange({ ...range, address: '127.0.0.77' })).toBeNull();
+    await new Promise<void>((resolve) => socket.close(() => resolve()));
+    expect(takenRange(range)).toBeNull();
+  });
+
+  it('of rtpengine and of the media endpoint must not be the same', () => {
+    expect(() => config('media.port_min=30100', 'media.port_max=30200')).toThrow(/media\.port_min.*must not overlap rtpengine/);
+    expect(() => config('media.port_min=30100', 'media.port_max=30200', 'rtpengine.address=192.0.2.1:2223')).not.toThrow();
+  });
+
+  it('on an address that this machine does not have are named with the cause', async () => {
+    expect(await takenPorts([wanted('tcp', 5061, '192.0.2.77')])).toEqual([
+      'TCP port 5061 on 192.0.2.77 cannot be opened (EADDRNOTAVAIL): set sip.tls_port (TRUNKLINE_SIP_TLS_PORT) to a free one',
+    ]);
+  });
+
+  it('that were tried are free again', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    expect(await takenPorts([wanted('tcp', port)])).toEqual([]);
+    expect(await takenPorts([wanted('tcp', port)])).toEqual([]);
+  });
+
+  it('of rtpengine make room for one call each four, and no more than its open files do', () => {
+    const settings = config('rtpengine.port_min=30000', 'rtpengine.port_max=30399');
+    expect(mediaRoom(settings, 20_000)).toBe('100 calls: UDP 30000 to 30399 (rtpengine.port_min, port_max), 4 ports a call');
+    expect(mediaRoom(settings, 300)).toMatch(/^50 calls: 300 open files \(ulimit -n\), 4 a call\. .* would carry 100$/);
+  });
+});
+
+describe('names', () => {
+  it('host:port, with a scheme or without', async () => {
+    expect(await resolveHostPort('127.0.0.1:2223')).toEqual({ address: '127.0.0.1', port: 2223 });
+    expect(await resolveHostPort('udp://localhost:2223')).toEqual({ address: '127.0.0.1', port: 2223 });
+    await expect(resolveHostPort('no-such-host.invalid:1')).rejects.toThrow('the host "no-such-host.invalid" cannot be resolved');
+  });
+
+  it('in Contact: sip.host before public_address before bind_address', () => {
+    expect(sipHost(config())).toBe('127.0.0.1');
+    expect(sipHost(config('public_address=203.0.113.5'))).toBe('203.0.113.5');
+    expect(sipHost(config('public_address=203.0.113.5', 'sip.host=sip.example.org'))).toBe('sip.example.org');
+  });
+
+  it('a certificate of the operator’s that cannot be read is named by its setting', async () => {
+    const own = config('sip.cert_file=/nowhere/cert.pem', 'sip.key_file=/nowhere/key.pem');
+    await expect(serverTls(own)).rejects.toThrow('sip.cert_file = "/nowhere/cert.pem" cannot be read');
+    await expect(serverTls(config('sip.key_file=/nowhere/key.pem'))).rejects.toThrow('go together');
+  });
+});
