@@ -4,7 +4,7 @@ import { startCall, stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent } from '../../src/gateway/call/state.js';
 import { NO_LOAD } from '../../src/gateway/admission/admission.js';
 import { ANSWER, CALL, FACTS, INSIDE, LATE_CALL, LATE_FACTS, OUTSIDE } from '../support/call-machine.js';
-import { RunnerBench } from '../support/runner-bench.js';
+import { RunnerBench, turns } from '../support/runner-bench.js';
 import { offerSdp } from '../support/sdp.js';
 
 const HELD = offerSdp({ direction: 'sendonly' });
@@ -208,6 +208,27 @@ describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts 
       ),
       { numRuns: 2_500 },
     );
+  });
+
+  it('a call whose gateway is killed at any moment of its end has one record, of this process or of the next', async () => {
+    // What is under way when it is killed never comes to its end.
+    for (let steps = 0; ; steps += 1) {
+      const bench = new RunnerBench(false);
+      await bench.connect('');
+      bench.say('destroy');
+      await turns();
+      for (let step = 0; step < steps; step += 1) await bench.settle(0, true);
+      if (bench.ended > 0) {
+        expect([steps, bench.records.map(({ reason }) => reason)]).toEqual([2, ['CALLER_HANGUP']]);
+        return;
+      }
+      expect([bench.pending.map(({ name }) => name), bench.records]).toEqual([[['delete', 'record'][steps]], []]);
+      bench.pending.length = 0;
+      bench.restart().dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+      await bench.drain();
+      expect(bench.records.map(({ reason, resumed }) => [reason, resumed])).toEqual([['GATEWAY_RESTARTED', 1]]);
+      expect(bench.open.snapshots.size).toBe(0);
+    }
   });
 
   it.each([

@@ -203,7 +203,10 @@ export class RunnerBench {
           this.#kept = snapshot;
           open.snapshots.add(snapshot.call_id);
         },
-        forget: (callId) => void open.snapshots.delete(callId),
+        forget: (callId) => {
+          this.#kept = null;
+          open.snapshots.delete(callId);
+        },
         left: () => Promise.resolve([]),
       },
       relay: {
@@ -356,6 +359,6 @@ export class RunnerBench {
 }
 
 /** Lets promises that are settled be heard. */
-async function turns(): Promise<void> {
+export async function turns(): Promise<void> {
   for (let turn = 0; turn < 12; turn += 1) await Promise.resolve();
 }

@@ -423,7 +423,6 @@ export class CallRunner {
     const atMs = this.#timeMs();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
-    this.services.snapshots.forget(this.callId);
     await this.#within(TRACE_LIMIT_MS, this.#trace.settled());
     const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
@@ -436,6 +435,8 @@ export class CallRunner {
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }
+    // Not before the record: killed between the two, the call would leave nothing.
+    this.services.snapshots.forget(this.callId);
     // Whoever shuts down after us must not take the connection away before the BYE is through.
     await this.#within(BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);

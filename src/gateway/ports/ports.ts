@@ -99,7 +99,10 @@ export interface SnapshotStore {
   /** Keeps a call, in place of what was kept of it before. */
   keep(snapshot: CallSnapshot): void;
   forget(callId: string): void;
-  /** What an earlier process of the same instance left, and counts those calls again until they are forgotten. */
+  /**
+   * What an earlier process of the same instance left, and counts those calls again until they are forgotten. A call whose record is
+   * written has ended: it is forgotten, and not among them. Rejects with `StoreUnavailableError`.
+   */
   left(): Promise<readonly CallSnapshot[]>;
 }
 

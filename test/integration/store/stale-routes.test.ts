@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { E164 } from '../../../src/gateway/model/e164.js';
@@ -248,5 +248,28 @@ describe('Redis is away', () => {
     );
     expect(found).toEqual(record);
     rmSync(directory, { recursive: true });
+  });
+
+  it('a call whose record waited when its gateway died is not left to the next process, which writes it first', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'trunkline-spool-')), 'waiting');
+    const dying = await open({ instance: 'gw-2', spool: await CallSpool.open(file) });
+    const ended = callOf(orgId, clock.wallMs());
+    const [going, kept] = [snapshotOf(newUuid(), orgId, number), snapshotOf(ended.call_id, orgId, number)];
+    for (const snapshot of [going, kept]) dying.snapshots.keep(snapshot);
+    clock.advance(10);
+    await eventually(
+      () => dying.snapshots.left(),
+      ({ length }) => length === 2,
+    );
+    await redis.stopServer();
+    await dying.calls.write(endedCall(ended));
+    dying.snapshots.forget(ended.call_id);
+    await dying.close();
+    opened.pop();
+    await answersAgain();
+    const next = await open({ instance: 'gw-2', spool: await CallSpool.open(file) });
+    expect(await next.snapshots.left()).toEqual([going]);
+    expect(await stores.calls.get(orgId, ended.call_id)).toEqual(ended);
+    rmSync(dirname(file), { recursive: true });
   });
 });

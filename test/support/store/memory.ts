@@ -76,10 +76,10 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
   const orgs = new MemoryOrgStore(clock);
   const agents = new MemoryAgentStore(clock);
   const own = new OwnCalls(clock);
-  const snapshots = new MemorySnapshotStore(own);
   const throughput = new MemoryThroughput(clock, (orgId) => own.callsOf(orgId));
   const count: CountCall = (orgId, kind) => throughput.count(orgId, kind);
   const calls = new MemoryCallLog(clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }, count);
+  const snapshots = new MemorySnapshotStore(own, calls);
   return {
     numbers,
     orgs,
@@ -370,9 +370,11 @@ class MemoryRouteStore implements RouteStore {
 class MemorySnapshotStore implements SnapshotStore {
   readonly #snapshots = new Map<string, CallSnapshot>();
   readonly #own: OwnCalls;
+  readonly #calls: CallLog;
 
-  constructor(own: OwnCalls) {
+  constructor(own: OwnCalls, calls: CallLog) {
     this.#own = own;
+    this.#calls = calls;
   }
 
   keep(snapshot: CallSnapshot): void {
@@ -388,9 +390,11 @@ class MemorySnapshotStore implements SnapshotStore {
     return this.#snapshots.get(callId)?.answer ?? null;
   }
 
-  left(): Promise<readonly CallSnapshot[]> {
+  async left(): Promise<readonly CallSnapshot[]> {
+    for (const { org_id: orgId, call_id: callId } of this.#snapshots.values())
+      if ((await this.#calls.get(orgId, callId)) !== null) this.forget(callId);
     const left = [...this.#snapshots.values()];
     for (const snapshot of left) this.#own.resume(snapshot);
-    return Promise.resolve(left);
+    return left;
   }
 }

@@ -49,26 +49,27 @@ export class WaitingRecords implements CallStore {
     }
   }
 
+  /** Writes what waits, as far as it can be written now. Never rejects. */
+  flush(): Promise<void> {
+    // One at a time: two would each take the other's call away.
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
+  }
+
   /** Writes what waits, if it can be written now; the rest stays in the spool for the next start. */
   async close(): Promise<void> {
     this.#cancelRetry?.();
     this.#cancelSecond?.();
-    await this.#writeWaiting();
+    await this.flush();
     if (this.size > 0) this.#log.warn({ calls: this.size }, 'call.record.spooled');
     await this.#spool?.close();
   }
 
   async #retry(): Promise<void> {
-    await this.#writeWaiting();
+    await this.flush();
     this.#cancelRetry = this.size === 0 ? undefined : this.#clock.setTimer(RETRY_MS, () => void this.#retry());
-  }
-
-  /** One at a time: two would each take the other's call away. */
-  #writeWaiting(): Promise<void> {
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = undefined;
-    });
-    return this.#writing;
   }
 
   async #writeAll(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { CallStore, RouteStore, ToolDirectory } from '../../ports/ports.js';
+import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from '../../ports/ports.js';
 import { isoNow, type Clock } from '../../../lib/clock.js';
 import { errorText } from '../../../lib/error-text.js';
 import { countedCalls, countedRoutes } from './throughput/counted-calls.js';
@@ -126,7 +126,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     throughput,
     routes: countedRoutes(routes, (orgId, kind) => throughput.count(orgId, kind)),
     checkedRoutes,
-    snapshots,
+    snapshots: afterWaiting(snapshots, waiting),
     outbox: new RedisOutbox(api, clock),
     ping: () => redis.ping(),
     bus,
@@ -233,16 +233,29 @@ function openCalls(
   };
 }
 
-/** A call whose record is written twice, because the first answer was lost, is told once: the outbox knows it. */
+/**
+ * A call whose record is written twice, because the first answer was lost, is told once: the outbox knows it. The record comes last, for
+ * a call that has one is not taken up again by the next process.
+ */
 function withOutbox(records: CallStore, outbox: Outbox, clock: Clock): CallStore {
   return {
     write: async (call) => {
       const { record, completion } = call;
       const isTold = completion !== null && record.org_id !== null;
-      await Promise.all([
-        records.write(call),
-        isTold ? outbox.add(newDelivery(record.org_id, record.call_id, completion, isoNow(clock))) : undefined,
-      ]);
+      if (isTold) await outbox.add(newDelivery(record.org_id, record.call_id, completion, isoNow(clock)));
+      await records.write(call);
+    },
+  };
+}
+
+/** What an earlier process left is looked at when the records that it could not write are written. */
+function afterWaiting(snapshots: SnapshotStore, waiting: WaitingRecords): SnapshotStore {
+  return {
+    keep: (snapshot) => snapshots.keep(snapshot),
+    forget: (callId) => snapshots.forget(callId),
+    left: async () => {
+      await waiting.flush();
+      return snapshots.left();
     },
   };
 }

@@ -8,7 +8,7 @@ import { newUuid } from '../../../../src/lib/ids.js';
 import type { CallFilter, Stores } from '../../../../src/gateway/ports/stores.js';
 import { ANSWERED, begun, snapshotOf } from '../../../support/begun-call.js';
 import type { VirtualClock } from '../../../support/virtual-clock.js';
-import { freshNumber, inboundSetting } from './store-contract.js';
+import { callOf, endedCall, freshNumber, inboundSetting } from './store-contract.js';
 
 /** What every implementation of `Stores` must do for calls in progress. */
 /** A call that changes is kept when it has come to rest. */
@@ -250,6 +250,20 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         stores.snapshots.forget(kept.call_id);
         await untilEqual(() => stores.snapshots.left(), []);
         expect((await stores.routes.lookup(number, null)).load).toEqual(NO_LOAD);
+      });
+
+      it('forgets a call whose record is written: its gateway was killed between the two', async () => {
+        const number = freshNumber();
+        await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+        const [going, ended] = [snapshotFor(number), snapshotFor(number)];
+        for (const snapshot of [going, ended]) stores.snapshots.keep(snapshot);
+        clock.advance(COMES_TO_REST_MS);
+        await untilEqual(async () => (await stores.snapshots.left()).length, 2);
+        await stores.calls.write(endedCall(callOf(orgId, clock.wallMs(), { call_id: ended.call_id })));
+        expect(await stores.snapshots.left()).toEqual([going]);
+        expect((await stores.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
+        stores.snapshots.forget(going.call_id);
+        await untilEqual(() => stores.snapshots.left(), []);
       });
     });
   });

@@ -3,7 +3,7 @@ import type { SnapshotStore } from '../../../ports/ports.js';
 import type { CancelTimer, Clock } from '../../../../lib/clock.js';
 import { errorText } from '../../../../lib/error-text.js';
 import type { Log } from '../../../../lib/log.js';
-import { gatewayAnswersKey, gatewayCallsKey } from '../keys.js';
+import { callKey, gatewayAnswersKey, gatewayCallsKey } from '../keys.js';
 import type { RedisCommand, RedisConnection } from '../redis.js';
 
 const RETRY_MS = 1_000;
@@ -71,7 +71,10 @@ export class RedisSnapshotStore implements SnapshotStore {
     const { redis, instance } = this.#parts;
     const fields = await redis.run((client) => client.hgetall(gatewayCallsKey(instance)));
     for (const callId of Object.keys(fields)) this.#written.add(callId);
-    const calls = Object.entries(fields).flatMap(([callId, text]) => this.#decode(callId, text));
+    const kept = Object.entries(fields).flatMap(([callId, text]) => this.#decode(callId, text));
+    const recorded = await redis.pipeline(kept.map(({ org_id: orgId, call_id: callId }) => ['exists', callKey(orgId, callId)]));
+    const calls = kept.filter((_snapshot, index) => recorded[index] === 0);
+    for (const [index, { call_id: callId }] of kept.entries()) if (recorded[index] !== 0) this.forget(callId);
     await this.#parts.onLeft(calls);
     return calls;
   }
