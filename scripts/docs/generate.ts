@@ -6,6 +6,7 @@ import { apiTypes } from './api-types.js';
 import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
 import { exchangeTable, stateDiagram, transferTable, transitionTable } from './lifecycle.js';
+import { logTable } from './logs.js';
 import { metricsTable } from './metrics.js';
 import { settingsTable } from './settings.js';
 
@@ -32,6 +33,7 @@ export const SECTIONS: readonly Section[] = [
   { file: 'docs/call-lifecycle.md', name: 'transfers', render: transferTable },
   { file: 'docs/errors.md', name: 'reasons', render: reasonTable },
   { file: 'docs/metrics.md', name: 'metrics', render: metricsTable },
+  { file: 'docs/logs.md', name: 'events', render: () => logTable(ROOT) },
   { file: 'docs/conformance.md', name: 'tests', render: conformanceTable },
 ];
 

@@ -172,7 +172,7 @@ export class Inbound implements LiveCalls {
       const kept = readKeptCall(snapshot);
       const runner = kept === undefined ? undefined : this.#runnerOf(kept);
       if (kept === undefined || runner === undefined) {
-        this.log.error({ callId: snapshot.call_id }, 'gateway.call.not_restored');
+        this.log.error({ call_id: snapshot.call_id }, 'gateway.call.not_restored');
         this.#services.snapshots.delete(snapshot.call_id);
         this.#services.routes.release(snapshot.call_id);
         return [];
@@ -237,7 +237,7 @@ export class Inbound implements LiveCalls {
       if (isResumed) runner.serverBack();
       else runner.serverLost();
     }
-    this.log.info({ hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
+    this.log.info({ host_ports: hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
     void Promise.all(left.map((one) => this.#resume(one, isResumed))).then(() => this.#onConnected?.());
   }
 

@@ -101,7 +101,7 @@ export class WebhookSender {
       for (const delivery of claimed) this.#take(lane, delivery);
       return claimed.length === room;
     } catch (error) {
-      if (!this.#isReported) this.parts.log.warn({ reason: errorText(error) }, 'webhook.outbox.away');
+      if (!this.#isReported) this.parts.log.warn({ error: errorText(error) }, 'webhook.outbox.away');
       this.#isReported = true;
       return false;
     }
@@ -112,7 +112,7 @@ export class WebhookSender {
     this.#underWay += 1;
     const work = this.#deliver(delivery).catch((error: unknown) => {
       // Its claim ends, and it is sent again.
-      this.parts.log.warn({ ...factsOf(delivery), reason: errorText(error) }, 'webhook.not_settled');
+      this.parts.log.warn({ ...factsOf(delivery), error: errorText(error) }, 'webhook.not_settled');
     });
     this.#track(
       work.then(() => {
@@ -143,7 +143,7 @@ export class WebhookSender {
       case 'delivered':
         await outbox.settle(delivery);
         {
-          log.info({ ...factsOf(delivery), tookMs: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
+          log.info({ ...factsOf(delivery), took_ms: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
           return;
         }
       case 'aborted':
@@ -162,7 +162,7 @@ export class WebhookSender {
     const delayMs = nextAttemptInMs(schedule, { attempts, ageMs, askedMs: retryAfterMs, chance: chance() });
     if (delayMs === null) return this.#bury(delivery, error);
     await outbox.defer({ ...delivery, attempts, last_error: error }, delayMs);
-    log.warn({ ...factsOf(delivery), error, retryInMs: delayMs }, 'webhook.failed');
+    log.warn({ ...factsOf(delivery), error, retry_in_ms: delayMs }, 'webhook.failed');
   }
 
   async #bury(delivery: Delivery, error: string): Promise<void> {
@@ -174,5 +174,5 @@ export class WebhookSender {
 
 /** Without the URL, which may hold a secret. */
 function factsOf({ delivery_id: callId, org_id: orgId, attempts }: Delivery): Readonly<Record<string, unknown>> {
-  return { callId, orgId, attempt: attempts + 1 };
+  return { call_id: callId, org_id: orgId, attempt: attempts + 1 };
 }

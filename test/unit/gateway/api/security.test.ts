@@ -262,7 +262,7 @@ describe('hostile text', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
     // One event a line, whatever was in it; the routes of requests are patterns.
     const routes = new Set(operations.map(({ path }) => path.replaceAll(/\{(\w+)\}/g, ':$1')));
-    for (const { fields } of api.lines.filter(({ event }) => event === 'request')) expect([null, ...routes]).toContain(fields['route']);
+    for (const { fields } of api.lines.filter(({ event }) => event === 'api.request')) expect([null, ...routes]).toContain(fields['route']);
   });
 
   async function survives(operation: Operation, url: string, body: unknown, hostile: string): Promise<void> {
