@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { NO_ORG, type Stores } from '../gateway/ports/stores.js';
-import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
+import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './command.js';
 
 interface Flags {
   readonly operator?: boolean;

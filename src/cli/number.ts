@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, plain, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { CommandFailure, table } from './org.js';
+import { apiFlags, plain, queryOf, tell, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { CommandFailure, table, textOf } from './command.js';
 
 type SipRecord = Schemas['SipConfiguration'];
 type Options = NonNullable<SipRecord['inbound']>['options'];
@@ -182,14 +181,6 @@ function addCheck(parent: Command, io: ApiIo): void {
   );
 }
 
-async function textOf(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch {
-    throw new CommandFailure(`${file} cannot be read`);
-  }
-}
-
 async function recordOf(api: Client, id: string): Promise<SipRecord> {
   const { data } = await api.GET('/sip', { params: { query: { inbound_id: id } } });
   if (data === null || Array.isArray(data)) throw new CommandFailure(`${plain(id)} is not attached (trunkline number list shows what is)`);
@@ -218,9 +209,4 @@ function optionsOf({ allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption }: 
 
 function agentText({ inbound }: SipRecord): string {
   return inbound === null ? '-' : (inbound.agent_id ?? 'default agent');
-}
-
-function tell({ print }: ApiIo, flags: ApiFlags, json: unknown, ...lines: readonly string[]): void {
-  if (flags.json === true) print(JSON.stringify(json));
-  else for (const line of lines) print(plain(line));
 }

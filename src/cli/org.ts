@@ -1,12 +1,10 @@
-import { userInfo } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
 import { isSourceAddress } from '../lib/source-address.js';
-import { StoreUnavailableError } from '../gateway/ports/ports.js';
-import { errorText } from '../lib/error-text.js';
 import { newWebhookSecret } from '../gateway/store/new-records.js';
-import type { OrgChange, Stores } from '../gateway/ports/stores.js';
+import type { OrgChange } from '../gateway/ports/stores.js';
+import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './command.js';
 
 interface Flags {
   readonly json?: boolean;
@@ -196,95 +194,4 @@ function addWebhookSecret(parent: Command, { connect, print }: CommandIo): void 
 /** Everything but the webhook secret. */
 function shown({ webhook_secret: _secret, ...rest }: OrgRecord): Omit<OrgRecord, 'webhook_secret'> {
   return rest;
-}
-
-// What `org` and `key` share.
-
-/** Opens the stores for the time of one command. */
-export type Connect = () => Promise<Stores & { close(): Promise<void> }>;
-
-/** A fault of the person at the keyboard: shown as it is, exit code 1. */
-export class CommandFailure extends Error {
-  override readonly name = 'CommandFailure';
-}
-
-export interface CommandIo {
-  readonly connect: Connect;
-  readonly print: (line: string) => void;
-}
-
-/** Prints on standard output. */
-export const printLine = (line: string): void => console.log(line);
-
-/** Runs `work` with open stores and closes them; a failure is one line on standard error and exit code 1. */
-export async function withStores(command: Command, connect: Connect, work: (stores: Stores) => Promise<void>): Promise<void> {
-  try {
-    const stores = await connect();
-    try {
-      await work(stores);
-    } finally {
-      await stores.close();
-    }
-  } catch (error) {
-    if (error instanceof CommandFailure) command.error(`error: ${error.message}`, { exitCode: 1 });
-    if (error instanceof StoreUnavailableError) {
-      command.error(`error: ${error.message}. Is Trunkline running? Start it with: trunkline up`, { exitCode: 1 });
-    }
-    throw error;
-  }
-}
-
-/** Notes a change in the organization's audit log. Never rejects: the change is made, whatever becomes of the note. */
-export async function noteChange(
-  stores: Pick<Stores, 'audit'>,
-  orgId: string,
-  action: string,
-  record: string,
-  fields: readonly string[] = [],
-): Promise<void> {
-  try {
-    await stores.audit.append(orgId, { by: { key_id: null, name: `cli:${userName()}` }, action, record, fields });
-  } catch (error) {
-    console.error(`trunkline: the change is made, but not noted in the audit log: ${errorText(error)}`);
-  }
-}
-
-/** A container may run under a user that has no name. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return String(process.getuid?.() ?? 'unknown');
-  }
-}
-
-/** The organization that a person named by its id, or by its name when only one has it. */
-export async function findOrg(stores: Pick<Stores, 'orgs'>, idOrName: string): Promise<OrgRecord> {
-  const byId = await stores.orgs.get(idOrName);
-  if (byId !== null) return byId;
-  const named = (await stores.orgs.list()).filter((org) => org.name === idOrName);
-  if (named.length > 1) throw new CommandFailure(`${named.length} organizations are called "${idOrName}": use the id (trunkline org list)`);
-  const [only] = named;
-  if (only === undefined) throw new CommandFailure(`there is no organization "${idOrName}" (trunkline org list shows all)`);
-  return only;
-}
-
-/** Columns as wide as their widest cell. */
-export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  return [header, ...rows].map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
-}
-
-/** A name as it may stand in a list: 1 to 100 printable characters. */
-export function checkName(what: string, name: string): string {
-  const trimmed = name.trim();
-  if (trimmed.length < 1 || trimmed.length > 100 || /\p{C}/u.test(trimmed)) {
-    throw new CommandFailure(`the name of ${what} must be 1 to 100 printable characters`);
-  }
-  return trimmed;
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
+import { CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './command.js';
 
 interface Flags {
   readonly json?: boolean;

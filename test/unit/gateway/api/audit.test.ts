@@ -74,7 +74,8 @@ describe('the audit log', () => {
   });
 
   it('has what is done at the command line, and is shown there', async () => {
-    const { stores, orgId } = await openApi();
+    const api = await openApi();
+    const { stores, orgId } = api;
     const printed: string[] = [];
     const run = (
       build: (connect: () => Promise<Stores & { close(): Promise<void> }>, print: (line: string) => void) => Command,
@@ -96,7 +97,14 @@ describe('the audit log', () => {
     ]);
     expect(entries[0]?.by).toEqual({ key_id: null, name: expect.stringMatching(/^cli:./) as string });
     printed.length = 0;
-    await run(auditCommand, 'list', '--org', 'acme', '--limit', '2');
+    const environment = { TRUNKLINE_API_URL: 'http://api.example', TRUNKLINE_API_KEY: api.key };
+    const io = {
+      config: () => ({ data_dir: '/nowhere' }),
+      environment,
+      print: (line: string) => void printed.push(line),
+      fetch: api.fetch,
+    };
+    await auditCommand(io).parseAsync(['list', '--limit', '2'], { from: 'user' });
     expect(printed).toHaveLength(3);
     expect(printed[1]).toContain('key.revoke');
     expect(printed.join('\n')).not.toContain('tl_');
