@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, queryOf, tell, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { CommandFailure, jsonOf, table, textOf } from './command.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { CommandFailure, jsonOf, printResult, table, textOf } from './command.js';
 
 type Agent = Schemas['Agent'];
 
@@ -23,7 +23,7 @@ export function agentCommand(io: ApiIo): Command {
   create.action((flags: SettingsFlags) =>
     withApi(create, io, flags, async (api) => {
       const { agent: made, warnings } = await api.POST('/v1/agents', { body: await bodyOf(io, flags, null) });
-      tell(io, flags, made, `Agent "${made.name}" made: ${made.agent_id}`, ...warnings.map(warningLine));
+      printResult(io, flags, made, `Agent "${made.name}" made: ${made.agent_id}`, ...warnings.map(warningLine));
     }),
   );
   const set = settingsFlags(agent.command('set').description('change an agent; what is not given stays').argument('<agent-id>'));
@@ -35,7 +35,7 @@ export function agentCommand(io: ApiIo): Command {
       const header = { 'if-match': `"${before.updated_at}"` };
       const { warnings } = await api.POST('/v1/agents/{agent_id}', { params: { path, header }, body: await bodyOf(io, flags, before) });
       const { agent: changed } = await api.GET('/v1/agents/{agent_id}', { params: { path } });
-      tell(io, flags, changed, `Agent "${changed.name}" changed.`, ...warnings.map(warningLine));
+      printResult(io, flags, changed, `Agent "${changed.name}" changed.`, ...warnings.map(warningLine));
     }),
   );
   const list = apiFlags(agent.command('list').description('show the agents of an organization'));
@@ -43,7 +43,7 @@ export function agentCommand(io: ApiIo): Command {
     withApi(list, io, flags, async (api) => {
       const agents = await allAgents(api);
       const rows = agents.map((one) => [one.agent_id, one.name, whereOf(one), one.language, one.updated_at]);
-      tell(io, flags, agents, ...table(['ID', 'NAME', 'WHERE', 'LANGUAGE', 'CHANGED'], rows));
+      printResult(io, flags, agents, ...table(['ID', 'NAME', 'WHERE', 'LANGUAGE', 'CHANGED'], rows));
     }),
   );
   const show = apiFlags(agent.command('show').description('print an agent as JSON').argument('<agent-id>'));
@@ -57,7 +57,7 @@ export function agentCommand(io: ApiIo): Command {
   remove.action((agentId: string, flags: ApiFlags) =>
     withApi(remove, io, flags, async (api) => {
       await api.DELETE('/v1/agents/{agent_id}', { params: { path: { agent_id: agentId } } });
-      tell(io, flags, { agent_id: agentId }, `Agent ${agentId} is deleted.`);
+      printResult(io, flags, { agent_id: agentId }, `Agent ${agentId} is deleted.`);
     }),
   );
   return agent;

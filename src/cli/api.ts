@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { ApiError, createClient, type Client } from '../client/index.js';
 import type { Config } from '../config/schema.js';
-import { CommandFailure, orFail } from './command.js';
+import { CommandFailure, orFail, plain } from './command.js';
 import { runningGateway } from './ready.js';
 
 // What commands share that go over the control API: to whichever Trunkline, with a key.
@@ -85,20 +85,9 @@ function sentenceOf(error: ApiError, url: string): string {
   return plain(`${text}${hint}${code === 'INTERNAL' || requestId === null ? '' : ` [${code}]`}`);
 }
 
-/** Prints a result: as JSON when that is asked for, otherwise its lines. */
-export function tell({ print }: ApiIo, { json }: ApiFlags, result: unknown, ...lines: readonly string[]): void {
-  if (json === true) print(JSON.stringify(result));
-  else for (const line of lines) print(plain(line));
-}
-
 /** https://no-color.org: not when NO_COLOR is set, whatever to. */
 export function wantsColour(environment: ApiIo['environment']): boolean {
   return (environment['NO_COLOR'] ?? '') === '';
-}
-
-/** What callers and servers say may hold anything: nothing of it controls the terminal. */
-export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => (character === '\n' ? character : '\u{fffd}'));
 }
 
 /** A count for the query of a request, which the API judges. */

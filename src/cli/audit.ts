@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { apiFlags, tell, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { table } from './command.js';
+import { apiFlags, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { printResult, table } from './command.js';
 
 /** `trunkline audit …`: GET /v1/audit. */
 export function auditCommand(io: ApiIo): Command {
@@ -10,7 +10,7 @@ export function auditCommand(io: ApiIo): Command {
     withApi(list, io, flags, async (api) => {
       const { entries } = await api.GET('/v1/audit', { params: { query: { take: flags.limit } } });
       const rows = entries.map(({ at, by, action, record, fields }) => [at, by.name, action, record, fields.join(', ')]);
-      tell(io, flags, entries, ...table(['AT', 'BY', 'WHAT', 'RECORD', 'FIELDS'], rows));
+      printResult(io, flags, entries, ...table(['AT', 'BY', 'WHAT', 'RECORD', 'FIELDS'], rows));
     }),
   );
   return audit;

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { apiFlags, queryOf, tell, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { parsedJson, table } from './command.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { parsedJson, printResult, table } from './command.js';
 
 interface AppendFlags extends ApiFlags {
   readonly payload: Record<string, unknown>;
@@ -19,7 +19,7 @@ export function batchCommand(io: ApiIo): Command {
   create.action((name: string, flags: ApiFlags) =>
     withApi(create, io, flags, async (api) => {
       const { data } = await api.POST('/v2/batches', { body: { name } });
-      tell(io, flags, data, `Batch "${data.name}" made: ${data.batch_id}`);
+      printResult(io, flags, data, `Batch "${data.name}" made: ${data.batch_id}`);
     }),
   );
   const append = apiFlags(batch.command('append').description('write an entry into the log of a batch'))
@@ -32,7 +32,7 @@ export function batchCommand(io: ApiIo): Command {
       const { payload, timestamp } = flags;
       const body = { event_type: eventType, payload, ...queryOf({ timestamp }) };
       const { data } = await api.POST('/v2/batches/{batch_id}/logs', { params: { path: { batch_id: batchId } }, body });
-      tell(io, flags, data, `Entry ${data.id} written.`);
+      printResult(io, flags, data, `Entry ${data.id} written.`);
     }),
   );
   const list = apiFlags(batch.command('list').description('show the newest batches of an organization'));
@@ -40,7 +40,7 @@ export function batchCommand(io: ApiIo): Command {
     withApi(list, io, flags, async (api) => {
       const { data } = await api.GET('/v2/batches', { params: { query: { take: '1000' } } });
       const rows = data.map((one) => [one.batch_id, one.name, one.created_at]);
-      tell(io, flags, data, ...table(['ID', 'NAME', 'CREATED'], rows));
+      printResult(io, flags, data, ...table(['ID', 'NAME', 'CREATED'], rows));
     }),
   );
   const logs = apiFlags(batch.command('logs').description('show the log of a batch').argument('<batch-id>'))
@@ -51,7 +51,7 @@ export function batchCommand(io: ApiIo): Command {
       // The API says which directions there are.
       const query = { take: flags.take, direction: flags.direction as 'asc' };
       const { data } = await api.GET('/v2/batches/{batch_id}/logs', { params: { path: { batch_id: batchId }, query } });
-      tell(io, flags, data, ...data.map((one) => `${one.timestamp}  ${one.event_type}  ${JSON.stringify(one.payload)}`));
+      printResult(io, flags, data, ...data.map((one) => `${one.timestamp}  ${one.event_type}  ${JSON.stringify(one.payload)}`));
     }),
   );
   return batch;

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, queryOf, tell, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { table } from './command.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { printResult, table } from './command.js';
 
 interface ListFlags extends ApiFlags {
   readonly live?: boolean;
@@ -47,7 +47,7 @@ function addList(parent: Command, io: ApiIo): void {
       });
       const rows = calls.map((one) => [one.started_at, one.call_id, one.from, one.to, one.reason ?? one.state, secondsOf(one)]);
       const more = next === null ? [] : [`More: --before ${next}`];
-      tell(io, flags, { calls, next }, ...table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
+      printResult(io, flags, { calls, next }, ...table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
     }),
   );
 }
@@ -58,7 +58,7 @@ function addShow(parent: Command, io: ApiIo): void {
     withApi(command, io, flags, async (api) => {
       const { call } = await api.GET('/v1/calls/{call_id}', { params: { path: { call_id: callId } } });
       const agent = call.agent_id === null ? 'default agent' : await agentTitle(api, call.agent_id);
-      tell(io, flags, call, ...linesOf(call, agent));
+      printResult(io, flags, call, ...linesOf(call, agent));
     }),
   );
 }
@@ -71,7 +71,7 @@ function addTrace(parent: Command, io: ApiIo): void {
     withApi(command, io, flags, async (api) => {
       const { trace } = await api.GET('/v1/calls/{call_id}/trace', { params: { path: { call_id: callId } } });
       const lines = trace.flatMap((entry) => traceLines(entry, flags.full === true));
-      tell(io, flags, trace, ...(trace.length === 0 ? ['Nothing is kept of this call.'] : lines));
+      printResult(io, flags, trace, ...(trace.length === 0 ? ['Nothing is kept of this call.'] : lines));
     }),
   );
 }
@@ -97,7 +97,7 @@ function addStop(parent: Command, io: ApiIo): void {
   command.action((callId: string, flags: ApiFlags) =>
     withApi(command, io, flags, async (api) => {
       const { status, message } = await api.POST('/v1/calls/{call_id}/stop', { params: { path: { call_id: callId } }, body: {} });
-      tell(io, flags, { status, message }, `${message}.`);
+      printResult(io, flags, { status, message }, `${message}.`);
     }),
   );
 }

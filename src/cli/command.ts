@@ -27,6 +27,21 @@ export async function orFail(command: Command, work: () => Promise<void>): Promi
 /** Prints on standard output. */
 export const printLine = (line: string): void => console.log(line);
 
+interface JsonFlag {
+  readonly json?: boolean;
+}
+
+/** Prints a result: as JSON when that is asked for, otherwise its lines. */
+export function printResult({ print }: Pick<StoreIo, 'print'>, { json }: JsonFlag, result: unknown, ...lines: readonly string[]): void {
+  if (json === true) print(JSON.stringify(result));
+  else for (const line of lines) print(plain(line));
+}
+
+/** What callers and servers say may hold anything: nothing of it controls the terminal. */
+export function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => (character === '\n' ? character : '\u{fffd}'));
+}
+
 const BORDERS =
   'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid mid mid-mid right right-mid middle'.split(' ');
 
@@ -74,13 +89,13 @@ export function parsedJson(text: string): unknown {
 /** Opens the stores for the time of one command. */
 export type Connect = () => Promise<Stores & { close(): Promise<void> }>;
 
-export interface CommandIo {
+export interface StoreIo {
   readonly connect: Connect;
   readonly print: (line: string) => void;
 }
 
 /** Runs `work` with open stores and closes them; a failure is one line on standard error and exit code 1. */
-export function withStores(command: Command, connect: Connect, work: (stores: Stores) => Promise<void>): Promise<void> {
+export function withStores(command: Command, { connect }: StoreIo, work: (stores: Stores) => Promise<void>): Promise<void> {
   return orFail(command, async () => {
     try {
       const stores = await connect();

@@ -104,9 +104,10 @@ program
   .command('sip-server')
   .description('start the embedded SIP server alone')
   .action(async () => (await import('./sip-server.js')).runSipServer(config()));
-program.addCommand(orgCommand(connect));
-program.addCommand(keyCommand(connect));
-program.addCommand(webhookCommand(connect));
+const overStore = { connect, print: printLine };
+program.addCommand(orgCommand(overStore));
+program.addCommand(keyCommand(overStore));
+program.addCommand(webhookCommand(overStore));
 const overApi = { config, environment: process.env, print: printLine };
 program.addCommand(numberCommand(overApi));
 program.addCommand(agentCommand(overApi));

@@ -4,16 +4,15 @@ import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
 import { isSourceAddress } from '../lib/source-address.js';
 import { newWebhookSecret } from '../gateway/store/new-records.js';
 import type { OrgChange } from '../gateway/ports/stores.js';
-import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './command.js';
+import { checkName, CommandFailure, findOrg, noteChange, printResult, table, withStores, type StoreIo } from './command.js';
 
 interface Flags {
   readonly json?: boolean;
   readonly sip?: boolean;
 }
 
-/** `trunkline org …`. @param print where lines go; standard output unless a test reads them */
-export function orgCommand(connect: Connect, print = printLine): Command {
-  const io = { connect, print };
+/** `trunkline org …`. */
+export function orgCommand(io: StoreIo): Command {
   const org = new Command('org').description('make and change organizations, the owners of numbers, agents and API keys');
   addCreate(org, io);
   addList(org, io);
@@ -32,7 +31,7 @@ export function orgCommand(connect: Connect, print = printLine): Command {
   return org;
 }
 
-function addCreate(parent: Command, { connect, print }: CommandIo): void {
+function addCreate(parent: Command, io: StoreIo): void {
   const command = parent
     .command('create')
     .description('make an organization')
@@ -40,62 +39,62 @@ function addCreate(parent: Command, { connect, print }: CommandIo): void {
     .option('--sip', 'enable SIP at once, as enable-sip does')
     .option('--json', 'print JSON')
     .action((name: string, flags: Flags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const wanted = checkName('an organization', name);
         if ((await stores.orgs.list()).some((other) => other.name === wanted)) {
           throw new CommandFailure(`there is an organization "${wanted}" already`);
         }
         const made = await stores.orgs.create({ name: wanted, sip_enabled: flags.sip === true });
         await noteChange(stores, made.org_id, 'org.create', made.org_id, ['name', 'sip_enabled']);
-        if (flags.json === true) {
-          print(JSON.stringify(shown(made)));
-          return;
-        }
-        print(`Organization "${made.name}" made: ${made.org_id}`);
-        print(`Next: trunkline key create ${made.org_id}`);
+        printResult(
+          io,
+          flags,
+          shown(made),
+          `Organization "${made.name}" made: ${made.org_id}`,
+          `Next: trunkline key create ${made.org_id}`,
+        );
       }),
     );
 }
 
-function addList(parent: Command, { connect, print }: CommandIo): void {
+function addList(parent: Command, io: StoreIo): void {
   const command = parent
     .command('list')
     .description('show all organizations')
     .option('--json', 'print JSON')
     .action((flags: Flags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const orgs = await stores.orgs.list();
-        if (flags.json === true) {
-          print(JSON.stringify(orgs.map(shown)));
-          return;
-        }
-        if (orgs.length === 0) {
-          print('There is no organization yet. Make one: trunkline org create <name> --sip');
-          return;
-        }
+        const none = 'There is no organization yet. Make one: trunkline org create <name> --sip';
         const rows = orgs.map((org) => [org.org_id, org.name, org.sip_enabled ? 'yes' : 'no', org.disabled ? 'yes' : 'no', org.created_at]);
-        for (const line of table(['ID', 'NAME', 'SIP', 'DISABLED', 'CREATED'], rows)) print(line);
+        printResult(
+          io,
+          flags,
+          orgs.map(shown),
+          ...(orgs.length === 0 ? [none] : table(['ID', 'NAME', 'SIP', 'DISABLED', 'CREATED'], rows)),
+        );
       }),
     );
 }
 
-function addChange(parent: Command, { connect, print }: CommandIo, name: string, description: string, change: OrgChange): void {
+function addChange(parent: Command, io: StoreIo, name: string, description: string, change: OrgChange): void {
   const command = parent
     .command(name)
     .description(description)
     .argument('<org>', 'its id or its name')
     .option('--json', 'print JSON')
     .action((idOrName: string, flags: Flags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const org = await findOrg(stores, idOrName);
         const changed = await stores.orgs.change(org.org_id, change);
         if (changed === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
         await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
-        if (flags.json === true) {
-          print(JSON.stringify(shown(changed)));
-          return;
-        }
-        print(`"${changed.name}": SIP ${changed.sip_enabled ? 'enabled' : 'not enabled'}, ${changed.disabled ? 'disabled' : 'active'}`);
+        printResult(
+          io,
+          flags,
+          shown(changed),
+          `"${changed.name}": SIP ${changed.sip_enabled ? 'enabled' : 'not enabled'}, ${changed.disabled ? 'disabled' : 'active'}`,
+        );
       }),
     );
 }
@@ -114,7 +113,7 @@ interface LimitFlags {
   readonly allowedSources?: readonly string[];
 }
 
-function addSetLimits(parent: Command, { connect, print }: CommandIo): void {
+function addSetLimits(parent: Command, io: StoreIo): void {
   const command = parent
     .command('set-limits')
     .description('limit the calls of all numbers of an organization together, over all gateways; what is left out stays')
@@ -128,7 +127,7 @@ function addSetLimits(parent: Command, { connect, print }: CommandIo): void {
     )
     .option('--json', 'print JSON')
     .action((idOrName: string, flags: LimitFlags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const change: OrgChange = {
           ...(flags.maxConcurrentCalls === undefined ? {} : { max_concurrent_calls: limitOf(flags.maxConcurrentCalls) }),
           ...(flags.maxCallsPerSecond === undefined ? {} : { max_calls_per_second: limitOf(flags.maxCallsPerSecond) }),
@@ -139,7 +138,7 @@ function addSetLimits(parent: Command, { connect, print }: CommandIo): void {
         const changed = await stores.orgs.change(org.org_id, change);
         if (changed === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
         await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
-        print(flags.json === true ? JSON.stringify(shown(changed)) : limitsLine(changed));
+        printResult(io, flags, shown(changed), limitsLine(changed));
       }),
     );
 }
@@ -171,7 +170,7 @@ function limitsLine({ name, max_concurrent_calls, max_calls_per_second, allowed_
   return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}`;
 }
 
-function addWebhookSecret(parent: Command, { connect, print }: CommandIo): void {
+function addWebhookSecret(parent: Command, io: StoreIo): void {
   const command = parent
     .command('webhook-secret')
     .description('print the key of X-Twilio-Signature, by which bots of an organization know its calls')
@@ -179,14 +178,14 @@ function addWebhookSecret(parent: Command, { connect, print }: CommandIo): void 
     .option('--rotate', 'make another one first; calls are signed with it from their next look-up on')
     .option('--json', 'print JSON')
     .action((idOrName: string, flags: SecretFlags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const org = await findOrg(stores, idOrName);
         const change = { webhook_secret: newWebhookSecret() };
         const found = flags.rotate === true ? await stores.orgs.change(org.org_id, change) : org;
         if (found === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
         if (flags.rotate === true) await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
         const { org_id, webhook_secret } = found;
-        print(flags.json === true ? JSON.stringify({ org_id, webhook_secret }) : webhook_secret);
+        printResult(io, flags, { org_id, webhook_secret }, webhook_secret);
       }),
     );
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { apiFlags, tell, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { jsonOf, table } from './command.js';
+import { apiFlags, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { jsonOf, printResult, table } from './command.js';
 
 /** `trunkline tool …`: the /v1/tools routes. */
 export function toolCommand(io: ApiIo): Command {
@@ -10,7 +10,7 @@ export function toolCommand(io: ApiIo): Command {
     withApi(create, io, flags, async (api) => {
       // The API judges it.
       const { tool: made } = await api.POST('/v1/tools', { body: (await jsonOf(file)) as never });
-      tell(io, flags, made, `Tool "${made.tool.name}" made: ${made.tool_id}`);
+      printResult(io, flags, made, `Tool "${made.tool.name}" made: ${made.tool_id}`);
     }),
   );
   const list = apiFlags(tool.command('list').description('show the tools of an organization'));
@@ -18,14 +18,14 @@ export function toolCommand(io: ApiIo): Command {
     withApi(list, io, flags, async (api) => {
       const { tools } = await api.GET('/v1/tools');
       const rows = tools.map((one) => [one.tool_id, one.tool.name, one.label ?? '-', one.tool.method]);
-      tell(io, flags, tools, ...table(['ID', 'NAME', 'LABEL', 'METHOD'], rows));
+      printResult(io, flags, tools, ...table(['ID', 'NAME', 'LABEL', 'METHOD'], rows));
     }),
   );
   const remove = apiFlags(tool.command('delete').description('delete a tool that no agent names').argument('<tool-id>'));
   remove.action((toolId: string, flags: ApiFlags) =>
     withApi(remove, io, flags, async (api) => {
       await api.DELETE('/v1/tools/{tool_id}', { params: { path: { tool_id: toolId } } });
-      tell(io, flags, { tool_id: toolId }, `Tool ${toolId} is deleted.`);
+      printResult(io, flags, { tool_id: toolId }, `Tool ${toolId} is deleted.`);
     }),
   );
   return tool;

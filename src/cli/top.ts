@@ -1,8 +1,8 @@
 import { snakeKeys } from '../lib/snake-keys.js';
 import { Command } from 'commander';
 import type { Config } from '../config/schema.js';
-import { baseUrl, plain, wantsColour } from './api.js';
-import { CommandFailure, orFail } from './command.js';
+import { baseUrl, wantsColour } from './api.js';
+import { CommandFailure, orFail, plain } from './command.js';
 import { runningGateway } from './ready.js';
 import { renderTop } from './top/render.js';
 import { Samples } from './top/samples.js';

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Command } from 'commander';
 import { auditCommand } from '../../../../src/cli/audit.js';
 import { keyCommand } from '../../../../src/cli/key.js';
 import { orgCommand } from '../../../../src/cli/org.js';
 import { StoreUnavailableError } from '../../../../src/gateway/ports/ports.js';
-import type { AuditEntry, Stores } from '../../../../src/gateway/ports/stores.js';
+import type { AuditEntry } from '../../../../src/gateway/ports/stores.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 const NUMBER = '+15551234567';
@@ -77,14 +76,9 @@ describe('the audit log', () => {
     const api = await openApi();
     const { stores, orgId } = api;
     const printed: string[] = [];
-    const run = (
-      build: (connect: () => Promise<Stores & { close(): Promise<void> }>, print: (line: string) => void) => Command,
-      ...args: string[]
-    ) =>
-      build(
-        () => Promise.resolve({ ...stores, close: () => Promise.resolve() }),
-        (line) => void printed.push(line),
-      ).parseAsync(args, { from: 'user' });
+    const print = (line: string): void => void printed.push(line);
+    const connect = () => Promise.resolve({ ...stores, close: () => Promise.resolve() });
+    const run = (build: typeof orgCommand, ...args: string[]) => build({ connect, print }).parseAsync(args, { from: 'user' });
     await run(orgCommand, 'set-limits', 'acme', '--max-concurrent-calls', '5');
     await run(keyCommand, 'create', 'acme', '--name', 'ci');
     const [made] = (await stores.keys.list(orgId)).filter(({ name }) => name === 'ci');
