@@ -8,7 +8,7 @@ import type { Stores } from '../../ports/stores.js';
 import { successAnswer } from '../answers.js';
 import type { CallControl } from '../call-control.js';
 import { identityBy, identityOf, keyOf, ownerOf } from '../auth.js';
-import type { NoteChange } from '../change-notes.js';
+import type { RecordAudit } from '../audit.js';
 import { failureOf } from '../failure.js';
 
 export interface TwilioRoutesOptions {
@@ -17,7 +17,7 @@ export interface TwilioRoutesOptions {
   readonly clock: Clock;
   /** After authentication. */
   readonly perKey: onRequestAsyncHookHandler;
-  readonly note: NoteChange;
+  readonly note: RecordAudit;
 }
 
 /** A refusal in the form that Twilio's libraries read. */
