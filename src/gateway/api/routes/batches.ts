@@ -8,13 +8,13 @@ import type { ScopedReads } from '../scoped-reads.js';
 import type { Stores } from '../../ports/stores.js';
 import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
-import type { NoteChange } from '../change-notes.js';
+import type { RecordAudit } from '../audit.js';
 import { ApiFailure } from '../failure.js';
 
 export interface BatchRoutesOptions {
   readonly stores: Pick<Stores, 'batches'>;
   readonly reads: ScopedReads;
-  readonly note: NoteChange;
+  readonly note: RecordAudit;
 }
 
 const DEFAULT_TAKE = 100;
