@@ -187,7 +187,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     const policy = { ...agents, voices: voices.map(({ name }) => name) };
     await scope.register(agentRoutes, { stores: deps.stores, reads, policy, clock: deps.clock, note });
     await scope.register(voiceRoutes, { voices });
-    await scope.register(batchRoutes, { stores: deps.stores, reads });
+    await scope.register(batchRoutes, { stores: deps.stores, reads, note });
     await scope.register(toolRoutes, { stores: deps.stores, reads, runner: deps.toolRunner, clock: deps.clock, note });
     await scope.register(auditRoutes, { reads });
     await scope.register(orgRoutes, { stores: deps.stores });

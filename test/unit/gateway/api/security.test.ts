@@ -53,7 +53,7 @@ async function makeRecords(orgId: string, number = NUMBER): Promise<Record<strin
   await stores.tools.put(tool);
   await stores.numbers.attach(orgId, parseE164(number)!, { inbound: { ...inboundSetting(), agent_id: agent.agent_id } });
   const { batch_id } = await stores.batches.create({ orgId, name: 'Reminders' });
-  await stores.batches.append(batch_id, { event_type: 'note', payload: { text: 'private' } });
+  await stores.batches.append(orgId, batch_id, { event_type: 'note', payload: { text: 'private' } });
   const call = callOf(orgId, clock.wallMs(), { to: number });
   await stores.calls.write(endedCall(call));
   const delivery = { delivery_id: newUuid(), org_id: orgId, url: 'https://customer.example/', body: '{}', created_at: call.started_at };
