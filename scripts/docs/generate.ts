@@ -8,6 +8,7 @@ import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
 import { exchangeTable, stateDiagram, transferTable, transitionTable } from './lifecycle.js';
 import { metricsTable } from './metrics.js';
+import { roomTable } from './rooms.js';
 import { settingsTable } from './settings.js';
 
 // `npm run docs` writes the generated sections into the documents; test/unit/docs fails when one is stale.
@@ -20,6 +21,7 @@ export interface Section {
 }
 
 export const SECTIONS: readonly Section[] = [
+  { file: 'ARCHITECTURE.md', name: 'rooms', render: roomTable },
   { file: 'docs/settings.md', name: 'settings', render: settingsTable },
   { file: 'docs/cli.md', name: 'global-options', render: globalOptions },
   { file: 'docs/cli.md', name: 'commands', render: commandTable },
