@@ -46,7 +46,7 @@ function newLeg(isSecure: boolean) {
   let events: AgentSocketEvents | undefined;
   const agent = new StreamAgent(
     STREAM,
-    { emit: () => undefined, press: () => false, view: () => null },
+    { emit: () => undefined, sendDtmf: () => false, view: () => null },
     {
       clock,
       limits: AGENT_LIMITS,

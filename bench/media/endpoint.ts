@@ -9,7 +9,7 @@ import { systemClock } from '../../src/lib/system-clock.js';
 import { openRelayPool, type RelayPool } from '../../src/gateway/relay/pool.js';
 import { AGENT_LIMITS } from '../../test/support/media/agent-limits.js';
 import { ROUTE } from '../../test/support/route.js';
-import { NO_LOAD } from '../../src/gateway/admission/admission.js';
+import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import { canonicalSdp } from '../../src/gateway/sdp/sdp-write.js';
 import { offerSdp } from '../../test/support/sdp.js';
 import { payloadTypeOf } from '../../src/rtp/codec/g711.js';
@@ -90,7 +90,7 @@ async function openDirect({ id, port, key }: CarrierSide): Promise<FarSide> {
 }
 
 async function openRelayed({ id, port, key }: CarrierSide, pool: RelayPool): Promise<FarSide> {
-  const call = { relayId: id, insideSrtp: settings.insideSrtp, outsideSrtp: true };
+  const call = { relayId: id, agentSideSrtp: settings.agentSideSrtp, carrierSideSrtp: true };
   const sdp = offerSdp({ port, payloads: '0', rtpmap: ['0 PCMU/8000'], crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${key ?? ''}`] });
   const decision = decide({
     route: ROUTE,
@@ -99,7 +99,7 @@ async function openRelayed({ id, port, key }: CarrierSide, pool: RelayPool): Pro
     refusedVerdicts: [],
     sdp,
     relayAddress: null,
-    load: NO_LOAD,
+    load: NO_USAGE,
   });
   if (!decision.ok || decision.value === null) throw new Error('the offer is not taken');
   const [offered] = await Promise.all([pool.offer(call, canonicalSdp(decision.value)), connectAgent(id)]);

@@ -39,7 +39,7 @@ export type EndpointOrder =
       readonly ngPort: number | null;
       readonly format: StreamFormat;
       readonly botUrl: string;
-      readonly insideSrtp: boolean;
+      readonly agentSideSrtp: boolean;
       readonly workers: number;
       readonly portMin: number;
       readonly portMax: number;

@@ -51,7 +51,7 @@ async function measured(kind: string, calls: number, seconds: number, format: St
     ngPort: rtpengine?.port ?? null,
     format: kind === 'bare' ? 'twilio' : format,
     botUrl: `ws://127.0.0.1:${String(bot.ready.port)}/`,
-    insideSrtp: kind === 'relayed-srtp',
+    agentSideSrtp: kind === 'relayed-srtp',
     workers: Number(values.workers),
     portMin: 24_000,
     portMax: 24_199,

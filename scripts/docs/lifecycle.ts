@@ -1,7 +1,7 @@
 import type { AgentAnswer } from '../../src/gateway/model/agent.js';
 import { stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from '../../src/gateway/call/state.js';
-import { NO_LOAD } from '../../src/gateway/admission/admission.js';
+import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import {
   AGENT_CONNECTED,
   ANSWER,
@@ -54,7 +54,7 @@ interface NamedEvent {
 }
 
 const relay = (
-  type: 'relay-offered' | 'relay-answered' | 'relay-offered-outward' | 'relay-answered-outward',
+  type: 'relay-offered' | 'relay-answered' | 'relay-offered-to-carrier' | 'relay-answered-from-carrier',
   sdp: string,
   unusable: string,
 ): NamedEvent[] => [
@@ -75,14 +75,14 @@ const EVENTS: readonly NamedEvent[] = [
   { name: '`invited`', event: { type: 'invited' } },
   { name: '`inadmissible`', event: { type: 'inadmissible', reason: 'BAD_EXTENSION' } },
   { name: '`routed`, acceptable', event: ROUTED },
-  { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_LOAD, isStale: false, identity: null } },
+  { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null } },
   { name: '`agent-connected`', event: AGENT_CONNECTED },
   ...relay('relay-offered', INSIDE, 'garbage'),
-  { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, insideKey: null } },
-  { name: '`leg-opened`', event: { type: 'leg-opened', local: LOCAL, insideKey: null } },
+  { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, agentSideKey: null } },
+  { name: '`leg-opened`', event: { type: 'leg-opened', local: LOCAL, agentSideKey: null } },
   ...relay('relay-answered', OUTSIDE, INSIDE),
-  ...relay('relay-offered-outward', OUTSIDE, INSIDE),
-  ...relay('relay-answered-outward', INSIDE, 'garbage'),
+  ...relay('relay-offered-to-carrier', OUTSIDE, INSIDE),
+  ...relay('relay-answered-from-carrier', INSIDE, 'garbage'),
   { name: '`cancelled`', event: { type: 'cancelled' } },
   { name: '`acknowledged`, with an answer', event: { type: 'acknowledged', sdp: ANSWER } },
   { name: '`acknowledged`', event: { type: 'acknowledged', sdp: '' } },
@@ -99,8 +99,8 @@ const EXCHANGE_EVENTS: readonly NamedEvent[] = [
   { name: '`reoffered`, UPDATE without', event: { ...OFFERLESS, requestId: 2, method: 'UPDATE' } },
   ...relay('relay-offered', INSIDE, 'garbage'),
   ...relay('relay-answered', OUTSIDE, INSIDE),
-  ...relay('relay-offered-outward', OTHER_OUTSIDE, INSIDE),
-  ...relay('relay-answered-outward', OTHER_INSIDE, 'garbage'),
+  ...relay('relay-offered-to-carrier', OTHER_OUTSIDE, INSIDE),
+  ...relay('relay-answered-from-carrier', OTHER_INSIDE, 'garbage'),
   { name: '`acknowledged`, another answer', event: { type: 'acknowledged', sdp: ANSWER } },
   { name: '`acknowledged`, the same or none', event: { type: 'acknowledged', sdp: '' } },
   { name: '`acknowledged`, unusable', event: { type: 'acknowledged', sdp: 'garbage' } },
@@ -145,14 +145,14 @@ type Named =
   | 'leg-reserved'
   | 'leg-opened'
   | 'relay-answered'
-  | 'relay-offered-outward'
-  | 'relay-answered-outward'
+  | 'relay-offered-to-carrier'
+  | 'relay-answered-from-carrier'
   | 'cancelled'
   | 'acknowledged'
   | 'answer-failed'
   | 'failed'
   | 'server-lost'
-  | 'probed'
+  | 'pinged'
   | 'bye'
   | 'hangup'
   | 'relay-lost'
@@ -206,7 +206,7 @@ function states(): NamedState[] {
 function exchangeStates(): NamedState[] {
   const talking = play(CALL).state;
   const lost: CallEvent = { type: 'relay-lost', mayMove: true };
-  const outward: CallEvent = { type: 'relay-offered-outward', sdp: OTHER_OUTSIDE, attempt: 1 };
+  const outward: CallEvent = { type: 'relay-offered-to-carrier', sdp: OTHER_OUTSIDE, attempt: 1 };
   const answered = (status: number): CallEvent => ({ type: 'reinvite-answered', status, sdp: ANSWER, retryAfterMs: 0, attempt: 1 });
   const paths: readonly (readonly CallEvent[])[] = [
     [],
@@ -231,7 +231,7 @@ function effectText(effect: CallEffect): string {
     case 'finish':
     case 'reject':
       return `${effect.do} ${effect.reason}`;
-    case 'tell-agent':
+    case 'notify-agent':
       return `tell-agent ${answerText(effect.answer)}`;
     case 'start-timer':
     case 'stop-timer':

@@ -9,7 +9,7 @@ import { isoNow } from '../lib/clock.js';
 import { newUuid } from '../lib/ids.js';
 import { ok } from '../lib/result.js';
 import { systemClock } from '../lib/system-clock.js';
-import { changedFields } from '../gateway/model/agent-change.js';
+import { changedFields } from '../gateway/model/agent-update.js';
 import { deleteAgent, deleteTool } from '../gateway/api/naming.js';
 import { MAX_TOOLS, type Stores } from '../gateway/ports/stores.js';
 import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';

@@ -5,7 +5,7 @@ import type { Log } from '../lib/log.js';
 import { ensureDataDir, writePrivateFile } from '../config/data-dir.js';
 import { createLogger } from '../observability/log/logger.js';
 import { becomeUser, isRoot } from '../supervisor/run-as.js';
-import { mediaRoom, Supervisor } from '../supervisor/supervisor.js';
+import { mediaCapacity, Supervisor } from '../supervisor/supervisor.js';
 import { systemClock } from '../lib/system-clock.js';
 import { agentCertificates, serverTls } from '../tls/tls-material.js';
 import { onHangUp, onStopSignal } from './process.js';
@@ -81,7 +81,7 @@ function block(
     ['Console', `${text(ready['http'])}/console`],
     ['API pages', `${text(ready['http'])}/docs`],
     ['CA certificate', text(ready['ca_file'])],
-    ['Room', mediaRoom(config)],
+    ['Room', mediaCapacity(config)],
     ['Logs', join(directory, 'logs')],
     ['A test call', 'npm run call    (in a second terminal)'],
   ];

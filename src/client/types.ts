@@ -1,6 +1,26 @@
 // Made from /openapi.json by npm run docs.
 
 export interface paths {
+  '/2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * End a call as with Twilio
+     * @description For bots that are written for Twilio: as much of its API as ends a call. `Status=completed` ends the call as if its agent had hung up; `canceled` does so before the answer only. Failures have Twilio's shape too. The ids are those of the `start` message.
+     */
+    post: operations['postTwilioCall'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/healthz': {
     parameters: {
       query?: never;
@@ -1609,6 +1629,23 @@ export interface components {
     };
     /**
      * @example {
+     *       "code": 20003,
+     *       "message": "Authenticate",
+     *       "more_info": "https://www.twilio.com/docs/errors/20003",
+     *       "status": 401
+     *     }
+     */
+    TwilioError: {
+      /** @description Twilio’s code */
+      code: number;
+      message: string;
+      /** @description Where Twilio explains the code */
+      more_info: string;
+      /** @description The HTTP status */
+      status: number;
+    };
+    /**
+     * @example {
      *       "name": "en-us",
      *       "language": "ENG"
      *     }
@@ -1627,6 +1664,91 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+  postTwilioCall: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description `AC` and the hex digits of the organization’s id
+         * @example AC7c9e6679742540de944be07fc1f90ae7
+         */
+        accountSid: string;
+        /**
+         * @description `CA` and the hex digits of the call’s id
+         * @example CA153ee54605b94d95bd6df899f082d48b
+         */
+        callSid: string;
+      };
+      cookie?: never;
+    };
+    /** @description Other fields are ignored */
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "Status": "completed"
+         *     }
+         */
+        'application/x-www-form-urlencoded': {
+          /** @enum {string} */
+          Status: 'completed' | 'canceled';
+        };
+      };
+    };
+    responses: {
+      /** @description Twilio's resource of the call */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            /**
+             * @description `AC` and the hex digits of the organization’s id
+             * @example AC7c9e6679742540de944be07fc1f90ae7
+             */
+            account_sid: string;
+            answered_by: null;
+            /** @enum {string} */
+            api_version: '2010-04-01';
+            caller_name: null;
+            /** @description RFC 2822, UTC */
+            date_created: string;
+            /** @description RFC 2822, UTC */
+            date_updated: string;
+            /** @enum {string} */
+            direction: 'inbound';
+            /** @description Seconds since the answer */
+            duration: string;
+            /** @description RFC 2822, UTC */
+            end_time: string;
+            /** @description The calling number */
+            from: string;
+            from_formatted: string;
+            parent_call_sid: null;
+            phone_number_sid: null;
+            price: null;
+            price_unit: null;
+            /**
+             * @description `CA` and the hex digits of the call’s id
+             * @example CA153ee54605b94d95bd6df899f082d48b
+             */
+            sid: string;
+            /** @description RFC 2822, UTC */
+            start_time: string;
+            /** @enum {string} */
+            status: 'completed';
+            subresource_uris: Record<string, never>;
+            /** @description The called number */
+            to: string;
+            to_formatted: string;
+            uri: string;
+          };
+        };
+      };
+    };
+  };
   getHealthz: {
     parameters: {
       query?: never;

@@ -6,7 +6,7 @@ import { createApiServer, type ApiOptions, type ApiServer } from './api/server.j
 import type { MetricsSource } from './api/routes/metrics.js';
 import { httpAddress, sentinelOf, type Config } from '../config/schema.js';
 import type { AgentConnectionLimits } from './model/agent.js';
-import { callCheck } from './wiring/check.js';
+import { callDryRun } from './wiring/dry-run.js';
 import type { OperatorAgent } from './call/agent.js';
 import { answerGateway } from './api/other-gateways.js';
 import { Inbound, type InboundOptions, type InboundServices } from './drachtio/inbound.js';
@@ -23,7 +23,7 @@ import { controlSecret, ensureDataDir, gatewayInstance } from '../config/data-di
 import { ensureDemo } from './wiring/demo.js';
 import { ONLY_WORKER, workerConfig, workerInstance, workerName, type GatewayWorker } from '../config/gateway-worker.js';
 import { HepSender } from '../observability/hep/sender.js';
-import { LoadMonitor } from './admission/load-monitor.js';
+import { OverloadDetector } from './admission/overload-detector.js';
 import {
   beginGateway,
   collectGateway,
@@ -89,12 +89,12 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   const demo = config.redis.url === null && worker.index === 1 ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
 
   // What an earlier process of this gateway left: its calls keep their relay sessions until it is known whether they go on.
-  const left = await stores.snapshots.left();
+  const left = await stores.snapshots.orphaned();
   const relay = await openRelay(config, worker, instance, clock, log, metrics);
   await relay.reconcile(new Set(left.map(({ call_id: callId }) => callId)));
 
   const endpoint = await opening;
-  const load = new LoadMonitor(
+  const load = new OverloadDetector(
     { maxEventLoopDelayMs: config.admission.max_event_loop_delay_ms, maxCpuPercent: config.admission.max_cpu_percent },
     clock,
     log,
@@ -141,11 +141,11 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
       operatorAgent: operatorAgent(config),
       isTraced: config.calls.trace,
       ...observers.services,
-      insideSrtp: config.media.agent_leg === 'srtp',
+      agentSideSrtp: config.media.agent_leg === 'srtp',
       referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',
     },
     inboundOptions(config),
-    () => ({ isOverloaded: load.isOverloaded, isRelayUp: relay.isUp, mediaRoom: roomOf(relay, endpoint) }),
+    () => ({ isOverloaded: load.isOverloaded, isRelayUp: relay.isUp, mediaHeadroom: headroomOf(relay, endpoint) }),
     log,
   );
   relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds, config.rtpengine.on_node_loss === 'move' && relay.isUp));
@@ -163,7 +163,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
     relay,
     endpoint,
     stores,
-    room: () => Math.min(endpoint.capacity - endpoint.legs, roomOfShare(worker, relay)),
+    headroom: () => Math.min(endpoint.capacity - endpoint.legs, headroomShare(worker, relay)),
     isFirst: worker.index === 1,
   });
   const unwatch = watchProcess(metrics, clock);
@@ -335,13 +335,13 @@ async function openRelay(
 }
 
 /** Calls that there is media for. */
-function roomOf(relay: RelayPool, endpoint: MediaService): number {
-  return Math.min(relay.room() ?? Infinity, endpoint.capacity - endpoint.legs);
+function headroomOf(relay: RelayPool, endpoint: MediaService): number {
+  return Math.min(relay.headroom() ?? Infinity, endpoint.capacity - endpoint.legs);
 }
 
 /** Several workers have the embedded rtpengine's room together: each counts a part of it, so that the sum is right. */
-function roomOfShare({ count }: GatewayWorker, relay: RelayPool): number {
-  return Math.floor((relay.room() ?? Infinity) / count);
+function headroomShare({ count }: GatewayWorker, relay: RelayPool): number {
+  return Math.floor((relay.headroom() ?? Infinity) / count);
 }
 
 /** What ended calls leave in the data directory. */
@@ -392,7 +392,7 @@ async function openApi(
       stores,
       clock,
       log,
-      check: callCheck(stores.checkedRoutes, inbound, {
+      check: callDryRun(stores.checkedRoutes, inbound, {
         operator: operatorAgent(config),
         mayFallBack: config.agents.on_failure === 'test-line',
         urlRefusal: (url) => agentUrlRefusal(url, config.agents.allow_private),

@@ -41,12 +41,12 @@ export class DelayTarget {
   }
 
   /** A packet arrived; not one that had come before. */
-  arrive(transitTicks: number): void {
+  onPacket(transitTicks: number): void {
     this.#worst = Math.max(this.#worst, (transitTicks - this.#reference) | 0);
   }
 
   /** The time of a frame is over. */
-  endFrame(): void {
+  onFrameTick(): void {
     if (this.#worst === NOTHING) return;
     this.#transits[this.#place] = this.#worst;
     this.#place = (this.#place + 1) % KEPT;
@@ -55,7 +55,7 @@ export class DelayTarget {
   }
 
   /** The transit up to which packets are waited for: that of the worst which count, and the least wait beyond. */
-  wantedTransit(): number {
+  targetDelay(): number {
     let fastest = this.#worst === NOTHING ? 0x7fff_ffff : this.#worst;
     let [first, second, third] = [this.#worst, NOTHING, NOTHING];
     for (let i = 0; i < this.#count; i += 1) {

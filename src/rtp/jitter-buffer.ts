@@ -116,7 +116,7 @@ export class JitterBuffer {
     }
     if (aheadTicks + packet.length <= 0) {
       if (this.#isLastingDelay()) return this.#restart(ssrc, rtpTimestamp, packet);
-      this.#target.arrive((this.#pulledTicks - rtpTimestamp) | 0);
+      this.#target.onPacket((this.#pulledTicks - rtpTimestamp) | 0);
       this.#grow();
       return 'late';
     }
@@ -125,7 +125,7 @@ export class JitterBuffer {
       this.#figures.duplicatePackets += 1;
       return 'duplicate';
     }
-    this.#target.arrive((this.#pulledTicks - rtpTimestamp) | 0);
+    this.#target.onPacket((this.#pulledTicks - rtpTimestamp) | 0);
     if (aheadTicks < 0) this.#grow();
     return 'stored';
   }
@@ -136,15 +136,15 @@ export class JitterBuffer {
       target.fill(0);
       return;
     }
-    this.#target.endFrame();
-    this.#look();
+    this.#target.onFrameTick();
+    this.#adapt();
     this.#pullsSinceStored += 1;
     if (this.#lateRun > 0) this.#pullsSinceLate += 1;
     const held = Math.min(this.#holdTicks, target.length);
     for (let i = 0; i < held; i += 1) target[i] = this.#conceal();
     this.#holdTicks -= held;
     this.#pulledTicks = addTicks(this.#pulledTicks, target.length);
-    if (this.#slipTicks === 0 || held > 0 || !this.#slip(target)) this.#read(target, held, target.length);
+    if (this.#slipTicks === 0 || held > 0 || !this.#timeScale(target)) this.#read(target, held, target.length);
   }
 
   #ticks(milliseconds: number): number {
@@ -176,7 +176,7 @@ export class JitterBuffer {
     this.#pullsUntilLook = LOOK_PULLS;
     const transit = (this.#pulledTicks - rtpTimestamp) | 0;
     this.#target.restart(transit);
-    this.#target.arrive(transit);
+    this.#target.onPacket(transit);
     this.#store(rtpTimestamp, packet);
     return 'restarted';
   }
@@ -200,7 +200,7 @@ export class JitterBuffer {
   /** How much later than now samples would have to be played, in ticks; negative: earlier. */
   #missingDelay(): number {
     const transit = (this.#pulledTicks - this.#playTimestamp) | 0;
-    return ((this.#target.wantedTransit() - transit) | 0) - this.#holdTicks;
+    return ((this.#target.targetDelay() - transit) | 0) - this.#holdTicks;
   }
 
   /** A packet came too late, all or in part. */
@@ -212,7 +212,7 @@ export class JitterBuffer {
     this.#figures.adjustments += 1;
   }
 
-  #look(): void {
+  #adapt(): void {
     this.#pullsUntilLook -= 1;
     if (this.#pullsUntilLook > 0 || this.#target.framesSeen < LOOK_PULLS) return;
     this.#pullsUntilLook = LOOK_PULLS;
@@ -223,7 +223,7 @@ export class JitterBuffer {
   }
 
   #skip(ticks: number): void {
-    for (let i = 0; i < ticks; i += 1) this.#take();
+    for (let i = 0; i < ticks; i += 1) this.#consume();
     this.#slipTicks = 0;
     this.#figures.skippedSamples += ticks;
     this.#figures.adjustments += 1;
@@ -237,13 +237,13 @@ export class JitterBuffer {
 
   #read(target: Int16Array, from: number, to: number): void {
     for (let i = from; i < to; i += 1) {
-      const index = this.#take();
+      const index = this.#consume();
       target[i] = this.#states[index] === PLAYED ? this.#play(this.#samples[index] ?? 0) : this.#conceal();
     }
   }
 
   /** The place of the next sample, which is over with. */
-  #take(): number {
+  #consume(): number {
     const index = this.#playTimestamp & (CAPACITY - 1);
     if (this.#states[index] === WAITING) this.#states[index] = PLAYED;
     // Far enough behind, the place is one of a timestamp to come.
@@ -253,7 +253,7 @@ export class JitterBuffer {
   }
 
   /** Fills `target` with a sample more or fewer than it has, or many in a pause; false when it is not the moment. */
-  #slip(target: Int16Array): boolean {
+  #timeScale(target: Int16Array): boolean {
     this.#pullsSinceSlip += 1;
     const many = Math.max(-QUIET_SLIP_TICKS, Math.min(QUIET_SLIP_TICKS, this.#slipTicks));
     const isQuiet = this.#isQuiet(target.length - many);
@@ -264,8 +264,8 @@ export class JitterBuffer {
     }
     this.#pullsSinceSlip = 0;
     this.#slipTicks -= count;
-    if (count > 0) this.#stretch(target, count);
-    else this.#squeeze(target, -count);
+    if (count > 0) this.#expand(target, count);
+    else this.#accelerate(target, -count);
     return true;
   }
 
@@ -279,7 +279,7 @@ export class JitterBuffer {
   }
 
   /** Plays `count` samples fewer: one is doubled instead. */
-  #stretch(target: Int16Array, count: number): void {
+  #expand(target: Int16Array, count: number): void {
     const end = target.length - count;
     this.#read(target, 0, end);
     const at = smoothest(target, end);
@@ -288,9 +288,9 @@ export class JitterBuffer {
   }
 
   /** Plays `count` samples more, and leaves as many out. */
-  #squeeze(target: Int16Array, count: number): void {
+  #accelerate(target: Int16Array, count: number): void {
     // All but one of many: they are of a pause.
-    for (let i = 1; i < count; i += 1) this.#take();
+    for (let i = 1; i < count; i += 1) this.#consume();
     this.#read(target, 0, target.length);
     const at = smoothest(target, target.length);
     target.copyWithin(at, at + 1);

@@ -3,14 +3,15 @@ import type { DialogEntry } from '../sip/dialog/dialog-entry.js';
 import { getHeader, header, type Header, type SipRequest, type SipResponse } from '../sip/message/message.js';
 import { serializeUnfolded } from '../sip/message/serialize.js';
 import type { Flow } from '../sip/transport/flow.js';
-import type { IncomingRequest, OutgoingRequest } from '../sip/user-agent/exchanges.js';
+import type { OutgoingRequest } from '../sip/user-agent/outgoing-request.js';
+import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
 import type { UserAgent } from '../sip/user-agent.js';
 import type { UserAgentListener } from '../sip/user-agent/user-agent-listener.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { AppConnection } from './app-connection.js';
 import { parseAppMessage } from './app-message.js';
 import type { BrokerOptions } from './broker-options.js';
-import { Calls, type Call } from './calls.js';
+import { AppDialogs, type AppDialog } from './app-dialogs.js';
 import { CdrReporter } from './cdr.js';
 import { IncomingRequests } from './incoming.js';
 import type { AppCommand } from './meta-line.js';
@@ -23,7 +24,7 @@ const ROUTABLE = new Set(['INVITE', 'REGISTER', 'MESSAGE', 'OPTIONS', 'INFO', 'N
 /** Between the SIP user agent and the applications: who gets which request, and what an application's frames make happen. */
 export class Broker implements UserAgentListener {
   readonly #router = new Router<AppConnection>();
-  readonly #calls: Calls;
+  readonly #calls: AppDialogs;
   readonly #cdr: CdrReporter;
   readonly #incoming: IncomingRequests;
   readonly #outgoing: OutgoingRequests;
@@ -32,7 +33,7 @@ export class Broker implements UserAgentListener {
     private readonly userAgent: UserAgent,
     private readonly options: BrokerOptions,
   ) {
-    this.#calls = new Calls(options.timers, options.graceMs, (call) => this.#end(call));
+    this.#calls = new AppDialogs(options.timers, options.graceMs, (call) => this.#end(call));
     this.#cdr = new CdrReporter(this.#router, options.time);
     this.#incoming = new IncomingRequests(userAgent, this.#calls, this.#cdr, options);
     this.#outgoing = new OutgoingRequests(userAgent, this.#calls, this.#cdr, options);
@@ -199,7 +200,7 @@ export class Broker implements UserAgentListener {
   }
 
   /** A BYE of the application's that is under way ends the call as well. */
-  #end(call: Call): void {
+  #end(call: AppDialog): void {
     if (!call.entry.isEnding) this.userAgent.hangUp(call.entry, 'SIP;cause=503;text="application gone"');
   }
 }

@@ -1,6 +1,6 @@
 import { nextSerialId } from '../lib/ids.js';
 import type { QueuedTimer } from '../lib/timer-queue.js';
-import type { IncomingRequest } from '../sip/user-agent/exchanges.js';
+import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
 import { getHeader, header, type Header, type SipRequest } from '../sip/message/message.js';
 import { tagOf } from '../sip/message/name-addr.js';
 import { serializeUnfolded } from '../sip/message/serialize.js';
@@ -9,7 +9,7 @@ import type { RespondProblem } from '../sip/user-agent/user-agent-listener.js';
 import type { AppConnection } from './app-connection.js';
 import { arrangeHeaders, parseAppMessage, type AppMessage } from './app-message.js';
 import type { BrokerOptions } from './broker-options.js';
-import type { Calls } from './calls.js';
+import type { AppDialogs } from './app-dialogs.js';
 import type { CdrReporter } from './cdr.js';
 import { formatProxied, formatResponseSent, type ProxyCommand } from './meta-line.js';
 import { dialogIdOf, dialogIdOfEntry, peerOf, syntheticCancel } from './naming.js';
@@ -41,7 +41,7 @@ export class IncomingRequests {
 
   constructor(
     private readonly userAgent: UserAgent,
-    private readonly calls: Calls,
+    private readonly calls: AppDialogs,
     private readonly cdr: CdrReporter,
     private readonly options: BrokerOptions,
   ) {}

@@ -1,5 +1,5 @@
 import type { DialogEntry } from '../sip/dialog/dialog-entry.js';
-import type { IncomingRequest } from '../sip/user-agent/exchanges.js';
+import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
 import { getHeader, header, type SipRequest } from '../sip/message/message.js';
 import { tagOf } from '../sip/message/name-addr.js';
 import type { Flow } from '../sip/transport/flow.js';

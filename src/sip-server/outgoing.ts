@@ -2,13 +2,13 @@ import { nextSerialId } from '../lib/ids.js';
 import { getHeader, hasHeader, type SipResponse } from '../sip/message/message.js';
 import { serializeUnfolded } from '../sip/message/serialize.js';
 import { parseSipUri } from '../sip/message/uri.js';
-import type { OutgoingRequest } from '../sip/user-agent/exchanges.js';
+import type { OutgoingRequest } from '../sip/user-agent/outgoing-request.js';
 import type { UserAgent } from '../sip/user-agent.js';
 import type { SendProblem } from '../sip/user-agent/user-agent-listener.js';
 import type { AppConnection } from './app-connection.js';
 import { arrangeHeaders, type AppMessage } from './app-message.js';
 import type { BrokerOptions } from './broker-options.js';
-import type { Calls } from './calls.js';
+import type { AppDialogs } from './app-dialogs.js';
 import type { CdrReporter } from './cdr.js';
 import { formatRequestSent, type AppCommand } from './meta-line.js';
 import { dialogIdOfEntry, outgoingDialogId, peerOf, sentTo } from './naming.js';
@@ -32,7 +32,7 @@ export class OutgoingRequests {
 
   constructor(
     private readonly userAgent: UserAgent,
-    private readonly calls: Calls,
+    private readonly calls: AppDialogs,
     private readonly cdr: CdrReporter,
     private readonly options: BrokerOptions,
   ) {}

@@ -19,10 +19,10 @@ import {
   type SipResponse,
 } from './message/message.js';
 import { hasTag } from './message/name-addr.js';
-import { readPlain } from './message/plain.js';
+import { parseFast } from './message/fast-path-parser.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 import { serialize } from './message/serialize.js';
-import { unshared } from './message/unshared.js';
+import { flatten } from './message/flatten.js';
 import { parseVia, stampVia, type Via } from './message/via.js';
 import { newTag } from './user-agent/tags.js';
 import {
@@ -132,20 +132,20 @@ export class SipStack implements FlowListener, TransactionHost {
   onMessage(flow: Flow, text: string): void {
     if (this.#admission?.isFlood(flow.remote.address) === true) return;
     this.#taken += 1;
-    const plain = readPlain(isKept(text) ? unshared(text) : text, this.#limits);
-    if (plain === undefined) return this.#onUnusual(flow, text);
+    const plain = parseFast(isKept(text) ? flatten(text) : text, this.#limits);
+    if (plain === undefined) return this.#onSlowPath(flow, text);
     if (this.#admission?.isScanner(plain.message) === true) return this.#turnAway(flow, plain.message);
     if (plain.message.kind === 'response') return this.#onResponse(plain.message, plain.core);
     const stamped = stampVia(plain.core.topVia, flow.remote);
     if (stamped === plain.core.topVia.text) return this.#onIdentified(flow, plain.message, plain.core);
     const { viaAt, core } = plain;
-    const again = readPlain(text.slice(0, viaAt) + stamped + text.slice(viaAt + core.topVia.text.length), this.#limits);
-    if (again?.message.kind !== 'request') return this.#onUnusual(flow, text);
+    const again = parseFast(text.slice(0, viaAt) + stamped + text.slice(viaAt + core.topVia.text.length), this.#limits);
+    if (again?.message.kind !== 'request') return this.#onSlowPath(flow, text);
     this.#onIdentified(flow, again.message, again.core);
   }
 
   /** A message that is not spelled as most are, or is wrong. */
-  #onUnusual(flow: Flow, text: string): void {
+  #onSlowPath(flow: Flow, text: string): void {
     const parsed = parseMessage(text, this.#limits);
     const read = parsed.ok ? parsed.value : parsed.error.partial;
     if (read !== null && this.#admission?.isScanner(read) === true) return this.#turnAway(flow, read);

@@ -1,7 +1,8 @@
-import type { AgentContext } from './user-agent/agent-context.js';
+import type { UserAgentContext } from './user-agent/user-agent-context.js';
 import type { DialogEntry } from './dialog/dialog-entry.js';
 import { DialogTable } from './user-agent/dialog-table.js';
-import type { IncomingRequest, OutgoingRequest } from './user-agent/exchanges.js';
+import type { OutgoingRequest } from './user-agent/outgoing-request.js';
+import type { IncomingRequest } from './user-agent/incoming-request.js';
 import type { CoreHeaders } from './message/core-headers.js';
 import { header, type Header, type RequestParts, type SipRequest, type SipResponse } from './message/message.js';
 import { Proxy, type ProxyIdentity, type ProxyListener, type ProxyOrder } from './proxy/proxy.js';
@@ -15,7 +16,7 @@ import { UserAgentServer, type SentCallback } from './user-agent/user-agent-serv
 
 /** RFC 3261's user agent core: both sides of it, and the dialogs that they share. */
 export class UserAgent implements TransactionUser {
-  readonly #context: AgentContext;
+  readonly #context: UserAgentContext;
   readonly #server: UserAgentServer;
   readonly #client: UserAgentClient;
   readonly #proxy: Proxy | null;

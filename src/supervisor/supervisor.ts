@@ -282,7 +282,7 @@ function rtpengineSpec(config: Config, directory: string): ChildSpec {
 }
 
 /** How many calls the embedded rtpengine carries, and by what that is limited. */
-export function mediaRoom({ rtpengine: { port_min: min, port_max: max } }: Config, openFiles = maxOpenFiles()): string {
+export function mediaCapacity({ rtpengine: { port_min: min, port_max: max } }: Config, openFiles = maxOpenFiles()): string {
   const [calls, ofPorts] = [callsOf({ min, max }, openFiles ?? Infinity), callsOfPorts({ min, max })];
   const ports = `UDP ${String(min)} to ${String(max)} (rtpengine.port_min, port_max), 4 ports a call`;
   if (calls === ofPorts) return `${String(calls)} calls: ${ports}`;

@@ -81,7 +81,7 @@ export const MACHINE_FAULTS: readonly Fault[] = [
     // It takes a moment to fill.
     lastsMs: LASTS_MS,
     inject: signal('gateway'),
-    excused: { 'every call has its record': 'what it was about to write when it died is lost' },
+    excused: { 'every call has its record': 'what it answered while it stood still, just before it died, is not kept yet' },
   },
 ];
 

@@ -104,8 +104,8 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
   };
   return {
     ...report,
-    broken: broken({ fates, notEnded, during, backMs, left, grown: grown(files, after), missing: records.missing, untold }),
-    traces: log.of(during.filter(({ outcome }) => outcome === 'no answer').map(({ sipCallId }) => sipCallId)),
+    broken: broken({ fates, notEnded, during, backMs, left, grown: grown(files, after), missing: records.missing.length, untold }),
+    traces: log.of([...during.filter(({ outcome }) => outcome === 'no answer').map(({ sipCallId }) => sipCallId), ...records.missing]),
   };
 }
 
@@ -138,7 +138,7 @@ async function recordsOf(
   { stores, orgId }: World,
   sinceMs: number,
   wanted: readonly string[],
-): Promise<{ readonly found: ReadonlyMap<string, CallRecord>; readonly missing: number }> {
+): Promise<{ readonly found: ReadonlyMap<string, CallRecord>; readonly missing: readonly string[] }> {
   const endMs = performance.now() + RECORDED_WITHIN_MS;
   for (;;) {
     const found = new Map<string, CallRecord>();
@@ -148,8 +148,8 @@ async function recordsOf(
       for (const record of page.calls) found.set(record.sip_call_id, record);
       before = page.calls.some(({ started_at: at }) => Date.parse(at) >= sinceMs - 2 * 3_600_000) ? (page.next ?? undefined) : undefined;
     } while (before !== undefined);
-    const missing = wanted.filter((id) => !found.has(id)).length;
-    if (missing === 0 || performance.now() > endMs) return { found, missing };
+    const missing = wanted.filter((id) => !found.has(id));
+    if (missing.length === 0 || performance.now() > endMs) return { found, missing };
     await pause(250);
   }
 }

@@ -141,7 +141,7 @@ const action = fc.oneof<fc.WeightedArbitrary<Action>[]>(
 
 const MAX_QUEUED_MS = 400;
 const MAX_UNSENT_MS = 200;
-/** What the resequencer may hold beside. */
+/** What the reorder buffer may hold beside. */
 const MAX_HELD_MS = 500;
 const BINARY_BYTES: Readonly<Record<StreamFormat, number>> = { twilio: 0, pcmu: 160, pcma: 160, 'pcm16-8000': 320, 'pcm16-16000': 640 };
 
@@ -193,7 +193,7 @@ class Played {
       case 'key':
         return agent.digit(one.event);
       case 'answer':
-        return agent.tell(one.answer);
+        return agent.notify(one.answer);
       case 'slow':
         bot.unsentBytes = one.unsentBytes;
         return;

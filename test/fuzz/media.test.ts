@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { LegDescription, LegEvent } from '../../src/gateway/model/media.js';
 import { silentLog } from '../../src/lib/log.js';
-import { EventReceiver } from '../../src/rtp/dtmf/event-receiver.js';
+import { TelephoneEventReceiver } from '../../src/rtp/dtmf/telephone-event-receiver.js';
 import { RtpEndpoint } from '../../src/gateway/media/endpoint.js';
 import { SampleLegAgent } from '../../src/gateway/media/sample-leg-agent.js';
 import { MediaLeg } from '../../src/gateway/media/leg.js';
@@ -87,7 +87,7 @@ function newLeg(isSecure: boolean) {
     start: () => undefined,
     digit: () => undefined,
     frame: (heard, spoken) => spoken.set(heard),
-    tell: () => undefined,
+    notify: () => undefined,
     close: () => undefined,
   });
   const leg = new MediaLeg(
@@ -197,7 +197,8 @@ describe('parsers of media', () => {
         }
         const parsed = parseRtcpCompound(packet);
         if (parsed.ok) for (const part of parsed.value) expect('blocks' in part ? part.blocks.length : 0).toBeLessThanOrEqual(31);
-        for (const press of new EventReceiver().receive(1, 2, packet, 0, packet.length, 0)) expect(press.event).toBeLessThanOrEqual(15);
+        for (const press of new TelephoneEventReceiver().receive(1, 2, packet, 0, packet.length, 0))
+          expect(press.event).toBeLessThanOrEqual(15);
       }),
       RUNS,
     );

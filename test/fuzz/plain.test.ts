@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readCoreHeaders } from '../../src/sip/message/core-headers.js';
 import { getHeader, getHeaders, hasHeader } from '../../src/sip/message/message.js';
 import { parseMessage } from '../../src/sip/message/parse.js';
-import { readPlain } from '../../src/sip/message/plain.js';
+import { parseFast } from '../../src/sip/message/fast-path-parser.js';
 import { serialize } from '../../src/sip/message/serialize.js';
 import { contentLength, plainLength } from '../../src/sip/message/stream-framer.js';
 
@@ -68,24 +68,24 @@ const lines = fc.constantFrom(PLAIN, RESPONSE);
 
 describe('the quick reader', () => {
   it('takes what is plain', () => {
-    expect(readPlain(text(PLAIN), LIMITS)?.core).toMatchObject({
+    expect(parseFast(text(PLAIN), LIMITS)?.core).toMatchObject({
       fromTag: 'from1',
       toTag: undefined,
       cseq: { number: 1, method: 'INVITE' },
     });
-    expect(readPlain(text(RESPONSE), LIMITS)?.message).toMatchObject({ kind: 'response', status: 200, reason: 'OK' });
+    expect(parseFast(text(RESPONSE), LIMITS)?.message).toMatchObject({ kind: 'response', status: 200, reason: 'OK' });
   });
 
   it.each(['\n', '\r', '\0'])('leaves a status line with %j in it to the whole reader', (bad) => {
     const [, ...others] = RESPONSE;
-    expect(readPlain(text([`SIP/2.0 200 O${bad}K`, ...others]), LIMITS)).toBeUndefined();
+    expect(parseFast(text([`SIP/2.0 200 O${bad}K`, ...others]), LIMITS)).toBeUndefined();
   });
 
   it('says what the whole reader says, or nothing', () => {
     fc.assert(
       fc.property(lines, fc.array(change, { maxLength: 3 }), (from, changes) => {
         const whole = changedText(from, changes);
-        const plain = readPlain(whole, LIMITS);
+        const plain = parseFast(whole, LIMITS);
         if (plain === undefined) return;
         const parsed = parseMessage(whole, LIMITS);
         if (!parsed.ok) return expect.unreachable(`taken for plain: ${JSON.stringify(whole)}`);

@@ -2,22 +2,22 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { startCall, stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent } from '../../src/gateway/call/state.js';
-import { NO_LOAD } from '../../src/gateway/admission/admission.js';
+import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import { ANSWER, CALL, FACTS, INSIDE, LATE_CALL, LATE_FACTS, OUTSIDE } from '../support/call-machine.js';
-import { RunnerBench } from '../support/runner-bench.js';
+import { RunnerBench, turns } from '../support/runner-bench.js';
 import { offerSdp } from '../support/sdp.js';
 
 const HELD = offerSdp({ direction: 'sendonly' });
 
 const EVENTS: readonly CallEvent[] = [
-  { type: 'routed', route: null, load: NO_LOAD, isStale: false, identity: null },
+  { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null },
   { type: 'agent-connected' },
   { type: 'relay-offered', sdp: 'garbage', attempt: 0 },
   { type: 'relay-offered', sdp: INSIDE, attempt: 1 },
   { type: 'relay-answered', sdp: OUTSIDE, attempt: 1 },
   { type: 'relay-answered', sdp: INSIDE, attempt: 0 },
-  { type: 'relay-offered-outward', sdp: OUTSIDE, attempt: 1 },
-  { type: 'relay-answered-outward', sdp: INSIDE, attempt: 1 },
+  { type: 'relay-offered-to-carrier', sdp: OUTSIDE, attempt: 1 },
+  { type: 'relay-answered-from-carrier', sdp: INSIDE, attempt: 1 },
   { type: 'reinvite-answered', status: 200, sdp: ANSWER, retryAfterMs: 100, attempt: 1 },
   { type: 'reinvite-answered', status: 491, sdp: '', retryAfterMs: 100, attempt: 1 },
   { type: 'failed', reason: 'STORE_UNAVAILABLE', attempt: null },
@@ -101,7 +101,7 @@ describe('the call machine under any order of events', () => {
         expect(count('answer') + count('refuse')).toBeLessThanOrEqual(1);
         expect(count('bye')).toBeLessThanOrEqual(1);
         // Each transfer is refused, or asked for; and of those the agent hears no more than that it was accepted, and that it failed.
-        const told = effects.flatMap((effect) => (effect.do === 'tell-agent' ? [effect.answer] : []));
+        const told = effects.flatMap((effect) => (effect.do === 'notify-agent' ? [effect.answer] : []));
         expect(told.filter(({ type }) => type === 'refused').length + count('refer')).toBe(transfers);
         expect(told.filter((answer) => answer.type === 'transfer-progress' && answer.state === 'accepted').length).toBeLessThanOrEqual(
           count('refer'),
@@ -208,6 +208,27 @@ describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts 
       ),
       { numRuns: 2_500 },
     );
+  });
+
+  it('a call whose gateway is killed at any moment of its end has one record, of this process or of the next', async () => {
+    // What is under way when it is killed never comes to its end.
+    for (let steps = 0; ; steps += 1) {
+      const bench = new RunnerBench(false);
+      await bench.connect('');
+      bench.say('destroy');
+      await turns();
+      for (let step = 0; step < steps; step += 1) await bench.settle(0, true);
+      if (bench.ended > 0) {
+        expect([steps, bench.records.map(({ reason }) => reason)]).toEqual([2, ['CALLER_HANGUP']]);
+        return;
+      }
+      expect([bench.pending.map(({ name }) => name), bench.records]).toEqual([[['delete', 'record'][steps]], []]);
+      bench.pending.length = 0;
+      bench.restart().dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+      await bench.drain();
+      expect(bench.records.map(({ reason, resumed }) => [reason, resumed])).toEqual([['GATEWAY_RESTARTED', 1]]);
+      expect(bench.open.snapshots.size).toBe(0);
+    }
   });
 
   it.each([

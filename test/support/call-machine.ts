@@ -1,6 +1,6 @@
 import { startCall, stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent, CallFacts, CallState } from '../../src/gateway/call/state.js';
-import { NO_LOAD } from '../../src/gateway/admission/admission.js';
+import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import { ROUTE } from './route.js';
 import { KEY, offerSdp, OTHER_KEY } from './sdp.js';
 
@@ -29,7 +29,7 @@ export const OTHER_INSIDE = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 51_
 /** The carrier's answer to an offer of ours. */
 export const ANSWER = offerSdp({ payloads: '0 101', port: 40_000 });
 
-export const ROUTED: CallEvent = { type: 'routed', route: ROUTE, load: NO_LOAD, isStale: false, identity: null };
+export const ROUTED: CallEvent = { type: 'routed', route: ROUTE, load: NO_USAGE, isStale: false, identity: null };
 export const AGENT_CONNECTED: CallEvent = { type: 'agent-connected' };
 export const AGENT_FAILED: CallEvent = { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null };
 const ACK: CallEvent = { type: 'acknowledged', sdp: '' };
@@ -39,7 +39,7 @@ export const CALL: readonly CallEvent[] = [
   { type: 'invited' },
   ROUTED,
   { type: 'relay-offered', sdp: INSIDE, attempt: 0 },
-  { type: 'leg-opened', local: LOCAL, insideKey: null },
+  { type: 'leg-opened', local: LOCAL, agentSideKey: null },
   AGENT_CONNECTED,
   { type: 'relay-answered', sdp: OUTSIDE, attempt: 0 },
   ACK,
@@ -49,12 +49,12 @@ export const CALL: readonly CallEvent[] = [
 export const LATE_CALL: readonly CallEvent[] = [
   { type: 'invited' },
   ROUTED,
-  { type: 'leg-reserved', local: LOCAL, insideKey: null },
+  { type: 'leg-reserved', local: LOCAL, agentSideKey: null },
   AGENT_CONNECTED,
-  { type: 'relay-offered-outward', sdp: OUTSIDE, attempt: 0 },
+  { type: 'relay-offered-to-carrier', sdp: OUTSIDE, attempt: 0 },
   { type: 'acknowledged', sdp: ANSWER },
-  { type: 'relay-answered-outward', sdp: INSIDE, attempt: 0 },
-  { type: 'leg-opened', local: LOCAL, insideKey: null },
+  { type: 'relay-answered-from-carrier', sdp: INSIDE, attempt: 0 },
+  { type: 'leg-opened', local: LOCAL, agentSideKey: null },
 ];
 
 export interface Played {

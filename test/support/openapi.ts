@@ -56,12 +56,17 @@ export function operationsOf(document: ApiDocument): Operation[] {
   );
 }
 
+/** The one in Twilio's form: HTTP Basic in place of the key, a form in place of JSON, Twilio's failures. */
+export function isTwilios({ path }: Pick<Operation, 'path'>): boolean {
+  return path.startsWith('/2010-04-01/');
+}
+
 export function nameOf({ method, path }: Pick<Operation, 'method' | 'path'>): string {
   return `${method} ${path}`;
 }
 
 export function bodyExamples({ requestBody }: Operation): unknown[] {
-  const { example, examples = {}, schema } = requestBody?.content[JSON_TYPE] ?? {};
+  const { example, examples = {}, schema } = Object.values(requestBody?.content ?? {})[0] ?? {};
   return [...(example === undefined ? [] : [example]), ...Object.values(examples).map(({ value }) => value), ...(schema?.examples ?? [])];
 }
 

@@ -90,7 +90,7 @@ function playedPorts(gateway: () => PlayedGateway | undefined): Played {
     calls: { write: (call) => Promise.resolve(gateway()?.write(call)) },
     endpoint: {
       connectAgent: (callId, _agent, onEvent) => Promise.resolve(gateway()?.connect(callId, onEvent)),
-      tellAgent: (_callId, answer) => void gateway()?.told.push(answer),
+      notifyAgent: (_callId, answer) => void gateway()?.told.push(answer),
       start: () => gateway()?.start(),
       close: (callId) => {
         gateway()?.leave(callId);

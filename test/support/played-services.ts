@@ -1,6 +1,6 @@
 import type { Route } from '../../src/gateway/model/records.js';
 import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inbound.js';
-import { NO_LOAD } from '../../src/gateway/admission/admission.js';
+import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import type { SrfApp } from '../../src/gateway/ports/signalling.js';
 import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/lib/system-clock.js';
@@ -26,7 +26,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
       calledNumberFrom: 'request-uri',
       edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
     },
-    () => ({ isOverloaded: false, isRelayUp: true, mediaRoom: null }),
+    () => ({ isOverloaded: false, isRelayUp: true, mediaHeadroom: null }),
     silentLog,
   );
 }
@@ -36,17 +36,17 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
   return {
     identities: { verify: () => Promise.resolve(null) },
     routes: {
-      lookup: () => Promise.resolve({ route, load: NO_LOAD, staleMs: null }),
+      lookup: () => Promise.resolve({ route, load: NO_USAGE, staleMs: null }),
       release: () => undefined,
       ...played.routes,
     },
     calls: { write: () => Promise.resolve(), ...played.calls },
-    snapshots: { keep: () => undefined, forget: () => undefined, left: () => Promise.resolve([]), ...played.snapshots },
+    snapshots: { persist: () => undefined, delete: () => undefined, orphaned: () => Promise.resolve([]), ...played.snapshots },
     relay: {
       offer: () => sdp(INSIDE),
       answer: () => sdp(OUTSIDE),
-      offerOutward: () => sdp(OUTSIDE),
-      answerOutward: () => sdp(INSIDE),
+      offerToCarrier: () => sdp(OUTSIDE),
+      answerFromCarrier: () => sdp(INSIDE),
       delete: () => Promise.resolve(null),
       nodeOf: () => 'node',
       adopt: () => true,
@@ -55,7 +55,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     },
     endpoint: {
       connectAgent: () => Promise.resolve(),
-      tellAgent: () => undefined,
+      notifyAgent: () => undefined,
       reserve: () => Promise.resolve(LOCAL),
       open: () => Promise.resolve(LOCAL),
       start: () => undefined,
@@ -70,7 +70,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     clock: systemClock,
     log: silentLog,
     newKey: () => new Uint8Array(30),
-    insideSrtp: false,
+    agentSideSrtp: false,
     referReason: 'DECLINED',
     tools: { find: () => Promise.resolve([]) },
     toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },

@@ -13,8 +13,7 @@ let next = Math.floor(Math.random() * PORTS_PER_WORKER);
 
 /** Ports of this moment that are free for TCP and for UDP, all different, and different from those this process was named before. */
 export async function freePorts(count: number): Promise<number[]> {
-  const worker = (Number(process.env['VITEST_POOL_ID'] ?? 1) - 1) % WORKERS;
-  const first = FIRST_PORT + worker * PORTS_PER_WORKER;
+  const first = firstOfWorker();
   const ports: number[] = [];
   for (let tried = 0; tried < PORTS_PER_WORKER && ports.length < count; tried += 1) {
     const port = first + next;
@@ -23,6 +22,23 @@ export async function freePorts(count: number): Promise<number[]> {
   }
   if (ports.length < count) throw new Error(`fewer than ${String(count)} ports are free from ${String(first)} on`);
   return ports;
+}
+
+/** The first of so many neighbouring ports that are free for TCP and for UDP; it is even, as those of RTP are. Named once, as above. */
+export async function freeRange(count: number): Promise<number> {
+  for (let tried = 0; tried < PORTS_PER_WORKER; tried += count) {
+    const offset = next + count + 1 > PORTS_PER_WORKER ? 0 : next + (next % 2);
+    // Before anything is awaited: others ask at the same time.
+    next = (offset + count) % PORTS_PER_WORKER;
+    const ports = Array.from({ length: count }, (_none, at) => firstOfWorker() + offset + at);
+    const free = await Promise.all(ports.map(isFree));
+    if (!free.includes(false)) return firstOfWorker() + offset;
+  }
+  throw new Error(`no ${String(count)} neighbouring ports are free from ${String(firstOfWorker())} on`);
+}
+
+function firstOfWorker(): number {
+  return FIRST_PORT + ((Number(process.env['VITEST_POOL_ID'] ?? 1) - 1) % WORKERS) * PORTS_PER_WORKER;
 }
 
 async function isFree(port: number): Promise<boolean> {

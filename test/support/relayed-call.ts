@@ -46,8 +46,8 @@ export async function negotiate(
   agent: CallEnd,
 ): Promise<RelayedSides> {
   const isOutward = offerer === 'agent';
-  const offered = isOutward ? await pool.offerOutward(call, sdpOf(agent)) : await pool.offer(call, sdpOf(carrier));
-  const answered = isOutward ? await pool.answerOutward(call, sdpOf(carrier)) : await pool.answer(call, sdpOf(agent));
+  const offered = isOutward ? await pool.offerToCarrier(call, sdpOf(agent)) : await pool.offer(call, sdpOf(carrier));
+  const answered = isOutward ? await pool.answerFromCarrier(call, sdpOf(carrier)) : await pool.answer(call, sdpOf(agent));
   const [outside, inside] = (isOutward ? [offered, answered] : [answered, offered]).map(({ sdp }) => readRelaySdp(sdp));
   if (outside === undefined || inside === undefined) throw new Error(`not one audio line: ${offered.sdp}${answered.sdp}`);
   connect(carrier, outside);

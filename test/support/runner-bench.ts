@@ -7,7 +7,7 @@ import type { Route } from '../../src/gateway/model/records.js';
 import { CallRunner, type CallServices } from '../../src/gateway/call/call-runner.js';
 import { readKeptCall } from '../../src/gateway/call/call-snapshot.js';
 import { callerIdentity } from '../../src/gateway/admission/caller-identity.js';
-import { NO_LOAD } from '../../src/gateway/admission/admission.js';
+import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports/ports.js';
 import type { SrfAnswer, SrfDialog, SrfHandler, SrfRequest, SrfResponse } from '../../src/gateway/ports/signalling.js';
 import { ok } from '../../src/lib/result.js';
@@ -188,7 +188,7 @@ export class RunnerBench {
       routes: {
         lookup: (_number, call) => {
           if (call !== null) open.leases.add(call.call_id);
-          return this.#wait('lookup', () => ({ route: TOOLED, load: NO_LOAD, staleMs: null }), new StoreUnavailableError('away'));
+          return this.#wait('lookup', () => ({ route: TOOLED, load: NO_USAGE, staleMs: null }), new StoreUnavailableError('away'));
         },
         release: (callId) => void open.leases.delete(callId),
       },
@@ -199,18 +199,21 @@ export class RunnerBench {
         },
       },
       snapshots: {
-        keep: (snapshot) => {
+        persist: (snapshot) => {
           this.#kept = snapshot;
           open.snapshots.add(snapshot.call_id);
         },
-        forget: (callId) => void open.snapshots.delete(callId),
-        left: () => Promise.resolve([]),
+        delete: (callId) => {
+          this.#kept = null;
+          open.snapshots.delete(callId);
+        },
+        orphaned: () => Promise.resolve([]),
       },
       relay: {
         offer: (call) => this.#relay('offer', call.relayId, () => (this.#isMoved ? OTHER_INSIDE : INSIDE)),
         answer: (call) => this.#relay('answer', call.relayId, () => (this.#isMoved ? OTHER_OUTSIDE : OUTSIDE)),
-        offerOutward: (call) => this.#relay('offerOutward', call.relayId, () => (this.#isMoved ? OTHER_OUTSIDE : OUTSIDE)),
-        answerOutward: (call) => this.#relay('answerOutward', call.relayId, () => (this.#isMoved ? OTHER_INSIDE : INSIDE)),
+        offerToCarrier: (call) => this.#relay('offerToCarrier', call.relayId, () => (this.#isMoved ? OTHER_OUTSIDE : OUTSIDE)),
+        answerFromCarrier: (call) => this.#relay('answerFromCarrier', call.relayId, () => (this.#isMoved ? OTHER_INSIDE : INSIDE)),
         delete: (relayId) =>
           this.#wait('delete', () => (open.sessions.delete(relayId), null), new MediaUnavailableError('gone')).catch(
             () => (open.sessions.delete(relayId), null),
@@ -224,7 +227,7 @@ export class RunnerBench {
           this.#onLegEvent = onEvent;
           return this.#agent(callId);
         },
-        tellAgent: (_callId, answer) => void this.told.push(answer),
+        notifyAgent: (_callId, answer) => void this.told.push(answer),
         reserve: (callId) => this.#leg('reserve', callId),
         open: (leg) => this.#leg('open', leg.callId),
         start: () => undefined,
@@ -240,7 +243,7 @@ export class RunnerBench {
       },
       srf: this.#srf(),
       newKey: () => new Uint8Array(30),
-      insideSrtp: false,
+      agentSideSrtp: false,
       tools: { find: () => this.#wait('tools', () => [], new StoreUnavailableError('away')) },
       toolRunner: {
         run: (_tool, input) => this.#wait('tool', () => ok({ result: input, httpStatus: 200 }), new Error('a bug of the runner')),
@@ -269,7 +272,7 @@ export class RunnerBench {
       disconnect: none,
       withdraw: none,
       restore: () => this.#dialog(),
-      keep: () => ({ id: 'd', invite: '', localTag: '', contact: '' }),
+      snapshot: () => ({ id: 'd', invite: '', localTag: '', contact: '' }),
       forget: () => {
         this.hasDialog = false;
       },
@@ -356,6 +359,6 @@ export class RunnerBench {
 }
 
 /** Lets promises that are settled be heard. */
-async function turns(): Promise<void> {
+export async function turns(): Promise<void> {
   for (let turn = 0; turn < 12; turn += 1) await Promise.resolve();
 }

@@ -2,7 +2,7 @@ import type { Route } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 
 /** How busy a number and its organization are at the moment of a decision, on all gateways. */
-export interface Load {
+export interface ConcurrentUsage {
   readonly numberCalls: number;
   /** Calls admitted in the last second. */
   readonly numberCallsLastSecond: number;
@@ -10,12 +10,12 @@ export interface Load {
   readonly orgCallsLastSecond: number;
 }
 
-export const NO_LOAD: Load = { numberCalls: 0, numberCallsLastSecond: 0, orgCalls: 0, orgCallsLastSecond: 0 };
+export const NO_USAGE: ConcurrentUsage = { numberCalls: 0, numberCallsLastSecond: 0, orgCalls: 0, orgCallsLastSecond: 0 };
 
 /** The limit that one more call would break; `null`: none. */
 export function brokenLimit(
   route: Route,
-  load: Load,
+  load: ConcurrentUsage,
 ): Extract<Reason, 'NUMBER_CALL_LIMIT' | 'NUMBER_RATE_LIMIT' | 'ORG_CALL_LIMIT' | 'ORG_RATE_LIMIT'> | null {
   const { max_concurrent_calls: calls = null, max_calls_per_second: rate = null } = route.number.inbound?.options ?? {};
   if (calls !== null && load.numberCalls >= calls) return 'NUMBER_CALL_LIMIT';

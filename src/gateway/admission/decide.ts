@@ -2,7 +2,7 @@ import type { Route } from '../model/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
 import { isInBlocks } from '../../lib/ip-address.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import { brokenLimit, type Load } from './admission.js';
+import { brokenLimit, type ConcurrentUsage } from './admission.js';
 import { identityRefusal } from './identity.js';
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readOffer, type CarrierMedia } from '../sdp/sdp-read.js';
@@ -21,7 +21,7 @@ export interface DecisionInput {
   readonly sdp: string;
   /** Of the media relay towards the carrier; `null`: not known before it answers. */
   readonly relayAddress: string | null;
-  readonly load: Load;
+  readonly load: ConcurrentUsage;
 }
 
 /** Accept with what was chosen of the offer (`null`: there is none, so ours goes out in the 200), or refuse with a reason of the one table. */

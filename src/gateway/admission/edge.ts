@@ -20,7 +20,7 @@ export interface EdgeState {
   /** Another media relay answers. */
   readonly isRelayUp: boolean;
   /** Calls that there is media for; `null`: not known. */
-  readonly mediaRoom: number | null;
+  readonly mediaHeadroom: number | null;
 }
 
 /** Where a request comes from. */
@@ -35,7 +35,7 @@ export function notReady(edge: EdgeState, policy: EdgePolicy): Extract<Reason, '
   if (edge.isDraining) return 'DRAINING';
   const isFull = policy.maxCalls !== null && edge.calls >= policy.maxCalls;
   if (edge.isOverloaded || isFull) return 'OVERLOADED';
-  return !edge.isRelayUp || (edge.mediaRoom !== null && edge.mediaRoom <= 0) ? 'MEDIA_UNAVAILABLE' : null;
+  return !edge.isRelayUp || (edge.mediaHeadroom !== null && edge.mediaHeadroom <= 0) ? 'MEDIA_UNAVAILABLE' : null;
 }
 
 /** Whether the trunk takes requests of this source. */

@@ -94,7 +94,7 @@ export class TestLine implements SampleAgent {
   }
 
   /** It asks for nothing. */
-  tell(): void {
+  notify(): void {
     return;
   }
 

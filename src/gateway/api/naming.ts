@@ -2,7 +2,7 @@ import type { AgentRecord, ToolRecord } from '../model/agent-record.js';
 import type { E164 } from '../model/e164.js';
 import type { NumberRecord } from '../model/records.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import type { RecordRefusal } from '../model/agent-change.js';
+import type { RecordRefusal } from '../model/agent-update.js';
 import type { IfMatch } from '../model/revision.js';
 import type { AttachChange, Stores, UpdateChange } from '../ports/stores.js';
 

@@ -37,7 +37,7 @@ type Answers = Readonly<Record<string, Described>>;
 /** The route's schemas as JSON Schema, with the headers of its answers. */
 export const describeRoute: typeof jsonSchemaTransform = (document) => {
   const { schema: made, url } = jsonSchemaTransform(document);
-  const schema = { ...made, operationId: operationIdOf(document.route.method, url) };
+  const schema = { operationId: operationIdOf(document.route.method, url), ...made };
   if (schema.response === undefined) return { schema, url };
   const given = document.schema.response as Answers;
   const response = Object.entries(schema.response as Answers).map(([status, answer]) => {
@@ -46,7 +46,7 @@ export const describeRoute: typeof jsonSchemaTransform = (document) => {
   return { schema: { ...schema, response: Object.fromEntries(response) as Answers }, url };
 };
 
-/** `getV1AgentsAgentId`: the same as long as the route is. */
+/** `getV1AgentsAgentId`: the same as long as the route is. A route may have a name of its own. */
 function operationIdOf(method: string | readonly string[], url: string): string {
   const words = url.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
   const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');

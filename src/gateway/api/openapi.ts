@@ -31,8 +31,7 @@ codes in \`errors[].error\`:
 |---|---|---|
 ${CODES.map(([code, status]) => `| ${String(status)} | \`${code}\` | ${MEANING[code]} |`).join('\n')}
 
-Bots that are written for Twilio end their calls as there: \`POST /2010-04-01/Accounts/{AccountSid}/Calls/{CallSid}.json\` with the form
-\`Status=completed\`, under HTTP Basic, answered in Twilio's own shapes.
+One operation has Twilio's form, and HTTP Basic in place of the key: it ends calls for bots that are written for Twilio.
 
 Each operation names those it may answer with. \`NOT_FOUND\`, \`METHOD_NOT_ALLOWED\` and \`REQUEST_TIMEOUT\` may come for any request; headers over
 16 KiB are answered with 431 \`TOO_LARGE\`.`;
@@ -59,6 +58,7 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
       components: {
         securitySchemes: {
           apiKey: { type: 'apiKey', in: 'header', name: 'authorization', description: 'The API key, raw or after `Bearer `' },
+          basic: { type: 'http', scheme: 'basic', description: "The organization's id, or its account `AC…`, and one of its API keys" },
         },
       },
     },

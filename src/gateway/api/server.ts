@@ -18,7 +18,7 @@ import type { Log } from '../../lib/log.js';
 import { ScopedReads } from './scoped-reads.js';
 import type { Stores } from '../ports/stores.js';
 import { authenticate, identityOf, isOperator, keyIdOf, requireSipEntitlement } from './auth.js';
-import { changeNotes } from './change-notes.js';
+import { auditRecorder } from './audit.js';
 import { CallControl } from './call-control.js';
 import { answerClientError } from './client-error.js';
 import { ApiFailure, failureOf } from './failure.js';
@@ -178,7 +178,7 @@ function isJson(text: string): boolean {
 async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
   const version = options.version ?? UNKNOWN_VERSION;
   await collectOpenapi(app, version);
-  const note = changeNotes(deps.stores.audit, deps.log);
+  const note = auditRecorder(deps.stores.audit, deps.log);
   const reads = new ScopedReads(deps.stores);
   const control = new CallControl(deps.liveCalls, deps.stores, reads);
   await app.register(healthRoutes, { readiness: deps.readiness, version });

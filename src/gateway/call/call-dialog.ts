@@ -11,7 +11,7 @@ import { readReoffer } from './reoffer.js';
 import { sessionExpiresOf } from './session-timer.js';
 import {
   ConnectionLostError,
-  type KeptDialog,
+  type DialogSnapshot,
   type SrfApp,
   type SrfDialog,
   type OnMessage,
@@ -88,13 +88,13 @@ export class CallDialog {
   }
 
   /** Takes over a dialog of an earlier process. */
-  adopt(kept: KeptDialog, sdp: string): void {
+  adopt(kept: DialogSnapshot, sdp: string): void {
     this.#dialog = this.services.srf.restore(kept, sdp);
     this.#listen(this.#dialog);
   }
 
-  keep(request: SrfRequest): KeptDialog | null {
-    return this.#dialog === null ? null : this.services.srf.keep(this.#dialog, request);
+  keep(request: SrfRequest): DialogSnapshot | null {
+    return this.#dialog === null ? null : this.services.srf.snapshot(this.#dialog, request);
   }
 
   ring({ response }: OpenInvite): void {
@@ -194,7 +194,7 @@ export class CallDialog {
    * Asks the carrier whether the call is still there, after a time without the SIP server: OPTIONS within the dialog.
    * @param lost why the call ends when it is not
    */
-  probe(lost: 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED'): void {
+  ping(lost: 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED'): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
     this.#request(dialog, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
@@ -209,7 +209,7 @@ export class CallDialog {
   }
 
   /** The same of a carrier that holds the call; told as `probed`. One that does not know the call any more has lost it at once. */
-  probeHeld(): void {
+  pingHeld(): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
     this.#request(dialog, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
@@ -217,7 +217,7 @@ export class CallDialog {
       // 408 is the SIP server's own: nobody answered. Without a connection to it nobody was asked.
       const isAnswered = error instanceof ConnectionLostError || (answer !== undefined && answer.status !== 408);
       if (!isAnswered) this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.probe.failed');
-      this.owner.dispatch({ type: 'probed', isAnswered });
+      this.owner.dispatch({ type: 'pinged', isAnswered });
     });
   }
 

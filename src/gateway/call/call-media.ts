@@ -13,7 +13,7 @@ export interface MediaServices {
   readonly endpoint: MediaEndpoint;
   /** New keys for an inside leg with SRTP: 30 random bytes. */
   readonly newKey: () => Uint8Array;
-  readonly insideSrtp: boolean;
+  readonly agentSideSrtp: boolean;
 }
 
 type Opening = Extract<CallEffect, { do: 'open-leg' }>;
@@ -67,17 +67,17 @@ export class CallMedia {
     return { type: 'relay-answered', sdp: answer.sdp, attempt };
   }
 
-  async offerOutward(sdp: string, attempt: number): Promise<CallEvent> {
+  async offerToCarrier(sdp: string, attempt: number): Promise<CallEvent> {
     this.#ownRelaySession();
-    const offer = await this.#relayed('offer outward', sdp, (given) => this.services.relay.offerOutward(this.#relayCall, given));
-    return { type: 'relay-offered-outward', sdp: offer.sdp, attempt };
+    const offer = await this.#relayed('offer outward', sdp, (given) => this.services.relay.offerToCarrier(this.#relayCall, given));
+    return { type: 'relay-offered-to-carrier', sdp: offer.sdp, attempt };
   }
 
-  async answerOutward({ media, attempt }: Extract<CallEffect, { do: 'answer-outward' }>): Promise<CallEvent> {
+  async answerFromCarrier({ media, attempt }: Extract<CallEffect, { do: 'answer-from-carrier' }>): Promise<CallEvent> {
     const { sdp } = await this.#relayed('answer outward', canonicalSdp(media), (given) =>
-      this.services.relay.answerOutward(this.#relayCall, given),
+      this.services.relay.answerFromCarrier(this.#relayCall, given),
     );
-    return { type: 'relay-answered-outward', sdp, attempt };
+    return { type: 'relay-answered-from-carrier', sdp, attempt };
   }
 
   leaveRelay(): void {
@@ -87,14 +87,14 @@ export class CallMedia {
   async reserve(): Promise<CallEvent> {
     this.#ownLeg();
     const local = await this.services.endpoint.reserve(this.callId);
-    return { type: 'leg-reserved', local, insideKey: this.services.insideSrtp ? this.#newKey('1') : null };
+    return { type: 'leg-reserved', local, agentSideKey: this.services.agentSideSrtp ? this.#newKey('1') : null };
   }
 
   async open(effect: Opening): Promise<CallEvent> {
     const { inside, reserved } = effect;
-    const insideKey = reserved === null ? (inside.crypto === null ? null : this.#newKey(inside.crypto.tag)) : reserved.insideKey;
-    const local = await this.#open(effect, insideKey);
-    return { type: 'leg-opened', local, insideKey };
+    const agentSideKey = reserved === null ? (inside.crypto === null ? null : this.#newKey(inside.crypto.tag)) : reserved.agentSideKey;
+    const local = await this.#open(effect, agentSideKey);
+    return { type: 'leg-opened', local, agentSideKey };
   }
 
   /** A call of an earlier process has a session on this node: it is freed with the call, whether that goes on or not. */
@@ -107,7 +107,7 @@ export class CallMedia {
   async resume(node: string | null, effect: Opening, isEncrypted: boolean): Promise<boolean> {
     this.#isEncrypted = isEncrypted;
     if (node === null || !this.services.relay.adopt(this.callId, node)) return false;
-    await this.#open(effect, effect.reserved?.insideKey ?? null);
+    await this.#open(effect, effect.reserved?.agentSideKey ?? null);
     return true;
   }
 
@@ -125,7 +125,7 @@ export class CallMedia {
     return null;
   }
 
-  async #open({ media, inside, reserved }: Opening, insideKey: CryptoLine | null): Promise<MediaAddress> {
+  async #open({ media, inside, reserved }: Opening, agentSideKey: CryptoLine | null): Promise<MediaAddress> {
     this.#ownLeg();
     return this.services.endpoint.open(
       {
@@ -134,7 +134,7 @@ export class CallMedia {
         localRtpPort: reserved?.local.rtpPort ?? null,
         remote: addressOf(inside),
         ...formatOf(media),
-        srtp: keysOf(inside, insideKey),
+        srtp: keysOf(inside, agentSideKey),
         carrierSuite: media.crypto === null ? null : SUITE,
       },
       this.onLegEvent,
@@ -142,7 +142,7 @@ export class CallMedia {
   }
 
   get #relayCall(): RelayCall {
-    return { relayId: this.callId, insideSrtp: this.services.insideSrtp && this.#isEncrypted, outsideSrtp: this.#isEncrypted };
+    return { relayId: this.callId, agentSideSrtp: this.services.agentSideSrtp && this.#isEncrypted, carrierSideSrtp: this.#isEncrypted };
   }
 
   #ownRelaySession(): void {
@@ -172,8 +172,8 @@ export class CallMedia {
   }
 
   #relayed(command: string, sdp: string, ask: (sdp: string) => Promise<RelayAnswer>): Promise<RelayAnswer> {
-    const { insideSrtp, outsideSrtp } = this.#relayCall;
-    const flags = `${insideSrtp ? 'SRTP' : 'RTP'} inside, ${outsideSrtp ? 'SRTP' : 'RTP'} outside`;
+    const { agentSideSrtp, carrierSideSrtp } = this.#relayCall;
+    const flags = `${agentSideSrtp ? 'SRTP' : 'RTP'} inside, ${carrierSideSrtp ? 'SRTP' : 'RTP'} outside`;
     const work = this.trace.relay(`${command} (${flags})`, sdp, ask(sdp));
     this.#relayWork = work.catch(() => undefined);
     return work;
@@ -192,7 +192,7 @@ function formatOf({ codec, telephoneEvent }: CarrierMedia): LegFormat {
   return { codec: codec.name, payloadType: codec.payloadType, telephoneEventPayloadType: telephoneEvent };
 }
 
-function keysOf(inside: RelaySide, insideKey: CryptoLine | null): SrtpKeys | null {
-  if (inside.crypto === null || insideKey === null) return null;
-  return { receive: Buffer.from(inside.crypto.inline, 'base64'), send: Buffer.from(insideKey.inline, 'base64') };
+function keysOf(inside: RelaySide, agentSideKey: CryptoLine | null): SrtpKeys | null {
+  if (inside.crypto === null || agentSideKey === null) return null;
+  return { receive: Buffer.from(inside.crypto.inline, 'base64'), send: Buffer.from(agentSideKey.inline, 'base64') };
 }

@@ -15,8 +15,8 @@ import { CallMedia, type MediaServices } from './call-media.js';
 import { beginningOf, callRecord, type CallOrigin, type CallProgress } from './call-record.js';
 import { CallTrace, type TraceWatch } from './call-trace.js';
 import { answerSummary, eventSummary, legSummary } from './trace-summaries.js';
-import { keepCall, type KeptCall } from './call-snapshot.js';
-import { HELD_PROBE_MS } from './exchange.js';
+import { snapshotCall, type KeptCall } from './call-snapshot.js';
+import { HELD_PING_MS } from './offer-answer.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
 import { describeAgent, type OperatorAgent } from './agent.js';
@@ -96,7 +96,7 @@ export class CallRunner {
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
     const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
-    const tell = (answer: AgentAnswer): void => this.#tell(answer);
+    const tell = (answer: AgentAnswer): void => this.#notifyAgent(answer);
     this.#requests = new AgentRequests(
       { tools: services.tools, toolRunner: this.#tracedTools() },
       () => this.#state.route,
@@ -168,12 +168,12 @@ export class CallRunner {
 
   /** Opens the media of a kept call again and lets it go on; ends it when that is not possible. */
   async resume(node: string | null): Promise<void> {
-    const { session, inside, local, insideKey } = this.#state;
+    const { session, inside, local, agentSideKey } = this.#state;
     if (session === null || inside === null || local === null) {
       this.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
       return;
     }
-    const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, insideKey } } as const;
+    const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is gone');
       // The leg first: only one media worker has its port, and the agent has to be on the same.
@@ -187,11 +187,11 @@ export class CallRunner {
     if (this.stateName === 'Ended') return;
     this.#media.start();
     this.#media.setDirection(session.media.direction);
-    if (session.media.isHeld) this.#startTimer('held', HELD_PROBE_MS);
+    if (session.media.isHeld) this.#startTimer('held', HELD_PING_MS);
     const talkedMs = this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
     this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
-    this.#dialog.probe('GATEWAY_RESTARTED');
+    this.#dialog.ping('GATEWAY_RESTARTED');
     this.#trace.add('gateway', null, 'taken up again after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
   }
@@ -203,7 +203,7 @@ export class CallRunner {
     if (isUnanswered) return this.serverLost();
     // An ACK that came meanwhile is not told again; of one that did not come the SIP server tells when it gives up.
     if (this.stateName === 'AwaitingAck' || this.stateName === 'HangingUp') this.dispatch({ type: 'acknowledged', sdp: '' });
-    this.#dialog.probe('INTERNAL_ERROR');
+    this.#dialog.ping('INTERNAL_ERROR');
   }
 
   /** The SIP server was lost and is back: it may still know the dialog (drachtio-server does), and the caller must not be left in it. */
@@ -237,10 +237,10 @@ export class CallRunner {
         return this.#async(effect.attempt, this.#media.offer(effect));
       case 'answer-relay':
         return this.#async(effect.attempt, this.#media.answer(effect.sdp, effect.attempt));
-      case 'offer-outward':
-        return this.#async(effect.attempt, this.#media.offerOutward(effect.sdp, effect.attempt));
-      case 'answer-outward':
-        return this.#async(effect.attempt, this.#media.answerOutward(effect));
+      case 'offer-to-carrier':
+        return this.#async(effect.attempt, this.#media.offerToCarrier(effect.sdp, effect.attempt));
+      case 'answer-from-carrier':
+        return this.#async(effect.attempt, this.#media.answerFromCarrier(effect));
       case 'reserve-leg':
         return this.#async(null, this.#media.reserve());
       case 'open-leg':
@@ -255,8 +255,8 @@ export class CallRunner {
         return this.#media.setDirection(effect.direction);
       case 'change-leg':
         return this.#async(null, this.#media.change(effect));
-      case 'tell-agent':
-        return this.#tell(effect.answer);
+      case 'notify-agent':
+        return this.#notifyAgent(effect.answer);
       case 'start-timer':
         return this.#startTimer(effect.timer, effect.delayMs);
       case 'stop-timer':
@@ -267,13 +267,13 @@ export class CallRunner {
         void this.#finish(effect.reason);
         return;
       default:
-        return this.#say(effect);
+        return this.#send(effect);
     }
   }
 
   /** What goes to the carrier. */
-  #say(
-    effect: Extract<CallEffect, { do: 'ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'probe' | 'bye' }>,
+  #send(
+    effect: Extract<CallEffect, { do: 'ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'ping' | 'bye' }>,
   ): void {
     const open = this.invite?.open;
     switch (effect.do) {
@@ -293,8 +293,8 @@ export class CallRunner {
         return this.#dialog.reinvite(effect.sdp, effect.attempt);
       case 'refer':
         return this.#dialog.refer(effect.target, effect.referId);
-      case 'probe':
-        return effect.isHeld ? this.#dialog.probeHeld() : this.#dialog.probe('INTERNAL_ERROR');
+      case 'ping':
+        return effect.isHeld ? this.#dialog.pingHeld() : this.#dialog.ping('INTERNAL_ERROR');
       case 'bye':
         return this.#dialog.bye(effect.reason);
       default:
@@ -363,9 +363,9 @@ export class CallRunner {
     this.#timers.delete(timer);
   }
 
-  #tell(answer: AgentAnswer): void {
+  #notifyAgent(answer: AgentAnswer): void {
     this.#trace.add('agent', 'out', ...answerSummary(answer));
-    this.services.endpoint.tellAgent(this.callId, answer);
+    this.services.endpoint.notifyAgent(this.callId, answer);
   }
 
   #onLegEvent(event: LegEvent): void {
@@ -406,14 +406,14 @@ export class CallRunner {
   #keep(): void {
     // A 200 that was on its way when the call ended.
     if (this.#state.name === 'Ended') return;
-    const snapshot: CallSnapshot | null = keepCall(this.#state, {
+    const snapshot: CallSnapshot | null = snapshotCall(this.#state, {
       origin: this.origin,
       own: this.own,
       progress: this.#progress,
       dialog: this.#kept,
       node: this.#media.node,
     });
-    if (snapshot !== null) this.services.snapshots.keep(snapshot);
+    if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
 
   async #finish(reason: Reason): Promise<void> {
@@ -423,7 +423,6 @@ export class CallRunner {
     const atMs = this.#timeMs();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
-    this.services.snapshots.forget(this.callId);
     await this.#within(TRACE_LIMIT_MS, this.#trace.settled());
     const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
@@ -436,6 +435,8 @@ export class CallRunner {
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }
+    // Not before the record: killed between the two, the call would leave nothing.
+    this.services.snapshots.delete(this.callId);
     // Whoever shuts down after us must not take the connection away before the BYE is through.
     await this.#within(BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);

@@ -2,14 +2,14 @@ import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { OwnSide } from './call-dialog.js';
 import { answerOf, beginningOf, type CallOrigin, type CallProgress } from './call-record.js';
 import type { CallState } from './state.js';
-import type { KeptDialog } from '../ports/signalling.js';
+import type { DialogSnapshot } from '../ports/signalling.js';
 
 /** A call as it is kept for the next process of this gateway. */
 export interface KeptCall {
   readonly origin: CallOrigin;
   readonly own: OwnSide;
   readonly progress: CallProgress;
-  readonly dialog: KeptDialog;
+  readonly dialog: DialogSnapshot;
   /** The media relay that has its session. */
   readonly node: string | null;
   readonly call: CallState;
@@ -19,9 +19,9 @@ export interface KeptCall {
 const FORM = 4;
 
 /** `null`: there is nothing to take up again. */
-export function keepCall(
+export function snapshotCall(
   call: CallState,
-  parts: Omit<KeptCall, 'call' | 'dialog'> & { readonly dialog: KeptDialog | null },
+  parts: Omit<KeptCall, 'call' | 'dialog'> & { readonly dialog: DialogSnapshot | null },
 ): CallSnapshot | null {
   const { route } = call;
   if (parts.dialog === null || route === null) return null;

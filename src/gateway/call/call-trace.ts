@@ -64,7 +64,7 @@ export class CallTrace {
 
   /** @param summary what stands for a message whose text is not known */
   sip(direction: 'in' | 'out', text: string | undefined, summary: string): void {
-    if (text !== undefined) this.#tell(direction, text, this.clock.wallMs());
+    if (text !== undefined) this.#emit(direction, text, this.clock.wallMs());
     if (this.isOn) this.#keep('sip', direction, firstLine(text, summary), text ?? null);
   }
 
@@ -131,7 +131,7 @@ export class CallTrace {
     const atMs = this.clock.wallMs();
     const done = this.expect();
     return (text) => {
-      if (text !== undefined) this.#tell('out', text, atMs);
+      if (text !== undefined) this.#emit('out', text, atMs);
       if (text !== undefined && kept !== null) {
         kept.text = cut(text);
         kept.summary = firstLine(text, summary);
@@ -143,7 +143,7 @@ export class CallTrace {
     };
   }
 
-  #tell(direction: 'in' | 'out', text: string, atMs: number): void {
+  #emit(direction: 'in' | 'out', text: string, atMs: number): void {
     this.watch.onSip?.(direction, maskSecrets(withoutOwnHeaders(text)), atMs);
   }
 

@@ -5,8 +5,8 @@ import { isReachable, readAnswer, readRelaySdp } from '../sdp/sdp-read.js';
 import { endpointOffer, endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../sdp/sdp-write.js';
 import {
   directLeg,
-  exchangeFailed,
-  HELD_PROBE_MS,
+  offerAnswerFailed,
+  HELD_PING_MS,
   IDLE,
   onAnswerInAck,
   onReinviteAnswered,
@@ -15,12 +15,12 @@ import {
   onRelayLost,
   onRelayMovedIn,
   onRelayOfferedAgain,
-  onRelayOfferedOutward,
+  onRelayOfferedToCarrier,
   onReoffered,
   rejectPending,
   settle,
-  type ExchangeStep,
-} from './exchange.js';
+  type OfferAnswerStep,
+} from './offer-answer.js';
 import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
 import type { CallEffect, CallEvent, CallFacts, CallState, CallStep, CallTimer, HangupReason } from './state.js';
 
@@ -40,7 +40,7 @@ export function startCall(facts: CallFacts): CallState {
     media: null,
     inside: null,
     local: null,
-    insideKey: null,
+    agentSideKey: null,
     session: null,
     lateOffer: null,
     exchange: IDLE,
@@ -76,9 +76,9 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return onLegOpened(state, event);
     case 'relay-answered':
       return state.name === 'Answering' ? onRelayAnswered(state, event.sdp) : within(onRelayAnsweredAgain(state, event.sdp));
-    case 'relay-offered-outward':
-      return state.name === 'OfferingOutward' ? onOwnOffer(state, event.sdp) : within(onRelayOfferedOutward(state, event.sdp));
-    case 'relay-answered-outward':
+    case 'relay-offered-to-carrier':
+      return state.name === 'OfferingOutward' ? onOwnOffer(state, event.sdp) : within(onRelayOfferedToCarrier(state, event.sdp));
+    case 'relay-answered-from-carrier':
       return state.name === 'Connecting' ? onConnected(state, event.sdp) : within(onRelayMovedIn(state, event.sdp));
     case 'failed':
       return onFailed(state, event.reason);
@@ -105,7 +105,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return onReferAnswered(state, event);
     case 'notified':
       return transferring(onNotified(state, event));
-    case 'probed':
+    case 'pinged':
       return onProbed(state, event.isAnswered);
     case 'relay-lost':
       return onLost(state, event.mayMove);
@@ -123,7 +123,7 @@ function tooLate(event: CallEvent): readonly CallEffect[] {
 }
 
 /** A step of an exchange within the call, which may end the call. */
-function within(step: ExchangeStep): CallStep {
+function within(step: OfferAnswerStep): CallStep {
   return step.lost === undefined ? step : hangUp(step.state, step.lost, step.effects);
 }
 
@@ -194,25 +194,25 @@ function onRelayOffered(state: CallState, sdp: string): CallStep {
   };
 }
 
-function onLegOpened(state: CallState, { local, insideKey }: EventOf<'leg-opened'>): CallStep {
+function onLegOpened(state: CallState, { local, agentSideKey }: EventOf<'leg-opened'>): CallStep {
   if (state.name === 'Connecting') return talk(state);
   if (state.name !== 'Opening' || state.media === null) return { state, effects: NOTHING };
   return {
-    state: { ...state, name: 'Answering', local, insideKey },
-    effects: [{ do: 'answer-relay', sdp: endpointSdp(state.media, local, insideKey), attempt: state.attempt }],
+    state: { ...state, name: 'Answering', local, agentSideKey },
+    effects: [{ do: 'answer-relay', sdp: endpointSdp(state.media, local, agentSideKey), attempt: state.attempt }],
   };
 }
 
 function onRelayAnswered(state: CallState, sdp: string): CallStep {
   const outside = readRelaySdp(sdp);
-  const { media, local, insideKey, facts } = state;
+  const { media, local, agentSideKey, facts } = state;
   if (outside === undefined || media === null || local === null) return refuse(state, 'MEDIA_UNAVAILABLE');
   if (!isReachable(media.address, outside.address)) return refuse(state, 'ADDRESS_FAMILY_UNSUPPORTED');
   const answer = sessionSdp(media, outside, { sessionId: facts.sessionId, version: 1 });
   // rtpengine chose another key than the one offered: never answer with it.
   if (answer === undefined) return refuse(state, 'SRTP_SUITE_UNSUPPORTED');
-  const insideSdp = endpointSdp(media, local, insideKey);
-  const session = { media, outside, insideSdp, carrierSdp: facts.sdp, sentSdp: answer, version: 1 };
+  const agentSideSdp = endpointSdp(media, local, agentSideKey);
+  const session = { media, outside, agentSideSdp, carrierSdp: facts.sdp, sentSdp: answer, version: 1 };
   return answerable({ ...state, session });
 }
 
@@ -238,10 +238,10 @@ function answered(state: CallState): CallStep {
 }
 
 /** The carrier made no offer (RFC 3261 §13.2.1): the 200 has ours, which rtpengine makes of the endpoint's. */
-function onLegReserved(state: CallState, { local, insideKey }: EventOf<'leg-reserved'>): CallStep {
+function onLegReserved(state: CallState, { local, agentSideKey }: EventOf<'leg-reserved'>): CallStep {
   return {
-    state: { ...state, name: 'OfferingOutward', local, insideKey },
-    effects: [{ do: 'offer-outward', sdp: endpointOffer(local, insideKey), attempt: state.attempt }],
+    state: { ...state, name: 'OfferingOutward', local, agentSideKey },
+    effects: [{ do: 'offer-to-carrier', sdp: endpointOffer(local, agentSideKey), attempt: state.attempt }],
   };
 }
 
@@ -284,19 +284,19 @@ function onLateAnswer(state: CallState, sdp: string): CallStep {
   const media = answer.value;
   return {
     state: { ...connecting, media, facts: { ...state.facts, sdp } },
-    effects: [{ do: 'answer-outward', media, attempt: state.attempt }],
+    effects: [{ do: 'answer-from-carrier', media, attempt: state.attempt }],
   };
 }
 
 function onConnected(state: CallState, sdp: string): CallStep {
   const inside = readRelaySdp(sdp);
-  const { media, local, insideKey, lateOffer, facts } = state;
+  const { media, local, agentSideKey, lateOffer, facts } = state;
   if (inside === undefined || media === null || local === null || lateOffer === null) return hangUp(state, 'MEDIA_LOST');
-  const insideSdp = endpointSdp(media, local, insideKey);
-  const session = { media, outside: lateOffer.outside, insideSdp, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
+  const agentSideSdp = endpointSdp(media, local, agentSideKey);
+  const session = { media, outside: lateOffer.outside, agentSideSdp, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
   return {
     state: { ...state, inside, session },
-    effects: [{ do: 'open-leg', media, inside, reserved: { local, insideKey } }],
+    effects: [{ do: 'open-leg', media, inside, reserved: { local, agentSideKey } }],
   };
 }
 
@@ -310,7 +310,7 @@ function talk(state: CallState): CallStep {
 function onFailed(state: CallState, reason: EventOf<'failed'>['reason']): CallStep {
   if (reason === 'AGENT_UNAVAILABLE') return onAgentUnavailable(state);
   if (!isAnswered(state)) return refuse(state, reason);
-  return state.exchange.name === 'Idle' ? hangUp(state, 'MEDIA_LOST') : within(exchangeFailed(state));
+  return state.exchange.name === 'Idle' ? hangUp(state, 'MEDIA_LOST') : within(offerAnswerFailed(state));
 }
 
 function onLost(state: CallState, mayMove: boolean): CallStep {
@@ -367,7 +367,7 @@ function onTimer(state: CallState, timer: CallTimer): CallStep {
     case 'transfer':
       return onTransferTimer(state);
     case 'held':
-      return isOnHold(state) ? { state, effects: [{ do: 'probe', isHeld: true }] } : { state, effects: NOTHING };
+      return isOnHold(state) ? { state, effects: [{ do: 'ping', isHeld: true }] } : { state, effects: NOTHING };
     default:
       return assertNever(timer);
   }
@@ -379,7 +379,7 @@ function onProbed(state: CallState, isAnswered: boolean): CallStep {
   const unansweredProbes = isAnswered ? 0 : state.unansweredProbes + 1;
   const next = { ...state, unansweredProbes };
   if (unansweredProbes >= MAX_UNANSWERED_PROBES) return hangUp(next, 'SESSION_EXPIRED');
-  return { state: next, effects: [{ do: 'start-timer', timer: 'held', delayMs: HELD_PROBE_MS }] };
+  return { state: next, effects: [{ do: 'start-timer', timer: 'held', delayMs: HELD_PING_MS }] };
 }
 
 function isOnHold({ name, session }: CallState): boolean {

@@ -2,7 +2,7 @@ import type { AgentAnswer } from '../model/agent.js';
 import type { MediaAddress, MediaDirection } from '../model/media.js';
 import type { Route } from '../model/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
-import type { Load } from '../admission/admission.js';
+import type { ConcurrentUsage } from '../admission/admission.js';
 import type { CryptoLine } from '../sdp/crypto-line.js';
 import type { Reason } from '../model/reasons.js';
 import type { CarrierMedia, RelaySide } from '../sdp/sdp-read.js';
@@ -63,7 +63,7 @@ export interface AgreedSession {
   /** rtpengine's side towards the carrier. */
   readonly outside: RelaySide;
   /** The endpoint's side, as rtpengine gets it: its place and key stay the same for the whole call. */
-  readonly insideSdp: string;
+  readonly agentSideSdp: string;
   /** The carrier's last description, as received. */
   readonly carrierSdp: string;
   /** Our last description, and the version in its o= line. */
@@ -100,7 +100,7 @@ export interface CallState {
   readonly inside: RelaySide | null;
   /** The endpoint's own address and, with SRTP inside, its key. */
   readonly local: MediaAddress | null;
-  readonly insideKey: CryptoLine | null;
+  readonly agentSideKey: CryptoLine | null;
   /** `null` until the 200; of a late offer, until its answer. */
   readonly session: AgreedSession | null;
   /** Our offer to a carrier that made none. */
@@ -148,17 +148,17 @@ export type CallEvent =
   | {
       readonly type: 'routed';
       readonly route: Route | null;
-      readonly load: Load;
+      readonly load: ConcurrentUsage;
       readonly isStale: boolean;
       readonly identity: VerifiedIdentity | null;
     }
   | { readonly type: 'agent-connected' }
   | { readonly type: 'relay-offered'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'relay-answered'; readonly sdp: string; readonly attempt: number }
-  | { readonly type: 'relay-offered-outward'; readonly sdp: string; readonly attempt: number }
-  | { readonly type: 'relay-answered-outward'; readonly sdp: string; readonly attempt: number }
-  | { readonly type: 'leg-reserved'; readonly local: MediaAddress; readonly insideKey: CryptoLine | null }
-  | { readonly type: 'leg-opened'; readonly local: MediaAddress; readonly insideKey: CryptoLine | null }
+  | { readonly type: 'relay-offered-to-carrier'; readonly sdp: string; readonly attempt: number }
+  | { readonly type: 'relay-answered-from-carrier'; readonly sdp: string; readonly attempt: number }
+  | { readonly type: 'leg-reserved'; readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null }
+  | { readonly type: 'leg-opened'; readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null }
   /** An effect failed; the reason says which. `attempt: null`: whatever is under way. */
   | {
       readonly type: 'failed';
@@ -194,7 +194,7 @@ export type CallEvent =
   /** The carrier's NOTIFY of how a REFER goes. */
   | ({ readonly type: 'notified'; readonly requestId: number } & ReferProgress)
   /** Whether the carrier answered when it was asked, while it held the call, if the call is still there. */
-  | { readonly type: 'probed'; readonly isAnswered: boolean }
+  | { readonly type: 'pinged'; readonly isAnswered: boolean }
   /** rtpengine died or was started anew: it knows nothing of the call. */
   | { readonly type: 'relay-lost'; readonly mayMove: boolean }
   | { readonly type: 'timer'; readonly timer: CallTimer };
@@ -210,8 +210,8 @@ export type CallEffect =
   | { readonly do: 'offer-relay'; readonly media: CarrierMedia; readonly attempt: number }
   | { readonly do: 'answer-relay'; readonly sdp: string; readonly attempt: number }
   /** Towards the carrier: the endpoint's offer, then the carrier's answer. */
-  | { readonly do: 'offer-outward'; readonly sdp: string; readonly attempt: number }
-  | { readonly do: 'answer-outward'; readonly media: CarrierMedia; readonly attempt: number }
+  | { readonly do: 'offer-to-carrier'; readonly sdp: string; readonly attempt: number }
+  | { readonly do: 'answer-from-carrier'; readonly media: CarrierMedia; readonly attempt: number }
   | { readonly do: 'leave-relay' }
   | { readonly do: 'reserve-leg' }
   | {
@@ -219,7 +219,7 @@ export type CallEffect =
       readonly media: CarrierMedia;
       readonly inside: RelaySide;
       /** The place and key that were reserved; `null`: any, and a new one. */
-      readonly reserved: { readonly local: MediaAddress; readonly insideKey: CryptoLine | null } | null;
+      readonly reserved: { readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null } | null;
     }
   | { readonly do: 'start-leg' }
   /** The caller's direction. `isHeld`: whether the caller holds now; `null`: as before. */
@@ -237,8 +237,8 @@ export type CallEffect =
   | { readonly do: 'reinvite'; readonly sdp: string; readonly attempt: number }
   | { readonly do: 'refer'; readonly target: TransferTarget; readonly referId: number }
   /** Asks the carrier whether the call is still there. `isHeld`: a carrier that does not answer may be asked again. */
-  | { readonly do: 'probe'; readonly isHeld: boolean }
-  | { readonly do: 'tell-agent'; readonly answer: AgentAnswer }
+  | { readonly do: 'ping'; readonly isHeld: boolean }
+  | { readonly do: 'notify-agent'; readonly answer: AgentAnswer }
   | { readonly do: 'bye'; readonly reason: Reason }
   | { readonly do: 'start-timer'; readonly timer: CallTimer; readonly delayMs: number }
   | { readonly do: 'stop-timer'; readonly timer: CallTimer }

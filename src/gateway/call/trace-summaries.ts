@@ -28,9 +28,9 @@ function happened(event: CallEvent): string {
       return 'rtpengine has taken the offer';
     case 'relay-answered':
       return 'rtpengine has taken the answer';
-    case 'relay-offered-outward':
+    case 'relay-offered-to-carrier':
       return 'rtpengine has made the offer for the carrier';
-    case 'relay-answered-outward':
+    case 'relay-answered-from-carrier':
       return "rtpengine has taken the carrier's answer";
     case 'leg-reserved':
       return "the agent's media port is reserved";
@@ -62,7 +62,7 @@ function happened(event: CallEvent): string {
       return 'the carrier tells how the transfer goes';
     case 'relay-lost':
       return 'rtpengine has lost the call';
-    case 'probed':
+    case 'pinged':
       return `the carrier ${event.isAnswered ? 'answered' : 'did not answer'} our OPTIONS`;
     case 'timer':
       return TIMERS[event.timer];

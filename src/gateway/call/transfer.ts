@@ -30,10 +30,10 @@ const REFUSALS = {
 export function onTransferAsked(state: CallState, { requestId, to }: EventOf<'transfer-asked'>): TransferStep {
   const refuse = (code: keyof typeof REFUSALS): TransferStep => {
     const answer = { type: 'refused', requestId, request: 'transfer', code, message: REFUSALS[code] } as const;
-    return { state, effects: [{ do: 'tell-agent', answer }] };
+    return { state, effects: [{ do: 'notify-agent', answer }] };
   };
   if (isTurbo(state.route?.agent ?? DEFAULT_AGENT_SETTINGS)) {
-    return { state, effects: [{ do: 'tell-agent', answer: { type: 'refused', requestId, request: 'transfer', ...NOT_IN_TURBO } }] };
+    return { state, effects: [{ do: 'notify-agent', answer: { type: 'refused', requestId, request: 'transfer', ...NOT_IN_TURBO } }] };
   }
   if (state.name !== 'Talking') return refuse('TRANSFER_TOO_EARLY');
   if (state.transfer !== null) return refuse('TRANSFER_PENDING');
@@ -59,7 +59,7 @@ export function onReferAnswered(state: CallState, { status, referId }: EventOf<'
   const failed = transferFailed(state, transfer, status);
   // RFC 3261 §12.2.1.2: the carrier may not know the call any more.
   const isInDoubt = status === 481 || status === 408;
-  return isInDoubt ? { ...failed, effects: [...failed.effects, { do: 'probe', isHeld: false }] } : failed;
+  return isInDoubt ? { ...failed, effects: [...failed.effects, { do: 'ping', isHeld: false }] } : failed;
 }
 
 /** A NOTIFY, which may overtake the answer to the REFER (RFC 3515 §2.4.4). */
@@ -93,5 +93,5 @@ function transferFailed(state: CallState, transfer: Transfer, status: number | n
 
 function progress({ requestId }: Transfer, state: 'accepted' | 'failed', status: number | null): CallEffect {
   const answer: AgentAnswer = { type: 'transfer-progress', requestId, state, status };
-  return { do: 'tell-agent', answer };
+  return { do: 'notify-agent', answer };
 }

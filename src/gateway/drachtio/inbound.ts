@@ -40,12 +40,12 @@ export interface InboundOptions {
 }
 
 /** What the gateway asks of its surroundings before it takes a call. */
-export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaRoom'>;
+export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaHeadroom'>;
 
 export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs'>;
 
 /** A call of an earlier process, and the media relay that has its session. */
-interface LeftCall {
+interface OrphanedCall {
   readonly runner: CallRunner;
   readonly node: string | null;
 }
@@ -55,7 +55,7 @@ export class Inbound implements LiveCalls {
   readonly #services: CallServices;
   readonly #runners = new Map<string, CallRunner>();
   readonly #rate: SourceRates | null;
-  #left: readonly LeftCall[] = [];
+  #left: readonly OrphanedCall[] = [];
   #own: readonly OwnAddress[] = [];
   #isOwnServer = false;
   #begun = 0;
@@ -173,7 +173,7 @@ export class Inbound implements LiveCalls {
       const runner = kept === undefined ? undefined : this.#runnerOf(kept);
       if (kept === undefined || runner === undefined) {
         this.log.error({ callId: snapshot.call_id }, 'gateway.call.not_restored');
-        this.#services.snapshots.forget(snapshot.call_id);
+        this.#services.snapshots.delete(snapshot.call_id);
         this.#services.routes.release(snapshot.call_id);
         return [];
       }
@@ -227,10 +227,10 @@ export class Inbound implements LiveCalls {
       else runner.serverLost();
     }
     this.log.info({ hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
-    void Promise.all(left.map((one) => this.#takeUp(one, isResumed))).then(() => this.#onConnected?.());
+    void Promise.all(left.map((one) => this.#resume(one, isResumed))).then(() => this.#onConnected?.());
   }
 
-  async #takeUp({ runner, node }: LeftCall, isResumed: boolean): Promise<void> {
+  async #resume({ runner, node }: OrphanedCall, isResumed: boolean): Promise<void> {
     if (isResumed) return runner.resume(node);
     runner.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
   }

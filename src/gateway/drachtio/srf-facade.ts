@@ -9,7 +9,7 @@ import {
   type SrfHandler,
   type RequestInDialog,
   ConnectionLostError,
-  type KeptDialog,
+  type DialogSnapshot,
   type OnMessage,
   type SrfApp,
 } from '../ports/signalling.js';
@@ -87,7 +87,7 @@ export function createSrfApp(): SrfApp {
     },
     request: (dialogId, request, onAnswer, onUpdate, onMessage) => requests.send(dialogId, request, onAnswer, onUpdate, onMessage),
     forget: (dialog) => srf.removeDialog(dialog),
-    keep: (dialog, request) => ({
+    snapshot: (dialog, request) => ({
       id: dialog.id,
       invite: request.msg.raw ?? '',
       localTag: dialog.sip.localTag,
@@ -115,7 +115,7 @@ class DialogRequests {
       for (const fail of [...this.#waiting]) fail(new ConnectionLostError('the connection to the SIP server was lost'));
     });
     srf.on('connect', (error: unknown) => {
-      if (error === null || error === undefined) this.#sayByes();
+      if (error === null || error === undefined) this.#sendByes();
     });
   }
 
@@ -135,7 +135,7 @@ class DialogRequests {
     }
   }
 
-  #sayByes(): void {
+  #sendByes(): void {
     for (const [dialogId, bye] of [...this.#unsaidByes]) {
       this.#unsaidByes.delete(dialogId);
       this.send(dialogId, bye, () => undefined);
@@ -175,7 +175,7 @@ function requestInDialog(
 }
 
 /** The package makes dialogs of the messages that began them: the kept INVITE, and as much of the 200 as it reads. */
-function restoreDialog(srf: RawSrf, kept: KeptDialog, localSdp: string): SrfDialog {
+function restoreDialog(srf: RawSrf, kept: DialogSnapshot, localSdp: string): SrfDialog {
   const { Dialog, SipMessage } = Srf as unknown as RawStatics;
   const invite = new SipMessage(kept.invite) as SrfMessage & object;
   const to = (invite.get('to') ?? '').replace(/;\s*tag=[^;>]*$/i, '');

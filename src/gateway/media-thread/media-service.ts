@@ -174,8 +174,8 @@ class ThreadedMediaService implements MediaService {
     if (leg !== undefined) leg.hasAgent = true;
   }
 
-  tellAgent(callId: string, answer: AgentAnswer): void {
-    this.#legs.get(callId)?.slot.worker.send({ type: 'tell-agent', callId, answer });
+  notifyAgent(callId: string, answer: AgentAnswer): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'notify-agent', callId, answer });
   }
 
   async reserve(callId: string): Promise<MediaAddress> {
@@ -222,7 +222,7 @@ class ThreadedMediaService implements MediaService {
   }
 
   sendDigits(callId: string, events: readonly number[], durationMs = DEFAULT_PRESS_MS): void {
-    for (const event of events) this.#legs.get(callId)?.slot.worker.send({ type: 'press', callId, event, durationMs });
+    for (const event of events) this.#legs.get(callId)?.slot.worker.send({ type: 'dtmf', callId, event, durationMs });
   }
 
   async figures(callId: string): Promise<LegFigures | null> {

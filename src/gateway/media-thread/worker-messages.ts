@@ -19,12 +19,12 @@ export interface WorkerSettings {
 export type WorkerCommand =
   | { readonly type: 'reserve'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'connect-agent'; readonly requestId: number; readonly callId: string; readonly agent: AgentDescription }
-  | { readonly type: 'tell-agent'; readonly callId: string; readonly answer: AgentAnswer }
+  | { readonly type: 'notify-agent'; readonly callId: string; readonly answer: AgentAnswer }
   | { readonly type: 'open'; readonly requestId: number; readonly leg: LegDescription }
   | { readonly type: 'start'; readonly callId: string }
   | { readonly type: 'direct'; readonly callId: string; readonly direction: MediaDirection }
   | { readonly type: 'digit'; readonly callId: string; readonly event: number; readonly durationMs: number }
-  | { readonly type: 'press'; readonly callId: string; readonly event: number; readonly durationMs: number }
+  | { readonly type: 'dtmf'; readonly callId: string; readonly event: number; readonly durationMs: number }
   | { readonly type: 'change'; readonly requestId: number; readonly callId: string; readonly change: LegChange }
   | { readonly type: 'figures'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'close'; readonly requestId: number; readonly callId: string }

@@ -61,8 +61,8 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
     case 'connect-agent':
       void connectAgent(endpoint, command.callId, command.agent).then((answer) => reply(command.requestId, answer));
       break;
-    case 'tell-agent':
-      endpoint.tellAgent(command.callId, command.answer);
+    case 'notify-agent':
+      endpoint.notifyAgent(command.callId, command.answer);
       break;
     case 'open':
       reply(
@@ -88,7 +88,7 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
     case 'digit':
       endpoint.with(command.callId, (leg) => leg.takeDigit(command.event, command.durationMs));
       break;
-    case 'press':
+    case 'dtmf':
       endpoint.with(command.callId, (leg) => leg.sendDigit(command.event, command.durationMs));
       break;
     case 'figures':

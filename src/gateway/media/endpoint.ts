@@ -59,7 +59,7 @@ export interface EndpointCounters {
   readonly maxLateMs: number;
 }
 
-/** There is no place for the leg, or one of that id is open already, or none. */
+/** There is no port pair for the leg, or one of that id is open already, or none. */
 export class EndpointFullError extends Error {
   override readonly name = 'EndpointFullError';
 }
@@ -67,7 +67,7 @@ export class EndpointFullError extends Error {
 interface OpenLeg {
   readonly callId: string;
   readonly media: MediaLeg;
-  readonly place: Place;
+  readonly portPair: PortPair;
   remote: MediaAddress;
   /** Of the RTP that the peer sends. */
   ssrc: number | undefined;
@@ -78,7 +78,7 @@ interface OpenLeg {
 }
 
 /** A pair of sockets and who talks to it. */
-interface Place {
+interface PortPair {
   readonly pair: SocketPair;
   readonly byRtp: PeerTable<OpenLeg>;
   readonly byRtcp: PeerTable<OpenLeg>;
@@ -92,10 +92,10 @@ interface Place {
 export class RtpEndpoint {
   readonly #options: EndpointOptions;
   readonly #dependencies: EndpointDependencies;
-  readonly #places: Place[] = [];
+  readonly #portPairs: PortPair[] = [];
   readonly #legs = new Map<string, OpenLeg>();
   /** Where the legs to come will be, by call. */
-  readonly #reserved = new Map<string, Place>();
+  readonly #reserved = new Map<string, PortPair>();
   /** The agent of each call, from before its leg is opened until it is closed. */
   readonly #agents = new Map<string, LegAgent>();
   readonly #slots: SlotClock;
@@ -121,27 +121,27 @@ export class RtpEndpoint {
   /** Binds the sockets. A port that is taken is left out with a warning; rejects when none is left. */
   static async open(options: EndpointOptions, dependencies: EndpointDependencies): Promise<RtpEndpoint> {
     const endpoint = new RtpEndpoint(options, dependencies);
-    for (const rtpPort of options.rtpPorts) await endpoint.#openPlace(rtpPort);
-    if (endpoint.#places.length === 0) throw new EndpointFullError('no port of the media endpoint could be bound');
+    for (const rtpPort of options.rtpPorts) await endpoint.#openPortPair(rtpPort);
+    if (endpoint.#portPairs.length === 0) throw new EndpointFullError('no port of the media endpoint could be bound');
     endpoint.#growReceiveBuffers();
     return endpoint;
   }
 
   /** Calls that there are sockets for. */
   get capacity(): number {
-    return this.#places.length * CALLS_PER_SOCKET_PAIR;
+    return this.#portPairs.length * CALLS_PER_SOCKET_PAIR;
   }
 
   /**
-   * Keeps a place for a leg whose peer is not known yet, until it is opened or closed.
+   * Keeps a port pair for a leg whose peer is not known yet, until it is opened or closed.
    * @throws EndpointFullError when there is no room
    */
   reserve(callId: string): MediaAddress {
     if (this.#legs.has(callId) || this.#reserved.has(callId)) throw new EndpointFullError('the call has a leg already');
-    const place = this.#choosePlace(null);
-    place.reserved += 1;
-    this.#reserved.set(callId, place);
-    return addressOf(place);
+    const portPair = this.#choosePortPair(null);
+    portPair.reserved += 1;
+    this.#reserved.set(callId, portPair);
+    return addressOf(portPair);
   }
 
   /**
@@ -153,7 +153,7 @@ export class RtpEndpoint {
     const host: AgentHost = {
       // What an agent says that was let go is nobody's.
       emit: (event) => this.#agents.get(callId) === agent && onEvent(event),
-      press: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
+      sendDtmf: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
       view: () => this.#legs.get(callId)?.media.view() ?? null,
     };
     const agent: LegAgent = this.#dependencies.newAgent(description, host, this.#dependencies.log.child({ callId }));
@@ -167,8 +167,8 @@ export class RtpEndpoint {
   }
 
   /** The answer to what a call's agent asked for, if it is still there. */
-  tellAgent(callId: string, answer: AgentAnswer): void {
-    this.#agents.get(callId)?.tell(answer);
+  notifyAgent(callId: string, answer: AgentAnswer): void {
+    this.#agents.get(callId)?.notify(answer);
   }
 
   /**
@@ -181,8 +181,8 @@ export class RtpEndpoint {
     if (this.#legs.has(callId)) throw new EndpointFullError('the call has a leg already');
     const reserved = this.#unreserve(callId);
     const remote = checkedAddress(description.remote);
-    const place = this.#placeFor(description.localRtpPort, reserved, remote);
-    const { pair } = place;
+    const portPair = this.#portPairFor(description.localRtpPort, reserved, remote);
+    const { pair } = portPair;
     const media = new MediaLeg(description, {
       clock: this.#dependencies.clock,
       random32: this.#dependencies.random32,
@@ -197,18 +197,18 @@ export class RtpEndpoint {
         ? {}
         : {
             onRtcp: (direction, packet, atMs) => {
-              const [own, peer] = [rtcpOf(addressOf(place)), rtcpOf(leg.remote)];
+              const [own, peer] = [rtcpOf(addressOf(portPair)), rtcpOf(leg.remote)];
               const [from, to] = direction === 'in' ? [peer, own] : [own, peer];
               onRtcp({ sipCallId, from, to, packet: new Uint8Array(packet), atMs });
             },
           }),
     });
     const ticking = { tick: (skip: number, send: number) => this.with(callId, (leg) => leg.tick(skip, send)) };
-    const leg: OpenLeg = { callId, media, place, remote, ssrc: undefined, shunned: [], ticking, onEvent };
+    const leg: OpenLeg = { callId, media, portPair, remote, ssrc: undefined, shunned: [], ticking, onEvent };
     this.#enter(leg);
     this.#legs.set(callId, leg);
     this.#slots.add(ticking);
-    return addressOf(place);
+    return addressOf(portPair);
   }
 
   /**
@@ -219,7 +219,7 @@ export class RtpEndpoint {
     const leg = this.#legs.get(callId);
     if (leg === undefined) throw new EndpointFullError('the call has no leg');
     const remote = checkedAddress(to);
-    if (isTaken(leg.place, remote, leg)) throw new EndpointFullError('the peer has another leg on these sockets');
+    if (isTaken(leg.portPair, remote, leg)) throw new EndpointFullError('the peer has another leg on these sockets');
     if (!isSame(leg.remote, remote)) {
       this.#part(leg);
       leg.remote = remote;
@@ -240,7 +240,7 @@ export class RtpEndpoint {
     }
   }
 
-  /** Closes a leg, or gives its reserved place back, and lets the agent go; `null` when it is not open. */
+  /** Closes a leg, or gives its reserved port pair back, and lets the agent go; `null` when it is not open. */
   closeLeg(callId: string): LegFigures | null {
     this.#unreserve(callId);
     this.#dismiss(callId);
@@ -273,7 +273,7 @@ export class RtpEndpoint {
       strangerPackets: this.#strangers,
       notAuthenticPackets: this.#notAuthentic,
       malformedPackets: this.#malformed,
-      sendErrors: this.#places.reduce((sum, place) => sum + place.pair.sendErrors, 0),
+      sendErrors: this.#portPairs.reduce((sum, portPair) => sum + portPair.pair.sendErrors, 0),
       earlierCallPackets: this.#earlierCall,
       receiveBufferBytes: this.#receiveBufferBytes,
       maxLateMs,
@@ -283,10 +283,10 @@ export class RtpEndpoint {
   /** Closes all legs and sockets. */
   async close(): Promise<void> {
     for (const callId of [...this.#agents.keys(), ...this.#legs.keys()]) this.closeLeg(callId);
-    await Promise.all(this.#places.map((place) => place.pair.close()));
+    await Promise.all(this.#portPairs.map((portPair) => portPair.pair.close()));
   }
 
-  async #openPlace(rtpPort: number): Promise<void> {
+  async #openPortPair(rtpPort: number): Promise<void> {
     const { log } = this.#dependencies;
     const byRtp = new PeerTable<OpenLeg>();
     const byRtcp = new PeerTable<OpenLeg>();
@@ -298,7 +298,7 @@ export class RtpEndpoint {
         (datagram, address, port) => this.#receive(byRtcp.find(address, port), 'receiveRtcp', datagram),
         log,
       );
-      this.#places.push({ pair, byRtp, byRtcp, reserved: 0, resting: new RestingPeers() });
+      this.#portPairs.push({ pair, byRtp, byRtcp, reserved: 0, resting: new RestingPeers() });
     } catch (error) {
       log.warn(
         { address: this.#options.address, rtpPort, error: errorText(error) },
@@ -308,7 +308,7 @@ export class RtpEndpoint {
   }
 
   #growReceiveBuffers(): void {
-    const sizes = this.#places.map((place) => place.pair.growReceiveBuffers());
+    const sizes = this.#portPairs.map((portPair) => portPair.pair.growReceiveBuffers());
     const askedBytes = Math.max(...sizes.map((size) => size.askedBytes));
     const grantedBytes = Math.min(...sizes.map((size) => size.grantedBytes));
     this.#receiveBufferBytes = grantedBytes;
@@ -367,55 +367,55 @@ export class RtpEndpoint {
     else if (outcome === 'not-rtp') this.#malformed += 1;
   }
 
-  /** The place is the leg's no more. */
-  #unreserve(callId: string): Place | undefined {
-    const place = this.#reserved.get(callId);
-    if (place === undefined) return undefined;
+  /** The port pair is the leg's no more. */
+  #unreserve(callId: string): PortPair | undefined {
+    const portPair = this.#reserved.get(callId);
+    if (portPair === undefined) return undefined;
     this.#reserved.delete(callId);
-    place.reserved -= 1;
-    return place;
+    portPair.reserved -= 1;
+    return portPair;
   }
 
   /** Puts the leg's peer into the tables. */
   #enter(leg: OpenLeg): void {
-    const { callId, place, remote } = leg;
-    place.byRtp.add(remote.address, remote.rtpPort, leg);
-    place.byRtcp.add(remote.address, remote.rtcpPort, leg);
-    leg.shunned = place.resting.sources(callId, remote.address, remote.rtpPort, this.#dependencies.clock.nowMs());
+    const { callId, portPair, remote } = leg;
+    portPair.byRtp.add(remote.address, remote.rtpPort, leg);
+    portPair.byRtcp.add(remote.address, remote.rtcpPort, leg);
+    leg.shunned = portPair.resting.sources(callId, remote.address, remote.rtpPort, this.#dependencies.clock.nowMs());
   }
 
   /** Takes the leg's peer out of the tables, and lets it rest. */
-  #part({ callId, place, remote, ssrc }: OpenLeg): void {
-    place.byRtp.remove(remote.address, remote.rtpPort);
-    place.byRtcp.remove(remote.address, remote.rtcpPort);
-    place.resting.add(callId, remote.address, remote.rtpPort, ssrc, this.#dependencies.clock.nowMs());
+  #part({ callId, portPair, remote, ssrc }: OpenLeg): void {
+    portPair.byRtp.remove(remote.address, remote.rtpPort);
+    portPair.byRtcp.remove(remote.address, remote.rtcpPort);
+    portPair.resting.add(callId, remote.address, remote.rtpPort, ssrc, this.#dependencies.clock.nowMs());
   }
 
   /** The far side knows the port already: only that one will do. */
-  #placeFor(localRtpPort: number | null, reserved: Place | undefined, remote: MediaAddress): Place {
-    if (localRtpPort === null && reserved === undefined) return this.#choosePlace(remote);
-    const place = localRtpPort === null ? reserved : this.#places.find(({ pair }) => pair.rtpPort === localRtpPort);
-    if (place === undefined) throw new EndpointFullError(`port ${String(localRtpPort)} is not one of the media endpoint's`);
-    if (usedOf(place) >= CALLS_PER_SOCKET_PAIR)
+  #portPairFor(localRtpPort: number | null, reserved: PortPair | undefined, remote: MediaAddress): PortPair {
+    if (localRtpPort === null && reserved === undefined) return this.#choosePortPair(remote);
+    const portPair = localRtpPort === null ? reserved : this.#portPairs.find(({ pair }) => pair.rtpPort === localRtpPort);
+    if (portPair === undefined) throw new EndpointFullError(`port ${String(localRtpPort)} is not one of the media endpoint's`);
+    if (usedOf(portPair) >= CALLS_PER_SOCKET_PAIR)
       throw new EndpointFullError(`port ${String(localRtpPort)} of the media endpoint has no room`);
-    if (isTaken(place, remote, null)) throw new EndpointFullError('the peer has another leg on these sockets');
-    return place;
+    if (isTaken(portPair, remote, null)) throw new EndpointFullError('the peer has another leg on these sockets');
+    return portPair;
   }
 
   /** The sockets with the fewest legs that the peer does not talk to; those that it left lately only when there are no others. */
-  #choosePlace(remote: MediaAddress | null): Place {
+  #choosePortPair(remote: MediaAddress | null): PortPair {
     const nowMs = this.#dependencies.clock.nowMs();
-    let best: { readonly place: Place; readonly cost: number } | undefined;
-    for (const place of this.#places) {
-      if (usedOf(place) >= CALLS_PER_SOCKET_PAIR) continue;
-      if (remote !== null && isTaken(place, remote, null)) continue;
-      const isResting = remote !== null && place.resting.has(remote.address, remote.rtpPort, nowMs);
-      const cost = usedOf(place) + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
-      if (best === undefined || cost < best.cost) best = { place, cost };
+    let best: { readonly portPair: PortPair; readonly cost: number } | undefined;
+    for (const portPair of this.#portPairs) {
+      if (usedOf(portPair) >= CALLS_PER_SOCKET_PAIR) continue;
+      if (remote !== null && isTaken(portPair, remote, null)) continue;
+      const isResting = remote !== null && portPair.resting.has(remote.address, remote.rtpPort, nowMs);
+      const cost = usedOf(portPair) + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
+      if (best === undefined || cost < best.cost) best = { portPair, cost };
       if (cost === 0) break;
     }
     if (best === undefined) throw new EndpointFullError('no pair of media sockets has room');
-    return best.place;
+    return best.portPair;
   }
 }
 
@@ -425,12 +425,12 @@ function addPackets(sum: { packetsSent: number; packetsReceived: number; packets
   sum.packetsLost += leg.packetsLost;
 }
 
-function usedOf({ byRtp, reserved }: Place): number {
+function usedOf({ byRtp, reserved }: PortPair): number {
   return byRtp.size + reserved;
 }
 
 /** Whether another leg than this one has the peer on these sockets. */
-function isTaken({ byRtp, byRtcp }: Place, remote: MediaAddress, leg: OpenLeg | null): boolean {
+function isTaken({ byRtp, byRtcp }: PortPair, remote: MediaAddress, leg: OpenLeg | null): boolean {
   const owners = [byRtp.find(remote.address, remote.rtpPort), byRtcp.find(remote.address, remote.rtcpPort)];
   return owners.some((owner) => owner !== undefined && owner !== leg);
 }
@@ -439,7 +439,7 @@ function isSame(one: MediaAddress, other: MediaAddress): boolean {
   return one.address === other.address && one.rtpPort === other.rtpPort && one.rtcpPort === other.rtcpPort;
 }
 
-function addressOf({ pair }: Place): MediaAddress {
+function addressOf({ pair }: PortPair): MediaAddress {
   return { address: pair.address, rtpPort: pair.rtpPort, rtcpPort: pair.rtcpPort };
 }
 

@@ -7,7 +7,7 @@ export interface AgentHost {
   /** Tells the call; nothing once the agent was let go. */
   emit(event: Extract<LegEvent, { type: 'agent-hangup' | 'agent-lost' | 'agent-note' | 'agent-request' }>): void;
   /** Presses a key towards the caller; false when there is no leg, telephone-events were not negotiated, or too many wait. */
-  press(event: number, durationMs: number): boolean;
+  sendDtmf(event: number, durationMs: number): boolean;
   /** The leg as it is now; `null`: there is none yet. */
   view(): LegView | null;
 }
@@ -45,7 +45,7 @@ export interface LegAgent {
   /** The time of a frame passes in which nothing can be sent: the leg is held, or the frame was lost to a stall. */
   pass(nowMs: number): void;
   /** The answer to a request. */
-  tell(answer: AgentAnswer): void;
+  notify(answer: AgentAnswer): void;
   /** The call is over; nothing is called afterwards. */
   close(): void;
 }

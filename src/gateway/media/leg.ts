@@ -3,8 +3,8 @@ import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
 import type { LegAgent, LegView } from './leg-agent.js';
 import { G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
-import type { KeyPress } from '../../rtp/dtmf/event-receiver.js';
-import { PressMerger, type PressSource } from '../../rtp/dtmf/press-merger.js';
+import type { DtmfDigit } from '../../rtp/dtmf/telephone-event-receiver.js';
+import { DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/dtmf-deduplicator.js';
 import { QualityLog } from '../../rtp/quality-log.js';
 import type { ReceptionFigures } from '../../rtp/reception-statistics.js';
 import { RtcpSchedule } from '../../rtp/rtcp-schedule.js';
@@ -54,7 +54,7 @@ export class MediaLeg {
   #agent: LegAgent | undefined;
   /** What the agent fills frames with: the leg's codec at the start. */
   #agentCodec: AudioCodec;
-  readonly #presses = new PressMerger();
+  readonly #dtmf = new DtmfDeduplicator();
   readonly #heard: HeardPackets;
   #startedMs: number | undefined;
   #firstPacketMs: number | undefined;
@@ -85,7 +85,7 @@ export class MediaLeg {
     this.#rtcp = new RtcpSession([random32(), random32(), random32()].map((word) => word.toString(16).padStart(8, '0')).join(''));
     this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);
     this.#heard = {
-      onPress: (press) => this.#digit(press, 'media'),
+      onDtmf: (press) => this.#digit(press, 'media'),
       onAudio: (codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs) =>
         (this.#agent ?? context.agent())?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs),
     };
@@ -131,7 +131,7 @@ export class MediaLeg {
 
   /** Presses a key; false when telephone-events were not negotiated, or too many wait. */
   sendDigit(event: number, durationMs: number): boolean {
-    return this.#sender.press(event, durationMs);
+    return this.#sender.sendDtmf(event, durationMs);
   }
 
   /** Takes a key press that was told by signalling. */
@@ -170,7 +170,7 @@ export class MediaLeg {
   /** The time of `skip` frames passed and those of `send` are due. */
   tick(skip: number, send: number): void {
     const nowMs = this.#context.clock.nowMs();
-    const press = this.#receiver.pollPress(nowMs);
+    const press = this.#receiver.pollDtmf(nowMs);
     if (press !== undefined) this.#digit(press, 'media');
     if (this.#startedMs === undefined || this.#isClosed) return;
     for (let i = 0; i < skip; i += 1) this.#passFrame(nowMs);
@@ -243,8 +243,8 @@ export class MediaLeg {
     this.#emit({ type: 'media-timeout' });
   }
 
-  #digit(press: KeyPress, source: PressSource): void {
-    if (!this.#presses.take(source, press.event, press.durationMs, this.#context.clock.nowMs())) return;
+  #digit(press: DtmfDigit, source: DtmfSource): void {
+    if (!this.#dtmf.take(source, press.event, press.durationMs, this.#context.clock.nowMs())) return;
     this.#digits += 1;
     this.#emit({ type: 'digit', event: press.event, durationMs: press.durationMs });
     this.#context.agent()?.digit(press.event);

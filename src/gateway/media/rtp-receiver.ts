@@ -2,7 +2,7 @@ import type { LegFormat } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import { LruMap } from '../../lib/lru.js';
 import { G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from '../../rtp/codec/g711.js';
-import { EventReceiver, type KeyPress } from '../../rtp/dtmf/event-receiver.js';
+import { TelephoneEventReceiver, type DtmfDigit } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { ReplayWindow } from '../../rtp/replay-window.js';
 import { ReceptionStatistics } from '../../rtp/reception-statistics.js';
 import { RtpView } from '../../rtp/rtp-packet.js';
@@ -20,7 +20,7 @@ export type ReceiveOutcome =
 
 /** What a packet turned out to be. */
 export interface HeardPackets {
-  onPress(press: KeyPress): void;
+  onDtmf(press: DtmfDigit): void;
   /** G.711 of `codec` in `buffer[offset, offset + lengthBytes)`, in the order in which it came. */
   onAudio(
     codec: AudioCodec,
@@ -39,7 +39,7 @@ const MAX_SOURCES = 8;
 /** The receiving half of a leg: SRTP, statistics and key presses. */
 export class RtpReceiver {
   #srtp: SrtpSession | null;
-  readonly #events = new EventReceiver();
+  readonly #events = new TelephoneEventReceiver();
   readonly #view = new RtpView();
   #statistics = new ReceptionStatistics(G711_CLOCK_RATE_HZ);
   #ssrc: number | undefined;
@@ -97,7 +97,7 @@ export class RtpReceiver {
     this.#lastPacketMs = nowMs;
     if (isEvent) {
       const { ssrc, rtpTimestamp, payloadOffset, payloadBytes } = view;
-      for (const press of this.#events.receive(ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs)) heard.onPress(press);
+      for (const press of this.#events.receive(ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs)) heard.onDtmf(press);
     } else {
       this.#receiveAudio(datagram, nowMs, heard);
     }
@@ -105,7 +105,7 @@ export class RtpReceiver {
   }
 
   /** A key press whose end was lost, once its time is over. */
-  pollPress(nowMs: number): KeyPress | undefined {
+  pollDtmf(nowMs: number): DtmfDigit | undefined {
     return this.#events.poll(nowMs);
   }
 

@@ -1,6 +1,6 @@
 import type { LegFormat } from '../model/media.js';
 import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/frame.js';
-import { EventSender } from '../../rtp/dtmf/event-sender.js';
+import { TelephoneEventSender } from '../../rtp/dtmf/telephone-event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { SentFigures } from '../../rtp/rtcp-session.js';
 import { RTP_HEADER_BYTES, writeRtpHeader } from '../../rtp/rtp-packet.js';
@@ -24,7 +24,7 @@ export interface RtpSenderStart {
 export class RtpSender {
   readonly #srtp: SrtpSession | null;
   readonly #send: (buffer: Uint8Array, lengthBytes: number) => void;
-  readonly #events = new EventSender(FRAME_SAMPLES);
+  readonly #events = new TelephoneEventSender(FRAME_SAMPLES);
   readonly #packets = Array.from({ length: BUFFERS }, () => newPacket());
   readonly #ssrc: number;
   #sequenceNumber: number;
@@ -57,8 +57,8 @@ export class RtpSender {
   }
 
   /** Queues a key press. False when telephone-events were not negotiated, or too many wait. */
-  press(event: number, durationMs: number): boolean {
-    return this.format.telephoneEventPayloadType !== null && this.#events.press(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
+  sendDtmf(event: number, durationMs: number): boolean {
+    return this.format.telephoneEventPayloadType !== null && this.#events.send(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
   }
 
   /** Where the next frame belongs: 160 bytes of the codec, to be filled before `sendFrame`. */

@@ -18,7 +18,7 @@ export interface SampleAgent {
    * reused for the next frame. Not called before `start`, nor while the leg is held.
    */
   frame(heard: Int16Array, spoken: Int16Array): void;
-  tell(answer: AgentAnswer): void;
+  notify(answer: AgentAnswer): void;
   close(): void;
 }
 
@@ -74,8 +74,8 @@ export class SampleLegAgent implements LegAgent {
     this.#jitterBuffer.pull(this.#heard);
   }
 
-  tell(answer: AgentAnswer): void {
-    this.agent.tell(answer);
+  notify(answer: AgentAnswer): void {
+    this.agent.notify(answer);
   }
 
   close(): void {

@@ -30,7 +30,7 @@ export class VoiceActivity {
   readonly #endOfSpeechMs: number;
   /** Energies of the last frames in turn; 0: not voiced. */
   readonly #window = new Float64Array(WINDOW_FRAMES);
-  #place = 0;
+  #index = 0;
   #isSpeaking = false;
   #silentMs = 0;
 
@@ -61,8 +61,8 @@ export class VoiceActivity {
   }
 
   #wait(isVoiced: boolean, samples: Int16Array): VoiceEvent | undefined {
-    this.#window[this.#place] = isVoiced ? energyOf(samples) : 0;
-    this.#place = (this.#place + 1) % WINDOW_FRAMES;
+    this.#window[this.#index] = isVoiced ? energyOf(samples) : 0;
+    this.#index = (this.#index + 1) % WINDOW_FRAMES;
     if (!isVoiced || this.#loudFrames() < VOICED_TO_START) return undefined;
     this.#isSpeaking = true;
     this.#silentMs = 0;

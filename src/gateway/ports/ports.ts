@@ -11,14 +11,14 @@ import type { Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import type { Result } from '../../lib/result.js';
 import type { Timeline } from '../model/call-timeline.js';
-import type { Load } from '../admission/admission.js';
+import type { ConcurrentUsage } from '../admission/admission.js';
 
 /** What one look-up tells of a called number. */
 export interface Lookup {
   /** `null`: the number is not attached inbound. */
   readonly route: Route | null;
   /** How busy the number and its organization are on all gateways, this call not counted. */
-  readonly load: Load;
+  readonly load: ConcurrentUsage;
   /** The store is away: how old the answer is that was kept of an earlier look-up. `null`: fresh. */
   readonly staleMs: number | null;
 }
@@ -97,10 +97,13 @@ export interface ToolRunner {
 /** Answered calls of this gateway, kept so that a gateway that was killed finds them. Neither write ever fails the call. */
 export interface SnapshotStore {
   /** Keeps a call, in place of what was kept of it before. */
-  keep(snapshot: CallSnapshot): void;
-  forget(callId: string): void;
-  /** What an earlier process of the same instance left, and counts those calls again until they are forgotten. */
-  left(): Promise<readonly CallSnapshot[]>;
+  persist(snapshot: CallSnapshot): void;
+  delete(callId: string): void;
+  /**
+   * What an earlier process of the same instance left, and counts those calls again until they are forgotten. A call whose record is
+   * written has ended: it is forgotten, and not among them. Rejects with `StoreUnavailableError`.
+   */
+  orphaned(): Promise<readonly CallSnapshot[]>;
 }
 
 /** What rtpengine answered: an SDP. */
@@ -123,9 +126,9 @@ export interface MediaRelay {
   /** The endpoint's answer to the carrier's offer; the answer is the outside SDP. */
   answer(call: RelayCall, sdp: string): Promise<RelayAnswer>;
   /** The endpoint's offer, where the carrier made none or the call moves; the answer is the outside SDP, with a key. */
-  offerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer>;
+  offerToCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
   /** The carrier's answer to it; the answer is the inside SDP. */
-  answerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer>;
+  answerFromCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
   /** Frees the session. Asked until it is confirmed or the retries are used up. */
   delete(relayId: string): Promise<RelayFigures | null>;
   /** The node that a call is on; `null`: on none. */
@@ -140,9 +143,9 @@ export interface RelayCall {
   /** The call's own id, not the carrier's Call-ID: two carriers may use the same one. */
   readonly relayId: string;
   /** Encrypt the inside leg too. */
-  readonly insideSrtp: boolean;
-  /** The outside leg is encrypted; `offerOutward` asks for it, elsewhere the offer decides. */
-  readonly outsideSrtp: boolean;
+  readonly agentSideSrtp: boolean;
+  /** The outside leg is encrypted; `offerToCarrier` asks for it, elsewhere the offer decides. */
+  readonly carrierSideSrtp: boolean;
 }
 
 /** The agent could not be reached, or refused the call. */
@@ -158,7 +161,7 @@ export interface MediaEndpoint {
    */
   connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void>;
   /** Answers a request of the agent; nothing when it is gone. */
-  tellAgent(callId: string, answer: AgentAnswer): void;
+  notifyAgent(callId: string, answer: AgentAnswer): void;
   /** Keeps a place for a leg whose far side is not known yet; `open` takes it, `close` frees it. */
   reserve(callId: string): Promise<MediaAddress>;
   /**

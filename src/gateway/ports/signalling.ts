@@ -73,7 +73,7 @@ export class ConnectionLostError extends Error {
 }
 
 /** What of a dialog has to be kept to have it again in another process. */
-export interface KeptDialog {
+export interface DialogSnapshot {
   readonly id: string;
   /** The INVITE as it came. */
   readonly invite: string;
@@ -116,9 +116,9 @@ export interface SrfApp {
   ): void;
   /** The dialog is over on our side: what comes for it is unknown from now on. */
   forget(dialog: SrfDialog): void;
-  keep(dialog: SrfDialog, request: SrfRequest): KeptDialog;
+  snapshot(dialog: SrfDialog, request: SrfRequest): DialogSnapshot;
   /** A dialog of an earlier process. Throws when the kept INVITE cannot be read. */
-  restore(kept: KeptDialog, localSdp: string): SrfDialog;
+  restore(kept: DialogSnapshot, localSdp: string): SrfDialog;
   connect(options: SrfOptions): void;
   disconnect(): void;
   /** Withdraws methods, so that no new request comes here: the first step of a drain. */

@@ -9,7 +9,7 @@ import type { InboundOptions, NumberRecord, OrgRecord } from '../model/records.j
 import type { Throughput } from '../model/throughput.js';
 import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from './ports.js';
 import type { Result } from '../../lib/result.js';
-import type { AgentContent, RecordRefusal } from '../model/agent-change.js';
+import type { AgentContent, RecordRefusal } from '../model/agent-update.js';
 import type { IfMatch } from '../model/revision.js';
 
 // What the rest of the product sees of the store. Everything here rejects with `StoreUnavailableError` when the store does

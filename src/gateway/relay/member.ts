@@ -34,7 +34,7 @@ export type MemberNode = Pick<RtpengineNode, 'command' | 'probe' | 'abandon' | '
 /** One rtpengine of the pool: whether it lives, which calls are on it, and which of its sessions are still to be freed. */
 export class PoolMember {
   /** Relay ids of the calls on this node. */
-  readonly placed = new Set<string>();
+  readonly assigned = new Set<string>();
   readonly #freeing = new Map<string, Promise<RelayFigures | null>>();
   /** To be freed when the node is back. */
   readonly #waiting = new Set<string>();
@@ -70,7 +70,7 @@ export class PoolMember {
 
   /** It said that it has no room. */
   setFull(): void {
-    if (this.takesCalls) this.options.log.warn({ node: this.name, calls: this.placed.size }, 'rtpengine.node.full');
+    if (this.takesCalls) this.options.log.warn({ node: this.name, calls: this.assigned.size }, 'rtpengine.node.full');
     this.#fullUntilMs = this.options.clock.nowMs() + FULL_MS;
   }
 
@@ -80,7 +80,7 @@ export class PoolMember {
 
   /** Sessions of ours that the node has, as far as we know. */
   get sessions(): number {
-    return this.placed.size + this.#freeing.size;
+    return this.assigned.size + this.#freeing.size;
   }
 
   /** Sessions that others have on the node, as it told last: at most a second ago. */
@@ -89,20 +89,20 @@ export class PoolMember {
   }
 
   /** Puts a call on this node, after what an earlier session of it here is freed. */
-  async place(relayId: string): Promise<void> {
-    this.placed.add(relayId);
+  async assign(relayId: string): Promise<void> {
+    this.assigned.add(relayId);
     await this.#freeing.get(relayId)?.catch(() => undefined);
   }
 
   /** A call of an earlier process is here; told as lost when the node does not know it. */
   adopt(relayId: string): void {
-    this.placed.add(relayId);
-    void this.#tellForgotten([relayId]);
+    this.assigned.add(relayId);
+    void this.#reportForgotten([relayId]);
   }
 
   /** Asks after every call here; those that the node does not know are told as lost. */
   findForgotten(): void {
-    void this.#tellForgotten([...this.placed]);
+    void this.#reportForgotten([...this.assigned]);
   }
 
   /** Rejects with `RtpengineError`, at once when the node is dead. */
@@ -128,7 +128,7 @@ export class PoolMember {
    * node dies, as soon as it is back; `null` then, as for a session that it does not have.
    */
   free(relayId: string): Promise<RelayFigures | null> {
-    this.placed.delete(relayId);
+    this.assigned.delete(relayId);
     const earlier = this.#freeing.get(relayId);
     if (earlier !== undefined) return earlier;
     const freeing = this.#free(relayId).finally(() => this.#freeing.delete(relayId));
@@ -228,9 +228,9 @@ export class PoolMember {
   }
 
   #onLost(): void {
-    this.options.log.warn({ node: this.name, calls: this.placed.size }, 'rtpengine.node.lost');
+    this.options.log.warn({ node: this.name, calls: this.assigned.size }, 'rtpengine.node.lost');
     this.node.abandon();
-    this.owner.onLost(this, [...this.placed]);
+    this.owner.onLost(this, [...this.assigned]);
   }
 
   #onBack(): void {
@@ -238,20 +238,20 @@ export class PoolMember {
     for (const relayId of [...this.#waiting]) {
       this.#waiting.delete(relayId);
       // A call that was left here and came back is freed by its own end.
-      if (!this.placed.has(relayId)) this.freeQuietly(relayId);
+      if (!this.assigned.has(relayId)) this.freeQuietly(relayId);
     }
     this.owner.onBack(this);
   }
 
   /** Of these calls those that the node does not know are lost: it has restarted. */
-  async #tellForgotten(relayIds: readonly string[]): Promise<void> {
+  async #reportForgotten(relayIds: readonly string[]): Promise<void> {
     const isForgotten = (relayId: string): Promise<boolean> =>
       this.node.command('query', { 'call-id': this.options.callIdOf(relayId) }).then(
         () => false,
         (error: unknown) => error instanceof RtpengineError && error.kind === 'refused',
       );
     const forgotten = await Promise.all(relayIds.map(isForgotten));
-    const lost = relayIds.filter((relayId, index) => forgotten[index] === true && this.placed.has(relayId));
+    const lost = relayIds.filter((relayId, index) => forgotten[index] === true && this.assigned.has(relayId));
     if (lost.length === 0) return;
     this.options.log.warn({ node: this.name, calls: lost.length }, 'rtpengine.node.forgot');
     this.owner.onLost(this, lost);

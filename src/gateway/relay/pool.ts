@@ -87,18 +87,18 @@ export class RelayPool implements MediaRelay {
   }
 
   offer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#offer(call, 'carrier', call.insideSrtp, sdp);
+    return this.#offer(call, 'carrier', call.agentSideSrtp, sdp);
   }
 
   answer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
     return this.#answer(call, 'carrier', sdp);
   }
 
-  offerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#offer(call, 'agent', call.outsideSrtp, sdp);
+  offerToCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer> {
+    return this.#offer(call, 'agent', call.carrierSideSrtp, sdp);
   }
 
-  answerOutward(call: RelayCall, sdp: string): Promise<RelayAnswer> {
+  answerFromCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer> {
     return this.#answer(call, 'agent', sdp);
   }
 
@@ -106,7 +106,7 @@ export class RelayPool implements MediaRelay {
     const member = this.#memberOf(relayId);
     if (member === undefined) return null;
     // From now on no other node takes it.
-    member.placed.delete(relayId);
+    member.assigned.delete(relayId);
     await this.#busy.get(relayId)?.catch(() => undefined);
     return member.free(relayId);
   }
@@ -140,11 +140,11 @@ export class RelayPool implements MediaRelay {
   }
 
   nodes(): readonly RelayNodeState[] {
-    return this.#members.map(({ name, isAlive, placed, outstanding }) => ({ name, isAlive, calls: placed.size, outstanding }));
+    return this.#members.map(({ name, isAlive, assigned, outstanding }) => ({ name, isAlive, calls: assigned.size, outstanding }));
   }
 
   /** Calls that still fit; `null`: not known, for the nodes are somebody else's. */
-  room(): number | null {
+  headroom(): number | null {
     const { own } = this.options;
     if (!this.isUp) return 0;
     if (own === null) return null;
@@ -169,10 +169,10 @@ export class RelayPool implements MediaRelay {
 
   /** A node that lives has forgotten these calls. One that does not answer may only be slow: its calls wait a little, longer when no other lives. */
   #onLost(member: PoolMember, relayIds: readonly string[]): void {
-    if (member.isAlive) return this.#tellLost(member, relayIds);
+    if (member.isAlive) return this.#notifyLost(member, relayIds);
     const cancel = this.options.clock.setTimer(this.isUp ? SLOW_NODE_MS : LAST_NODE_MS, () => {
       this.#silent.delete(member);
-      this.#tellLost(member, [...member.placed]);
+      this.#notifyLost(member, [...member.assigned]);
     });
     this.#silent.set(member, cancel);
   }
@@ -186,12 +186,12 @@ export class RelayPool implements MediaRelay {
       this.#silent.delete(silent);
       // It stood still, or is another process on the same port: whether it knows its calls tells.
       if (silent === member) member.findForgotten();
-      else this.#tellLost(silent, [...silent.placed]);
+      else this.#notifyLost(silent, [...silent.assigned]);
     }
     this.#backListeners.forEach((tell) => tell(member.name));
   }
 
-  #tellLost(member: PoolMember, relayIds: readonly string[]): void {
+  #notifyLost(member: PoolMember, relayIds: readonly string[]): void {
     this.#lostListeners.forEach((tell) => tell(member.name, relayIds));
   }
 
@@ -211,7 +211,7 @@ export class RelayPool implements MediaRelay {
     try {
       return await this.#firstOffer(first, relayId, args);
     } catch (error) {
-      const wasEnded = !first.placed.has(relayId);
+      const wasEnded = !first.assigned.has(relayId);
       if (isFull(error as Error)) first.setFull();
       // Perhaps it did the work and the answer was lost.
       first.freeQuietly(relayId);
@@ -228,8 +228,8 @@ export class RelayPool implements MediaRelay {
   }
 
   async #firstOffer(member: PoolMember, relayId: string, args: object): Promise<RelayAnswer> {
-    await member.place(relayId);
-    if (!member.placed.has(relayId)) throw new MediaUnavailableError('the call has ended');
+    await member.assign(relayId);
+    if (!member.assigned.has(relayId)) throw new MediaUnavailableError('the call has ended');
     return this.#ask(member, relayId, 'offer', args);
   }
 
@@ -273,18 +273,18 @@ export class RelayPool implements MediaRelay {
         await Promise.all(leftovers.map((callId) => member.command('delete', deleteCommand(callId, null))));
         freed += leftovers.length;
         if (listed.length < limit) {
-          this.#tellFreed(member, freed);
+          this.#notifyFreed(member, freed);
           return;
         }
         if (leftovers.length === 0) break;
       }
     }
-    this.#tellFreed(member, freed);
+    this.#notifyFreed(member, freed);
     // The list is always of the same calls: none of the others can be seen.
     this.options.log.warn({ node: member.name, error: 'it has more calls than it can list' }, 'rtpengine.leftovers.unknown');
   }
 
-  #tellFreed(member: PoolMember, sessions: number): void {
+  #notifyFreed(member: PoolMember, sessions: number): void {
     if (sessions > 0) this.options.log.warn({ node: member.name, sessions }, 'rtpengine.leftovers.freed');
   }
 
@@ -294,11 +294,11 @@ export class RelayPool implements MediaRelay {
   }
 
   #memberOf(relayId: string): PoolMember | undefined {
-    return this.#members.find(({ placed }) => placed.has(relayId));
+    return this.#members.find(({ assigned }) => assigned.has(relayId));
   }
 
-  #negotiation({ relayId, insideSrtp, outsideSrtp }: RelayCall, offerer: RelaySide, sdp: string): NegotiationArguments {
-    return { callId: this.#callIdOf(relayId), offerer, sdp, endsSrtp: outsideSrtp && !insideSrtp };
+  #negotiation({ relayId, agentSideSrtp, carrierSideSrtp }: RelayCall, offerer: RelaySide, sdp: string): NegotiationArguments {
+    return { callId: this.#callIdOf(relayId), offerer, sdp, endsSrtp: carrierSideSrtp && !agentSideSrtp };
   }
 
   #callIdOf(relayId: string): string {

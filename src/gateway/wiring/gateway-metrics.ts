@@ -89,7 +89,7 @@ export function countedEndpoint(endpoint: MediaService, counts: MetricCounts, cl
   };
   return {
     connectAgent,
-    tellAgent: (...given) => endpoint.tellAgent(...given),
+    notifyAgent: (...given) => endpoint.notifyAgent(...given),
     reserve: (...given) => endpoint.reserve(...given),
     open: (...given) => endpoint.open(...given),
     start: (...given) => endpoint.start(...given),
@@ -141,26 +141,26 @@ export interface GatewayParts {
   readonly endpoint: MediaService;
   readonly stores: RedisStores;
   /** Calls that there is still media for. */
-  readonly room: () => number;
+  readonly headroom: () => number;
   /** Of several processes the first one tells what is everybody's. */
   readonly isFirst: boolean;
 }
 
 export function collectGateway(metrics: Metrics, parts: GatewayParts): void {
-  const { inbound, relay, endpoint, stores, room, isFirst } = parts;
+  const { inbound, relay, endpoint, stores, headroom, isFirst } = parts;
   metrics.collect((figures) => {
     figures.set('trunkline_calls_in_progress', {}, inbound.callCount);
     figures.set('trunkline_calls_begun_total', {}, inbound.begunCount);
-    figures.set('trunkline_call_room', {}, Math.max(0, room()));
+    figures.set('trunkline_call_room', {}, Math.max(0, headroom()));
     figures.set('trunkline_taking_calls', {}, flag(inbound.isConnected && inbound.notReady === null));
     figures.set('trunkline_sip_server_connected', {}, flag(inbound.isConnected));
-    const { isUp, connects, waitingRecords, evicted, places, snapshots } = stores.figures;
+    const { isUp, connects, waitingRecords, evicted, slots, snapshots } = stores.figures;
     figures.set('trunkline_redis_up', {}, flag(isUp));
     figures.set('trunkline_redis_connects_total', {}, connects);
     figures.set('trunkline_redis_waiting_records', {}, waitingRecords);
     figures.set('trunkline_stored_calls_evicted_total', { kind: 'trace' }, evicted.trace);
     figures.set('trunkline_stored_calls_evicted_total', { kind: 'record' }, evicted.record);
-    figures.set('trunkline_call_places', {}, places);
+    figures.set('trunkline_call_places', {}, slots);
     figures.set('trunkline_call_snapshots', {}, snapshots);
     for (const { name: node, isAlive, calls, outstanding } of relay.nodes()) {
       figures.set('trunkline_relay_up', { node }, flag(isAlive));

@@ -4,7 +4,7 @@ import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/frame.js';
 import { decodeG711, encodeG711, payloadTypeOf } from '../../rtp/codec/g711.js';
-import { EventSender } from '../../rtp/dtmf/event-sender.js';
+import { TelephoneEventSender } from '../../rtp/dtmf/telephone-event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from '../../rtp/dtmf/telephone-event.js';
 import { FramePacer } from '../../rtp/frame-pacer.js';
 import { middle32, ntpFromUnixMs, roundTripMs } from '../../rtp/ntp.js';
@@ -49,7 +49,7 @@ export class CarrierMediaLeg {
   readonly #view = new RtpView();
   readonly #statistics = new ReceptionStatistics(CLOCK_RATE_HZ);
   readonly #schedule = new RtcpSchedule(Math.random);
-  readonly #events = new EventSender();
+  readonly #events = new TelephoneEventSender();
   readonly #ssrc = randomBytes(4).readUInt32BE();
   readonly #cname = randomBytes(8).toString('hex');
   readonly #packet = new Uint8Array(2_048);
@@ -123,7 +123,7 @@ export class CarrierMediaLeg {
 
   /** Presses a key for a tenth of a second. */
   press(event: number): void {
-    this.#events.press(event, CLOCK_RATE_HZ / 10);
+    this.#events.send(event, CLOCK_RATE_HZ / 10);
   }
 
   get isPressing(): boolean {

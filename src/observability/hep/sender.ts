@@ -35,20 +35,20 @@ export class HepSender {
     const peer = { address: source.ip, port: source.port };
     const own = this.#own(contact, peer.address);
     const [from, to] = direction === 'in' ? [peer, own] : [own, peer];
-    this.#tell({ from, to, transport: source.transport, atMs, callId: sipCallId, protocol: 'sip', text });
+    this.#transmit({ from, to, transport: source.transport, atMs, callId: sipCallId, protocol: 'sip', text });
   }
 
   /** Nothing for what is no RTCP. */
   sendRtcp({ sipCallId, from, to, packet, atMs }: RtcpSeen): void {
     const text = rtcpJson(packet);
-    if (text !== null) this.#tell({ from, to, transport: 'udp', atMs, callId: sipCallId, protocol: 'rtcp', text });
+    if (text !== null) this.#transmit({ from, to, transport: 'udp', atMs, callId: sipCallId, protocol: 'rtcp', text });
   }
 
   close(): void {
     this.#socket.close();
   }
 
-  #tell(message: HepMessage): void {
+  #transmit(message: HepMessage): void {
     const { collector } = this.options;
     this.#socket.send(hepPacket(message, this.options), collector.port, collector.address, (error) => {
       if (error === null) this.options.counts.count('trunkline_hep_packets_total', { outcome: 'sent' });

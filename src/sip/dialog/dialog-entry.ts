@@ -1,6 +1,6 @@
 import type { QueuedTimer, TimerQueue } from '../../lib/timer-queue.js';
 import { dialogKey, type Dialog } from './dialog.js';
-import { RepeatedResponse } from './repeated-response.js';
+import { RetransmittedResponse } from './retransmitted-response.js';
 import type { ReliableProvisionals } from './reliable-provisionals.js';
 import type { SessionTimer } from './session-timer.js';
 import type { TimerSettings } from '../transaction/timers.js';
@@ -8,7 +8,7 @@ import type { Flow } from '../transport/flow.js';
 
 interface Answered {
   readonly cseq: number;
-  readonly response: RepeatedResponse;
+  readonly response: RetransmittedResponse;
 }
 
 /** What happens when a dialog ends by its own clock. */
@@ -91,7 +91,7 @@ export class DialogEntry {
   /** A 2xx to the INVITE with this CSeq number went out: it is repeated until the ACK. */
   answered(cseq: number, text: string, flow: Flow): void {
     const { t1Ms, t2Ms } = this.timerSettings;
-    const response = new RepeatedResponse(text, flow, { t1Ms, longestMs: t2Ms }, this.timers, () => {
+    const response = new RetransmittedResponse(text, flow, { t1Ms, longestMs: t2Ms }, this.timers, () => {
       this.#answered = undefined;
       this.ends.onAckTimeout(this);
     });

@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
 import type { TimerQueue } from '../../lib/timer-queue.js';
 import { getHeader, type SipRequest } from '../message/message.js';
-import { RepeatedResponse } from './repeated-response.js';
+import { RetransmittedResponse } from './retransmitted-response.js';
 import type { Flow } from '../transport/flow.js';
 
 interface Unacknowledged {
   readonly rseq: number;
-  readonly response: RepeatedResponse;
+  readonly response: RetransmittedResponse;
 }
 
 /** The reliable provisional responses to one INVITE (RFC 3262 §3): one at a time, repeated until its PRACK; what comes after waits. */
@@ -37,7 +37,7 @@ export class ReliableProvisionals {
   }
 
   sent(rseq: number, text: string): void {
-    const response = new RepeatedResponse(text, this.flow, { t1Ms: this.t1Ms, longestMs: Infinity }, this.timers, () => {
+    const response = new RetransmittedResponse(text, this.flow, { t1Ms: this.t1Ms, longestMs: Infinity }, this.timers, () => {
       this.#unacknowledged = undefined;
       this.onGaveUp();
     });

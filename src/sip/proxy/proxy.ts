@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { NamedTimers } from '../../lib/named-timers.js';
-import { ownTransport } from '../user-agent/agent-context.js';
+import { ownTransport } from '../user-agent/user-agent-context.js';
 import { cancelOf, viaOf } from '../user-agent/compose.js';
 import type { CoreHeaders } from '../message/core-headers.js';
 import { changed, getHeader, type Header, type SipRequest, type SipResponse } from '../message/message.js';

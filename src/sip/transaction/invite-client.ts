@@ -32,7 +32,7 @@ type InviteClientStep = Step<InviteClientState, InviteClientTimer, InviteClientU
 type Effect = TransactionEffect<InviteClientTimer, InviteClientUser>;
 
 const NOTHING: readonly Effect[] = [];
-const TELL: Effect = { do: 'tell', user: 'response' };
+const NOTIFY: Effect = { do: 'notify', user: 'response' };
 
 export function inviteClientStart(request: string): InviteClientState {
   return { name: 'Calling', request, ack: null, intervalMs: 0 };
@@ -62,7 +62,7 @@ export function stepInviteClient(state: InviteClientState, event: InviteClientEv
     case 'transport-error':
       if (state.name === 'Terminated' || state.name === 'Accepted') return { state, effects: NOTHING };
       // RFC 3261 §17.1.1.2, figure 5: in Completed too, where the ACK could not be sent.
-      return terminated(state, [{ do: 'tell', user: 'transport-error' }]);
+      return terminated(state, [{ do: 'notify', user: 'transport-error' }]);
     default:
       return assertNever(event);
   }
@@ -76,14 +76,14 @@ function onResponse(state: InviteClientState, status: number, ack: string, conte
         { do: 'stop', timer: 'A' },
         { do: 'stop', timer: 'B' },
       ];
-      if (status < 200) return { state: { ...state, name: 'Proceeding' }, effects: [...stop, TELL] };
+      if (status < 200) return { state: { ...state, name: 'Proceeding' }, effects: [...stop, NOTIFY] };
       if (status < 300) {
         return {
           state: { ...state, name: 'Accepted', request: '' },
-          effects: [...stop, { do: 'start', timer: 'M', delayMs: 64 * context.t1Ms }, TELL],
+          effects: [...stop, { do: 'start', timer: 'M', delayMs: 64 * context.t1Ms }, NOTIFY],
         };
       }
-      const acknowledge: Effect[] = [...stop, { do: 'send', text: ack }, TELL];
+      const acknowledge: Effect[] = [...stop, { do: 'send', text: ack }, NOTIFY];
       if (context.reliable) return terminated(state, acknowledge);
       // Timer D: at least 32 s (RFC 3261 §17.1.1.2).
       return {
@@ -93,7 +93,7 @@ function onResponse(state: InviteClientState, status: number, ack: string, conte
     }
     case 'Accepted':
       // A retransmitted or forked 2xx: the user acknowledges each.
-      return { state, effects: status >= 200 && status < 300 ? [TELL] : NOTHING };
+      return { state, effects: status >= 200 && status < 300 ? [NOTIFY] : NOTHING };
     case 'Completed':
       return { state, effects: status >= 300 && state.ack !== null ? [{ do: 'send', text: state.ack }] : NOTHING };
     case 'Terminated':
@@ -120,11 +120,11 @@ function onTimer(state: InviteClientState, timer: InviteClientTimer): InviteClie
       if (state.name !== 'Calling') return { state, effects: NOTHING };
       return terminated(state, [
         { do: 'stop', timer: 'A' },
-        { do: 'tell', user: 'timeout' },
+        { do: 'notify', user: 'timeout' },
       ]);
     case 'cancel':
       // §9.1: a peer that does not answer a cancelled INVITE within 64·T1 (RFC 2543 allowed it) has none to send.
-      return state.name === 'Proceeding' ? terminated(state, [{ do: 'tell', user: 'timeout' }]) : { state, effects: NOTHING };
+      return state.name === 'Proceeding' ? terminated(state, [{ do: 'notify', user: 'timeout' }]) : { state, effects: NOTHING };
     case 'D':
       return state.name === 'Completed' ? terminated(state) : { state, effects: NOTHING };
     case 'M':

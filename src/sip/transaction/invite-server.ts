@@ -42,7 +42,7 @@ export function stepInviteServer(state: InviteServerState, event: InviteServerEv
     case 'transport-error':
       // RFC 6026 §8.7: in Accepted the user retransmits the 2xx itself; a failed send there ends nothing.
       if (state.name === 'Accepted' || state.name === 'Terminated') return { state, effects: NOTHING };
-      return terminated(state, [{ do: 'tell', user: 'transport-error' }]);
+      return terminated(state, [{ do: 'notify', user: 'transport-error' }]);
     default:
       return assertNever(event);
   }
@@ -55,7 +55,7 @@ function resend(state: InviteServerState): readonly Effect[] {
 }
 
 function onAck(state: InviteServerState, context: TransactionContext): InviteServerStep {
-  if (state.name === 'Accepted') return { state, effects: [{ do: 'tell', user: 'ack' }] };
+  if (state.name === 'Accepted') return { state, effects: [{ do: 'notify', user: 'ack' }] };
   if (state.name !== 'Completed') return { state, effects: NOTHING };
   const stop: Effect[] = [
     { do: 'stop', timer: 'G' },
@@ -99,7 +99,7 @@ function onTimer(state: InviteServerState, timer: InviteServerTimer, context: Tr
       if (state.name !== 'Completed') return { state, effects: NOTHING };
       return terminated(state, [
         { do: 'stop', timer: 'G' },
-        { do: 'tell', user: 'ack-timeout' },
+        { do: 'notify', user: 'ack-timeout' },
       ]);
     case 'I':
       return state.name === 'Confirmed' ? terminated(state) : { state, effects: NOTHING };

@@ -22,7 +22,7 @@ type NonInviteClientStep = Step<NonInviteClientState, NonInviteClientTimer, NonI
 type Effect = TransactionEffect<NonInviteClientTimer, NonInviteClientUser>;
 
 const NOTHING: readonly Effect[] = [];
-const TELL: Effect = { do: 'tell', user: 'response' };
+const NOTIFY: Effect = { do: 'notify', user: 'response' };
 
 export function nonInviteClientStart(request: string): NonInviteClientState {
   return { name: 'Trying', request, intervalMs: 0 };
@@ -48,7 +48,7 @@ export function stepNonInviteClient(
       return onTimer(state, event.timer, context);
     case 'transport-error':
       if (state.name === 'Terminated' || state.name === 'Completed') return { state, effects: NOTHING };
-      return terminated(state, [{ do: 'tell', user: 'transport-error' }]);
+      return terminated(state, [{ do: 'notify', user: 'transport-error' }]);
     default:
       return assertNever(event);
   }
@@ -56,8 +56,8 @@ export function stepNonInviteClient(
 
 function onResponse(state: NonInviteClientState, status: number, context: TransactionContext): NonInviteClientStep {
   if (state.name === 'Completed' || state.name === 'Terminated') return { state, effects: NOTHING };
-  if (status < 200) return { state: { ...state, name: 'Proceeding' }, effects: [TELL] };
-  const done: Effect[] = [{ do: 'stop', timer: 'E' }, { do: 'stop', timer: 'F' }, TELL];
+  if (status < 200) return { state: { ...state, name: 'Proceeding' }, effects: [NOTIFY] };
+  const done: Effect[] = [{ do: 'stop', timer: 'E' }, { do: 'stop', timer: 'F' }, NOTIFY];
   if (context.reliable) return terminated(state, done);
   return {
     state: { ...state, name: 'Completed', request: '' },
@@ -83,7 +83,7 @@ function onTimer(state: NonInviteClientState, timer: NonInviteClientTimer, conte
       if (state.name !== 'Trying' && state.name !== 'Proceeding') return { state, effects: NOTHING };
       return terminated(state, [
         { do: 'stop', timer: 'E' },
-        { do: 'tell', user: 'timeout' },
+        { do: 'notify', user: 'timeout' },
       ]);
     case 'K':
       return state.name === 'Completed' ? terminated(state) : { state, effects: NOTHING };

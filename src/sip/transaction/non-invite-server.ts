@@ -43,7 +43,7 @@ export function stepNonInviteServer(
       return state.name === 'Completed' ? terminated(state) : { state, effects: NOTHING };
     case 'transport-error':
       if (state.name === 'Terminated') return { state, effects: NOTHING };
-      return terminated(state, [{ do: 'tell', user: 'transport-error' }]);
+      return terminated(state, [{ do: 'notify', user: 'transport-error' }]);
     default:
       return assertNever(event);
   }

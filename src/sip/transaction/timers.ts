@@ -19,7 +19,7 @@ export type TransactionEffect<Timer extends string, User> =
   | { readonly do: 'start'; readonly timer: Timer; readonly delayMs: number }
   | { readonly do: 'stop'; readonly timer: Timer }
   /** Hand something to the transaction user. */
-  | { readonly do: 'tell'; readonly user: User }
+  | { readonly do: 'notify'; readonly user: User }
   | { readonly do: 'terminate' };
 
 export interface Step<State, Timer extends string, User> {

@@ -82,7 +82,7 @@ abstract class Runner<State extends { readonly name: string }, Event, User> {
         case 'stop':
           this.#timers.stop(effect.timer);
           break;
-        case 'tell':
+        case 'notify':
           this.tell(effect.user, event);
           break;
         case 'terminate':

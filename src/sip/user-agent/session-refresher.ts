@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { TimerQueue } from '../../lib/timer-queue.js';
-import { unshared } from '../message/unshared.js';
+import { flatten } from '../message/flatten.js';
 import type { DialogEntry } from '../dialog/dialog-entry.js';
 import { expiryMs, sessionDueMs, sessionTimerOf } from '../dialog/session-timer.js';
 import { getHeader, header, type RequestParts, type SipResponse } from '../message/message.js';
@@ -24,9 +24,9 @@ export class SessionRefresher {
   /** A 2xx to INVITE or UPDATE was sent or received: its Session-Expires starts the timer anew; without one there is none. */
   settled(dialog: DialogEntry, response: SipResponse, weAreUac: boolean): void {
     if (!weAreUac) {
-      if (response.body !== '') dialog.lastSdp = unshared(response.body);
+      if (response.body !== '') dialog.lastSdp = flatten(response.body);
       const contact = getHeader(response, 'contact');
-      dialog.lastContact = contact === undefined ? undefined : unshared(contact);
+      dialog.lastContact = contact === undefined ? undefined : flatten(contact);
     }
     this.#stop(dialog);
     dialog.sessionTimer = sessionTimerOf(response, weAreUac);

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
-import { endsSubscription, ownTransport, setsSession, subscribed, type AgentContext } from './agent-context.js';
+import { endsSubscription, ownTransport, setsSession, subscribed, type UserAgentContext } from './user-agent-context.js';
 import { cancelOf, composeRequest, contactOf, viaOf, withoutTag } from './compose.js';
 import type { DialogEntry } from '../dialog/dialog-entry.js';
 import { refreshTarget, routingOf, uacDialog } from '../dialog/dialog.js';
-import { OutgoingRequest, type OutgoingOwner } from './exchanges.js';
+import { OutgoingRequest, type OutgoingOwner } from './outgoing-request.js';
 import type { CoreHeaders } from '../message/core-headers.js';
 import { changed, getHeader, header, type Header, type RequestParts, type SipRequest, type SipResponse } from '../message/message.js';
 import { tagOf } from '../message/name-addr.js';
@@ -34,7 +34,7 @@ export class UserAgentClient implements OutgoingOwner {
   readonly registered: RegisteredFlows;
 
   constructor(
-    private readonly context: AgentContext,
+    private readonly context: UserAgentContext,
     private readonly ends: ClientEnds,
   ) {
     this.registered = new RegisteredFlows(context.stack.timers);

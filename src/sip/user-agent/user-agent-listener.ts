@@ -1,5 +1,6 @@
 import type { DialogEntry } from '../dialog/dialog-entry.js';
-import type { IncomingRequest, OutgoingRequest } from './exchanges.js';
+import type { OutgoingRequest } from './outgoing-request.js';
+import type { IncomingRequest } from './incoming-request.js';
 import type { Header, SipRequest, SipResponse } from '../message/message.js';
 import type { Endpoint, Flow, Target, TransportName } from '../transport/flow.js';
 

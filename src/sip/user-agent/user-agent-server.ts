@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { formatHostPort } from '../../lib/host-port.js';
-import { endsSubscription, ownTransport, setsSession, subscribed, type AgentContext } from './agent-context.js';
+import { endsSubscription, ownTransport, setsSession, subscribed, type UserAgentContext } from './user-agent-context.js';
 import { contactOf } from './compose.js';
 import { refreshTarget, uasDialog } from '../dialog/dialog.js';
 import { agreedSession } from '../dialog/session-timer.js';
 import type { DialogEntry } from '../dialog/dialog-entry.js';
-import { IncomingRequest, type IncomingOwner } from './exchanges.js';
+import { IncomingRequest, type IncomingOwner } from './incoming-request.js';
 import type { CoreHeaders } from '../message/core-headers.js';
 import { getHeader, getHeaders, getList, hasHeader, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { uriScheme } from '../message/uri.js';
@@ -25,7 +25,7 @@ const REFRESHES_TARGET = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
 
 /** RFC 3261 §8.2: requests from peers, what is answered without asking anybody, and the answers of the user. */
 export class UserAgentServer implements IncomingOwner {
-  constructor(private readonly context: AgentContext) {}
+  constructor(private readonly context: UserAgentContext) {}
 
   onRequest(transaction: ServerTransaction): void {
     const { core, request } = transaction;

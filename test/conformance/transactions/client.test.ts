@@ -38,13 +38,13 @@ describe('INVITE client transaction', () => {
     expect(delays(invite([START], TLS).effects)).toEqual([32_000]);
     expect(invite([START, timer('B')])).toEqual({
       name: 'Terminated',
-      effects: [{ do: 'stop', timer: 'A' }, { do: 'tell', user: 'timeout' }, { do: 'terminate' }],
+      effects: [{ do: 'stop', timer: 'A' }, { do: 'notify', user: 'timeout' }, { do: 'terminate' }],
     });
   });
 
   it('[3261 §17.1.1.2] Proceeding: stops retransmitting, passes every provisional answer', () => {
     expect(invite([START, response(180)])).toMatchObject({ name: 'Proceeding' });
-    expect(invite([START, response(180), response(183)]).effects).toContainEqual({ do: 'tell', user: 'response' });
+    expect(invite([START, response(180), response(183)]).effects).toContainEqual({ do: 'notify', user: 'response' });
     for (const name of ['A', 'B'] as const) expect(invite([START, response(180), timer(name)]).effects).toEqual([]);
   });
 
@@ -55,7 +55,7 @@ describe('INVITE client transaction', () => {
       { do: 'stop', timer: 'A' },
       { do: 'stop', timer: 'B' },
       { do: 'send', text: '<ACK>' },
-      { do: 'tell', user: 'response' },
+      { do: 'notify', user: 'response' },
       { do: 'start', timer: 'D', delayMs: 32_000 },
     ]);
     expect(invite([START, response(486), response(486)]).effects).toEqual([{ do: 'send', text: '<ACK>' }]);
@@ -65,18 +65,18 @@ describe('INVITE client transaction', () => {
 
   it('[6026 §7.2] Accepted: passes every 2xx until timer M', () => {
     expect(invite([START, response(200)])).toMatchObject({ name: 'Accepted' });
-    expect(invite([START, response(200), response(200)]).effects).toEqual([{ do: 'tell', user: 'response' }]);
+    expect(invite([START, response(200), response(200)]).effects).toEqual([{ do: 'notify', user: 'response' }]);
     expect(invite([START, response(200), response(486)]).effects).toEqual([]);
     expect(invite([START, response(200), timer('M')])).toMatchObject({ name: 'Terminated' });
   });
 
   it('[3261 §17.1.4] tells the user of a transport error', () => {
-    expect(invite([START, { type: 'transport-error' }]).effects).toEqual([{ do: 'tell', user: 'transport-error' }, { do: 'terminate' }]);
+    expect(invite([START, { type: 'transport-error' }]).effects).toEqual([{ do: 'notify', user: 'transport-error' }, { do: 'terminate' }]);
   });
 
   it('[3261 §17.1.1.2] figure 5: tells the user of a transport error in Completed as well', () => {
     expect(invite([START, response(486), { type: 'transport-error' }]).effects).toEqual([
-      { do: 'tell', user: 'transport-error' },
+      { do: 'notify', user: 'transport-error' },
       { do: 'terminate' },
     ]);
   });
@@ -84,7 +84,7 @@ describe('INVITE client transaction', () => {
   it('an INVITE that nobody wants any more is not repeated; timer B still ends it', () => {
     expect(invite([START, { type: 'abandoned' }])).toEqual({ name: 'Calling', effects: [{ do: 'stop', timer: 'A' }] });
     expect(invite([START, response(180), { type: 'abandoned' }])).toEqual({ name: 'Proceeding', effects: [] });
-    expect(invite([START, { type: 'abandoned' }, timer('B')]).effects).toContainEqual({ do: 'tell', user: 'timeout' });
+    expect(invite([START, { type: 'abandoned' }, timer('B')]).effects).toContainEqual({ do: 'notify', user: 'timeout' });
   });
 });
 
@@ -96,7 +96,7 @@ describe('non-INVITE client transaction', () => {
     for (const before of [[START], [START, response(100)]]) {
       expect(other([...before, timer('F')])).toEqual({
         name: 'Terminated',
-        effects: [{ do: 'stop', timer: 'E' }, { do: 'tell', user: 'timeout' }, { do: 'terminate' }],
+        effects: [{ do: 'stop', timer: 'E' }, { do: 'notify', user: 'timeout' }, { do: 'terminate' }],
       });
     }
     expect(delays(other([START], TLS).effects)).toEqual([32_000]);

@@ -51,7 +51,7 @@ describe('INVITE server transaction', () => {
       ],
     });
     expect(invite([respond(200), { type: 'invite' }])).toMatchObject({ name: 'Accepted', effects: [] });
-    expect(invite([respond(200), { type: 'ack' }])).toMatchObject({ name: 'Accepted', effects: [{ do: 'tell', user: 'ack' }] });
+    expect(invite([respond(200), { type: 'ack' }])).toMatchObject({ name: 'Accepted', effects: [{ do: 'notify', user: 'ack' }] });
     expect(invite([respond(200), respond(200)])).toMatchObject({ name: 'Accepted', effects: [{ do: 'send' }] });
     expect(invite([respond(200), respond(486)])).toMatchObject({ name: 'Accepted', effects: [] });
     expect(invite([respond(200), { type: 'transport-error' }])).toMatchObject({ name: 'Accepted', effects: [] });
@@ -106,7 +106,7 @@ describe('INVITE server transaction', () => {
   it('[3261 §17.2.1] Completed: tells the user when timer H finds no ACK', () => {
     expect(invite([respond(486), timer('H')])).toMatchObject({
       name: 'Terminated',
-      effects: [{ do: 'stop', timer: 'G' }, { do: 'tell', user: 'ack-timeout' }, { do: 'terminate' }],
+      effects: [{ do: 'stop', timer: 'G' }, { do: 'notify', user: 'ack-timeout' }, { do: 'terminate' }],
     });
   });
 
@@ -114,7 +114,7 @@ describe('INVITE server transaction', () => {
     for (const before of [[], [respond(486)]]) {
       expect(invite([...before, { type: 'transport-error' }])).toMatchObject({
         name: 'Terminated',
-        effects: [{ do: 'tell', user: 'transport-error' }, { do: 'terminate' }],
+        effects: [{ do: 'notify', user: 'transport-error' }, { do: 'terminate' }],
       });
     }
   });
@@ -161,7 +161,7 @@ describe('non-INVITE server transaction', () => {
   it('[3261 §17.2.4] tells the user of a transport error, once', () => {
     expect(other([{ type: 'transport-error' }])).toEqual({
       name: 'Terminated',
-      effects: [{ do: 'tell', user: 'transport-error' }, { do: 'terminate' }],
+      effects: [{ do: 'notify', user: 'transport-error' }, { do: 'terminate' }],
     });
     expect(other([{ type: 'transport-error' }, { type: 'transport-error' }]).effects).toEqual([]);
   });

@@ -4,11 +4,13 @@ import { silentLog } from '../../../src/lib/log.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { accountSidOf, callSidOf } from '../../../src/gateway/model/twilio-ids.js';
 import { CarrierCall } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import {
   AnswerSchemas,
   exampleRequests,
+  isTwilios,
   nameOf,
   operationsOf,
   pathOf,
@@ -75,6 +77,8 @@ const MAKERS: Readonly<Record<string, (operation: Operation) => Promise<string>>
     await stores.batches.append(id, { event_type: 'complete', payload: { calls_total: 2, calls_failed: 0, calls_successful: 2 } });
     return id;
   },
+  accountSid: () => Promise.resolve(accountSidOf(gateway.ready.org_id)),
+  callSid: async () => callSidOf(await liveCall()),
   call_id: async ({ path }) => (path.endsWith('/stop') ? liveCall() : callId),
   delivery_id: async () => {
     const now = new Date().toISOString();
@@ -113,11 +117,18 @@ async function send({ operation, query, body }: ExampleRequest): Promise<Respons
   const path = pathOf(operation, await recordsFor(operation));
   // The key is of one organization, which is not that of the example.
   const asked = query.replace(/(?<=[?&]org_id=)[^&]+/, gateway.ready.org_id);
-  return fetch(`${gateway.ready.http}${path}${asked}`, {
+  const url = `${gateway.ready.http}${path}${asked}`;
+  if (isTwilios(operation)) return sendForm(url, body as Record<string, string>);
+  return fetch(url, {
     method: operation.method,
     headers: { authorization: gateway.ready.api_key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
+}
+
+function sendForm(url: string, form: Readonly<Record<string, string>>): Promise<Response> {
+  const credentials = Buffer.from(`${gateway.ready.org_id}:${gateway.ready.api_key}`).toString('base64');
+  return fetch(url, { method: 'POST', headers: { authorization: `Basic ${credentials}` }, body: new URLSearchParams(form) });
 }
 
 describe('every example of /openapi.json', () => {

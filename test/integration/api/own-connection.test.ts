@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callCheck } from '../../../src/gateway/wiring/check.js';
+import { callDryRun } from '../../../src/gateway/wiring/dry-run.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { API_CONNECTION, CALLS_CONNECTION } from '../../../src/gateway/store/redis/redis-stores.js';
 import { begun } from '../../support/begun-call.js';
@@ -29,7 +29,7 @@ describe('the Redis connection of calls', () => {
     api = await openHttpApi(redis.url, {
       instance: 'gw',
       checkOf: (stores) =>
-        callCheck(
+        callDryRun(
           stores.checkedRoutes,
           { notReady: null, isSourceTrusted: () => true, relayAddress: '127.0.0.1' },
           { operator: { url: null, format: 'twilio', bearerToken: null }, mayFallBack: false, urlRefusal: () => null },

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 import type { CallSnapshot } from '../../../src/gateway/model/call-snapshot.js';
 import type { Inbound } from '../../../src/gateway/drachtio/inbound.js';
-import { NO_LOAD } from '../../../src/gateway/admission/admission.js';
+import { NO_USAGE } from '../../../src/gateway/admission/admission.js';
 import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
 import { type SrfApp } from '../../../src/gateway/ports/signalling.js';
 import { INSIDE, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE } from '../../support/call-machine.js';
@@ -48,15 +48,15 @@ function playedPorts(): Played {
     routes: {
       lookup: (_number, call) => {
         if (call !== null) places.add(call.call_id);
-        return Promise.resolve({ route: ROUTE, load: NO_LOAD, staleMs: null });
+        return Promise.resolve({ route: ROUTE, load: NO_USAGE, staleMs: null });
       },
       release: (callId) => void places.delete(callId),
     },
     calls: { write: ({ record }) => Promise.resolve(void records.push(record)) },
     snapshots: {
-      keep: (snapshot) => void kept.set(snapshot.call_id, JSON.parse(JSON.stringify(snapshot)) as CallSnapshot),
-      forget: (callId) => void kept.delete(callId),
-      left: () => Promise.resolve([]),
+      persist: (snapshot) => void kept.set(snapshot.call_id, JSON.parse(JSON.stringify(snapshot)) as CallSnapshot),
+      delete: (callId) => void kept.delete(callId),
+      orphaned: () => Promise.resolve([]),
     },
     relay: {
       offer: ({ relayId }) => {
@@ -64,8 +64,8 @@ function playedPorts(): Played {
         sessions.add(relayId);
         return sdp(INSIDE);
       },
-      offerOutward: () => sdp(isMoved ? OTHER_OUTSIDE : OUTSIDE),
-      answerOutward: () => sdp(isMoved ? OTHER_INSIDE : INSIDE),
+      offerToCarrier: () => sdp(isMoved ? OTHER_OUTSIDE : OUTSIDE),
+      answerFromCarrier: () => sdp(isMoved ? OTHER_INSIDE : INSIDE),
       // A call that was neither placed nor adopted is on no node that the pool knows.
       delete: (relayId) => {
         if (placed.has(relayId)) sessions.delete(relayId);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
-import { ConnectionLostError, type KeptDialog, type SrfApp, type SrfDialog } from '../../../src/gateway/ports/signalling.js';
+import { ConnectionLostError, type DialogSnapshot, type SrfApp, type SrfDialog } from '../../../src/gateway/ports/signalling.js';
 import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';
 import { offerSdp } from '../../support/sdp.js';
 
@@ -87,18 +87,18 @@ function connect(app: SrfApp): Promise<void> {
 }
 
 /** The dialog as drachtio-srf makes it, and what is kept of it. */
-async function answered(lines: readonly string[], body: string): Promise<{ dialog: SrfDialog; kept: KeptDialog }> {
+async function answered(lines: readonly string[], body: string): Promise<{ dialog: SrfDialog; kept: DialogSnapshot }> {
   server.onFrame = ({ id, text }) => {
     const tagged = text.replace(/^(to:.*)$/im, '$1;tag=ours');
     server.write(
       sentResponse(id, /tag=ours/.test(tagged) ? tagged : text.replace('\r\n', '\r\nTo: <sip:b@gw>;tag=ours\r\n'), 't1', DIALOG),
     );
   };
-  const done = new Promise<{ dialog: SrfDialog; kept: KeptDialog }>((resolve, reject) => {
+  const done = new Promise<{ dialog: SrfDialog; kept: DialogSnapshot }>((resolve, reject) => {
     first.invite((request, response) => {
       first.createUAS(request, response, { localSdp: ANSWER, headers: { Contact: '<sip:[::1]:5061;transport=tls>' } }, (error, dialog) => {
         if (dialog === undefined) reject(error instanceof Error ? error : new Error(String(error)));
-        else resolve({ dialog, kept: first.keep(dialog, request) });
+        else resolve({ dialog, kept: first.snapshot(dialog, request) });
       });
     });
   });
@@ -118,7 +118,7 @@ describe('a dialog that another process restores', () => {
     const before = JSON.parse(JSON.stringify(dialog)) as object;
     first.disconnect();
 
-    const restored = second.restore(JSON.parse(JSON.stringify(kept)) as KeptDialog, ANSWER);
+    const restored = second.restore(JSON.parse(JSON.stringify(kept)) as DialogSnapshot, ANSWER);
     expect(JSON.parse(JSON.stringify(restored))).toEqual(before);
     const heard: string[] = [];
     restored.on('ack', () => heard.push('ack'));

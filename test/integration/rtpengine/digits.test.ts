@@ -42,7 +42,7 @@ beforeAll(async () => {
           start: () => undefined,
           digit: (event) => digits.get(description.kind === 'test-line' ? description.firstSentence : '')?.push(event),
           frame: (_heard, spoken) => spoken.fill(1_000),
-          tell: () => undefined,
+          notify: () => undefined,
           close: () => undefined,
         }),
     },
@@ -73,7 +73,7 @@ async function answered(type: number, otherType: number | null = null): Promise<
   const offer = readOffer(sdp, 'required');
   if (!offer.ok) throw new Error('the offer is refused');
   expect(offer.value.telephoneEvent).toBe(type);
-  const call = { relayId: callId, insideSrtp: false, outsideSrtp: true };
+  const call = { relayId: callId, agentSideSrtp: false, carrierSideSrtp: true };
   const inside = readRelaySdp((await pool.offer(call, canonicalSdp(offer.value))).sdp);
   if (inside === undefined) throw new Error('rtpengine offers no audio');
   digits.set(callId, []);

@@ -18,7 +18,7 @@ const NETWORK_MS = 20;
 
 it('[3550 §6.4] counts both sides’ RTP, and with reports that answer each other knows loss, jitter, round trip and MOS', async () => {
   const pool = rtpengine.pool();
-  await negotiate(pool, 'carrier', { relayId: 'figures', insideSrtp: false, outsideSrtp: true }, carrier, agent);
+  await negotiate(pool, 'carrier', { relayId: 'figures', agentSideSrtp: false, carrierSideSrtp: true }, carrier, agent);
   for (let round = 0; round < 8; round += 1) {
     await Promise.all([carrier.peer.speak(new Int16Array(1_600)), agent.peer.speak(new Int16Array(3_200))]);
     // Each answers what the other said a round ago.

@@ -38,9 +38,9 @@ async function isHeard(from: CallEnd, to: CallEnd, sample: number): Promise<bool
 }
 
 /** A call after six seconds of talk, and what became of it when a stranger sent it packets and then the carrier's port changed. */
-async function play(offerer: 'carrier' | 'agent', outsideSrtp: boolean, insideSrtp: boolean) {
-  const [carrier, agent] = [await newEnd(outsideSrtp), await newEnd(insideSrtp)];
-  const call = { relayId: `handover-${String((serial += 1))}`, insideSrtp, outsideSrtp };
+async function play(offerer: 'carrier' | 'agent', carrierSideSrtp: boolean, agentSideSrtp: boolean) {
+  const [carrier, agent] = [await newEnd(carrierSideSrtp), await newEnd(agentSideSrtp)];
+  const call = { relayId: `handover-${String((serial += 1))}`, agentSideSrtp, carrierSideSrtp };
   const { outside } = await negotiate(relay, offerer, call, carrier, agent);
   await Promise.all([carrier.peer.speak(SPEECH), agent.peer.speak(SPEECH)]);
   const stranger = createSocket('udp4');
@@ -71,7 +71,7 @@ describe('a carrier whose port changes without a word after six seconds of talk'
   it.concurrent.each([
     ['plain RTP', false, false],
     ['SRTP that passes through rtpengine', true, true],
-  ])('is not followed with %s: any stranger’s packet would move its audio', async (_what, outsideSrtp, insideSrtp) => {
-    expect(await play('carrier', outsideSrtp, insideSrtp)).toEqual({ staysWithCarrier: true, stolen: 0, follows: false });
+  ])('is not followed with %s: any stranger’s packet would move its audio', async (_what, carrierSideSrtp, agentSideSrtp) => {
+    expect(await play('carrier', carrierSideSrtp, agentSideSrtp)).toEqual({ staysWithCarrier: true, stolen: 0, follows: false });
   });
 });

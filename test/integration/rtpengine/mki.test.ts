@@ -22,8 +22,8 @@ const mkiOf = (lengthBytes: number, value = 1): Buffer => Buffer.alloc(lengthByt
 async function callWith(offerer: 'carrier' | 'agent', named: Buffer, sent: Buffer) {
   const call = {
     relayId: `mki-${offerer}-${String(named.length)}-${String(sent.length)}-${String(sent.at(-1))}`,
-    insideSrtp: false,
-    outsideSrtp: true,
+    agentSideSrtp: false,
+    carrierSideSrtp: true,
   };
   const [carrier, agent] = [await newEnd(true, named), await newEnd(false)];
   const { outside } = await negotiate(pool, offerer, call, carrier, agent);

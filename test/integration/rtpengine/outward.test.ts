@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  call = { relayId: `outward-${String((serial += 1))}`, insideSrtp: false, outsideSrtp: true };
+  call = { relayId: `outward-${String((serial += 1))}`, agentSideSrtp: false, carrierSideSrtp: true };
   agent = await anEnd(false);
   carrier = await anEnd(true);
 });
@@ -43,7 +43,7 @@ async function anEnd(isSecure: boolean): Promise<CallEnd> {
 
 describe('an offer towards the carrier', () => {
   it('[3264 §5] is the first of a call whose INVITE had none: one key of rtpengine’s, plain RTP inside, both hear each other', async () => {
-    const offered = (await pool.offerOutward(call, sdpOf(agent))).sdp;
+    const offered = (await pool.offerToCarrier(call, sdpOf(agent))).sdp;
     expect(offered).toMatch(/^m=audio \d+ RTP\/SAVP 0 101\r$/m);
     expect(offered.match(/^a=crypto:.*/gm)).toHaveLength(1);
     expect(offered).toMatch(/^a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:[A-Za-z0-9+/]{40}\r$/m);
@@ -82,7 +82,7 @@ describe('an offer towards the carrier', () => {
 
   it('is plain RTP where the call is not encrypted', async () => {
     const plain = await anEnd(false);
-    const { outside } = await negotiate(pool, 'agent', { ...call, outsideSrtp: false }, plain, agent);
+    const { outside } = await negotiate(pool, 'agent', { ...call, carrierSideSrtp: false }, plain, agent);
     expect(outside.crypto).toBeNull();
     expect(await hearEachOther(plain, agent)).toBe(true);
   });
@@ -91,7 +91,7 @@ describe('an offer towards the carrier', () => {
 describe('with SRTP on the inside leg', () => {
   it('passes the keys through in an offer towards the carrier too: each end has the other’s', async () => {
     const secured = await anEnd(true);
-    const { inside, outside } = await negotiate(pool, 'agent', { ...call, insideSrtp: true }, carrier, secured);
+    const { inside, outside } = await negotiate(pool, 'agent', { ...call, agentSideSrtp: true }, carrier, secured);
     expect(outside.crypto?.inline).toBe(Buffer.from(secured.key!).toString('base64'));
     expect(inside.crypto?.inline).toBe(Buffer.from(carrier.key!).toString('base64'));
     expect(await hearEachOther(carrier, secured)).toBe(true);
@@ -99,7 +99,7 @@ describe('with SRTP on the inside leg', () => {
 
   it('ends SRTP in rtpengine where the carrier’s leg is plain', async () => {
     const [plain, secured] = [await anEnd(false), await anEnd(true)];
-    const { inside, outside } = await negotiate(pool, 'agent', { ...call, insideSrtp: true, outsideSrtp: false }, plain, secured);
+    const { inside, outside } = await negotiate(pool, 'agent', { ...call, agentSideSrtp: true, carrierSideSrtp: false }, plain, secured);
     expect([outside.crypto, inside.crypto?.inline === Buffer.from(secured.key!).toString('base64')]).toEqual([null, false]);
     expect(await hearEachOther(plain, secured)).toBe(true);
   });

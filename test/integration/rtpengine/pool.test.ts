@@ -11,7 +11,7 @@ let second: RunningRtpengine;
 let pool: RelayPool;
 let carrier: CallEnd;
 let agent: CallEnd;
-const call: RelayCall = { relayId: 'call', insideSrtp: false, outsideSrtp: true };
+const call: RelayCall = { relayId: 'call', agentSideSrtp: false, carrierSideSrtp: true };
 
 beforeEach(async () => {
   [first, second] = await Promise.all([RunningRtpengine.start(28_700, 28_739), RunningRtpengine.start(28_740, 28_779)]);

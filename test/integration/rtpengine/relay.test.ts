@@ -28,17 +28,17 @@ afterAll(async () => {
   await rtpengine.stop();
 });
 
-const newCall = (insideSrtp = false) => ({ relayId: `relay-${String((serial += 1))}`, insideSrtp, outsideSrtp: true });
+const newCall = (agentSideSrtp = false) => ({ relayId: `relay-${String((serial += 1))}`, agentSideSrtp, carrierSideSrtp: true });
 const sessions = async () => (await node.command('list', { limit: 1_000 }))['calls'];
 
 /** Offer and answer as the call machine does them. */
-async function negotiate(sdp: string, insideSrtp = false) {
+async function negotiate(sdp: string, agentSideSrtp = false) {
   const offer = readOffer(sdp, 'required');
   if (!offer.ok) throw new Error(offer.error);
-  const call = newCall(insideSrtp);
+  const call = newCall(agentSideSrtp);
   const inside = readRelaySdp((await relay.offer(call, canonicalSdp(offer.value))).sdp);
-  const insideKey = insideSrtp ? { tag: offer.value.crypto?.tag ?? '', inline: OTHER_KEY, mki: null } : null;
-  const answer = await relay.answer(call, endpointSdp(offer.value, LOCAL, insideKey));
+  const agentSideKey = agentSideSrtp ? { tag: offer.value.crypto?.tag ?? '', inline: OTHER_KEY, mki: null } : null;
+  const answer = await relay.answer(call, endpointSdp(offer.value, LOCAL, agentSideKey));
   return { call, offer: offer.value, inside, outside: readRelaySdp(answer.sdp), answerSdp: answer.sdp };
 }
 
@@ -105,9 +105,9 @@ describe('a real rtpengine', () => {
     const calls = [newCall(), newCall(), newCall()];
     for (const call of calls) await theirs.offer(call, offerSdp());
     await ours.offer(newCall(), offerSdp());
-    await until(() => ours.room() === 10 - 4, 3_000, 'not told of the other gateway’s calls');
+    await until(() => ours.headroom() === 10 - 4, 3_000, 'not told of the other gateway’s calls');
     for (const { relayId } of calls) await theirs.delete(relayId);
-    await until(() => ours.room() === 10 - 1, 3_000, 'not told of their end');
+    await until(() => ours.headroom() === 10 - 1, 3_000, 'not told of their end');
     await ours.reconcile(new Set());
     ours.close();
     theirs.close();
@@ -119,9 +119,9 @@ describe('a real rtpengine', () => {
     for (let time = 0; time < 3; time += 1) {
       const call = newCall();
       await pool.offer(call, offerSdp());
-      expect(pool.room()).toBe(0);
+      expect(pool.headroom()).toBe(0);
       await pool.delete(call.relayId);
-      expect(pool.room()).toBe(1);
+      expect(pool.headroom()).toBe(1);
     }
     pool.close();
     await slow.stop();
@@ -140,7 +140,7 @@ describe('a real rtpengine', () => {
     expect(refusal).toBeInstanceOf(MediaUnavailableError);
     expect(calls.length).toBeGreaterThanOrEqual(95);
     expect(calls.length).toBeLessThanOrEqual(100);
-    expect(relay.room()).toBe(100 - calls.length);
+    expect(relay.headroom()).toBe(100 - calls.length);
     await relay.delete(calls[0]!.call.relayId);
     await negotiate(offerSdp());
     await relay.reconcile(new Set());

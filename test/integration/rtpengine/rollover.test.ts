@@ -5,7 +5,7 @@ import { figuresOf } from '../../../src/gateway/relay/figures.js';
 import { negotiate, newEnd, type CallEnd } from '../../support/relayed-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 
-const CALL: RelayCall = { relayId: 'long', insideSrtp: false, outsideSrtp: true };
+const CALL: RelayCall = { relayId: 'long', agentSideSrtp: false, carrierSideSrtp: true };
 /** A receiver guesses a packet's rollover counter by the sequence numbers before: no step may be larger. */
 const STEP = 20_000;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { E164 } from '../../../src/gateway/model/e164.js';
-import { brokenLimit, NO_LOAD } from '../../../src/gateway/admission/admission.js';
+import { brokenLimit, NO_USAGE } from '../../../src/gateway/admission/admission.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
@@ -203,7 +203,7 @@ for (const cluster of [false, true]) {
       }
       gateways[0]!.routes.release(first);
       await gateways[0]!.ping();
-      expect((await gateways[1]!.routes.lookup(number, begun(second))).load).toEqual(NO_LOAD);
+      expect((await gateways[1]!.routes.lookup(number, begun(second))).load).toEqual(NO_USAGE);
     });
   });
 }

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { E164 } from '../../../src/gateway/model/e164.js';
@@ -219,19 +219,19 @@ describe('Redis is away', () => {
     const snapshot = (callId: string, state: unknown) => snapshotOf(callId, orgId, number, state);
     const [kept, gone] = [newUuid(), newUuid()];
     await redis.stopServer();
-    for (const state of [1, 2, 3]) stores.snapshots.keep(snapshot(kept, state));
-    stores.snapshots.keep(snapshot(gone, 1));
-    stores.snapshots.forget(gone);
+    for (const state of [1, 2, 3]) stores.snapshots.persist(snapshot(kept, state));
+    stores.snapshots.persist(snapshot(gone, 1));
+    stores.snapshots.delete(gone);
     await answersAgain();
     clock.advance(1_000);
     const left = await eventually(
-      () => stores.snapshots.left(),
+      () => stores.snapshots.orphaned(),
       (calls) => calls.length > 0,
     );
     expect(left).toEqual([snapshot(kept, 3)]);
     expect((await stores.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
     const other = await open({ instance: 'gw-2' });
-    expect(await other.snapshots.left()).toEqual([]);
+    expect(await other.snapshots.orphaned()).toEqual([]);
   });
 
   it('records of calls wait and are written when it is back', async () => {
@@ -248,5 +248,28 @@ describe('Redis is away', () => {
     );
     expect(found).toEqual(record);
     rmSync(directory, { recursive: true });
+  });
+
+  it('a call whose record waited when its gateway died is not left to the next process, which writes it first', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'trunkline-spool-')), 'waiting');
+    const dying = await open({ instance: 'gw-2', spool: await CallSpool.open(file) });
+    const ended = callOf(orgId, clock.wallMs());
+    const [going, kept] = [snapshotOf(newUuid(), orgId, number), snapshotOf(ended.call_id, orgId, number)];
+    for (const snapshot of [going, kept]) dying.snapshots.persist(snapshot);
+    clock.advance(10);
+    await eventually(
+      () => dying.snapshots.orphaned(),
+      ({ length }) => length === 2,
+    );
+    await redis.stopServer();
+    await dying.calls.write(endedCall(ended));
+    dying.snapshots.delete(ended.call_id);
+    await dying.close();
+    opened.pop();
+    await answersAgain();
+    const next = await open({ instance: 'gw-2', spool: await CallSpool.open(file) });
+    expect(await next.snapshots.orphaned()).toEqual([going]);
+    expect(await stores.calls.get(orgId, ended.call_id)).toEqual(ended);
+    rmSync(dirname(file), { recursive: true });
   });
 });

@@ -139,6 +139,18 @@ describe('a gateway that is killed during a call', () => {
     await nothingLeft(ngPort);
   });
 
+  it('writes the record of a call that it was ending', async () => {
+    const call = await talking();
+    const { json } = await gateway.api('GET', '/v1/calls?state=live');
+    const [{ call_id: callId } = { call_id: '' }] = json['calls'] as { call_id: string }[];
+    expect((await gateway.api('POST', `/v1/calls/${callId}/stop`)).status).toBe(200);
+    // Nobody answers the BYE: the record waits for it.
+    await call.theirs('BYE');
+    await killGateway(gateway);
+    expect(await recordOf(gateway, call)).toMatchObject({ call_id: callId, reason: 'GATEWAY_RESTARTED', resumed: 1 });
+    await nothingLeft(ngPort);
+  });
+
   it('twice in a row, takes it up twice', async () => {
     const call = await talking();
     await call.heardAfter((await killAndReturn(gateway)) + 200);

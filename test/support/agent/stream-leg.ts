@@ -46,7 +46,7 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
     { ...STREAM, ...settings },
     {
       emit: (event) => (event.type === 'agent-note' ? notes.push(event.text) : asked.push(event)),
-      press: (event, durationMs) => {
+      sendDtmf: (event, durationMs) => {
         if (pressThrows) throw new Error('a bug');
         return pressed.length < 5 && pressed.push([event, durationMs]) > 0;
       },

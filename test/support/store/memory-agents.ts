@@ -2,12 +2,12 @@ import type { AgentRecord, ToolRecord } from '../../../src/gateway/model/agent-r
 import type { Clock } from '../../../src/lib/clock.js';
 import type { Result } from '../../../src/lib/result.js';
 import {
-  decideAgentChange,
+  decideAgentUpdate,
   decideDelete,
   namedTools,
   type AgentContent,
   type RecordRefusal,
-} from '../../../src/gateway/model/agent-change.js';
+} from '../../../src/gateway/model/agent-update.js';
 import { recordMember } from '../../../src/gateway/ports/ordering.js';
 import type { IfMatch } from '../../../src/gateway/model/revision.js';
 import {
@@ -44,7 +44,7 @@ export class MemoryAgentStore implements AgentStore {
     decide: (current: AgentRecord) => Result<AgentContent, F>,
     ifMatch?: IfMatch,
   ): Promise<Result<AgentRecord, F | RecordRefusal>> {
-    const changed = decideAgentChange(this.#records.get(agentId) ?? null, { orgId, decide, ifMatch }, this.#clock.wallMs());
+    const changed = decideAgentUpdate(this.#records.get(agentId) ?? null, { orgId, decide, ifMatch }, this.#clock.wallMs());
     if (changed.ok) this.#records.set(agentId, changed.value);
     return Promise.resolve(changed);
   }

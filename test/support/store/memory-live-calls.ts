@@ -1,15 +1,15 @@
 import type { CallAnswer, CallInProgress } from '../../../src/gateway/model/live-calls.js';
 import { readPage } from '../../../src/gateway/store/redis/call-page.js';
 import { liveMemberOf } from '../../../src/gateway/ports/live-entry.js';
-import type { OwnCalls } from '../../../src/gateway/store/redis/leases/own-calls.js';
+import type { LocalCallRegistry } from '../../../src/gateway/store/redis/leases/local-call-registry.js';
 import type { CallPage, CallQuery, LiveCallLog } from '../../../src/gateway/ports/stores.js';
 
 /** The calls in progress of this process, which is the only one. */
 export class MemoryLiveCalls implements LiveCallLog {
-  readonly #own: OwnCalls;
+  readonly #own: LocalCallRegistry;
   readonly #answerOf: (callId: string) => CallAnswer | null;
 
-  constructor(own: OwnCalls, answerOf: (callId: string) => CallAnswer | null) {
+  constructor(own: LocalCallRegistry, answerOf: (callId: string) => CallAnswer | null) {
     this.#own = own;
     this.#answerOf = answerOf;
   }

@@ -18,22 +18,22 @@ import {
   newOrgRecord,
   TOUCH_INTERVAL_MS,
 } from '../../../src/gateway/store/new-records.js';
-import type { RecordRefusal } from '../../../src/gateway/model/agent-change.js';
+import type { RecordRefusal } from '../../../src/gateway/model/agent-update.js';
 import type { IfMatch } from '../../../src/gateway/model/revision.js';
 import {
   decideAttach,
   decideDetach,
   decideUpdate,
-  type ChangeTerms,
+  type UpdateTerms,
   type NumberDecision,
-} from '../../../src/gateway/store/redis/numbers/number-change.js';
+} from '../../../src/gateway/store/redis/numbers/number-update.js';
 import { readPage } from '../../../src/gateway/store/redis/call-page.js';
-import { countedRoutes, countedCalls, type CountCall } from '../../../src/gateway/store/redis/throughput/counted-calls.js';
+import { meteredRoutes, meteredCalls, type CountCall } from '../../../src/gateway/store/redis/throughput/metered-stores.js';
 import { MemoryOutbox } from './memory-outbox.js';
 import { MemoryThroughput } from './memory-throughput.js';
 import { MemoryBus } from './memory-bus.js';
 import { MemoryLiveCalls } from './memory-live-calls.js';
-import { OwnCalls } from '../../../src/gateway/store/redis/leases/own-calls.js';
+import { LocalCallRegistry } from '../../../src/gateway/store/redis/leases/local-call-registry.js';
 import { byName, recordMember, callIndexTime, newestFirst } from '../../../src/gateway/ports/ordering.js';
 import {
   DEFAULT_BATCH_RETENTION,
@@ -75,11 +75,11 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
   const numbers = new MemoryNumberStore(clock);
   const orgs = new MemoryOrgStore(clock);
   const agents = new MemoryAgentStore(clock);
-  const own = new OwnCalls(clock);
-  const snapshots = new MemorySnapshotStore(own);
+  const own = new LocalCallRegistry(clock);
   const throughput = new MemoryThroughput(clock, (orgId) => own.callsOf(orgId));
   const count: CountCall = (orgId, kind) => throughput.count(orgId, kind);
   const calls = new MemoryCallLog(clock, { ...DEFAULT_CALL_RETENTION, ...options.callRetention }, count);
+  const snapshots = new MemorySnapshotStore(own, calls);
   return {
     numbers,
     orgs,
@@ -91,7 +91,7 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
     calls,
     throughput,
     live: new MemoryLiveCalls(own, (callId) => snapshots.answerOf(callId)),
-    routes: countedRoutes(new MemoryRouteStore(numbers, orgs, agents, own), count),
+    routes: meteredRoutes(new MemoryRouteStore(numbers, orgs, agents, own), count),
     snapshots,
     outbox: new MemoryOutbox(clock),
     bus: new MemoryBus(),
@@ -163,7 +163,7 @@ class MemoryNumberStore implements NumberStore {
     return this.#records.get(number) ?? null;
   }
 
-  #terms(ifMatch: IfMatch): ChangeTerms {
+  #terms(ifMatch: IfMatch): UpdateTerms {
     return { nowMs: this.#clock.wallMs(), ifMatch };
   }
 
@@ -271,7 +271,7 @@ class MemoryCallLog implements CallLog {
   constructor(clock: Clock, retention: CallRetention, count: CountCall) {
     this.#clock = clock;
     this.#retention = retention;
-    this.#counted = countedCalls({ write: (call) => this.#keep(call) }, count);
+    this.#counted = meteredCalls({ write: (call) => this.#keep(call) }, count);
   }
 
   write(call: EndedCall): Promise<void> {
@@ -331,11 +331,11 @@ class MemoryRouteStore implements RouteStore {
   readonly #numbers: MemoryNumberStore;
   readonly #orgs: OrgStore;
   readonly #agents: AgentStore;
-  readonly #own: OwnCalls;
+  readonly #own: LocalCallRegistry;
   /** Calls that are looked up; those that ended meanwhile are gone from it. */
   readonly #looking = new Set<string>();
 
-  constructor(numbers: MemoryNumberStore, orgs: OrgStore, agents: AgentStore, own: OwnCalls) {
+  constructor(numbers: MemoryNumberStore, orgs: OrgStore, agents: AgentStore, own: LocalCallRegistry) {
     this.#numbers = numbers;
     this.#orgs = orgs;
     this.#agents = agents;
@@ -369,17 +369,19 @@ class MemoryRouteStore implements RouteStore {
 
 class MemorySnapshotStore implements SnapshotStore {
   readonly #snapshots = new Map<string, CallSnapshot>();
-  readonly #own: OwnCalls;
+  readonly #own: LocalCallRegistry;
+  readonly #calls: CallLog;
 
-  constructor(own: OwnCalls) {
+  constructor(own: LocalCallRegistry, calls: CallLog) {
     this.#own = own;
+    this.#calls = calls;
   }
 
-  keep(snapshot: CallSnapshot): void {
+  persist(snapshot: CallSnapshot): void {
     this.#snapshots.set(snapshot.call_id, snapshot);
   }
 
-  forget(callId: string): void {
+  delete(callId: string): void {
     this.#snapshots.delete(callId);
     this.#own.remove(callId);
   }
@@ -388,9 +390,11 @@ class MemorySnapshotStore implements SnapshotStore {
     return this.#snapshots.get(callId)?.answer ?? null;
   }
 
-  left(): Promise<readonly CallSnapshot[]> {
+  async orphaned(): Promise<readonly CallSnapshot[]> {
+    for (const { org_id: orgId, call_id: callId } of this.#snapshots.values())
+      if ((await this.#calls.get(orgId, callId)) !== null) this.delete(callId);
     const left = [...this.#snapshots.values()];
     for (const snapshot of left) this.#own.resume(snapshot);
-    return Promise.resolve(left);
+    return left;
   }
 }

@@ -8,7 +8,7 @@ import { loadConfig } from '../../../src/config/load.js';
 import { controlSecret, ensureDataDir, writePrivateFile } from '../../../src/config/data-dir.js';
 import { takenPorts, takenRange, type WantedPort } from '../../../src/supervisor/ports-free.js';
 import { resolveHostPort } from '../../../src/lib/resolve.js';
-import { mediaRoom } from '../../../src/supervisor/supervisor.js';
+import { mediaCapacity } from '../../../src/supervisor/supervisor.js';
 import { serverTls, sipHost } from '../../../src/tls/tls-material.js';
 
 let directory: string;
@@ -107,8 +107,8 @@ describe('ports', () => {
 
   it('of rtpengine make room for one call each four, and no more than its open files do', () => {
     const settings = config('rtpengine.port_min=30000', 'rtpengine.port_max=30399');
-    expect(mediaRoom(settings, 20_000)).toBe('100 calls: UDP 30000 to 30399 (rtpengine.port_min, port_max), 4 ports a call');
-    expect(mediaRoom(settings, 300)).toMatch(/^50 calls: 300 open files \(ulimit -n\), 4 a call\. .* would carry 100$/);
+    expect(mediaCapacity(settings, 20_000)).toBe('100 calls: UDP 30000 to 30399 (rtpengine.port_min, port_max), 4 ports a call');
+    expect(mediaCapacity(settings, 300)).toMatch(/^50 calls: 300 open files \(ulimit -n\), 4 a call\. .* would carry 100$/);
   });
 });
 

@@ -24,7 +24,7 @@ export class Downlink {
   }
 
   /** A binary message of a raw format; of any other it is ignored. The bytes are changed. */
-  sayBinary(bytes: Uint8Array): number {
+  sendBinary(bytes: Uint8Array): number {
     switch (this.#format) {
       case 'twilio':
         return 0;

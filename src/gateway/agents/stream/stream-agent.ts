@@ -89,7 +89,7 @@ export class StreamAgent implements LegAgent {
   #warnings = 0;
   #ignored = 0;
   #dialledMs = 0;
-  #messageRoom = MAX_MESSAGES_AT_ONCE;
+  #messageBudget = MAX_MESSAGES_AT_ONCE;
   #endOfSpeechMs: number;
   readonly #mayPress: boolean;
 
@@ -169,7 +169,7 @@ export class StreamAgent implements LegAgent {
     this.#tick(nowMs);
   }
 
-  tell(answer: AgentAnswer): void {
+  notify(answer: AgentAnswer): void {
     this.#send((writer) => writer.answer(answer));
   }
 
@@ -183,7 +183,7 @@ export class StreamAgent implements LegAgent {
 
   #tick(nowMs: number): void {
     this.#uplink?.tick(nowMs);
-    this.#messageRoom = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageRoom + MESSAGES_PER_FRAME);
+    this.#messageBudget = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageBudget + MESSAGES_PER_FRAME);
     if (this.#socket === null) return;
     const { pingIntervalMs, maxUnsentAudioMs } = this.dependencies.limits;
     this.#framesSincePing += 1;
@@ -360,15 +360,15 @@ export class StreamAgent implements LegAgent {
 
   #onBinary(bytes: Uint8Array): void {
     if (!this.#takeMessage()) return;
-    this.#queued(this.#downlink?.sayBinary(bytes) ?? 0);
+    this.#queued(this.#downlink?.sendBinary(bytes) ?? 0);
   }
 
   /** Too many, and they are not even read: the thread has other calls. */
   #takeMessage(): boolean {
-    this.#messageRoom -= 1;
-    if (this.#messageRoom === -1) this.#warn({}, 'agent.messages.too_many');
-    if (this.#messageRoom < 0) this.#messageRoom = -1;
-    return this.#messageRoom >= 0;
+    this.#messageBudget -= 1;
+    if (this.#messageBudget === -1) this.#warn({}, 'agent.messages.too_many');
+    if (this.#messageBudget < 0) this.#messageBudget = -1;
+    return this.#messageBudget >= 0;
   }
 
   #onText(text: string): void {
@@ -401,7 +401,7 @@ export class StreamAgent implements LegAgent {
         this.#farewellFrames ??= FAREWELL_FRAMES;
         return;
       case 'dtmf':
-        return this.#press(message.dtmf.digits, message.dtmf.duration_ms ?? DEFAULT_PRESS_MS);
+        return this.#sendDtmf(message.dtmf.digits, message.dtmf.duration_ms ?? DEFAULT_PRESS_MS);
       case 'transfer':
         return this.#ask({ type: 'transfer', requestId: message.transfer.id ?? null, to: message.transfer.to });
       case 'transcript': {
@@ -450,11 +450,11 @@ export class StreamAgent implements LegAgent {
     this.#send((writer) => writer.speech(isStart ? 'speech_started' : 'speech_stopped', timestampMs + FRAME_MS - sinceMs));
   }
 
-  #press(digits: string, durationMs: number): void {
+  #sendDtmf(digits: string, durationMs: number): void {
     if (!this.#mayPress) return this.#refuse('dtmf', null, NOT_IN_TURBO.code, NOT_IN_TURBO.message);
     for (const digit of digits) {
       const event = eventOfDigit(digit);
-      if (event !== undefined && this.host.press(event, durationMs)) continue;
+      if (event !== undefined && this.host.sendDtmf(event, durationMs)) continue;
       return this.#refuse('dtmf', null, 'DTMF_NOT_SENT', 'the call has no telephone-events, or too many digits wait');
     }
   }

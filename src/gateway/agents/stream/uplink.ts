@@ -3,7 +3,7 @@ import type { AudioCodec } from '../../../rtp/codec/g711.js';
 import { FRAME_BYTES, FRAME_MS } from '../../../rtp/codec/frame.js';
 import { decodeG711, transcodeG711 } from '../../../rtp/codec/g711.js';
 import { RateDoubler } from '../../../rtp/codec/rate-doubler.js';
-import { Resequencer } from '../../../rtp/resequencer.js';
+import { ReorderBuffer } from '../../../rtp/reorder-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../../srtp/srtp.js';
 import type { MessageWriter } from './messages.js';
 import type { AgentSocket } from './socket.js';
@@ -40,7 +40,7 @@ export class Uplink {
   readonly #maxInFlight: number;
   readonly #maxBehind: number;
   readonly #events: UplinkEvents;
-  readonly #resequencer: Resequencer;
+  readonly #reorderBuffer: ReorderBuffer;
   readonly #frame = new Uint8Array(FRAME_BYTES);
   #scratch: Uint8Array | undefined;
   #samples: Int16Array | undefined;
@@ -64,16 +64,16 @@ export class Uplink {
     this.#maxInFlight = Math.floor(IN_FLIGHT * frames);
     this.#maxBehind = frames - this.#maxInFlight;
     this.#events = events;
-    this.#resequencer = new Resequencer(this.#codec, (buffer, offset, length) => this.#collect(buffer, offset, length));
+    this.#reorderBuffer = new ReorderBuffer(this.#codec, (buffer, offset, length) => this.#collect(buffer, offset, length));
   }
 
   get latePackets(): number {
-    return this.#resequencer.figures.latePackets;
+    return this.#reorderBuffer.figures.latePackets;
   }
 
   /** What waits to be in order, or for a slow agent. */
   get bufferedMs(): number {
-    return this.#resequencer.heldMs + this.#waiting.length * FRAME_MS;
+    return this.#reorderBuffer.heldMs + this.#waiting.length * FRAME_MS;
   }
 
   /** A connection begins, and its times at 0; `null`: there is none, and what is heard is lost. */
@@ -98,7 +98,7 @@ export class Uplink {
   }
 
   start(nowMs: number): void {
-    this.#resequencer.start(nowMs);
+    this.#reorderBuffer.start(nowMs);
   }
 
   hear(
@@ -111,18 +111,18 @@ export class Uplink {
     nowMs: number,
   ): void {
     if (codec === this.#codec) {
-      this.#resequencer.push(ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
+      this.#reorderBuffer.push(ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
       return;
     }
     if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
     this.#scratch ??= new Uint8Array(MAX_SRTP_PACKET_BYTES);
     transcodeG711(codec, buffer, this.#scratch, offset, lengthBytes);
-    this.#resequencer.push(ssrc, rtpTimestamp, this.#scratch, 0, lengthBytes, nowMs);
+    this.#reorderBuffer.push(ssrc, rtpTimestamp, this.#scratch, 0, lengthBytes, nowMs);
   }
 
   /** Each 20 ms. */
   tick(nowMs: number): void {
-    this.#resequencer.tick(nowMs);
+    this.#reorderBuffer.tick(nowMs);
     if (this.#waiting.length > 0) this.#flush();
   }
 

@@ -14,7 +14,7 @@ import {
 import { DEFAULT_PAGE_LIMIT, nextCursor, orgQuery, pageQuery } from '../schemas/page-query.js';
 import { isoNow, type Clock } from '../../../lib/clock.js';
 import { newUuid } from '../../../lib/ids.js';
-import { changedFields, type RecordRefusal } from '../../model/agent-change.js';
+import { changedFields, type RecordRefusal } from '../../model/agent-update.js';
 import { deleteAgent, type InUse } from '../naming.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import { MAX_AGENTS, type Stores } from '../../ports/stores.js';
@@ -28,9 +28,9 @@ import {
   updatesOf,
   warningsOf,
   type BadFields,
-} from '../agent-changes.js';
+} from '../agent-mapper.js';
 import { identityOf, scopeOf } from '../auth.js';
-import type { NoteChange } from '../change-notes.js';
+import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
@@ -40,7 +40,7 @@ export interface AgentRoutesOptions {
   readonly reads: ScopedReads;
   readonly policy: AgentPolicy;
   readonly clock: Clock;
-  readonly note: NoteChange;
+  readonly note: RecordAudit;
 }
 
 const DEFAULT_NAME = 'Agent';

@@ -20,7 +20,7 @@ import { failureAnswers, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import type { CallControl } from '../call-control.js';
 import { endedCall, liveCall } from '../call-answers.js';
-import type { NoteChange } from '../change-notes.js';
+import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure } from '../failure.js';
 
@@ -28,7 +28,7 @@ export interface CallRoutesOptions {
   readonly stores: Pick<Stores, 'calls'>;
   readonly reads: ScopedReads;
   readonly control: CallControl;
-  readonly note: NoteChange;
+  readonly note: RecordAudit;
 }
 
 type AnsweredPage = CallPage<CallAnswerBody>;

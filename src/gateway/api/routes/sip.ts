@@ -7,23 +7,23 @@ import type { NumberRecord } from '../../model/records.js';
 import { sipRequestSchemas, type SipApiPolicy } from '../schemas/sip-api.js';
 import { checkBodySchema, checkResultSchema, type CallCheck } from '../schemas/sip-check.js';
 import { sipConfigurationSchema, successSchema } from '../schemas/sip-record.js';
-import type { RecordRefusal } from '../../model/agent-change.js';
+import type { RecordRefusal } from '../../model/agent-update.js';
 import { attachNumber, updateNumber } from '../naming.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import type { Scope, Stores } from '../../ports/stores.js';
 import { exampleOf, recordAnswer, sipFailures, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
-import type { NoteChange } from '../change-notes.js';
+import type { RecordAudit } from '../audit.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
-import { attachChange, detachedDirections, numberOf, pageOf, updateChange } from '../sip-changes.js';
+import { attachChange, detachedDirections, numberOf, pageOf, updateChange } from '../sip-mapper.js';
 
 export interface SipRoutesOptions {
   readonly stores: Pick<Stores, 'numbers' | 'agents'>;
   readonly reads: ScopedReads;
   readonly check: CallCheck;
   readonly policy: SipApiPolicy;
-  readonly note: NoteChange;
+  readonly note: RecordAudit;
 }
 
 const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success;

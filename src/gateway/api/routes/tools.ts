@@ -10,13 +10,13 @@ import type { ToolOutcome, ToolRunner } from '../../ports/ports.js';
 import { nextCursor, pageQueryOf } from '../schemas/page-query.js';
 import { isoNow, type Clock } from '../../../lib/clock.js';
 import { newUuid } from '../../../lib/ids.js';
-import type { RecordRefusal } from '../../model/agent-change.js';
+import type { RecordRefusal } from '../../model/agent-update.js';
 import { deleteTool, type InUse } from '../naming.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import { MAX_TOOLS, type Stores } from '../../ports/stores.js';
 import { exampleOf, keyedFailures, recordAnswer, successAnswer } from '../answers.js';
 import { identityOf, isOperator, scopeOf } from '../auth.js';
-import type { NoteChange } from '../change-notes.js';
+import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
@@ -26,7 +26,7 @@ export interface ToolRoutesOptions {
   readonly reads: ScopedReads;
   readonly runner: ToolRunner;
   readonly clock: Clock;
-  readonly note: NoteChange;
+  readonly note: RecordAudit;
 }
 
 /** Invocations at a time, of one organization. */

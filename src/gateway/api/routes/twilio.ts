@@ -1,11 +1,14 @@
-import type { FastifyPluginAsync, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
+import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { twilioCallSchema, twilioErrorSchema, twilioFormSchema, twilioParamsSchema, type TwilioCall } from '../schemas/twilio-api.js';
 import { accountSidOf, callIdOf, callSidOf } from '../../model/twilio-ids.js';
 import type { LiveCall } from '../../model/live-calls.js';
 import type { Clock } from '../../../lib/clock.js';
 import type { Stores } from '../../ports/stores.js';
+import { successAnswer } from '../answers.js';
 import type { CallControl } from '../call-control.js';
 import { identityBy, identityOf, keyOf, ownerOf } from '../auth.js';
-import type { NoteChange } from '../change-notes.js';
+import type { RecordAudit } from '../audit.js';
 import { failureOf } from '../failure.js';
 
 export interface TwilioRoutesOptions {
@@ -14,7 +17,7 @@ export interface TwilioRoutesOptions {
   readonly clock: Clock;
   /** After authentication. */
   readonly perKey: onRequestAsyncHookHandler;
-  readonly note: NoteChange;
+  readonly note: RecordAudit;
 }
 
 /** A refusal in the form that Twilio's libraries read. */
@@ -29,23 +32,54 @@ class TwilioFailure extends Error {
   }
 }
 
-interface CallPath {
-  readonly accountSid: string;
-  readonly callSid: string;
-}
-
 const NOT_FOUND = 20_404;
 const BAD_REQUEST = 20_001;
 const UNAUTHENTICATED = 20_003;
+const RATE_LIMITED = 20_429;
+const INTERNAL = 20_500;
+const FORM = 'application/x-www-form-urlencoded';
 const MAX_FORM_BYTES = 16_384;
+const CHALLENGE = 'Basic realm="Trunkline"';
+
+const failure = (codes: string) => ({ description: codes, content: { 'application/json': { schema: twilioErrorSchema } } });
+const challenge = { type: 'string', description: `Always \`${CHALLENGE}\``, examples: [CHALLENGE] };
+
+const schema = {
+  tags: ['Calls'],
+  security: [{ basic: [] }],
+  operationId: 'postTwilioCall',
+  summary: 'End a call as with Twilio',
+  description:
+    "For bots that are written for Twilio: as much of its API as ends a call. `Status=completed` ends the call as if its agent had hung up; `canceled` does so before the answer only. Failures have Twilio's shape too. The ids are those of the `start` message.",
+  consumes: [FORM],
+  params: twilioParamsSchema,
+  body: twilioFormSchema,
+  response: {
+    200: successAnswer("Twilio's resource of the call", twilioCallSchema),
+    400: failure(`\`${String(BAD_REQUEST)}\`: The form has another \`Status\`, or the call is answered and cannot be canceled`),
+    401: {
+      ...failure(`\`${String(UNAUTHENTICATED)}\`: The user is not the organization, or the password none of its API keys`),
+      headers: { 'www-authenticate': challenge },
+    },
+    404: failure(`\`${String(NOT_FOUND)}\`: The organization has no such call in progress`),
+    413: failure(`\`${String(BAD_REQUEST)}\`: The form is larger than 16 KiB`),
+    415: failure(`\`${String(BAD_REQUEST)}\`: The body is no form`),
+    429: failure(`\`${String(RATE_LIMITED)}\`: Too many requests; the retry-after header says when to come back`),
+    500: failure(`\`${String(INTERNAL)}\`: A fault of the service; the message holds the request id`),
+    503: failure(
+      `\`${String(INTERNAL)}\`: The store, or the gateway that has the call, does not answer; try again after retry-after seconds`,
+    ),
+  },
+};
 
 /** As much of Twilio's API as a bot needs to end its call: the call's resource is set to `completed`. */
-export const twilioRoutes: FastifyPluginAsync<TwilioRoutesOptions> = async (app, { stores, control, clock, perKey, note }) => {
+export const twilioRoutes: FastifyPluginAsyncZod<TwilioRoutesOptions> = async (app, { stores, control, clock, perKey, note }) => {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
-    'application/x-www-form-urlencoded',
+    FORM,
     { parseAs: 'string', bodyLimit: MAX_FORM_BYTES },
-    (_request: FastifyRequest, body: string, done: (error: null, form: URLSearchParams) => void) => done(null, new URLSearchParams(body)),
+    (_request: FastifyRequest, body: string, done: (error: null, form: object) => void) =>
+      done(null, Object.fromEntries(new URLSearchParams(body))),
   );
   app.setErrorHandler((error, request, reply) => {
     const { status, code, message, headers } = answerOf(error, request.id);
@@ -54,8 +88,8 @@ export const twilioRoutes: FastifyPluginAsync<TwilioRoutesOptions> = async (app,
   });
   app.addHook('onRequest', authenticateBasic(stores));
   app.addHook('onRequest', perKey);
-  app.post<{ Params: CallPath; Body: URLSearchParams | undefined }>('/2010-04-01/Accounts/:accountSid/Calls/:callSid.json', {
-    schema: { hide: true },
+  app.post('/2010-04-01/Accounts/:accountSid/Calls/:callSid.json', {
+    schema,
     handler: async (request) => {
       const { accountSid, callSid } = request.params;
       const { orgId } = identityOf(request);
@@ -63,9 +97,8 @@ export const twilioRoutes: FastifyPluginAsync<TwilioRoutesOptions> = async (app,
       const call = callId === undefined ? null : await control.find(orgId, callId);
       const notFound = new TwilioFailure(404, NOT_FOUND, `The requested resource ${pathOf(orgId, callSid)} was not found`);
       if (call === null) throw notFound;
-      const status = request.body?.get('Status');
-      const isEnd = status === 'completed' || (status === 'canceled' && call.answeredAtMs === null);
-      if (!isEnd) throw new TwilioFailure(400, BAD_REQUEST, 'Status must be completed, or canceled for a call that is not answered');
+      if (request.body.Status === 'canceled' && call.answeredAtMs !== null)
+        throw new TwilioFailure(400, BAD_REQUEST, 'The call is answered: Status must be completed');
       if (!(await control.stop(orgId, call.callId, 'AGENT_HANGUP'))) throw notFound;
       await note(request, 'call.stop', call.callId);
       return resourceOf(call, orgId, clock.wallMs());
@@ -98,12 +131,12 @@ interface TwilioAnswer {
 
 function answerOf(error: unknown, requestId: string): TwilioAnswer {
   if (error instanceof TwilioFailure) {
-    const headers: Readonly<Record<string, string>> = error.statusCode === 401 ? { 'www-authenticate': 'Basic realm="Trunkline"' } : {};
+    const headers: Readonly<Record<string, string>> = error.statusCode === 401 ? { 'www-authenticate': CHALLENGE } : {};
     return { status: error.statusCode, code: error.code, message: error.message, headers };
   }
   const { statusCode, message, headers } = failureOf(error, requestId);
   if (statusCode === 415) return { status: 415, code: BAD_REQUEST, message: 'The body must be application/x-www-form-urlencoded', headers };
-  const code = statusCode === 429 ? 20_429 : statusCode >= 500 ? 20_500 : BAD_REQUEST;
+  const code = statusCode === 429 ? RATE_LIMITED : statusCode >= 500 ? INTERNAL : BAD_REQUEST;
   return { status: statusCode, code, message, headers };
 }
 
@@ -112,7 +145,7 @@ function pathOf(orgId: string, callSid: string): string {
 }
 
 /** Twilio's resource of a call, as far as there is something to say. */
-function resourceOf({ callId, from, to, startedAtMs, answeredAtMs }: LiveCall, orgId: string, nowMs: number): object {
+function resourceOf({ callId, from, to, startedAtMs, answeredAtMs }: LiveCall, orgId: string, nowMs: number): TwilioCall {
   const now = new Date(nowMs).toUTCString();
   const started = new Date(startedAtMs).toUTCString();
   return {
@@ -124,8 +157,8 @@ function resourceOf({ callId, from, to, startedAtMs, answeredAtMs }: LiveCall, o
     from_formatted: from,
     to,
     to_formatted: to,
-    direction: 'inbound',
-    status: 'completed',
+    direction: 'inbound' as const,
+    status: 'completed' as const,
     date_created: started,
     date_updated: now,
     start_time: started,

@@ -7,14 +7,14 @@ import type { ScopedReads } from '../scoped-reads.js';
 import type { Stores } from '../../ports/stores.js';
 import { failureAnswers, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
-import type { NoteChange } from '../change-notes.js';
+import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure } from '../failure.js';
 
 export interface WebhookRoutesOptions {
   readonly stores: Pick<Stores, 'outbox'>;
   readonly reads: ScopedReads;
-  readonly note: NoteChange;
+  readonly note: RecordAudit;
 }
 
 const tags = ['Webhooks'];

@@ -1,16 +1,16 @@
-import type { CallStore, RouteStore, ToolDirectory } from '../../ports/ports.js';
+import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from '../../ports/ports.js';
 import { isoNow, type Clock } from '../../../lib/clock.js';
 import { errorText } from '../../../lib/error-text.js';
-import { countedCalls, countedRoutes } from './throughput/counted-calls.js';
+import { meteredCalls, meteredRoutes } from './throughput/metered-stores.js';
 import type { CallSpool } from '../files/call-spool.js';
 import type { StoredKind } from './calls/stored-calls.js';
 import { newDelivery } from '../new-records.js';
-import { ChangeSubscription } from './changes.js';
+import { InvalidationChannel } from './invalidation-channel.js';
 import { RedisGatewayBus } from './gateway-bus.js';
 import { gatewayChannel } from './keys.js';
 import { Leases } from './leases/leases.js';
 import { scheduleSweep } from './numbers/number-sweep-schedule.js';
-import { OwnCalls } from './leases/own-calls.js';
+import { LocalCallRegistry } from './leases/local-call-registry.js';
 import { RedisAgentStore } from './agents/redis-agents.js';
 import { RedisAuditLog } from './audit/redis-audit.js';
 import { RedisBatchLog } from './batches/redis-batches.js';
@@ -24,10 +24,10 @@ import { RedisOrgStore } from './orgs/redis-orgs.js';
 import { RedisRouteStore } from './routes/redis-routes.js';
 import { RedisSnapshotStore } from './snapshots/redis-snapshots.js';
 import { RedisThroughput } from './throughput/redis-throughput.js';
-import { ReadRecords } from './read-records.js';
+import { RecordCache } from './record-cache.js';
 import { RedisConnection, type RedisOptions } from './redis.js';
-import { RememberedRoutes } from './routes/remembered-routes.js';
-import { dropOutdated } from './routes/remembered-check.js';
+import { RouteCache } from './routes/route-cache.js';
+import { dropOutdated } from './routes/outdated-routes.js';
 import {
   DEFAULT_BATCH_RETENTION,
   DEFAULT_CALL_RETENTION,
@@ -37,7 +37,7 @@ import {
   type Outbox,
   type Stores,
 } from '../../ports/stores.js';
-import { WaitingRecords } from '../files/waiting-records.js';
+import { CallRecordBuffer } from '../files/call-record-buffer.js';
 
 /** As `CLIENT LIST` shows them. */
 export const CALLS_CONNECTION = 'trunkline:calls';
@@ -72,7 +72,7 @@ export interface StoreFigures {
   /** Traces and records of calls that this gateway dropped to stay below `maxBytes`. */
   readonly evicted: Readonly<Record<StoredKind, number>>;
   /** Calls that count under limits. */
-  readonly places: number;
+  readonly slots: number;
   readonly snapshots: number;
 }
 
@@ -107,10 +107,10 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const retention = { ...DEFAULT_CALL_RETENTION, ...options.callRetention };
   const numbers = new RedisNumberStore(api, clock, log);
   const records = new RedisCallLog(redis, clock, log, retention);
-  const waiting = new WaitingRecords(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
+  const waiting = new CallRecordBuffer(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
   const { routes, checkedRoutes, snapshots, bus, stop, figures } = openCalls(redis, api, instance, options);
   const throughput = new RedisThroughput(redis, api, clock);
-  const written = countedCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
+  const written = meteredCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
   let stopSweeping = (): void => undefined;
   return {
     numbers,
@@ -124,9 +124,9 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     calls: withWriter(new RedisCallLog(api, clock, log, retention), written),
     live: new RedisLiveCalls(api),
     throughput,
-    routes: countedRoutes(routes, (orgId, kind) => throughput.count(orgId, kind)),
+    routes: meteredRoutes(routes, (orgId, kind) => throughput.count(orgId, kind)),
     checkedRoutes,
-    snapshots,
+    snapshots: afterWaiting(snapshots, waiting),
     outbox: new RedisOutbox(api, clock),
     ping: () => redis.ping(),
     bus,
@@ -161,15 +161,15 @@ function openCalls(
   options: RedisStoresOptions,
 ): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'bus'> & {
   readonly stop: () => Promise<void>;
-  readonly figures: () => Pick<StoreFigures, 'places' | 'snapshots'>;
+  readonly figures: () => Pick<StoreFigures, 'slots' | 'snapshots'>;
 } {
   const { clock, log, leaseMs = LEASE_MS } = options;
   // Without an instance there is no subscription: what changed since would not be known.
   const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
-  const own = new OwnCalls(clock);
+  const own = new LocalCallRegistry(clock);
   const leases = new Leases(redis, leaseMs, instance);
-  const remembered = new RememberedRoutes(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
-  const routing = { own, remembered, records: new ReadRecords(DECODED_RECORDS), clock, staleRouteMs };
+  const remembered = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
+  const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), clock, staleRouteMs };
   const routes = new RedisRouteStore({ ...routing, leases });
   const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, leaseMs, instance) });
   const snapshots = new RedisSnapshotStore({
@@ -184,7 +184,7 @@ function openCalls(
     onForgotten: (callId) => routes.release(callId),
   });
   const bus = new RedisGatewayBus(api, instance, clock, log);
-  const figures = () => ({ places: own.all.size, snapshots: snapshots.size });
+  const figures = () => ({ slots: own.all.size, snapshots: snapshots.size });
   if (options.instance === undefined)
     return {
       routes,
@@ -210,7 +210,7 @@ function openCalls(
     dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ reason: errorText(error) }, 'redis.changes.unchecked'));
   };
   const also = { channel: gatewayChannel(instance), take: (message: string) => bus.take(message) };
-  const subscription = new ChangeSubscription(connection, { onChange: (key) => remembered.onChange(key), onGap, also }, clock, log);
+  const subscription = new InvalidationChannel(connection, { onChange: (key) => remembered.onChange(key), onGap, also }, clock, log);
   const renew = (): (() => void) =>
     clock.setTimer(leaseMs / 3, () => {
       cancel = renew();
@@ -233,16 +233,29 @@ function openCalls(
   };
 }
 
-/** A call whose record is written twice, because the first answer was lost, is told once: the outbox knows it. */
+/**
+ * A call whose record is written twice, because the first answer was lost, is told once: the outbox knows it. The record comes last, for
+ * a call that has one is not taken up again by the next process.
+ */
 function withOutbox(records: CallStore, outbox: Outbox, clock: Clock): CallStore {
   return {
     write: async (call) => {
       const { record, completion } = call;
       const isTold = completion !== null && record.org_id !== null;
-      await Promise.all([
-        records.write(call),
-        isTold ? outbox.add(newDelivery(record.org_id, record.call_id, completion, isoNow(clock))) : undefined,
-      ]);
+      if (isTold) await outbox.add(newDelivery(record.org_id, record.call_id, completion, isoNow(clock)));
+      await records.write(call);
+    },
+  };
+}
+
+/** What an earlier process left is looked at when the records that it could not write are written. */
+function afterWaiting(snapshots: SnapshotStore, waiting: CallRecordBuffer): SnapshotStore {
+  return {
+    persist: (snapshot) => snapshots.persist(snapshot),
+    delete: (callId) => snapshots.delete(callId),
+    orphaned: async () => {
+      await waiting.flush();
+      return snapshots.orphaned();
     },
   };
 }

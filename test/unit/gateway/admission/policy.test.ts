@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../../src/gateway/model/records.js';
-import { NO_LOAD } from '../../../../src/gateway/admission/admission.js';
+import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
 import { sessionDescription } from '../../../../src/gateway/sdp/body.js';
 import { calledNumber, calledUri } from '../../../../src/gateway/admission/called-number.js';
 import { ownContact } from '../../../../src/gateway/drachtio/contact.js';
@@ -99,7 +99,7 @@ describe('the called number', () => {
 
 describe('the whole trunk', () => {
   const policy = { allowedSources: [], allowedIdentities: [], maxCalls: 10 };
-  const fine = { isDraining: false, isOverloaded: false, calls: 9, isRelayUp: true, mediaRoom: 1 };
+  const fine = { isDraining: false, isOverloaded: false, calls: 9, isRelayUp: true, mediaHeadroom: 1 };
 
   it.each([
     [fine, null],
@@ -107,8 +107,8 @@ describe('the whole trunk', () => {
     [{ ...fine, isOverloaded: true }, 'OVERLOADED'],
     [{ ...fine, calls: 10 }, 'OVERLOADED'],
     [{ ...fine, isRelayUp: false }, 'MEDIA_UNAVAILABLE'],
-    [{ ...fine, mediaRoom: 0 }, 'MEDIA_UNAVAILABLE'],
-    [{ ...fine, mediaRoom: null }, null],
+    [{ ...fine, mediaHeadroom: 0 }, 'MEDIA_UNAVAILABLE'],
+    [{ ...fine, mediaHeadroom: null }, null],
   ])('%j: %s', (edge, reason) => {
     expect(notReady(edge, policy)).toBe(reason);
   });
@@ -215,7 +215,7 @@ describe('decide', () => {
     refusedVerdicts: [],
     sdp: offerSdp(),
     relayAddress: null,
-    load: NO_LOAD,
+    load: NO_USAGE,
   };
 
   it('[3264 §5.1] refuses an address family that the relay does not have, where it is known', () => {
@@ -287,8 +287,8 @@ describe('decide', () => {
     const inbound = { agent_id: null, options: { ...DEFAULT_INBOUND_OPTIONS, ...options } };
     const route = { ...ROUTE, number: { ...ROUTE.number, inbound }, org: { ...ROUTE.org, ...orgLimit } };
     const [[name, value]] = Object.entries(load) as [[string, number]];
-    expect(decide({ ...input, route, load: { ...NO_LOAD, [name]: value } })).toEqual({ ok: false, error: reason });
-    expect(decide({ ...input, route, load: { ...NO_LOAD, [name]: value - 1 } })).toMatchObject({ ok: true });
+    expect(decide({ ...input, route, load: { ...NO_USAGE, [name]: value } })).toEqual({ ok: false, error: reason });
+    expect(decide({ ...input, route, load: { ...NO_USAGE, [name]: value - 1 } })).toMatchObject({ ok: true });
   });
 
   it('matches addresses and blocks of both families', () => {

@@ -102,7 +102,7 @@ describe('/v1/calls', () => {
       ringing = begun(newUuid(), { started_at: '2026-01-01T00:00:05.000Z' });
       answered = begun(newUuid(), { started_at: '2026-01-01T00:00:00.000Z' });
       for (const call of [ringing, answered]) await api.stores.routes.lookup(number, call);
-      api.stores.snapshots.keep({ ...snapshotOf(answered.call_id, api.orgId, number), call: answered });
+      api.stores.snapshots.persist({ ...snapshotOf(answered.call_id, api.orgId, number), call: answered });
     });
 
     it('are listed by the states that their records have, too', async () => {
@@ -133,7 +133,7 @@ describe('/v1/calls', () => {
     it('are read by their id until they end', async () => {
       const read = await api.get(`/v1/calls/${answered.call_id}`);
       expect([read.status, read.body]).toMatchObject([200, { status: 'success', call: { state: 'in_progress', transcript: [] } }]);
-      api.stores.snapshots.forget(answered.call_id);
+      api.stores.snapshots.delete(answered.call_id);
       expect((await api.get(`/v1/calls/${answered.call_id}`)).status).toBe(404);
       const org = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
       const { key } = await api.stores.keys.create(org.org_id, 'k');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_AGENT_SETTINGS } from '../../../../src/gateway/model/agent-record.js';
 import type { CallEvent } from '../../../../src/gateway/call/state.js';
-import { NO_LOAD } from '../../../../src/gateway/admission/admission.js';
+import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
 import {
   AGENT_CONNECTED,
   AGENT_FAILED,
@@ -47,7 +47,7 @@ describe('the call machine', () => {
   });
 
   it.each([
-    ['an unknown number', { type: 'routed', route: null, load: NO_LOAD, isStale: false, identity: null }, 'NUMBER_NOT_ATTACHED'],
+    ['an unknown number', { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null }, 'NUMBER_NOT_ATTACHED'],
     ['a store that is away', { type: 'failed', reason: 'STORE_UNAVAILABLE', attempt: null }, 'STORE_UNAVAILABLE'],
   ] as const)('refuses %s before anything is allocated', (_what, event, reason) => {
     const { state, effects } = play([CALL[0]!, event]);
@@ -157,7 +157,7 @@ describe('the call machine', () => {
 
   it('counts the shorter of the agent’s and the gateway’s longest duration', () => {
     const agent = { ...DEFAULT_AGENT_SETTINGS, agent_id: 'a', org_id: 'o', name: '', max_duration: 2, created_at: '', updated_at: '' };
-    const routed = { type: 'routed', route: { ...ROUTE, agent }, load: NO_LOAD, isStale: false, identity: null } as const;
+    const routed = { type: 'routed', route: { ...ROUTE, agent }, load: NO_USAGE, isStale: false, identity: null } as const;
     const { effects } = play([CALL[0]!, routed, ...CALL.slice(2, 6)]);
     expect(effects).toContainEqual({ do: 'start-timer', timer: 'max-duration', delayMs: 120_000 });
   });
@@ -252,11 +252,11 @@ describe('late offer', () => {
       'route',
       'connect-agent',
       'reserve-leg',
-      'offer-outward',
+      'offer-to-carrier',
       'stop-timer',
       'answer',
       'start-timer',
-      'answer-outward',
+      'answer-from-carrier',
       'open-leg',
       'start-leg',
       'keep',

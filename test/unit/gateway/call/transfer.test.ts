@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_AGENT_SETTINGS } from '../../../../src/gateway/model/agent-record.js';
 import type { CallEvent } from '../../../../src/gateway/call/state.js';
-import { NO_LOAD } from '../../../../src/gateway/admission/admission.js';
+import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
 import { hostOf } from '../../../../src/gateway/drachtio/contact.js';
 import { readReferProgress, transferTarget } from '../../../../src/gateway/call/transfer-target.js';
 import { CALL, effect, kinds, play, playOn } from '../../../support/call-machine.js';
@@ -14,7 +14,8 @@ const notified = (status: number | null, isLast = false): CallEvent => ({ type: 
 const bye: CallEvent = { type: 'bye', reason: 'CALLER_HANGUP' };
 
 const talking = play(CALL).state;
-const told = (events: readonly CallEvent[]) => playOn(talking, events).all.flatMap((one) => (one.do === 'tell-agent' ? [one.answer] : []));
+const told = (events: readonly CallEvent[]) =>
+  playOn(talking, events).all.flatMap((one) => (one.do === 'notify-agent' ? [one.answer] : []));
 const failed = (status: number | null) => ({ type: 'transfer-progress', requestId: 't1', state: 'failed', status });
 const refused = (code: string): unknown => expect.objectContaining({ type: 'refused', requestId: 't1', request: 'transfer', code });
 
@@ -56,8 +57,8 @@ describe('a transfer', () => {
   });
 
   it('[3261 §12.2.1.2] asks whether the call is still there when the REFER gets 481 or 408', () => {
-    for (const status of [481, 408]) expect(kinds(playOn(talking, [asked(), answered(status)]).effects)).toContain('probe');
-    expect(kinds(playOn(talking, [asked(), answered(603)]).effects)).not.toContain('probe');
+    for (const status of [481, 408]) expect(kinds(playOn(talking, [asked(), answered(status)]).effects)).toContain('ping');
+    expect(kinds(playOn(talking, [asked(), answered(603)]).effects)).not.toContain('ping');
   });
 
   it('is what happened when the carrier hangs up after it accepted, and not before', () => {
@@ -69,7 +70,7 @@ describe('a transfer', () => {
   it('is refused while another is under way, before the call is in progress, and without a target', () => {
     expect(told([asked(), asked()])).toEqual([refused('TRANSFER_PENDING')]);
     expect(told([asked('nobody')])).toEqual([refused('TRANSFER_BAD_TARGET')]);
-    expect(effect(play([...CALL.slice(0, 6), asked()]), 'tell-agent')?.answer).toEqual(refused('TRANSFER_TOO_EARLY'));
+    expect(effect(play([...CALL.slice(0, 6), asked()]), 'notify-agent')?.answer).toEqual(refused('TRANSFER_TOO_EARLY'));
   });
 
   it('goes to numbers of the agent’s transfer_list only, when it has one', () => {
@@ -84,11 +85,11 @@ describe('a transfer', () => {
     };
     const { state } = play([
       CALL[0]!,
-      { type: 'routed', route: { ...ROUTE, agent }, load: NO_LOAD, isStale: false, identity: null },
+      { type: 'routed', route: { ...ROUTE, agent }, load: NO_USAGE, isStale: false, identity: null },
       ...CALL.slice(2),
     ]);
     expect(kinds(playOn(state, [asked()]).effects)).toEqual(['refer']);
-    expect(effect(playOn(state, [asked('+15550100301')]), 'tell-agent')?.answer).toEqual(refused('TRANSFER_NOT_ALLOWED'));
+    expect(effect(playOn(state, [asked('+15550100301')]), 'notify-agent')?.answer).toEqual(refused('TRANSFER_NOT_ALLOWED'));
   });
 
   it('[3265 §3.2.4] that does not exist: its NOTIFY gets 481', () => {

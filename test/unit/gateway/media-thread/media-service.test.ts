@@ -11,16 +11,23 @@ import { findPhrase } from '../../../../src/loadtest/test-caller/correlation.js'
 import { levelDbfs, voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';
 import { throughG711 } from '../../../../src/rtp/codec/g711.js';
 import { parseRtcpCompound } from '../../../../src/rtp/rtcp-packet.js';
-import { createMediaService, type MediaService } from '../../../../src/gateway/media-thread/media-service.js';
+import { createMediaService, type MediaService, type MediaServiceOptions } from '../../../../src/gateway/media-thread/media-service.js';
 import { generateSrtpKey } from '../../../../src/srtp/srtp.js';
 import { AGENT_LIMITS } from '../../../support/media/agent-limits.js';
 import { voiceLikeNoise } from '../../../support/media/audio.js';
 import { TestPeer } from '../../../support/media/test-peer.js';
+import { freeRange } from '../../../support/ports.js';
 
 // Real sockets on loopback, the real worker thread, the real espeak-ng; no rtpengine.
 
-// One pair of sockets, outside of the range from which the system hands out ports.
-const OPTIONS = { address: '127.0.0.1', portMin: 23_400, portMax: 23_401, workers: 1, mediaTimeoutMs: 60_000, agents: AGENT_LIMITS };
+/** One pair of sockets for each worker. */
+async function optionsOf(changes: Partial<MediaServiceOptions> = {}): Promise<MediaServiceOptions> {
+  const { workers = 1 } = changes;
+  const portMin = await freeRange(2 * workers);
+  const portMax = portMin + 2 * workers - 1;
+  return { address: '127.0.0.1', portMin, portMax, workers, mediaTimeoutMs: 60_000, agents: AGENT_LIMITS, ...changes };
+}
+
 const GREETING = 'Hello, this is Trunkline.';
 
 const speech = new EspeakSpeech();
@@ -90,9 +97,12 @@ async function heardPhrase({ peer }: Call, phrase: Int16Array, from: number, lim
 
 describe('media service over loopback', () => {
   let service: MediaService;
+  let rtpPort: number;
 
   beforeAll(async () => {
-    service = await createMediaService(OPTIONS, silentLog);
+    const options = await optionsOf();
+    rtpPort = options.portMin;
+    service = await createMediaService(options, silentLog);
   });
   afterAll(() => service.shutdown());
 
@@ -111,7 +121,8 @@ describe('media service over loopback', () => {
     await call.peer.close();
   });
 
-  it.each([
+  // Both at once: their audio takes its time.
+  it.concurrent.each([
     ['plain PCMU', 'PCMU', null],
     ['SRTP PCMA', 'PCMA', { send: generateSrtpKey(), receive: generateSrtpKey() }],
   ] as const)(
@@ -184,7 +195,7 @@ describe('media service over loopback', () => {
   it('keeps two calls on one pair of sockets apart, and drops and counts a stranger', async () => {
     const [a, b] = [await openCall(service, 'a'), await openCall(service, 'b')];
     const stranger = await TestPeer.open();
-    stranger.connect({ address: '127.0.0.1', rtpPort: OPTIONS.portMin, rtcpPort: OPTIONS.portMin + 1 });
+    stranger.connect({ address: '127.0.0.1', rtpPort, rtcpPort: rtpPort + 1 });
     const before = await service.counters();
     for (const callId of ['a', 'b']) service.start(callId);
     // Digit 5 cuts the greeting short on both.
@@ -274,7 +285,7 @@ describe('media service over loopback', () => {
 
 describe('media service, its life', () => {
   it('refuses the 65th call of a pair with MediaUnavailableError, and takes one when another left', async () => {
-    const service = await createMediaService({ ...OPTIONS, portMin: 23_410, portMax: 23_411 }, silentLog);
+    const service = await createMediaService(await optionsOf(), silentLog);
     const peer = await TestPeer.open();
     const open = (index: number): Promise<unknown> => {
       const remote = { address: '127.0.0.1', rtpPort: 40_000 + 2 * index, rtcpPort: 40_001 + 2 * index };
@@ -292,7 +303,7 @@ describe('media service, its life', () => {
   });
 
   it('keeps a place before the far side is known, opens a leg on a port of before, and lets the far side move, each in its worker', async () => {
-    const options = { ...OPTIONS, portMin: 23_424, portMax: 23_427, workers: 2 };
+    const options = await optionsOf({ workers: 2 });
     const service = await createMediaService(options, silentLog);
     const [first, moved] = [await TestPeer.open(), await TestPeer.open()];
     const open = (callId: string, changes: Partial<LegDescription>): Promise<{ rtpPort: number }> =>
@@ -307,7 +318,7 @@ describe('media service, its life', () => {
     await moved.until(() => moved.received.length > 3, 2_000);
     // The old peer's port is free for a call that a gateway which was killed had there.
     expect((await open('resumed', { localRtpPort: at.rtpPort })).rtpPort).toBe(at.rtpPort);
-    await expect(open('elsewhere', { localRtpPort: 23_500 })).rejects.toThrow(MediaUnavailableError);
+    await expect(open('elsewhere', { localRtpPort: options.portMin - 2 })).rejects.toThrow(MediaUnavailableError);
     await expect(service.change('late', movedTo(first))).rejects.toThrow('the peer has another leg');
     await expect(service.change('nobody', movedTo(first))).rejects.toThrow(MediaUnavailableError);
     await service.reserve('unused');
@@ -324,13 +335,14 @@ describe('media service, its life', () => {
     'tells of the RTCP of both directions in clear, of the BYE of a closed leg too',
     async (srtp) => {
       const told: RtcpSeen[] = [];
-      const service = await createMediaService({ ...OPTIONS, onRtcp: (seen) => told.push(seen) }, silentLog);
+      const options = await optionsOf({ onRtcp: (seen) => told.push(seen) });
+      const service = await createMediaService(options, silentLog);
       const call = await openCall(service, 'told', { srtp });
       const { address } = call.peer;
       service.start('told');
       await call.peer.speak(voiceLikeNoise(1_600, 1));
       call.peer.sendReport();
-      const own = { address: '127.0.0.1', port: 23_401 };
+      const own = { address: '127.0.0.1', port: options.portMin + 1 };
       const peer = { address: address.address, port: address.rtcpPort };
       const shown = (): string[] =>
         told.map(({ sipCallId, from, to, packet }) => {
@@ -350,7 +362,7 @@ describe('media service, its life', () => {
   );
 
   it('reports media-timeout once when the caller falls silent, not while held', async () => {
-    const service = await createMediaService({ ...OPTIONS, portMin: 23_412, portMax: 23_413, mediaTimeoutMs: 300 }, silentLog);
+    const service = await createMediaService(await optionsOf({ mediaTimeoutMs: 300 }), silentLog);
     const [quiet, held] = [await openCall(service, 'quiet'), await openCall(service, 'held')];
     service.setDirection('held', 'sendonly');
     service.start('quiet');
@@ -367,7 +379,7 @@ describe('media service, its life', () => {
     const workers: Worker[] = [];
     const collect = (worker: Worker): void => void workers.push(worker);
     process.on('worker', collect);
-    const service = await createMediaService({ ...OPTIONS, portMin: 23_414, portMax: 23_417, workers: 2 }, silentLog);
+    const service = await createMediaService(await optionsOf({ workers: 2 }), silentLog);
     process.off('worker', collect);
     expect(workers).toHaveLength(2);
     const calls = [await openCall(service, 'x'), await openCall(service, 'y')];
@@ -386,7 +398,7 @@ describe('media service, its life', () => {
   it('rejects when no port can be bound, and leaves no socket or thread behind after a shutdown', async () => {
     const handles = (): string[] => process.getActiveResourcesInfo().filter((name) => /UDP|MessagePort|Worker/i.test(name));
     const before = handles().length;
-    const options = { ...OPTIONS, portMin: 23_418, portMax: 23_419 };
+    const options = await optionsOf();
     const service = await createMediaService(options, silentLog);
     await expect(createMediaService(options, silentLog)).rejects.toThrow(MediaUnavailableError);
     const call = await openCall(service, 'last');
@@ -403,7 +415,7 @@ describe('media service, its life', () => {
   it('without espeak-ng the call goes on with an echo and one warning', async () => {
     const warnings: string[] = [];
     const log = { ...silentLog, warn: (fields: object, event: string) => void warnings.push(`${event} ${JSON.stringify(fields)}`) };
-    const options = { ...OPTIONS, portMin: 23_420, portMax: 23_421, speechCommand: '/nonexistent/espeak-ng' };
+    const options = await optionsOf({ speechCommand: '/nonexistent/espeak-ng' });
     const service = await createMediaService(options, log);
     const call = await openCall(service, 'mute');
     service.start('mute');
@@ -419,7 +431,7 @@ describe('media service, its life', () => {
   }, 15_000);
 
   it('an empty first sentence is the built-in greeting, heard at speaking volume from the start of the call', async () => {
-    const service = await createMediaService({ ...OPTIONS, portMin: 23_422, portMax: 23_423 }, silentLog);
+    const service = await createMediaService(await optionsOf(), silentLog);
     const call = await openCall(service, 'greeting', {}, { ...LINE, firstSentence: '' });
     service.start('greeting');
     await heardFor(call, 1.5);

@@ -12,7 +12,7 @@ import { VirtualClock } from '../../../support/virtual-clock.js';
 const FIRST = 23_430;
 const AGENT = {
   connect: () => Promise.resolve(),
-  tell: () => undefined,
+  notify: () => undefined,
   start: () => undefined,
   digit: () => undefined,
   bufferedMs: 0,

@@ -33,7 +33,7 @@ function run(frames: number, network: Partial<NetworkOptions>, seed: number) {
       if (input[80] === 0) heard.silent += 1;
       if (heard.frames % 50 === 0) heard.mostBufferedMs = Math.max(heard.mostBufferedMs, leg.view().bufferedMs);
     },
-    tell: () => undefined,
+    notify: () => undefined,
     close: () => undefined,
   });
   let random = 1;

@@ -30,7 +30,7 @@ function openLeg(media: LegMedia = PLAIN, mediaTimeoutMs = 30_000) {
       heard.push(input.slice());
       output.set(input);
     },
-    tell: () => undefined,
+    notify: () => undefined,
     close: () => undefined,
   };
   const agent = new SampleLegAgent(echo);

@@ -107,7 +107,7 @@ function poolOf(count: number, changes: Partial<RelayPoolOptions> = {}) {
   return { pool, clock, nodes, events };
 }
 
-const call = (relayId: string): RelayCall => ({ relayId, insideSrtp: false, outsideSrtp: true });
+const call = (relayId: string): RelayCall => ({ relayId, agentSideSrtp: false, carrierSideSrtp: true });
 
 describe('placing calls', () => {
   it('shares them out evenly, and a call stays on its node', async () => {
@@ -116,7 +116,7 @@ describe('placing calls', () => {
     expect(nodes.map(({ sessions }) => sessions.size)).toEqual([2, 2]);
     const node = pool.nodeOf('a');
     await pool.answer(call('a'), 'v=0');
-    await pool.offerOutward(call('a'), 'v=0');
+    await pool.offerToCarrier(call('a'), 'v=0');
     expect(pool.nodeOf('a')).toBe(node);
     expect(pool.nodes().map(({ calls }) => calls)).toEqual([2, 2]);
   });
@@ -222,7 +222,7 @@ describe('a node that dies', () => {
     const { pool, clock, nodes } = poolOf(2);
     for (const node of nodes) node.isAlive = false;
     await clock.advanceAsync(1_000);
-    expect([pool.isUp, pool.room()]).toEqual([false, 0]);
+    expect([pool.isUp, pool.headroom()]).toEqual([false, 0]);
     const before = clock.nowMs();
     await expect(pool.offer(call('a'), 'v=0')).rejects.toThrow('no rtpengine answers');
     expect(clock.nowMs()).toBe(before);
@@ -317,7 +317,7 @@ describe('a node that restarts', () => {
     expect(pool.isUp).toBe(true);
     // The call is offered anew to the same node: the only other thing that it could find there is its own old session.
     pool.leave('a');
-    await pool.offerOutward(call('a'), 'v=0');
+    await pool.offerToCarrier(call('a'), 'v=0');
     expect(nodes.flatMap(({ sessions }) => [...sessions]).sort()).toEqual(['gw:a', 'gw:b', 'gw:new']);
   });
 
@@ -415,12 +415,12 @@ describe('what an earlier process left', () => {
 
 it('knows the room of a node of its own', async () => {
   const { pool } = poolOf(1, { own: { capacity: 3, isAlone: true } });
-  expect(pool.room()).toBe(3);
+  expect(pool.headroom()).toBe(3);
   await pool.offer(call('a'), 'v=0');
-  expect(pool.room()).toBe(2);
+  expect(pool.headroom()).toBe(2);
   await pool.delete('a');
-  expect(pool.room()).toBe(3);
-  expect(poolOf(1).pool.room()).toBeNull();
+  expect(pool.headroom()).toBe(3);
+  expect(poolOf(1).pool.headroom()).toBeNull();
 });
 
 it('knows the room that several gateways have together: once a second the node tells the sessions of all', async () => {
@@ -428,12 +428,12 @@ it('knows the room that several gateways have together: once a second the node t
   await pool.offer(call('a'), 'v=0');
   nodes[0]!.sessionsOwn = 8;
   await clock.advanceAsync(1_100);
-  expect(pool.room()).toBe(2);
+  expect(pool.headroom()).toBe(2);
   await pool.offer(call('b'), 'v=0');
-  expect(pool.room()).toBe(1);
+  expect(pool.headroom()).toBe(1);
   nodes[0]!.sessionsOwn = 2;
   await clock.advanceAsync(1_100);
-  expect(pool.room()).toBe(8);
+  expect(pool.headroom()).toBe(8);
 });
 
 it('asks a node that has no room for none, for a second or until a call on it ends', async () => {

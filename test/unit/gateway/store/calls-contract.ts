@@ -3,12 +3,12 @@ import type { CallSnapshot } from '../../../../src/gateway/model/call-snapshot.j
 import type { BeginningCall } from '../../../../src/gateway/model/live-calls.js';
 import type { E164 } from '../../../../src/gateway/model/e164.js';
 import type { InboundOptions } from '../../../../src/gateway/model/records.js';
-import { brokenLimit, NO_LOAD } from '../../../../src/gateway/admission/admission.js';
+import { brokenLimit, NO_USAGE } from '../../../../src/gateway/admission/admission.js';
 import { newUuid } from '../../../../src/lib/ids.js';
 import type { CallFilter, Stores } from '../../../../src/gateway/ports/stores.js';
 import { ANSWERED, begun, snapshotOf } from '../../../support/begun-call.js';
 import type { VirtualClock } from '../../../support/virtual-clock.js';
-import { freshNumber, inboundSetting } from './store-contract.js';
+import { callOf, endedCall, freshNumber, inboundSetting } from './store-contract.js';
 
 /** What every implementation of `Stores` must do for calls in progress. */
 /** A call that changes is kept when it has come to rest. */
@@ -48,15 +48,15 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         const number = await attached();
         const other = await attached();
         const [first, second] = [newUuid(), newUuid()];
-        expect((await stores.routes.lookup(number, begun(first))).load).toEqual(NO_LOAD);
-        expect((await stores.routes.lookup(number, begun(second))).load).toEqual({ ...NO_LOAD, numberCalls: 1, orgCalls: 1 });
-        expect((await stores.routes.lookup(number, null)).load).toEqual({ ...NO_LOAD, numberCalls: 2, orgCalls: 2 });
-        expect((await stores.routes.lookup(other, null)).load).toEqual({ ...NO_LOAD, orgCalls: 2 });
+        expect((await stores.routes.lookup(number, begun(first))).load).toEqual(NO_USAGE);
+        expect((await stores.routes.lookup(number, begun(second))).load).toEqual({ ...NO_USAGE, numberCalls: 1, orgCalls: 1 });
+        expect((await stores.routes.lookup(number, null)).load).toEqual({ ...NO_USAGE, numberCalls: 2, orgCalls: 2 });
+        expect((await stores.routes.lookup(other, null)).load).toEqual({ ...NO_USAGE, orgCalls: 2 });
         stores.routes.release(first);
         stores.routes.release(first);
         stores.routes.release(newUuid());
-        expect((await stores.routes.lookup(number, null)).load).toEqual({ ...NO_LOAD, numberCalls: 1, orgCalls: 1 });
-        expect((await stores.routes.lookup(number, begun(second))).load).toEqual(NO_LOAD);
+        expect((await stores.routes.lookup(number, null)).load).toEqual({ ...NO_USAGE, numberCalls: 1, orgCalls: 1 });
+        expect((await stores.routes.lookup(number, begun(second))).load).toEqual(NO_USAGE);
         stores.routes.release(second);
       });
 
@@ -71,7 +71,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         stores.routes.release(ids[0]!);
         expect(await isAdmitted(number, ids[2]!)).toBe(true);
         for (const id of ids) stores.routes.release(id);
-        expect((await stores.routes.lookup(number, null)).load).toEqual(NO_LOAD);
+        expect((await stores.routes.lookup(number, null)).load).toEqual(NO_USAGE);
       });
 
       it('a limit of an organization holds over its numbers; what it refuses takes nothing of the number', async () => {
@@ -137,7 +137,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         const looked = stores.routes.lookup(number, begun(id));
         stores.routes.release(id);
         await looked;
-        expect((await stores.routes.lookup(number, null)).load).toEqual(NO_LOAD);
+        expect((await stores.routes.lookup(number, null)).load).toEqual(NO_USAGE);
       });
 
       it('nothing is counted on a number that is not attached, or that moved to another organization', async () => {
@@ -151,7 +151,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         expect((await stores.routes.lookup(left, null)).load.orgCalls).toBe(0);
         await stores.routes.lookup(left, null);
         await stores.numbers.detach(orgId, left, ['inbound']);
-        expect(await stores.routes.lookup(left, begun(gone))).toEqual({ route: null, load: NO_LOAD, staleMs: null });
+        expect(await stores.routes.lookup(left, begun(gone))).toEqual({ route: null, load: NO_USAGE, staleMs: null });
         expect((await stores.routes.lookup(await attached(), null)).load.orgCalls).toBe(0);
         stores.routes.release(moved);
       });
@@ -206,15 +206,15 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
 
       it('tell of an answered call what its gateway keeps of it, also when another process took it up', async () => {
         const { call, number } = await inProgress(1);
-        stores.snapshots.keep({ ...snapshotOf(call.call_id, orgId, number), call });
+        stores.snapshots.persist({ ...snapshotOf(call.call_id, orgId, number), call });
         clock.advance(COMES_TO_REST_MS);
         await untilEqual(async () => (await stores.live.get(orgId, call.call_id))?.answer ?? null, ANSWERED);
         expect((await stores.live.list(orgId, { limit: 1 })).calls[0]?.answer).toEqual(ANSWERED);
         stores.routes.release(call.call_id);
         await untilEqual(() => ids(), []);
-        await stores.snapshots.left();
+        await stores.snapshots.orphaned();
         expect(await ids()).toEqual([call.call_id]);
-        stores.snapshots.forget(call.call_id);
+        stores.snapshots.delete(call.call_id);
         await untilEqual(() => ids(), []);
       });
 
@@ -240,16 +240,30 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         const number = freshNumber();
         await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
         const [kept, forgotten] = [snapshotFor(number, { step: 1 }), snapshotFor(number)];
-        stores.snapshots.keep(kept);
-        stores.snapshots.keep(forgotten);
-        stores.snapshots.forget(forgotten.call_id);
-        stores.snapshots.keep({ ...kept, state: { step: 2 } });
+        stores.snapshots.persist(kept);
+        stores.snapshots.persist(forgotten);
+        stores.snapshots.delete(forgotten.call_id);
+        stores.snapshots.persist({ ...kept, state: { step: 2 } });
         clock.advance(COMES_TO_REST_MS);
-        await untilEqual(async () => (await stores.snapshots.left()).map(({ state }) => state), [{ step: 2 }]);
+        await untilEqual(async () => (await stores.snapshots.orphaned()).map(({ state }) => state), [{ step: 2 }]);
         expect((await stores.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
-        stores.snapshots.forget(kept.call_id);
-        await untilEqual(() => stores.snapshots.left(), []);
-        expect((await stores.routes.lookup(number, null)).load).toEqual(NO_LOAD);
+        stores.snapshots.delete(kept.call_id);
+        await untilEqual(() => stores.snapshots.orphaned(), []);
+        expect((await stores.routes.lookup(number, null)).load).toEqual(NO_USAGE);
+      });
+
+      it('forgets a call whose record is written: its gateway was killed between the two', async () => {
+        const number = freshNumber();
+        await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
+        const [going, ended] = [snapshotFor(number), snapshotFor(number)];
+        for (const snapshot of [going, ended]) stores.snapshots.persist(snapshot);
+        clock.advance(COMES_TO_REST_MS);
+        await untilEqual(async () => (await stores.snapshots.orphaned()).length, 2);
+        await stores.calls.write(endedCall(callOf(orgId, clock.wallMs(), { call_id: ended.call_id })));
+        expect(await stores.snapshots.orphaned()).toEqual([going]);
+        expect((await stores.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
+        stores.snapshots.delete(going.call_id);
+        await untilEqual(() => stores.snapshots.orphaned(), []);
       });
     });
   });

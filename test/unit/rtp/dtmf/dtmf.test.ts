@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EventReceiver, type KeyPress } from '../../../../src/rtp/dtmf/event-receiver.js';
-import { EventSender, type EventPacket } from '../../../../src/rtp/dtmf/event-sender.js';
+import { TelephoneEventReceiver, type DtmfDigit } from '../../../../src/rtp/dtmf/telephone-event-receiver.js';
+import { TelephoneEventSender, type EventPacket } from '../../../../src/rtp/dtmf/telephone-event-sender.js';
 import { digitOfEvent, eventOfDigit, writeTelephoneEvent } from '../../../../src/rtp/dtmf/telephone-event.js';
 import { addTicks } from '../../../../src/rtp/sequence.js';
 import { telephoneEvent } from '../../../support/media/packets.js';
@@ -24,8 +24,8 @@ function press(event: number, startMs: number, rtpTimestamp: number, frames = 5,
   }));
 }
 
-function receive(packets: readonly Sent[], receiver = new EventReceiver()): KeyPress[] {
-  const presses: KeyPress[] = [];
+function receive(packets: readonly Sent[], receiver = new TelephoneEventReceiver()): DtmfDigit[] {
+  const presses: DtmfDigit[] = [];
   for (const { at, ts, payload, ssrc } of packets) {
     const lost = receiver.poll(at);
     if (lost !== undefined) presses.push(lost);
@@ -41,9 +41,9 @@ describe('telephone-event receiver', () => {
   });
 
   it('[4733 §2.5.1.4] reports a digit when all three end packets are lost, once its time is over', () => {
-    const receiver = new EventReceiver();
+    const receiver = new TelephoneEventReceiver();
     expect(receive(press(5, 0, 1_000, 5, 0), receiver)).toEqual([{ event: 5, durationMs: 80 }]);
-    const watched = new EventReceiver();
+    const watched = new TelephoneEventReceiver();
     for (const { at, ts, payload } of press(5, 0, 1_000, 5, 0)) watched.receive(SSRC, ts, payload, 0, 4, at);
     expect(watched.deadlineMs).toBe(280);
     expect(watched.poll(279)).toBeUndefined();
@@ -69,8 +69,8 @@ describe('telephone-event receiver', () => {
   });
 
   it('[4733 §2.5.1.3] a press longer than the 16-bit duration is one press, with its whole length', () => {
-    const sender = new EventSender();
-    sender.press(3, 12 * 8_000);
+    const sender = new TelephoneEventSender();
+    sender.send(3, 12 * 8_000);
     const sent: Sent[] = [];
     for (let frame = 0; !sender.isIdle; frame += 1) {
       const packet = sender.next((0xfffff000 + frame * 160) >>> 0);
@@ -121,7 +121,7 @@ describe('telephone-event receiver', () => {
 
   it('counts durations at the clock rate of the payload type', () => {
     const packet = telephoneEvent(1, 4_800, true);
-    expect(new EventReceiver(48_000).receive(SSRC, 1, packet, 0, 4, 0)).toEqual([{ event: 1, durationMs: 100 }]);
+    expect(new TelephoneEventReceiver(48_000).receive(SSRC, 1, packet, 0, 4, 0)).toEqual([{ event: 1, durationMs: 100 }]);
   });
 });
 
@@ -132,13 +132,13 @@ function bytesOf(packet: EventPacket): Uint8Array {
 }
 
 describe('telephone-event sender', () => {
-  function send(sender: EventSender, frames: number, start = 1_000): (EventPacket | undefined)[] {
+  function send(sender: TelephoneEventSender, frames: number, start = 1_000): (EventPacket | undefined)[] {
     return Array.from({ length: frames }, (_, i) => sender.next(addTicks(start, i * 160)));
   }
 
   it('[4733 §2.5.1.2 §2.5.1.4] one timestamp, growing durations, the marker once, the end three times', () => {
-    const sender = new EventSender();
-    sender.press(11, 640);
+    const sender = new TelephoneEventSender();
+    sender.send(11, 640);
     const packets = send(sender, 8).filter((packet) => packet !== undefined);
     expect(packets.map(({ rtpTimestamp }) => rtpTimestamp)).toEqual([1_000, 1_000, 1_000, 1_000, 1_000, 1_000]);
     expect(packets.map(({ durationTicks }) => durationTicks)).toEqual([160, 320, 480, 640, 640, 640]);
@@ -149,9 +149,9 @@ describe('telephone-event sender', () => {
   });
 
   it('leaves a pause between two presses, which the receiver tells apart', () => {
-    const sender = new EventSender();
-    sender.press(2, 320);
-    sender.press(2, 320);
+    const sender = new TelephoneEventSender();
+    sender.send(2, 320);
+    sender.send(2, 320);
     const packets = send(sender, 20);
     const silent = packets.findIndex((packet, i) => i > 0 && packet === undefined);
     expect(packets.slice(silent, silent + 3)).toEqual([undefined, undefined, undefined]);
@@ -165,8 +165,8 @@ describe('telephone-event sender', () => {
   });
 
   it('takes no more than 64 waiting presses', () => {
-    const sender = new EventSender();
-    expect(Array.from({ length: 65 }, () => sender.press(1, 160)).filter((taken) => taken)).toHaveLength(64);
+    const sender = new TelephoneEventSender();
+    expect(Array.from({ length: 65 }, () => sender.send(1, 160)).filter((taken) => taken)).toHaveLength(64);
   });
 
   it('keys and event codes', () => {

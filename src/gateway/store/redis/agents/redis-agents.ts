@@ -1,8 +1,8 @@
 import type { AgentRecord } from '../../../model/agent-record.js';
 import type { Clock } from '../../../../lib/clock.js';
 import { err, ok, type Result } from '../../../../lib/result.js';
-import { decideAgentChange, decideDelete, namedTools, type AgentContent, type RecordRefusal } from '../../../model/agent-change.js';
-import { changeRecord, deleteRecord } from '../change-record.js';
+import { decideAgentUpdate, decideDelete, namedTools, type AgentContent, type RecordRefusal } from '../../../model/agent-update.js';
+import { updateRecord, deleteRecord } from '../optimistic-update.js';
 import { agentKey, CHANGES_CHANNEL, orgAgentsKey, toolAgentsKey } from '../keys.js';
 import { recordMember } from '../../../ports/ordering.js';
 import { readRecordPage } from '../record-pages.js';
@@ -43,9 +43,9 @@ export class RedisAgentStore implements AgentStore {
   ): Promise<Result<AgentRecord, F | RecordRefusal>> {
     let before: AgentRecord | null = null;
     const change = { orgId, decide, ifMatch };
-    const changed = await changeRecord(this.#redis, 'agent', agentKey(agentId), (current) => {
+    const changed = await updateRecord(this.#redis, 'agent', agentKey(agentId), (current) => {
       before = current;
-      return decideAgentChange(current, change, this.#clock.wallMs());
+      return decideAgentUpdate(current, change, this.#clock.wallMs());
     });
     if (!changed.ok) return changed;
     if (changed.value === null) return err('not-found');

@@ -13,7 +13,7 @@ import {
   orgRecentKey,
 } from '../keys.js';
 import { liveEntry, liveMemberOf, type LiveEntry } from '../../../ports/live-entry.js';
-import type { CountedCall } from './own-calls.js';
+import type { CountedCall } from './local-call-registry.js';
 import { isMissingScript, RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
 
 /** A number or an organization: both have a record with limits and, in the same hash slot, the calls that count against them. */
@@ -47,7 +47,7 @@ export function limitedOrg(orgId: string): Limited {
 }
 
 /** What a number or an organization told, this call not counted. */
-export interface Seat {
+export interface Slot {
   /** `null`: there is no record. */
   readonly record: string | null;
   readonly calls: number;
@@ -55,8 +55,8 @@ export interface Seat {
   readonly isTaken: boolean;
 }
 
-const TAKE_PLACE = new RedisScript('leases/take-place');
-const RENEW_PLACES = new RedisScript('leases/renew-places');
+const ACQUIRE_SLOT = new RedisScript('leases/acquire-slot');
+const RENEW_SLOTS = new RedisScript('leases/renew-slots');
 const LIST_AGAIN = new RedisScript('leases/list-again');
 
 /** Longer than a record takes to be written, Redis being there. */
@@ -82,7 +82,7 @@ export class Leases {
     limited: readonly Limited[],
     counted: Pick<CountedCall, 'number' | 'call'> | null,
     agentId: string | null,
-  ): Promise<{ readonly seats: readonly Seat[]; readonly agent: string | null }> {
+  ): Promise<{ readonly slots: readonly Slot[]; readonly agent: string | null }> {
     const entry = counted === null ? null : liveEntry(counted.call, counted.number, this.#instance);
     let answers: readonly unknown[];
     try {
@@ -92,7 +92,7 @@ export class Leases {
       answers = await this.#ask(limited, entry, agentId, (script) => ['eval', script.source]);
     }
     const agent = agentId === null ? null : answers.at(-1);
-    return { seats: limited.map((_one, index) => seatOf(answers[index])), agent: typeof agent === 'string' ? agent : null };
+    return { slots: limited.map((_one, index) => slotOf(answers[index])), agent: typeof agent === 'string' ? agent : null };
   }
 
   /** The call is over: gives its places back. Until its record is written it is known as one that ends. */
@@ -127,7 +127,7 @@ export class Leases {
       append(lists, orgId, member, text);
     }
     const renewals = [
-      ...batches(places, RENEWED_AT_ONCE).map(({ key, chunk }) => ({ script: RENEW_PLACES, keys: [key], chunk })),
+      ...batches(places, RENEWED_AT_ONCE).map(({ key, chunk }) => ({ script: RENEW_SLOTS, keys: [key], chunk })),
       ...batches(lists, 2 * RENEWED_AT_ONCE).map(({ key: orgId, chunk }) => ({
         script: LIST_AGAIN,
         keys: [orgLiveKey(orgId), orgLiveCallsKey(orgId)],
@@ -151,7 +151,7 @@ export class Leases {
     agentId: string | null,
     call: (script: RedisScript) => ['evalsha' | 'eval', string],
   ): Promise<readonly unknown[]> {
-    const [command, script] = call(TAKE_PLACE);
+    const [command, script] = call(ACQUIRE_SLOT);
     const places = limited.map(({ kind, recordKey, leasesKey, recentKey, listKeys }): RedisCommand => {
       const keys = [recordKey, leasesKey, recentKey, ...(listKeys ?? [])];
       const listed = listKeys === null || entry === null ? [] : [entry.member, entry.text];
@@ -161,8 +161,8 @@ export class Leases {
   }
 }
 
-function seatOf(answer: unknown): Seat {
-  if (!Array.isArray(answer)) throw new Error('leases/take-place.lua answered no array');
+function slotOf(answer: unknown): Slot {
+  if (!Array.isArray(answer)) throw new Error('leases/acquire-slot.lua answered no array');
   const [record, calls, lastSecond, taken] = answer as unknown[];
   return { record: typeof record === 'string' ? record : null, calls: Number(calls), lastSecond: Number(lastSecond), isTaken: taken === 1 };
 }

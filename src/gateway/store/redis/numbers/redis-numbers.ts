@@ -6,9 +6,9 @@ import { err, ok, type Result } from '../../../../lib/result.js';
 import { StoreUnavailableError } from '../../../ports/ports.js';
 import { agentNumbersKey, inboundIdKey, numberKey, orgNumbersKey } from '../keys.js';
 import { newInboundId } from '../../new-records.js';
-import type { RecordRefusal } from '../../../model/agent-change.js';
+import type { RecordRefusal } from '../../../model/agent-update.js';
 import type { IfMatch } from '../../../model/revision.js';
-import { decideAttach, decideDetach, decideUpdate, type ChangeTerms, type NumberDecision } from './number-change.js';
+import { decideAttach, decideDetach, decideUpdate, type UpdateTerms, type NumberDecision } from './number-update.js';
 import { sweepNumbers } from './number-sweep.js';
 import { decodeRecord, type RedisConnection } from '../redis.js';
 import {
@@ -110,7 +110,7 @@ export class RedisNumberStore implements NumberStore {
     return sweepNumbers(this.#redis);
   }
 
-  #terms(ifMatch: IfMatch): ChangeTerms {
+  #terms(ifMatch: IfMatch): UpdateTerms {
     return { nowMs: this.#clock.wallMs(), ifMatch };
   }
 

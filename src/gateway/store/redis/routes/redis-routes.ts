@@ -1,24 +1,24 @@
 import type { E164 } from '../../../model/e164.js';
 import type { BeginningCall } from '../../../model/live-calls.js';
-import { brokenLimit, NO_LOAD } from '../../../admission/admission.js';
+import { brokenLimit, NO_USAGE } from '../../../admission/admission.js';
 import { StoreUnavailableError, type Lookup, type RouteStore } from '../../../ports/ports.js';
 import type { Clock } from '../../../../lib/clock.js';
-import { limitedNumber, limitedOrg, type Leases, type Limited, type Seat } from '../leases/leases.js';
-import type { OwnCalls } from '../leases/own-calls.js';
-import type { ReadRecords } from '../read-records.js';
-import { routeOf, type RememberedRoutes, type Watch } from './remembered-routes.js';
+import { limitedNumber, limitedOrg, type Leases, type Limited, type Slot } from '../leases/leases.js';
+import type { LocalCallRegistry } from '../leases/local-call-registry.js';
+import type { RecordCache } from '../record-cache.js';
+import { routeOf, type RouteCache, type Watch } from './route-cache.js';
 
 export interface RouteStoreParts {
   readonly leases: Leases;
-  readonly own: OwnCalls;
-  readonly remembered: RememberedRoutes;
-  readonly records: ReadRecords;
+  readonly own: LocalCallRegistry;
+  readonly remembered: RouteCache;
+  readonly records: RecordCache;
   readonly clock: Clock;
   /** How old an answer may be that stands in for a store that is away; 0: none does. */
   readonly staleRouteMs: number;
 }
 
-const NOT_ATTACHED: Lookup = { route: null, load: NO_LOAD, staleMs: null };
+const NOT_ATTACHED: Lookup = { route: null, load: NO_USAGE, staleMs: null };
 
 /** A look-up under way. */
 interface Looking {
@@ -33,8 +33,8 @@ interface Looking {
 
 /** What both round trips of a look-up found. */
 interface Found {
-  readonly numberSeat: Seat;
-  readonly orgSeat: Seat | null;
+  readonly numberSlot: Slot;
+  readonly orgSlot: Slot | null;
   readonly orgId: string | null;
   readonly agent: string | null;
   /** On whom a place was taken. */
@@ -82,29 +82,29 @@ export class RedisRouteStore implements RouteStore {
     asked.push(...limited);
     const counted = call === null ? null : { number, call };
     const first = await leases.take(limited, counted, hint?.agentId ?? null);
-    const [numberSeat, orgSeat = null] = first.seats;
-    if (numberSeat === undefined) throw new Error('the number was not asked for');
-    const taken = limited.filter((_one, index) => first.seats[index]?.isTaken === true);
-    const record = this.#parts.records.decode('number', numberSeat.record);
-    if (record === null || record.inbound === null) return { numberSeat, orgSeat: null, orgId: null, agent: null, taken };
+    const [numberSlot, orgSlot = null] = first.slots;
+    if (numberSlot === undefined) throw new Error('the number was not asked for');
+    const taken = limited.filter((_one, index) => first.slots[index]?.isTaken === true);
+    const record = this.#parts.records.decode('number', numberSlot.record);
+    if (record === null || record.inbound === null) return { numberSlot, orgSlot: null, orgId: null, agent: null, taken };
     const { org_id: orgId } = record;
     const { agent_id: agentId } = record.inbound;
-    if (hint?.orgId === orgId && hint.agentId === agentId) return { numberSeat, orgSeat, orgId, agent: first.agent, taken };
+    if (hint?.orgId === orgId && hint.agentId === agentId) return { numberSlot, orgSlot, orgId, agent: first.agent, taken };
     const org = limitedOrg(orgId);
     asked.push(org);
-    const second = await leases.take([org], numberSeat.isTaken ? counted : null, agentId);
-    const isTaken = second.seats[0]?.isTaken === true;
-    return { numberSeat, orgSeat: second.seats[0] ?? null, orgId, agent: second.agent, taken: isTaken ? [...taken, org] : taken };
+    const second = await leases.take([org], numberSlot.isTaken ? counted : null, agentId);
+    const isTaken = second.slots[0]?.isTaken === true;
+    return { numberSlot, orgSlot: second.slots[0] ?? null, orgId, agent: second.agent, taken: isTaken ? [...taken, org] : taken };
   }
 
   /** Keeps both places or none: a call that one of the two refuses takes nothing of the other. */
-  #settle(looking: Looking, { numberSeat, orgSeat, orgId, agent, taken }: Found): Lookup {
+  #settle(looking: Looking, { numberSlot, orgSlot, orgId, agent, taken }: Found): Lookup {
     const { leases, own, remembered, clock } = this.#parts;
     const { number, call, watch, isReleased } = looking;
-    const texts = { number: numberSeat.record, org: orgSeat?.record ?? null, agent };
+    const texts = { number: numberSlot.record, org: orgSlot?.record ?? null, agent };
     const route = routeOf(texts, this.#parts.records);
     if (call !== null) {
-      const isCounted = route !== null && !isReleased && numberSeat.isTaken && orgSeat?.isTaken === true;
+      const isCounted = route !== null && !isReleased && numberSlot.isTaken && orgSlot?.isTaken === true;
       const kept = isCounted ? [limitedNumber(number).recordKey, limitedOrg(orgId ?? '').recordKey] : [];
       if (isCounted) own.add(call, route);
       leases.giveBack(
@@ -119,10 +119,10 @@ export class RedisRouteStore implements RouteStore {
     }
     remembered.keep(route, { ...texts, number: texts.number, org: texts.org }, clock.nowMs(), watch);
     const load = {
-      numberCalls: numberSeat.calls,
-      numberCallsLastSecond: numberSeat.lastSecond,
-      orgCalls: orgSeat?.calls ?? 0,
-      orgCallsLastSecond: orgSeat?.lastSecond ?? 0,
+      numberCalls: numberSlot.calls,
+      numberCallsLastSecond: numberSlot.lastSecond,
+      orgCalls: orgSlot?.calls ?? 0,
+      orgCallsLastSecond: orgSlot?.lastSecond ?? 0,
     };
     return { route, load, staleMs: null };
   }

@@ -3,7 +3,7 @@ import type { SnapshotStore } from '../../../ports/ports.js';
 import type { CancelTimer, Clock } from '../../../../lib/clock.js';
 import { errorText } from '../../../../lib/error-text.js';
 import type { Log } from '../../../../lib/log.js';
-import { gatewayAnswersKey, gatewayCallsKey } from '../keys.js';
+import { callKey, gatewayAnswersKey, gatewayCallsKey } from '../keys.js';
 import type { RedisCommand, RedisConnection } from '../redis.js';
 
 const RETRY_MS = 1_000;
@@ -48,7 +48,7 @@ export class RedisSnapshotStore implements SnapshotStore {
     return new Set([...this.#written, ...this.#waiting.keys()]).size;
   }
 
-  keep(snapshot: CallSnapshot): void {
+  persist(snapshot: CallSnapshot): void {
     this.#waiting.set(snapshot.call_id, snapshot);
     this.#cancelKeep ??= this.#parts.clock.setTimer(KEEP_AFTER_MS, () => {
       this.#cancelKeep = undefined;
@@ -56,7 +56,7 @@ export class RedisSnapshotStore implements SnapshotStore {
     });
   }
 
-  forget(callId: string): void {
+  delete(callId: string): void {
     this.#parts.onForgotten(callId);
     if (!this.#written.has(callId)) {
       this.#waiting.delete(callId);
@@ -67,11 +67,14 @@ export class RedisSnapshotStore implements SnapshotStore {
     void this.#write();
   }
 
-  async left(): Promise<readonly CallSnapshot[]> {
+  async orphaned(): Promise<readonly CallSnapshot[]> {
     const { redis, instance } = this.#parts;
     const fields = await redis.run((client) => client.hgetall(gatewayCallsKey(instance)));
     for (const callId of Object.keys(fields)) this.#written.add(callId);
-    const calls = Object.entries(fields).flatMap(([callId, text]) => this.#decode(callId, text));
+    const kept = Object.entries(fields).flatMap(([callId, text]) => this.#decode(callId, text));
+    const recorded = await redis.pipeline(kept.map(({ org_id: orgId, call_id: callId }) => ['exists', callKey(orgId, callId)]));
+    const calls = kept.filter((_snapshot, index) => recorded[index] === 0);
+    for (const [index, { call_id: callId }] of kept.entries()) if (recorded[index] !== 0) this.delete(callId);
     await this.#parts.onLeft(calls);
     return calls;
   }
@@ -141,7 +144,7 @@ export class RedisSnapshotStore implements SnapshotStore {
       return [JSON.parse(text) as CallSnapshot];
     } catch {
       this.#parts.log.warn({ callId }, 'call.snapshot.unreadable');
-      this.forget(callId);
+      this.delete(callId);
       return [];
     }
   }

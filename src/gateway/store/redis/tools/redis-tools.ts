@@ -1,7 +1,7 @@
 import type { ToolRecord } from '../../../model/agent-record.js';
 import type { Result } from '../../../../lib/result.js';
-import { decideDelete, type RecordRefusal } from '../../../model/agent-change.js';
-import { deleteRecord } from '../change-record.js';
+import { decideDelete, type RecordRefusal } from '../../../model/agent-update.js';
+import { deleteRecord } from '../optimistic-update.js';
 import { orgToolsKey, toolKey } from '../keys.js';
 import { recordMember } from '../../../ports/ordering.js';
 import { readRecordPage } from '../record-pages.js';

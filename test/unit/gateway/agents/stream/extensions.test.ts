@@ -107,9 +107,9 @@ describe('extensions', () => {
       { type: 'analysis', requestId: null, analysis: { email: 'a@example.com' } },
       { type: 'tool', requestId: '1', name: 'weather', input: { city: 'Paris' } },
     ]);
-    agent.tell({ type: 'tool-result', requestId: '1', result: { sky: 'blue' }, httpStatus: 200 });
-    agent.tell({ type: 'transfer-progress', requestId: 't', state: 'failed', status: 486 });
-    agent.tell({ type: 'refused', requestId: null, request: 'analysis', code: 'ANALYSIS_UNKNOWN', message: 'no' });
+    agent.notify({ type: 'tool-result', requestId: '1', result: { sky: 'blue' }, httpStatus: 200 });
+    agent.notify({ type: 'transfer-progress', requestId: 't', state: 'failed', status: 486 });
+    agent.notify({ type: 'refused', requestId: null, request: 'analysis', code: 'ANALYSIS_UNKNOWN', message: 'no' });
     expect(bot.messages.slice(2)).toMatchObject([
       { event: 'tool_result', tool: { id: '1', result: { sky: 'blue' }, httpStatus: 200 } },
       { event: 'transfer', transfer: { id: 't', state: 'failed', status: 486 } },

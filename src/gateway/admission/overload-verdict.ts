@@ -1,0 +1,31 @@
+export interface OverloadLimits {
+  readonly maxEventLoopDelayMs: number;
+  /** 100 is one core. */
+  readonly maxCpuPercent: number;
+}
+
+export interface OverloadSample {
+  readonly delayMs: number;
+  readonly cpuPercent: number;
+}
+
+export interface OverloadVerdict {
+  readonly isOverloaded: boolean;
+  /** Samples in a row that speak against the verdict. */
+  readonly against: number;
+}
+
+export const NOT_OVERLOADED: OverloadVerdict = { isOverloaded: false, against: 0 };
+
+/** So many samples in a row turn the verdict: one long garbage collection must not turn a carrier away. */
+const TURN_AFTER = 2;
+/** An overloaded process is well again only when it is well below the limits, else it would go to and fro. */
+const RELIEF = 0.8;
+
+export function nextVerdict(verdict: OverloadVerdict, sample: OverloadSample, limits: OverloadLimits): OverloadVerdict {
+  const factor = verdict.isOverloaded ? RELIEF : 1;
+  const isOver = sample.delayMs > limits.maxEventLoopDelayMs * factor || sample.cpuPercent > limits.maxCpuPercent * factor;
+  if (isOver === verdict.isOverloaded) return { ...verdict, against: 0 };
+  const against = verdict.against + 1;
+  return against >= TURN_AFTER ? { isOverloaded: isOver, against: 0 } : { ...verdict, against };
+}

@@ -1,0 +1,289 @@
+import type { MediaDirection } from '../model/media.js';
+import type { MediaEncryption } from '../model/records.js';
+import type { Reason } from '../model/reasons.js';
+import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
+import { endpointSdp, repeatedOffer, sessionSdp } from '../sdp/sdp-write.js';
+import type { AgreedSession, CallEffect, CallEvent, CallState, Exchange } from './state.js';
+
+// Offer and answer within an answered call (RFC 3264 §8, RFC 3261 §14, RFC 3311): the carrier's re-INVITE and UPDATE, with and without
+// an offer, and a re-INVITE of ours when another relay takes the call. The call lives whatever comes of it, save where its media is lost.
+
+type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
+
+/** As a step of the call; `lost`: the call cannot go on, for this reason. */
+export interface OfferAnswerStep {
+  readonly state: CallState;
+  readonly effects: readonly CallEffect[];
+  readonly lost?: Extract<Reason, 'MEDIA_LOST' | 'BAD_ANSWER'>;
+}
+
+const NOTHING: readonly CallEffect[] = [];
+
+/** So often a carrier that holds a call is asked whether it is still there. */
+export const HELD_PING_MS = 60_000;
+
+export const IDLE: Exchange = { name: 'Idle' };
+
+/** The carrier's re-INVITE or UPDATE. */
+export function onReoffered(state: CallState, event: EventOf<'reoffered'>): OfferAnswerStep {
+  const { session, exchange } = state;
+  const { requestId, method, sdp } = event;
+  const reject = (reason: Reason): OfferAnswerStep => ({ state, effects: [{ do: 'reject', requestId, reason }] });
+  // A refresh by UPDATE touches no session.
+  if (sdp === '' && method === 'UPDATE') return { state, effects: [{ do: 'accept', requestId, sdp: null }] };
+  // RFC 5407 §3.1.4: an offer of ours in the 200 is not answered yet.
+  if (session === null) return reject(state.lateOffer === null ? 'NO_DIALOG' : 'REQUEST_PENDING');
+  switch (exchange.name) {
+    case 'Offering':
+    case 'Answering':
+      // RFC 3261 §14.2, RFC 3311 §5.2: one at a time.
+      return reject('EXCHANGE_PENDING');
+    case 'AwaitingAnswer':
+    case 'MovingOut':
+    case 'Inviting':
+    case 'MovingIn':
+      return reject('REQUEST_PENDING');
+    case 'Idle':
+      return sdp === '' ? offerAgain(state, session, requestId, null) : renegotiate(state, session, requestId, sdp);
+    // Their re-INVITE is what the 491 made room for: it moves the call as well.
+    case 'Retrying':
+      return sdp === '' ? offerAgain(state, session, requestId, exchange.outside) : renegotiate(state, session, requestId, sdp);
+  }
+}
+
+/** A re-INVITE without an offer gets what a first INVITE would get: the session with all directions open (RFC 6337 §5.2.5). */
+function offerAgain(state: CallState, session: AgreedSession, requestId: number, movingTo: RelaySide | null): OfferAnswerStep {
+  const offer = versioned(state, session, session.media, movingTo ?? session.outside, 'sendrecv');
+  if (offer === undefined) return { state, effects: [{ do: 'reject', requestId, reason: 'INTERNAL_ERROR' }] };
+  return {
+    state: { ...state, session: { ...session, ...offer }, exchange: { name: 'AwaitingAnswer', outside: movingTo } },
+    effects: [
+      { do: 'stop-timer', timer: 'reinvite' },
+      { do: 'accept', requestId, sdp: offer.sentSdp },
+    ],
+  };
+}
+
+function renegotiate(state: CallState, session: AgreedSession, requestId: number, sdp: string): OfferAnswerStep {
+  // A session refresh: the same answer, to the letter.
+  if (sdp === session.carrierSdp && state.exchange.name === 'Idle')
+    return { state, effects: [{ do: 'accept', requestId, sdp: session.sentSdp }] };
+  const read = readOffer(sdp, encryptionOf(state), session.media.codec.name);
+  const reject = (reason: Reason): OfferAnswerStep => ({ state, effects: [{ do: 'reject', requestId, reason }] });
+  if (!read.ok) return reject(read.error);
+  return isReachable(read.value.address, session.outside.address)
+    ? relayAgain(state, requestId, read.value, sdp)
+    : reject('ADDRESS_FAMILY_UNSUPPORTED');
+}
+
+function relayAgain(state: CallState, requestId: number | null, media: CarrierMedia, sdp: string): OfferAnswerStep {
+  const attempt = state.attempt + 1;
+  return {
+    state: { ...state, attempt, exchange: { name: 'Offering', requestId, media, sdp } },
+    effects: [
+      { do: 'stop-timer', timer: 'reinvite' },
+      { do: 'offer-relay', media, attempt },
+    ],
+  };
+}
+
+/** The answer to our offer came in an ACK, or did not. */
+export function onAnswerInAck(state: CallState, sdp: string): OfferAnswerStep {
+  const { session, exchange } = state;
+  const idle = { ...state, exchange: IDLE };
+  if (exchange.name !== 'AwaitingAnswer' || session === null) return { state, effects: NOTHING };
+  const { outside } = exchange;
+  // Nothing was agreed anew, so everything stays as it was; so too when the answer is the session that there is.
+  if (outside === null && (sdp === '' || sdp === session.carrierSdp)) return settle(idle, []);
+  const answer = readAnswer(sdp, repeatedOffer(session.media));
+  if (!answer.ok || !isReachable(answer.value.address, session.outside.address))
+    return { state: idle, effects: NOTHING, lost: 'BAD_ANSWER' };
+  return outside === null ? relayAgain(idle, null, answer.value, sdp) : moveIn(state, answer.value, sdp, outside);
+}
+
+function moveIn(state: CallState, media: CarrierMedia, sdp: string, outside: RelaySide): OfferAnswerStep {
+  return {
+    state: { ...state, exchange: { name: 'MovingIn', media, sdp, outside } },
+    effects: [{ do: 'answer-from-carrier', media, attempt: state.attempt }],
+  };
+}
+
+export function onRelayOfferedAgain(state: CallState, sdp: string): OfferAnswerStep {
+  const { exchange, session } = state;
+  if (exchange.name !== 'Offering' || session === null) return { state, effects: NOTHING };
+  const inside = readRelaySdp(sdp);
+  if (inside === undefined) return offerAnswerFailed(state);
+  const { requestId, media } = exchange;
+  return {
+    state: { ...state, exchange: { name: 'Answering', requestId, media, sdp: exchange.sdp, inside } },
+    effects: [{ do: 'answer-relay', sdp: agentSideSdpOf(state, session, media), attempt: state.attempt }],
+  };
+}
+
+export function onRelayAnsweredAgain(state: CallState, sdp: string): OfferAnswerStep {
+  const { exchange, session } = state;
+  if (exchange.name !== 'Answering' || session === null) return { state, effects: NOTHING };
+  const outside = readRelaySdp(sdp);
+  const { requestId, media, inside } = exchange;
+  const own = outside === undefined ? undefined : versioned(state, session, media, outside);
+  if (outside === undefined || own === undefined) return offerAnswerFailed(state, 'SRTP_SUITE_UNSUPPORTED');
+  const next: AgreedSession = {
+    ...session,
+    media,
+    outside,
+    agentSideSdp: agentSideSdpOf(state, session, media),
+    carrierSdp: exchange.sdp,
+    ...(requestId === null ? {} : own),
+  };
+  return settle({ ...state, exchange: IDLE, session: next, inside }, [
+    ...legEffects(state, media, inside),
+    ...(requestId === null ? [] : [{ do: 'accept', requestId, sdp: own.sentSdp } as const]),
+  ]);
+}
+
+/** The endpoint's side with what is agreed now. */
+function agentSideSdpOf({ local, agentSideKey }: CallState, session: AgreedSession, media: CarrierMedia): string {
+  return local === null ? session.agentSideSdp : endpointSdp(media, local, agentSideKey);
+}
+
+/** What the endpoint has to know of a change. */
+function legEffects(state: CallState, media: CarrierMedia, inside: RelaySide): CallEffect[] {
+  const { inside: before, session } = state;
+  const isElsewhere = before?.address !== inside.address || before.rtpPort !== inside.rtpPort || before.rtcpPort !== inside.rtcpPort;
+  // With SRTP inside, rtpengine hands the carrier's key through.
+  const isRekeyed = before?.crypto?.inline !== inside.crypto?.inline;
+  const { direction, isHeld } = media;
+  const heldBefore = session?.media.isHeld === true;
+  return [
+    ...(isElsewhere || isRekeyed || isOtherFormat(session?.media, media) ? [{ do: 'change-leg', media, inside } as const] : []),
+    ...(session?.media.direction === direction ? [] : directLeg(direction, isHeld === heldBefore ? null : isHeld)),
+  ];
+}
+
+/** @param isHeld whether the carrier holds the call from now on; `null`: as before */
+export function directLeg(direction: MediaDirection, isHeld: boolean | null): CallEffect[] {
+  const directed = { do: 'direct-leg', direction, isHeld } as const;
+  if (isHeld === null) return [directed];
+  return [directed, isHeld ? { do: 'start-timer', timer: 'held', delayMs: HELD_PING_MS } : { do: 'stop-timer', timer: 'held' }];
+}
+
+function isOtherFormat(before: CarrierMedia | undefined, after: CarrierMedia): boolean {
+  const { codec, telephoneEvent } = after;
+  return before?.codec.payloadType !== codec.payloadType || before.codec.name !== codec.name || before.telephoneEvent !== telephoneEvent;
+}
+
+/** The relay of the call is gone: another one gets it, and the carrier a re-INVITE. */
+export function onRelayLost(state: CallState, mayMove: boolean): OfferAnswerStep {
+  const { exchange, session } = state;
+  const pending = rejectPending(state, 'INTERNAL_ERROR');
+  const isMoving = !['Idle', 'Offering', 'Answering', 'AwaitingAnswer'].includes(exchange.name);
+  if (!mayMove || isMoving || session === null) return { state: { ...state, exchange: IDLE }, effects: pending, lost: 'MEDIA_LOST' };
+  // Until the ACK no request of ours may go out; it starts the move.
+  if (state.name === 'AwaitingAck' || exchange.name === 'AwaitingAnswer') return { state: { ...state, isMoveDue: true }, effects: NOTHING };
+  return moveOut(state, session, pending);
+}
+
+function moveOut(state: CallState, session: AgreedSession, before: readonly CallEffect[]): OfferAnswerStep {
+  const attempt = state.attempt + 1;
+  return {
+    state: { ...state, attempt, isMoveDue: false, exchange: { name: 'MovingOut' } },
+    effects: [...before, { do: 'leave-relay' }, { do: 'offer-to-carrier', sdp: session.agentSideSdp, attempt }],
+  };
+}
+
+export function onRelayOfferedToCarrier(state: CallState, sdp: string): OfferAnswerStep {
+  const { exchange, session } = state;
+  if (exchange.name !== 'MovingOut' || session === null) return { state, effects: NOTHING };
+  const outside = readRelaySdp(sdp);
+  // rtpengine chooses its tag anew; the session's stays.
+  const keyed = outside === undefined ? undefined : withTag(outside, session.media);
+  const own = keyed === undefined ? undefined : versioned(state, session, session.media, keyed, 'sendrecv');
+  if (keyed === undefined || own === undefined) return offerAnswerFailed(state);
+  return {
+    state: { ...state, session: { ...session, ...own }, exchange: { name: 'Inviting', sdp: own.sentSdp, outside: keyed } },
+    effects: [{ do: 'reinvite', sdp: own.sentSdp, attempt: state.attempt }],
+  };
+}
+
+function withTag(outside: RelaySide, media: CarrierMedia): RelaySide {
+  const { crypto } = media;
+  return outside.crypto === null || crypto === null ? outside : { ...outside, crypto: { ...outside.crypto, tag: crypto.tag } };
+}
+
+/** The carrier's final answer to our re-INVITE; drachtio-srf has acknowledged it. */
+export function onReinviteAnswered(state: CallState, event: EventOf<'reinvite-answered'>): OfferAnswerStep {
+  const { exchange, session } = state;
+  if (exchange.name !== 'Inviting' || session === null) return { state, effects: NOTHING };
+  // RFC 3261 §14.1: glare.
+  if (event.status === 491) {
+    return {
+      state: { ...state, exchange: { ...exchange, name: 'Retrying' } },
+      effects: [{ do: 'start-timer', timer: 'reinvite', delayMs: event.retryAfterMs }],
+    };
+  }
+  const answer = event.status < 300 ? readAnswer(event.sdp, repeatedOffer(session.media)) : undefined;
+  if (answer?.ok !== true) return { state: { ...state, exchange: IDLE }, effects: NOTHING, lost: 'MEDIA_LOST' };
+  return moveIn(state, answer.value, event.sdp, exchange.outside);
+}
+
+export function onReinviteTimer(state: CallState): OfferAnswerStep {
+  const { exchange } = state;
+  if (exchange.name !== 'Retrying') return { state, effects: NOTHING };
+  return {
+    state: { ...state, exchange: { ...exchange, name: 'Inviting' } },
+    effects: [{ do: 'reinvite', sdp: exchange.sdp, attempt: state.attempt }],
+  };
+}
+
+export function onRelayMovedIn(state: CallState, sdp: string): OfferAnswerStep {
+  const { exchange, session } = state;
+  if (exchange.name !== 'MovingIn' || session === null) return { state, effects: NOTHING };
+  const inside = readRelaySdp(sdp);
+  if (inside === undefined) return offerAnswerFailed(state);
+  const { media, outside } = exchange;
+  return settle({ ...state, exchange: IDLE, inside, session: { ...session, media, outside, carrierSdp: exchange.sdp } }, [
+    ...legEffects(state, media, inside),
+  ]);
+}
+
+/** rtpengine failed within an exchange: a carrier that waits gets an answer, and its call goes on as it was; a call that moves is lost. */
+export function offerAnswerFailed(state: CallState, reason: Reason = 'INTERNAL_ERROR'): OfferAnswerStep {
+  const { exchange } = state;
+  const idle = { ...state, exchange: IDLE };
+  if ((exchange.name === 'Offering' || exchange.name === 'Answering') && exchange.requestId !== null)
+    return settle(idle, rejectPending(state, reason));
+  return { state: idle, effects: NOTHING, lost: 'MEDIA_LOST' };
+}
+
+/** The answer to a request that waits, when the exchange that it began is over. */
+export function rejectPending(state: CallState, reason: Reason): CallEffect[] {
+  const { exchange } = state;
+  if (exchange.name !== 'Offering' && exchange.name !== 'Answering') return [];
+  return exchange.requestId === null ? [] : [{ do: 'reject', requestId: exchange.requestId, reason }];
+}
+
+/** An exchange is over: what a restart needs is kept, and a move that had to wait begins. */
+export function settle(state: CallState, effects: readonly CallEffect[]): OfferAnswerStep {
+  if (state.isMoveDue && state.session !== null && state.name === 'Talking') return moveOut(state, state.session, effects);
+  return { state, effects: [...effects, { do: 'keep' }] };
+}
+
+/** Our description of the session: with the version that it had when the text is the same, else with the next one (RFC 3264 §8). */
+function versioned(
+  state: CallState,
+  session: AgreedSession,
+  media: CarrierMedia,
+  outside: RelaySide,
+  direction?: 'sendrecv',
+): Pick<AgreedSession, 'sentSdp' | 'version'> | undefined {
+  const { sessionId } = state.facts;
+  const same = sessionSdp(media, outside, { sessionId, version: session.version }, direction);
+  if (same === undefined) return undefined;
+  if (same === session.sentSdp) return { sentSdp: same, version: session.version };
+  const version = session.version + 1;
+  return { sentSdp: sessionSdp(media, outside, { sessionId, version }, direction) ?? same, version };
+}
+
+function encryptionOf(state: CallState): MediaEncryption {
+  return state.route?.number.inbound?.options.media_encryption ?? 'required';
+}

@@ -1,0 +1,93 @@
+import type { E164 } from '../../../model/e164.js';
+import type { Route } from '../../../model/records.js';
+import { agentKey, numberKey, numberOfKey, orgKey } from '../keys.js';
+import { LruMap } from '../../../../lib/lru.js';
+import type { RecordCache } from '../record-cache.js';
+
+/** The stored texts of a route: a tenth of the memory that the objects would take. */
+export interface RouteTexts {
+  readonly number: string;
+  readonly org: string;
+  readonly agent: string | null;
+}
+
+interface Remembered {
+  readonly texts: RouteTexts;
+  readonly orgId: string;
+  readonly agentId: string | null;
+  readonly atMs: number;
+}
+
+/** Changes that are told while a look-up is under way. */
+export type Watch = Set<string>;
+
+/**
+ * What the last look-up of each number found. It tells the next one what to ask for, and stands in for it while Redis is away.
+ * Whatever is changed is forgotten.
+ */
+export class RouteCache {
+  readonly #byNumber: LruMap<E164, Remembered>;
+  readonly #watches = new Set<Watch>();
+
+  constructor(maxNumbers: number) {
+    this.#byNumber = new LruMap(maxNumbers);
+  }
+
+  get(number: E164): Remembered | undefined {
+    return this.#byNumber.get(number);
+  }
+
+  /** Begins a look-up. Its answer may be older than a change that is told meanwhile. */
+  watch(): Watch {
+    const watch: Watch = new Set();
+    this.#watches.add(watch);
+    return watch;
+  }
+
+  endWatch(watch: Watch): void {
+    this.#watches.delete(watch);
+  }
+
+  /** Keeps what a look-up found, unless some of it changed meanwhile. */
+  keep(route: Route, texts: RouteTexts, atMs: number, watch: Watch): void {
+    const { phone_number: number, org_id: orgId, inbound } = route.number;
+    const remembered = { texts, orgId, agentId: inbound?.agent_id ?? null, atMs };
+    if (keysOf(number, remembered).some((key) => watch.has(key))) this.forget(number);
+    else this.#byNumber.set(number, remembered);
+  }
+
+  forget(number: E164): void {
+    this.#byNumber.delete(number);
+  }
+
+  /** The record under this key is another one now. */
+  onChange(key: string): void {
+    for (const watch of this.#watches) watch.add(key);
+    const number = numberOfKey(key);
+    if (number !== null) return this.forget(number);
+    for (const [one, remembered] of this.#byNumber.entries()) if (keysOf(one, remembered).includes(key)) this.forget(one);
+  }
+
+  /** Every key whose record is remembered, with the record. */
+  records(): Map<string, string | null> {
+    const records = new Map<string, string | null>();
+    for (const [number, { texts, orgId, agentId }] of this.#byNumber.entries()) {
+      records.set(numberKey(number), texts.number).set(orgKey(orgId), texts.org);
+      if (agentId !== null) records.set(agentKey(agentId), texts.agent);
+    }
+    return records;
+  }
+}
+
+function keysOf(number: E164, { orgId, agentId }: Remembered): string[] {
+  return [numberKey(number), orgKey(orgId), ...(agentId === null ? [] : [agentKey(agentId)])];
+}
+
+/** `null` without the organization: a number that nobody owns any more is attached to nothing. */
+export function routeOf(texts: { readonly [K in keyof RouteTexts]: string | null }, records: RecordCache): Route | null {
+  const number = records.decode('number', texts.number);
+  const org = records.decode('org', texts.org);
+  const agent = records.decode('agent', texts.agent);
+  if (number === null || number.inbound === null || org === null) return null;
+  return { number, org, agent: agent?.org_id === org.org_id ? agent : null };
+}

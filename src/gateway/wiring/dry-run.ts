@@ -1,0 +1,74 @@
+import type { CallCheck, CheckResult } from '../api/schemas/sip-check.js';
+import { streamOf, type OperatorAgent } from '../call/agent.js';
+import { decide } from '../admission/decide.js';
+import { REASONS, type Reason } from '../model/reasons.js';
+import type { CarrierMedia } from '../sdp/sdp-read.js';
+import type { RouteStore } from '../ports/ports.js';
+
+/** What the gateway itself says to a call, before its number is looked up. */
+export interface DryRunEdge {
+  readonly notReady: Reason | null;
+  /** Of the media relay towards the carrier; `null`: not known. */
+  readonly relayAddress: string | null;
+  isSourceTrusted(source: { readonly address: string; readonly identities: readonly string[] }): boolean;
+}
+
+/** What is known of agents without asking them. */
+export interface DryRunAgents {
+  readonly operator: OperatorAgent;
+  /** The test line stands in for an agent that cannot be reached. */
+  readonly mayFallBack: boolean;
+  /** Why no agent is ever connected there; `null`: one may be. */
+  readonly urlRefusal: (url: URL) => string | null;
+}
+
+/** The decision on an INVITE, for the asking: the same code as for a real one, and nothing is counted. */
+export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge, agents: DryRunAgents): CallCheck {
+  return async (orgId, { number, sourceIp, sdp }) => {
+    // The trunk's list of certificate names cannot be judged without a connection.
+    if (sourceIp !== null && !edge.isSourceTrusted({ address: sourceIp, identities: [] })) return rejected('SOURCE_NOT_ALLOWED');
+    if (edge.notReady !== null) return rejected(edge.notReady);
+    const { route, load, staleMs } = await routes.lookup(number, null);
+    const own = route?.org.org_id === orgId ? route : null;
+    const { relayAddress } = edge;
+    const decision = decide({
+      ...{ route: own, sourceAddress: sourceIp, identity: null, refusedVerdicts: [] },
+      ...{ sdp: sdp ?? '', relayAddress, load },
+    });
+    if (!decision.ok) return rejected(decision.error);
+    const stream = streamOf(agents.operator, own);
+    const refusal = stream === 'test-line' ? null : agents.urlRefusal(new URL(stream.url));
+    if (refusal !== null && !agents.mayFallBack) return rejected('AGENT_UNAVAILABLE', `It is not connected: ${refusal}.`);
+    const notJudged = [
+      ...(sourceIp === null ? ['source_ip'] : []),
+      ...(sdp === null ? ['sdp'] : []),
+      ...(sdp !== null && relayAddress === null ? ['whether the media relay has the address family of the sdp'] : []),
+    ];
+    const notes = refusal === null ? [] : [`The test line would answer, for the agent is not connected: ${refusal}.`];
+    return accepted(decision.value, notJudged, notes, staleMs);
+  };
+}
+
+function rejected(reason: Reason, detail?: string): CheckResult {
+  const { sipStatus, explanation } = REASONS[reason];
+  const sentences = [explanation, ...(detail === undefined ? [] : [detail])].join(' ');
+  return { outcome: 'reject', sip_status: sipStatus, reason, explanation: sentences, codec: null, crypto_tag: null };
+}
+
+function accepted(media: CarrierMedia | null, notJudged: readonly string[], notes: readonly string[], staleMs: number | null): CheckResult {
+  const sentences = [
+    'The call would be answered.',
+    ...notes,
+    ...(notJudged.length === 0 ? [] : [`Not judged, because not known: ${notJudged.join(', ')}.`]),
+    ...(media === null && notJudged.length === 0 ? ['The INVITE has no offer: the answer carries one.'] : []),
+    ...(staleMs === null ? [] : [`The store is away: decided on what was known ${String(Math.round(staleMs / 1_000))} s ago.`]),
+  ];
+  return {
+    outcome: 'accept',
+    sip_status: 200,
+    reason: null,
+    explanation: sentences.join(' '),
+    codec: media?.codec.name ?? null,
+    crypto_tag: media === null || media.crypto === null ? null : Number(media.crypto.tag),
+  };
+}

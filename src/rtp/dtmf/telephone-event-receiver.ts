@@ -1,0 +1,139 @@
+import { addTicks, timestampDelta } from '../sequence.js';
+import { LAST_DTMF_EVENT, MAX_DURATION_TICKS, readTelephoneEvent, TELEPHONE_EVENT_BYTES, type TelephoneEvent } from './telephone-event.js';
+
+/** One key press that is over. */
+export interface DtmfDigit {
+  /** 0 to 15 (RFC 4733 §3.2). */
+  readonly event: number;
+  readonly durationMs: number;
+}
+
+/** A press of which the end has not come yet. */
+interface ActivePress {
+  readonly ssrc: number;
+  readonly event: number;
+  /** Of the current segment. */
+  rtpTimestamp: number;
+  durationTicks: number;
+  /** Of the segments before (RFC 4733 §2.5.1.3). */
+  earlierTicks: number;
+  lastPacketMs: number;
+}
+
+/** How many finished presses are remembered, so that late copies of their packets are not taken for new ones. */
+const REMEMBERED = 16;
+/** A sender may repeat only each 50 ms (§2.5.1.2), and three packets in a row may be lost. */
+const DEFAULT_END_TIMEOUT_MS = 200;
+const MAX_EVENTS_PER_PACKET = 8;
+
+/**
+ * Turns telephone-event packets into key presses, each reported once, when it ends: with the first packet that carries the E bit,
+ * with the first packet of another press, or with a time without packets. A press is told by SSRC and timestamp; the marker bit
+ * and the sequence number do not matter, so reordered and repeated packets do no harm.
+ */
+export class TelephoneEventReceiver {
+  readonly #clockRateHz: number;
+  readonly #endTimeoutMs: number;
+  readonly #finished: { readonly ssrc: number; readonly rtpTimestamp: number }[] = [];
+  #active: ActivePress | undefined;
+
+  constructor(clockRateHz = 8_000, endTimeoutMs = DEFAULT_END_TIMEOUT_MS) {
+    this.#clockRateHz = clockRateHz;
+    this.#endTimeoutMs = endTimeoutMs;
+  }
+
+  /** When `poll` is to be called if no packet comes before; `undefined`: no press is under way. */
+  get deadlineMs(): number | undefined {
+    return this.#active === undefined ? undefined : this.#active.lastPacketMs + this.#endTimeoutMs;
+  }
+
+  /** Reads the payload `buffer[offset, offset + lengthBytes)`; returns the presses that it ends, in order. */
+  receive(ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): DtmfDigit[] {
+    const presses: DtmfDigit[] = [];
+    let timestamp = rtpTimestamp;
+    const count = Math.min(MAX_EVENTS_PER_PACKET, Math.floor(lengthBytes / TELEPHONE_EVENT_BYTES));
+    for (let i = 0; i < count; i += 1) {
+      const event = readTelephoneEvent(buffer, offset + i * TELEPHONE_EVENT_BYTES);
+      // §2.5.1.5: further events follow on the end of the one before. Zeros behind the first are padding of careless senders.
+      if (i > 0 && event.durationTicks === 0) break;
+      if (event.event <= LAST_DTMF_EVENT) this.#receiveOne(ssrc, timestamp, event, nowMs, presses);
+      if (!event.isEnd) break;
+      timestamp = addTicks(timestamp, event.durationTicks);
+    }
+    return presses;
+  }
+
+  /** The press whose end packets were all lost, once its time is over. */
+  poll(nowMs: number): DtmfDigit | undefined {
+    return this.deadlineMs === undefined || nowMs < this.deadlineMs ? undefined : this.#finish();
+  }
+
+  #receiveOne(ssrc: number, rtpTimestamp: number, event: TelephoneEvent, nowMs: number, presses: DtmfDigit[]): void {
+    if (this.#finished.some((press) => press.ssrc === ssrc && press.rtpTimestamp === rtpTimestamp)) return;
+    const active = this.#active;
+    if (active !== undefined && this.#belongsTo(active, ssrc, rtpTimestamp, event)) {
+      this.#update(active, rtpTimestamp, event, nowMs);
+      if (event.isEnd) this.#push(presses, this.#finish());
+      return;
+    }
+    if (active !== undefined && active.ssrc === ssrc && timestampDelta(rtpTimestamp, active.rtpTimestamp) < 0) {
+      // A press before the one under way: only its end is still news.
+      if (event.isEnd) {
+        this.#remember(ssrc, rtpTimestamp);
+        presses.push({ event: event.event, durationMs: this.#toMs(event.durationTicks) });
+      }
+      return;
+    }
+    // Another press: the end of the one before was lost.
+    this.#push(presses, this.#finish());
+    this.#active = { ssrc, event: event.event, rtpTimestamp, durationTicks: event.durationTicks, earlierTicks: 0, lastPacketMs: nowMs };
+    if (event.isEnd) this.#push(presses, this.#finish());
+  }
+
+  #belongsTo(active: ActivePress, ssrc: number, rtpTimestamp: number, event: TelephoneEvent): boolean {
+    if (active.ssrc !== ssrc) return false;
+    if (active.rtpTimestamp === rtpTimestamp) return true;
+    return active.event === event.event && this.#isNextSegment(active, rtpTimestamp);
+  }
+
+  /** §2.5.1.3: a press longer than 0xFFFF ticks goes on under a timestamp that is 0xFFFF later, without an end between. */
+  #isNextSegment(active: ActivePress, rtpTimestamp: number): boolean {
+    const advanceTicks = timestampDelta(rtpTimestamp, active.rtpTimestamp);
+    // Some senders turn over a packet early, or count 0x10000.
+    const slackTicks = this.#clockRateHz / 10;
+    return advanceTicks >= MAX_DURATION_TICKS - slackTicks && advanceTicks <= MAX_DURATION_TICKS + slackTicks;
+  }
+
+  #update(active: ActivePress, rtpTimestamp: number, event: TelephoneEvent, nowMs: number): void {
+    if (active.rtpTimestamp !== rtpTimestamp) {
+      active.earlierTicks += timestampDelta(rtpTimestamp, active.rtpTimestamp);
+      this.#remember(active.ssrc, active.rtpTimestamp);
+      active.rtpTimestamp = rtpTimestamp;
+      active.durationTicks = 0;
+    }
+    // Reordered packets carry shorter durations.
+    active.durationTicks = Math.max(active.durationTicks, event.durationTicks);
+    active.lastPacketMs = nowMs;
+  }
+
+  #finish(): DtmfDigit | undefined {
+    const active = this.#active;
+    if (active === undefined) return undefined;
+    this.#active = undefined;
+    this.#remember(active.ssrc, active.rtpTimestamp);
+    return { event: active.event, durationMs: this.#toMs(active.earlierTicks + active.durationTicks) };
+  }
+
+  #push(presses: DtmfDigit[], press: DtmfDigit | undefined): void {
+    if (press !== undefined) presses.push(press);
+  }
+
+  #remember(ssrc: number, rtpTimestamp: number): void {
+    this.#finished.push({ ssrc, rtpTimestamp });
+    if (this.#finished.length > REMEMBERED) this.#finished.shift();
+  }
+
+  #toMs(ticks: number): number {
+    return Math.round((ticks * 1_000) / this.#clockRateHz);
+  }
+}

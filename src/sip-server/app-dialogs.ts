@@ -1,0 +1,105 @@
+import type { QueuedTimer, TimerQueue } from '../lib/timer-queue.js';
+import type { DialogEntry } from '../sip/dialog/dialog-entry.js';
+import type { AppConnection } from './app-connection.js';
+
+/** A dialog and the application that it belongs to. */
+export interface AppDialog {
+  /** The protocol's dialog id. */
+  readonly id: string;
+  readonly entry: DialogEntry;
+  /** `null`: its application is gone and may come back. */
+  app: AppConnection | null;
+  /** The transaction id of the initial INVITE, which its ACK carries. */
+  readonly inviteTransactionId: string;
+}
+
+interface Orphans {
+  readonly calls: Set<AppDialog>;
+  readonly timer: QueuedTimer;
+}
+
+/** Every dialog that an application has, and those whose application is awaited back. */
+export class AppDialogs {
+  readonly #byId = new Map<string, AppDialog>();
+  readonly #byEntry = new Map<DialogEntry, AppDialog>();
+  readonly #byCallId = new Map<string, AppDialog>();
+  readonly #orphans = new Map<string, Orphans>();
+
+  constructor(
+    private readonly timers: TimerQueue,
+    /** How long a lost application may take to come back; 0: its calls end at once. */
+    private readonly graceMs: number,
+    private readonly end: (call: AppDialog) => void,
+  ) {}
+
+  get size(): number {
+    return this.#byEntry.size;
+  }
+
+  byId(id: string): AppDialog | undefined {
+    return this.#byId.get(id);
+  }
+
+  of(entry: DialogEntry): AppDialog | undefined {
+    return this.#byEntry.get(entry);
+  }
+
+  byCallId(callId: string | undefined): AppDialog | undefined {
+    return callId === undefined ? undefined : this.#byCallId.get(callId);
+  }
+
+  add(call: AppDialog): void {
+    this.#byId.set(call.id, call);
+    this.#byEntry.set(call.entry, call);
+    this.#byCallId.set(call.entry.state.callId, call);
+  }
+
+  drop(call: AppDialog): void {
+    this.#byEntry.delete(call.entry);
+    if (this.#byId.get(call.id) === call) this.#byId.delete(call.id);
+    const { callId } = call.entry.state;
+    if (this.#byCallId.get(callId) === call) this.#byCallId.delete(callId);
+    for (const [instance, { calls, timer }] of this.#orphans) {
+      if (!calls.delete(call) || calls.size > 0) continue;
+      this.timers.stop(timer);
+      this.#orphans.delete(instance);
+    }
+  }
+
+  /** The application is gone: its calls end, or wait for it when it said who it is. */
+  orphan(app: AppConnection): void {
+    const calls = [...this.#byEntry.values()].filter((call) => call.app === app);
+    const { instance } = app;
+    if (instance === null || this.graceMs === 0 || calls.length === 0) {
+      for (const call of calls) this.#endAndDrop(call);
+      return;
+    }
+    for (const call of calls) call.app = null;
+    const earlier = this.#orphans.get(instance);
+    if (earlier !== undefined) {
+      for (const call of calls) earlier.calls.add(call);
+      return;
+    }
+    const timer = this.timers.start(this.graceMs, () => {
+      const late = this.#orphans.get(instance);
+      this.#orphans.delete(instance);
+      for (const call of late?.calls ?? []) this.#endAndDrop(call);
+    });
+    this.#orphans.set(instance, { calls: new Set(calls), timer });
+  }
+
+  /** The application is back: its calls are its own again. Returns how many. */
+  adopt(app: AppConnection): number {
+    const orphans = app.instance === null ? undefined : this.#orphans.get(app.instance);
+    if (app.instance === null || orphans === undefined) return 0;
+    this.timers.stop(orphans.timer);
+    this.#orphans.delete(app.instance);
+    for (const call of orphans.calls) call.app = app;
+    return orphans.calls.size;
+  }
+
+  #endAndDrop(call: AppDialog): void {
+    this.end(call);
+    this.drop(call);
+  }
+}

@@ -1,0 +1,286 @@
+import { CALL_ID, isMaxForwards, parseCSeq, type CoreHeaders } from './core-headers.js';
+import { canonicalHeaderName, headerId } from './header-name.js';
+import { isLws } from './lws.js';
+import type { Header, KnownHeaders, SipRequest, SipResponse } from './message.js';
+import { readHeaders, type MessageLimits } from './parse.js';
+import type { Via } from './via.js';
+import { parseParams } from './uri.js';
+
+// The way of nearly every message: spelled as everybody spells it, nothing folded, nothing odd. It is read in one pass, keeps its text, and
+// only the headers that the server itself looks at are found; the others when somebody asks. Whatever is not plain goes the long way
+// through `parse.ts`, so that nothing here has to decide what is right.
+
+/** Headers that are found while the message is read, by their place in this list. */
+const TRACKED = [
+  'via',
+  'from',
+  'to',
+  'call-id',
+  'cseq',
+  'contact',
+  'max-forwards',
+  'content-length',
+  'content-type',
+  'user-agent',
+  'route',
+  'record-route',
+  'require',
+  'supported',
+  'session-expires',
+  'subscription-state',
+  'rack',
+  'rseq',
+  'expires',
+  'x-trunkline-tls-identity',
+] as const;
+
+type TrackedId = (typeof TRACKED)[number];
+
+const CODES: ReadonlyMap<string, number> = new Map(TRACKED.map((id, code) => [id, code]));
+const code = (id: TrackedId): number => TRACKED.indexOf(id);
+const VIA = code('via');
+const FROM = code('from');
+const TO = code('to');
+const CALL_ID_CODE = code('call-id');
+const CSEQ = code('cseq');
+const MAX_FORWARDS = code('max-forwards');
+const CONTENT_LENGTH = code('content-length');
+
+/** Of each first letter: the usual spellings of the tracked headers, with the colon, and their codes. */
+const SPELLINGS: readonly (readonly [string, number])[][] = Array.from({ length: 128 }, () => []);
+TRACKED.forEach((id, index) => {
+  const spelling = `${canonicalHeaderName(id)}:`;
+  SPELLINGS[spelling.charCodeAt(0)]?.push([spelling, index]);
+});
+
+const REQUEST_LINE =
+  /^([A-Z]{1,32}) (sips?:(?:[\w.!~*'()&=+$,;/%-]{1,200}@)?[a-z0-9_]+(?:[.-][a-z0-9_]+)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;[\w.-]+(?:=[\w.-]+)?)*)$/i;
+const VERSION = ' SIP/2.0';
+const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d) ([^\0\r\n]*)$/;
+const PLAIN_VIA =
+  /^SIP\/2\.0\/(UDP|TCP|TLS) ([a-z0-9_]+(?:[.-][a-z0-9_]+)*)(?::([1-9]\d{0,3}|[1-5]\d{4}))?((?:;[\w.-]+(?:=[\w.:+*%!`'~-]+)?)*)$/;
+const PLAIN_ADDRESS = /^(?:"[^"\\<>]*" ?|[\w .!%*+`'~-]*)<[^<>\s"]+>(?:;tag=([\w.!%*+`'~-]+))?$/;
+const TOKEN = /^[\w.!%*+`'~-]+$/;
+const CR = 13;
+
+/** A message as it was received. */
+class PlainMessage {
+  #headers: readonly Header[] | undefined;
+
+  constructor(
+    readonly kind: 'request' | 'response',
+    readonly method: string,
+    readonly uri: string,
+    readonly status: number,
+    readonly reason: string,
+    readonly received: Received,
+  ) {}
+
+  // On the prototype, so that a copy made with `...` has neither: its own headers and body count then.
+  get wire(): string {
+    return this.received.text;
+  }
+
+  get known(): KnownHeaders {
+    return this.received;
+  }
+
+  get body(): string {
+    return this.received.text.slice(this.received.bodyStart);
+  }
+
+  get headers(): readonly Header[] {
+    if (this.#headers === undefined) {
+      const headers: Header[] = [];
+      const { text, headersStart, bodyStart } = this.received;
+      readHeaders(text, headersStart, bodyStart - 4, NO_LIMITS, headers);
+      this.#headers = headers;
+    }
+    return this.#headers;
+  }
+}
+
+const NO_LIMITS: MessageLimits = { maxHeaders: Infinity, maxHeaderBytes: Infinity, maxBodyBytes: Infinity };
+
+/** The text, and where in it the tracked headers are. */
+class Received implements KnownHeaders {
+  bodyStart = 0;
+  /** Code, start and end of the value of each tracked header. */
+  readonly marks: number[] = [];
+
+  constructor(
+    readonly text: string,
+    readonly headersStart: number,
+  ) {}
+
+  knows(id: string): boolean {
+    return CODES.has(id);
+  }
+
+  first(id: string): string | undefined {
+    return this.firstOf(CODES.get(id) ?? -1);
+  }
+
+  firstOf(wanted: number): string | undefined {
+    const at = this.#markOf(wanted);
+    return at < 0 ? undefined : this.text.slice(this.marks[at + 1], this.marks[at + 2]);
+  }
+
+  startOf(wanted: number): number {
+    const at = this.#markOf(wanted);
+    return at < 0 ? -1 : (this.marks[at + 1] ?? -1);
+  }
+
+  all(id: string): string[] {
+    const wanted = CODES.get(id) ?? -1;
+    const values: string[] = [];
+    const { marks } = this;
+    for (let at = 0; at < marks.length; at += 3) if (marks[at] === wanted) values.push(this.text.slice(marks[at + 1], marks[at + 2]));
+    return values;
+  }
+
+  countOf(wanted: number): number {
+    let count = 0;
+    for (let at = 0; at < this.marks.length; at += 3) if (this.marks[at] === wanted) count += 1;
+    return count;
+  }
+
+  #markOf(wanted: number): number {
+    const { marks } = this;
+    for (let at = 0; at < marks.length; at += 3) if (marks[at] === wanted) return at;
+    return -1;
+  }
+}
+
+export interface FastParsed {
+  readonly message: SipRequest | SipResponse;
+  readonly core: CoreHeaders;
+  /** Where the value of the first Via begins. */
+  readonly viaAt: number;
+}
+
+/** Reads a plain message; `undefined`: it is none, which says nothing about its being right or wrong. */
+export function parseFast(text: string, limits: MessageLimits): FastParsed | undefined {
+  const lineEnd = text.indexOf('\r\n');
+  const line = text.slice(0, lineEnd);
+  // In another case it is the same version (RFC 3261 §7.1), but applications need not read it: the long way writes it anew.
+  const request = line.endsWith(VERSION) ? REQUEST_LINE.exec(line.slice(0, -VERSION.length)) : null;
+  const status = request === null ? STATUS_LINE.exec(line) : null;
+  if (request === null && status === null) return undefined;
+  const received = new Received(text, lineEnd + 2);
+  if (!findHeaders(received, limits)) return undefined;
+  const core = readCore(received, request?.[1] ?? null);
+  if (core === undefined) return undefined;
+  const message =
+    request === null
+      ? new PlainMessage('response', '', '', Number(status?.[1]), status?.[2] ?? '', received)
+      : new PlainMessage('request', request[1] ?? '', request[2] ?? '', 0, '', received);
+  return { message: message as SipRequest | SipResponse, core, viaAt: received.startOf(VIA) };
+}
+
+/** One pass over the lines; false when one of them is not plain. */
+function findHeaders(received: Received, limits: MessageLimits): boolean {
+  const { text, marks } = received;
+  let count = 0;
+  for (let position = received.headersStart; ;) {
+    const lineEnd = text.indexOf('\n', position) - 1;
+    // A bare CR or LF, or no end.
+    if (lineEnd < position || text.charCodeAt(lineEnd) !== CR) return false;
+    if (lineEnd === position) {
+      received.bodyStart = position + 2;
+      return isPlainBody(received, limits);
+    }
+    if (text.indexOf('\r', position) !== lineEnd || lineEnd - position > limits.maxHeaderBytes) return false;
+    count += 1;
+    if (count > limits.maxHeaders) return false;
+    const found = findName(text, position, lineEnd);
+    if (found === -2) return false;
+    if (found >= 0) {
+      let start = position + (LENGTHS[found] ?? 0);
+      let end = lineEnd;
+      while (start < end && isLws(text.charCodeAt(start))) start += 1;
+      while (end > start && isLws(text.charCodeAt(end - 1))) end -= 1;
+      marks.push(found, start, end);
+    }
+    position = lineEnd + 2;
+  }
+}
+
+const LENGTHS = TRACKED.map((id) => id.length + 1);
+
+/** The code of the header that begins here; -1: one that is not tracked; -2: not plain. */
+function findName(text: string, position: number, lineEnd: number): number {
+  for (const [spelling, index] of SPELLINGS[text.charCodeAt(position)] ?? []) if (text.startsWith(spelling, position)) return index;
+  const colon = text.indexOf(':', position);
+  if (colon < 0 || colon > lineEnd) return -2;
+  const name = text.slice(position, colon);
+  // Folded lines begin with white space, which is no token.
+  return TOKEN.test(name) && !CODES.has(headerId(name)) ? -1 : -2;
+}
+
+function isPlainBody(received: Received, limits: MessageLimits): boolean {
+  const { text, bodyStart } = received;
+  const size = text.length - bodyStart;
+  // NUL has its place in quoted strings only, which is for the long way.
+  const nul = text.indexOf('\0');
+  if (size > limits.maxBodyBytes || (nul >= 0 && nul < bodyStart)) return false;
+  return received.countOf(CONTENT_LENGTH) === 1 && received.firstOf(CONTENT_LENGTH) === String(size);
+}
+
+function readCore(received: Received, method: string | null): CoreHeaders | undefined {
+  const via = PLAIN_VIA.exec(received.firstOf(VIA) ?? '');
+  const callId = received.firstOf(CALL_ID_CODE) ?? '';
+  const cseq = parseCSeq(received.firstOf(CSEQ));
+  const from = received.firstOf(FROM) ?? '';
+  const to = received.firstOf(TO) ?? '';
+  const fromParts = PLAIN_ADDRESS.exec(from);
+  const toParts = PLAIN_ADDRESS.exec(to);
+  if (via === null || cseq === undefined || fromParts === null || toParts === null) return undefined;
+  if (!CALL_ID.test(callId) || (method !== null && cseq.method !== method) || !areSingle(received)) return undefined;
+  const maxForwards = received.firstOf(MAX_FORWARDS);
+  if (maxForwards !== undefined && !isMaxForwards(maxForwards)) return undefined;
+  return { topVia: new PlainVia(via), callId, cseq, from, fromTag: fromParts[1], to, toTag: toParts[1] };
+}
+
+function areSingle(received: Received): boolean {
+  return (
+    received.countOf(CALL_ID_CODE) === 1 &&
+    received.countOf(CSEQ) === 1 &&
+    received.countOf(FROM) === 1 &&
+    received.countOf(TO) === 1 &&
+    received.countOf(MAX_FORWARDS) <= 1
+  );
+}
+
+/** A Via whose parameters are taken apart when they are asked for. */
+class PlainVia implements Via {
+  readonly text: string;
+  readonly transport: string;
+  readonly host: string;
+  readonly port: number | null;
+  readonly branch: string;
+  readonly #parameters: string;
+  #params: ReadonlyMap<string, string> | undefined;
+
+  constructor(match: RegExpExecArray) {
+    this.text = match[0];
+    this.transport = match[1] ?? '';
+    this.host = (match[2] ?? '').toLowerCase();
+    this.port = match[3] === undefined ? null : Number(match[3]);
+    this.#parameters = match[4] ?? '';
+    this.branch = branchIn(this.#parameters) ?? this.params.get('branch') ?? '';
+  }
+
+  get params(): ReadonlyMap<string, string> {
+    this.#params ??= parseParams(this.#parameters);
+    return this.#params;
+  }
+}
+
+/** The branch, where it comes first and there is nothing else that could be one. */
+function branchIn(parameters: string): string | undefined {
+  if (!parameters.startsWith(';branch=')) return undefined;
+  const end = parameters.indexOf(';', 8);
+  if (end < 0) return parameters.slice(8);
+  return /branch/i.test(parameters.slice(end)) ? undefined : parameters.slice(8, end);
+}

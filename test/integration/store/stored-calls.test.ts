@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../../src/gateway/ports/ports.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
+import { StoredCalls, type StoredPart } from '../../../src/gateway/store/redis/calls/stored-calls.js';
+import { startRedis, type TestRedis } from '../../support/redis.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+const clock = new VirtualClock(1_000_000);
+let server: TestRedis;
+let redis: RedisConnection;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new RedisConnection({ url: server.url, clock, log: silentLog });
+  await redis.ready(5_000);
+});
+afterAll(async () => {
+  await redis.close();
+  await server.close();
+});
+
+const partOf = (member: string): StoredPart => ({ kind: 'record', orgId: 'o', member, bytes: 60, expiresMs: clock.wallMs() + 60_000 });
+
+it('a call is noted once, also where what it drives out cannot be dropped', async () => {
+  const dropped: string[] = [];
+  let isAway = true;
+  const drop = (_kind: string, parts: readonly Pick<StoredPart, 'member'>[]): Promise<void> => {
+    if (isAway) return Promise.reject(new StoreUnavailableError('away'));
+    dropped.push(...parts.map(({ member }) => member));
+    return Promise.resolve();
+  };
+  const stored = new StoredCalls(redis, { maxBytes: 100, expireS: 60 }, drop, clock, silentLog);
+  for (const member of ['first', 'second']) stored.note(partOf(member));
+  await expect(stored.flush()).rejects.toThrow(StoreUnavailableError);
+  expect(await stored.bytes()).toBe(60);
+  isAway = false;
+  await stored.flush();
+  expect([await stored.bytes(), dropped]).toEqual([60, []]);
+  // The next one drives out the one before it, which was noted once.
+  stored.note(partOf('third'));
+  await stored.flush();
+  expect([await stored.bytes(), dropped, stored.evicted.record]).toEqual([60, ['second'], 1]);
+  await stored.close();
+});
+
+it('a call that Redis did not note waits, and is noted when Redis is back', async () => {
+  await server.command('FLUSHALL');
+  const stored = new StoredCalls(redis, { maxBytes: 100, expireS: 60 }, () => Promise.resolve(), clock, silentLog);
+  await server.stopServer();
+  stored.note(partOf('waiting'));
+  await expect(stored.flush()).rejects.toThrow(StoreUnavailableError);
+  await server.startServer();
+  await redis.ready(5_000);
+  await stored.flush();
+  expect(await stored.bytes()).toBe(60);
+  await stored.close();
+});

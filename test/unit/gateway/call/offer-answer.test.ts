@@ -1,0 +1,343 @@
+import { describe, expect, it } from 'vitest';
+import type { CallEvent, CallState } from '../../../../src/gateway/call/state.js';
+import {
+  ANSWER,
+  CALL,
+  effect,
+  FACTS,
+  INSIDE,
+  kinds,
+  LATE_CALL,
+  LATE_FACTS,
+  OTHER_INSIDE,
+  OTHER_OUTSIDE,
+  OUTSIDE,
+  play,
+  playOn,
+  type Played,
+} from '../../../support/call-machine.js';
+import { KEY, offerSdp, OTHER_KEY } from '../../../support/sdp.js';
+
+const talking = play(CALL).state;
+const HELD = offerSdp({ direction: 'sendonly' });
+const MOVED = offerSdp({ address: '198.51.100.7', port: 44_000 });
+const NEXT = (sdp: string, requestId = 1, method: 'INVITE' | 'UPDATE' = 'INVITE'): CallEvent => ({
+  type: 'reoffered',
+  requestId,
+  method,
+  sdp,
+});
+const MOVED_INSIDE = { address: '127.0.0.1', rtpPort: 51_000, rtcpPort: 51_001, crypto: null };
+const ACK = (sdp = ''): CallEvent => ({ type: 'acknowledged', sdp });
+
+/** rtpengine takes the change. */
+const RELAYED: readonly CallEvent[] = [
+  { type: 'relay-offered', sdp: INSIDE, attempt: 1 },
+  { type: 'relay-answered', sdp: OUTSIDE, attempt: 1 },
+];
+
+const change = (sdp: string, before: CallState = talking): Played => playOn(before, [NEXT(sdp), ...RELAYED]);
+const LOST: CallEvent = { type: 'relay-lost', mayMove: true };
+const MOVING: readonly CallEvent[] = [
+  LOST,
+  { type: 'relay-offered-to-carrier', sdp: OTHER_OUTSIDE, attempt: 1 },
+  { type: 'reinvite-answered', status: 200, sdp: ANSWER, retryAfterMs: 0, attempt: 1 },
+  { type: 'relay-answered-from-carrier', sdp: OTHER_INSIDE, attempt: 1 },
+];
+
+describe('a change of the session by the carrier', () => {
+  it('[3264 §8] is relayed and answered with o= one version higher when our side changed', () => {
+    const held = change(HELD);
+    expect(effect(held, 'accept')?.sdp).toMatch(/^o=trunkline 7 2 /m);
+    expect(effect(held, 'accept')?.sdp).toContain('a=recvonly\r\n');
+    expect(kinds(held.effects)).toEqual(['direct-leg', 'start-timer', 'accept', 'keep']);
+  });
+
+  it('[3264 §8] keeps the version of o= when only the carrier moved', () => {
+    const moved = change(MOVED);
+    expect(effect(moved, 'accept')?.sdp).toBe(talking.session?.sentSdp);
+    expect(playOn(talking, [NEXT(MOVED)]).effects).toContainEqual(
+      expect.objectContaining({ do: 'offer-relay', media: expect.objectContaining({ address: '198.51.100.7', port: 44_000 }) as unknown }),
+    );
+  });
+
+  it('repeats the last answer to the letter for an unchanged offer, without rtpengine', () => {
+    const again = playOn(talking, [NEXT(offerSdp())]);
+    expect(again.effects).toEqual([{ do: 'accept', requestId: 1, sdp: talking.session?.sentSdp }]);
+    const held = change(HELD).state;
+    expect(playOn(held, [NEXT(HELD, 2)]).effects).toEqual([{ do: 'accept', requestId: 2, sdp: held.session?.sentSdp }]);
+  });
+
+  it('takes the call back from hold, with another version', () => {
+    const resumed = playOn(change(HELD).state, [
+      NEXT(offerSdp(), 2),
+      { type: 'relay-offered', sdp: INSIDE, attempt: 2 },
+      { type: 'relay-answered', sdp: OUTSIDE, attempt: 2 },
+    ]);
+    expect(resumed.effects).toContainEqual({ do: 'direct-leg', direction: 'sendrecv', isHeld: false });
+    expect(effect(resumed, 'accept')?.sdp).toMatch(/^o=trunkline 7 3 /m);
+  });
+
+  it('[3311 §5.2] takes an UPDATE with an offer the same way, and one without touches nothing', () => {
+    expect(kinds(playOn(talking, [NEXT(HELD, 1, 'UPDATE'), ...RELAYED]).effects)).toContain('accept');
+    const refresh = playOn(talking, [NEXT('', 1, 'UPDATE')]);
+    expect(refresh.effects).toEqual([{ do: 'accept', requestId: 1, sdp: null }]);
+    expect(refresh.state).toBe(talking);
+    // Not even one that is not agreed yet.
+    expect(playOn(play(LATE_CALL.slice(0, 5), LATE_FACTS).state, [NEXT('', 1, 'UPDATE')]).effects).toEqual(refresh.effects);
+  });
+
+  it.each([
+    ['a codec that is not ours', offerSdp({ payloads: '9 101' }), 'NO_COMMON_CODEC'],
+    ['no SRTP', offerSdp({ profile: 'RTP/AVP', crypto: [] }), 'SRTP_REQUIRED'],
+    ['an address of IPv6', offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::7'), 'ADDRESS_FAMILY_UNSUPPORTED'],
+    ['T.38', 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=image 5000 udptl t38\r\n', 'BAD_SDP'],
+  ])('refuses %s, and the call goes on as it was', (_what, sdp, reason) => {
+    const refused = playOn(talking, [NEXT(sdp)]);
+    expect(refused.effects).toEqual([{ do: 'reject', requestId: 1, reason }]);
+    expect(refused.state).toEqual(talking);
+  });
+
+  it('[3261 §14.2] answers a second one before the first is answered with 500 and Retry-After', () => {
+    const second = playOn(talking, [NEXT(HELD), NEXT(MOVED, 2)]);
+    expect(second.effects).toEqual([{ do: 'reject', requestId: 2, reason: 'EXCHANGE_PENDING' }]);
+    const third = playOn(talking, [NEXT(HELD), RELAYED[0]!, NEXT(MOVED, 2, 'UPDATE')]);
+    expect(third.effects).toEqual([{ do: 'reject', requestId: 2, reason: 'EXCHANGE_PENDING' }]);
+  });
+
+  it('is answered 500 when rtpengine fails, and the call goes on as it was', () => {
+    const failed = playOn(talking, [NEXT(HELD), { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 1 }]);
+    expect(failed.effects).toEqual([{ do: 'reject', requestId: 1, reason: 'INTERNAL_ERROR' }, { do: 'keep' }]);
+    expect(failed.state).toEqual({ ...talking, attempt: 1 });
+  });
+
+  it('never is answered with a key that rtpengine did not give', () => {
+    const failed = playOn(talking, [NEXT(HELD), RELAYED[0]!, { type: 'relay-answered', sdp: INSIDE, attempt: 1 }]);
+    expect(failed.effects).toContainEqual({ do: 'reject', requestId: 1, reason: 'SRTP_SUITE_UNSUPPORTED' });
+  });
+
+  it('before the ACK of the 200 is taken too: the session is agreed', () => {
+    const awaiting = play(CALL.slice(0, 6)).state;
+    const held = change(HELD, awaiting);
+    expect(kinds(held.effects)).toContain('accept');
+    expect(playOn(held.state, [ACK()]).state.name).toBe('Talking');
+    expect(kinds(playOn(held.state, [ACK()]).effects)).toEqual(['start-leg', 'direct-leg', 'start-timer', 'keep']);
+  });
+
+  it('that waits for rtpengine when the call ends gets an answer, once', () => {
+    for (const end of [
+      { type: 'bye', reason: 'CALLER_HANGUP' },
+      { type: 'hangup', reason: 'AGENT_HANGUP' },
+    ] as const) {
+      const ended = playOn(talking, [NEXT(HELD), end]);
+      expect(ended.effects.filter((one) => one.do === 'reject')).toEqual([{ do: 'reject', requestId: 1, reason: 'NO_DIALOG' }]);
+      expect(playOn(ended.state, RELAYED).all).toEqual([]);
+    }
+    expect(playOn(play([...CALL, { type: 'bye', reason: 'CALLER_HANGUP' }]).state, [NEXT(HELD)]).effects).toEqual([
+      { do: 'reject', requestId: 1, reason: 'NO_DIALOG' },
+    ]);
+  });
+
+  it('moves the endpoint’s leg when rtpengine moved its inside', () => {
+    const moved = playOn(talking, [NEXT(MOVED), { type: 'relay-offered', sdp: OTHER_INSIDE, attempt: 1 }, RELAYED[1]!]);
+    expect(effect(moved, 'change-leg')?.inside).toEqual(MOVED_INSIDE);
+  });
+});
+
+describe('a carrier that holds the call', () => {
+  const held = change(HELD).state;
+  const tick: CallEvent = { type: 'timer', timer: 'held' };
+  const probed = (isAnswered: boolean): CallEvent => ({ type: 'pinged', isAnswered });
+
+  it('is asked each 60 s whether it is still there, as long as it holds', () => {
+    expect(change(HELD).effects).toContainEqual({ do: 'start-timer', timer: 'held', delayMs: 60_000 });
+    expect(playOn(held, [tick]).effects).toEqual([{ do: 'ping', isHeld: true }]);
+    expect(playOn(held, [tick, probed(true)]).effects).toEqual([{ do: 'start-timer', timer: 'held', delayMs: 60_000 }]);
+    expect(playOn(talking, [tick]).effects).toEqual([]);
+    expect(playOn(talking, [probed(false), probed(false)]).state).toEqual(talking);
+  });
+
+  it('gets BYE when it did not answer twice in a row', () => {
+    const silent = playOn(held, [tick, probed(false), tick, probed(false)]);
+    expect(silent.state).toMatchObject({ name: 'Ended', reason: 'SESSION_EXPIRED' });
+    expect(silent.effects).toContainEqual({ do: 'bye', reason: 'SESSION_EXPIRED' });
+    expect(playOn(held, [tick, probed(false), tick, probed(true), tick, probed(false)]).state.name).toBe('Talking');
+  });
+});
+
+describe('a change of what the packets carry', () => {
+  const changes = [
+    ['the codec', '8 101', ['8 PCMA/8000', '101 telephone-event/8000'], { codec: { name: 'PCMA', payloadType: 8 }, telephoneEvent: 101 }],
+    ['the payload type', '97 101', ['97 PCMU/8000', '101 telephone-event/8000'], { codec: { name: 'PCMU', payloadType: 97 } }],
+    ['the type of events', '0 96', ['0 PCMU/8000', '96 telephone-event/8000'], { telephoneEvent: 96 }],
+    ['no events any more', '0', ['0 PCMU/8000'], { telephoneEvent: null }],
+  ] as const;
+  it.each(changes)('[3264 §8.3.2] %s: rtpengine, the endpoint and the answer have it', (_what, payloads, rtpmap, media) => {
+    const next = change(offerSdp({ payloads, rtpmap }));
+    expect(effect(next, 'change-leg')?.media).toMatchObject(media);
+    expect(effect(next, 'accept')?.sdp).toContain(`RTP/SAVP ${payloads}\r\n`);
+    expect(effect(next, 'accept')?.sdp).toMatch(/^o=trunkline 7 2 /m);
+    expect(next.all).toContainEqual({ do: 'answer-relay', attempt: 1, sdp: next.state.session?.agentSideSdp });
+    expect(next.state.session?.agentSideSdp).toContain(`m=audio 20000 RTP/AVP ${payloads}\r\n`);
+  });
+
+  it('[3264 §6.1] a caller that only listens: the endpoint is told, and it is no hold', () => {
+    const listens = change(offerSdp({ direction: 'recvonly' }));
+    expect(listens.effects).toContainEqual({ do: 'direct-leg', direction: 'recvonly', isHeld: null });
+    const first = play(CALL, { ...FACTS, sdp: offerSdp({ direction: 'recvonly' }) });
+    expect(first.effects).toContainEqual({ do: 'direct-leg', direction: 'recvonly', isHeld: null });
+  });
+});
+
+describe('a re-INVITE without an offer', () => {
+  const offered = playOn(talking, [NEXT('')]);
+
+  it('[3261 §14.2] gets the session as it is for an offer, and the same again in the ACK changes nothing', () => {
+    expect(offered.effects).toContainEqual({ do: 'accept', requestId: 1, sdp: talking.session?.sentSdp });
+    const same = playOn(offered.state, [ACK(offerSdp())]);
+    expect(kinds(same.effects)).toEqual(['keep']);
+    expect(same.state).toEqual(talking);
+  });
+
+  it('[6337 §5.2.5] opens all directions of a call on hold, so that the carrier can take it back', () => {
+    const held = change(HELD).state;
+    const again = playOn(held, [NEXT('', 2)]);
+    expect(effect(again, 'accept')?.sdp).toMatch(/^o=trunkline 7 3 /m);
+    expect(effect(again, 'accept')?.sdp).toContain('a=sendrecv\r\n');
+    const back = playOn(again.state, [
+      ACK(ANSWER),
+      { type: 'relay-offered', sdp: INSIDE, attempt: 2 },
+      { type: 'relay-answered', sdp: OUTSIDE, attempt: 2 },
+    ]);
+    expect(back.effects).toEqual([
+      { do: 'direct-leg', direction: 'sendrecv', isHeld: false },
+      { do: 'stop-timer', timer: 'held' },
+      { do: 'keep' },
+    ]);
+    expect(back.state.session).toMatchObject({ version: 3, media: { isHeld: false } });
+  });
+
+  it('takes a changed address from the answer in the ACK to rtpengine', () => {
+    const moved = playOn(offered.state, [ACK(ANSWER.replace('m=audio 40000', 'm=audio 46000'))]);
+    expect(effect(moved, 'offer-relay')?.media.port).toBe(46_000);
+    expect(playOn(moved.state, RELAYED).effects).toEqual([{ do: 'keep' }]);
+  });
+
+  it('whose ACK has no answer leaves the session as it was', () => {
+    expect(playOn(offered.state, [ACK()]).state).toEqual(talking);
+  });
+
+  it('whose ACK has an answer that is none ends the call with BAD_ANSWER', () => {
+    expect(playOn(offered.state, [ACK(ANSWER.replace('a=crypto:1 ', 'a=crypto:9 '))]).state).toMatchObject({
+      name: 'Ended',
+      reason: 'BAD_ANSWER',
+    });
+  });
+
+  it('makes another change wait for the ACK: 491', () => {
+    expect(playOn(offered.state, [NEXT(HELD, 2)]).effects).toEqual([{ do: 'reject', requestId: 2, reason: 'REQUEST_PENDING' }]);
+    expect(playOn(offered.state, [NEXT('', 2, 'UPDATE')]).effects).toEqual([{ do: 'accept', requestId: 2, sdp: null }]);
+  });
+
+  it('in a call whose first INVITE had none either', () => {
+    const late = play(LATE_CALL, LATE_FACTS).state;
+    const again = playOn(late, [NEXT('')]);
+    expect(effect(again, 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP 0 101\r\n');
+    expect(playOn(again.state, [ACK(ANSWER)]).state.name).toBe('Talking');
+  });
+});
+
+describe('a relay that is lost', () => {
+  it('makes the call go on by another one: re-INVITE with its address and key, the old tag, o= one version higher', () => {
+    const invited = playOn(talking, MOVING.slice(0, 2));
+    expect(kinds(playOn(talking, [LOST]).effects)).toEqual(['leave-relay', 'offer-to-carrier']);
+    const sdp = effect(invited, 'reinvite')?.sdp ?? '';
+    expect(sdp).toMatch(/^o=trunkline 7 2 /m);
+    expect(sdp).toContain('m=audio 50000 RTP/SAVP 0 101\r\n');
+    expect(sdp).toContain(`a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${KEY}\r\n`);
+    const moved = playOn(talking, MOVING);
+    expect(moved.effects).toEqual([{ do: 'change-leg', media: moved.state.session?.media, inside: MOVED_INSIDE }, { do: 'keep' }]);
+    expect(moved.state).toMatchObject({ name: 'Talking', exchange: { name: 'Idle' }, inside: { rtpPort: 51_000 } });
+    expect(moved.state.session?.outside.rtpPort).toBe(50_000);
+  });
+
+  it('ends the call with MEDIA_LOST where it may not move, and where the carrier refuses', () => {
+    for (const events of [
+      [{ type: 'relay-lost', mayMove: false }],
+      [...MOVING.slice(0, 2), { type: 'reinvite-answered', status: 488, sdp: '', retryAfterMs: 0, attempt: 1 }],
+      [...MOVING.slice(0, 2), { type: 'reinvite-answered', status: 200, sdp: 'nonsense', retryAfterMs: 0, attempt: 1 }],
+      [LOST, { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 1 }],
+      [...MOVING.slice(0, 3), LOST],
+    ] as CallEvent[][]) {
+      const { state, effects } = playOn(talking, events);
+      expect(state).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
+      expect(kinds(effects)).toContain('bye');
+    }
+  });
+
+  it('[3261 §14.1] tries again after 491, or moves with the carrier’s own re-INVITE', () => {
+    const glare = playOn(talking, [
+      ...MOVING.slice(0, 2),
+      { type: 'reinvite-answered', status: 491, sdp: '', retryAfterMs: 730, attempt: 1 },
+    ]);
+    expect(glare.effects).toEqual([{ do: 'start-timer', timer: 'reinvite', delayMs: 730 }]);
+    const again = playOn(glare.state, [{ type: 'timer', timer: 'reinvite' }]);
+    expect(kinds(again.effects)).toEqual(['reinvite']);
+    expect(playOn(again.state, MOVING.slice(2)).state.inside?.rtpPort).toBe(51_000);
+    const theirs = playOn(glare.state, [
+      NEXT(MOVED),
+      { type: 'relay-offered', sdp: OTHER_INSIDE, attempt: 2 },
+      { type: 'relay-answered', sdp: OTHER_OUTSIDE, attempt: 2 },
+    ]);
+    expect(kinds(theirs.all)).toEqual(['stop-timer', 'offer-relay', 'answer-relay', 'change-leg', 'accept', 'keep']);
+    expect(theirs.state.session?.outside.rtpPort).toBe(50_000);
+    const offerless = playOn(glare.state, [NEXT(''), ACK(ANSWER)]);
+    expect(kinds(offerless.effects)).toEqual(['answer-from-carrier']);
+  });
+
+  it('[3261 §14.2] answers the carrier’s change with 491 while its own re-INVITE is out', () => {
+    for (const method of ['INVITE', 'UPDATE'] as const)
+      expect(playOn(talking, [...MOVING.slice(0, 2), NEXT(HELD, 5, method)]).effects).toEqual([
+        { do: 'reject', requestId: 5, reason: 'REQUEST_PENDING' },
+      ]);
+  });
+
+  it('waits for the ACK before the re-INVITE goes out', () => {
+    const awaiting = playOn(play(CALL.slice(0, 6)).state, [LOST]);
+    expect(awaiting.effects).toEqual([]);
+    expect(kinds(playOn(awaiting.state, [ACK()]).effects)).toEqual(['start-leg', 'leave-relay', 'offer-to-carrier']);
+    const offered = playOn(talking, [NEXT(''), LOST]);
+    expect(offered.effects).toEqual([]);
+    expect(kinds(playOn(offered.state, [ACK()]).effects)).toEqual(['leave-relay', 'offer-to-carrier']);
+  });
+
+  it('answers a change that was under way with 500 first', () => {
+    expect(playOn(talking, [NEXT(HELD), LOST]).effects.slice(0, 2)).toEqual([
+      { do: 'reject', requestId: 1, reason: 'INTERNAL_ERROR' },
+      { do: 'leave-relay' },
+    ]);
+  });
+
+  it('refuses a call that is not answered yet, with 503', () => {
+    for (const length of [3, 4])
+      expect(play([...CALL.slice(0, length), LOST]).effects).toContainEqual({ do: 'refuse', reason: 'MEDIA_UNAVAILABLE' });
+    expect(play([...CALL.slice(0, 2), LOST]).effects).toEqual([]);
+  });
+
+  it('ends a late offer’s call, whose relay alone has its half of the session', () => {
+    const waiting = play([...LATE_CALL.slice(0, 5), LOST], LATE_FACTS);
+    expect(waiting.state).toMatchObject({ name: 'HangingUp', reason: 'MEDIA_LOST' });
+    expect(play([...LATE_CALL.slice(0, 6), LOST], LATE_FACTS).state.name).toBe('Ended');
+  });
+});
+
+it('with SRTP inside, a new key of the carrier’s goes to the endpoint, which rtpengine hands it through to', () => {
+  const key = (inline: string) => ({ tag: '1', inline, mki: null });
+  const inside = (inline: string) => offerSdp({ port: 31_000, payloads: '0 101', crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${inline}`] });
+  const srtpInside: CallState = { ...talking, agentSideKey: key(OTHER_KEY), inside: { ...talking.inside!, crypto: key(KEY) } };
+  const rekeyed = offerSdp({ crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] });
+  const changed = playOn(srtpInside, [NEXT(rekeyed), { type: 'relay-offered', sdp: inside(OTHER_KEY), attempt: 1 }, RELAYED[1]!]);
+  expect(effect(changed, 'change-leg')?.inside.crypto?.inline).toBe(OTHER_KEY);
+  const same = playOn(srtpInside, [NEXT(HELD), { type: 'relay-offered', sdp: inside(KEY), attempt: 1 }, RELAYED[1]!]);
+  expect(kinds(same.effects)).toEqual(['direct-leg', 'start-timer', 'accept', 'keep']);
+});
