@@ -11,6 +11,7 @@ import type { AgentPolicy } from './schemas/agent-rules.js';
 import type { LiveCalls } from '../model/live-calls.js';
 import type { SipApiPolicy } from './schemas/sip-api.js';
 import type { CallCheck } from './schemas/sip-check.js';
+import { publish } from '../ports/events.js';
 import type { ToolRunner } from '../ports/ports.js';
 import { newUuid } from '../../lib/ids.js';
 import type { Clock } from '../../lib/clock.js';
@@ -50,15 +51,6 @@ declare module 'fastify' {
   }
 }
 
-/** One answered request, for metrics. */
-export interface ServedRequest {
-  readonly method: string;
-  /** The route's pattern, such as `/sip/attach`; `null`: no such route. */
-  readonly route: string | null;
-  readonly status: number;
-  readonly durationMs: number;
-}
-
 export interface ApiDeps {
   readonly stores: Omit<Stores, 'routes' | 'snapshots' | 'ping'>;
   readonly check: CallCheck;
@@ -67,7 +59,6 @@ export interface ApiDeps {
   readonly readiness: Readiness;
   readonly clock: Clock;
   readonly log: Log;
-  readonly onServed?: (served: ServedRequest) => void;
   /** None: there is no /metrics. */
   readonly metrics?: MetricsSource;
 }
@@ -233,7 +224,7 @@ function report(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): vo
   // The route's pattern, never the URL: that may hold a phone number.
   const route = request.is404 ? null : (request.routeOptions.url ?? null);
   const served = { method: request.method, route, status: reply.statusCode, durationMs: deps.clock.nowMs() - request.arrivedAtMs };
-  deps.onServed?.(served);
+  publish('api.request', served);
   const { identity } = request;
   const orgId = identity === null ? null : 'scope' in identity ? identity.scope : identity.orgId;
   const keyId = identity?.keyId ?? null;

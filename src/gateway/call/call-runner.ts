@@ -23,6 +23,7 @@ import { describeAgent, type OperatorAgent } from './agent.js';
 import { completionOf } from './completion.js';
 import type { InfoDigit } from './info-digit.js';
 import type { Reason } from '../model/reasons.js';
+import { publish } from '../ports/events.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../ports/ports.js';
 import type { CallStore, IdentityClaim, IdentityVerifier, RouteStore, SnapshotStore, ToolRunner } from '../ports/ports.js';
 import type { SipMessageSeen } from '../../observability/hep/observed.js';
@@ -431,7 +432,10 @@ export class CallRunner {
     try {
       const completion = completionOf(record, this.#state.route?.agent ?? null);
       const timeline = this.services.isTimed === true ? { timeline: this.#trace.timeline.read() } : {};
-      await this.services.calls.write({ record, trace: this.trace, completion, ...timeline });
+      const ended = { record, trace: this.trace, completion, ...timeline };
+      publish('call.ended', ended);
+      await this.services.calls.write(ended);
+      publish('call.stored', ended);
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }

@@ -187,15 +187,26 @@ export class Inbound implements LiveCalls {
     for (const callId of callIds) this.#runners.get(callId)?.dispatch({ type: 'relay-lost', mayMove });
   }
 
-  /** Refuses new calls with 503; those in progress go on. */
-  drain(): void {
+  /**
+   * Takes no new call, lets those in progress go on for `drainMs`, then ends each with a BYE.
+   * @param endMs for the BYEs: the SIP server gives up a call whose ACK never comes after 64·T1
+   */
+  async shutdown(drainMs: number, endMs: number): Promise<void> {
     this.#isDraining = true;
+    this.#services.srf.withdraw(['invite', 'options']);
+    await this.#idleWithin(drainMs);
+    for (const runner of [...this.#runners.values()]) runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
+    await this.#idleWithin(endMs);
   }
 
-  /** Ends every call with a BYE; resolves when all are gone. */
-  async endAll(): Promise<void> {
-    for (const runner of [...this.#runners.values()]) runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
-    await this.whenIdle();
+  #idleWithin(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#services.clock.setTimer(limitMs, resolve);
+      void this.whenIdle().then(() => {
+        cancel();
+        resolve();
+      });
+    });
   }
 
   /** Resolves when no call is in progress. */

@@ -1,6 +1,7 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
 import type { RtcpSeen } from '../../observability/hep/observed.js';
+import { publish } from '../ports/events.js';
 import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -129,7 +130,12 @@ class ThreadedMediaService implements MediaService {
   #workerRestarts = 0;
   #isShuttingDown = false;
 
-  constructor(settings: readonly WorkerSettings[], onRtcp: MediaServiceOptions['onRtcp'], log: Log, clock: Clock) {
+  constructor(
+    settings: readonly WorkerSettings[],
+    onRtcp: MediaServiceOptions['onRtcp'],
+    log: Log,
+    private readonly clock: Clock,
+  ) {
     this.#onRtcp = onRtcp;
     this.#log = log;
     const [first] = settings;
@@ -162,6 +168,19 @@ class ThreadedMediaService implements MediaService {
   }
 
   async connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
+    const startedMs = this.clock.nowMs();
+    const connected = (isConnected: boolean): void =>
+      publish('agent.connect', { agent: agent.kind, isConnected, tookMs: this.clock.nowMs() - startedMs });
+    try {
+      await this.#connectAgent(callId, agent, onEvent);
+    } catch (error) {
+      connected(false);
+      throw error;
+    }
+    connected(true);
+  }
+
+  async #connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
     const present = this.#legs.get(callId);
     // A place that was kept before has no listener.

@@ -2,6 +2,7 @@ import type { Delivery } from '../model/delivery.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/error-text.js';
 import type { Log } from '../../lib/log.js';
+import { publish } from '../ports/events.js';
 import { OUTBOX_LANES, outboxLane, type OrgStore, type Outbox } from '../ports/stores.js';
 import type { Attempt } from './post.js';
 import { nextAttemptInMs, type RetrySchedule } from './retry-schedule.js';
@@ -137,6 +138,7 @@ export class WebhookSender {
     };
     const startedMs = clock.nowMs();
     const attempt = await post(delivery.url, delivery.body, headers, this.#aborted.signal);
+    publish('webhook.attempt', { outcome: attempt.kind, tookMs: clock.nowMs() - startedMs });
     switch (attempt.kind) {
       case 'delivered':
         await outbox.settle(delivery);
@@ -165,6 +167,7 @@ export class WebhookSender {
 
   async #bury(delivery: Delivery, error: string): Promise<void> {
     await this.parts.outbox.bury({ ...delivery, attempts: delivery.attempts + 1, last_error: error });
+    publish('webhook.dead_letter', { deliveryId: delivery.delivery_id });
     this.parts.log.error({ ...factsOf(delivery), error }, 'webhook.given_up');
   }
 }

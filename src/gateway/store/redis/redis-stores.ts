@@ -199,9 +199,8 @@ function openCalls(
     };
 
   // One node tells of what is published on any.
-  const { onCommand: _onlyOfTheStores, ...connected } = options;
   const connection = new RedisConnection({
-    ...connected,
+    ...options,
     cluster: false,
     connectionName: CHANGES_CONNECTION,
     log: log.child({ connection: 'changes' }),

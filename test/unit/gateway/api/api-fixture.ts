@@ -1,4 +1,5 @@
-import { createApiServer, type ApiOptions, type ApiServer, type ServedRequest } from '../../../../src/gateway/api/server.js';
+import { subscribe, type ServedRequest } from '../../../../src/gateway/ports/events.js';
+import { createApiServer, type ApiOptions, type ApiServer } from '../../../../src/gateway/api/server.js';
 import type { Readiness } from '../../../../src/gateway/api/routes/health.js';
 import type { ErrorEnvelope } from '../../../../src/gateway/api/schemas/api-error.js';
 import type { LiveCalls } from '../../../../src/gateway/model/live-calls.js';
@@ -87,6 +88,7 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
   const stores = { ...memory, ...options.replace?.(memory) };
   const lines: LogLine[] = [];
   const served: ServedRequest[] = [];
+  subscribe('api.request', (one) => served.push(one));
   const readiness = options.readiness ?? (() => Promise.resolve({ redis: true }));
   const api = await createApiServer(
     {
@@ -97,7 +99,6 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
       readiness,
       clock,
       log: recordingLog(lines),
-      onServed: (one) => served.push(one),
     },
     {
       allowPlain: options.allowPlain ?? false,
