@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { agentSettings, connectionDiagram, program } from './agents.js';
 import { agentMessageSchema } from './agent-schema.js';
-import { apiTypes } from './api-types.js';
 import { commandTable, globalOptions } from './cli.js';
 import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
@@ -45,7 +44,6 @@ export const SECTIONS: readonly Section[] = [
 /** Files that are made as a whole. */
 export const FILES: readonly { readonly file: string; readonly render: () => string | Promise<string> }[] = [
   { file: 'docs/agent-messages.schema.json', render: agentMessageSchema },
-  { file: 'src/client/types.ts', render: apiTypes },
 ];
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
