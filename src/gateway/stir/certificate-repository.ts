@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.js';
 import { err, type Result } from '../../lib/result.js';
-import { LruMap } from '../../lib/lru.js';
 import { GuardedClient, type GuardedFailure } from '../net/guarded-client.js';
 import { credentialOf, type Credential } from './credential.js';
 
@@ -32,7 +32,7 @@ interface Kept {
 /** Fetches signers' certificates, each once while it is fresh. */
 export class CertificateRepository {
   readonly #client: GuardedClient;
-  readonly #kept = new LruMap<string, Kept>(MAX_CERTIFICATES);
+  readonly #kept = new LRUCache<string, Kept>({ max: MAX_CERTIFICATES });
   readonly #fetching = new Map<string, Promise<Kept>>();
 
   constructor(private readonly options: CertificateRepositoryOptions) {
