@@ -528,7 +528,7 @@ export interface paths {
     put?: never;
     /**
      * Send a webhook again
-     * @description It is due at once, with the same body and `x-trunkline-delivery`, and tried as long as a new one.
+     * @description It is due at once, with the same body and `webhook-id`, and tried as long as a new one.
      */
     post: operations['postV1WebhooksDeadLettersDeliveryIdResend'];
     delete?: never;
@@ -1301,7 +1301,7 @@ export interface components {
       call_id: string;
       /** @description ISO 8601: when it was due first */
       created_at: string;
-      /** @description As in `x-trunkline-delivery` */
+      /** @description As in `webhook-id` */
       delivery_id: string;
       /** @description ISO 8601: when it was given up */
       died_at: string;

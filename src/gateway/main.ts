@@ -251,11 +251,11 @@ async function openObservers(
   };
 }
 
-/** Of a webhook the delivery is named by its call. */
+/** A webhook's delivery is named by its call, and uses the trace of the call. */
 function tracedPost(poster: Poster, { telemetry }: Config): WebhookSenderParts['post'] {
   if (telemetry.otlp_url === null) return (...given) => poster.post(...given);
   return (url, body, headers, aborted) => {
-    const traceparent = traceparentOf(headers['x-trunkline-delivery'] ?? '', telemetry.sample_ratio);
+    const traceparent = traceparentOf(headers['webhook-id'] ?? '', telemetry.sample_ratio);
     return poster.post(url, body, { ...headers, traceparent }, aborted);
   };
 }

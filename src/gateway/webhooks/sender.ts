@@ -5,7 +5,7 @@ import type { Log } from '../../lib/log.js';
 import { OUTBOX_LANES, outboxLane, type OrgStore, type Outbox } from '../ports/stores.js';
 import type { Attempt } from './post.js';
 import { nextAttemptInMs, type RetrySchedule } from './retry-schedule.js';
-import { webhookSignature } from './signature.js';
+import { signedHeaders } from './signature.js';
 
 export interface WebhookSenderParts {
   readonly outbox: Pick<Outbox, 'claim' | 'settle' | 'defer' | 'bury'>;
@@ -131,19 +131,13 @@ export class WebhookSender {
     const { outbox, orgs, post, clock, log } = this.parts;
     const org = await orgs.get(delivery.org_id);
     if (org === null) return this.#bury(delivery, 'the organization is gone');
-    const headers = {
-      'x-trunkline-delivery': delivery.delivery_id,
-      'x-trunkline-signature': webhookSignature(org.webhook_secret, delivery.body, clock.wallMs()),
-    };
+    const headers = signedHeaders(org.webhook_secret, delivery.delivery_id, delivery.body, clock.wallMs());
     const startedMs = clock.nowMs();
     const attempt = await post(delivery.url, delivery.body, headers, this.#aborted.signal);
     switch (attempt.kind) {
       case 'delivered':
         await outbox.settle(delivery);
-        {
-          log.info({ ...factsOf(delivery), tookMs: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
-          return;
-        }
+        return log.info({ ...factsOf(delivery), tookMs: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
       case 'aborted':
         return outbox.defer(delivery, 0);
       case 'refused':
