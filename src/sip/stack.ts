@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
-import { TimerQueue } from '../lib/timer-queue.js';
+import { TimerQueue } from '../lib/timers.js';
 import type { Admission } from './admission.js';
 import { branchOf } from './user-agent/compose.js';
 import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';

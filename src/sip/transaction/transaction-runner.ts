@@ -1,5 +1,4 @@
-import { NamedTimers } from '../../lib/named-timers.js';
-import type { TimerQueue } from '../../lib/timer-queue.js';
+import { NamedTimers, type TimerQueue } from '../../lib/timers.js';
 import { cseqNumber, type CoreHeaders } from '../message/core-headers.js';
 import { getHeader, getHeaders, header, type SipRequest, type SipResponse } from '../message/message.js';
 import { serialize } from '../message/serialize.js';
