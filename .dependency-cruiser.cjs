@@ -1,4 +1,4 @@
-// Who may import whom. ARCHITECTURE.md shows this table, and a test fails when a path here matches no file.
+// Who may import whom. ARCHITECTURE.md shows these rooms (npm run docs), and a test fails when a path here matches no file.
 
 /** The rooms of src/, and the rooms that each may import besides itself. */
 const ROOMS = {

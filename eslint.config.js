@@ -43,7 +43,7 @@ export default tseslint.config(
     rules: { '@typescript-eslint/no-non-null-assertion': 'off' },
   },
   {
-    files: ['**/*.cjs', '**/*.js'],
+    files: ['**/*.cjs', '**/*.js', '**/*.mjs'],
     languageOptions: { globals: { module: 'writable', process: 'readonly', console: 'readonly' } },
   },
 );

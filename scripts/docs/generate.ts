@@ -3,10 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { agentSettings, connectionDiagram, program } from './agents.js';
 import { agentMessageSchema } from './agent-schema.js';
 import { apiTypes } from './api-types.js';
+import { commandTable, globalOptions } from './cli.js';
 import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
 import { exchangeTable, stateDiagram, transferTable, transitionTable } from './lifecycle.js';
+import { logTable } from './logs.js';
 import { metricsTable } from './metrics.js';
+import { roomTable } from './rooms.js';
 import { settingsTable } from './settings.js';
 
 // `npm run docs` writes the generated sections into the documents; test/unit/docs fails when one is stale.
@@ -19,7 +22,10 @@ export interface Section {
 }
 
 export const SECTIONS: readonly Section[] = [
-  { file: 'README.md', name: 'settings', render: settingsTable },
+  { file: 'ARCHITECTURE.md', name: 'rooms', render: roomTable },
+  { file: 'docs/settings.md', name: 'settings', render: settingsTable },
+  { file: 'docs/cli.md', name: 'global-options', render: globalOptions },
+  { file: 'docs/cli.md', name: 'commands', render: commandTable },
   { file: 'docs/agents.md', name: 'bot', render: () => program('examples/bot.ts') },
   { file: 'docs/agents.md', name: 'signature', render: () => program('examples/signature.ts') },
   { file: 'docs/agents.md', name: 'connection', render: connectionDiagram },
@@ -32,6 +38,7 @@ export const SECTIONS: readonly Section[] = [
   { file: 'docs/call-lifecycle.md', name: 'transfers', render: transferTable },
   { file: 'docs/errors.md', name: 'reasons', render: reasonTable },
   { file: 'docs/metrics.md', name: 'metrics', render: metricsTable },
+  { file: 'docs/logs.md', name: 'events', render: () => logTable(ROOT) },
   { file: 'docs/conformance.md', name: 'tests', render: conformanceTable },
 ];
 

@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { formatReport } from '../loadtest/test-caller/call-report.js';
 import type { Config } from '../config/schema.js';
 import { systemClock } from '../lib/system-clock.js';
-import { readReady, readyFile, type Ready } from './ready.js';
+import { runningGateway } from './ready.js';
 
 interface CallFlags {
   readonly digits?: string;
@@ -39,7 +39,8 @@ export function callCommand(config: () => Config): Command {
     )
     .option('--codec <name>', 'offer only PCMU or only PCMA', codecName)
     .action(async (number: string | undefined, flags: CallFlags) => {
-      const ready = flags.target === undefined || number === undefined ? await runningGateway(config()) : undefined;
+      const ready =
+        flags.target === undefined || number === undefined ? await runningGateway(config(), 'give both, [number] and --target') : undefined;
       const address = flags.target ?? ready?.sip.tls;
       const called = number ?? ready?.phone_number;
       if (address === undefined || called == null) throw new Error('no number or no SIP address to call: give both, [number] and --target');
@@ -65,12 +66,6 @@ export function callCommand(config: () => Config): Command {
       console.log(isJson ? JSON.stringify(snakeKeys(report), null, 2) : formatReport(report));
       if (!report.ok) process.exitCode = 1;
     });
-}
-
-async function runningGateway(config: Config): Promise<Ready> {
-  const ready = await readReady(config);
-  if (ready === null) throw new Error(`no running gateway is known: ${readyFile(config)} is not there. Start it with: npm run up`);
-  return ready;
 }
 
 function splitHostPort(text: string): { host: string; port: number } {

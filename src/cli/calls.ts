@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, plain, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { table } from './org.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { printResult, table } from './command.js';
 
 interface ListFlags extends ApiFlags {
   readonly live?: boolean;
@@ -42,14 +42,12 @@ function addList(parent: Command, io: ApiIo): void {
       const query = queryOf({ phone_number, from, sip_call_id, since, until, limit, before });
       // The API says which reasons there are.
       const reason = flags.reason === undefined ? {} : { reason: flags.reason as 'CALLER_HANGUP' };
-      const page = await api.GET('/v1/calls', { params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } } });
-      if (flags.json === true) {
-        io.print(JSON.stringify({ calls: page.calls, next: page.next }));
-        return;
-      }
-      const rows = page.calls.map((one) => [one.started_at, one.call_id, one.from, one.to, one.reason ?? one.state, secondsOf(one)]);
-      for (const line of table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows)) io.print(plain(line));
-      if (page.next !== null) io.print(`More: --before ${page.next}`);
+      const { calls, next } = await api.GET('/v1/calls', {
+        params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } },
+      });
+      const rows = calls.map((one) => [one.started_at, one.call_id, one.from, one.to, one.reason ?? one.state, secondsOf(one)]);
+      const more = next === null ? [] : [`More: --before ${next}`];
+      printResult(io, flags, { calls, next }, ...table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
     }),
   );
 }
@@ -59,12 +57,8 @@ function addShow(parent: Command, io: ApiIo): void {
   command.action((callId: string, flags: ApiFlags) =>
     withApi(command, io, flags, async (api) => {
       const { call } = await api.GET('/v1/calls/{call_id}', { params: { path: { call_id: callId } } });
-      if (flags.json === true) {
-        io.print(JSON.stringify(call));
-        return;
-      }
       const agent = call.agent_id === null ? 'default agent' : await agentTitle(api, call.agent_id);
-      for (const line of linesOf(call, agent)) io.print(plain(line));
+      printResult(io, flags, call, ...linesOf(call, agent));
     }),
   );
 }
@@ -76,12 +70,8 @@ function addTrace(parent: Command, io: ApiIo): void {
   command.action((callId: string, flags: ApiFlags & { readonly full?: boolean }) =>
     withApi(command, io, flags, async (api) => {
       const { trace } = await api.GET('/v1/calls/{call_id}/trace', { params: { path: { call_id: callId } } });
-      if (flags.json === true) {
-        io.print(JSON.stringify(trace));
-        return;
-      }
-      if (trace.length === 0) io.print('Nothing is kept of this call.');
-      for (const entry of trace) for (const line of traceLines(entry, flags.full === true)) io.print(plain(line));
+      const lines = trace.flatMap((entry) => traceLines(entry, flags.full === true));
+      printResult(io, flags, trace, ...(trace.length === 0 ? ['Nothing is kept of this call.'] : lines));
     }),
   );
 }
@@ -107,7 +97,7 @@ function addStop(parent: Command, io: ApiIo): void {
   command.action((callId: string, flags: ApiFlags) =>
     withApi(command, io, flags, async (api) => {
       const { status, message } = await api.POST('/v1/calls/{call_id}/stop', { params: { path: { call_id: callId } }, body: {} });
-      io.print(flags.json === true ? JSON.stringify({ status, message }) : plain(`${message}.`));
+      printResult(io, flags, { status, message }, `${message}.`);
     }),
   );
 }

@@ -1,5 +1,5 @@
 import { Argument, Command } from 'commander';
-import { printLine } from './org.js';
+import { printLine } from './command.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];

@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import { httpAddress, type Config } from '../config/schema.js';
 import { formatHostPort } from '../lib/host-port.js';
-import { printLine } from './org.js';
+import { printLine } from './command.js';
 
 const LIMIT_MS = 2_000;
 

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { NO_ORG, type Stores } from '../gateway/ports/stores.js';
-import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
+import { checkName, CommandFailure, findOrg, noteChange, printResult, table, withStores, type StoreIo } from './command.js';
 
 interface Flags {
   readonly operator?: boolean;
@@ -9,9 +9,8 @@ interface Flags {
   readonly name?: string;
 }
 
-/** `trunkline key …`. @param print where lines go; standard output unless a test reads them */
-export function keyCommand(connect: Connect, print = printLine): Command {
-  const io = { connect, print };
+/** `trunkline key …`. */
+export function keyCommand(io: StoreIo): Command {
   const key = new Command('key').description('make, list and revoke API keys');
   addCreate(key, io);
   addList(key, io);
@@ -23,7 +22,7 @@ export function keyCommand(connect: Connect, print = printLine): Command {
   return key;
 }
 
-function addCreate(parent: Command, { connect, print }: CommandIo): void {
+function addCreate(parent: Command, io: StoreIo): void {
   const command = parent
     .command('create')
     .description('make an API key and print it; it is shown this once and kept nowhere')
@@ -32,21 +31,22 @@ function addCreate(parent: Command, { connect, print }: CommandIo): void {
     .option('--name <name>', 'what the key is for, such as "billing job"', 'default')
     .option('--json', 'print JSON')
     .action((idOrName: string | undefined, flags: Flags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const org = await ownerOf(stores, idOrName, flags);
         const { key, record } = await stores.keys.create(org?.org_id ?? null, checkName('a key', flags.name ?? 'default'));
         await noteChange(stores, org?.org_id ?? NO_ORG, 'key.create', record.key_id, ['name']);
-        if (flags.json === true) {
-          print(JSON.stringify({ key, ...record }));
-          return;
-        }
-        print(key);
-        print(`Key ${record.key_id} of ${titleOf(org)}. It will not be shown again: keep it now.`);
+        printResult(
+          io,
+          flags,
+          { key, ...record },
+          key,
+          `Key ${record.key_id} of ${titleOf(org)}. It will not be shown again: keep it now.`,
+        );
       }),
     );
 }
 
-function addList(parent: Command, { connect, print }: CommandIo): void {
+function addList(parent: Command, io: StoreIo): void {
   const command = parent
     .command('list')
     .description('show the keys of an organization, without the keys themselves')
@@ -54,36 +54,29 @@ function addList(parent: Command, { connect, print }: CommandIo): void {
     .option('--operator', "operators' keys in place of an organization's")
     .option('--json', 'print JSON')
     .action((idOrName: string | undefined, flags: Flags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const org = await ownerOf(stores, idOrName, flags);
         const keys = await stores.keys.list(org?.org_id ?? null);
-        if (flags.json === true) {
-          print(JSON.stringify(keys));
-          return;
-        }
-        if (keys.length === 0) {
-          print(`There is no key of ${titleOf(org)}. Make one: trunkline key create ${org?.org_id ?? '--operator'}`);
-          return;
-        }
+        const none = `There is no key of ${titleOf(org)}. Make one: trunkline key create ${org?.org_id ?? '--operator'}`;
         const rows = keys.map((one) => [one.key_id, one.name, one.created_at, one.last_used_at ?? 'never', one.revoked_at ?? '-']);
-        for (const line of table(['ID', 'NAME', 'CREATED', 'LAST USED', 'REVOKED'], rows)) print(line);
+        printResult(io, flags, keys, ...(keys.length === 0 ? [none] : table(['ID', 'NAME', 'CREATED', 'LAST USED', 'REVOKED'], rows)));
       }),
     );
 }
 
-function addRevoke(parent: Command, { connect, print }: CommandIo): void {
+function addRevoke(parent: Command, io: StoreIo): void {
   const command = parent
     .command('revoke')
     .description('make a key invalid from now on; that cannot be undone')
     .argument('<key-id>', 'the id that "key list" shows, not the key itself')
     .option('--json', 'print JSON')
     .action((keyId: string, flags: Flags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const record = await stores.keys.revoke(keyId);
         // Not quoted back: it may be the key itself, typed by mistake.
         if (record === null) throw new CommandFailure('there is no key with this id (trunkline key list <org> shows them)');
         await noteChange(stores, record.org_id ?? NO_ORG, 'key.revoke', record.key_id, ['revoked_at']);
-        print(flags.json === true ? JSON.stringify(record) : `Key ${record.key_id} ("${record.name}") is revoked.`);
+        printResult(io, flags, record, `Key ${record.key_id} ("${record.name}") is revoked.`);
       }),
     );
 }

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import type { Client } from '../client/index.js';
 import { PACKAGE_ROOT } from '../config/load.js';
 import type { Config } from '../config/schema.js';
 import { errorText } from '../lib/error-text.js';
@@ -14,11 +15,12 @@ import { listeningOf } from '../loadtest/listening.js';
 import { progressLine, resultText } from '../loadtest/result-text.js';
 import type { LoadOptions, RunObserver } from '../loadtest/run/load-run.js';
 import { systemClock } from '../lib/system-clock.js';
+import { apiFlags, namedUrl, openApi, type ApiFlags, type ApiIo } from './api.js';
+import { CommandFailure } from './command.js';
 import { LoadBatch } from './load-batch.js';
-import type { Connect } from './org.js';
 import { readReady } from './ready.js';
 
-interface LoadFlags {
+interface LoadFlags extends ApiFlags {
   readonly cps: number;
   readonly calls?: number;
   readonly hold?: number;
@@ -42,17 +44,21 @@ interface LoadFlags {
   readonly ca?: string;
   readonly iOwnTheTarget?: true;
   readonly name: string;
-  readonly org?: string;
-  readonly json?: true;
   readonly report: string | boolean;
 }
 
 const RAMP_MAX_P99_MS = 10;
 const PROGRESS_EVERY_S = 5;
+/** Of a request to the batch's log. */
+const BATCH_LIMIT_MS = 3_000;
+
+interface LoadIo extends ApiIo {
+  readonly config: () => Config;
+}
 
 /** `trunkline load`: SIPp calls the gateway at a rate. Exit code 0 only when nothing failed. */
-export function loadCommand(config: () => Config, connect: Connect): Command {
-  const command = new Command('load')
+export function loadCommand(io: LoadIo): Command {
+  const command = apiFlags(new Command('load'))
     .description(
       'place many calls on the running gateway, or on your own at another address, and report how it bears them (docs/load-tests.md)',
     )
@@ -91,23 +97,18 @@ export function loadCommand(config: () => Config, connect: Connect): Command {
     .option('--ca <file>', 'CA certificate that the gateway’s must be signed by')
     .option('--i-own-the-target', 'the target is not this machine, and it is yours to put under load')
     .option('--name <text>', 'of the batch that the run is written to', 'Load test')
-    .option('--org <org>', 'id or name of the organization that the batch belongs to; without it that of the running gateway’s number')
-    .option('--json', 'print one JSON object')
     .option('--report <file>', 'where the HTML report goes (default: load-reports in data_dir)')
     .option('--no-report', 'write none');
-  return command.action((flags: LoadFlags) => run(config(), connect, flags));
+  return command.action((flags: LoadFlags) => run(io, flags));
 }
 
-async function run(config: Config, connect: Connect, flags: LoadFlags): Promise<void> {
+async function run(io: LoadIo, flags: LoadFlags): Promise<void> {
+  const config = io.config();
   // `npm run load --json`, without `--` before it, ends up in npm's own environment.
   const isJson = flags.json === true || process.env['npm_config_json'] === 'true';
   const say = (line: string): void => (isJson ? console.error(line) : console.log(line));
   const options = await optionsOf(config, flags);
-  const batch = await LoadBatch.open(
-    connect,
-    flags.org ?? (flags.target === undefined ? ((await readReady(config))?.org_id ?? null) : null),
-    flags.name,
-  );
+  const batch = await LoadBatch.open(() => batchApi(io, flags), flags.name);
   const notes = [...options.notes, ...batch.notes];
   const stop = new AbortController();
   const onSignal = (): void => {
@@ -135,8 +136,14 @@ async function run(config: Config, connect: Connect, flags: LoadFlags): Promise<
   } finally {
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
-    await batch.close();
   }
+}
+
+/** Where the batch is written: the API of the gateway that is called. */
+async function batchApi(io: LoadIo, flags: LoadFlags): Promise<Client> {
+  if (flags.target !== undefined && namedUrl(io, flags) === undefined)
+    throw new CommandFailure("name the control API of the target with --api-url, and an organization's key with --key");
+  return (await openApi(io, flags, BATCH_LIMIT_MS)).api;
 }
 
 /** A line that is overwritten in a terminal; elsewhere one every few seconds. */

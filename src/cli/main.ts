@@ -7,7 +7,7 @@ import { packageVersion } from '../config/version.js';
 import { systemClock } from '../lib/system-clock.js';
 import { openRedisStores } from '../gateway/store/redis/redis-stores.js';
 import { createLogger } from '../observability/log/logger.js';
-import { agentCommand, toolCommand } from './agent.js';
+import { agentCommand } from './agent.js';
 import { auditCommand } from './audit.js';
 import { batchCommand } from './batch.js';
 import { callCommand } from './call.js';
@@ -18,7 +18,9 @@ import { healthCommand } from './health.js';
 import { keyCommand } from './key.js';
 import { loadCommand } from './load.js';
 import { numberCommand } from './number.js';
-import { orgCommand, printLine } from './org.js';
+import { printLine } from './command.js';
+import { orgCommand } from './org.js';
+import { toolCommand } from './tool.js';
 import { topCommand } from './top.js';
 import { traceCommand } from './trace.js';
 import { webhookCommand } from './webhook.js';
@@ -63,13 +65,12 @@ function configFlags(): string[] {
 }
 
 const connect = async () => {
-  const { redis, log, batches } = config();
+  const { redis, log } = config();
   const stores = openRedisStores({
     cluster: redis.cluster,
     sentinel: sentinelOf(redis),
     url: redis.url ?? `redis://127.0.0.1:${String(redis.port)}`,
     clock: systemClock,
-    batchRetention: { days: batches.retention_days, maxEntries: batches.max_entries },
     log: createLogger('cli', log.level === 'debug' ? 'debug' : 'error'),
   });
   try {
@@ -103,20 +104,21 @@ program
   .command('sip-server')
   .description('start the embedded SIP server alone')
   .action(async () => (await import('./sip-server.js')).runSipServer(config()));
-program.addCommand(orgCommand(connect));
-program.addCommand(keyCommand(connect));
-program.addCommand(agentCommand(connect));
-program.addCommand(toolCommand(connect));
-program.addCommand(webhookCommand(connect));
-program.addCommand(batchCommand(connect));
-program.addCommand(auditCommand(connect));
+const overStore = { connect, print: printLine };
+program.addCommand(orgCommand(overStore));
+program.addCommand(keyCommand(overStore));
+program.addCommand(webhookCommand(overStore));
 const overApi = { config, environment: process.env, print: printLine };
 program.addCommand(numberCommand(overApi));
+program.addCommand(agentCommand(overApi));
+program.addCommand(toolCommand(overApi));
+program.addCommand(batchCommand(overApi));
+program.addCommand(auditCommand(overApi));
 program.addCommand(callsCommand(overApi));
 program.addCommand(topCommand(overApi));
 program.addCommand(traceCommand(overApi));
 program.addCommand(callCommand(config));
-program.addCommand(loadCommand(config, connect));
+program.addCommand(loadCommand(overApi));
 program.addCommand(doctorCommand(config, connect));
 program.addCommand(healthCommand(config));
 program.addCommand(completionCommand(() => program));

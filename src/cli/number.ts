@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, plain, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { CommandFailure, table } from './org.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { CommandFailure, plain, printResult, table, textOf } from './command.js';
 
 type SipRecord = Schemas['SipConfiguration'];
 type Options = NonNullable<SipRecord['inbound']>['options'];
@@ -72,7 +71,7 @@ function addAttach(parent: Command, io: ApiIo): void {
           ...(isInbound ? { agent_id: agentOf(flags) ?? null, options: optionsOf(flags) } : {}),
         },
       });
-      tell(io, flags, data, `${data.phone_number} is attached (${data.inbound_id}).`);
+      printResult(io, flags, data, `${data.phone_number} is attached (${data.inbound_id}).`);
     }),
   );
 }
@@ -87,7 +86,7 @@ function addUpdate(parent: Command, io: ApiIo): void {
       let record = await recordOf(api, number);
       if (hasInbound(flags)) record = await updated(api, record, inboundUpdate(record, flags));
       if (typeof outbound === 'string') record = await updated(api, record, { type: 'outbound', sip_endpoint: outbound });
-      tell(io, flags, record, `${record.phone_number} is changed.`);
+      printResult(io, flags, record, `${record.phone_number} is changed.`);
     }),
   );
 }
@@ -120,7 +119,7 @@ function addDetach(parent: Command, io: ApiIo): void {
       const record = isAll ? await recordOf(api, number) : null;
       const directions = (['inbound', 'outbound'] as const).filter((one) => (record === null ? flags[one] === true : record[one] !== null));
       const { data } = await api.POST('/sip/detach', { body: { phone_number: number, directions, service: 'sip' } });
-      tell(io, flags, data, `${number} is detached: ${directions.join(' and ')}.`);
+      printResult(io, flags, data, `${number} is detached: ${directions.join(' and ')}.`);
     }),
   );
 }
@@ -140,7 +139,7 @@ function addList(parent: Command, io: ApiIo): void {
         one.outbound?.sip_endpoint ?? '-',
         one.updated_at,
       ]);
-      tell(io, flags, records, ...table(['NUMBER', 'ID', 'INBOUND', 'OUTBOUND', 'CHANGED'], rows));
+      printResult(io, flags, records, ...table(['NUMBER', 'ID', 'INBOUND', 'OUTBOUND', 'CHANGED'], rows));
     }),
   );
 }
@@ -161,7 +160,7 @@ function addShow(parent: Command, io: ApiIo): void {
         ['made', record.created_at],
         ['changed', record.updated_at],
       ];
-      tell(io, flags, record, ...rows.map(([name = '', value = '']) => `${name.padEnd(22)}${value}`));
+      printResult(io, flags, record, ...rows.map(([name = '', value = '']) => `${name.padEnd(22)}${value}`));
     }),
   );
 }
@@ -177,17 +176,9 @@ function addCheck(parent: Command, io: ApiIo): void {
       const source = flags.source === undefined ? {} : { source_ip: flags.source };
       const { data } = await api.POST('/sip/check', { body: { phone_number: number, ...source, ...sdp } });
       const { outcome, sip_status: status, reason, explanation } = data;
-      tell(io, flags, data, `${outcome} (${[String(status), ...(reason === null ? [] : [reason])].join(' ')}): ${explanation}`);
+      printResult(io, flags, data, `${outcome} (${[String(status), ...(reason === null ? [] : [reason])].join(' ')}): ${explanation}`);
     }),
   );
-}
-
-async function textOf(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch {
-    throw new CommandFailure(`${file} cannot be read`);
-  }
 }
 
 async function recordOf(api: Client, id: string): Promise<SipRecord> {
@@ -218,9 +209,4 @@ function optionsOf({ allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption }: 
 
 function agentText({ inbound }: SipRecord): string {
   return inbound === null ? '-' : (inbound.agent_id ?? 'default agent');
-}
-
-function tell({ print }: ApiIo, flags: ApiFlags, json: unknown, ...lines: readonly string[]): void {
-  if (flags.json === true) print(JSON.stringify(json));
-  else for (const line of lines) print(plain(line));
 }

@@ -82,7 +82,7 @@ export async function runSipServer(config: Config): Promise<void> {
   const unserve = serveMetrics(metrics, ensureDataDir(config), log);
   const metricsServer = await openOwnMetrics(config, metrics);
   if (sip.tcp_port !== null || sip.udp_port !== null) {
-    log.warn({}, 'sip.cleartext_transport: keys of the media encryption travel in clear over TCP and UDP');
+    log.warn({ hint: 'keys of the media encryption travel in clear over TCP and UDP' }, 'sip.transport.cleartext');
   }
   log.info({ tls: sip.tls_port, tcp: sip.tcp_port, udp: sip.udp_port, control: drachtio.port }, 'sip_server.ready');
   const reloader =

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, plain, wantsColour, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { CommandFailure } from './org.js';
+import { apiFlags, wantsColour, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { CommandFailure, plain } from './command.js';
 import { ladderHead, ladderLines, type LadderOptions } from './trace/ladder.js';
 
 type Entry = Schemas['TraceEntry'];

@@ -45,7 +45,8 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
     ca_file: caFile,
   };
   writePrivateFile(join(directory, 'ready.json'), `${JSON.stringify(ready, null, 2)}\n`);
-  if (isRoot()) log.warn({}, 'supervisor.root: everything runs as root: set run_as (TRUNKLINE_RUN_AS) to a user without privileges');
+  if (isRoot())
+    log.warn({ hint: 'everything runs as root: set run_as (TRUNKLINE_RUN_AS) to a user without privileges' }, 'supervisor.root');
   console.log(block(config, ready, directory));
 }
 

@@ -550,7 +550,11 @@ export interface paths {
      */
     get: operations['getV2Batches'];
     put?: never;
-    post?: never;
+    /**
+     * Make a batch
+     * @description It and its log are kept for `batches.retention_days`.
+     */
+    post: operations['postV2Batches'];
     delete?: never;
     options?: never;
     head?: never;
@@ -570,7 +574,11 @@ export interface paths {
      */
     get: operations['getV2BatchesBatchIdLogs'];
     put?: never;
-    post?: never;
+    /**
+     * Write an entry into the log of a batch
+     * @description The log keeps the newest `batches.max_entries`.
+     */
+    post: operations['postV2BatchesBatchIdLogs'];
     delete?: never;
     options?: never;
     head?: never;
@@ -3459,6 +3467,42 @@ export interface operations {
       };
     };
   };
+  postV2Batches: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "Reminders"
+         *     }
+         */
+        'application/json': {
+          name: string;
+        };
+      };
+    };
+    responses: {
+      /** @description The batch */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Batch'];
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
   getV2BatchesBatchIdLogs: {
     parameters: {
       query?: {
@@ -3503,6 +3547,62 @@ export interface operations {
         content: {
           'application/json': {
             readonly data: components['schemas']['BatchLogEntry'][];
+            errors: null;
+            /** @enum {string} */
+            status: 'success';
+          };
+        };
+      };
+    };
+  };
+  postV2BatchesBatchIdLogs: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description UUID
+         * @example 7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11
+         */
+        batch_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "event_type": "lifecycle",
+         *       "payload": {
+         *         "message": "100 requested, 0 dispatched",
+         *         "state_change": "in_progress"
+         *       }
+         *     }
+         */
+        'application/json': {
+          /** @description `lifecycle`, `complete`, or another one */
+          event_type: string;
+          /** @description `lifecycle`: message, state_change. `complete`: calls_total, calls_failed, calls_successful */
+          payload: {
+            [key: string]: unknown;
+          };
+          /**
+           * Format: date-time
+           * @description Now, when left out
+           */
+          timestamp?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description The entry */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['BatchLogEntry'];
             errors: null;
             /** @enum {string} */
             status: 'success';

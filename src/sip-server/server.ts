@@ -122,7 +122,7 @@ export class SipServer {
       this.#control.listen({ host: this.options.control.address, port: this.options.control.port }, () => {
         this.#control.off('error', reject);
         // No file handle is left for a gateway that connects: it tries again.
-        this.#control.on('error', (error) => this.options.log.error({ error: error.message }, 'drachtio.listener.error'));
+        this.#control.on('error', (error) => this.options.log.error({ error: error.message }, 'sip_server.listener.error'));
         const bound = this.#control.address();
         if (bound !== null && typeof bound === 'object') this.#controlPort = bound.port;
         resolve();
@@ -174,7 +174,7 @@ export class SipServer {
     }
     const cancelWait = this.options.clock.setTimer(this.options.limits.authenticateTimeoutMs, () => {
       if (app.isAuthenticated) return;
-      this.options.log.warn({ application: app.peer }, 'drachtio.application.not_authenticated');
+      this.options.log.warn({ application: app.peer }, 'sip_server.application.not_authenticated');
       app.close();
     });
     const app = new AppConnection(
@@ -186,7 +186,7 @@ export class SipServer {
           cancelWait();
           this.#apps.delete(connection);
           this.#broker.onAppGone(connection);
-          this.options.log.info({ application: connection.peer }, 'drachtio.application.gone');
+          this.options.log.info({ application: connection.peer }, 'sip_server.application.gone');
         },
       },
       this.options.log,
@@ -201,7 +201,7 @@ export class SipServer {
     if (!timingSafeEqual(sha256(command.secret), this.#secretHash)) return app.refuse(command.id, 'incorrect secret');
     app.isAuthenticated = true;
     app.tags = command.tags;
-    this.options.log.info({ application: app.peer, tags: command.tags }, 'drachtio.application.connected');
+    this.options.log.info({ application: app.peer, tags: command.tags }, 'sip_server.application.connected');
     app.payload(formatAnswer(nextSerialId(), command.id, 'OK', this.#hostPorts(true), VERSION, this.#hostPorts(false)));
     this.#broker.onAppHere(app);
   }

@@ -122,7 +122,7 @@ export class Admission {
     const resident = Math.round(residentMb());
     const isShort = resident > limits.maxMemoryMb;
     if (isShort !== this.#isShortOfMemory) {
-      const fields = { residentMb: resident, limitMb: limits.maxMemoryMb };
+      const fields = { resident_mb: resident, limit_mb: limits.maxMemoryMb };
       if (isShort) log.error(fields, 'sip.memory.high');
       else log.info(fields, 'sip.memory.normal');
     }

@@ -154,7 +154,7 @@ export class SipStack implements FlowListener, TransactionHost {
     const core = readCoreHeaders(message);
     if (message.kind === 'response') {
       if (core.ok) this.#onResponse(message, core.value);
-      else this.#log.debug({ peer: flow.remote.address, reason: core.error }, 'sip.response.malformed');
+      else this.#log.debug({ peer: flow.remote.address, error: core.error }, 'sip.response.malformed');
       return;
     }
     const request = stampTopVia(message, flow, core.ok ? core.value.topVia : undefined);
@@ -173,7 +173,7 @@ export class SipStack implements FlowListener, TransactionHost {
   onSpoiled(flow: Flow, problem: { readonly status: number; readonly reason: string; readonly head: string | null }): void {
     this.#taken += 1;
     this.#malformed += 1;
-    this.#log.info({ peer: flow.remote.address, reason: problem.reason }, 'sip.stream.spoiled');
+    this.#log.info({ peer: flow.remote.address, error: problem.reason }, 'sip.stream.spoiled');
     if (problem.head === null) return;
     const parsed = parseMessage(problem.head, this.#limits);
     const message = parsed.ok ? parsed.value : parsed.error.partial;
@@ -287,7 +287,7 @@ export class SipStack implements FlowListener, TransactionHost {
 
   #refuseUnparsed(flow: Flow, error: ParseError): void {
     this.#malformed += 1;
-    this.#log.info({ peer: flow.remote.address, reason: error.reason }, 'sip.message.malformed');
+    this.#log.info({ peer: flow.remote.address, error: error.reason }, 'sip.message.malformed');
     if (error.partial?.kind !== 'request') return;
     this.#answerStateless(flow, stampTopVia(error.partial, flow), error.status, error.reason);
   }

@@ -176,9 +176,11 @@ describe('the console', () => {
     await page.getByRole('dialog').getByRole('alert').waitFor();
     await page.keyboard.press('Escape');
 
-    const { batch_id: batchId } = await stores.batches.create({ orgId: await orgOf(), name: 'Load test' });
-    for (const second of [1, 2, 3]) await stores.batches.append(batchId, { event_type: 'figures', payload: { in_progress: second } });
-    await stores.batches.append(batchId, { event_type: 'complete', payload: { calls_total: 9, calls_failed: 1, calls_successful: 8 } });
+    const orgId = await orgOf();
+    const { batch_id: batchId } = await stores.batches.create({ orgId, name: 'Load test' });
+    const append = (type: string, payload: Record<string, number>) => stores.batches.append(orgId, batchId, { event_type: type, payload });
+    for (const second of [1, 2, 3]) await append('figures', { in_progress: second });
+    await append('complete', { calls_total: 9, calls_failed: 1, calls_successful: 8 });
     await page.goto('/console/batches');
     await page.getByRole('link', { name: 'Load test' }).click();
     await page.getByRole('img', { name: /^Calls in progress: in progress: least 1, most 3/ }).waitFor();

@@ -1,5 +1,6 @@
 import type { ToolDefinition } from '../model/agent-record.js';
 import { parseResultPath } from '../model/result-path.js';
+import { publish } from '../ports/events.js';
 import type { ToolOutcome, ToolRunner } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';
 import { err, ok } from '../../lib/result.js';
@@ -17,12 +18,21 @@ export interface ToolRunnerOptions {
 /** Calls custom tools over HTTP: addresses guarded, redirects not followed, time and answers limited. */
 export class HttpToolRunner implements ToolRunner {
   readonly #client: GuardedClient;
+  private readonly clock: Clock;
 
   constructor({ allowPrivate, clock }: ToolRunnerOptions) {
+    this.clock = clock;
     this.#client = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_RESPONSE_BYTES });
   }
 
   async run(tool: ToolDefinition, given: unknown, ended: AbortSignal, more: Readonly<Record<string, string>> = {}): Promise<ToolOutcome> {
+    const startedMs = this.clock.nowMs();
+    const outcome = await this.#run(tool, given, ended, more);
+    publish('tool.run', { outcome: outcome.ok ? 'ok' : outcome.error.code, tookMs: this.clock.nowMs() - startedMs });
+    return outcome;
+  }
+
+  async #run(tool: ToolDefinition, given: unknown, ended: AbortSignal, more: Readonly<Record<string, string>>): Promise<ToolOutcome> {
     const input = given ?? {};
     const problem = inputProblem(tool.input_schema, input);
     if (problem !== null) return err({ code: 'TOOL_BAD_INPUT', message: problem });

@@ -11,6 +11,7 @@ import type { AgentPolicy } from './schemas/agent-rules.js';
 import type { LiveCalls } from '../model/live-calls.js';
 import type { SipApiPolicy } from './schemas/sip-api.js';
 import type { CallCheck } from './schemas/sip-check.js';
+import { publish } from '../ports/events.js';
 import type { ToolRunner } from '../ports/ports.js';
 import { newUuid } from '../../lib/ids.js';
 import type { Clock } from '../../lib/clock.js';
@@ -50,15 +51,6 @@ declare module 'fastify' {
   }
 }
 
-/** One answered request, for metrics. */
-export interface ServedRequest {
-  readonly method: string;
-  /** The route's pattern, such as `/sip/attach`; `null`: no such route. */
-  readonly route: string | null;
-  readonly status: number;
-  readonly durationMs: number;
-}
-
 export interface ApiDeps {
   readonly stores: Omit<Stores, 'routes' | 'snapshots' | 'ping'>;
   readonly check: CallCheck;
@@ -67,7 +59,6 @@ export interface ApiDeps {
   readonly readiness: Readiness;
   readonly clock: Clock;
   readonly log: Log;
-  readonly onServed?: (served: ServedRequest) => void;
   /** None: there is no /metrics. */
   readonly metrics?: MetricsSource;
 }
@@ -196,7 +187,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     const policy = { ...agents, voices: voices.map(({ name }) => name) };
     await scope.register(agentRoutes, { stores: deps.stores, reads, policy, clock: deps.clock, note });
     await scope.register(voiceRoutes, { voices });
-    await scope.register(batchRoutes, { stores: deps.stores, reads });
+    await scope.register(batchRoutes, { stores: deps.stores, reads, note });
     await scope.register(toolRoutes, { stores: deps.stores, reads, runner: deps.toolRunner, clock: deps.clock, note });
     await scope.register(auditRoutes, { reads });
     await scope.register(orgRoutes, { stores: deps.stores });
@@ -223,8 +214,8 @@ function send(log: Log, request: FastifyRequest, reply: FastifyReply, failure: A
   const cause = failure.cause;
   if (failure.statusCode >= 500 && cause instanceof Error) {
     // Not the error object itself: its fields may hold what the caller sent.
-    const fields = { request_id: request.id, code: failure.code, reason: cause.message, stack: cause.stack };
-    log.error(fields, 'request failed');
+    const fields = { request_id: request.id, code: failure.code, error: cause.message, stack: cause.stack };
+    log.error(fields, 'api.request.failed');
   }
   void reply.code(failure.statusCode).headers(failure.headers).send(failure.envelope);
 }
@@ -233,7 +224,7 @@ function report(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): vo
   // The route's pattern, never the URL: that may hold a phone number.
   const route = request.is404 ? null : (request.routeOptions.url ?? null);
   const served = { method: request.method, route, status: reply.statusCode, durationMs: deps.clock.nowMs() - request.arrivedAtMs };
-  deps.onServed?.(served);
+  publish('api.request', served);
   const { identity } = request;
   const orgId = identity === null ? null : 'scope' in identity ? identity.scope : identity.orgId;
   const keyId = identity?.keyId ?? null;
@@ -244,7 +235,7 @@ function report(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): vo
     status: served.status,
     duration_ms: Math.round(served.durationMs),
   };
-  deps.log.info({ ...fields, org_id: orgId, key_id: keyId }, 'request');
+  deps.log.info({ ...fields, org_id: orgId, key_id: keyId }, 'api.request');
 }
 
 function serverOf(app: FastifyInstance): ApiServer {

@@ -23,6 +23,7 @@ import { describeAgent, type OperatorAgent } from './agent.js';
 import { completionOf } from './completion.js';
 import type { InfoDigit } from './info-digit.js';
 import type { Reason } from '../model/reasons.js';
+import { publish } from '../ports/events.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../ports/ports.js';
 import type { CallStore, IdentityClaim, IdentityVerifier, RouteStore, SnapshotStore, ToolRunner } from '../ports/ports.js';
 import type { SipMessageSeen } from '../../observability/hep/observed.js';
@@ -91,7 +92,7 @@ export class CallRunner {
   ) {
     this.#state = state;
     this.#zeroMs = services.clock.wallMs() - services.clock.nowMs();
-    this.#log = services.log.child({ callId: origin.callId, sipCallId: origin.sipCallId });
+    this.#log = services.log.child({ call_id: origin.callId, sip_call_id: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
     const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
@@ -346,7 +347,7 @@ export class CallRunner {
       this.#trace.timeline.step('look-up', this.services.routes.lookup(called, beginningOf(this.origin))),
       this.services.identities.verify({ ...claim, called }),
     ]);
-    if (staleMs !== null) this.#log.warn({ staleMs }, 'call.route.stale');
+    if (staleMs !== null) this.#log.warn({ stale_ms: staleMs }, 'call.route.stale');
     return { type: 'routed', route, load, isStale: staleMs !== null, identity };
   }
 
@@ -426,12 +427,15 @@ export class CallRunner {
     await this.#within(TRACE_LIMIT_MS, this.#trace.settled());
     const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
-    const facts = { reason, sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
+    const facts = { reason, sip_status: sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
     this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
     try {
       const completion = completionOf(record, this.#state.route?.agent ?? null);
       const timeline = this.services.isTimed === true ? { timeline: this.#trace.timeline.read() } : {};
-      await this.services.calls.write({ record, trace: this.trace, completion, ...timeline });
+      const ended = { record, trace: this.trace, completion, ...timeline };
+      publish('call.ended', ended);
+      await this.services.calls.write(ended);
+      publish('call.stored', ended);
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }

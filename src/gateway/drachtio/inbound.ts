@@ -172,7 +172,7 @@ export class Inbound implements LiveCalls {
       const kept = readKeptCall(snapshot);
       const runner = kept === undefined ? undefined : this.#runnerOf(kept);
       if (kept === undefined || runner === undefined) {
-        this.log.error({ callId: snapshot.call_id }, 'gateway.call.not_restored');
+        this.log.error({ call_id: snapshot.call_id }, 'gateway.call.not_restored');
         this.#services.snapshots.delete(snapshot.call_id);
         this.#services.routes.release(snapshot.call_id);
         return [];
@@ -187,15 +187,26 @@ export class Inbound implements LiveCalls {
     for (const callId of callIds) this.#runners.get(callId)?.dispatch({ type: 'relay-lost', mayMove });
   }
 
-  /** Refuses new calls with 503; those in progress go on. */
-  drain(): void {
+  /**
+   * Takes no new call, lets those in progress go on for `drainMs`, then ends each with a BYE.
+   * @param endMs for the BYEs: the SIP server gives up a call whose ACK never comes after 64·T1
+   */
+  async shutdown(drainMs: number, endMs: number): Promise<void> {
     this.#isDraining = true;
+    this.#services.srf.withdraw(['invite', 'options']);
+    await this.#idleWithin(drainMs);
+    for (const runner of [...this.#runners.values()]) runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
+    await this.#idleWithin(endMs);
   }
 
-  /** Ends every call with a BYE; resolves when all are gone. */
-  async endAll(): Promise<void> {
-    for (const runner of [...this.#runners.values()]) runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
-    await this.whenIdle();
+  #idleWithin(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#services.clock.setTimer(limitMs, resolve);
+      void this.whenIdle().then(() => {
+        cancel();
+        resolve();
+      });
+    });
   }
 
   /** Resolves when no call is in progress. */
@@ -226,7 +237,7 @@ export class Inbound implements LiveCalls {
       if (isResumed) runner.serverBack();
       else runner.serverLost();
     }
-    this.log.info({ hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
+    this.log.info({ host_ports: hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
     void Promise.all(left.map((one) => this.#resume(one, isResumed))).then(() => this.#onConnected?.());
   }
 

@@ -1,6 +1,7 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
 import type { RtcpSeen } from '../../observability/hep/observed.js';
+import { publish } from '../ports/events.js';
 import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -129,7 +130,12 @@ class ThreadedMediaService implements MediaService {
   #workerRestarts = 0;
   #isShuttingDown = false;
 
-  constructor(settings: readonly WorkerSettings[], onRtcp: MediaServiceOptions['onRtcp'], log: Log, clock: Clock) {
+  constructor(
+    settings: readonly WorkerSettings[],
+    onRtcp: MediaServiceOptions['onRtcp'],
+    log: Log,
+    private readonly clock: Clock,
+  ) {
     this.#onRtcp = onRtcp;
     this.#log = log;
     const [first] = settings;
@@ -158,10 +164,23 @@ class ThreadedMediaService implements MediaService {
 
   async ready(): Promise<void> {
     for (const slot of this.#slots) slot.capacity = await slot.worker.ready;
-    this.#log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media endpoint ready');
+    this.#log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media.ready');
   }
 
   async connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
+    const startedMs = this.clock.nowMs();
+    const connected = (isConnected: boolean): void =>
+      publish('agent.connect', { agent: agent.kind, isConnected, tookMs: this.clock.nowMs() - startedMs });
+    try {
+      await this.#connectAgent(callId, agent, onEvent);
+    } catch (error) {
+      connected(false);
+      throw error;
+    }
+    connected(true);
+  }
+
+  async #connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
     const present = this.#legs.get(callId);
     // A place that was kept before has no listener.
@@ -340,7 +359,7 @@ class ThreadedMediaService implements MediaService {
     slot.capacity = 0;
     if (this.#isShuttingDown) return;
     const lost = [...this.#legs].filter(([, leg]) => leg.slot === slot);
-    this.#log.error({ legs: lost.length, restartDelayMs: slot.restartDelayMs }, 'media worker ended: its calls are lost');
+    this.#log.error({ legs: lost.length, restart_delay_ms: slot.restartDelayMs, hint: 'its calls are lost' }, 'media.worker.died');
     for (const [callId, leg] of lost) {
       this.#forget(callId);
       if (leg.state === 'open' || (leg.state === 'waiting' && leg.hasAgent)) leg.onEvent({ type: 'media-lost' });
@@ -358,10 +377,10 @@ class ThreadedMediaService implements MediaService {
       if (slot.worker !== worker || worker.hasExited) return;
       slot.capacity = capacity;
       slot.restartDelayMs = FIRST_RESTART_DELAY_MS;
-      this.#log.info({ capacity }, 'media worker replaced');
+      this.#log.info({ capacity }, 'media.worker.replaced');
     } catch (error) {
       // Its exit comes too, and with it the next attempt.
-      this.#log.error({ err: error }, 'media worker could not be replaced');
+      this.#log.error({ error: error }, 'media.worker.not_replaced');
     }
   }
 }

@@ -291,8 +291,8 @@ export interface LogPage extends Page {
 /** What writers tell of batches, and customers read. Batches go when they are older than the retention, logs with them. */
 export interface BatchLog {
   create(batch: { readonly orgId: string; readonly name: string }): Promise<BatchRecord>;
-  /** `not-found`: no such batch. `message`: what is wrong with the event. */
-  append(batchId: string, event: BatchEvent): Promise<Result<BatchLogEntry, 'not-found' | { readonly message: string }>>;
+  /** `null`: no such batch, or another organization's. */
+  append(orgId: string, batchId: string, event: BatchEvent): Promise<BatchLogEntry | null>;
   /** `null`: no such batch, or another organization's. */
   read(scope: Scope, batchId: string, page: LogPage): Promise<readonly BatchLogEntry[] | null>;
   /** Newest first. */

@@ -1,6 +1,8 @@
+import { publish } from '../ports/events.js';
 import { Client, type NgMessage } from 'rtpengine-client';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/error-text.js';
+import { formatHostPort } from '../../lib/host-port.js';
 import type { Log } from '../../lib/log.js';
 import type { NgCommand } from './flags.js';
 
@@ -26,8 +28,6 @@ export interface NodeOptions {
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of each command, probes not, that came to its end. */
-  readonly onCommand?: (name: NgCommand, tookMs: number, failure: RtpengineError['kind'] | null) => void;
 }
 
 /** With more outstanding rtpengine's socket drops commands; with 64 none was lost. */
@@ -118,9 +118,10 @@ export class RtpengineNode {
 
   /** Rejects with `RtpengineError`: `refused` carries rtpengine's own reason. */
   command(name: NgCommand, args: object = {}): Promise<NgReply> {
-    const { clock, onCommand } = this.options;
+    const { clock, address, port } = this.options;
     const startedMs = clock.nowMs();
-    const ended = (failure: RtpengineError['kind'] | null): void => onCommand?.(name, clock.nowMs() - startedMs, failure);
+    const ended = (failure: RtpengineError['kind'] | null): void =>
+      publish('rtpengine.command', { node: formatHostPort(address, port), command: name, tookMs: clock.nowMs() - startedMs, failure });
     return new Promise((resolve_, reject_) => {
       const resolve = (reply: NgReply): void => {
         ended(null);

@@ -13,7 +13,7 @@ import {
   type RelaySide,
 } from './flags.js';
 import { PoolMember, type MemberNode } from './member.js';
-import { RtpengineError, RtpengineNode, type NgReply, type NodeOptions } from './node.js';
+import { RtpengineError, RtpengineNode, type NgReply } from './node.js';
 
 /** A node that stood still for a second has its calls yet: they are not told as lost before this time is over, after 0.8 s without an answer. */
 const SLOW_NODE_MS = 600;
@@ -34,8 +34,6 @@ export interface RelayPoolOptions {
   readonly timeoutMs: number;
   /** The one node is this product's own: the calls that it carries, and whether this gateway alone has it. `null`: nodes of somebody else. */
   readonly own: { readonly capacity: number; readonly isAlone: boolean } | null;
-  /** Told of each command that came to its end; `failure: null`: it was answered. */
-  readonly onCommand?: (node: string, name: NgCommand, tookMs: number, failure: RtpengineError['kind'] | null) => void;
 }
 
 /** A node as the outside may see it. */
@@ -52,11 +50,7 @@ type BackListener = (node: string) => void;
 
 /** Opens the pool's sockets; the nodes are taken to live until they do not answer. */
 export function openRelayPool(options: RelayPoolOptions): RelayPool {
-  return new RelayPool(options, (at) => {
-    const onCommand: NodeOptions['onCommand'] = (name, tookMs, failure) =>
-      options.onCommand?.(formatHostPort(at.address, at.port), name, tookMs, failure);
-    return new RtpengineNode({ ...options, ...at, onCommand });
-  });
+  return new RelayPool(options, (at) => new RtpengineNode({ ...options, ...at }));
 }
 
 /** The media relay that the gateway sees: some rtpengines, each call on one of them. */

@@ -2,6 +2,7 @@ import type { Delivery } from '../model/delivery.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/error-text.js';
 import type { Log } from '../../lib/log.js';
+import { publish } from '../ports/events.js';
 import { OUTBOX_LANES, outboxLane, type OrgStore, type Outbox } from '../ports/stores.js';
 import type { Attempt } from './post.js';
 import { nextAttemptInMs, type RetrySchedule } from './retry-schedule.js';
@@ -100,7 +101,7 @@ export class WebhookSender {
       for (const delivery of claimed) this.#take(lane, delivery);
       return claimed.length === room;
     } catch (error) {
-      if (!this.#isReported) this.parts.log.warn({ reason: errorText(error) }, 'webhook.outbox.away');
+      if (!this.#isReported) this.parts.log.warn({ error: errorText(error) }, 'webhook.outbox.away');
       this.#isReported = true;
       return false;
     }
@@ -111,7 +112,7 @@ export class WebhookSender {
     this.#underWay += 1;
     const work = this.#deliver(delivery).catch((error: unknown) => {
       // Its claim ends, and it is sent again.
-      this.parts.log.warn({ ...factsOf(delivery), reason: errorText(error) }, 'webhook.not_settled');
+      this.parts.log.warn({ ...factsOf(delivery), error: errorText(error) }, 'webhook.not_settled');
     });
     this.#track(
       work.then(() => {
@@ -134,10 +135,11 @@ export class WebhookSender {
     const headers = signedHeaders(org.webhook_secret, delivery.delivery_id, delivery.body, clock.wallMs());
     const startedMs = clock.nowMs();
     const attempt = await post(delivery.url, delivery.body, headers, this.#aborted.signal);
+    publish('webhook.attempt', { outcome: attempt.kind, tookMs: clock.nowMs() - startedMs });
     switch (attempt.kind) {
       case 'delivered':
         await outbox.settle(delivery);
-        return log.info({ ...factsOf(delivery), tookMs: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
+        return log.info({ ...factsOf(delivery), took_ms: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
       case 'aborted':
         return outbox.defer(delivery, 0);
       case 'refused':
@@ -154,16 +156,17 @@ export class WebhookSender {
     const delayMs = nextAttemptInMs(schedule, { attempts, ageMs, askedMs: retryAfterMs, chance: chance() });
     if (delayMs === null) return this.#bury(delivery, error);
     await outbox.defer({ ...delivery, attempts, last_error: error }, delayMs);
-    log.warn({ ...factsOf(delivery), error, retryInMs: delayMs }, 'webhook.failed');
+    log.warn({ ...factsOf(delivery), error, retry_in_ms: delayMs }, 'webhook.failed');
   }
 
   async #bury(delivery: Delivery, error: string): Promise<void> {
     await this.parts.outbox.bury({ ...delivery, attempts: delivery.attempts + 1, last_error: error });
+    publish('webhook.dead_letter', { deliveryId: delivery.delivery_id });
     this.parts.log.error({ ...factsOf(delivery), error }, 'webhook.given_up');
   }
 }
 
 /** Without the URL, which may hold a secret. */
 function factsOf({ delivery_id: callId, org_id: orgId, attempts }: Delivery): Readonly<Record<string, unknown>> {
-  return { callId, orgId, attempt: attempts + 1 };
+  return { call_id: callId, org_id: orgId, attempt: attempts + 1 };
 }

@@ -1,34 +1,67 @@
-import type { ServedRequest } from '../api/server.js';
-import type { CallRecord, StreamQuality } from '../model/call-record.js';
-import type { Inbound } from '../drachtio/inbound.js';
-import { REASONS, type Reason } from '../model/reasons.js';
-import { IDENTITY_VERDICTS } from '../model/verified-identity.js';
-import type { MediaEndpoint, ToolRunner } from '../ports/ports.js';
-import type { Clock } from '../../lib/clock.js';
 import type { EndpointCounters } from '../media/endpoint.js';
 import type { MediaService } from '../media-thread/media-service.js';
-import type { RelayPool, RelayPoolOptions } from '../relay/pool.js';
+import type { Inbound } from '../drachtio/inbound.js';
+import type { CallRecord, StreamQuality } from '../model/call-record.js';
+import { REASONS, type Reason } from '../model/reasons.js';
+import { IDENTITY_VERDICTS } from '../model/verified-identity.js';
+import { subscribe } from '../ports/events.js';
+import type { RelayPool } from '../relay/pool.js';
 import type { RedisStores } from '../store/redis/redis-stores.js';
-import type { RedisOptions } from '../store/redis/redis.js';
-import type { Outbox } from '../ports/stores.js';
-import type { WebhookSenderParts } from '../webhooks/sender.js';
 import type { MetricCounts, MetricFigures } from '../../observability/metrics/catalog.js';
 import type { Metrics } from '../../observability/metrics/registry.js';
 
-// What the parts of a gateway are asked for, and what is counted at their ports: none of them knows of metrics.
+// Figures of a gateway for Prometheus: what it publishes is counted, the rest is read when somebody asks.
 
 const seconds = (ms: number): number => ms / 1_000;
 const flag = (isSo: boolean): number => (isSo ? 1 : 0);
 
-/** Begins every series that calls can have: those of the reasons and verdicts too, which the catalogue leaves to the gateway. */
+/** Begins every series that a gateway can have, at 0. */
 export function beginGateway(metrics: Metrics): void {
   metrics.begin();
   for (const [reason, { fault }] of Object.entries(REASONS)) metrics.begin({ reason, fault });
   for (const verdict of IDENTITY_VERDICTS) metrics.begin({ verdict });
 }
 
+/**
+ * Counts what the gateway publishes.
+ * @returns ends it
+ */
+export function countEvents(counts: Metrics): () => void {
+  const ends = [
+    subscribe('call.ended', ({ record }) => countCall(counts, record)),
+    subscribe('agent.connect', ({ agent, isConnected, tookMs }) => {
+      counts.count('trunkline_agent_connects_total', { agent, outcome: isConnected ? 'connected' : 'failed' });
+      if (isConnected) counts.observe('trunkline_agent_connect_seconds', { agent }, seconds(tookMs));
+    }),
+    subscribe('tool.run', ({ outcome, tookMs }) => {
+      counts.count('trunkline_tool_calls_total', { outcome });
+      counts.observe('trunkline_tool_seconds', {}, seconds(tookMs));
+    }),
+    subscribe('webhook.attempt', ({ outcome, tookMs }) => {
+      counts.count('trunkline_webhook_attempts_total', { outcome });
+      counts.observe('trunkline_webhook_seconds', {}, seconds(tookMs));
+    }),
+    subscribe('webhook.dead_letter', () => counts.count('trunkline_webhook_dead_letters_total', {})),
+    subscribe('api.request', ({ method, route, status, durationMs }) => {
+      const labels = { method: HTTP_METHODS.has(method) ? method : 'other', route: route ?? 'none' };
+      counts.count('trunkline_api_requests_total', { ...labels, status: `${String(Math.floor(status / 100))}xx` });
+      counts.observe('trunkline_api_request_seconds', {}, seconds(durationMs));
+    }),
+    subscribe('redis.command', ({ tookMs, isAnswered }) =>
+      counts.observe('trunkline_redis_command_seconds', { outcome: isAnswered ? 'ok' : 'failed' }, seconds(tookMs)),
+    ),
+    subscribe('rtpengine.command', ({ node, command, tookMs, failure }) => {
+      if (failure === null) counts.observe('trunkline_relay_command_seconds', { node, command }, seconds(tookMs));
+      else counts.count('trunkline_relay_command_failures_total', { node, command, cause: failure });
+    }),
+  ];
+  return () => ends.forEach((end) => end());
+}
+
+const HTTP_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
 /** One call that ended, from its record: nothing of it is computed while it lasts. */
-export function countCall(counts: MetricCounts, record: CallRecord): void {
+function countCall(counts: MetricCounts, record: CallRecord): void {
   const { reason, answered_at, timings, quality, identity, stale_route, resumed } = record;
   const { fault } = REASONS[reason as Reason];
   counts.count(answered_at === null ? 'trunkline_calls_refused_total' : 'trunkline_calls_ended_total', { reason, fault });
@@ -51,88 +84,6 @@ function countQuality(counts: MetricCounts, direction: string, heard: StreamQual
   if (lost !== null && packets > 0)
     counts.observe('trunkline_call_lost_ratio', { direction }, Math.max(0, lost) / (packets + Math.max(0, lost)));
   if (jitterMs !== null) counts.observe('trunkline_call_jitter_seconds', { direction }, seconds(jitterMs));
-}
-
-export function countRequest(counts: MetricCounts, { method, route, status, durationMs }: ServedRequest): void {
-  const labels = { method: /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method) ? method : 'other', route: route ?? 'none' };
-  counts.count('trunkline_api_requests_total', { ...labels, status: `${String(Math.floor(status / 100))}xx` });
-  counts.observe('trunkline_api_request_seconds', {}, seconds(durationMs));
-}
-
-/** @param nodes `host:port` of each */
-export function countRelayCommands(counts: Metrics, nodes: readonly string[]): NonNullable<RelayPoolOptions['onCommand']> {
-  for (const node of nodes) counts.begin({ node });
-  return (node, command, tookMs, cause) => {
-    if (cause === null) counts.observe('trunkline_relay_command_seconds', { node, command }, seconds(tookMs));
-    else counts.count('trunkline_relay_command_failures_total', { node, command, cause });
-  };
-}
-
-export function countRedisCommands(counts: MetricCounts): NonNullable<RedisOptions['onCommand']> {
-  return (tookMs, isAnswered) =>
-    counts.observe('trunkline_redis_command_seconds', { outcome: isAnswered ? 'ok' : 'failed' }, seconds(tookMs));
-}
-
-/** The endpoint as calls see it, with what it takes to get an agent ready. */
-export function countedEndpoint(endpoint: MediaService, counts: MetricCounts, clock: Clock): MediaEndpoint {
-  const connectAgent: MediaEndpoint['connectAgent'] = async (callId, described, onEvent) => {
-    const agent = described.kind;
-    const startedMs = clock.nowMs();
-    try {
-      await endpoint.connectAgent(callId, described, onEvent);
-    } catch (error) {
-      counts.count('trunkline_agent_connects_total', { agent, outcome: 'failed' });
-      throw error;
-    }
-    counts.count('trunkline_agent_connects_total', { agent, outcome: 'connected' });
-    counts.observe('trunkline_agent_connect_seconds', { agent }, seconds(clock.nowMs() - startedMs));
-  };
-  return {
-    connectAgent,
-    notifyAgent: (...given) => endpoint.notifyAgent(...given),
-    reserve: (...given) => endpoint.reserve(...given),
-    open: (...given) => endpoint.open(...given),
-    start: (...given) => endpoint.start(...given),
-    setDirection: (...given) => endpoint.setDirection(...given),
-    takeDigit: (...given) => endpoint.takeDigit(...given),
-    change: (...given) => endpoint.change(...given),
-    figures: (...given) => endpoint.figures(...given),
-    close: (...given) => endpoint.close(...given),
-  };
-}
-
-export function countedTools(tools: ToolRunner, counts: MetricCounts, clock: Clock): ToolRunner {
-  return {
-    run: async (...given) => {
-      const startedMs = clock.nowMs();
-      const outcome = await tools.run(...given);
-      counts.count('trunkline_tool_calls_total', { outcome: outcome.ok ? 'ok' : outcome.error.code });
-      counts.observe('trunkline_tool_seconds', {}, seconds(clock.nowMs() - startedMs));
-      return outcome;
-    },
-  };
-}
-
-export function countedPost(post: WebhookSenderParts['post'], counts: MetricCounts, clock: Clock): WebhookSenderParts['post'] {
-  return async (...given) => {
-    const startedMs = clock.nowMs();
-    const attempt = await post(...given);
-    counts.count('trunkline_webhook_attempts_total', { outcome: attempt.kind });
-    counts.observe('trunkline_webhook_seconds', {}, seconds(clock.nowMs() - startedMs));
-    return attempt;
-  };
-}
-
-export function countedOutbox(outbox: Outbox, counts: MetricCounts): Pick<Outbox, 'claim' | 'settle' | 'defer' | 'bury'> {
-  return {
-    claim: (...given) => outbox.claim(...given),
-    settle: (...given) => outbox.settle(...given),
-    defer: (...given) => outbox.defer(...given),
-    bury: async (delivery) => {
-      await outbox.bury(delivery);
-      counts.count('trunkline_webhook_dead_letters_total', {});
-    },
-  };
 }
 
 export interface GatewayParts {

@@ -219,7 +219,7 @@ export class StreamListener {
     }
     const isRefused = inUse >= maxHandles && stranger === undefined;
     this.log.warn(
-      { peer: source, connections: inUse, limit: maxHandles, closed: stranger?.remote.address, isRefused },
+      { peer: source, connections: inUse, limit: maxHandles, closed: stranger?.remote.address, is_refused: isRefused },
       'sip.handles.short',
     );
     return !isRefused;

@@ -32,7 +32,7 @@ describe('trunkline org and key', () => {
   /** Runs one command; resolves with its exit code. */
   async function run(...args: string[]): Promise<number> {
     const build = args[0] === 'org' ? orgCommand : keyCommand;
-    const command = build(connect, print);
+    const command = build({ connect, print });
     return runCommand(command, args.slice(1), { print, error: (text) => (errors += text) });
   }
   const json = (): unknown => JSON.parse(printed.at(-1) ?? '');
@@ -156,7 +156,7 @@ describe('trunkline org and key', () => {
   });
 
   it('says how to start when Redis is away', async () => {
-    const command = orgCommand(() => Promise.reject(new StoreUnavailableError('Redis did not answer')), print).exitOverride();
+    const command = orgCommand({ connect: () => Promise.reject(new StoreUnavailableError('Redis did not answer')), print }).exitOverride();
     for (const one of command.commands) one.exitOverride().configureOutput({ writeErr: (text) => (errors += text) });
     await expect(command.parseAsync(['list'], { from: 'user' })).rejects.toMatchObject({ exitCode: 1 });
     expect(errors).toContain('trunkline up');

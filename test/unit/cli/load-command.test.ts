@@ -5,16 +5,14 @@ import { runCommand } from '../../support/run-command.js';
 
 const config = loadConfig({ environment: {}, set: ['data_dir=/nowhere/at/all'] });
 
-/** What the command says when it refuses: it calls nobody and opens no store. */
+/** What the command says when it refuses: it calls nobody and asks no API. */
 async function refusal(...flags: readonly string[]): Promise<string> {
   let said = '';
   const write = (text: string): void => {
     said += text;
   };
-  const command = loadCommand(
-    () => config,
-    () => Promise.reject(new Error('the store was opened')),
-  );
+  const fetch = () => Promise.reject(new Error('the API was asked'));
+  const command = loadCommand({ config: () => config, environment: {}, print: write, fetch });
   try {
     expect(await runCommand(command, flags, { print: write, error: write })).toBe(1);
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { AgentSettings } from '../../model/agent-record.js';
-import { codePoints, voiceProblem } from './agent-settings.js';
+import { codePoints } from './agent-settings.js';
 
 // What holds for the settings of an agent taken together; `agentSettingsSchema` has what holds for each.
 
@@ -37,7 +37,7 @@ export function settingProblems(settings: AgentSettings, { voices, isWebhookHost
   if (bytes > MAX_AGENT_BYTES) problems.push({ path: largestOf(settings), message: tooLarge(bytes) });
   if (prompt === null && pathway === null && !isOwn)
     problems.push({ path: 'prompt', message: 'is required, unless a pathway_id is set or a stream of your own' });
-  if (voice !== null && !isOwn && !voices.includes(voice)) problems.push({ path: 'voice', message: voiceProblem(voices) });
+  if (voice !== null && !isOwn && !voices.includes(voice)) problems.push({ path: 'voice', message: `must be one of ${voices.join(', ')}` });
   if (webhook !== null && !isWebhookHost(new URL(webhook).hostname))
     problems.push({ path: 'webhook', message: 'is at a private, loopback or reserved address, which this service does not call' });
   return problems;

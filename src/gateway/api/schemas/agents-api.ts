@@ -19,8 +19,7 @@ const EXAMPLE_SETTINGS = {
 
 /** The bodies of creation and update. */
 export function agentBodySchemas({ languages }: AgentPolicy) {
-  // Which voices there are depends on whose program speaks: `settingProblems` looks.
-  const settings = agentSettingsSchema({ languages, voices: null }).extend({ name: agentName.optional().describe('What you call it') });
+  const settings = agentSettingsSchema(languages).extend({ name: agentName.optional().describe('What you call it') });
   return {
     create: settings.meta({ examples: [{ name: 'Front desk', ...EXAMPLE_SETTINGS }] }),
     update: settings.meta({ examples: [EXAMPLE_SETTINGS, { webhook: null, max_duration: null }] }),

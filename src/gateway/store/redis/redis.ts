@@ -5,6 +5,7 @@ import type { BatchRecord } from '../../model/batch-log.js';
 import type { CallRecord } from '../../model/call-record.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../../model/agent-record.js';
 import type { NumberRecord, OrgRecord } from '../../model/records.js';
+import { publish } from '../../ports/events.js';
 import { StoreUnavailableError } from '../../ports/ports.js';
 import { CHANGES_CHANNEL } from './keys.js';
 import { clusterClient, singleClient, type RedisAddress } from './redis-clients.js';
@@ -14,8 +15,6 @@ import type { Log } from '../../../lib/log.js';
 export interface RedisOptions extends RedisAddress {
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of each command, script or pipeline that came to its end. */
-  readonly onCommand?: (tookMs: number, isAnswered: boolean) => void;
 }
 
 /** Records that are read in one round trip: Redis serves others between two. */
@@ -53,12 +52,10 @@ export class RedisConnection {
   #reportedDown = false;
   #isClosed = false;
   #connects = 0;
-  readonly #onCommand: RedisOptions['onCommand'];
 
   constructor(options: RedisOptions) {
     this.#clock = options.clock;
     this.#log = options.log;
-    this.#onCommand = options.onCommand;
     this.client = options.cluster === true ? clusterClient(options) : singleClient(options);
     this.client.on('error', (error: Error) => this.#reportDown(error));
     this.client.on('ready', () => this.#reportUp());
@@ -104,10 +101,10 @@ export class RedisConnection {
     const startedMs = this.#clock.nowMs();
     try {
       const answer = await commands(this.client);
-      this.#onCommand?.(this.#clock.nowMs() - startedMs, true);
+      publish('redis.command', { tookMs: this.#clock.nowMs() - startedMs, isAnswered: true });
       return answer;
     } catch (error) {
-      this.#onCommand?.(this.#clock.nowMs() - startedMs, false);
+      publish('redis.command', { tookMs: this.#clock.nowMs() - startedMs, isAnswered: false });
       throw asStoreError(error);
     }
   }
@@ -203,12 +200,12 @@ export class RedisConnection {
   #reportDown(error: Error): void {
     if (this.#reportedDown) return;
     this.#reportedDown = true;
-    this.#log.warn({ reason: error.message }, 'redis connection lost');
+    this.#log.warn({ error: error.message }, 'redis.connection.lost');
   }
 
   #reportUp(): void {
     this.#connects += 1;
-    if (this.#reportedDown) this.#log.info({}, 'redis connection is back');
+    if (this.#reportedDown) this.#log.info({}, 'redis.connection.back');
     this.#reportedDown = false;
   }
 }

@@ -1,4 +1,5 @@
-import { createApiServer, type ApiOptions, type ApiServer, type ServedRequest } from '../../../../src/gateway/api/server.js';
+import { subscribe, type ServedRequest } from '../../../../src/gateway/ports/events.js';
+import { createApiServer, type ApiOptions, type ApiServer } from '../../../../src/gateway/api/server.js';
 import type { Readiness } from '../../../../src/gateway/api/routes/health.js';
 import type { ErrorEnvelope } from '../../../../src/gateway/api/schemas/api-error.js';
 import type { LiveCalls } from '../../../../src/gateway/model/live-calls.js';
@@ -45,6 +46,8 @@ export interface ApiFixture {
   post(path: string, body: unknown, key?: string): Promise<Answer>;
   get(path: string, key?: string): Promise<Answer>;
   delete(path: string, key?: string): Promise<Answer>;
+  /** For clients, in place of the global one. */
+  readonly fetch: typeof fetch;
   send(request: { method: string; url: string; headers?: Record<string, string>; payload?: string | undefined }): Promise<Answer>;
 }
 
@@ -87,6 +90,7 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
   const stores = { ...memory, ...options.replace?.(memory) };
   const lines: LogLine[] = [];
   const served: ServedRequest[] = [];
+  subscribe('api.request', (one) => served.push(one));
   const readiness = options.readiness ?? (() => Promise.resolve({ redis: true }));
   const api = await createApiServer(
     {
@@ -97,7 +101,6 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
       readiness,
       clock,
       log: recordingLog(lines),
-      onServed: (one) => served.push(one),
     },
     {
       allowPlain: options.allowPlain ?? false,
@@ -136,6 +139,18 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
       }),
     get: (path, with_ = key) => send({ method: 'GET', url: path, headers: { authorization: with_ } }),
     delete: (path, with_ = key) => send({ method: 'DELETE', url: path, headers: { authorization: with_ } }),
+    fetch: async (given, init) => {
+      const request = new Request(given, init);
+      const { pathname, search } = new URL(request.url);
+      const payload = await request.text();
+      const answer = await send({
+        method: request.method,
+        url: pathname + search,
+        headers: Object.fromEntries(request.headers),
+        payload: payload === '' ? undefined : payload,
+      });
+      return new Response(answer.text, { status: answer.status, headers: answer.headers as Record<string, string> });
+    },
   };
 }
 

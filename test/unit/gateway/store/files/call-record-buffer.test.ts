@@ -98,7 +98,7 @@ describe('CallRecordBuffer', () => {
     redis.isAway = false;
     await clock.advanceAsync(1_000);
     await expect.poll(() => written).toEqual([good]);
-    expect(lines).toEqual([{ level: 'error', event: 'call.record.lost', fields: { callId: bad.call_id, error: 'refused' } }]);
+    expect(lines).toEqual([{ level: 'error', event: 'call.record.lost', fields: { call_id: bad.call_id, error: 'refused' } }]);
   });
 
   it('closing while it writes what waited loses and repeats nothing', async () => {

@@ -1,0 +1,119 @@
+import { fileURLToPath } from 'node:url';
+import { ensureDataDir } from '../../config/data-dir.js';
+import { workerName, type GatewayWorker } from '../../config/gateway-worker.js';
+import { httpAddress, type Config } from '../../config/schema.js';
+import { packageVersion } from '../../config/version.js';
+import type { Clock } from '../../lib/clock.js';
+import type { Log } from '../../lib/log.js';
+import { metricsRefusal } from '../../observability/metrics/access.js';
+import { gatherMetrics, serveMetrics } from '../../observability/metrics/peers.js';
+import { METRICS_CONTENT_TYPE, type Metrics } from '../../observability/metrics/registry.js';
+import { languageOfVoice, supportedLanguages, supportedVoices } from '../agents/languages.js';
+import type { MetricsSource } from '../api/routes/metrics.js';
+import { createApiServer, type ApiOptions } from '../api/server.js';
+import type { Inbound } from '../drachtio/inbound.js';
+import { agentUrlRefusal, isAllowedHost } from '../net/guarded-lookup.js';
+import type { ToolRunner } from '../ports/ports.js';
+import type { RelayPool } from '../relay/pool.js';
+import type { RedisStores } from '../store/redis/redis-stores.js';
+import { callDryRun } from './dry-run.js';
+import { operatorAgent } from './inbound-options.js';
+
+/** Beside the compiled gateway. */
+const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../console/', import.meta.url));
+
+export interface ApiParts {
+  readonly stores: RedisStores;
+  readonly relay: RelayPool;
+  readonly inbound: Inbound;
+  readonly toolRunner: ToolRunner;
+  readonly metrics: Metrics;
+  readonly worker: GatewayWorker;
+}
+
+/** The first gateway process serves the API, and the metrics of all; the others hand it theirs. `port: null`: this one has no API. */
+export async function openApi(
+  config: Config,
+  clock: Clock,
+  log: Log,
+  parts: ApiParts,
+): Promise<{ readonly port: number | null; close(): Promise<void> }> {
+  const { stores, relay, inbound, toolRunner, metrics, worker } = parts;
+  if (worker.index !== 1) {
+    const unserve = serveMetrics(metrics, ensureDataDir(config), log);
+    return {
+      port: null,
+      close: () => {
+        unserve();
+        return Promise.resolve();
+      },
+    };
+  }
+  const server = await createApiServer(
+    {
+      stores,
+      clock,
+      log,
+      check: callDryRun(stores.checkedRoutes, inbound, {
+        operator: operatorAgent(config),
+        mayFallBack: config.agents.on_failure === 'test-line',
+        urlRefusal: (url) => agentUrlRefusal(url, config.agents.allow_private),
+      }),
+      liveCalls: inbound,
+      toolRunner,
+      metrics: metricsSource(config, metrics, worker),
+      readiness: async () => ({
+        redis: await isFine(stores.ping()),
+        rtpengine: relay.isUp,
+        sip_server: inbound.isConnected,
+      }),
+    },
+    {
+      allowPlain: config.media.allow_plain,
+      version: packageVersion(),
+      agents: agentPolicy(config),
+      rateLimits: rateLimits(config),
+      consoleDirectory: CONSOLE_DIRECTORY,
+    },
+  );
+  const { port } = await server.listen({ host: httpAddress(config), port: config.http.port });
+  return { port, close: () => server.close() };
+}
+
+function metricsSource(config: Config, metrics: Metrics, worker: GatewayWorker): MetricsSource {
+  const access = { allowedSources: config.metrics.allowed_sources, bearerToken: config.metrics.bearer_token };
+  const others = Array.from({ length: worker.count - 1 }, (_, at) => workerName(at + 2));
+  const peers = config.drachtio.url === null ? [...others, 'sip-server'] : others;
+  return {
+    contentType: METRICS_CONTENT_TYPE,
+    render: () => gatherMetrics(metrics, config.data_dir, peers),
+    refusal: (address, authorization) => metricsRefusal(access, address, authorization),
+  };
+}
+
+function rateLimits({ http }: Config): ApiOptions['rateLimits'] {
+  return {
+    total: http.max_requests_per_minute,
+    perAddress: http.max_requests_per_minute_per_address,
+    perKey: http.max_requests_per_minute_per_key,
+  };
+}
+
+/** What customers may set of their agents. */
+function agentPolicy({ agents, calls, webhooks }: Config): ApiOptions['agents'] {
+  const names = [...new Set([...supportedVoices(), ...agents.voices])];
+  return {
+    languages: supportedLanguages(),
+    voices: names.map((name) => ({ name, language: languageOfVoice(name) })),
+    maxDurationMinutes: calls.max_duration_minutes,
+    isWebhookHost: (host) => isAllowedHost(host, webhooks.allow_private),
+    agentUrlRefusal: (url) => agentUrlRefusal(url, agents.allow_private),
+  };
+}
+
+function isFine(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,45 @@
+import type { Config } from '../../config/schema.js';
+import { sipHost } from '../../tls/tls-material.js';
+import type { Clock } from '../../lib/clock.js';
+import type { Log } from '../../lib/log.js';
+import { OverloadDetector } from '../admission/overload-detector.js';
+import type { OperatorAgent } from '../call/agent.js';
+import type { InboundOptions, InboundServices } from '../drachtio/inbound.js';
+
+export function inboundOptions(config: Config): InboundOptions {
+  const { admission, agents, calls, drachtio, sip, stir } = config;
+  return {
+    sipHost: drachtio.url === null ? sipHost(config) : sip.host,
+    ringingAfterMs: sip.ringing_after_ms,
+    maxDurationMs: calls.max_duration_minutes * 60_000,
+    mayFallBack: agents.on_failure === 'test-line',
+    refusedVerdicts: stir.refuse,
+    relayAddress: config.rtpengine.address === null ? (config.public_address ?? config.bind_address) : null,
+    calledNumberFrom: sip.called_number_from,
+    edge: {
+      allowedSources: admission.allowed_sources,
+      allowedIdentities: admission.allowed_identities,
+      maxCalls: admission.max_calls,
+      maxCallsPerSecond: admission.max_calls_per_second,
+    },
+  };
+}
+
+export function operatorAgent({ agents: { url, format, bearer_token: bearerToken } }: Config): OperatorAgent {
+  return { url, format, bearerToken };
+}
+
+/** What calls take from the settings. */
+export function inboundSettings(config: Config): Pick<InboundServices, 'operatorAgent' | 'isTraced' | 'agentSideSrtp' | 'referReason'> {
+  return {
+    operatorAgent: operatorAgent(config),
+    isTraced: config.calls.trace,
+    agentSideSrtp: config.media.agent_leg === 'srtp',
+    referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',
+  };
+}
+
+export function overloadDetector({ admission }: Config, clock: Clock, log: Log): OverloadDetector {
+  const { max_event_loop_delay_ms: maxEventLoopDelayMs, max_cpu_percent: maxCpuPercent } = admission;
+  return new OverloadDetector({ maxEventLoopDelayMs, maxCpuPercent }, clock, log);
+}

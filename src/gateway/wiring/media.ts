@@ -1,0 +1,24 @@
+import type { Config } from '../../config/schema.js';
+import type { Log } from '../../lib/log.js';
+import { agentCertificates } from '../../tls/tls-material.js';
+import { createMediaService, type MediaService, type MediaServiceOptions } from '../media-thread/media-service.js';
+import type { AgentConnectionLimits } from '../model/agent.js';
+
+export async function openEndpoint(config: Config, log: Log, onRtcp: MediaServiceOptions['onRtcp']): Promise<MediaService> {
+  const { port_min: portMin, port_max: portMax, workers, timeout_ms: mediaTimeoutMs } = config.media;
+  const address = config.rtpengine.address === null ? '127.0.0.1' : config.bind_address;
+  return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: await agentLimits(config), onRtcp }, log);
+}
+
+async function agentLimits(config: Config): Promise<AgentConnectionLimits> {
+  const { agents } = config;
+  return {
+    connectTimeoutMs: agents.connect_timeout_ms,
+    reconnectGraceMs: agents.reconnect_grace_ms,
+    pingIntervalMs: agents.ping_interval_ms,
+    maxQueuedSpeechMs: agents.max_queued_speech_ms,
+    maxUnsentAudioMs: agents.max_unsent_audio_ms,
+    allowPrivate: agents.allow_private,
+    caPem: await agentCertificates(config),
+  };
+}

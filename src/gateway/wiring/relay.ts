@@ -1,0 +1,40 @@
+import type { GatewayWorker } from '../../config/gateway-worker.js';
+import type { Config } from '../../config/schema.js';
+import type { Clock } from '../../lib/clock.js';
+import type { Log } from '../../lib/log.js';
+import { maxOpenFiles } from '../../lib/open-files.js';
+import { resolveHostPort } from '../../lib/resolve.js';
+import type { MediaService } from '../media-thread/media-service.js';
+import { callsOf } from '../relay/media-ports.js';
+import { openRelayPool, type RelayPool } from '../relay/pool.js';
+
+export async function openRelay(config: Config, worker: GatewayWorker, instance: string, clock: Clock, log: Log): Promise<RelayPool> {
+  const { address, ng_port: ngPort, port_min: min, port_max: max, timeout_ms: timeoutMs } = config.rtpengine;
+  const nodes =
+    address === null
+      ? [{ address: '127.0.0.1', port: ngPort }]
+      : await Promise.all(address.split(',').map((node) => resolveHostPort(node.trim())));
+  const shared = { instance, clock, log, timeoutMs };
+  if (address !== null) {
+    const [outside, inside] = config.rtpengine.interfaces?.split(',').map((name) => name.trim()) ?? [];
+    const interfaces = outside === undefined || inside === undefined ? null : { outside, inside };
+    return openRelayPool({ ...shared, nodes, interfaces, own: null });
+  }
+  return openRelayPool({
+    ...shared,
+    nodes,
+    interfaces: { outside: 'outside', inside: 'inside' },
+    // Several workers have it together: none of them may free what it does not know.
+    own: { capacity: callsOf({ min, max }, maxOpenFiles() ?? Infinity), isAlone: worker.count === 1 },
+  });
+}
+
+/** Calls that this process has media for. */
+export function headroomOf(relay: RelayPool, endpoint: MediaService): number {
+  return Math.min(relay.headroom() ?? Infinity, endpoint.capacity - endpoint.legs);
+}
+
+/** Calls that this process has media for, for metrics: each of several gateway processes reports its share of the rtpengine, so that the sum is right. */
+export function headroomShare({ count }: GatewayWorker, relay: RelayPool, endpoint: MediaService): number {
+  return Math.min(Math.floor((relay.headroom() ?? Infinity) / count), endpoint.capacity - endpoint.legs);
+}

@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { ensureDataDir } from '../../config/data-dir.js';
+import { workerName, type GatewayWorker } from '../../config/gateway-worker.js';
+import { sentinelOf, type Config } from '../../config/schema.js';
+import type { Clock } from '../../lib/clock.js';
+import { errorText } from '../../lib/error-text.js';
+import type { Log } from '../../lib/log.js';
+import { CallSpool } from '../store/files/call-spool.js';
+import { openRedisStores, type RedisStores } from '../store/redis/redis-stores.js';
+
+/** Where ended calls are kept in the data directory. */
+export function callsDirectory(config: Config): string {
+  return join(ensureDataDir(config), 'calls');
+}
+
+export async function openStores(config: Config, instance: string, worker: GatewayWorker, clock: Clock, log: Log): Promise<RedisStores> {
+  const spool = await openSpool(config, worker, log);
+  const url = config.redis.url ?? `redis://127.0.0.1:${String(config.redis.port)}`;
+  const { retention_days: days, trace_retention_days: traceDays, max_stored_mb: maxMb, stale_route_ms: staleRouteMs } = config.calls;
+  const batchRetention = { days: config.batches.retention_days, maxEntries: config.batches.max_entries };
+  return openRedisStores({
+    url,
+    cluster: config.redis.cluster,
+    sentinel: sentinelOf(config.redis),
+    clock,
+    log,
+    instance,
+    staleRouteMs,
+    callRetention: { days, traceDays, maxBytes: maxMb * (1 << 20) },
+    spool,
+    batchRetention,
+  });
+}
+
+async function openSpool(config: Config, worker: GatewayWorker, log: Log): Promise<CallSpool | null> {
+  try {
+    return await CallSpool.open(join(callsDirectory(config), `waiting.${workerName(worker.index)}`));
+  } catch (error) {
+    log.error({ error: errorText(error), hint: 'records of calls are lost while Redis is away' }, 'call.spool.not_opened');
+    return null;
+  }
+}
