@@ -33,7 +33,6 @@ export class Poster {
 
   /** Never rejects. */
   async post(address: string, body: string, headers: Readonly<Record<string, string>>, aborted: AbortSignal): Promise<Attempt> {
-    const { timeoutMs } = this.options;
     if (!URL.canParse(address)) return failed('it could not be reached');
     const sent = await this.#client.send(new URL(address), {
       method: 'POST',

@@ -139,7 +139,8 @@ export class WebhookSender {
     switch (attempt.kind) {
       case 'delivered':
         await outbox.settle(delivery);
-        return log.info({ ...factsOf(delivery), took_ms: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
+        log.info({ ...factsOf(delivery), took_ms: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
+        return;
       case 'aborted':
         return outbox.defer(delivery, 0);
       case 'refused':
