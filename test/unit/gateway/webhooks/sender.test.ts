@@ -111,7 +111,7 @@ describe('WebhookSender', () => {
     expect(posts.map(({ atMs }) => atMs)).toEqual([0, 5_000, 15_000, 35_000]);
     expect(new Set(posts.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
     expect(new Set(posts.map(({ headers }) => headers['webhook-signature'])).size).toBe(4);
-    expect(lines.filter(({ event }) => event === 'webhook.failed').map(({ fields }) => fields['retryInMs'])).toEqual([
+    expect(lines.filter(({ event }) => event === 'webhook.failed').map(({ fields }) => fields['retry_in_ms'])).toEqual([
       5_000, 10_000, 20_000,
     ]);
   });
