@@ -45,7 +45,7 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
       tags,
       security,
       summary: 'Send a webhook again',
-      description: 'It is due at once, with the same body and `x-trunkline-delivery`, and tried as long as a new one.',
+      description: 'It is due at once, with the same body and `webhook-id`, and tried as long as a new one.',
       params: z.object({
         delivery_id: z
           .string()

@@ -1,4 +1,4 @@
-/** Headers of the embedded SIP server's: no other may say them, and what a caller sends under these names is taken off there. */
+/** Only the embedded SIP server sets these headers. It removes what a peer sends under their names. */
 export const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
 export const TLS_HEADER = 'X-Trunkline-Tls';
 
