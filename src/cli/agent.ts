@@ -31,7 +31,7 @@ export function agentCommand(io: ApiIo): Command {
     withApi(set, io, flags, async (api) => {
       const path = { agent_id: agentId };
       const { agent: before } = await api.GET('/v1/agents/{agent_id}', { params: { path } });
-      // Of the very agent that was read: the flags say a part of its stream.
+      // If-Match: the flags replace a part of the stream that was read.
       const header = { 'if-match': `"${before.updated_at}"` };
       const { warnings } = await api.POST('/v1/agents/{agent_id}', { params: { path, header }, body: await bodyOf(io, flags, before) });
       const { agent: changed } = await api.GET('/v1/agents/{agent_id}', { params: { path } });

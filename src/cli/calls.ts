@@ -138,7 +138,7 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
   return [...rows.map(([name, value]) => `${name.padEnd(12)}${value ?? '-'}`), ...said];
 }
 
-/** Of talk. */
+/** Seconds of talk. */
 function secondsOf({ timings }: Pick<Schemas['Call'], 'timings'>): string {
   return timings.talk_ms === null ? '-' : (timings.talk_ms / 1000).toFixed(1);
 }

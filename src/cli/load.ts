@@ -48,7 +48,7 @@ interface LoadFlags extends ApiFlags {
 
 const RAMP_MAX_P99_MS = 10;
 const PROGRESS_EVERY_S = 5;
-/** Of a request to the batch's log. */
+/** Time limit of a request to the batch's log. */
 const BATCH_LIMIT_MS = 3_000;
 
 interface LoadIo extends ApiIo {

@@ -11,7 +11,7 @@ type Limit = number | 'none';
 
 interface RoutingFlags extends ApiFlags {
   readonly inbound?: boolean;
-  /** Of attach and update: the endpoint; of detach: that it is to go. */
+  /** attach, update: the endpoint. detach: true removes it. */
   readonly outbound?: string | boolean;
   readonly agent?: string;
   readonly allowFrom?: readonly string[];
@@ -100,7 +100,7 @@ function inboundUpdate({ inbound }: SipRecord, flags: RoutingFlags) {
 
 type Updates = { type: 'outbound'; sip_endpoint: string } | ReturnType<typeof inboundUpdate>;
 
-/** Of the very record that was read: what somebody else changed meanwhile is not undone. */
+/** Sends If-Match, so that it never undoes a change made meanwhile. */
 async function updated(api: Client, { phone_number, updated_at }: SipRecord, updates: Updates): Promise<SipRecord> {
   const header = { 'if-match': `"${updated_at}"` };
   return (await api.POST('/sip/update', { params: { header }, body: { phone_number, updates } })).data;

@@ -9,7 +9,7 @@ export interface Ready {
   readonly sip: { readonly tls?: string };
   /** Base URL of the control API. */
   readonly http: string;
-  /** Of the demo organization; null: there is none. */
+  /** The demo organization's key; null: no demo organization. */
   readonly api_key: string | null;
   readonly phone_number: string | null;
   readonly ca_file: string | null;

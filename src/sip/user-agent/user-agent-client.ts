@@ -293,7 +293,7 @@ function sentBefore(parts: RequestParts): { readonly tag: string; readonly cseq:
   return { tag, cseq: Number(cseq[1]) };
 }
 
-/** Of a reliable provisional response (RFC 3262 §4): seen before, or out of order. */
+/** Whether a reliable provisional response is a retransmission or out of order (RFC 3262 §4). */
 function isCopy(dialog: DialogEntry, response: SipResponse): boolean {
   const text = getHeader(response, 'rseq');
   if (text === undefined) return false;
