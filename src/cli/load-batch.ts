@@ -21,7 +21,7 @@ export class LoadBatch {
       const { data } = await api.POST('/v2/batches', { body: { name } });
       return new LoadBatch(data.batch_id, [], api);
     } catch (error) {
-      return new LoadBatch(null, [`no batch is written: ${errorText(error)}`], null);
+      return new LoadBatch(null, [`cannot write a batch: ${errorText(error)}`], null);
     }
   }
 
