@@ -44,8 +44,7 @@ export async function ask<T>(request: (api: Client) => Promise<T>): Promise<T> {
     return await request(api);
   } catch (error) {
     // Ignore a late 401 of an earlier session.
-    if (error instanceof ApiError && error.status === 401 && client.peek() === api)
-      signOut('The key is not valid any more. Sign in again.');
+    if (error instanceof ApiError && error.status === 401 && client.peek() === api) signOut('The key is no longer valid. Sign in again.');
     throw error;
   }
 }
