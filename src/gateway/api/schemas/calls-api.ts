@@ -15,23 +15,23 @@ const count = (meaning: string) => z.number().describe(meaning);
 
 const callerSchema = z
   .object({
-    number: z.string().describe("The From header's number in E.164, or its user part; `anonymous` when it is withheld"),
+    number: z.string().describe("The From header's number in E.164, or its user part; `anonymous` when withheld"),
     display_name: text,
     asserted: z.array(z.string()).readonly().describe('P-Asserted-Identity: URIs; empty when the caller asked for privacy'),
     remote_party: text.describe('Remote-Party-ID: a URI'),
     diversions: z
       .array(z.object({ uri: z.string(), reason: text }))
       .readonly()
-      .describe('Diversion, the latest first'),
+      .describe('Diversion, latest first'),
     history: z
       .array(z.object({ uri: z.string(), index: text }))
       .readonly()
       .describe('History-Info, in order'),
     privacy: z.array(z.string()).readonly().describe('Values of Privacy'),
-    user_to_user: text.describe('User-to-User, as it came'),
+    user_to_user: text.describe('User-to-User, as received'),
     headers: z.record(z.string(), z.string()).describe('X- headers by their name in lower case'),
   })
-  .describe('Who calls, by the headers of the INVITE');
+  .describe('The caller, from the headers of the INVITE');
 
 const sourceSchema = z
   .object({
@@ -41,17 +41,17 @@ const sourceSchema = z
     tls_version: text,
     tls_cipher: text,
   })
-  .describe('The connection that the INVITE came by');
+  .describe('The connection of the INVITE');
 
 const identitySchema = z
   .object({
-    verdict: z.enum(IDENTITY_VERDICTS).describe('docs/stir-shaken.md says what each means'),
-    detail: text.describe('Why it is not `valid`; null: it is'),
-    attestation: z.enum(['A', 'B', 'C']).nullable().describe('As claimed: to be believed of a `valid` one alone'),
-    origid: text.describe("SHAKEN's id of where the call came into the network; as claimed"),
-    signer: text.describe('Subject of the certificate; null: it was not looked at'),
+    verdict: z.enum(IDENTITY_VERDICTS).describe('docs/stir-shaken.md explains each'),
+    detail: text.describe('Why it is not `valid`; null: it is valid'),
+    attestation: z.enum(['A', 'B', 'C']).nullable().describe('As claimed: trust it only if `valid`'),
+    origid: text.describe("SHAKEN's id of the call's origin; as claimed"),
+    signer: text.describe('Subject of the certificate; null: not checked'),
   })
-  .describe('What came of verifying who calls (STIR/SHAKEN)');
+  .describe('Result of STIR/SHAKEN verification');
 
 const timingsSchema = z.object({
   ring_ms: milliseconds('from the INVITE to the 180'),
@@ -66,16 +66,16 @@ const endpointFiguresSchema = z
     packets_received: count('RTP packets'),
     packets_lost: count('RTP packets'),
     jitter_ms: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
-    round_trip_ms: z.number().nullable().describe('Milliseconds, from RTCP; null: no report came'),
+    round_trip_ms: z.number().nullable().describe('Milliseconds, from RTCP; null: no report'),
     digits_received: count('Key presses'),
   })
-  .describe('What the media endpoint saw of the leg towards the relay');
+  .describe("The media endpoint's figures of its leg to the relay");
 
 const streamFiguresSchema = z.object({
   packets: count('RTP packets'),
   bytes: count('Bytes'),
   errors: count('Packets that could not be relayed'),
-  lost: z.number().nullable().describe('RTP packets, from RTCP; null: no report came by'),
+  lost: z.number().nullable().describe('RTP packets, from RTCP; null: no report'),
   jitter_ms: z.number().nullable().describe('Milliseconds'),
   round_trip_ms: z.number().nullable().describe('Milliseconds'),
   mos: z.number().nullable().describe('Mean opinion score, 1.0 to 4.5'),
@@ -86,7 +86,7 @@ const qualitySchema = z.object({
   relay: z
     .object({ from_carrier: streamFiguresSchema, from_agent: streamFiguresSchema })
     .nullable()
-    .describe('What the media relay saw of both sides'),
+    .describe("The media relay's figures of both sides"),
 });
 
 export const CALL_STATES = ['ringing', 'in_progress', 'ended'] as const;
@@ -97,16 +97,16 @@ const LISTED_STATES = [...CALL_STATES, 'live'] as const;
 export const callSchema = z
   .object({
     call_id: z.uuid(),
-    state: z.enum(CALL_STATES).describe('`ringing`: in progress and not answered; `in_progress`: answered; `ended`: also refused'),
+    state: z.enum(CALL_STATES).describe('`ringing`: not answered yet; `in_progress`: answered; `ended`: ended or refused'),
     org_id: text,
-    agent_id: text.describe("null: the operator's default agent, or nobody (yet)"),
+    agent_id: text.describe("null: the operator's default agent, or no agent (yet)"),
     sip_call_id: z.string().describe("The carrier's Call-ID"),
     from: z.string().describe('As `caller.number`'),
     to: z.string().describe('The called number in E.164'),
     caller: callerSchema.nullable().describe('Who calls, by the headers of the INVITE; null: the call is in progress'),
     source: sourceSchema,
-    identity: identitySchema.nullable().describe('null: nothing was verified, or the call is in progress'),
-    reason: text.describe('Why the call was refused or ended: a code of docs/errors.md; null: it is in progress'),
+    identity: identitySchema.nullable().describe('null: not verified, or the call is in progress'),
+    reason: text.describe('Why the call was refused or ended: a code of docs/errors.md; null: in progress'),
     sip_status: z.number().nullable().describe('Status of the refusal, or 200; null: not answered yet'),
     codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),
     crypto_suite: text.describe("SRTP suite of the carrier's leg; null: plain RTP, or not answered (yet)"),
@@ -115,20 +115,18 @@ export const callSchema = z
     ended_at: maybeTime,
     timings: timingsSchema,
     quality: qualitySchema,
-    analysis: z.record(z.string(), z.unknown()).nullable().describe('What the agent found out; null: it told nothing'),
+    analysis: z.record(z.string(), z.unknown()).nullable().describe("The agent's analysis; null: it sent none"),
     stale_route: z
       .boolean()
       .nullable()
-      .describe('Decided on what was remembered of the number, because the store was away; null: the call is in progress'),
+      .describe('Whether the gateway used a cached route because the store was unavailable; null: the call is in progress'),
     agent_error: z
       .string()
       .nullable()
-      .describe(
-        'What went wrong with the connection to the agent last: where (without the query), what, after how long; null: nothing, or in progress',
-      ),
-    resumed: z.number().describe('How often the gateway was killed during the call and took it up again'),
+      .describe('Last failure of the connection to the agent: URL (without the query), error, after how long; null: none, or in progress'),
+    resumed: z.number().describe('How often the gateway was killed during the call and resumed it'),
   })
-  .meta({ id: 'Call', description: 'A call: in progress, or one that ended or was refused', examples: [EXAMPLE_CALL] });
+  .meta({ id: 'Call', description: 'A call: in progress, ended or refused', examples: [EXAMPLE_CALL] });
 
 export type CallAnswerBody = z.output<typeof callSchema>;
 
@@ -138,15 +136,15 @@ export const callDetailSchema = callSchema
     transcript: z
       .array(z.object({ speaker: z.enum(['agent', 'caller']), text: z.string(), at_ms: z.number().describe('Since the agent began') }))
       .readonly()
-      .describe('As the agent told it'),
+      .describe('As the agent sent it'),
     analysis_rejected: z
       .record(z.string(), z.unknown())
       .nullable()
-      .describe('What the agent told that does not fit its `analysis_schema`, as it came; null: nothing'),
+      .describe('Analysis values that do not match `analysis_schema`, as received; null: none'),
   })
   .meta({
     id: 'CallDetail',
-    description: 'A call with its transcript, which is there when it has ended',
+    description: 'A call with its transcript, available when the call has ended',
     examples: [EXAMPLE_CALL_DETAIL],
   });
 
@@ -161,11 +159,11 @@ export const traceEntrySchema = z
   .object({
     at: time,
     source: z.enum(['sip', 'rtpengine', 'agent', 'gateway']),
-    direction: z.enum(['in', 'out']).nullable().describe('Towards the gateway, or from it; null: within it'),
+    direction: z.enum(['in', 'out']).nullable().describe('To the gateway, or from it; null: within it'),
     summary: z.string().describe('One line'),
-    text: text.describe('The message, without keys and credentials; null: the summary is all there is'),
+    text: text.describe('The message, without keys and credentials; null: only a summary'),
   })
-  .meta({ id: 'TraceEntry', description: 'One thing that happened in a call' });
+  .meta({ id: 'TraceEntry', description: "An event in a call's trace" });
 
 /** The answer to GET /v1/calls/{call_id}/trace. */
 export const traceSchema = z
@@ -181,18 +179,18 @@ const streamSampleSchema = z.object({
 export const qualitySampleSchema = z
   .object({
     at_ms: count('Milliseconds after audio began'),
-    from_caller: streamSampleSchema.nullable().describe('null: nothing came since the sample before, because the call was held, say'),
-    to_caller: streamSampleSchema.nullable().describe("By the caller's RTCP reports; null: none came since the sample before"),
-    round_trip_ms: z.number().nullable().describe('Milliseconds, by RTCP; null: not known'),
+    from_caller: streamSampleSchema.nullable().describe('null: no packets since the previous sample, for example on hold'),
+    to_caller: streamSampleSchema.nullable().describe("From the caller's RTCP reports; null: none since the previous sample"),
+    round_trip_ms: z.number().nullable().describe('Milliseconds, from RTCP; null: unknown'),
   })
-  .meta({ id: 'QualitySample', description: 'How a call sounded at one moment of it' });
+  .meta({ id: 'QualitySample', description: 'The quality of a call at one moment' });
 
 /** The answer to GET /v1/calls/{call_id}/quality. */
 export const callQualitySchema = z
   .object({
     status: z.literal('success'),
     live: z.boolean().describe('Whether the call is in progress'),
-    samples: z.array(qualitySampleSchema).readonly().describe('Oldest first; about each 5 seconds, of long calls less often'),
+    samples: z.array(qualitySampleSchema).readonly().describe('Oldest first, about every 5 s; less often in long calls'),
   })
   .meta({ examples: [{ status: 'success', live: false, samples: EXAMPLE_SAMPLES }] });
 
@@ -221,23 +219,23 @@ export const callsQuerySchema = z.strictObject({
     .min(1)
     .max(256)
     .optional()
-    .meta({ description: 'The caller: `from` of the record; a phone number in any spelling', examples: ['+15550100999'] }),
+    .meta({ description: "The record's `from`; a phone number in any spelling", examples: ['+15550100999'] }),
   reason: z
     .enum(REASON_CODES, 'must be a code of the table of reasons')
     .optional()
-    .meta({ description: 'Why they ended or were refused: a code of docs/errors.md', examples: ['CALLER_HANGUP'] }),
+    .meta({ description: 'Reason code of docs/errors.md', examples: ['CALLER_HANGUP'] }),
   sip_call_id: z
     .string()
     .min(1)
     .max(1_024)
     .optional()
-    .meta({ description: "The carrier's Call-ID, as it came", examples: ['a84b4c76e66710@pc33.example.com'] }),
+    .meta({ description: "The carrier's Call-ID, as received", examples: ['a84b4c76e66710@pc33.example.com'] }),
   state: z
     .enum(LISTED_STATES, `must be one of ${LISTED_STATES.join(', ')}`)
     .optional()
     .meta({
       description:
-        '`ended`, the default: calls that ended or were refused. `live`: all others, on all gateways; `ringing` and `in_progress`: those of them that are not answered yet, and that are',
+        '`ended`, the default: ended and refused calls. `live`: calls in progress on all gateways; of these, `ringing`: not answered yet, `in_progress`: answered',
       examples: ['in_progress'],
     }),
   since: moment.optional().meta({ description: 'Calls that began at this time or later', examples: ['2026-01-01T00:00:00Z'] }),
