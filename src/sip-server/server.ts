@@ -44,15 +44,15 @@ export interface SipServerOptions {
   readonly limits: TransportLimits & StackLimits & AdmissionLimits & AppLimits & ApplicationLimits;
   readonly optionsUserAgents: readonly string[];
   readonly silenceTimeoutMs: number;
-  /** How long the calls of a lost application wait for it to come back. */
+  /** How long the calls of a disconnected application wait for it to reconnect. */
   readonly graceMs: number;
-  /** Of this process. */
+  /** Resident memory of this process, in MiB. */
   readonly residentMb: () => number;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Of each event that peers bring about. */
+/** Limit for each kind of event that peers cause. */
 const PEER_LINES_PER_SECOND = 20;
 
 /** What drachtio-srf looks at to know which features it may use. `-resume`: a lost application's calls wait for it (docs/control-protocol.md). */

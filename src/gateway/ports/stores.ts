@@ -38,7 +38,7 @@ export interface Page {
   readonly skip: number;
 }
 
-/** Whose records are read: an organization's, or anybody's (`null`), as an operator does. */
+/** The organization whose records are read; `null`: all, for an operator. */
 export type Scope = string | null;
 
 /** Whether the record may be seen; not when there is none. */
@@ -377,7 +377,7 @@ export interface CallRetention {
   readonly maxPerOrg: number;
   /** The newest kept of calls that belong to no organization. */
   readonly maxUnrouted: number;
-  /** Of all organizations together, in Redis: beyond it the oldest traces go, then the oldest records. */
+  /** Limit for all organizations together, in Redis: beyond it, the oldest traces go, then the oldest records. */
   readonly maxBytes: number;
 }
 

@@ -16,7 +16,7 @@ export interface CallSpan {
 }
 
 export interface TraceOptions {
-  /** Of an OTLP/HTTP collector, such as http://127.0.0.1:4318/v1/traces. */
+  /** OTLP/HTTP collector, such as http://127.0.0.1:4318/v1/traces. */
   readonly url: string;
   /** 0 to 1. */
   readonly ratio: number;

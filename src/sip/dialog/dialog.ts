@@ -67,7 +67,7 @@ export function refreshTarget(dialog: Dialog, message: SipRequest | SipResponse)
   return target === undefined || target === dialog.remoteTarget ? dialog : { ...dialog, remoteTarget: target };
 }
 
-/** Of nearly every Contact: one value, a URI in angle brackets. */
+/** Nearly every Contact: one value, a URI in angle brackets. */
 const PLAIN_CONTACT = /^<([^<>\s",]+)>(?:;[^",]*)?$/;
 
 function contactUri(message: SipRequest | SipResponse): string | undefined {

@@ -46,7 +46,7 @@ const CSEQ = code('cseq');
 const MAX_FORWARDS = code('max-forwards');
 const CONTENT_LENGTH = code('content-length');
 
-/** Of each first letter: the usual spellings of the tracked headers, with the colon, and their codes. */
+/** By first letter: the usual spellings of the tracked headers, with the colon, and their codes. */
 const SPELLINGS: readonly (readonly [string, number])[][] = Array.from({ length: 128 }, () => []);
 TRACKED.forEach((id, index) => {
   const spelling = `${canonicalHeaderName(id)}:`;

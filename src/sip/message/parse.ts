@@ -13,7 +13,7 @@ export interface ParseError extends MessageProblem {
 
 export interface MessageLimits {
   readonly maxHeaders: number;
-  /** Of one header, folds included. */
+  /** One header, folds included. */
   readonly maxHeaderBytes: number;
   readonly maxBodyBytes: number;
 }

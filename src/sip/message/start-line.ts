@@ -54,7 +54,7 @@ function requestLineProblem(version: RegExpExecArray, isExact: boolean, uri: str
   return isRequestUri(uri) ? null : bad('Bad Request-URI');
 }
 
-/** Of another scheme than ours only the scheme is looked at: whether it is served is the user agent's business (416). */
+/** For a foreign scheme, checks only the scheme's syntax: the user agent answers 416. */
 function isRequestUri(uri: string): boolean {
   const scheme = uriScheme(uri);
   if (scheme !== 'sip' && scheme !== 'sips') return scheme !== '';

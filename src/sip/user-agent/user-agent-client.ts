@@ -291,7 +291,7 @@ function sentBefore(parts: RequestParts): { readonly tag: string; readonly cseq:
   return tag === undefined || cseq?.method !== parts.method ? undefined : { tag, cseq: cseq.number };
 }
 
-/** Of a reliable provisional response (RFC 3262 §4): seen before, or out of order. */
+/** Whether a reliable provisional response is a retransmission or out of order (RFC 3262 §4). */
 function isCopy(dialog: DialogEntry, response: SipResponse): boolean {
   const text = getHeader(response, 'rseq');
   if (text === undefined) return false;

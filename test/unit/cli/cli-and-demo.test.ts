@@ -104,8 +104,8 @@ describe('trunkline org and key', () => {
   it.each([
     [['--max-concurrent-calls', '-1'], 'must be 0 to 100000'],
     [['--max-calls-per-second', '10001'], 'must be 0 to 10000'],
-    [['--allowed-sources', '203.0.113.0/24,example.com'], '"example.com" is no IP address'],
-    [[], 'nothing to set'],
+    [['--allowed-sources', '203.0.113.0/24,example.com'], '"example.com" is not an IP address'],
+    [[], 'nothing to change'],
   ])('set-limits %j ends with code 1 and changes nothing', async (flags, message) => {
     await run('org', 'create', 'a');
     const before = await stores.orgs.list();
@@ -136,9 +136,9 @@ describe('trunkline org and key', () => {
   });
 
   it.each([
-    [['org', 'enable-sip', 'nobody'], 'there is no organization "nobody"'],
-    [['key', 'create', 'nobody'], 'there is no organization "nobody"'],
-    [['key', 'revoke', 'tl_the-key-itself'], 'there is no key with this id'],
+    [['org', 'enable-sip', 'nobody'], 'organization "nobody" not found'],
+    [['key', 'create', 'nobody'], 'organization "nobody" not found'],
+    [['key', 'revoke', 'tl_the-key-itself'], 'no key has this id'],
     [['org', 'create', '  '], 'must be 1 to 100 printable characters'],
     [['org', 'create'], "missing required argument 'name'"],
   ])('%j ends with code 1 and says why', async (args, message) => {

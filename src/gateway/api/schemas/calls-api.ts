@@ -28,7 +28,7 @@ export const callSchema = callRecordSchema
       .nullable()
       .describe('Decided on what was cached of the number, because the store was away; null: the call is in progress'),
   })
-  .meta({ id: 'Call', description: 'A call: in progress, or one that ended or was refused', examples: [EXAMPLE_CALL] });
+  .meta({ id: 'Call', description: 'A call: in progress, ended or refused', examples: [EXAMPLE_CALL] });
 
 export type CallAnswerBody = z.output<typeof callSchema>;
 
@@ -60,18 +60,18 @@ const streamSampleSchema = z.object({
 export const qualitySampleSchema = z
   .object({
     at_ms: count('Milliseconds after audio began'),
-    from_caller: streamSampleSchema.nullable().describe('null: nothing came since the sample before, because the call was held, say'),
-    to_caller: streamSampleSchema.nullable().describe("By the caller's RTCP reports; null: none came since the sample before"),
-    round_trip_ms: z.number().nullable().describe('Milliseconds, by RTCP; null: not known'),
+    from_caller: streamSampleSchema.nullable().describe('null: no packets since the previous sample, for example on hold'),
+    to_caller: streamSampleSchema.nullable().describe("From the caller's RTCP reports; null: none since the previous sample"),
+    round_trip_ms: z.number().nullable().describe('Milliseconds, from RTCP; null: unknown'),
   })
-  .meta({ id: 'QualitySample', description: 'How a call sounded at one moment of it' });
+  .meta({ id: 'QualitySample', description: 'The quality of a call at one moment' });
 
 /** The answer to GET /v1/calls/{call_id}/quality. */
 export const callQualitySchema = z
   .object({
     status: z.literal('success'),
     live: z.boolean().describe('Whether the call is in progress'),
-    samples: z.array(qualitySampleSchema).readonly().describe('Oldest first; about each 5 seconds, of long calls less often'),
+    samples: z.array(qualitySampleSchema).readonly().describe('Oldest first, about every 5 s; less often in long calls'),
   })
   .meta({ examples: [{ status: 'success', live: false, samples: EXAMPLE_SAMPLES }] });
 
@@ -100,23 +100,23 @@ export const callsQuerySchema = z.strictObject({
     .min(1)
     .max(256)
     .optional()
-    .meta({ description: 'The caller: `from` of the record; a phone number in any spelling', examples: ['+15550100999'] }),
+    .meta({ description: "The record's `from`; a phone number in any spelling", examples: ['+15550100999'] }),
   reason: z
     .enum(REASON_CODES, 'must be a code of the table of reasons')
     .optional()
-    .meta({ description: 'Why they ended or were refused: a code of docs/errors.md', examples: ['CALLER_HANGUP'] }),
+    .meta({ description: 'Reason code of docs/errors.md', examples: ['CALLER_HANGUP'] }),
   sip_call_id: z
     .string()
     .min(1)
     .max(1_024)
     .optional()
-    .meta({ description: "The carrier's Call-ID, as it came", examples: ['a84b4c76e66710@pc33.example.com'] }),
+    .meta({ description: "The carrier's Call-ID, as received", examples: ['a84b4c76e66710@pc33.example.com'] }),
   state: z
     .enum(LISTED_STATES, `must be one of ${LISTED_STATES.join(', ')}`)
     .optional()
     .meta({
       description:
-        '`ended`, the default: calls that ended or were refused. `live`: all others, on all gateways; `ringing` and `in_progress`: those of them that are not answered yet, and that are',
+        '`ended`, the default: ended and refused calls. `live`: calls in progress on all gateways; of these, `ringing`: not answered yet, `in_progress`: answered',
       examples: ['in_progress'],
     }),
   since: moment.optional().meta({ description: 'Calls that began at this time or later', examples: ['2026-01-01T00:00:00Z'] }),

@@ -31,9 +31,9 @@ const BYTES_A_KEY = 250;
 const BYTES_A_CALL = 900;
 const DAY_MS = 86_400_000;
 const DAY_S = 86_400;
-// Evicted at most at a time, so that one write stays short; more than calls were added since, so the rest goes with the next ones.
+// Calls evicted at once, so that one write stays short. More than were added since, so later writes evict the rest.
 const EVICT_AT_ONCE = 100;
-// Of a limit: so many calls more may be kept before the oldest go.
+// Share of a limit by which stored calls may exceed it before the oldest go.
 const TIDY_EACH_SHARE = 0.001;
 const TIDY_EACH_MAX = 50;
 const TIDIED_ORGS = 10_000;
