@@ -13,7 +13,7 @@ import { table } from './table.js';
 export function program(file: string): string {
   const source = readFileSync(new URL(`../../docs/${file}`, import.meta.url), 'utf8').trim();
   const text = source.replace(/'(?:\.\.\/)+src\/client\/index\.js'/, "'trunkline/client'");
-  return ['```ts', text, '```'].join('\n');
+  return ['```' + (file.endsWith('.ts') ? 'ts' : 'js'), text, '```'].join('\n');
 }
 
 export function agentSettings(): string {

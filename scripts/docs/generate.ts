@@ -31,6 +31,7 @@ export const SECTIONS: readonly Section[] = [
   { file: 'docs/agents.md', name: 'agent-settings', render: agentSettings },
   { file: 'docs/api.md', name: 'client', render: () => program('examples/client.ts') },
   { file: 'docs/webhooks.md', name: 'webhook-signature', render: () => program('examples/webhook-signature.ts') },
+  { file: 'src/sip-server/README.md', name: 'example', render: () => program('examples/sip-server.mjs') },
   { file: 'docs/call-lifecycle.md', name: 'states', render: stateDiagram },
   { file: 'docs/call-lifecycle.md', name: 'transitions', render: transitionTable },
   { file: 'docs/call-lifecycle.md', name: 'exchanges', render: exchangeTable },
