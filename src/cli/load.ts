@@ -1,7 +1,8 @@
 import { snakeKeys } from '../lib/snake-keys.js';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client } from '../client/index.js';
 import { PACKAGE_ROOT } from '../config/load.js';
@@ -237,7 +238,9 @@ async function writeReport(config: Config, { report }: LoadFlags, figures: RunFi
   const directory = join(resolve(config.data_dir), 'load-reports');
   const file = typeof report === 'string' ? resolve(report) : join(directory, `${figures.startedAt.replace(/[:.]/g, '-')}.html`);
   if (typeof report !== 'string') await mkdir(directory, { recursive: true, mode: 0o700 });
-  await writeFile(file, htmlReport(figures));
+  const uplot = dirname(createRequire(import.meta.url).resolve('uplot'));
+  const [script, style] = await Promise.all(['uPlot.iife.min.js', 'uPlot.min.css'].map((name) => readFile(join(uplot, name), 'utf8')));
+  await writeFile(file, htmlReport(figures, { script: script ?? '', style: style ?? '' }));
   return file;
 }
 

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
 import { isSourceAddress } from '../lib/source-address.js';
-import { newWebhookSecret } from '../gateway/store/new-records.js';
+import { newStreamKey, newWebhookSecret } from '../gateway/store/new-records.js';
 import type { OrgChange } from '../gateway/ports/stores.js';
 import { checkName, CommandFailure, findOrg, noteChange, printResult, table, withStores, type StoreIo } from './command.js';
 
@@ -23,7 +23,8 @@ export function orgCommand(io: StoreIo): Command {
   addChange(org, io, 'disable', 'refuse all API requests and new calls of an organization; nothing is deleted', { disabled: true });
   addChange(org, io, 'enable', 'undo disable', { disabled: false });
   addSetLimits(org, io);
-  addWebhookSecret(org, io);
+  addSecret('webhook_secret', org, io);
+  addSecret('stream_key', org, io);
   org.addHelpText(
     'after',
     '\nA first organization that can attach numbers:\n  trunkline org create "My company" --sip\n  trunkline key create "My company"',
@@ -166,27 +167,41 @@ function limitsLine({ name, max_concurrent_calls, max_calls_per_second, allowed_
   return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}`;
 }
 
-function addWebhookSecret(parent: Command, io: StoreIo): void {
+const SECRETS = {
+  webhook_secret: {
+    command: 'webhook-secret',
+    description: "print the secret that signs the organization's webhooks",
+    rotate: 'create a new secret first; it signs webhooks at once',
+    make: newWebhookSecret,
+  },
+  stream_key: {
+    command: 'stream-key',
+    description: "print the key of X-Twilio-Signature, with which the organization's bots verify its calls",
+    rotate: 'create a new key first; it signs calls from their next look-up on',
+    make: newStreamKey,
+  },
+} as const;
+
+function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): void {
+  const secret = SECRETS[field];
   const command = parent
-    .command('webhook-secret')
-    .description("print the key of X-Twilio-Signature, with which the organization's bots verify its calls")
+    .command(secret.command)
+    .description(secret.description)
     .argument('<org>', 'its id or its name')
-    .option('--rotate', 'create a new key first; it signs calls from their next look-up on')
+    .option('--rotate', secret.rotate)
     .option('--json', 'print JSON')
     .action((idOrName: string, flags: SecretFlags) =>
       withStores(command, io, async (stores) => {
         const org = await findOrg(stores, idOrName);
-        const change = { webhook_secret: newWebhookSecret() };
-        const found = flags.rotate === true ? await stores.orgs.change(org.org_id, change) : org;
+        const found = flags.rotate === true ? await stores.orgs.change(org.org_id, { [field]: secret.make() }) : org;
         if (found === null) throw new CommandFailure(`organization "${idOrName}" not found`);
-        if (flags.rotate === true) await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
-        const { org_id, webhook_secret } = found;
-        printResult(io, flags, { org_id, webhook_secret }, webhook_secret);
+        if (flags.rotate === true) await noteChange(stores, org.org_id, 'org.change', org.org_id, [field]);
+        printResult(io, flags, { org_id: found.org_id, [field]: found[field] }, found[field]);
       }),
     );
 }
 
-/** Everything but the webhook secret. */
-function shown({ webhook_secret: _secret, ...rest }: OrgRecord): Omit<OrgRecord, 'webhook_secret'> {
+/** Everything but the secrets. */
+function shown({ webhook_secret: _secret, stream_key: _key, ...rest }: OrgRecord): Omit<OrgRecord, keyof typeof SECRETS> {
   return rest;
 }

@@ -17,6 +17,7 @@ import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
 import { Broker } from './broker.js';
 import { formatAnswer, frameTime, type AppCommand } from './meta-line.js';
+import { tlsHeaders } from './own-headers.js';
 
 export interface ApplicationLimits {
   readonly maxApplications: number;
@@ -86,8 +87,7 @@ export class SipServer {
       timers,
       limits,
       log: peerLog,
-      passClientIdentity: options.passClientIdentity,
-      passTls: options.passTls,
+      ownHeaders: tlsHeaders(options.passClientIdentity, options.passTls),
       reopen: (target) => this.#transports.open(target),
       admission: this.#admission,
     });

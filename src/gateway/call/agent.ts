@@ -74,7 +74,7 @@ function streamSettings(
     url,
     format,
     bearerToken,
-    signatureKey: org.webhook_secret,
+    signatureKey: org.stream_key,
     accountSid: accountSidOf(org.org_id),
     callSid: callSidOf(callId),
     endOfSpeechMs: (agent ?? DEFAULT_AGENT_SETTINGS).interruption_threshold,

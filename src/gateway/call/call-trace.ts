@@ -2,7 +2,7 @@ import type { TraceEntry } from '../model/call-trace.js';
 import type { Clock } from '../../lib/clock.js';
 import { CallTimeline } from '../model/call-timeline.js';
 import { maskSecrets } from './secrets.js';
-import { withoutOwnHeaders } from './own-headers.js';
+import { withoutOwnHeaders } from '../../lib/own-headers.js';
 import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
 
 /** When full, the trace keeps the first and the last entries. */

@@ -15,7 +15,7 @@ import { calledUri, type CalledNumberSource } from '../admission/called-number.j
 import { hostOf, ownContact, type OwnAddress } from './contact.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/edge.js';
 import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from '../call/invite.js';
-import { IDENTITY_HEADER, TLS_HEADER } from '../call/own-headers.js';
+import { IDENTITY_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import { refusalHeaders } from '../call/refusal.js';
 import { sessionExpiresOf } from '../call/session-timer.js';

@@ -107,7 +107,7 @@ export interface NewOrg {
 
 export type OrgLimit = 'max_concurrent_calls' | 'max_calls_per_second' | 'allowed_sources';
 
-export type OrgChange = Partial<Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | OrgLimit>>;
+export type OrgChange = Partial<Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | 'stream_key' | OrgLimit>>;
 
 export interface OrgStore {
   create(org: NewOrg): Promise<OrgRecord>;

@@ -51,6 +51,7 @@ describe('trunkline org and key', () => {
     expect(text).toContain('My company');
     expect(text).toContain('ci');
     expect(text).not.toContain(org?.webhook_secret);
+    expect(text).not.toContain(org?.stream_key);
     expect(text).not.toContain(key);
     expect(closed).toBe(5);
   });
@@ -83,18 +84,21 @@ describe('trunkline org and key', () => {
     expect(await stored()).toMatchObject({ max_concurrent_calls: null, max_calls_per_second: null, allowed_sources: [] });
   });
 
-  it('shows the key of signatures when asked for it, and makes another one', async () => {
+  it.each([
+    ['webhook-secret', 'webhook_secret', /^whsec_[A-Za-z0-9+/]{43}=$/],
+    ['stream-key', 'stream_key', /^[\w-]{43}$/],
+  ] as const)('shows the %s of an organization when asked for it, and makes another one', async (command, field, form) => {
     await run('org', 'create', 'a');
     const stored = async () => (await stores.orgs.list())[0]!;
-    const { org_id, webhook_secret: first } = await stored();
-    expect(await run('org', 'webhook-secret', 'a')).toBe(0);
+    const { org_id, [field]: first } = await stored();
+    expect(await run('org', command, 'a')).toBe(0);
     expect(printed.at(-1)).toBe(first);
-    expect(await run('org', 'webhook-secret', org_id, '--rotate', '--json')).toBe(0);
-    const second = (await stored()).webhook_secret;
-    expect(second).toMatch(/^whsec_[\w-]{43}$/);
+    expect(await run('org', command, org_id, '--rotate', '--json')).toBe(0);
+    const second = (await stored())[field];
+    expect(second).toMatch(form);
     expect(second).not.toBe(first);
-    expect(json()).toEqual({ org_id, webhook_secret: second });
-    expect(await run('org', 'webhook-secret', 'nobody')).toBe(1);
+    expect(json()).toEqual({ org_id, [field]: second });
+    expect(await run('org', command, 'nobody')).toBe(1);
   });
 
   it.each([

@@ -45,7 +45,7 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
       tags,
       security,
       summary: 'Redeliver a webhook',
-      description: 'Due at once, with the same body and `x-trunkline-delivery`, and with the retries of a new one.',
+      description: 'Due at once, with the same body and `webhook-id`, and with the retries of a new one.',
       params: z.object({
         delivery_id: z
           .string()

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isIpv4, isIpv6 } from '../../../lib/sip-endpoint.js';
+import { ipFamily } from '../../../lib/ip-address.js';
 import { phoneNumber } from './sip-api.js';
 import type { AudioCodec } from '../../../rtp/codec/g711.js';
 import type { E164 } from '../../model/e164.js';
@@ -13,7 +13,7 @@ export const checkBodySchema = z
     source_ip: z
       .string()
       .max(64)
-      .refine((value) => isIpv4(value) || isIpv6(value), 'must be an IPv4 or IPv6 address')
+      .refine((value) => ipFamily(value) !== 0, 'must be an IPv4 or IPv6 address')
       .optional()
       .describe("The INVITE's source; default: not checked"),
     sdp: z.string().min(1).max(MAX_SDP).optional().describe("The INVITE's SDP offer; default: not checked"),

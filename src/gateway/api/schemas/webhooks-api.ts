@@ -17,7 +17,7 @@ export const deadLettersQuerySchema = z.strictObject(pageQuery);
 
 const deadLetterSchema = z
   .object({
-    delivery_id: z.string().describe('As in `x-trunkline-delivery`'),
+    delivery_id: z.string().describe('As in `webhook-id`'),
     org_id: z.string(),
     call_id: z.string().describe('The call that the webhook reports'),
     url: z.string(),

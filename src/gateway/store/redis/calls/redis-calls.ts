@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
 import type { CallRecord } from '../../../model/call-record.js';
 import type { TraceEntry } from '../../../model/call-trace.js';
 import type { EndedCall } from '../../../ports/ports.js';
 import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
 import { callDetailKey, callKey, CALLS_KEY, orgCallsKey, sipCallsKey, traceKey } from '../keys.js';
-import { LruMap } from '../../../../lib/lru.js';
 import { callIndexTime, idOfMember, recordMember } from '../../../ports/ordering.js';
 import { decodeRecord, type RedisConnection } from '../redis.js';
 import { readPage } from '../call-page.js';
@@ -44,7 +44,7 @@ export class RedisCallLog implements CallLog {
   readonly #retention: CallRetention;
   readonly #tidyEach: number;
   /** Calls written since the oldest ones of an organization went the last time. */
-  readonly #untidied = new LruMap<string, number>(TIDIED_ORGS);
+  readonly #untidied = new LRUCache<string, number>({ max: TIDIED_ORGS });
 
   readonly #stored: StoredCalls;
 

@@ -1,4 +1,4 @@
-/** Headers that only the embedded SIP server may set: it removes them from the caller's requests. */
+/** Only the embedded SIP server sets these headers. It removes what a peer sends under their names. */
 export const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
 export const TLS_HEADER = 'X-Trunkline-Tls';
 
