@@ -170,14 +170,14 @@ function limitsLine({ name, max_concurrent_calls, max_calls_per_second, allowed_
 const SECRETS = {
   webhook_secret: {
     command: 'webhook-secret',
-    description: 'print the secret that webhooks of an organization are signed with',
-    rotate: 'make another one first; webhooks are signed with it at once',
+    description: "print the secret that signs the organization's webhooks",
+    rotate: 'create a new secret first; it signs webhooks at once',
     make: newWebhookSecret,
   },
   stream_key: {
     command: 'stream-key',
-    description: 'print the key of X-Twilio-Signature, by which bots of an organization know its calls',
-    rotate: 'make another one first; calls are signed with it from their next look-up on',
+    description: "print the key of X-Twilio-Signature, with which the organization's bots verify its calls",
+    rotate: 'create a new key first; it signs calls from their next look-up on',
     make: newStreamKey,
   },
 } as const;

@@ -12,23 +12,23 @@ const time = (also: string) => z.string().describe(`ISO 8601, UTC, with millisec
 /** Who calls, by the headers of the INVITE, without what the caller asked to keep private. */
 export const callerSchema = z
   .object({
-    number: z.string().describe("The From header's number in E.164, or its user part; `anonymous` when it is withheld"),
+    number: z.string().describe("The From header's number in E.164, or its user part; `anonymous` when withheld"),
     display_name: text,
     asserted: z.array(z.string()).readonly().describe('P-Asserted-Identity: URIs; empty when the caller asked for privacy'),
     remote_party: text.describe('Remote-Party-ID: a URI'),
     diversions: z
       .array(z.object({ uri: z.string(), reason: text }))
       .readonly()
-      .describe('Diversion, the latest first'),
+      .describe('Diversion, latest first'),
     history: z
       .array(z.object({ uri: z.string(), index: text }))
       .readonly()
       .describe('History-Info, in order'),
     privacy: z.array(z.string()).readonly().describe('Values of Privacy'),
-    user_to_user: text.describe('User-to-User, as it came'),
+    user_to_user: text.describe('User-to-User, as received'),
     headers: z.record(z.string(), z.string()).describe('X- headers by their name in lower case'),
   })
-  .describe('Who calls, by the headers of the INVITE');
+  .describe('The caller, from the headers of the INVITE');
 
 /** The connection that the INVITE came by. */
 export const sourceSchema = z
@@ -39,7 +39,7 @@ export const sourceSchema = z
     tls_version: text,
     tls_cipher: text,
   })
-  .describe('The connection that the INVITE came by');
+  .describe('The connection of the INVITE');
 
 const timingsSchema = z.object({
   ring_ms: milliseconds('from the INVITE to the 180'),
@@ -54,16 +54,16 @@ const endpointFiguresSchema = z
     packets_received: count('RTP packets'),
     packets_lost: count('RTP packets'),
     jitter_ms: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
-    round_trip_ms: z.number().nullable().describe('Milliseconds, from RTCP; null: no report came'),
+    round_trip_ms: z.number().nullable().describe('Milliseconds, from RTCP; null: no report'),
     digits_received: count('Key presses'),
   })
-  .describe('What the media endpoint saw of the leg towards the relay');
+  .describe("The media endpoint's figures of its leg to the relay");
 
 const streamFiguresSchema = z.object({
   packets: count('RTP packets'),
   bytes: count('Bytes'),
   errors: count('Packets that could not be relayed'),
-  lost: z.number().nullable().describe('RTP packets, from RTCP; null: no report came by'),
+  lost: z.number().nullable().describe('RTP packets, from RTCP; null: no report'),
   jitter_ms: z.number().nullable().describe('Milliseconds'),
   round_trip_ms: z.number().nullable().describe('Milliseconds'),
   mos: z.number().nullable().describe('Mean opinion score, 1.0 to 4.5'),
@@ -75,24 +75,24 @@ export const qualitySchema = z.object({
   relay: z
     .object({ from_carrier: streamFiguresSchema, from_agent: streamFiguresSchema })
     .nullable()
-    .describe('What the media relay saw of both sides'),
+    .describe("The media relay's figures of both sides"),
 });
 
 const transcriptSchema = z
   .array(z.object({ speaker: z.enum(['agent', 'caller']), text: z.string(), at_ms: z.number().describe('Since the agent began') }))
   .readonly();
 
-/** A call that ended or was refused. */
+/** An ended or refused call. */
 export const callRecordSchema = z.object({
   call_id: z.uuid(),
   org_id: text.describe('null: the number was not known'),
-  agent_id: text.describe("null: the operator's default agent, or nobody (yet)"),
+  agent_id: text.describe("null: the operator's default agent, or no agent (yet)"),
   sip_call_id: z.string().describe("The carrier's Call-ID"),
   from: z.string().describe('As `caller.number`'),
   to: z.string().describe('The called number in E.164'),
   caller: callerSchema,
   source: sourceSchema,
-  identity: identitySchema.nullable().describe('null: nothing was verified, or the call is in progress'),
+  identity: identitySchema.nullable().describe('null: not verified, or the call is in progress'),
   reason: z.string().describe('Why the call was refused or ended: a code of docs/errors.md'),
   sip_status: z.number().describe('Status of the refusal, or 200'),
   codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),
@@ -102,18 +102,18 @@ export const callRecordSchema = z.object({
   ended_at: time(''),
   timings: timingsSchema,
   quality: qualitySchema,
-  samples: z.custom<readonly QualitySample[]>().describe('How it sounded over time, oldest first; empty where calls are listed'),
-  transcript: transcriptSchema.describe('As the agent reported it; empty where calls are listed'),
-  analysis: z.record(z.string(), z.unknown()).nullable().describe('What the agent found out; null: nothing'),
+  samples: z.custom<readonly QualitySample[]>().describe('Quality over time, oldest first; empty where calls are listed'),
+  transcript: transcriptSchema.describe('As the agent sent it; empty where calls are listed'),
+  analysis: z.record(z.string(), z.unknown()).nullable().describe("The agent's analysis; null: it sent none"),
   analysis_rejected: z
     .record(z.string(), z.unknown())
     .nullable()
-    .describe('What the agent reported that does not fit its `analysis_schema`, as it came; null: nothing'),
+    .describe('Analysis values that do not match `analysis_schema`, as received; null: none'),
   agent_error: text.describe(
-    'What went wrong with the connection to the agent last: where (without the query), what, after how long; null: nothing, or in progress',
+    'Last failure of the connection to the agent: URL (without the query), error, after how long; null: none, or in progress',
   ),
-  stale_route: z.boolean().describe('Decided on what was cached of the number, because the store was away'),
-  resumed: z.number().describe('How often the gateway was killed during the call and took it up again'),
+  stale_route: z.boolean().describe('Whether the gateway used a cached route because the store was unavailable'),
+  resumed: z.number().describe('How often the gateway was killed during the call and resumed it'),
 });
 
 export type CallRecord = Readonly<z.output<typeof callRecordSchema>>;

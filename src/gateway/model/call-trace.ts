@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
-/** One thing that happened in a call. Keys and secrets in `text` are masked. */
+/** An event in a call's trace. Keys and secrets in `text` are masked. */
 export const traceEntrySchema = z
   .object({
     at: z.string().describe('ISO 8601, UTC, with milliseconds'),
     source: z.enum(['sip', 'rtpengine', 'agent', 'gateway']),
     direction: z.enum(['in', 'out']).nullable().describe('Towards the gateway, or from it; null: within it'),
     summary: z.string().describe('One line'),
-    text: z.string().nullable().describe('The message, without keys and credentials; null: the summary is all there is'),
+    text: z.string().nullable().describe('The message, without keys and credentials; null: only a summary'),
   })
-  .meta({ id: 'TraceEntry', description: 'One thing that happened in a call' });
+  .meta({ id: 'TraceEntry', description: "An event in a call's trace" });
 
 export type TraceEntry = Readonly<z.output<typeof traceEntrySchema>>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What came of verifying who calls (RFC 8224 §6.2). */
+/** The result of verifying the caller (RFC 8224 §6.2). */
 export const IDENTITY_VERDICTS = [
   /** Signed by a trusted credential, for this caller and this number. */
   'valid',
@@ -27,12 +27,12 @@ export type Attestation = (typeof ATTESTATIONS)[number];
 /** What the Identity header of a call says, and whether it is true. */
 export const identitySchema = z
   .object({
-    verdict: z.enum(IDENTITY_VERDICTS).describe('docs/stir-shaken.md says what each means'),
-    detail: z.string().nullable().describe('Why it is not `valid`; null: it is'),
-    attestation: z.enum(ATTESTATIONS).nullable().describe('As claimed: to be believed of a `valid` one alone'),
-    origid: z.string().nullable().describe("SHAKEN's id of where the call came into the network; as claimed"),
-    signer: z.string().nullable().describe('Subject of the certificate; null: it was not looked at'),
+    verdict: z.enum(IDENTITY_VERDICTS).describe('docs/stir-shaken.md explains each'),
+    detail: z.string().nullable().describe('Why it is not `valid`; null: it is valid'),
+    attestation: z.enum(ATTESTATIONS).nullable().describe('As claimed: trust it only if `valid`'),
+    origid: z.string().nullable().describe("SHAKEN's id of the call's origin; as claimed"),
+    signer: z.string().nullable().describe('Subject of the certificate; null: not checked'),
   })
-  .describe('What came of verifying who calls (STIR/SHAKEN)');
+  .describe('Result of STIR/SHAKEN verification');
 
 export type VerifiedIdentity = Readonly<z.output<typeof identitySchema>>;

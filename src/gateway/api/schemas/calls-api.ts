@@ -19,14 +19,14 @@ const LISTED_STATES = [...CALL_STATES, 'live'] as const;
 export const callSchema = callRecordSchema
   .omit({ samples: true, transcript: true, analysis_rejected: true })
   .extend({
-    state: z.enum(CALL_STATES).describe('`ringing`: in progress and not answered; `in_progress`: answered; `ended`: also refused'),
-    caller: shape.caller.nullable().describe('Who calls, by the headers of the INVITE; null: the call is in progress'),
-    reason: shape.reason.nullable().describe('Why the call was refused or ended: a code of docs/errors.md; null: it is in progress'),
+    state: z.enum(CALL_STATES).describe('`ringing`: not answered yet; `in_progress`: answered; `ended`: ended or refused'),
+    caller: shape.caller.nullable().describe('The caller, from the headers of the INVITE; null: the call is in progress'),
+    reason: shape.reason.nullable().describe('Why the call was refused or ended: a code of docs/errors.md; null: in progress'),
     sip_status: shape.sip_status.nullable().describe('Status of the refusal, or 200; null: not answered yet'),
     ended_at: shape.answered_at,
     stale_route: shape.stale_route
       .nullable()
-      .describe('Decided on what was cached of the number, because the store was away; null: the call is in progress'),
+      .describe('Whether the gateway used a cached route because the store was unavailable; null: the call is in progress'),
   })
   .meta({ id: 'Call', description: 'A call: in progress, ended or refused', examples: [EXAMPLE_CALL] });
 
@@ -35,7 +35,7 @@ export type CallAnswerBody = z.output<typeof callSchema>;
 /** The same with what was said and what did not fit, which lists leave out. */
 export const callDetailSchema = callSchema.extend({ transcript: shape.transcript, analysis_rejected: shape.analysis_rejected }).meta({
   id: 'CallDetail',
-  description: 'A call with its transcript, which is there when it has ended',
+  description: 'A call with its transcript, available when the call has ended',
   examples: [EXAMPLE_CALL_DETAIL],
 });
 
