@@ -54,7 +54,7 @@ const PURE = [
   '^src/gateway/model/',
   '^src/gateway/sdp/',
   '^src/gateway/admission/(?!load-monitor)',
-  '^src/gateway/call/(agent|analysis|completion|info-digit|invite|machine|offer-answer|own-headers|refusal|reoffer|secrets|session-timer|state|transfer|transfer-target)\\.ts$',
+  '^src/gateway/call/(agent|analysis|completion|info-digit|invite|machine|offer-answer|refusal|reoffer|secrets|session-timer|state|transfer|transfer-target)\\.ts$',
   '^src/gateway/relay/flags\\.ts$',
   '^src/gateway/agents/session\\.ts$',
 ];

@@ -13,29 +13,29 @@ interface SettingsFlags extends ApiFlags {
   readonly settings?: string;
 }
 
-/** What a secret may be given by where a file is too much. */
+/** Passes the bearer token without a file. */
 const TOKEN_VARIABLE = 'AGENT_BEARER_TOKEN';
 
 /** `trunkline agent …`: the /v1/agents routes. */
 export function agentCommand(io: ApiIo): Command {
-  const agent = new Command('agent').description('make, change, list and delete agents, whom callers talk to, over the control API');
-  const create = settingsFlags(agent.command('create').description('make an agent and print its id'));
+  const agent = new Command('agent').description('create, change, list and delete agents over the control API; agents answer calls');
+  const create = settingsFlags(agent.command('create').description('create an agent and print its id'));
   create.action((flags: SettingsFlags) =>
     withApi(create, io, flags, async (api) => {
       const { agent: made, warnings } = await api.POST('/v1/agents', { body: await bodyOf(io, flags, null) });
-      printResult(io, flags, made, `Agent "${made.name}" made: ${made.agent_id}`, ...warnings.map(warningLine));
+      printResult(io, flags, made, `Created agent "${made.name}": ${made.agent_id}`, ...warnings.map(warningLine));
     }),
   );
-  const set = settingsFlags(agent.command('set').description('change an agent; what is not given stays').argument('<agent-id>'));
+  const set = settingsFlags(agent.command('set').description('change an agent; omitted settings stay').argument('<agent-id>'));
   set.action((agentId: string, flags: SettingsFlags) =>
     withApi(set, io, flags, async (api) => {
       const path = { agent_id: agentId };
       const { agent: before } = await api.GET('/v1/agents/{agent_id}', { params: { path } });
-      // Of the very agent that was read: the flags say a part of its stream.
+      // If-Match: the flags replace a part of the stream that was read.
       const header = { 'if-match': `"${before.updated_at}"` };
       const { warnings } = await api.POST('/v1/agents/{agent_id}', { params: { path, header }, body: await bodyOf(io, flags, before) });
       const { agent: changed } = await api.GET('/v1/agents/{agent_id}', { params: { path } });
-      printResult(io, flags, changed, `Agent "${changed.name}" changed.`, ...warnings.map(warningLine));
+      printResult(io, flags, changed, `Changed agent "${changed.name}".`, ...warnings.map(warningLine));
     }),
   );
   const list = apiFlags(agent.command('list').description('show the agents of an organization'));
@@ -53,11 +53,11 @@ export function agentCommand(io: ApiIo): Command {
       io.print(JSON.stringify(found, null, 2));
     }),
   );
-  const remove = apiFlags(agent.command('delete').description('delete an agent that no number names').argument('<agent-id>'));
+  const remove = apiFlags(agent.command('delete').description('delete an agent that no number uses').argument('<agent-id>'));
   remove.action((agentId: string, flags: ApiFlags) =>
     withApi(remove, io, flags, async (api) => {
       await api.DELETE('/v1/agents/{agent_id}', { params: { path: { agent_id: agentId } } });
-      printResult(io, flags, { agent_id: agentId }, `Agent ${agentId} is deleted.`);
+      printResult(io, flags, { agent_id: agentId }, `Deleted agent ${agentId}.`);
     }),
   );
   return agent;
@@ -82,7 +82,7 @@ async function bodyOf({ environment }: ApiIo, flags: SettingsFlags, before: Agen
   return { ...file, ...(name === undefined ? {} : { name }), ...(stream === undefined ? {} : { stream }) };
 }
 
-/** `undefined`: no flag says anything of it. A token that is not given stays, as long as the URL does. */
+/** `undefined`: no flag sets it. An omitted token stays as long as the URL does. */
 function streamOf(before: Agent['stream'], { url, format }: SettingsFlags, token: string | undefined): unknown {
   if (url === 'test-line') return url;
   const current = typeof before === 'object' ? before : null;

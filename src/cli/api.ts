@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.js';
 import { CommandFailure, orFail, plain } from './command.js';
 import { runningGateway } from './ready.js';
 
-// What commands share that go over the control API: to whichever Trunkline, with a key.
+// Shared by the commands that use the control API.
 
 export interface ApiFlags {
   readonly apiUrl?: string;
@@ -22,8 +22,8 @@ export interface ApiIo {
 
 export function apiFlags(command: Command): Command {
   return command
-    .option('--api-url <url>', 'control API, such as http://127.0.0.1:8080 (TRUNKLINE_API_URL); without it that of the running gateway')
-    .option('--key <key>', 'API key (TRUNKLINE_API_KEY, which other users of this machine do not see)')
+    .option('--api-url <url>', 'control API, such as http://127.0.0.1:8080 (TRUNKLINE_API_URL); default: the running gateway')
+    .option('--key <key>', 'API key; TRUNKLINE_API_KEY hides it from other users of this machine')
     .option('--json', 'print JSON');
 }
 
@@ -49,18 +49,17 @@ async function accessOf(io: ApiIo, flags: ApiFlags): Promise<{ readonly url: str
   const key = flags.key ?? nonEmpty(io.environment['TRUNKLINE_API_KEY']);
   if (named !== undefined) {
     const url = baseUrl(named);
-    // The demo key is for the gateway of this machine: another server does not get it.
-    if (key === undefined) throw new CommandFailure('an API key is missing: give --key or TRUNKLINE_API_KEY');
+    // Never send the demo key of this machine's gateway to another server.
+    if (key === undefined) throw new CommandFailure('no API key: set --key or TRUNKLINE_API_KEY');
     return { url, key };
   }
   const ready = await runningGateway(io.config(), 'give --api-url and --key');
   const found = key ?? ready.api_key;
-  if (found === null)
-    throw new CommandFailure('an API key is missing: make one with trunkline key create <org>, give it as TRUNKLINE_API_KEY');
+  if (found === null) throw new CommandFailure('no API key: create one with trunkline key create <org>, then set TRUNKLINE_API_KEY');
   return { url: ready.http, key: found };
 }
 
-/** `undefined`: that of the running gateway is meant. */
+/** `undefined`: the running gateway's. */
 export function namedUrl({ environment }: Pick<ApiIo, 'environment'>, { apiUrl }: ApiFlags): string | undefined {
   return apiUrl ?? nonEmpty(environment['TRUNKLINE_API_URL']);
 }

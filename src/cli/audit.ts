@@ -4,7 +4,7 @@ import { printResult, table } from './command.js';
 
 /** `trunkline audit …`: GET /v1/audit. */
 export function auditCommand(io: ApiIo): Command {
-  const audit = new Command('audit').description('who changed what, over the API and at the command line');
+  const audit = new Command('audit').description('list who changed what, over the API or the command line');
   const list = apiFlags(audit.command('list').description('show the newest changes of an organization'));
   list.option('--limit <n>', '1 to 1000', '50').action((flags: ApiFlags & { readonly limit: string }) =>
     withApi(list, io, flags, async (api) => {

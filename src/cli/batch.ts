@@ -14,25 +14,25 @@ interface LogFlags extends ApiFlags {
 
 /** `trunkline batch …`: the /v2/batches routes. */
 export function batchCommand(io: ApiIo): Command {
-  const batch = new Command('batch').description('make batches of calls, write their logs and read them, over the control API');
-  const create = apiFlags(batch.command('create').description('make a batch and print its id').argument('<name>'));
+  const batch = new Command('batch').description('create batches of calls, write and read their logs, over the control API');
+  const create = apiFlags(batch.command('create').description('create a batch and print its id').argument('<name>'));
   create.action((name: string, flags: ApiFlags) =>
     withApi(create, io, flags, async (api) => {
       const { data } = await api.POST('/v2/batches', { body: { name } });
-      printResult(io, flags, data, `Batch "${data.name}" made: ${data.batch_id}`);
+      printResult(io, flags, data, `Created batch "${data.name}": ${data.batch_id}`);
     }),
   );
-  const append = apiFlags(batch.command('append').description('write an entry into the log of a batch'))
+  const append = apiFlags(batch.command('append').description("write an entry to a batch's log"))
     .argument('<batch-id>')
-    .argument('<event-type>', 'lifecycle, complete, or another one')
-    .requiredOption('--payload <json>', 'what the entry says, a JSON object', objectArgument)
-    .option('--timestamp <time>', 'ISO 8601; now, when left out');
+    .argument('<event-type>', 'lifecycle, complete, or your own')
+    .requiredOption('--payload <json>', "the entry's content, a JSON object", objectArgument)
+    .option('--timestamp <time>', 'ISO 8601 (default: now)');
   append.action((batchId: string, eventType: string, flags: AppendFlags) =>
     withApi(append, io, flags, async (api) => {
       const { payload, timestamp } = flags;
       const body = { event_type: eventType, payload, ...queryOf({ timestamp }) };
       const { data } = await api.POST('/v2/batches/{batch_id}/logs', { params: { path: { batch_id: batchId } }, body });
-      printResult(io, flags, data, `Entry ${data.id} written.`);
+      printResult(io, flags, data, `Wrote entry ${data.id}.`);
     }),
   );
   const list = apiFlags(batch.command('list').description('show the newest batches of an organization'));

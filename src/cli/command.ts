@@ -64,14 +64,14 @@ export async function textOf(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new CommandFailure(`${file} cannot be read: ${errorText(error)}`);
+    throw new CommandFailure(`cannot read ${file}: ${errorText(error)}`);
   }
 }
 
 /** Throws a `CommandFailure` when the file cannot be read, or is no JSON. */
 export async function jsonOf(file: string): Promise<unknown> {
   const value = parsedJson(await textOf(file));
-  if (value === undefined) throw new CommandFailure(`${file} is no JSON`);
+  if (value === undefined) throw new CommandFailure(`${file} is not valid JSON`);
   return value;
 }
 
@@ -118,7 +118,7 @@ export async function noteChange(
   try {
     await stores.audit.append(orgId, { by: { key_id: null, name: `cli:${userName()}` }, action, record, fields });
   } catch (error) {
-    console.error(`trunkline: the change is made, but not noted in the audit log: ${errorText(error)}`);
+    console.error(`trunkline: changed, but the audit log has no entry: ${errorText(error)}`);
   }
 }
 
@@ -138,7 +138,7 @@ export async function findOrg(stores: Pick<Stores, 'orgs'>, idOrName: string): P
   const named = (await stores.orgs.list()).filter((org) => org.name === idOrName);
   if (named.length > 1) throw new CommandFailure(`${named.length} organizations are called "${idOrName}": use the id (trunkline org list)`);
   const [only] = named;
-  if (only === undefined) throw new CommandFailure(`there is no organization "${idOrName}" (trunkline org list shows all)`);
+  if (only === undefined) throw new CommandFailure(`organization "${idOrName}" not found (trunkline org list shows all)`);
   return only;
 }
 

@@ -21,7 +21,7 @@ export class LoadBatch {
       const { data } = await api.POST('/v2/batches', { body: { name } });
       return new LoadBatch(data.batch_id, [], api);
     } catch (error) {
-      return new LoadBatch(null, [`no batch is written: ${errorText(error)}`], null);
+      return new LoadBatch(null, [`cannot write a batch: ${errorText(error)}`], null);
     }
   }
 
@@ -47,7 +47,7 @@ export class LoadBatch {
     await this.#append({ event_type: 'figures', payload });
   }
 
-  /** Of all stages. */
+  /** Reports the sum of all stages. */
   async complete({ stages, interrupted }: RunFigures): Promise<void> {
     const sum = (pick: (stage: RunFigures['stages'][number]) => number): number => stages.reduce((all, stage) => all + pick(stage), 0);
     if (interrupted) await this.lifecycle('the load test was interrupted, calls in progress were ended', 'interrupted');

@@ -1,7 +1,8 @@
 import { snakeKeys } from '../lib/snake-keys.js';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client } from '../client/index.js';
 import { PACKAGE_ROOT } from '../config/load.js';
@@ -49,7 +50,7 @@ interface LoadFlags extends ApiFlags {
 
 const RAMP_MAX_P99_MS = 10;
 const PROGRESS_EVERY_S = 5;
-/** Of a request to the batch's log. */
+/** Time limit of a request to the batch's log. */
 const BATCH_LIMIT_MS = 3_000;
 
 interface LoadIo extends ApiIo {
@@ -59,46 +60,40 @@ interface LoadIo extends ApiIo {
 /** `trunkline load`: SIPp calls the gateway at a rate. Exit code 0 only when nothing failed. */
 export function loadCommand(io: LoadIo): Command {
   const command = apiFlags(new Command('load'))
-    .description(
-      'place many calls on the running gateway, or on your own at another address, and report how it bears them (docs/load-tests.md)',
-    )
-    .option('--cps <n>', 'calls started a second; where a ramp of the rate begins', number(0.1, 20_000), 10)
-    .option(
-      '--calls <n>',
-      'calls in all (default: ten seconds of them); where a ramp of calls held begins (default: 100)',
-      whole(1, 10_000_000),
-    )
-    .option('--hold <s>', 'seconds from the answer to the end of each call (default: 2, with media 6)', number(0, 36_000))
-    .option('--media <percent>', 'share of the calls that have SRTP, which is listened to', number(0, 100), 0)
-    .option('--number <number>', 'number to call; without it the one that the running gateway was started with')
+    .description('load the running gateway, or your own at another address, with calls and report the figures (docs/load-tests.md)')
+    .option('--cps <n>', 'calls started a second; start of a rate ramp', number(0.1, 20_000), 10)
+    .option('--calls <n>', 'total calls (default: ten seconds of them); start of a ramp of held calls (default: 100)', whole(1, 10_000_000))
+    .option('--hold <s>', 'seconds from the answer to the end of each call (default: 2; with media: 6)', number(0, 36_000))
+    .option('--media <percent>', 'share of calls with SRTP, whose audio is checked', number(0, 100), 0)
+    .option('--number <number>', "number to call (default: the running gateway's demo number)")
     .option('--from <number>', 'caller number', '+15550100999')
-    .option('--digits <keys>', 'keys that calls with media press; "-" for none (default: 1)', keys)
-    .option('--no-echo', 'the agent does not echo: own tone and keys need not come back')
-    .option('--sipp-scenario <file>', 'SIPp scenario of your own for the calls without media')
-    .option('--connections <n>', 'TLS connections, each with a SIPp of its own (default: by rate)', whole(1, 64))
+    .option('--digits <keys>', 'DTMF digits that calls with media send; "-" for none (default: 1)', keys)
+    .option('--no-echo', 'the agent does not echo: do not expect tone and digits back')
+    .option('--sipp-scenario <file>', 'your own SIPp scenario for calls without media')
+    .option('--connections <n>', 'TLS connections, each with its own SIPp (default: by rate)', whole(1, 64))
     .option(
       '--direction <name>',
-      'of calls without media: sendrecv, or inactive (default: inactive when held for more than 25 s)',
+      'SDP direction of calls without media: sendrecv or inactive (default: inactive when held for more than 25 s)',
       direction,
     )
     .option('--setup-timeout <s>', 'longest wait for any answer', number(0.1, 300), 10)
     .option('--media-ports <range>', 'UDP ports of the media generator, two a slot', portRange, { min: 40_000, max: 49_999 })
-    .option('--ramp [kind]', 'find the highest rate without a failure; held: the highest number of calls held; both', rampKinds)
-    .option('--stage <s>', 'seconds of a stage of a ramp', number(1, 3_600), 10)
-    .option('--highest <n>', 'what a ramp tries at most', whole(1, 1_000_000), 20_000)
-    .option('--max-failures <n>', 'failed calls that are let pass', whole(0, 10_000_000), 0)
+    .option('--ramp [kind]', 'find the highest rate without a failure; held: most calls held at once; both', rampKinds)
+    .option('--stage <s>', 'seconds a stage of a ramp', number(1, 3_600), 10)
+    .option('--highest <n>', 'highest value a ramp tries', whole(1, 1_000_000), 20_000)
+    .option('--max-failures <n>', 'failed calls to tolerate', whole(0, 10_000_000), 0)
     .option(
       '--max-p99 <ms>',
-      `limit of INVITE to 200, 99th percentile (default: none; of a ramp ${String(RAMP_MAX_P99_MS)})`,
+      `limit of INVITE to 200, 99th percentile (default: none; in a ramp: ${String(RAMP_MAX_P99_MS)})`,
       number(0.1, 60_000),
     )
-    .option('--max-loss <percent>', 'packets of media that may be lost', number(0, 100), 0.1)
-    .option('--target <host:port>', 'SIP address over TLS to call instead of the running gateway’s')
-    .option('--ca <file>', 'CA certificate that the gateway’s must be signed by')
-    .option('--i-own-the-target', 'the target is not this machine, and it is yours to put under load')
-    .option('--name <text>', 'of the batch that the run is written to', 'Load test')
-    .option('--report <file>', 'where the HTML report goes (default: load-reports in data_dir)')
-    .option('--no-report', 'write none');
+    .option('--max-loss <percent>', 'media packet loss to tolerate', number(0, 100), 0.1)
+    .option('--target <host:port>', 'SIP address (TLS) to call (default: the running gateway)')
+    .option('--ca <file>', 'CA certificate that must have signed the gateway’s')
+    .option('--i-own-the-target', 'confirm that the target, another machine, is yours to load')
+    .option('--name <text>', 'name of the batch that records the run', 'Load test')
+    .option('--report <file>', 'path of the HTML report (default: load-reports in data_dir)')
+    .option('--no-report', 'write no HTML report');
   return command.action((flags: LoadFlags) => run(io, flags));
 }
 
@@ -178,14 +173,14 @@ async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions>
   const called = flags.number ?? ready?.phone_number ?? null;
   const address = flags.target ?? ready?.sip.tls;
   if (address === undefined)
-    throw new Error(`no running gateway is known in ${resolve(config.data_dir)}: start it with trunkline up, or name one with --target`);
-  if (called === null) throw new Error('no number to call: give --number');
+    throw new Error(`no running gateway in ${resolve(config.data_dir)}: start one with trunkline up, or set --target`);
+  if (called === null) throw new Error('no number to call: set --number');
   if (!/^\+?[0-9A-Za-z.*#_-]{1,64}$/.test(called)) throw new Error('--number must be digits, with or without a plus before them');
   if (!/^\+?[0-9A-Za-z._-]{1,64}$/.test(flags.from)) throw new Error('--from must be digits, with or without a plus before them');
   const target = splitHostPort(address);
   refuseStrangers(target.host, flags.iOwnTheTarget === true);
   const caFile = flags.ca ?? (flags.target === undefined ? (ready?.ca_file ?? null) : null);
-  if (caFile === null) throw new Error('the certificate of the gateway is checked: name the CA with --ca FILE');
+  if (caFile === null) throw new Error('no CA for the certificate of the gateway: set --ca FILE');
   for (const file of [caFile, flags.sippScenario]) if (file !== undefined) await readable(file);
   // `npm run load --ramp`, without `--` before it.
   const ramp = flags.ramp ?? (process.env['npm_config_ramp'] === 'true' ? true : undefined);
@@ -236,7 +231,7 @@ function refuseStrangers(host: string, isOwn: boolean): void {
 
 async function readable(file: string): Promise<void> {
   const found = await stat(file).catch(() => null);
-  if (found?.isFile() !== true) throw new Error(`there is no file ${file}`);
+  if (found?.isFile() !== true) throw new Error(`file ${file} not found`);
 }
 
 async function writeReport(config: Config, { report }: LoadFlags, figures: RunFigures): Promise<string | null> {
@@ -244,7 +239,9 @@ async function writeReport(config: Config, { report }: LoadFlags, figures: RunFi
   const directory = join(resolve(config.data_dir), 'load-reports');
   const file = typeof report === 'string' ? resolve(report) : join(directory, `${figures.startedAt.replace(/[:.]/g, '-')}.html`);
   if (typeof report !== 'string') await mkdir(directory, { recursive: true, mode: 0o700 });
-  await writeFile(file, htmlReport(figures));
+  const uplot = dirname(createRequire(import.meta.url).resolve('uplot'));
+  const [script, style] = await Promise.all(['uPlot.iife.min.js', 'uPlot.min.css'].map((name) => readFile(join(uplot, name), 'utf8')));
+  await writeFile(file, htmlReport(figures, { script: script ?? '', style: style ?? '' }));
   return file;
 }
 
@@ -275,7 +272,7 @@ function whole(least: number, most: number): (text: string) => number {
 
 function keys(text: string): string {
   if (text === '-' || text === '') return '';
-  if (!/^[0-9A-D*#]{1,32}$/i.test(text)) throw new InvalidArgumentError('must be keys of a telephone: 0 to 9, A to D, * and #');
+  if (!/^[0-9A-D*#]{1,32}$/i.test(text)) throw new InvalidArgumentError('must be DTMF digits: 0 to 9, A to D, * and #');
   return text.toUpperCase();
 }
 

@@ -35,13 +35,10 @@ interface ConfigFlags {
 const program = new Command('trunkline')
   .description('SIP inbound termination gateway for voice agents')
   .version(packageVersion())
-  .option(
-    '--config <file>',
-    'YAML file with settings (config/default.yaml lists them all); without it /etc/trunkline/config.yaml, where there is one',
-  )
+  .option('--config <file>', 'YAML file with settings, listed in config/default.yaml (default: /etc/trunkline/config.yaml, if it exists)')
   .option(
     '--set <name=value>',
-    'one setting, for example --set sip.tls_port=5071; may be repeated',
+    'set one setting, such as --set sip.tls_port=5071; repeatable',
     (value, all: string[]) => [...all, value],
     [],
   )
@@ -89,26 +86,22 @@ const connect = async () => {
   return stores;
 };
 
-// Each process loads its own part only: callers wait while a gateway that died starts again.
+// Load only what the command needs: callers wait while a dead gateway restarts.
 program
   .command('up')
-  .description('start the whole gateway in the foreground: Redis, rtpengine, the SIP server, the gateway')
+  .description('start Redis, rtpengine, the SIP server and the gateway in the foreground')
   .action(async () => (await import('./up.js')).runUp(config(), configFlags()));
 program
   .command('gateway')
-  .description('start the gateway alone (SIP server, rtpengine and Redis are started elsewhere)')
-  .option(
-    '--worker <n/of>',
-    'which one it is of several gateway processes that share ports and limits, as `trunkline up` starts them',
-    '1/1',
-  )
+  .description('start only the gateway; SIP server, rtpengine and Redis run elsewhere')
+  .option('--worker <n/of>', 'position among gateway processes that share ports and limits; `trunkline up` sets it', '1/1')
   .action(async ({ worker }: { readonly worker: string }) => {
     const [{ runGateway }, { parseWorker }] = await Promise.all([import('./gateway.js'), import('../config/gateway-worker.js')]);
     await runGateway(config(), parseWorker(worker));
   });
 program
   .command('sip-server')
-  .description('start the embedded SIP server alone')
+  .description('start only the embedded SIP server')
   .action(async () => (await import('./sip-server.js')).runSipServer(config()));
 const overStore = { connect, print: printLine };
 program.addCommand(orgCommand(overStore));

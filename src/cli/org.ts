@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
 import { isSourceAddress } from '../lib/source-address.js';
-import { newWebhookSecret } from '../gateway/store/new-records.js';
+import { newStreamKey, newWebhookSecret } from '../gateway/store/new-records.js';
 import type { OrgChange } from '../gateway/ports/stores.js';
 import { checkName, CommandFailure, findOrg, noteChange, printResult, table, withStores, type StoreIo } from './command.js';
 
@@ -13,7 +13,7 @@ interface Flags {
 
 /** `trunkline org …`. */
 export function orgCommand(io: StoreIo): Command {
-  const org = new Command('org').description('make and change organizations, the owners of numbers, agents and API keys');
+  const org = new Command('org').description('create and change organizations, which own numbers, agents and API keys');
   addCreate(org, io);
   addList(org, io);
   addChange(org, io, 'enable-sip', 'let an organization use the /sip routes and take calls', { sip_enabled: true });
@@ -23,7 +23,8 @@ export function orgCommand(io: StoreIo): Command {
   addChange(org, io, 'disable', 'refuse all API requests and new calls of an organization; nothing is deleted', { disabled: true });
   addChange(org, io, 'enable', 'undo disable', { disabled: false });
   addSetLimits(org, io);
-  addWebhookSecret(org, io);
+  addSecret('webhook_secret', org, io);
+  addSecret('stream_key', org, io);
   org.addHelpText(
     'after',
     '\nA first organization that can attach numbers:\n  trunkline org create "My company" --sip\n  trunkline key create "My company"',
@@ -34,15 +35,15 @@ export function orgCommand(io: StoreIo): Command {
 function addCreate(parent: Command, io: StoreIo): void {
   const command = parent
     .command('create')
-    .description('make an organization')
-    .argument('<name>', 'what you call it, such as "My company"')
-    .option('--sip', 'enable SIP at once, as enable-sip does')
+    .description('create an organization')
+    .argument('<name>', 'its name, such as "My company"')
+    .option('--sip', 'enable SIP too, as enable-sip does')
     .option('--json', 'print JSON')
     .action((name: string, flags: Flags) =>
       withStores(command, io, async (stores) => {
         const wanted = checkName('an organization', name);
         if ((await stores.orgs.list()).some((other) => other.name === wanted)) {
-          throw new CommandFailure(`there is an organization "${wanted}" already`);
+          throw new CommandFailure(`organization "${wanted}" already exists`);
         }
         const made = await stores.orgs.create({ name: wanted, sip_enabled: flags.sip === true });
         await noteChange(stores, made.org_id, 'org.create', made.org_id, ['name', 'sip_enabled']);
@@ -50,7 +51,7 @@ function addCreate(parent: Command, io: StoreIo): void {
           io,
           flags,
           shown(made),
-          `Organization "${made.name}" made: ${made.org_id}`,
+          `Created organization "${made.name}": ${made.org_id}`,
           `Next: trunkline key create ${made.org_id}`,
         );
       }),
@@ -60,7 +61,7 @@ function addCreate(parent: Command, io: StoreIo): void {
 function addList(parent: Command, io: StoreIo): void {
   const command = parent
     .command('list')
-    .description('show all organizations')
+    .description('list all organizations')
     .option('--json', 'print JSON')
     .action((flags: Flags) =>
       withStores(command, io, async (stores) => {
@@ -87,7 +88,7 @@ function addChange(parent: Command, io: StoreIo, name: string, description: stri
       withStores(command, io, async (stores) => {
         const org = await findOrg(stores, idOrName);
         const changed = await stores.orgs.change(org.org_id, change);
-        if (changed === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
+        if (changed === null) throw new CommandFailure(`organization "${idOrName}" not found`);
         await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
         printResult(
           io,
@@ -116,15 +117,11 @@ interface LimitFlags {
 function addSetLimits(parent: Command, io: StoreIo): void {
   const command = parent
     .command('set-limits')
-    .description('limit the calls of all numbers of an organization together, over all gateways; what is left out stays')
+    .description("limit an organization's calls over all its numbers and all gateways; omitted limits stay")
     .argument('<org>', 'its id or its name')
     .option('--max-concurrent-calls <n>', 'calls in progress, 0 to 100000, or "none"', limitArgument(100_000))
     .option('--max-calls-per-second <n>', 'new calls a second, 0 to 10000, or "none"', limitArgument(10_000))
-    .option(
-      '--allowed-sources <list>',
-      'addresses and CIDR blocks that calls may come from, with commas between, or "any"',
-      sourcesArgument,
-    )
+    .option('--allowed-sources <list>', 'accepted source addresses and CIDR blocks, comma-separated, or "any"', sourcesArgument)
     .option('--json', 'print JSON')
     .action((idOrName: string, flags: LimitFlags) =>
       withStores(command, io, async (stores) => {
@@ -133,10 +130,10 @@ function addSetLimits(parent: Command, io: StoreIo): void {
           ...(flags.maxCallsPerSecond === undefined ? {} : { max_calls_per_second: limitOf(flags.maxCallsPerSecond) }),
           ...(flags.allowedSources === undefined ? {} : { allowed_sources: flags.allowedSources }),
         };
-        if (Object.keys(change).length === 0) throw new CommandFailure('nothing to set: name at least one limit (--help shows them)');
+        if (Object.keys(change).length === 0) throw new CommandFailure('nothing to change: set at least one limit (--help shows them)');
         const org = await findOrg(stores, idOrName);
         const changed = await stores.orgs.change(org.org_id, change);
-        if (changed === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
+        if (changed === null) throw new CommandFailure(`organization "${idOrName}" not found`);
         await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
         printResult(io, flags, shown(changed), limitsLine(changed));
       }),
@@ -160,7 +157,7 @@ function sourcesArgument(text: string): readonly string[] {
   if (text === 'any') return [];
   const sources = text.split(',').map((source) => source.trim());
   const bad = sources.find((source) => !isSourceAddress(source));
-  if (bad !== undefined) throw new InvalidArgumentError(`"${bad}" is no IP address and no CIDR block, such as 203.0.113.0/24.`);
+  if (bad !== undefined) throw new InvalidArgumentError(`"${bad}" is not an IP address or CIDR block, such as 203.0.113.0/24.`);
   if (sources.length > MAX_ALLOWED_SOURCES) throw new InvalidArgumentError(`at most ${MAX_ALLOWED_SOURCES} of them.`);
   return sources;
 }
@@ -170,27 +167,41 @@ function limitsLine({ name, max_concurrent_calls, max_calls_per_second, allowed_
   return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}`;
 }
 
-function addWebhookSecret(parent: Command, io: StoreIo): void {
+const SECRETS = {
+  webhook_secret: {
+    command: 'webhook-secret',
+    description: 'print the secret that webhooks of an organization are signed with',
+    rotate: 'make another one first; webhooks are signed with it at once',
+    make: newWebhookSecret,
+  },
+  stream_key: {
+    command: 'stream-key',
+    description: 'print the key of X-Twilio-Signature, by which bots of an organization know its calls',
+    rotate: 'make another one first; calls are signed with it from their next look-up on',
+    make: newStreamKey,
+  },
+} as const;
+
+function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): void {
+  const secret = SECRETS[field];
   const command = parent
-    .command('webhook-secret')
-    .description('print the key of X-Twilio-Signature, by which bots of an organization know its calls')
+    .command(secret.command)
+    .description(secret.description)
     .argument('<org>', 'its id or its name')
-    .option('--rotate', 'make another one first; calls are signed with it from their next look-up on')
+    .option('--rotate', secret.rotate)
     .option('--json', 'print JSON')
     .action((idOrName: string, flags: SecretFlags) =>
       withStores(command, io, async (stores) => {
         const org = await findOrg(stores, idOrName);
-        const change = { webhook_secret: newWebhookSecret() };
-        const found = flags.rotate === true ? await stores.orgs.change(org.org_id, change) : org;
-        if (found === null) throw new CommandFailure(`there is no organization "${idOrName}"`);
-        if (flags.rotate === true) await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
-        const { org_id, webhook_secret } = found;
-        printResult(io, flags, { org_id, webhook_secret }, webhook_secret);
+        const found = flags.rotate === true ? await stores.orgs.change(org.org_id, { [field]: secret.make() }) : org;
+        if (found === null) throw new CommandFailure(`organization "${idOrName}" not found`);
+        if (flags.rotate === true) await noteChange(stores, org.org_id, 'org.change', org.org_id, [field]);
+        printResult(io, flags, { org_id: found.org_id, [field]: found[field] }, found[field]);
       }),
     );
 }
 
-/** Everything but the webhook secret. */
-function shown({ webhook_secret: _secret, ...rest }: OrgRecord): Omit<OrgRecord, 'webhook_secret'> {
+/** Everything but the secrets. */
+function shown({ webhook_secret: _secret, stream_key: _key, ...rest }: OrgRecord): Omit<OrgRecord, keyof typeof SECRETS> {
   return rest;
 }

@@ -9,7 +9,7 @@ export interface Ready {
   readonly sip: { readonly tls?: string };
   /** Base URL of the control API. */
   readonly http: string;
-  /** Of the demo organization; null: there is none. */
+  /** The demo organization's key; null: no demo organization. */
   readonly api_key: string | null;
   readonly phone_number: string | null;
   readonly ca_file: string | null;
@@ -28,7 +28,7 @@ export async function readReady(config: Pick<Config, 'data_dir'>): Promise<Ready
 export async function runningGateway(config: Pick<Config, 'data_dir'>, otherwise: string): Promise<Ready> {
   const ready = await readReady(config);
   if (ready !== null) return ready;
-  throw new CommandFailure(`no running gateway is known: ${readyFile(config)} is not there. Start it with trunkline up, or ${otherwise}`);
+  throw new CommandFailure(`no running gateway: ${readyFile(config)} not found. Start it with trunkline up, or ${otherwise}`);
 }
 
 function readyFile({ data_dir }: Pick<Config, 'data_dir'>): string {

@@ -29,11 +29,11 @@ const LEAVE = '\u001b[?25h\u001b[?1049l';
 /** `trunkline top`: what the gateway does at this moment, from its metrics. */
 export function topCommand(io: TopIo): Command {
   const command = new Command('top')
-    .description('watch the running gateway: calls, failures, media, rtpengines, processes; q ends it')
-    .option('--api-url <url>', 'control API, such as http://127.0.0.1:8080; without it that of the running gateway')
+    .description('watch the running gateway: calls, failures, media, rtpengines, processes; q quits')
+    .option('--api-url <url>', 'control API, such as http://127.0.0.1:8080; default: the running gateway')
     .option('--token <token>', 'metrics.bearer_token of that gateway (TRUNKLINE_METRICS_BEARER_TOKEN, or the configuration)')
-    .option('--once', 'print it once; so it is too when the output is no terminal')
-    .option('--json', 'print it once as JSON');
+    .option('--once', 'print once (default when the output is not a terminal)')
+    .option('--json', 'print once as JSON');
   return command.action((flags: TopFlags) => orFail(command, () => run(io, flags)));
 }
 

@@ -10,7 +10,7 @@ const MAX_LIMIT = 500;
 
 /** `trunkline webhook …`. */
 export function webhookCommand(io: StoreIo): Command {
-  const webhook = new Command('webhook').description('webhooks that nobody took: list them, send them again');
+  const webhook = new Command('webhook').description('list and redeliver webhooks that were given up');
   addDead(webhook, io);
   addResend(webhook, io);
   return webhook;
@@ -19,7 +19,7 @@ export function webhookCommand(io: StoreIo): Command {
 function addDead(parent: Command, io: StoreIo): void {
   const command = parent
     .command('dead')
-    .description('show the webhooks of an organization that were given up, newest first')
+    .description("list an organization's given-up webhooks, newest first")
     .argument('<org>', 'its id or its name')
     .option('--limit <n>', `1 to ${String(MAX_LIMIT)}`, '50')
     .option('--json', 'print JSON')
@@ -45,9 +45,9 @@ function addDead(parent: Command, io: StoreIo): void {
 function addResend(parent: Command, io: StoreIo): void {
   const command = parent
     .command('resend')
-    .description('send webhooks again that were given up')
+    .description('redeliver given-up webhooks')
     .argument('<org>', 'its id or its name')
-    .argument('<delivery-id...>', 'as "webhook dead" shows them')
+    .argument('<delivery-id...>', 'ids from "webhook dead"')
     .action((idOrName: string, ids: readonly string[]) =>
       withStores(command, io, async (stores) => {
         const org = await findOrg(stores, idOrName);

@@ -1,5 +1,5 @@
 import { nextSerialId } from '../lib/ids.js';
-import type { QueuedTimer } from '../lib/timer-queue.js';
+import type { QueuedTimer } from '../lib/timers.js';
 import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
 import { getHeader, header, type Header, type SipRequest } from '../sip/message/message.js';
 import { tagOf } from '../sip/message/name-addr.js';

@@ -17,6 +17,7 @@ import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
 import { Broker } from './broker.js';
 import { formatAnswer, frameTime, type AppCommand } from './meta-line.js';
+import { tlsHeaders } from './own-headers.js';
 
 export interface ApplicationLimits {
   readonly maxApplications: number;
@@ -43,15 +44,15 @@ export interface SipServerOptions {
   readonly limits: TransportLimits & StackLimits & AdmissionLimits & AppLimits & ApplicationLimits;
   readonly optionsUserAgents: readonly string[];
   readonly silenceTimeoutMs: number;
-  /** How long the calls of a lost application wait for it to come back. */
+  /** How long the calls of a disconnected application wait for it to reconnect. */
   readonly graceMs: number;
-  /** Of this process. */
+  /** Resident memory of this process, in MiB. */
   readonly residentMb: () => number;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Of each event that peers bring about. */
+/** Limit for each kind of event that peers cause. */
 const PEER_LINES_PER_SECOND = 20;
 
 /** What drachtio-srf looks at to know which features it may use. `-resume`: a lost application's calls wait for it (docs/control-protocol.md). */
@@ -86,8 +87,7 @@ export class SipServer {
       timers,
       limits,
       log: peerLog,
-      passClientIdentity: options.passClientIdentity,
-      passTls: options.passTls,
+      ownHeaders: tlsHeaders(options.passClientIdentity, options.passTls),
       reopen: (target) => this.#transports.open(target),
       admission: this.#admission,
     });

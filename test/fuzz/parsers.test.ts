@@ -8,6 +8,7 @@ import { calledNumber } from '../../src/gateway/admission/called-number.js';
 import { chooseCrypto } from '../../src/gateway/sdp/crypto-line.js';
 import { readAnswer, readOffer, readRelaySdp } from '../../src/gateway/sdp/sdp-read.js';
 import { canonicalSdp, OWN_OFFER } from '../../src/gateway/sdp/sdp-write.js';
+import type { MediaEncryption } from '../../src/gateway/model/records.js';
 import { sessionTimerHeaders } from '../../src/gateway/call/session-timer.js';
 import { readCoreHeaders } from '../../src/sip/message/core-headers.js';
 import { splitList } from '../../src/sip/message/message.js';
@@ -17,6 +18,7 @@ import { serialize } from '../../src/sip/message/serialize.js';
 import { StreamFramer } from '../../src/sip/message/stream-framer.js';
 import { parseSipUri } from '../../src/sip/message/uri.js';
 import { parseVia } from '../../src/sip/message/via.js';
+import { corpus } from '../support/corpus.js';
 import { offerSdp } from '../support/sdp.js';
 
 const LIMITS = { maxHeaders: 100, maxHeaderBytes: 8_000, maxHeadBytes: 65_536, maxBodyBytes: 65_536 };
@@ -64,6 +66,8 @@ const hostileStream = fc
   )
   .chain((parts) => hostile(parts.join('')));
 
+const MESSAGES = corpus('sip-message');
+
 describe('whatever comes from outside', () => {
   it('never makes the SIP parser throw, and what it takes it writes back', () => {
     fc.assert(
@@ -74,7 +78,7 @@ describe('whatever comes from outside', () => {
         const again = parseMessage(serialize(parsed.value), LIMITS);
         expect(again).toMatchObject({ ok: true, value: { body: parsed.value.body } });
       }),
-      RUNS,
+      { ...RUNS, examples: MESSAGES.map((text) => [text]) },
     );
   });
 
@@ -91,7 +95,7 @@ describe('whatever comes from outside', () => {
         }
         expect(items).toEqual(whole);
       }),
-      RUNS,
+      { ...RUNS, examples: MESSAGES.map((text) => [text, [7]]) },
     );
   });
 
@@ -106,7 +110,7 @@ describe('whatever comes from outside', () => {
         expect(stream.replaceAll('\r\n', '')).toContain(yielded.slice(0, 20).replaceAll('\r\n', ''));
         expect(yielded.length).toBeLessThanOrEqual(stream.length);
       }),
-      RUNS,
+      { ...RUNS, examples: MESSAGES.map((text) => [text, 7]) },
     );
   });
 
@@ -148,7 +152,7 @@ describe('whatever comes from outside', () => {
 
   it('never makes the SDP policy throw, and what it takes is canonical: one line, one key of the one suite', () => {
     fc.assert(
-      fc.property(hostile(offerSdp()), fc.constantFrom('required', 'optional'), (sdp, encryption) => {
+      fc.property(hostile(offerSdp()), fc.constantFrom<MediaEncryption[]>('required', 'optional'), (sdp, encryption) => {
         readRelaySdp(sdp);
         readAnswer(sdp, OWN_OFFER);
         const offer = readOffer(sdp, encryption);
@@ -160,7 +164,14 @@ describe('whatever comes from outside', () => {
         expect(canonical.split('\r\n').every((line) => /^([a-z]=[\x20-\x7e]+)?$/.test(line))).toBe(true);
         if (encryption === 'required') expect(offer.value.crypto).not.toBeNull();
       }),
-      { ...RUNS, numRuns: 3_000 },
+      {
+        ...RUNS,
+        numRuns: 3_000,
+        examples: corpus('sdp').flatMap((sdp): [string, MediaEncryption][] => [
+          [sdp, 'required'],
+          [sdp, 'optional'],
+        ]),
+      },
     );
   });
 });

@@ -40,9 +40,9 @@ export interface MediaCounters extends Pick<
   | 'receiveBufferBytes'
   | 'maxLateMs'
 > {
-  /** Of each; `null`: it did not answer. */
+  /** Counters of each worker; `null`: it did not answer. */
   readonly workers: readonly (EndpointCounters | null)[];
-  /** Datagrams that the system threw away because a receive buffer was full; `null`: it does not say. */
+  /** Datagrams that the kernel dropped because a receive buffer was full; `null`: unknown. */
   readonly kernelDrops: number | null;
   readonly workerRestarts: number;
 }

@@ -51,7 +51,7 @@ export interface EndpointCounters {
   readonly notAuthenticPackets: number;
   readonly malformedPackets: number;
   readonly sendErrors: number;
-  /** Of a call that ended lately, from the peer that has another call on the same sockets now. */
+  /** Late packets of an ended call, from a peer whose next call uses the same port pair. */
   readonly earlierCallPackets: number;
   /** Granted to each socket; the smallest. */
   readonly receiveBufferBytes: number;
@@ -69,9 +69,9 @@ interface OpenLeg {
   readonly media: MediaLeg;
   readonly portPair: PortPair;
   remote: MediaAddress;
-  /** Of the RTP that the peer sends. */
+  /** SSRC of the RTP that the peer sends. */
   ssrc: number | undefined;
-  /** Of calls that the peer had here lately. */
+  /** SSRCs of the peer's recent calls here. */
   shunned: readonly ShunnedSource[];
   readonly ticking: Ticking;
   readonly onEvent: (event: LegEvent) => void;
@@ -106,7 +106,7 @@ export class RtpEndpoint {
   #receiveBufferBytes = 0;
   #maxLateMs = 0;
   #lateFrames = 0;
-  /** Of legs that are closed, and of agents that were let go. */
+  /** Totals of closed legs and released agents. */
   readonly #closed = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, packetsLate: 0 };
 
   private constructor(options: EndpointOptions, dependencies: EndpointDependencies) {

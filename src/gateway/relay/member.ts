@@ -243,7 +243,7 @@ export class PoolMember {
     this.owner.onBack(this);
   }
 
-  /** Of these calls those that the node does not know are lost: it has restarted. */
+  /** Reports as lost the calls that the node does not know: it has restarted. */
   async #reportForgotten(relayIds: readonly string[]): Promise<void> {
     const isForgotten = (relayId: string): Promise<boolean> =>
       this.node.command('query', { 'call-id': this.options.callIdOf(relayId) }).then(
@@ -263,12 +263,12 @@ interface Statistics {
   readonly currentstatistics?: { readonly sessionsown?: unknown };
 }
 
-/** Of the answer to `statistics`: seconds, as text. */
+/** Uptime in seconds, which rtpengine's `statistics` has as text. */
 function uptimeOf(reply: NgReply): number | null {
   return figureOf((reply['statistics'] as Statistics | undefined)?.totalstatistics?.uptime);
 }
 
-/** Of the answer to `statistics`: the sessions of everybody. */
+/** All sessions of the node, those of other gateways included. */
 function sessionsOf(reply: NgReply): number | null {
   return figureOf((reply['statistics'] as Statistics | undefined)?.currentstatistics?.sessionsown);
 }

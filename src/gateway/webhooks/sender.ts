@@ -6,7 +6,7 @@ import { publish } from '../ports/events.js';
 import { OUTBOX_LANES, outboxLane, type OrgStore, type Outbox } from '../ports/stores.js';
 import type { Attempt } from './post.js';
 import { nextAttemptInMs, type RetrySchedule } from './retry-schedule.js';
-import { webhookSignature } from './signature.js';
+import { signedHeaders } from './signature.js';
 
 export interface WebhookSenderParts {
   readonly outbox: Pick<Outbox, 'claim' | 'settle' | 'defer' | 'bury'>;
@@ -132,20 +132,15 @@ export class WebhookSender {
     const { outbox, orgs, post, clock, log } = this.parts;
     const org = await orgs.get(delivery.org_id);
     if (org === null) return this.#bury(delivery, 'the organization is gone');
-    const headers = {
-      'x-trunkline-delivery': delivery.delivery_id,
-      'x-trunkline-signature': webhookSignature(org.webhook_secret, delivery.body, clock.wallMs()),
-    };
+    const headers = signedHeaders(org.webhook_secret, delivery.delivery_id, delivery.body, clock.wallMs());
     const startedMs = clock.nowMs();
     const attempt = await post(delivery.url, delivery.body, headers, this.#aborted.signal);
     publish('webhook.attempt', { outcome: attempt.kind, tookMs: clock.nowMs() - startedMs });
     switch (attempt.kind) {
       case 'delivered':
         await outbox.settle(delivery);
-        {
-          log.info({ ...factsOf(delivery), took_ms: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
-          return;
-        }
+        log.info({ ...factsOf(delivery), took_ms: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
+        return;
       case 'aborted':
         return outbox.defer(delivery, 0);
       case 'refused':

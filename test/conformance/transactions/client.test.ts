@@ -63,6 +63,23 @@ describe('INVITE client transaction', () => {
     expect(invite([START, response(486)], TLS)).toMatchObject({ name: 'Terminated' });
   });
 
+  it.each([
+    [100, 32_000],
+    [500, 32_000],
+    [1_000, 64_000],
+  ])('[3261 §17.1.1.2] Completed: timer D is 64 times T1 and at least 32 s (T1 of %i ms)', (t1Ms, delayMs) => {
+    expect(delays(invite([START, response(486)], { ...UDP, t1Ms }).effects)).toEqual([delayMs]);
+  });
+
+  it.each([100, 180, 200, 299])('[3261 §17.1.1.2] Completed: acknowledges no %i that comes after a final error', (status) => {
+    expect(invite([START, response(486), response(status)])).toEqual({ name: 'Completed', effects: [] });
+  });
+
+  it.each([300, 486, 699])('[3261 §17.1.1.2] Completed: acknowledges a %i again with the ACK of the first answer', (status) => {
+    const again = { type: 'response', status, ack: '<another ACK>' } as const;
+    expect(invite([START, response(486), again])).toEqual({ name: 'Completed', effects: [{ do: 'send', text: '<ACK>' }] });
+  });
+
   it('[6026 §7.2] Accepted: passes every 2xx until timer M', () => {
     expect(invite([START, response(200)])).toMatchObject({ name: 'Accepted' });
     expect(invite([START, response(200), response(200)]).effects).toEqual([{ do: 'notify', user: 'response' }]);

@@ -78,13 +78,24 @@ describe('INVITE server transaction', () => {
     expect(intervals).toEqual([1_000, 2_000, 4_000, 4_000, 4_000]);
   });
 
-  it('[3261 §17.2.1] Completed: no timer G on reliable transports, the answer again to a repeated INVITE', () => {
+  it('[3261 §17.2.1] Completed: no timer G on reliable transports', () => {
     expect(invite([respond(486)], TLS).effects).toEqual([
       { do: 'send', text: '<486>' },
       { do: 'start', timer: 'H', delayMs: 32_000 },
     ]);
-    expect(invite([respond(486), { type: 'invite' }], TLS).effects).toEqual([{ do: 'send', text: '<486>' }]);
-    expect(invite([respond(486), respond(200)])).toMatchObject({ name: 'Completed', effects: [] });
+  });
+
+  it('[3261 §17.2.1] Completed: answers a retransmitted INVITE with the final answer, and takes no other answer', () => {
+    for (const context of [UDP, TLS]) {
+      expect(invite([respond(180), respond(486), { type: 'invite' }], context)).toMatchObject({
+        name: 'Completed',
+        effects: [{ do: 'send', text: '<486>' }],
+      });
+    }
+    for (const status of [180, 200, 503]) {
+      expect(invite([respond(486), respond(status)])).toMatchObject({ name: 'Completed', effects: [] });
+      expect(invite([respond(486), respond(status), { type: 'invite' }]).effects).toEqual([{ do: 'send', text: '<486>' }]);
+    }
   });
 
   it('[3261 §17.2.1] Completed: ACK leads to Confirmed and timer I, at once to the end on reliable transports', () => {
@@ -156,6 +167,12 @@ describe('non-INVITE server transaction', () => {
     expect(other([respond(200), respond(500)])).toEqual({ name: 'Completed', effects: [] });
     expect(other([respond(200), timer('J')])).toEqual({ name: 'Terminated', effects: [{ do: 'terminate' }] });
     expect(other([respond(200)], TLS)).toEqual({ name: 'Terminated', effects: [{ do: 'send', text: '<200>' }, { do: 'terminate' }] });
+  });
+
+  it('[4320 §4.2] ends without an answer, in Trying and after a provisional answer; a final answer stands', () => {
+    expect(other([{ type: 'abandon' }])).toEqual({ name: 'Terminated', effects: [{ do: 'terminate' }] });
+    expect(other([respond(100), { type: 'abandon' }])).toEqual({ name: 'Terminated', effects: [{ do: 'terminate' }] });
+    expect(other([respond(200), { type: 'abandon' }])).toEqual({ name: 'Completed', effects: [] });
   });
 
   it('[3261 §17.2.4] tells the user of a transport error, once', () => {

@@ -83,6 +83,20 @@ describe('jitter buffer', () => {
     expect(buffer.figures.restarts).toBe(3);
   });
 
+  it.each([
+    // 8,192 samples, a second and a bit, are all that the buffer holds.
+    [8_192, 'late'],
+    [8_193, 'restarted'],
+    [16_000, 'restarted'],
+    [80_000, 'restarted'],
+  ])('a packet %i samples behind what is played next is %s at once', (ticks, outcome) => {
+    const buffer = new JitterBuffer();
+    buffer.push(SSRC, 100_000, samples(0));
+    // 40 ms of silence, and the packet.
+    pull(buffer, 3);
+    expect(buffer.push(SSRC, 100_160 - ticks, samples(0))).toBe(outcome);
+  });
+
   it('follows a path that became slower for good: after a short run of late packets they are played again', () => {
     const buffer = new JitterBuffer();
     let index = 0;

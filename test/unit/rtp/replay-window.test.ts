@@ -21,6 +21,16 @@ describe('[3711 §3.3.2] the replay list of a relayed source', () => {
     );
   });
 
+  it.each([0, 65_500])(
+    'refuses what is 64 behind the newest packet (%i), which shares its place, and the newest one again after it',
+    (first) => {
+      const window = new ReplayWindow();
+      // 64 behind never came; 63 behind neither, and is taken.
+      expect(taken([first, first + 64, first + 1, first], window)).toEqual([first, first + 64, first + 1]);
+      expect(taken([first + 64, first + 1], window)).toEqual([]);
+    },
+  );
+
   it('takes nothing of a recording that is played while the source goes on', () => {
     const window = new ReplayWindow();
     const recording = range(1_000, 300);

@@ -70,8 +70,8 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
     schema: {
       tags,
       security,
-      summary: 'Make a batch',
-      description: 'It and its log are kept for `batches.retention_days`.',
+      summary: 'Create a batch',
+      description: 'The gateway keeps the batch and its log for `batches.retention_days`.',
       body: newBatchBody,
       response: {
         200: successAnswer('The batch', successSchema(batchSchema), { status: 'success', data: exampleOf(batchSchema), errors: null }),
@@ -90,7 +90,7 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
       tags,
       security,
       summary: 'Read the log of a batch',
-      description: 'What happened to it, newest first unless `direction` says otherwise.',
+      description: 'Newest first, unless `direction` is `asc`.',
       params,
       querystring: logQuery,
       response: {
@@ -117,7 +117,7 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
     schema: {
       tags,
       security,
-      summary: 'Write an entry into the log of a batch',
+      summary: 'Append to the log of a batch',
       description: 'The log keeps the newest `batches.max_entries`.',
       params,
       body: batchEventBody,

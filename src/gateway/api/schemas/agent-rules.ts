@@ -6,9 +6,9 @@ import { codePoints } from './agent-settings.js';
 /** What the operator's configuration says of agents. */
 export interface AgentPolicy {
   readonly languages: readonly string[];
-  /** Of the agents that the operator runs. */
+  /** Voices of the operator's own agents. */
   readonly voices: readonly string[];
-  /** No call is longer, whatever its agent says. */
+  /** No call is longer, whatever its agent's settings. */
   readonly maxDurationMinutes: number;
   /** Whether webhooks go there; of names it is known only when they are looked up. */
   readonly isWebhookHost: (host: string) => boolean;

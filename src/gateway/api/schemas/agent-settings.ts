@@ -96,7 +96,7 @@ export function agentSettingsSchema(languages: readonly string[]) {
       .string()
       .max(16)
       .refine((code) => code === '' || languages.includes(code.toUpperCase()), `must be one of ${languages.join(', ')}`)
-      .meta({ description: 'In either case; empty: the default', enum: [...languages] })
+      .meta({ description: 'Upper or lower case; empty: the default', enum: [...languages] })
       .nullable()
       .optional(),
     model: z.enum(['base', 'turbo']).nullable().optional(),

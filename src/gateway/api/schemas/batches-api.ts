@@ -42,7 +42,7 @@ export const batchLogEntrySchema = z
   })
   .meta({
     id: 'BatchLogEntry',
-    description: 'What happened to a batch',
+    description: "An entry of a batch's log",
     examples: [
       {
         id: '2b1f8f6c-6a53-4c53-9f5b-0f0d8a2d1c11',
@@ -70,7 +70,7 @@ export const batchEventBody = z
         message: `must have at most ${String(MAX_PAYLOAD_BYTES)} bytes as JSON`,
       })
       .describe('`lifecycle`: message, state_change. `complete`: calls_total, calls_failed, calls_successful'),
-    timestamp: z.iso.datetime({ offset: true, error: 'must be ISO 8601 with a zone' }).optional().describe('Now, when left out'),
+    timestamp: z.iso.datetime({ offset: true, error: 'must be ISO 8601 with a zone' }).optional().describe('Default: now'),
   })
   .check(({ value: { event_type: type, payload }, issues }) => {
     const found = PAYLOADS.get(type)?.safeParse(payload).error?.issues ?? [];

@@ -69,7 +69,7 @@ describe('the audit log', () => {
     const api = await openApi({ replace: ({ audit }) => ({ audit: { append: away, list: (...query) => audit.list(...query) } }) });
     const answer = await api.post('/sip/attach', { phone_number: NUMBER, directions: ['inbound'], service: 'sip' });
     expect([answer.status, answer.record.phone_number]).toEqual([200, NUMBER]);
-    expect(api.lines.find(({ event }) => event === 'audit.not_written')?.fields).toMatchObject({ action: 'number.attach', reason: 'away' });
+    expect(api.lines.find(({ event }) => event === 'audit.not_written')?.fields).toMatchObject({ action: 'number.attach', error: 'away' });
   });
 
   it('has what is done at the command line, and is shown there', async () => {

@@ -122,7 +122,7 @@ describe('failures of every route', () => {
     expect(answer.text).not.toContain('secret detail');
     expect(api.lines.find((line) => line.level === 'error')?.fields).toMatchObject({
       request_id: answer.headers['x-request-id'],
-      reason: 'secret detail',
+      error: 'secret detail',
     });
   });
 
