@@ -12,7 +12,7 @@ const ROOMS = {
   observability: ['config', 'lib', 'rtp'],
   tls: ['config', 'lib', 'sip'],
   'sip-server': ['config', 'lib', 'observability', 'sip', 'tls'],
-  loadtest: ['client', 'config', 'gateway/agents', 'gateway/model', 'lib', 'rtp', 'sip', 'srtp'],
+  loadtest: ['client', 'config', 'gateway/agents', 'gateway/media', 'gateway/model', 'lib', 'rtp', 'sip', 'srtp'],
   supervisor: ['config', 'gateway/relay', 'lib', 'observability', 'tls'],
 };
 

@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client } from '../client/index.js';
 import { PACKAGE_ROOT } from '../config/load.js';
+import { nativeFile } from '../config/native-files.js';
 import type { Config } from '../config/schema.js';
 import { errorText } from '../lib/error-text.js';
 import { isInBlocks } from '../lib/ip-address.js';
@@ -172,7 +173,7 @@ async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions>
   const called = flags.number ?? ready?.phone_number ?? null;
   const address = flags.target ?? ready?.sip.tls;
   if (address === undefined)
-    throw new Error(`no running gateway in ${resolve(config.data_dir)}: start one with npm run up, or set --target`);
+    throw new Error(`no running gateway in ${resolve(config.data_dir)}: start one with trunkline up, or set --target`);
   if (called === null) throw new Error('no number to call: set --number');
   if (!/^\+?[0-9A-Za-z.*#_-]{1,64}$/.test(called)) throw new Error('--number must be digits, with or without a plus before them');
   if (!/^\+?[0-9A-Za-z._-]{1,64}$/.test(flags.from)) throw new Error('--from must be digits, with or without a plus before them');
@@ -212,7 +213,7 @@ async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions>
     ramps,
     stageSeconds: flags.stage,
     highest: flags.highest,
-    generatorProgram: join(PACKAGE_ROOT, 'native/build/Release/media-generator'),
+    generatorProgram: nativeFile(config, 'media-generator'),
     mediaPorts: flags.mediaPorts,
     batchId: null,
     notes,

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { loadConfig } from '../config/load.js';
+import { nativeFile, packagedNativeFile } from '../config/native-files.js';
 import { sentinelOf, type Config } from '../config/schema.js';
 import { packageVersion } from '../config/version.js';
 import { systemClock } from '../lib/system-clock.js';
@@ -19,6 +20,7 @@ import { keyCommand } from './key.js';
 import { loadCommand } from './load.js';
 import { numberCommand } from './number.js';
 import { printLine } from './command.js';
+import { simulateCommand } from './simulate.js';
 import { orgCommand } from './org.js';
 import { toolCommand } from './tool.js';
 import { topCommand } from './top.js';
@@ -52,7 +54,11 @@ function configFile(): string | undefined {
 }
 
 function config(): Config {
-  return loadConfig({ file: configFile(), set: program.opts<ConfigFlags>().set, environment: process.env });
+  const loaded = loadConfig({ file: configFile(), set: program.opts<ConfigFlags>().set, environment: process.env });
+  // For this process, its threads and its children: an installed package has no addon beside it.
+  const addon = nativeFile(loaded, 'srtp.node');
+  if (addon !== packagedNativeFile('srtp.node')) process.env['TRUNKLINE_SRTP_ADDON'] ??= addon;
+  return loaded;
 }
 
 /** The same settings for a child process. */
@@ -111,6 +117,7 @@ program.addCommand(callsCommand(overApi));
 program.addCommand(topCommand(overApi));
 program.addCommand(traceCommand(overApi));
 program.addCommand(callCommand(config));
+program.addCommand(simulateCommand());
 program.addCommand(loadCommand(overApi));
 program.addCommand(doctorCommand(config, connect));
 program.addCommand(healthCommand(config));

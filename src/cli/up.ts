@@ -1,9 +1,12 @@
 import { join } from 'node:path';
+import { ConfigError } from '../config/layers.js';
 import type { Config } from '../config/schema.js';
 import { formatHostPort } from '../lib/host-port.js';
 import type { Log } from '../lib/log.js';
 import { ensureDataDir, writePrivateFile } from '../config/data-dir.js';
 import { createLogger } from '../observability/log/logger.js';
+import { missingPackages, missingText, packagesOf } from '../supervisor/debian-packages.js';
+import { buildNative, mustBuildNative } from '../supervisor/native-build.js';
 import { becomeUser, isRoot } from '../supervisor/run-as.js';
 import { mediaCapacity, Supervisor } from '../supervisor/supervisor.js';
 import { systemClock } from '../lib/system-clock.js';
@@ -21,7 +24,7 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
     configFlags,
     clock: systemClock,
     log,
-    onReady: (name, tookMs) => console.log(`  ok    ${`${name} started`.padEnd(44)} ${String(Math.round(tookMs)).padStart(6)} ms`),
+    onReady: (name, tookMs) => printStep(`${name} started`, tookMs),
   });
   // Before any write: the directory may belong to another instance.
   supervisor.claim();
@@ -29,6 +32,7 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
   onHangUp(() => supervisor.reload(), stop);
   // The gateway reads them too; this reports a fault before anything starts.
   await agentCertificates(config);
+  await prepareMachine(config);
   const isOwnSipServer = config.drachtio.url === null;
   const { caFile } = isOwnSipServer && config.sip.tls_port !== null ? await serverTls(config) : { caFile: null };
   const facts = await supervisor.start();
@@ -48,6 +52,23 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
   if (isRoot())
     log.warn({ hint: 'everything runs as root: set run_as (TRUNKLINE_RUN_AS) to a user without privileges' }, 'supervisor.root');
   console.log(block(config, ready, directory));
+}
+
+/** Names what is not installed, and builds the addon where the package has none. */
+async function prepareMachine(config: Config): Promise<void> {
+  const mustBuild = mustBuildNative(config);
+  const missing = await missingPackages(packagesOf(config, mustBuild));
+  // The test line speaks with espeak-ng, and is silent without it.
+  if (missing.length > 0) throw new ConfigError(missingText([...missing, ...(await missingPackages(['espeak-ng']))]));
+  if (!mustBuild) return;
+  console.log('  ...   building the SRTP addon, once');
+  const startedMs = systemClock.nowMs();
+  await buildNative(config);
+  printStep('SRTP addon built', systemClock.nowMs() - startedMs);
+}
+
+function printStep(title: string, tookMs: number): void {
+  console.log(`  ok    ${title.padEnd(44)} ${String(Math.round(tookMs)).padStart(6)} ms`);
 }
 
 /** Shows the key on a terminal only: others may read a log. */
@@ -84,7 +105,7 @@ function block(
     ['CA certificate', text(ready['ca_file'])],
     ['Capacity', mediaCapacity(config)],
     ['Logs', join(directory, 'logs')],
-    ['A test call', 'npm run call    (in a second terminal)'],
+    ['A test call', 'trunkline call    (in a second terminal)'],
   ];
   return ['', 'Trunkline is ready.', '', ...rows.map(([name, value]) => `  ${name.padEnd(16)}  ${value}`), '', 'Ctrl-C stops it.', ''].join(
     '\n',

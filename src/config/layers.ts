@@ -22,7 +22,7 @@ const ENVIRONMENT_ALIASES: Readonly<Record<string, string>> = {
 };
 
 /** Variables of this prefix that are not settings. */
-const NOT_SETTINGS = new Set(['TRUNKLINE_CONFIG', 'TRUNKLINE_API_URL', 'TRUNKLINE_API_KEY']);
+const NOT_SETTINGS = new Set(['TRUNKLINE_CONFIG', 'TRUNKLINE_API_URL', 'TRUNKLINE_API_KEY', 'TRUNKLINE_SRTP_ADDON']);
 
 export function parseLayer(source: string, yamlText: string): Layer {
   let settings: unknown;

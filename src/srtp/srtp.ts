@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { err, ok, type Result } from '../lib/result.js';
@@ -52,9 +53,19 @@ const ERROR_CODES: readonly SrtpErrorCode[] = [
 let addon: NativeAddon | undefined;
 
 function loadAddon(): NativeAddon {
-  // The package root is two folders up both from src/media and from dist/media.
-  addon ??= createRequire(import.meta.url)(fileURLToPath(new URL('../../native/build/Release/srtp.node', import.meta.url))) as NativeAddon;
+  addon ??= createRequire(import.meta.url)(addonFile()) as NativeAddon;
   return addon;
+}
+
+/** `TRUNKLINE_SRTP_ADDON`, which the CLI sets when the addon is in the data directory; otherwise that of this package. */
+function addonFile(): string {
+  const named = process.env['TRUNKLINE_SRTP_ADDON'];
+  // The package root is two folders up both from src/srtp and from dist/srtp.
+  if (named === undefined) return fileURLToPath(new URL('../../native/build/Release/srtp.node', import.meta.url));
+  // It runs with all rights of this process.
+  const owner = statSync(named).uid;
+  if (owner !== 0 && owner !== process.geteuid?.()) throw new Error(`${named} belongs to another user: it is not loaded`);
+  return named;
 }
 
 /** The meaning of a negative number in a batch table or from a `try…` method. */

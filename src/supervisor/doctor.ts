@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { PACKAGE_ROOT } from '../config/load.js';
+import { nativeFile } from '../config/native-files.js';
 import { httpAddress, type Config } from '../config/schema.js';
 import { formatHostPort } from '../lib/host-port.js';
 import { resolveHostPort } from '../lib/resolve.js';
+import { BUILD_PACKAGES, installCommand, missingPackages, packagesOf } from './debian-packages.js';
+import { mustBuildNative } from './native-build.js';
 import { readText } from './read-text.js';
 
 const run = promisify(execFile);
@@ -22,18 +22,20 @@ export interface Finding {
   readonly remedy: string | null;
 }
 
-const SETUP = 'run: npm run up (it installs what is missing)';
-
 /**
  * Looks at everything that the gateway needs on this machine. Changes nothing.
  * @param storedBytes what Redis keeps of calls; rejects when Redis cannot be asked
  */
 export async function examine(config: Config, storedBytes: () => Promise<number>): Promise<Finding[]> {
-  const findings: Finding[] = [nodeVersion(), nativeAddon(), openFiles(config)];
-  findings.push(await program('openssl', ['version'], 'openssl'));
-  findings.push(await program('espeak-ng', ['--version'], 'espeak-ng (speech of the test line)'));
-  if (config.redis.url === null) findings.push(await program('redis-server', ['--version'], 'redis-server'));
-  if (config.rtpengine.address === null) findings.push(await program('rtpengine', ['--version'], 'rtpengine'));
+  const mustBuild = mustBuildNative(config);
+  const missing = await missingPackages([...new Set(['openssl', 'espeak-ng', ...packagesOf(config, mustBuild)])]);
+  const install = `run: ${installCommand(missing)}`;
+  const canBuild = !missing.some((name) => BUILD_PACKAGES.includes(name));
+  const findings: Finding[] = [nodeVersion(), nativeAddon(config, mustBuild, canBuild ? null : install), openFiles(config)];
+  findings.push(await program('openssl', ['version'], 'openssl', install));
+  findings.push(await program('espeak-ng', ['--version'], 'espeak-ng (speech of the test line)', install));
+  if (config.redis.url === null) findings.push(await program('redis-server', ['--version'], 'redis-server', install));
+  if (config.rtpengine.address === null) findings.push(await program('rtpengine', ['--version'], 'rtpengine', install));
   if (config.drachtio.url !== null) findings.push(await sipServer(config.drachtio.url));
   findings.push(await running(config));
   const stored = await storedCalls(config, storedBytes);
@@ -54,9 +56,9 @@ function nodeVersion(): Finding {
   return isFine ? fine('Node.js', process.version) : wrong('Node.js', process.version, 'install Node.js 20.20, 22, 24 or 26');
 }
 
-function nativeAddon(): Finding {
-  const file = join(PACKAGE_ROOT, 'native/build/Release/srtp.node');
-  return existsSync(file) ? fine('native SRTP addon', 'built') : wrong('native SRTP addon', 'not built', 'run: npm run build');
+function nativeAddon(config: Config, mustBuild: boolean, install: string | null): Finding {
+  if (!mustBuild) return fine('native SRTP addon', `built: ${nativeFile(config, 'srtp.node')}`);
+  return wrong('native SRTP addon', 'not built', install ?? 'run: trunkline up (it builds the addon in data_dir)');
 }
 
 /** rtpengine opens four sockets a call. */
@@ -73,13 +75,13 @@ function openFiles(config: Config): Finding {
   );
 }
 
-async function program(command: string, args: readonly string[], name: string): Promise<Finding> {
+async function program(command: string, args: readonly string[], name: string, remedy: string): Promise<Finding> {
   try {
     const { stdout, stderr } = await run(command, args, { timeout: 10_000 });
     return fine(name, (stdout || stderr).split('\n')[0]?.trim() ?? '');
   } catch (error) {
     const { code, message } = error as { code?: unknown; message: string };
-    return wrong(name, code === 'ENOENT' ? 'not installed' : message, SETUP);
+    return wrong(name, code === 'ENOENT' ? 'not installed' : message, remedy);
   }
 }
 
@@ -111,7 +113,7 @@ async function running(config: Config): Promise<Finding> {
       'look at the part that is not ready, and at logs/ in data_dir',
     );
   } catch {
-    return wrong('gateway', 'is not running', 'start it: npm run up');
+    return wrong('gateway', 'is not running', 'start it: trunkline up');
   }
 }
 

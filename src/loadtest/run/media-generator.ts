@@ -78,7 +78,7 @@ export class MediaGenerator {
       // It may be gone when it is told to quit.
       this.child.stdin?.on('error', () => undefined);
       this.child.once('error', (error) =>
-        reject(new Error(`the media generator cannot be started: ${error.message} (npm run build makes it)`)),
+        reject(new Error(`the media generator cannot be started: ${error.message} (trunkline up makes it)`)),
       );
       this.child.once('exit', (code) => reject(new Error(`the media generator ended with ${String(code)}: ${complaint.trim()}`)));
       const cancel = this.options.clock.setTimer(READY_WITHIN_MS, () => reject(new Error('the media generator does not get ready')));

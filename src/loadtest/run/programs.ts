@@ -12,7 +12,6 @@ import type { ProcessWatch } from './process-watch.js';
 import { Tunnel } from './tunnel.js';
 
 const run = promisify(execFile);
-const MISSING = 'npm run load installs what is missing';
 
 export interface SippBuild {
   readonly version: string;
@@ -25,7 +24,7 @@ export async function installedSipp(): Promise<SippBuild> {
     ({ stdout, stderr }) => stdout + stderr,
     (error: unknown) => {
       const { code, stdout, stderr } = error as { code?: unknown; stdout?: string; stderr?: string };
-      if (code === 'ENOENT') throw new Error(`SIPp is not installed: ${MISSING} (Debian: sip-tester)`);
+      if (code === 'ENOENT') throw new Error(`SIPp is not installed (Debian: sip-tester)`);
       return `${stdout ?? ''}${stderr ?? ''}`;
     },
   );

@@ -199,7 +199,7 @@ describe('when it is stopped', () => {
     expect(await gateway.stop('SIGTERM')).toBe(0);
     const { code, stdout } = await gateway.cli('doctor');
     expect(code).toBe(1);
-    expect(stdout).toMatch(/FAIL {2}gateway +is not running\n +→ start it: npm run up/);
+    expect(stdout).toMatch(/FAIL {2}gateway +is not running\n +→ start it: trunkline up/);
     expect(stdout.match(/FAIL/g)).toHaveLength(1);
   });
 

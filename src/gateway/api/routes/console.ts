@@ -30,5 +30,5 @@ function notBuilt(reply: FastifyReply): FastifyReply {
     .code(404)
     .headers(PAGE_HEADERS)
     .type('text/plain; charset=utf-8')
-    .send('The console is not built here. `npm run build` makes it; `npm run up` does so by itself.\n');
+    .send('The console is not in this build. In a checkout, scripts/build makes it.\n');
 }
