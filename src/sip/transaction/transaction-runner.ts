@@ -57,10 +57,6 @@ abstract class Runner<State extends { readonly name: string }, Event, User> {
     return this.currentFlow;
   }
 
-  get stateName(): State['name'] {
-    return this.state.name;
-  }
-
   protected abstract step(state: State, event: Event, context: TransactionContext): Step<State, AnyTimer, User>;
   protected abstract timerEvent(timer: AnyTimer): Event;
   protected abstract tell(user: User, event: Event): void;

@@ -9,6 +9,23 @@ const START = { type: 'start' } as const;
 const response = (status: number) => ({ type: 'response', status, ack: '<ACK>' }) as const;
 const timer = <T extends string>(name: T) => ({ type: 'timer', timer: name }) as const;
 
+const CLIENT_EVENTS = {
+  start: START,
+  cancelled: { type: 'cancelled' },
+  abandoned: { type: 'abandoned' },
+  r100: response(100),
+  r200: response(200),
+  r299: response(299),
+  r300: response(300),
+  r486: response(486),
+  A: timer('A'),
+  B: timer('B'),
+  D: timer('D'),
+  M: timer('M'),
+  cancel: timer('cancel'),
+  error: { type: 'transport-error' },
+} as const satisfies Record<string, InviteClientEvent>;
+
 function invite(events: readonly InviteClientEvent[], context = UDP) {
   let state = inviteClientStart('<INVITE>');
   let effects: readonly unknown[] = [];
@@ -105,10 +122,51 @@ describe('INVITE client transaction', () => {
   });
 });
 
+describe('an INVITE client transaction in each state', () => {
+  const states = {
+    Calling: [],
+    Proceeding: ['r100'],
+    Accepted: ['r200'],
+    Completed: ['r486'],
+    Terminated: ['r486', 'D'],
+  } as const satisfies Record<string, readonly (keyof typeof CLIENT_EVENTS)[]>;
+
+  it.each<[keyof typeof states, readonly (keyof typeof CLIENT_EVENTS)[]]>([
+    ['Calling', ['cancelled', 'D', 'M', 'cancel']],
+    ['Proceeding', ['abandoned', 'A', 'B', 'D', 'M']],
+    ['Accepted', ['cancelled', 'abandoned', 'r100', 'r300', 'r486', 'A', 'B', 'D', 'cancel', 'error']],
+    ['Completed', ['cancelled', 'abandoned', 'r100', 'r200', 'r299', 'A', 'B', 'M', 'cancel']],
+    ['Terminated', ['cancelled', 'abandoned', 'r100', 'r200', 'r300', 'r486', 'A', 'B', 'D', 'M', 'cancel', 'error']],
+  ])('does nothing in %s with what does not belong there', (name, ignored) => {
+    let state = inviteClientStart('<INVITE>');
+    for (const event of ['start', ...states[name]] as const) ({ state } = stepInviteClient(state, CLIENT_EVENTS[event], UDP));
+    expect(state.name).toBe(name);
+    for (const event of ignored)
+      expect([event, stepInviteClient(state, CLIENT_EVENTS[event], UDP)]).toEqual([event, { state, effects: [] }]);
+  });
+
+  it('keeps no copy of the INVITE once there is a final answer', () => {
+    for (const events of [['r200'], ['r486'], ['r486', 'D']] as const) {
+      let state = inviteClientStart('<INVITE>');
+      for (const event of ['start', ...events] as const) ({ state } = stepInviteClient(state, CLIENT_EVENTS[event], UDP));
+      expect(state.request).toBe('');
+    }
+    expect(stepInviteClient(inviteClientStart('<INVITE>'), timer('B'), UDP).state.request).toBe('');
+  });
+
+  it('[3261 §17.1.1.2] timer A sends the INVITE again; 300 is the first final error; 64 times T1 for further 2xx', () => {
+    expect(invite([START, timer('A')]).effects[0]).toEqual({ do: 'send', text: '<INVITE>' });
+    expect(invite([START, response(299)])).toMatchObject({ name: 'Accepted' });
+    expect(invite([START, response(300)])).toMatchObject({ name: 'Completed' });
+    expect(delays(invite([START, response(200)]).effects)).toEqual([32_000]);
+  });
+});
+
 describe('non-INVITE client transaction', () => {
   it('[3261 §17.1.2.2] Trying: timer E doubles to T2; Proceeding: every T2; timer F ends both', () => {
     expect(delays(other([START]).effects)).toEqual([32_000, 500]);
-    expect(delays(other([START, timer('E'), timer('E'), timer('E'), timer('E')]).effects)).toEqual([4_000]);
+    for (const [count, delayMs] of [1_000, 2_000, 4_000, 4_000].entries())
+      expect(delays(other([START, ...Array.from({ length: count + 1 }, () => timer('E'))]).effects)).toEqual([delayMs]);
     expect(delays(other([START, response(100), timer('E')]).effects)).toEqual([4_000]);
     for (const before of [[START], [START, response(100)]]) {
       expect(other([...before, timer('F')])).toEqual({
@@ -125,5 +183,43 @@ describe('non-INVITE client transaction', () => {
     expect(other([START, response(200), response(200)]).effects).toEqual([]);
     expect(other([START, response(200), timer('K')])).toMatchObject({ name: 'Terminated' });
     expect(other([START, response(200)], TLS)).toMatchObject({ name: 'Terminated' });
+  });
+
+  it('[3261 §17.1.2.2] timer E sends the request again; a final answer stops both timers and goes to the user', () => {
+    expect(other([START, timer('E')]).effects[0]).toEqual({ do: 'send', text: '<BYE>' });
+    const done = [
+      { do: 'stop', timer: 'E' },
+      { do: 'stop', timer: 'F' },
+      { do: 'notify', user: 'response' },
+    ];
+    expect(other([START, response(200)]).effects).toEqual([...done, { do: 'start', timer: 'K', delayMs: 5_000 }]);
+    expect(other([START, response(200)], TLS).effects).toEqual([...done, { do: 'terminate' }]);
+    expect(other([START, response(199)])).toEqual({ name: 'Proceeding', effects: [{ do: 'notify', user: 'response' }] });
+  });
+
+  it('[3261 §17.1.4] tells the user of a transport error before the final answer', () => {
+    for (const before of [[START], [START, response(100)]]) {
+      expect(other([...before, { type: 'transport-error' }])).toEqual({
+        name: 'Terminated',
+        effects: [{ do: 'notify', user: 'transport-error' }, { do: 'terminate' }],
+      });
+    }
+  });
+
+  it.each([
+    ['Trying', [], [timer('K')]],
+    ['Proceeding', [response(100)], [timer('K')]],
+    ['Completed', [response(200)], [response(100), response(200), timer('E'), timer('F'), { type: 'transport-error' }]],
+    [
+      'Terminated',
+      [response(200), timer('K')],
+      [response(100), response(200), timer('E'), timer('F'), timer('K'), { type: 'transport-error' }],
+    ],
+  ] as const)('does nothing in %s with what does not belong there', (name, before, ignored) => {
+    let state = nonInviteClientStart('<BYE>');
+    for (const event of [START, ...before]) ({ state } = stepNonInviteClient(state, event, UDP));
+    expect(state.name).toBe(name);
+    expect(state.request).toBe(name === 'Completed' || name === 'Terminated' ? '' : '<BYE>');
+    for (const event of ignored) expect([event, stepNonInviteClient(state, event, UDP)]).toEqual([event, { state, effects: [] }]);
   });
 });

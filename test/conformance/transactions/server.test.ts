@@ -72,10 +72,19 @@ describe('INVITE server transaction', () => {
     for (let round = 0; round < 5; round += 1) {
       const step = stepInviteServer(state, timer('G'), UDP);
       state = step.state;
-      expect(step.effects[0]).toEqual({ do: 'send', text: '<486>' });
-      intervals.push((step.effects[1] as { delayMs: number }).delayMs);
+      expect(step.effects).toEqual([
+        { do: 'send', text: '<486>' },
+        { do: 'start', timer: 'G', delayMs: state.intervalMs },
+      ]);
+      intervals.push(state.intervalMs);
     }
     expect(intervals).toEqual([1_000, 2_000, 4_000, 4_000, 4_000]);
+  });
+
+  it('[3261 §17.2.1] 299 is the last success and 300 the first error; in Accepted neither 1xx nor errors pass', () => {
+    expect(invite([respond(299)])).toMatchObject({ name: 'Accepted' });
+    expect(invite([respond(300)])).toMatchObject({ name: 'Completed' });
+    for (const status of [100, 199, 300]) expect(invite([respond(200), respond(status)])).toMatchObject({ name: 'Accepted', effects: [] });
   });
 
   it('[3261 §17.2.1] Completed: no timer G on reliable transports', () => {
@@ -167,6 +176,13 @@ describe('non-INVITE server transaction', () => {
     expect(other([respond(200), respond(500)])).toEqual({ name: 'Completed', effects: [] });
     expect(other([respond(200), timer('J')])).toEqual({ name: 'Terminated', effects: [{ do: 'terminate' }] });
     expect(other([respond(200)], TLS)).toEqual({ name: 'Terminated', effects: [{ do: 'send', text: '<200>' }, { do: 'terminate' }] });
+  });
+
+  it('does nothing with timer J before the final answer, nor with anything once terminated', () => {
+    expect(other([timer('J')])).toEqual({ name: 'Trying', effects: [] });
+    for (const event of [{ type: 'request' }, respond(500), { type: 'abandon' }, timer('J'), { type: 'transport-error' }] as const) {
+      expect([event, other([respond(200), timer('J'), event])]).toEqual([event, { name: 'Terminated', effects: [] }]);
+    }
   });
 
   it('[4320 §4.2] ends without an answer, in Trying and after a provisional answer; a final answer stands', () => {

@@ -1,24 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 let gateway: RunningGateway;
 let peer: SipPeer;
 let elsewhere: SipPeer;
 let serial = 0;
+withGateway((site) => ({ gateway, peer } = site));
 
 beforeAll(async () => {
-  gateway = await RunningGateway.start();
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
   elsewhere = await SipPeer.connect(gateway.sipPort, gateway.ca, { localAddress: '127.0.0.2' });
 });
 
-afterAll(async () => {
-  peer.close();
+afterAll(() => {
   elsewhere.close();
-  await gateway.destroy();
 });
 
 /** A number of its own for each test: what is counted of one does not count for another. */

@@ -1,31 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import type { NgProxy } from '../../support/ng-proxy.js';
-import { ProxiedGateway } from '../../support/proxied-gateway.js';
+import type { RunningRtpengine } from '../../support/rtpengine.js';
 import { offerSdp } from '../../support/sdp.js';
-import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
+import { withProxiedGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 const RATE = 8;
 
-let proxied: ProxiedGateway;
+let rtpengine: RunningRtpengine;
 let proxy: NgProxy;
 let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  proxied = await ProxiedGateway.start(30_700, 30_799, {
-    TRUNKLINE_SIP_RINGING_AFTER_MS: '50',
-    TRUNKLINE_ADMISSION_MAX_CALLS_PER_SECOND: String(RATE),
-  });
-  ({ proxy, gateway } = proxied);
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await proxied.stop();
+withProxiedGateway((site) => ({ rtpengine, proxy, gateway, peer } = site), 30_700, {
+  TRUNKLINE_SIP_RINGING_AFTER_MS: '50',
+  TRUNKLINE_ADMISSION_MAX_CALLS_PER_SECOND: String(RATE),
 });
 
 const provisionalOf = (call: HandMadeCall): WireMessage[] =>
@@ -43,7 +34,7 @@ async function ringing(extra: readonly string[] = []): Promise<{ call: HandMadeC
 async function nothingLeft(call: HandMadeCall): Promise<void> {
   proxy.release();
   expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_CANCELLED', sip_status: 487, answered_at: null });
-  const node = proxied.rtpengine.node();
+  const node = rtpengine.node();
   try {
     await expect.poll(async () => (await node.command('list'))['calls'], { timeout: 5_000 }).toEqual([]);
   } finally {

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import { describe, expect, it } from 'vitest';
+import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 const ANY_COUNT = expect.any(Number) as number;
@@ -11,16 +12,7 @@ const ANY_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$
 
 let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  gateway = await RunningGateway.start();
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca, { minVersion: 'TLSv1.3' });
-});
-
-afterAll(async () => {
-  peer.close();
-  await gateway.destroy();
-});
+withGateway((site) => ({ gateway, peer } = site), {}, { minVersion: 'TLSv1.3' });
 
 describe('the record of an answered call', () => {
   it('has reason, timings, codec, suite, connection and the figures of both sides, in the list and by itself', async () => {

@@ -1,25 +1,17 @@
 import { connect } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { placeTestCall } from '../../../src/loadtest/test-caller/test-call.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
-import { RunningGateway } from '../../support/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 import { addressed } from '../../support/wire-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  gateway = await RunningGateway.start();
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await gateway.destroy();
-});
+withGateway((site) => ({ gateway, peer } = site));
 
 const testCall = (called: string, more: { digits?: string; codecs?: ('PCMU' | 'PCMA')[]; isBot?: null } = {}) =>
   placeTestCall(

@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import { describe, expect, it } from 'vitest';
 import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
-import { SipPeer } from '../../support/sip-peer.js';
+import type { SipPeer } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 const SUITE = 'AES_CM_128_HMAC_SHA1_80';
 const USUAL = `inline:${KEY}`;
 const SHORT_KEY = Buffer.alloc(29, 7).toString('base64');
 
-let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  gateway = await RunningGateway.start();
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await gateway.destroy();
-});
+withGateway((site) => ({ peer } = site));
 
 /** The a=crypto lines of the answer, without the key, or the refusal's code. */
 async function answeredKeys(...crypto: readonly string[]): Promise<readonly string[] | string> {

@@ -1,26 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import { describe, expect, it } from 'vitest';
+import type { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 const POUND: [string, string[]] = ['Signal=#\r\nDuration=100\r\n', ['Content-Type: application/dtmf-relay']];
 
 let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  // 64·T1 are 6.4 s then.
-  gateway = await RunningGateway.start({ TRUNKLINE_SIP_T1_MS: '100', TRUNKLINE_MEDIA_TIMEOUT_MS: '4000' });
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await gateway.destroy();
-});
+// 64·T1 are 6.4 s then.
+withGateway((site) => ({ gateway, peer } = site), { TRUNKLINE_SIP_T1_MS: '100', TRUNKLINE_MEDIA_TIMEOUT_MS: '4000' });
 
 const answersOf = (call: HandMadeCall): WireMessage[] =>
   peer.received.filter(

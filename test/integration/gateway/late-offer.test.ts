@@ -1,29 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import type { NgProxy } from '../../support/ng-proxy.js';
-import { ProxiedGateway } from '../../support/proxied-gateway.js';
+import type { RunningRtpengine } from '../../support/rtpengine.js';
 import { offerSdp } from '../../support/sdp.js';
-import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
+import { withProxiedGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 
-let proxied: ProxiedGateway;
+let rtpengine: RunningRtpengine;
 let proxy: NgProxy;
 let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  proxied = await ProxiedGateway.start(30_400, 30_499);
-  ({ proxy, gateway } = proxied);
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await proxied.stop();
-});
+withProxiedGateway((site) => ({ rtpengine, proxy, gateway, peer } = site), 30_400);
 
 /** An INVITE without SDP, and its 200. */
 async function offered(): Promise<{ call: HandMadeCall; ok: WireMessage }> {
@@ -99,7 +90,7 @@ describe('an INVITE without SDP', () => {
     expect((await call.final()).status).toBe(487);
     proxy.release();
     expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_CANCELLED', sip_status: 487, answered_at: null });
-    const node = proxied.rtpengine.node();
+    const node = rtpengine.node();
     try {
       await expect.poll(async () => (await node.command('list'))['calls']).toEqual([]);
     } finally {

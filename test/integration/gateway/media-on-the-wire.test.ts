@@ -1,27 +1,19 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { generateSrtpKey } from '../../../src/srtp/srtp.js';
-import { RunningGateway } from '../../support/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { rtpPacket } from '../../support/media/packets.js';
-import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 
 let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  gateway = await RunningGateway.start();
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await gateway.destroy();
-});
+withGateway((site) => ({ gateway, peer } = site));
 
 async function called(end: CarrierEnd): Promise<{ call: HandMadeCall; ok: WireMessage }> {
   const call = new HandMadeCall(peer, NUMBER);

@@ -1,30 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { digitPhrase } from '../../../src/gateway/agents/phrases.js';
 import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
 import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { throughG711 } from '../../../src/rtp/codec/g711.js';
-import { RunningGateway } from '../../support/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { offerSdp } from '../../support/sdp.js';
-import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import { addressed } from '../../support/wire-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 const ALLOWED = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK';
 
 let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  gateway = await RunningGateway.start();
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await gateway.destroy();
-});
+withGateway((site) => ({ gateway, peer } = site));
 
 /** A request outside any dialog (`tag`: within one that nobody has), and its final answer. */
 function alone(method: string, extra: readonly string[] = [], tag?: string, body = ''): Promise<WireMessage> {

@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import { describe, expect, it } from 'vitest';
 import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
-import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 const SAVP_KEY = `a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${KEY}`;
 
-let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  gateway = await RunningGateway.start();
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await gateway.destroy();
-});
+withGateway((site) => ({ peer } = site));
 
 /** The final answer; a call that was answered is hung up again. */
 async function answerTo(sdp: string, extra: readonly string[] = []): Promise<WireMessage> {

@@ -1,32 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningGateway } from '../../support/gateway.js';
+import { describe, expect, it } from 'vitest';
 import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import type { NgProxy } from '../../support/ng-proxy.js';
-import { ProxiedGateway } from '../../support/proxied-gateway.js';
+import type { RunningRtpengine } from '../../support/rtpengine.js';
 import { offerSdp } from '../../support/sdp.js';
-import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
+import { withProxiedGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 const SAME = offerSdp();
 const HELD = offerSdp({ direction: 'sendonly' });
 const T38 = SAME.replace(/m=audio[\s\S]*/, 'm=image 40030 udptl t38\r\na=T38FaxVersion:0\r\n');
 
-let proxied: ProxiedGateway;
+let rtpengine: RunningRtpengine;
 let proxy: NgProxy;
-let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  proxied = await ProxiedGateway.start(30_500, 30_599);
-  ({ proxy, gateway } = proxied);
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await proxied.stop();
-});
+withProxiedGateway((site) => ({ rtpengine, proxy, peer } = site), 30_500);
 
 async function answered(sdp = SAME): Promise<{ call: HandMadeCall; ok: WireMessage }> {
   const call = new HandMadeCall(peer, NUMBER);
@@ -196,7 +185,7 @@ describe('a change that rtpengine has not answered yet', () => {
     await call.hangUp(ok);
     expect((await final).status).toBe(487);
     proxy.release();
-    const node = proxied.rtpengine.node();
+    const node = rtpengine.node();
     try {
       await expect.poll(async () => (await node.command('list'))['calls'], { timeout: 5_000 }).toEqual([]);
     } finally {

@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import { describe, expect, it } from 'vitest';
 import { HandMadeCall } from '../../support/invite.js';
 import { offerSdp } from '../../support/sdp.js';
-import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 
-let gateway: RunningGateway;
 let peer: SipPeer;
-
-beforeAll(async () => {
-  gateway = await RunningGateway.start();
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await gateway.destroy();
-});
+withGateway((site) => ({ peer } = site));
 
 type Sender = (extra: readonly string[]) => Promise<WireMessage>;
 

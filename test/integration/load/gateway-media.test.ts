@@ -1,26 +1,24 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { MediaGenerator } from '../../support/load/media-generator.js';
 import { freePorts } from '../../support/ports.js';
 import { offerSdp } from '../../support/sdp.js';
-import { SipPeer } from '../../support/sip-peer.js';
+import type { SipPeer } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 let gateway: RunningGateway;
 let peer: SipPeer;
 let generator: MediaGenerator;
+withGateway((site) => ({ gateway, peer } = site));
 
 beforeAll(async () => {
-  gateway = await RunningGateway.start();
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
   const [port = 0] = await freePorts(1);
   generator = await MediaGenerator.start(1, port);
 });
 
-afterAll(async () => {
+afterAll(() => {
   generator.kill();
-  peer.close();
-  await gateway.destroy();
 });
 
 it('the test line through rtpengine: the own tone comes back, a digit is answered, nothing is lost, both ends report', async () => {
