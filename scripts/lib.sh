@@ -202,7 +202,19 @@ build_native() {
   (cd "$ROOT/native" && node "$ROOT/node_modules/node-gyp/bin/node-gyp.js" rebuild --silent "${nodedir[@]}")
 }
 
+# The types of the API's client are made from the API's own document, before anything is compiled or checked.
+ensure_client_types() {
+  local types="$ROOT/src/client/types.ts" stamp="$ROOT/dist/.client-types" hash
+  hash=$(hash_of src/gateway src/lib src/rtp src/agent-protocol scripts/client-types.ts package-lock.json)
+  if [ -f "$types" ] && unchanged "$stamp" "$hash"; then return; fi
+  mkdir -p "$ROOT/dist"
+  step "types of the API's client" make_client_types && printf '%s' "$hash" >"$stamp"
+}
+
+make_client_types() { (cd "$ROOT" && node_modules/.bin/tsx scripts/client-types.ts); }
+
 ensure_build() {
+  ensure_client_types || return 1
   local stamp="$ROOT/dist/.hash" hash
   hash=$(hash_of src tsconfig.json tsconfig.build.json package-lock.json)
   if unchanged "$stamp" "$hash"; then
@@ -227,7 +239,7 @@ build_console() { (cd "$ROOT" && node node_modules/vite/bin/vite.js build -c web
 build_typescript() {
   # The console beside it is built by itself.
   mkdir -p "$ROOT/dist"
-  find "$ROOT/dist" -mindepth 1 -maxdepth 1 ! -name console -exec rm -rf {} +
+  find "$ROOT/dist" -mindepth 1 -maxdepth 1 ! -name console ! -name .client-types -exec rm -rf {} +
   (cd "$ROOT" && node node_modules/typescript/bin/tsc -p tsconfig.build.json) || return 1
   # Lua scripts are read beside the compiled file that names them.
   (cd "$ROOT/src" && find . -name '*.lua' -exec cp --parents {} "$ROOT/dist/" \;)

@@ -1,6 +1,6 @@
 /** What a server of the benchmark is told. */
 export interface Fields {
-  /** Of the Redis that the product uses. */
+  /** The product's Redis. */
   readonly redisUrl: string;
   readonly numbers: number;
   /** What the bare route answers: as large as a real answer. */

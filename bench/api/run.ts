@@ -45,7 +45,7 @@ interface Outcome {
   /** With `FEW_CONNECTIONS`. */
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Of a request at full speed. */
+  /** CPU time a request at full speed. */
   readonly serverMs: number;
   readonly redisMs: number;
 }

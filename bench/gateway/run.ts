@@ -164,7 +164,7 @@ function settings(): Record<string, string> {
 
 const perSecond = ({ result }: Figures): number => result.completed / result.seconds;
 
-/** Of the rounds, in their order, and their median. */
+/** The ratio of each round, in order, and the median. */
 function ratios(
   title: string,
   of: (ours: Outcome, theirs: Outcome) => number | undefined,

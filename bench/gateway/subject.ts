@@ -12,5 +12,5 @@ export interface Subject {
 
 /** That the generator calls. */
 export const NUMBER = '+15550100100';
-/** Of rtpengine: room for 7,500 calls. */
+/** rtpengine's ports: capacity for 7,500 calls. */
 export const RELAY_PORTS = { min: 30_000, max: 59_999 };

@@ -76,7 +76,7 @@ const CARRIER_HEADERS =
 /** A call that has had no end for so long has failed. */
 const CALL_LIMIT_MS = 20_000;
 
-/** Of the 200: what requests in the dialog are addressed by (RFC 3261 §12.1.2). */
+/** From the 200: the address of requests in the dialog (RFC 3261 §12.1.2). */
 interface Dialog {
   readonly toTag: string;
   readonly target: string;

@@ -16,7 +16,7 @@ interface Reading {
   readonly files: readonly { readonly file: string; readonly functions: readonly string[] }[];
 }
 
-/** Of a stretch without calls. */
+/** Length of a period without calls. */
 const IDLE_MS = 1_500;
 const THREADS = 3;
 

@@ -1,13 +1,13 @@
-// Whether a WebSocket upgrade came from a Trunkline that knows the secret, as X-Twilio-Signature says.
+// Whether a WebSocket upgrade came from a Trunkline that knows the key, as X-Twilio-Signature says.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
  * @param url the address as the agent has it, word for word: `wss://bot.example.com/stream`
  * @param signature the header of the upgrade; `undefined`: there is none
- * @param secret `trunkline org webhook-secret <org>`
+ * @param key `trunkline org stream-key <org>`
  */
-export function isFromTrunkline(url: string, signature: string | undefined, secret: string): boolean {
-  const expected = createHmac('sha1', secret).update(url).digest();
+export function isFromTrunkline(url: string, signature: string | undefined, key: string): boolean {
+  const expected = createHmac('sha1', key).update(url).digest();
   const given = Buffer.from(signature ?? '', 'base64');
   return given.length === expected.length && timingSafeEqual(given, expected);
 }

@@ -13,7 +13,7 @@ import { table } from './table.js';
 export function program(file: string): string {
   const source = readFileSync(new URL(`../../docs/${file}`, import.meta.url), 'utf8').trim();
   const text = source.replace(/'(?:\.\.\/)+src\/client\/index\.js'/, "'trunkline/client'");
-  return ['```ts', text, '```'].join('\n');
+  return ['```' + (file.endsWith('.ts') ? 'ts' : 'js'), text, '```'].join('\n');
 }
 
 export function agentSettings(): string {
@@ -36,22 +36,22 @@ const NAMES: Record<ConnectionState['name'], true> = {
 };
 
 const TIMERS: Record<ConnectionTimer, string> = {
-  connect: 'no answer in time',
-  retry: 'the pause is over',
-  grace: 'the grace is over',
-  settled: 'it lasts',
+  connect: 'timeout',
+  retry: 'backoff expires',
+  grace: 'grace period expires',
+  settled: 'settled',
 };
 
 const EVENTS: readonly (readonly [string, ConnectionEvent])[] = [
-  ['the call is decided', { type: 'connect' }],
+  ['call accepted', { type: 'connect' }],
   ['handshake', { type: 'opened' }],
   ['refused', { type: 'failed', message: '' }],
   ['1006, 1011 to 1015', { type: 'closed', code: 1_006 }],
-  ['another close code', { type: 'closed', code: 1_000 }],
+  ['other close code', { type: 'closed', code: 1_000 }],
   ['no pong', { type: 'silent' }],
   ['ACK', { type: 'started' }],
   ...Object.entries(TIMERS).map(([timer, name]) => [name, { type: 'timer', timer: timer as ConnectionTimer }] as const),
-  ['the call ends', { type: 'released' }],
+  ['call ends', { type: 'released' }],
 ];
 
 const LIMITS = { connectTimeoutMs: 5_000, reconnectGraceMs: 10_000 };

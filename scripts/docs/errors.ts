@@ -9,7 +9,7 @@ export function reasonTable(): string {
   return [
     '### Refusals',
     table(
-      ['code', 'SIP answer', 'Q.850', 'fault', 'retryable', 'sentence'],
+      ['code', 'SIP answer', 'Q.850', 'fault', 'retryable', 'explanation'],
       refusals.map(([code, facts]) => [
         `\`${code}\``,
         `${String(facts.sipStatus)} ${facts.sipPhrase}`,
@@ -21,7 +21,7 @@ export function reasonTable(): string {
     ),
     '### Ends of answered calls',
     table(
-      ['code', 'Q.850', 'fault', 'sentence'],
+      ['code', 'Q.850', 'fault', 'explanation'],
       endings.map(([code, facts]) => [`\`${code}\``, String(facts.q850), facts.fault, facts.explanation]),
     ),
   ].join('\n\n');

@@ -2,11 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { agentSettings, connectionDiagram, program } from './agents.js';
 import { agentMessageSchema } from './agent-schema.js';
-import { apiTypes } from './api-types.js';
+import { commandTable, globalOptions } from './cli.js';
 import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
 import { exchangeTable, stateDiagram, transferTable, transitionTable } from './lifecycle.js';
+import { logTable } from './logs.js';
 import { metricsTable } from './metrics.js';
+import { roomTable } from './rooms.js';
 import { settingsTable } from './settings.js';
 
 // `npm run docs` writes the generated sections into the documents; test/unit/docs fails when one is stale.
@@ -19,26 +21,30 @@ export interface Section {
 }
 
 export const SECTIONS: readonly Section[] = [
-  { file: 'README.md', name: 'settings', render: settingsTable },
+  { file: 'ARCHITECTURE.md', name: 'rooms', render: roomTable },
+  { file: 'docs/settings.md', name: 'settings', render: settingsTable },
+  { file: 'docs/cli.md', name: 'global-options', render: globalOptions },
+  { file: 'docs/cli.md', name: 'commands', render: commandTable },
   { file: 'docs/agents.md', name: 'bot', render: () => program('examples/bot.ts') },
   { file: 'docs/agents.md', name: 'signature', render: () => program('examples/signature.ts') },
   { file: 'docs/agents.md', name: 'connection', render: connectionDiagram },
   { file: 'docs/agents.md', name: 'agent-settings', render: agentSettings },
   { file: 'docs/api.md', name: 'client', render: () => program('examples/client.ts') },
   { file: 'docs/webhooks.md', name: 'webhook-signature', render: () => program('examples/webhook-signature.ts') },
+  { file: 'src/sip-server/README.md', name: 'example', render: () => program('examples/sip-server.mjs') },
   { file: 'docs/call-lifecycle.md', name: 'states', render: stateDiagram },
   { file: 'docs/call-lifecycle.md', name: 'transitions', render: transitionTable },
   { file: 'docs/call-lifecycle.md', name: 'exchanges', render: exchangeTable },
   { file: 'docs/call-lifecycle.md', name: 'transfers', render: transferTable },
   { file: 'docs/errors.md', name: 'reasons', render: reasonTable },
   { file: 'docs/metrics.md', name: 'metrics', render: metricsTable },
+  { file: 'docs/logs.md', name: 'events', render: () => logTable(ROOT) },
   { file: 'docs/conformance.md', name: 'tests', render: conformanceTable },
 ];
 
 /** Files that are made as a whole. */
 export const FILES: readonly { readonly file: string; readonly render: () => string | Promise<string> }[] = [
   { file: 'docs/agent-messages.schema.json', render: agentMessageSchema },
-  { file: 'src/client/types.ts', render: apiTypes },
 ];
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));

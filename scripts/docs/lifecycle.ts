@@ -319,7 +319,7 @@ function callRows(): Row[] {
   });
 }
 
-/** Of a state: what changes it or makes something happen; every other event changes nothing. */
+/** Per state: the events with an effect; all others change nothing. */
 export function transitionTable(): string {
   return tableOf(callRows(), 'state');
 }

@@ -11,5 +11,5 @@ export function metricsTable(): string {
       .join('; ') || '—',
     buckets === undefined ? help : `${help} Buckets to ${String(buckets.at(-1))}.`,
   ]);
-  return table(['metric', 'type', 'labels, and what bounds them', 'meaning'], rows);
+  return table(['metric', 'type', 'labels and their values', 'meaning'], rows);
 }

@@ -9,25 +9,6 @@ export interface Setting {
   readonly meaning: string;
 }
 
-/** For the settings that config/default.yaml leaves without a comment: the name, or the setting before, says it there. */
-const MEANINGS: Readonly<Record<string, string>> = {
-  'sip.tls_port': 'where carriers connect; null: off',
-  'sip.udp_port': 'as `sip.tcp_port`',
-  'sip.key_file': 'PEM, the key of `sip.cert_file`: both or none',
-  'sip.t2_ms': 'longest gap between repetitions',
-  'sip.t4_ms': 'longest life of a message in the network',
-  'sip.max_headers': 'headers of one message',
-  'sip.max_body_bytes': 'body of one message',
-  'sip.max_connections': 'TLS and TCP connections, each kind, and those that we open; more are closed at once, or not opened',
-  'sip.max_connections_per_source': 'the same from one address',
-  'sip.handshake_timeout_ms': 'TLS handshake',
-  'http.port': 'control API',
-  'http.max_requests_per_minute_per_key': 'of one API key',
-  'rtpengine.port_max': 'last of them',
-  'rtpengine.threads': 'of the embedded rtpengine',
-  'media.port_max': 'last of them',
-};
-
 /** Names that differ from TRUNKLINE_ and the path. */
 const VARIABLES: Readonly<Record<string, string>> = { 'rtpengine.address': 'TRUNKLINE_RTPENGINE' };
 
@@ -46,7 +27,7 @@ function fromPair({ key, value }: Pair, prefix: string): Setting[] {
       path,
       variable: VARIABLES[path] ?? `TRUNKLINE_${path.replaceAll('.', '_').toUpperCase()}`,
       byDefault: isSeq(value) ? `[${value.items.map(String).join(', ')}]` : String(value.value),
-      meaning: value.comment?.trim() ?? MEANINGS[path] ?? '',
+      meaning: value.comment?.trim() ?? '',
     },
   ];
 }

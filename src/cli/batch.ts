@@ -1,114 +1,64 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { parsedJson, printResult, table } from './command.js';
 
-interface Flags {
-  readonly org: string;
-  readonly json?: boolean;
-}
-
-interface AppendFlags {
-  readonly json?: boolean;
-  readonly payload: Readonly<Record<string, unknown>>;
+interface AppendFlags extends ApiFlags {
+  readonly payload: Record<string, unknown>;
   readonly timestamp?: string;
 }
 
-interface LogFlags extends Flags {
+interface LogFlags extends ApiFlags {
   readonly take: string;
   readonly direction: string;
 }
 
-/** `trunkline batch …`. @param print where lines go; standard output unless a test reads them */
-export function batchCommand(connect: Connect, print = printLine): Command {
-  const io = { connect, print };
-  const batch = new Command('batch').description('make batches of calls, write their logs and read them');
-  addCreate(batch, io);
-  addAppend(batch, io);
-  addList(batch, io);
-  addLogs(batch, io);
+/** `trunkline batch …`: the /v2/batches routes. */
+export function batchCommand(io: ApiIo): Command {
+  const batch = new Command('batch').description('create batches of calls, write and read their logs, over the control API');
+  const create = apiFlags(batch.command('create').description('create a batch and print its id').argument('<name>'));
+  create.action((name: string, flags: ApiFlags) =>
+    withApi(create, io, flags, async (api) => {
+      const { data } = await api.POST('/v2/batches', { body: { name } });
+      printResult(io, flags, data, `Created batch "${data.name}": ${data.batch_id}`);
+    }),
+  );
+  const append = apiFlags(batch.command('append').description("write an entry to a batch's log"))
+    .argument('<batch-id>')
+    .argument('<event-type>', 'lifecycle, complete, or your own')
+    .requiredOption('--payload <json>', "the entry's content, a JSON object", objectArgument)
+    .option('--timestamp <time>', 'ISO 8601 (default: now)');
+  append.action((batchId: string, eventType: string, flags: AppendFlags) =>
+    withApi(append, io, flags, async (api) => {
+      const { payload, timestamp } = flags;
+      const body = { event_type: eventType, payload, ...queryOf({ timestamp }) };
+      const { data } = await api.POST('/v2/batches/{batch_id}/logs', { params: { path: { batch_id: batchId } }, body });
+      printResult(io, flags, data, `Wrote entry ${data.id}.`);
+    }),
+  );
+  const list = apiFlags(batch.command('list').description('show the newest batches of an organization'));
+  list.action((flags: ApiFlags) =>
+    withApi(list, io, flags, async (api) => {
+      const { data } = await api.GET('/v2/batches', { params: { query: { take: '1000' } } });
+      const rows = data.map((one) => [one.batch_id, one.name, one.created_at]);
+      printResult(io, flags, data, ...table(['ID', 'NAME', 'CREATED'], rows));
+    }),
+  );
+  const logs = apiFlags(batch.command('logs').description('show the log of a batch').argument('<batch-id>'))
+    .option('--take <n>', 'entries, 1 to 1000', '100')
+    .option('--direction <order>', 'asc: oldest first, or desc', 'asc');
+  logs.action((batchId: string, flags: LogFlags) =>
+    withApi(logs, io, flags, async (api) => {
+      // The API says which directions there are.
+      const query = { take: flags.take, direction: flags.direction as 'asc' };
+      const { data } = await api.GET('/v2/batches/{batch_id}/logs', { params: { path: { batch_id: batchId }, query } });
+      printResult(io, flags, data, ...data.map((one) => `${one.timestamp}  ${one.event_type}  ${JSON.stringify(one.payload)}`));
+    }),
+  );
   return batch;
 }
 
-function orgFlags(command: Command): Command {
-  return command.requiredOption('--org <org>', "the organization's id or name").option('--json', 'print JSON');
-}
-
-function addCreate(parent: Command, { connect, print }: CommandIo): void {
-  const command = orgFlags(parent.command('create').description('make a batch and print its id').argument('<name>'));
-  command.action((name: string, flags: Flags) =>
-    withStores(command, connect, async (stores) => {
-      const { org_id: orgId } = await findOrg(stores, flags.org);
-      const made = await stores.batches.create({ orgId, name: checkName('a batch', name) });
-      await noteChange(stores, orgId, 'batch.create', made.batch_id, ['name']);
-      print(flags.json === true ? JSON.stringify(made) : `Batch "${made.name}" made: ${made.batch_id}`);
-    }),
-  );
-}
-
-function addAppend(parent: Command, { connect, print }: CommandIo): void {
-  const command = parent
-    .command('append')
-    .description('write an entry into the log of a batch')
-    .argument('<batch-id>')
-    .argument('<event-type>', 'lifecycle, complete, or another one')
-    .requiredOption('--payload <json>', 'what the entry says, a JSON object', objectArgument)
-    .option('--timestamp <time>', 'ISO 8601; now, when left out')
-    .option('--json', 'print JSON');
-  command.action((batchId: string, eventType: string, { json, payload, timestamp }: AppendFlags) =>
-    withStores(command, connect, async (stores) => {
-      const event = { event_type: eventType, payload, ...(timestamp === undefined ? {} : { timestamp }) };
-      const entry = await stores.batches.append(batchId, event);
-      if (!entry.ok) throw new CommandFailure(entry.error === 'not-found' ? 'there is no batch with this id' : entry.error.message);
-      print(json === true ? JSON.stringify(entry.value) : `Entry ${entry.value.id} written.`);
-    }),
-  );
-}
-
-function objectArgument(text: string): Readonly<Record<string, unknown>> {
-  const value = parsed(text);
+function objectArgument(text: string): Record<string, unknown> {
+  const value = parsedJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new InvalidArgumentError('must be a JSON object.');
-  return value as Readonly<Record<string, unknown>>;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
-function addList(parent: Command, { connect, print }: CommandIo): void {
-  const command = orgFlags(parent.command('list').description('show the newest batches of an organization'));
-  command.action((flags: Flags) =>
-    withStores(command, connect, async (stores) => {
-      const batches = await stores.batches.list((await findOrg(stores, flags.org)).org_id, { take: 1000, skip: 0 });
-      if (flags.json === true) {
-        print(JSON.stringify(batches));
-        return;
-      }
-      const rows = batches.map((one) => [one.batch_id, one.name, one.created_at]);
-      for (const line of table(['ID', 'NAME', 'CREATED'], rows)) print(line);
-    }),
-  );
-}
-
-function addLogs(parent: Command, { connect, print }: CommandIo): void {
-  const command = orgFlags(parent.command('logs').description('show the log of a batch').argument('<batch-id>'))
-    .option('--take <n>', 'entries, 1 to 1000', '100')
-    .option('--direction <order>', 'asc: oldest first, or desc', 'asc');
-  command.action((batchId: string, flags: LogFlags) =>
-    withStores(command, connect, async (stores) => {
-      const [take, { direction }] = [Number(flags.take), flags];
-      if (!Number.isInteger(take) || take < 1 || take > 1000) throw new CommandFailure('--take must be 1 to 1000');
-      if (direction !== 'asc' && direction !== 'desc') throw new CommandFailure('--direction must be asc or desc');
-      const { org_id: orgId } = await findOrg(stores, flags.org);
-      const entries = await stores.batches.read(orgId, batchId, { take, skip: 0, direction });
-      if (entries === null) throw new CommandFailure('there is no batch with this id (trunkline batch list shows them)');
-      if (flags.json === true) {
-        print(JSON.stringify(entries));
-        return;
-      }
-      for (const one of entries) print(`${one.timestamp}  ${one.event_type}  ${JSON.stringify(one.payload)}`);
-    }),
-  );
+  return value as Record<string, unknown>;
 }

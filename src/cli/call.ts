@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { formatReport } from '../loadtest/test-caller/call-report.js';
 import type { Config } from '../config/schema.js';
 import { systemClock } from '../lib/system-clock.js';
-import { readReady, readyFile, type Ready } from './ready.js';
+import { runningGateway } from './ready.js';
 
 interface CallFlags {
   readonly digits?: string;
@@ -18,28 +18,26 @@ interface CallFlags {
   readonly codec?: 'PCMU' | 'PCMA';
 }
 
-/** `trunkline call`: a test carrier calls the running gateway. Exit code 0 only if all that it looked for was there. */
+/** `trunkline call`: a test carrier calls the running gateway. Exit code 0 only if every check passed. */
 export function callCommand(config: () => Config): Command {
   return new Command('call')
-    .description('call the running gateway as a carrier would (TLS, SRTP, digits) and report what was seen and heard')
-    .argument('[number]', 'number to call; without it the one that the running gateway was started with')
-    .option(
-      '--digits <keys>',
-      'keys to press, which the test line or an echoing bot answers; # makes it hang up (default: "123#", of a bot none)',
-    )
+    .description('place a test call to the running gateway as a carrier (TLS, SRTP, DTMF) and report the result')
+    .argument('[number]', "number to call (default: the running gateway's demo number)")
+    .option('--digits <keys>', 'DTMF digits to send; the test line reads them back, and hangs up on # (default: "123#"; for a bot: none)')
     .option('--seconds <n>', 'longest duration of the call', positive, 30)
     .option('--json', 'print one JSON object')
-    .option('--target <host:port>', 'SIP address to call instead of the running gateway’s')
-    .option('--ca <file>', 'CA certificate that the gateway’s must be signed by')
+    .option('--target <host:port>', 'SIP address to call (default: the running gateway)')
+    .option('--ca <file>', 'CA certificate that must have signed the gateway’s')
     .option('--from <number>', 'caller number', '+15550100999')
-    .option('--language <code>', 'language that the test line speaks', 'ENG')
+    .option('--language <code>', 'language of the test line', 'ENG')
     .option(
       '--bot',
-      'a bot answers, not the test line (without --bot and --digits that is noticed): speak to it, press the keys if any are given, listen until the time is over',
+      'expect a bot, not the test line: speak, send the digits if given, listen until the time is over (default: detected, unless --digits is set)',
     )
     .option('--codec <name>', 'offer only PCMU or only PCMA', codecName)
     .action(async (number: string | undefined, flags: CallFlags) => {
-      const ready = flags.target === undefined || number === undefined ? await runningGateway(config()) : undefined;
+      const ready =
+        flags.target === undefined || number === undefined ? await runningGateway(config(), 'give both, [number] and --target') : undefined;
       const address = flags.target ?? ready?.sip.tls;
       const called = number ?? ready?.phone_number;
       if (address === undefined || called == null) throw new Error('no number or no SIP address to call: give both, [number] and --target');
@@ -65,12 +63,6 @@ export function callCommand(config: () => Config): Command {
       console.log(isJson ? JSON.stringify(snakeKeys(report), null, 2) : formatReport(report));
       if (!report.ok) process.exitCode = 1;
     });
-}
-
-async function runningGateway(config: Config): Promise<Ready> {
-  const ready = await readReady(config);
-  if (ready === null) throw new Error(`no running gateway is known: ${readyFile(config)} is not there. Start it with: npm run up`);
-  return ready;
 }
 
 function splitHostPort(text: string): { host: string; port: number } {

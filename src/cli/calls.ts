@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, plain, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { table } from './org.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { printResult, table } from './command.js';
 
 interface ListFlags extends ApiFlags {
   readonly live?: boolean;
@@ -17,7 +17,7 @@ interface ListFlags extends ApiFlags {
 
 /** `trunkline calls …`: the /v1/calls routes. */
 export function callsCommand(io: ApiIo): Command {
-  const calls = new Command('calls').description('list calls, read them, trace them and stop them, over the control API');
+  const calls = new Command('calls').description('list, show, trace and stop calls over the control API');
   addList(calls, io);
   addShow(calls, io);
   addTrace(calls, io);
@@ -26,62 +26,52 @@ export function callsCommand(io: ApiIo): Command {
 }
 
 function addList(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('list').description('show calls that ended or were refused, newest first; or those in progress'))
+  const command = apiFlags(parent.command('list').description('list ended and refused calls, newest first; or calls in progress'))
     .option('--live', 'calls in progress, on all gateways')
     .option('--number <number>', 'the called number')
     .option('--from <number>', 'the caller')
     .option('--sip-call-id <id>', "the carrier's Call-ID")
     .option('--reason <code>', 'such as CALLER_HANGUP')
-    .option('--since <time>', 'ISO 8601 with a zone: began then or later')
-    .option('--until <time>', 'began before')
+    .option('--since <time>', 'began at this time or later; ISO 8601 with a time zone')
+    .option('--until <time>', 'began before this time')
     .option('--limit <n>', '1 to 500', '50')
-    .option('--before <cursor>', 'the page behind one, as that says');
+    .option('--before <cursor>', 'cursor of the next page, which the previous page prints');
   command.action((flags: ListFlags) =>
     withApi(command, io, flags, async (api) => {
       const { live, number: phone_number, sipCallId: sip_call_id, from, since, until, limit, before } = flags;
       const query = queryOf({ phone_number, from, sip_call_id, since, until, limit, before });
       // The API says which reasons there are.
       const reason = flags.reason === undefined ? {} : { reason: flags.reason as 'CALLER_HANGUP' };
-      const page = await api.GET('/v1/calls', { params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } } });
-      if (flags.json === true) {
-        io.print(JSON.stringify({ calls: page.calls, next: page.next }));
-        return;
-      }
-      const rows = page.calls.map((one) => [one.started_at, one.call_id, one.from, one.to, one.reason ?? one.state, secondsOf(one)]);
-      for (const line of table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows)) io.print(plain(line));
-      if (page.next !== null) io.print(`More: --before ${page.next}`);
+      const { calls, next } = await api.GET('/v1/calls', {
+        params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } },
+      });
+      const rows = calls.map((one) => [one.started_at, one.call_id, one.from, one.to, one.reason ?? one.state, secondsOf(one)]);
+      const more = next === null ? [] : [`More: --before ${next}`];
+      printResult(io, flags, { calls, next }, ...table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
     }),
   );
 }
 
 function addShow(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('show').description('show one call, with what was said').argument('<call-id>'));
+  const command = apiFlags(parent.command('show').description('show one call, with its transcript').argument('<call-id>'));
   command.action((callId: string, flags: ApiFlags) =>
     withApi(command, io, flags, async (api) => {
       const { call } = await api.GET('/v1/calls/{call_id}', { params: { path: { call_id: callId } } });
-      if (flags.json === true) {
-        io.print(JSON.stringify(call));
-        return;
-      }
       const agent = call.agent_id === null ? 'default agent' : await agentTitle(api, call.agent_id);
-      for (const line of linesOf(call, agent)) io.print(plain(line));
+      printResult(io, flags, call, ...linesOf(call, agent));
     }),
   );
 }
 
 function addTrace(parent: Command, io: ApiIo): void {
   const command = apiFlags(
-    parent.command('trace').description('show what happened in a call, a line an event').argument('<call-id>'),
-  ).option('--full', 'with the messages');
+    parent.command('trace').description('print the trace of a call, one line an event').argument('<call-id>'),
+  ).option('--full', 'include the messages');
   command.action((callId: string, flags: ApiFlags & { readonly full?: boolean }) =>
     withApi(command, io, flags, async (api) => {
       const { trace } = await api.GET('/v1/calls/{call_id}/trace', { params: { path: { call_id: callId } } });
-      if (flags.json === true) {
-        io.print(JSON.stringify(trace));
-        return;
-      }
-      if (trace.length === 0) io.print('Nothing is kept of this call.');
-      for (const entry of trace) for (const line of traceLines(entry, flags.full === true)) io.print(plain(line));
+      const lines = trace.flatMap((entry) => traceLines(entry, flags.full === true));
+      printResult(io, flags, trace, ...(trace.length === 0 ? ['No trace is stored for this call.'] : lines));
     }),
   );
 }
@@ -103,11 +93,11 @@ function traceLines({ at, source, direction, summary, text }: Schemas['TraceEntr
 }
 
 function addStop(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('stop').description('end a call in progress, whichever gateway has it').argument('<call-id>'));
+  const command = apiFlags(parent.command('stop').description('end a call in progress on any gateway').argument('<call-id>'));
   command.action((callId: string, flags: ApiFlags) =>
     withApi(command, io, flags, async (api) => {
       const { status, message } = await api.POST('/v1/calls/{call_id}/stop', { params: { path: { call_id: callId } }, body: {} });
-      io.print(flags.json === true ? JSON.stringify({ status, message }) : plain(`${message}.`));
+      printResult(io, flags, { status, message }, `${message}.`);
     }),
   );
 }
@@ -148,7 +138,7 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
   return [...rows.map(([name, value]) => `${name.padEnd(12)}${value ?? '-'}`), ...said];
 }
 
-/** Of talk. */
+/** Seconds of talk. */
 function secondsOf({ timings }: Pick<Schemas['Call'], 'timings'>): string {
   return timings.talk_ms === null ? '-' : (timings.talk_ms / 1000).toFixed(1);
 }

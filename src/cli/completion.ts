@@ -1,5 +1,5 @@
 import { Argument, Command } from 'commander';
-import { printLine } from './org.js';
+import { printLine } from './command.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
@@ -10,8 +10,8 @@ type Words = ReadonlyMap<string, readonly string[]>;
 /** `trunkline completion <shell>`: a script that completes commands and options. @param print one text, of many lines */
 export function completionCommand(program: () => Command, print = printLine): Command {
   return new Command('completion')
-    .description('print what completes commands and options in a shell: source <(trunkline completion bash)')
-    .addArgument(new Argument('<shell>', 'of yours').choices(SHELLS))
+    .description('print a script that completes commands and options: source <(trunkline completion bash)')
+    .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
     .action((shell: Shell) => print(scriptOf(shell, wordsOf(program(), '', new Map()))));
 }
 

@@ -4,10 +4,10 @@ import type { Config } from '../config/schema.js';
 import { examine } from '../supervisor/doctor.js';
 import type { RedisStores } from '../gateway/store/redis/redis-stores.js';
 
-/** `trunkline doctor`: what is missing or wrong on this machine, and how to mend it. Exit code 1 when anything is. */
+/** `trunkline doctor`: finds problems on this machine, with a fix for each. Exit code 1 when there is one. */
 export function doctorCommand(config: () => Config, connect: () => Promise<RedisStores>): Command {
   return new Command('doctor')
-    .description('check every dependency and say what is wrong and how to mend it')
+    .description('check every dependency; print each problem and its fix')
     .option('--json', 'print one JSON array')
     .action(async ({ json }: { json?: true }) => {
       const findings = await examine(config(), async () => {

@@ -3,17 +3,17 @@ import { request } from 'undici';
 import { z } from 'zod';
 import { httpAddress, type Config } from '../config/schema.js';
 import { formatHostPort } from '../lib/host-port.js';
-import { printLine } from './org.js';
+import { printLine } from './command.js';
 
 const LIMIT_MS = 2_000;
 
 const answerSchema = z.object({ message: z.string() });
 
-/** `trunkline health`: for whoever keeps a gateway alive; exit code 0 when it can take calls. */
+/** `trunkline health`: for a health check; exit code 0 when the gateway can take calls. */
 export function healthCommand(config: () => Pick<Config, 'bind_address' | 'http'>, print = printLine): Command {
   return new Command('health')
-    .description('ask the gateway of this machine whether it can take calls; exit code 0: it can')
-    .option('--json', 'print what it answers')
+    .description('check whether the gateway of this machine can take calls; exit code 0: it can')
+    .option('--json', "print the gateway's answer")
     .action(async ({ json }: { readonly json?: true }) => {
       const settings = config();
       const url = `http://${formatHostPort(httpAddress(settings), settings.http.port)}/readyz`;

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { NO_ORG, type Stores } from '../gateway/ports/stores.js';
-import { checkName, CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
+import { checkName, CommandFailure, findOrg, noteChange, printResult, table, withStores, type StoreIo } from './command.js';
 
 interface Flags {
   readonly operator?: boolean;
@@ -9,10 +9,9 @@ interface Flags {
   readonly name?: string;
 }
 
-/** `trunkline key …`. @param print where lines go; standard output unless a test reads them */
-export function keyCommand(connect: Connect, print = printLine): Command {
-  const io = { connect, print };
-  const key = new Command('key').description('make, list and revoke API keys');
+/** `trunkline key …`. */
+export function keyCommand(io: StoreIo): Command {
+  const key = new Command('key').description('create, list and revoke API keys');
   addCreate(key, io);
   addList(key, io);
   addRevoke(key, io);
@@ -23,74 +22,62 @@ export function keyCommand(connect: Connect, print = printLine): Command {
   return key;
 }
 
-function addCreate(parent: Command, { connect, print }: CommandIo): void {
+function addCreate(parent: Command, io: StoreIo): void {
   const command = parent
     .command('create')
-    .description('make an API key and print it; it is shown this once and kept nowhere')
+    .description('create an API key and print it; it is shown only once')
     .argument('[org]', "the organization's id or name")
-    .option('--operator', 'a key of yours in place of an organization: it reads of all of them over HTTP, and changes nothing')
+    .option('--operator', "an operator's key instead: reads all organizations over HTTP, changes nothing")
     .option('--name <name>', 'what the key is for, such as "billing job"', 'default')
     .option('--json', 'print JSON')
     .action((idOrName: string | undefined, flags: Flags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const org = await ownerOf(stores, idOrName, flags);
         const { key, record } = await stores.keys.create(org?.org_id ?? null, checkName('a key', flags.name ?? 'default'));
         await noteChange(stores, org?.org_id ?? NO_ORG, 'key.create', record.key_id, ['name']);
-        if (flags.json === true) {
-          print(JSON.stringify({ key, ...record }));
-          return;
-        }
-        print(key);
-        print(`Key ${record.key_id} of ${titleOf(org)}. It will not be shown again: keep it now.`);
+        printResult(io, flags, { key, ...record }, key, `Key ${record.key_id} of ${titleOf(org)}. Store it now: it is not shown again.`);
       }),
     );
 }
 
-function addList(parent: Command, { connect, print }: CommandIo): void {
+function addList(parent: Command, io: StoreIo): void {
   const command = parent
     .command('list')
-    .description('show the keys of an organization, without the keys themselves')
+    .description("list an organization's keys, without the secrets")
     .argument('[org]', 'its id or its name')
-    .option('--operator', "operators' keys in place of an organization's")
+    .option('--operator', "operators' keys instead")
     .option('--json', 'print JSON')
     .action((idOrName: string | undefined, flags: Flags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const org = await ownerOf(stores, idOrName, flags);
         const keys = await stores.keys.list(org?.org_id ?? null);
-        if (flags.json === true) {
-          print(JSON.stringify(keys));
-          return;
-        }
-        if (keys.length === 0) {
-          print(`There is no key of ${titleOf(org)}. Make one: trunkline key create ${org?.org_id ?? '--operator'}`);
-          return;
-        }
+        const none = `No keys for ${titleOf(org)}. Create one: trunkline key create ${org?.org_id ?? '--operator'}`;
         const rows = keys.map((one) => [one.key_id, one.name, one.created_at, one.last_used_at ?? 'never', one.revoked_at ?? '-']);
-        for (const line of table(['ID', 'NAME', 'CREATED', 'LAST USED', 'REVOKED'], rows)) print(line);
+        printResult(io, flags, keys, ...(keys.length === 0 ? [none] : table(['ID', 'NAME', 'CREATED', 'LAST USED', 'REVOKED'], rows)));
       }),
     );
 }
 
-function addRevoke(parent: Command, { connect, print }: CommandIo): void {
+function addRevoke(parent: Command, io: StoreIo): void {
   const command = parent
     .command('revoke')
-    .description('make a key invalid from now on; that cannot be undone')
-    .argument('<key-id>', 'the id that "key list" shows, not the key itself')
+    .description('revoke a key; this cannot be undone')
+    .argument('<key-id>', 'the id from "key list", not the key itself')
     .option('--json', 'print JSON')
     .action((keyId: string, flags: Flags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const record = await stores.keys.revoke(keyId);
         // Not quoted back: it may be the key itself, typed by mistake.
-        if (record === null) throw new CommandFailure('there is no key with this id (trunkline key list <org> shows them)');
+        if (record === null) throw new CommandFailure('no key has this id (trunkline key list <org> shows all)');
         await noteChange(stores, record.org_id ?? NO_ORG, 'key.revoke', record.key_id, ['revoked_at']);
-        print(flags.json === true ? JSON.stringify(record) : `Key ${record.key_id} ("${record.name}") is revoked.`);
+        printResult(io, flags, record, `Revoked key ${record.key_id} ("${record.name}").`);
       }),
     );
 }
 
 /** Whose keys are meant; `null`: an operator's. */
 async function ownerOf(stores: Pick<Stores, 'orgs'>, idOrName: string | undefined, { operator }: Flags): Promise<OrgRecord | null> {
-  if ((idOrName === undefined) !== (operator === true)) throw new CommandFailure('give an organization, by its id or name, or --operator');
+  if ((idOrName === undefined) !== (operator === true)) throw new CommandFailure('name an organization (id or name) or use --operator');
   return idOrName === undefined ? null : findOrg(stores, idOrName);
 }
 

@@ -1,8 +1,10 @@
 import { snakeKeys } from '../lib/snake-keys.js';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import type { Client } from '../client/index.js';
 import { PACKAGE_ROOT } from '../config/load.js';
 import type { Config } from '../config/schema.js';
 import { errorText } from '../lib/error-text.js';
@@ -13,11 +15,12 @@ import { listeningOf } from '../loadtest/listening.js';
 import { progressLine, resultText } from '../loadtest/result-text.js';
 import type { LoadOptions, RunObserver } from '../loadtest/run/load-run.js';
 import { systemClock } from '../lib/system-clock.js';
+import { apiFlags, namedUrl, openApi, type ApiFlags, type ApiIo } from './api.js';
+import { CommandFailure } from './command.js';
 import { LoadBatch } from './load-batch.js';
-import type { Connect } from './org.js';
 import { readReady } from './ready.js';
 
-interface LoadFlags {
+interface LoadFlags extends ApiFlags {
   readonly cps: number;
   readonly calls?: number;
   readonly hold?: number;
@@ -41,72 +44,65 @@ interface LoadFlags {
   readonly ca?: string;
   readonly iOwnTheTarget?: true;
   readonly name: string;
-  readonly org?: string;
-  readonly json?: true;
   readonly report: string | boolean;
 }
 
 const RAMP_MAX_P99_MS = 10;
 const PROGRESS_EVERY_S = 5;
+/** Time limit of a request to the batch's log. */
+const BATCH_LIMIT_MS = 3_000;
+
+interface LoadIo extends ApiIo {
+  readonly config: () => Config;
+}
 
 /** `trunkline load`: SIPp calls the gateway at a rate. Exit code 0 only when nothing failed. */
-export function loadCommand(config: () => Config, connect: Connect): Command {
-  const command = new Command('load')
-    .description(
-      'place many calls on the running gateway, or on your own at another address, and report how it bears them (docs/load-tests.md)',
-    )
-    .option('--cps <n>', 'calls started a second; where a ramp of the rate begins', number(0.1, 20_000), 10)
-    .option(
-      '--calls <n>',
-      'calls in all (default: ten seconds of them); where a ramp of calls held begins (default: 100)',
-      whole(1, 10_000_000),
-    )
-    .option('--hold <s>', 'seconds from the answer to the end of each call (default: 2, with media 6)', number(0, 36_000))
-    .option('--media <percent>', 'share of the calls that have SRTP, which is listened to', number(0, 100), 0)
-    .option('--number <number>', 'number to call; without it the one that the running gateway was started with')
+export function loadCommand(io: LoadIo): Command {
+  const command = apiFlags(new Command('load'))
+    .description('load the running gateway, or your own at another address, with calls and report the figures (docs/load-tests.md)')
+    .option('--cps <n>', 'calls started a second; start of a rate ramp', number(0.1, 20_000), 10)
+    .option('--calls <n>', 'total calls (default: ten seconds of them); start of a ramp of held calls (default: 100)', whole(1, 10_000_000))
+    .option('--hold <s>', 'seconds from the answer to the end of each call (default: 2; with media: 6)', number(0, 36_000))
+    .option('--media <percent>', 'share of calls with SRTP, whose audio is checked', number(0, 100), 0)
+    .option('--number <number>', "number to call (default: the running gateway's demo number)")
     .option('--from <number>', 'caller number', '+15550100999')
-    .option('--digits <keys>', 'keys that calls with media press; "-" for none (default: 1)', keys)
-    .option('--no-echo', 'the agent does not echo: own tone and keys need not come back')
-    .option('--sipp-scenario <file>', 'SIPp scenario of your own for the calls without media')
-    .option('--connections <n>', 'TLS connections, each with a SIPp of its own (default: by rate)', whole(1, 64))
+    .option('--digits <keys>', 'DTMF digits that calls with media send; "-" for none (default: 1)', keys)
+    .option('--no-echo', 'the agent does not echo: do not expect tone and digits back')
+    .option('--sipp-scenario <file>', 'your own SIPp scenario for calls without media')
+    .option('--connections <n>', 'TLS connections, each with its own SIPp (default: by rate)', whole(1, 64))
     .option(
       '--direction <name>',
-      'of calls without media: sendrecv, or inactive (default: inactive when held for more than 25 s)',
+      'SDP direction of calls without media: sendrecv or inactive (default: inactive when held for more than 25 s)',
       direction,
     )
     .option('--setup-timeout <s>', 'longest wait for any answer', number(0.1, 300), 10)
     .option('--media-ports <range>', 'UDP ports of the media generator, two a slot', portRange, { min: 40_000, max: 49_999 })
-    .option('--ramp [kind]', 'find the highest rate without a failure; held: the highest number of calls held; both', rampKinds)
-    .option('--stage <s>', 'seconds of a stage of a ramp', number(1, 3_600), 10)
-    .option('--highest <n>', 'what a ramp tries at most', whole(1, 1_000_000), 20_000)
-    .option('--max-failures <n>', 'failed calls that are let pass', whole(0, 10_000_000), 0)
+    .option('--ramp [kind]', 'find the highest rate without a failure; held: most calls held at once; both', rampKinds)
+    .option('--stage <s>', 'seconds a stage of a ramp', number(1, 3_600), 10)
+    .option('--highest <n>', 'highest value a ramp tries', whole(1, 1_000_000), 20_000)
+    .option('--max-failures <n>', 'failed calls to tolerate', whole(0, 10_000_000), 0)
     .option(
       '--max-p99 <ms>',
-      `limit of INVITE to 200, 99th percentile (default: none; of a ramp ${String(RAMP_MAX_P99_MS)})`,
+      `limit of INVITE to 200, 99th percentile (default: none; in a ramp: ${String(RAMP_MAX_P99_MS)})`,
       number(0.1, 60_000),
     )
-    .option('--max-loss <percent>', 'packets of media that may be lost', number(0, 100), 0.1)
-    .option('--target <host:port>', 'SIP address over TLS to call instead of the running gateway’s')
-    .option('--ca <file>', 'CA certificate that the gateway’s must be signed by')
-    .option('--i-own-the-target', 'the target is not this machine, and it is yours to put under load')
-    .option('--name <text>', 'of the batch that the run is written to', 'Load test')
-    .option('--org <org>', 'id or name of the organization that the batch belongs to; without it that of the running gateway’s number')
-    .option('--json', 'print one JSON object')
-    .option('--report <file>', 'where the HTML report goes (default: load-reports in data_dir)')
-    .option('--no-report', 'write none');
-  return command.action((flags: LoadFlags) => run(config(), connect, flags));
+    .option('--max-loss <percent>', 'media packet loss to tolerate', number(0, 100), 0.1)
+    .option('--target <host:port>', 'SIP address (TLS) to call (default: the running gateway)')
+    .option('--ca <file>', 'CA certificate that must have signed the gateway’s')
+    .option('--i-own-the-target', 'confirm that the target, another machine, is yours to load')
+    .option('--name <text>', 'name of the batch that records the run', 'Load test')
+    .option('--report <file>', 'path of the HTML report (default: load-reports in data_dir)')
+    .option('--no-report', 'write no HTML report');
+  return command.action((flags: LoadFlags) => run(io, flags));
 }
 
-async function run(config: Config, connect: Connect, flags: LoadFlags): Promise<void> {
+async function run(io: LoadIo, flags: LoadFlags): Promise<void> {
+  const config = io.config();
   // `npm run load --json`, without `--` before it, ends up in npm's own environment.
   const isJson = flags.json === true || process.env['npm_config_json'] === 'true';
   const say = (line: string): void => (isJson ? console.error(line) : console.log(line));
   const options = await optionsOf(config, flags);
-  const batch = await LoadBatch.open(
-    connect,
-    flags.org ?? (flags.target === undefined ? ((await readReady(config))?.org_id ?? null) : null),
-    flags.name,
-  );
+  const batch = await LoadBatch.open(() => batchApi(io, flags), flags.name);
   const notes = [...options.notes, ...batch.notes];
   const stop = new AbortController();
   const onSignal = (): void => {
@@ -134,8 +130,14 @@ async function run(config: Config, connect: Connect, flags: LoadFlags): Promise<
   } finally {
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
-    await batch.close();
   }
+}
+
+/** Where the batch is written: the API of the gateway that is called. */
+async function batchApi(io: LoadIo, flags: LoadFlags): Promise<Client> {
+  if (flags.target !== undefined && namedUrl(io, flags) === undefined)
+    throw new CommandFailure("name the control API of the target with --api-url, and an organization's key with --key");
+  return (await openApi(io, flags, BATCH_LIMIT_MS)).api;
 }
 
 /** A line that is overwritten in a terminal; elsewhere one every few seconds. */
@@ -170,14 +172,14 @@ async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions>
   const called = flags.number ?? ready?.phone_number ?? null;
   const address = flags.target ?? ready?.sip.tls;
   if (address === undefined)
-    throw new Error(`no running gateway is known in ${resolve(config.data_dir)}: start it with npm run up, or name one with --target`);
-  if (called === null) throw new Error('no number to call: give --number');
+    throw new Error(`no running gateway in ${resolve(config.data_dir)}: start one with npm run up, or set --target`);
+  if (called === null) throw new Error('no number to call: set --number');
   if (!/^\+?[0-9A-Za-z.*#_-]{1,64}$/.test(called)) throw new Error('--number must be digits, with or without a plus before them');
   if (!/^\+?[0-9A-Za-z._-]{1,64}$/.test(flags.from)) throw new Error('--from must be digits, with or without a plus before them');
   const target = splitHostPort(address);
   refuseStrangers(target.host, flags.iOwnTheTarget === true);
   const caFile = flags.ca ?? (flags.target === undefined ? (ready?.ca_file ?? null) : null);
-  if (caFile === null) throw new Error('the certificate of the gateway is checked: name the CA with --ca FILE');
+  if (caFile === null) throw new Error('no CA for the certificate of the gateway: set --ca FILE');
   for (const file of [caFile, flags.sippScenario]) if (file !== undefined) await readable(file);
   // `npm run load --ramp`, without `--` before it.
   const ramp = flags.ramp ?? (process.env['npm_config_ramp'] === 'true' ? true : undefined);
@@ -228,7 +230,7 @@ function refuseStrangers(host: string, isOwn: boolean): void {
 
 async function readable(file: string): Promise<void> {
   const found = await stat(file).catch(() => null);
-  if (found?.isFile() !== true) throw new Error(`there is no file ${file}`);
+  if (found?.isFile() !== true) throw new Error(`file ${file} not found`);
 }
 
 async function writeReport(config: Config, { report }: LoadFlags, figures: RunFigures): Promise<string | null> {
@@ -236,7 +238,9 @@ async function writeReport(config: Config, { report }: LoadFlags, figures: RunFi
   const directory = join(resolve(config.data_dir), 'load-reports');
   const file = typeof report === 'string' ? resolve(report) : join(directory, `${figures.startedAt.replace(/[:.]/g, '-')}.html`);
   if (typeof report !== 'string') await mkdir(directory, { recursive: true, mode: 0o700 });
-  await writeFile(file, htmlReport(figures));
+  const uplot = dirname(createRequire(import.meta.url).resolve('uplot'));
+  const [script, style] = await Promise.all(['uPlot.iife.min.js', 'uPlot.min.css'].map((name) => readFile(join(uplot, name), 'utf8')));
+  await writeFile(file, htmlReport(figures, { script: script ?? '', style: style ?? '' }));
   return file;
 }
 
@@ -267,7 +271,7 @@ function whole(least: number, most: number): (text: string) => number {
 
 function keys(text: string): string {
   if (text === '-' || text === '') return '';
-  if (!/^[0-9A-D*#]{1,32}$/i.test(text)) throw new InvalidArgumentError('must be keys of a telephone: 0 to 9, A to D, * and #');
+  if (!/^[0-9A-D*#]{1,32}$/i.test(text)) throw new InvalidArgumentError('must be DTMF digits: 0 to 9, A to D, * and #');
   return text.toUpperCase();
 }
 

@@ -7,7 +7,7 @@ import { packageVersion } from '../config/version.js';
 import { systemClock } from '../lib/system-clock.js';
 import { openRedisStores } from '../gateway/store/redis/redis-stores.js';
 import { createLogger } from '../observability/log/logger.js';
-import { agentCommand, toolCommand } from './agent.js';
+import { agentCommand } from './agent.js';
 import { auditCommand } from './audit.js';
 import { batchCommand } from './batch.js';
 import { callCommand } from './call.js';
@@ -18,7 +18,9 @@ import { healthCommand } from './health.js';
 import { keyCommand } from './key.js';
 import { loadCommand } from './load.js';
 import { numberCommand } from './number.js';
-import { orgCommand, printLine } from './org.js';
+import { printLine } from './command.js';
+import { orgCommand } from './org.js';
+import { toolCommand } from './tool.js';
 import { topCommand } from './top.js';
 import { traceCommand } from './trace.js';
 import { webhookCommand } from './webhook.js';
@@ -31,13 +33,10 @@ interface ConfigFlags {
 const program = new Command('trunkline')
   .description('SIP inbound termination gateway for voice agents')
   .version(packageVersion())
-  .option(
-    '--config <file>',
-    'YAML file with settings (config/default.yaml lists them all); without it /etc/trunkline/config.yaml, where there is one',
-  )
+  .option('--config <file>', 'YAML file with settings, listed in config/default.yaml (default: /etc/trunkline/config.yaml, if it exists)')
   .option(
     '--set <name=value>',
-    'one setting, for example --set sip.tls_port=5071; may be repeated',
+    'set one setting, such as --set sip.tls_port=5071; repeatable',
     (value, all: string[]) => [...all, value],
     [],
   )
@@ -63,13 +62,12 @@ function configFlags(): string[] {
 }
 
 const connect = async () => {
-  const { redis, log, batches } = config();
+  const { redis, log } = config();
   const stores = openRedisStores({
     cluster: redis.cluster,
     sentinel: sentinelOf(redis),
     url: redis.url ?? `redis://127.0.0.1:${String(redis.port)}`,
     clock: systemClock,
-    batchRetention: { days: batches.retention_days, maxEntries: batches.max_entries },
     log: createLogger('cli', log.level === 'debug' ? 'debug' : 'error'),
   });
   try {
@@ -82,41 +80,38 @@ const connect = async () => {
   return stores;
 };
 
-// Each process loads its own part only: callers wait while a gateway that died starts again.
+// Load only what the command needs: callers wait while a dead gateway restarts.
 program
   .command('up')
-  .description('start the whole gateway in the foreground: Redis, rtpengine, the SIP server, the gateway')
+  .description('start Redis, rtpengine, the SIP server and the gateway in the foreground')
   .action(async () => (await import('./up.js')).runUp(config(), configFlags()));
 program
   .command('gateway')
-  .description('start the gateway alone (SIP server, rtpengine and Redis are started elsewhere)')
-  .option(
-    '--worker <n/of>',
-    'which one it is of several gateway processes that share ports and limits, as `trunkline up` starts them',
-    '1/1',
-  )
+  .description('start only the gateway; SIP server, rtpengine and Redis run elsewhere')
+  .option('--worker <n/of>', 'position among gateway processes that share ports and limits; `trunkline up` sets it', '1/1')
   .action(async ({ worker }: { readonly worker: string }) => {
     const [{ runGateway }, { parseWorker }] = await Promise.all([import('./gateway.js'), import('../config/gateway-worker.js')]);
     await runGateway(config(), parseWorker(worker));
   });
 program
   .command('sip-server')
-  .description('start the embedded SIP server alone')
+  .description('start only the embedded SIP server')
   .action(async () => (await import('./sip-server.js')).runSipServer(config()));
-program.addCommand(orgCommand(connect));
-program.addCommand(keyCommand(connect));
-program.addCommand(agentCommand(connect));
-program.addCommand(toolCommand(connect));
-program.addCommand(webhookCommand(connect));
-program.addCommand(batchCommand(connect));
-program.addCommand(auditCommand(connect));
+const overStore = { connect, print: printLine };
+program.addCommand(orgCommand(overStore));
+program.addCommand(keyCommand(overStore));
+program.addCommand(webhookCommand(overStore));
 const overApi = { config, environment: process.env, print: printLine };
 program.addCommand(numberCommand(overApi));
+program.addCommand(agentCommand(overApi));
+program.addCommand(toolCommand(overApi));
+program.addCommand(batchCommand(overApi));
+program.addCommand(auditCommand(overApi));
 program.addCommand(callsCommand(overApi));
 program.addCommand(topCommand(overApi));
 program.addCommand(traceCommand(overApi));
 program.addCommand(callCommand(config));
-program.addCommand(loadCommand(config, connect));
+program.addCommand(loadCommand(overApi));
 program.addCommand(doctorCommand(config, connect));
 program.addCommand(healthCommand(config));
 program.addCommand(completionCommand(() => program));

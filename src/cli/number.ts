@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, plain, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { CommandFailure, table } from './org.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { CommandFailure, plain, printResult, table, textOf } from './command.js';
 
 type SipRecord = Schemas['SipConfiguration'];
 type Options = NonNullable<SipRecord['inbound']>['options'];
@@ -12,7 +11,7 @@ type Limit = number | 'none';
 
 interface RoutingFlags extends ApiFlags {
   readonly inbound?: boolean;
-  /** Of attach and update: the endpoint; of detach: that it is to go. */
+  /** attach, update: the endpoint. detach: true removes it. */
   readonly outbound?: string | boolean;
   readonly agent?: string;
   readonly allowFrom?: readonly string[];
@@ -23,7 +22,7 @@ interface RoutingFlags extends ApiFlags {
 
 /** `trunkline number …`: the /sip routes. */
 export function numberCommand(io: ApiIo): Command {
-  const number = new Command('number').description('attach phone numbers, change, detach and list them, over the control API');
+  const number = new Command('number').description('attach, change, detach and list phone numbers over the control API');
   addAttach(number, io);
   addUpdate(number, io);
   addDetach(number, io);
@@ -36,16 +35,15 @@ export function numberCommand(io: ApiIo): Command {
 function routingFlags(command: Command): Command {
   return apiFlags(command)
     .argument('<number>', 'in E.164 form, such as +15551234567')
-    .option('--outbound <endpoint>', 'the outbound direction: a sip: or sips: URI, or host[:port]')
-    .option('--agent <id>', 'who takes the calls; "none": the test line, or the operator’s bot')
-    .option(
-      '--allow-from <address>',
-      'address or CIDR block that calls may come from; may be repeated',
-      (one, all: readonly string[] | undefined) => [...(all ?? []), one],
-    )
+    .option('--outbound <endpoint>', 'outbound direction: a sip: or sips: URI, or host[:port]')
+    .option('--agent <id>', 'agent that answers; "none": the test line, or the operator’s bot')
+    .option('--allow-from <address>', 'accepted source address or CIDR block; repeatable', (one, all: readonly string[] | undefined) => [
+      ...(all ?? []),
+      one,
+    ])
     .option('--max-calls <n>', 'calls in progress, or "none"', limit)
     .option('--max-calls-per-second <n>', 'new calls a second, or "none"', limit)
-    .option('--media-encryption <rule>', 'required, or optional');
+    .option('--media-encryption <rule>', 'required or optional');
 }
 
 function limit(text: string): Limit {
@@ -55,8 +53,8 @@ function limit(text: string): Limit {
 }
 
 function addAttach(parent: Command, io: ApiIo): void {
-  const command = routingFlags(parent.command('attach').description('attach a number: inbound, unless only --outbound is given'));
-  command.option('--inbound', 'the inbound direction too');
+  const command = routingFlags(parent.command('attach').description('attach a number; inbound, unless only --outbound is set'));
+  command.option('--inbound', 'attach the inbound direction too');
   command.action((number: string, flags: RoutingFlags) =>
     withApi(command, io, flags, async (api) => {
       const { outbound } = flags;
@@ -72,22 +70,22 @@ function addAttach(parent: Command, io: ApiIo): void {
           ...(isInbound ? { agent_id: agentOf(flags) ?? null, options: optionsOf(flags) } : {}),
         },
       });
-      tell(io, flags, data, `${data.phone_number} is attached (${data.inbound_id}).`);
+      printResult(io, flags, data, `Attached ${data.phone_number} (${data.inbound_id}).`);
     }),
   );
 }
 
 function addUpdate(parent: Command, io: ApiIo): void {
-  const command = routingFlags(parent.command('update').description('change what is attached; what is not given stays'));
+  const command = routingFlags(parent.command('update').description('change an attached number; omitted settings stay'));
   command.action((number: string, flags: RoutingFlags) =>
     withApi(command, io, flags, async (api) => {
       const { outbound } = flags;
       if (outbound === undefined && !hasInbound(flags))
-        throw new CommandFailure('nothing to change is given (trunkline number update --help)');
+        throw new CommandFailure('nothing to change: set at least one option (trunkline number update --help)');
       let record = await recordOf(api, number);
       if (hasInbound(flags)) record = await updated(api, record, inboundUpdate(record, flags));
       if (typeof outbound === 'string') record = await updated(api, record, { type: 'outbound', sip_endpoint: outbound });
-      tell(io, flags, record, `${record.phone_number} is changed.`);
+      printResult(io, flags, record, `Changed ${record.phone_number}.`);
     }),
   );
 }
@@ -101,7 +99,7 @@ function inboundUpdate({ inbound }: SipRecord, flags: RoutingFlags) {
 
 type Updates = { type: 'outbound'; sip_endpoint: string } | ReturnType<typeof inboundUpdate>;
 
-/** Of the very record that was read: what somebody else changed meanwhile is not undone. */
+/** Sends If-Match, so that it never undoes a change made meanwhile. */
 async function updated(api: Client, { phone_number, updated_at }: SipRecord, updates: Updates): Promise<SipRecord> {
   const header = { 'if-match': `"${updated_at}"` };
   return (await api.POST('/sip/update', { params: { header }, body: { phone_number, updates } })).data;
@@ -109,7 +107,7 @@ async function updated(api: Client, { phone_number, updated_at }: SipRecord, upd
 
 function addDetach(parent: Command, io: ApiIo): void {
   const command = apiFlags(
-    parent.command('detach').description('detach a number in all its directions, or in those named; calls in progress go on'),
+    parent.command('detach').description('detach a number in all or the named directions; calls in progress continue'),
   )
     .argument('<number>')
     .option('--inbound', 'the inbound direction')
@@ -120,15 +118,15 @@ function addDetach(parent: Command, io: ApiIo): void {
       const record = isAll ? await recordOf(api, number) : null;
       const directions = (['inbound', 'outbound'] as const).filter((one) => (record === null ? flags[one] === true : record[one] !== null));
       const { data } = await api.POST('/sip/detach', { body: { phone_number: number, directions, service: 'sip' } });
-      tell(io, flags, data, `${number} is detached: ${directions.join(' and ')}.`);
+      printResult(io, flags, data, `Detached ${number}: ${directions.join(' and ')}.`);
     }),
   );
 }
 
 function addList(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('list').description('show the numbers, sorted'))
-    .option('--take <n>', 'how many, 1 to 1000', '100')
-    .option('--skip <n>', 'how many to leave out first', '0');
+  const command = apiFlags(parent.command('list').description('list the numbers, sorted'))
+    .option('--take <n>', 'page size, 1 to 1000', '100')
+    .option('--skip <n>', 'numbers to skip', '0');
   command.action((flags: ApiFlags & { readonly take: string; readonly skip: string }) =>
     withApi(command, io, flags, async (api) => {
       const { data } = await api.GET('/sip', { params: { query: queryOf({ take: flags.take, skip: flags.skip }) } });
@@ -140,7 +138,7 @@ function addList(parent: Command, io: ApiIo): void {
         one.outbound?.sip_endpoint ?? '-',
         one.updated_at,
       ]);
-      tell(io, flags, records, ...table(['NUMBER', 'ID', 'INBOUND', 'OUTBOUND', 'CHANGED'], rows));
+      printResult(io, flags, records, ...table(['NUMBER', 'ID', 'INBOUND', 'OUTBOUND', 'CHANGED'], rows));
     }),
   );
 }
@@ -161,38 +159,31 @@ function addShow(parent: Command, io: ApiIo): void {
         ['made', record.created_at],
         ['changed', record.updated_at],
       ];
-      tell(io, flags, record, ...rows.map(([name = '', value = '']) => `${name.padEnd(22)}${value}`));
+      printResult(io, flags, record, ...rows.map(([name = '', value = '']) => `${name.padEnd(22)}${value}`));
     }),
   );
 }
 
 function addCheck(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('check').description('ask how a call would be decided now, without a call'))
+  const command = apiFlags(parent.command('check').description('dry run: how the gateway would decide a call now'))
     .argument('<number>')
-    .option('--source <address>', 'IP address that the call would come from')
-    .option('--sdp <file>', 'the offer that it would carry');
+    .option('--source <address>', "the call's source IP address")
+    .option('--sdp <file>', "the call's SDP offer");
   command.action((number: string, flags: ApiFlags & { readonly source?: string; readonly sdp?: string }) =>
     withApi(command, io, flags, async (api) => {
       const sdp = flags.sdp === undefined ? {} : { sdp: await textOf(flags.sdp) };
       const source = flags.source === undefined ? {} : { source_ip: flags.source };
       const { data } = await api.POST('/sip/check', { body: { phone_number: number, ...source, ...sdp } });
       const { outcome, sip_status: status, reason, explanation } = data;
-      tell(io, flags, data, `${outcome} (${[String(status), ...(reason === null ? [] : [reason])].join(' ')}): ${explanation}`);
+      printResult(io, flags, data, `${outcome} (${[String(status), ...(reason === null ? [] : [reason])].join(' ')}): ${explanation}`);
     }),
   );
 }
 
-async function textOf(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch {
-    throw new CommandFailure(`${file} cannot be read`);
-  }
-}
-
 async function recordOf(api: Client, id: string): Promise<SipRecord> {
   const { data } = await api.GET('/sip', { params: { query: { inbound_id: id } } });
-  if (data === null || Array.isArray(data)) throw new CommandFailure(`${plain(id)} is not attached (trunkline number list shows what is)`);
+  if (data === null || Array.isArray(data))
+    throw new CommandFailure(`${plain(id)} is not attached (trunkline number list shows attached numbers)`);
   return data;
 }
 
@@ -218,9 +209,4 @@ function optionsOf({ allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption }: 
 
 function agentText({ inbound }: SipRecord): string {
   return inbound === null ? '-' : (inbound.agent_id ?? 'default agent');
-}
-
-function tell({ print }: ApiIo, flags: ApiFlags, json: unknown, ...lines: readonly string[]): void {
-  if (flags.json === true) print(JSON.stringify(json));
-  else for (const line of lines) print(plain(line));
 }

@@ -1,26 +1,36 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config/schema.js';
+import { CommandFailure } from './command.js';
 
 /** What `trunkline up` tells of itself in ready.json. */
 export interface Ready {
   readonly pid: number;
   readonly sip: { readonly tls?: string };
+  /** Base URL of the control API. */
   readonly http: string;
-  readonly org_id: string | null;
+  /** The demo organization's key; null: no demo organization. */
+  readonly api_key: string | null;
   readonly phone_number: string | null;
   readonly ca_file: string | null;
 }
 
-export function readyFile(config: Config): string {
-  return join(resolve(config.data_dir), 'ready.json');
-}
-
 /** null: no gateway runs here. */
-export async function readReady(config: Config): Promise<Ready | null> {
+export async function readReady(config: Pick<Config, 'data_dir'>): Promise<Ready | null> {
   try {
     return JSON.parse(await readFile(readyFile(config), 'utf8')) as Ready;
   } catch {
     return null;
   }
+}
+
+/** Throws a `CommandFailure` when no gateway runs here. @param otherwise what names another one, such as "give --api-url" */
+export async function runningGateway(config: Pick<Config, 'data_dir'>, otherwise: string): Promise<Ready> {
+  const ready = await readReady(config);
+  if (ready !== null) return ready;
+  throw new CommandFailure(`no running gateway: ${readyFile(config)} not found. Start it with trunkline up, or ${otherwise}`);
+}
+
+function readyFile({ data_dir }: Pick<Config, 'data_dir'>): string {
+  return join(resolve(data_dir), 'ready.json');
 }

@@ -1,15 +1,15 @@
 import { snakeKeys } from '../lib/snake-keys.js';
 import { Command } from 'commander';
 import type { Config } from '../config/schema.js';
-import { plain, wantsColour } from './api.js';
-import { CommandFailure } from './org.js';
-import { readReady, readyFile } from './ready.js';
+import { baseUrl, wantsColour } from './api.js';
+import { CommandFailure, orFail, plain } from './command.js';
+import { runningGateway } from './ready.js';
 import { renderTop } from './top/render.js';
 import { Samples } from './top/samples.js';
 import { topView, type TopView } from './top/view.js';
 
 interface TopFlags {
-  readonly url?: string;
+  readonly apiUrl?: string;
   readonly token?: string;
   readonly once?: boolean;
   readonly json?: boolean;
@@ -29,24 +29,17 @@ const LEAVE = '\u001b[?25h\u001b[?1049l';
 /** `trunkline top`: what the gateway does at this moment, from its metrics. */
 export function topCommand(io: TopIo): Command {
   const command = new Command('top')
-    .description('watch the running gateway: calls, failures, media, rtpengines, processes; q ends it')
-    .option('--url <url>', 'control API, such as http://127.0.0.1:8080; without it that of the running gateway')
+    .description('watch the running gateway: calls, failures, media, rtpengines, processes; q quits')
+    .option('--api-url <url>', 'control API, such as http://127.0.0.1:8080; default: the running gateway')
     .option('--token <token>', 'metrics.bearer_token of that gateway (TRUNKLINE_METRICS_BEARER_TOKEN, or the configuration)')
-    .option('--once', 'print it once; so it is too when the output is no terminal')
-    .option('--json', 'print it once as JSON');
-  return command.action(async (flags: TopFlags) => {
-    try {
-      await run(io, flags);
-    } catch (error) {
-      if (error instanceof CommandFailure) command.error(`error: ${error.message}`, { exitCode: 1 });
-      throw error;
-    }
-  });
+    .option('--once', 'print once (default when the output is not a terminal)')
+    .option('--json', 'print once as JSON');
+  return command.action((flags: TopFlags) => orFail(command, () => run(io, flags)));
 }
 
 async function run(io: TopIo, flags: TopFlags): Promise<void> {
   const config = io.config();
-  const url = await urlOf(config, flags);
+  const url = flags.apiUrl === undefined ? (await runningGateway(config, 'give --api-url')).http : baseUrl(flags.apiUrl);
   const token = flags.token ?? config.metrics.bearer_token;
   const scrape = (): Promise<Samples> => scrapeFrom(url, token);
   if (flags.json === true || flags.once === true || !process.stdout.isTTY) {
@@ -71,18 +64,6 @@ async function twice(scrape: () => Promise<Samples>): Promise<TopView> {
   const first = await scrape();
   await new Promise((resolve) => setTimeout(resolve, PERIOD_MS));
   return topView(await scrape(), first, []);
-}
-
-async function urlOf(config: Config, { url }: TopFlags): Promise<string> {
-  if (url !== undefined) {
-    if (!/^https?:\/\/[^/\s@]+/i.test(url) || !URL.canParse(url))
-      throw new CommandFailure('the URL must be http:// or https://, without a user');
-    return url.replace(/\/+$/, '');
-  }
-  const ready = await readReady(config);
-  if (ready === null)
-    throw new CommandFailure(`no running gateway is known: ${readyFile(config)} is not there. Start it with trunkline up, or give --url`);
-  return ready.http;
 }
 
 async function scrapeFrom(url: string, token: string | null): Promise<Samples> {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, plain, wantsColour, withApi, type ApiFlags, type ApiIo } from './api.js';
-import { CommandFailure } from './org.js';
+import { apiFlags, wantsColour, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { CommandFailure, plain } from './command.js';
 import { ladderHead, ladderLines, type LadderOptions } from './trace/ladder.js';
 
 type Entry = Schemas['TraceEntry'];
@@ -28,8 +28,8 @@ export function traceCommand(io: TraceIo): Command {
     new Command('trace')
       .description('show one call as a ladder: carrier, gateway, rtpengine, agent')
       .argument('<call-id>', "the call's id, or its SIP Call-ID")
-      .option('--full', 'with the messages; keys and credentials in them are masked')
-      .option('--follow', 'go on while the call does'),
+      .option('--full', 'include the messages, with keys and credentials masked')
+      .option('--follow', 'continue until the call ends'),
   );
   return command.action((given: string, flags: TraceFlags) =>
     withApi(command, io, flags, async (api) => {

@@ -13,7 +13,7 @@ import { onHangUp, onStopSignal } from './process.js';
 /** `trunkline up`: the whole gateway in the foreground. */
 export async function runUp(config: Config, configFlags: readonly string[]): Promise<void> {
   const log: Log = createLogger('supervisor', config.log.level);
-  // Before anything is written: it is the user's then.
+  // Before any write: files then belong to the user.
   becomeUser(config);
   const directory = ensureDataDir(config);
   const supervisor = new Supervisor({
@@ -23,11 +23,11 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
     log,
     onReady: (name, tookMs) => console.log(`  ok    ${`${name} started`.padEnd(44)} ${String(Math.round(tookMs)).padStart(6)} ms`),
   });
-  // Before anything in the directory is written: it may be another instance's.
+  // Before any write: the directory may belong to another instance.
   supervisor.claim();
   const stop = onStopSignal(log, () => supervisor.stop());
   onHangUp(() => supervisor.reload(), stop);
-  // The gateway reads them too; a fault is told before anything starts.
+  // The gateway reads them too; this reports a fault before anything starts.
   await agentCertificates(config);
   const isOwnSipServer = config.drachtio.url === null;
   const { caFile } = isOwnSipServer && config.sip.tls_port !== null ? await serverTls(config) : { caFile: null };
@@ -45,11 +45,12 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
     ca_file: caFile,
   };
   writePrivateFile(join(directory, 'ready.json'), `${JSON.stringify(ready, null, 2)}\n`);
-  if (isRoot()) log.warn({}, 'supervisor.root: everything runs as root: set run_as (TRUNKLINE_RUN_AS) to a user without privileges');
+  if (isRoot())
+    log.warn({ hint: 'everything runs as root: set run_as (TRUNKLINE_RUN_AS) to a user without privileges' }, 'supervisor.root');
   console.log(block(config, ready, directory));
 }
 
-/** A log is read by others than a terminal is. */
+/** Shows the key on a terminal only: others may read a log. */
 function shownKey(key: unknown, directory: string): string {
   if (typeof key !== 'string') return 'none: trunkline key create <org>';
   return process.stdout.isTTY ? key : `in ${join(directory, 'ready.json')}`;
@@ -73,7 +74,7 @@ function block(
     [
       'Number',
       number === '-'
-        ? 'none: attach one with POST /sip/attach'
+        ? 'none: attach one with trunkline number attach'
         : `${number}  (answered by ${config.agents.url === null ? 'the test line' : 'the bot at agents.url'})`,
     ],
     ['Control API', text(ready['http'])],
@@ -81,7 +82,7 @@ function block(
     ['Console', `${text(ready['http'])}/console`],
     ['API pages', `${text(ready['http'])}/docs`],
     ['CA certificate', text(ready['ca_file'])],
-    ['Room', mediaCapacity(config)],
+    ['Capacity', mediaCapacity(config)],
     ['Logs', join(directory, 'logs')],
     ['A test call', 'npm run call    (in a second terminal)'],
   ];

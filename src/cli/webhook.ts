@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { CommandFailure, findOrg, noteChange, printLine, table, withStores, type CommandIo, type Connect } from './org.js';
+import { CommandFailure, findOrg, noteChange, printResult, table, withStores, type StoreIo } from './command.js';
 
 interface Flags {
   readonly json?: boolean;
@@ -8,57 +8,54 @@ interface Flags {
 
 const MAX_LIMIT = 500;
 
-/** `trunkline webhook …`. @param print where lines go; standard output unless a test reads them */
-export function webhookCommand(connect: Connect, print = printLine): Command {
-  const io = { connect, print };
-  const webhook = new Command('webhook').description('webhooks that nobody took: list them, send them again');
+/** `trunkline webhook …`. */
+export function webhookCommand(io: StoreIo): Command {
+  const webhook = new Command('webhook').description('list and redeliver webhooks that were given up');
   addDead(webhook, io);
   addResend(webhook, io);
   return webhook;
 }
 
-function addDead(parent: Command, { connect, print }: CommandIo): void {
+function addDead(parent: Command, io: StoreIo): void {
   const command = parent
     .command('dead')
-    .description('show the webhooks of an organization that were given up, newest first')
+    .description("list an organization's given-up webhooks, newest first")
     .argument('<org>', 'its id or its name')
     .option('--limit <n>', `1 to ${String(MAX_LIMIT)}`, '50')
     .option('--json', 'print JSON')
     .action((idOrName: string, flags: Flags) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const limit = Number(flags.limit);
         if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
           throw new CommandFailure(`--limit must be 1 to ${String(MAX_LIMIT)}`);
         const org = await findOrg(stores, idOrName);
         const { letters } = await stores.outbox.dead(org.org_id, limit, null);
-        if (flags.json === true) {
-          print(JSON.stringify(letters));
-          return;
-        }
-        if (letters.length === 0) {
-          print(`"${org.name}" has no dead letters: every webhook was delivered, or is still tried.`);
-          return;
-        }
+        const none = `"${org.name}" has no dead letters: every webhook was delivered, or is still tried.`;
         const rows = letters.map((one) => [one.delivery_id, one.died_at, String(one.attempts), one.last_error ?? '-', one.url]);
-        for (const line of table(['DELIVERY', 'GIVEN UP', 'ATTEMPTS', 'LAST ERROR', 'URL'], rows)) print(line);
+        printResult(
+          io,
+          flags,
+          letters,
+          ...(letters.length === 0 ? [none] : table(['DELIVERY', 'GIVEN UP', 'ATTEMPTS', 'LAST ERROR', 'URL'], rows)),
+        );
       }),
     );
 }
 
-function addResend(parent: Command, { connect, print }: CommandIo): void {
+function addResend(parent: Command, io: StoreIo): void {
   const command = parent
     .command('resend')
-    .description('send webhooks again that were given up')
+    .description('redeliver given-up webhooks')
     .argument('<org>', 'its id or its name')
-    .argument('<delivery-id...>', 'as "webhook dead" shows them')
+    .argument('<delivery-id...>', 'ids from "webhook dead"')
     .action((idOrName: string, ids: readonly string[]) =>
-      withStores(command, connect, async (stores) => {
+      withStores(command, io, async (stores) => {
         const org = await findOrg(stores, idOrName);
         const missing: string[] = [];
         for (const id of ids) {
           if (await stores.outbox.revive(org.org_id, id.toLowerCase())) {
             await noteChange(stores, org.org_id, 'webhook.resend', id.toLowerCase());
-            print(`Delivery ${id} is sent again.`);
+            io.print(`Delivery ${id} is sent again.`);
           } else missing.push(id);
         }
         if (missing.length > 0)

@@ -15,9 +15,9 @@ interface Facts {
 /** A request that failed, for whatever reason; the message is a sentence for a person. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
-  /** Of the answer; 0: there was none. */
+  /** HTTP status; 0: no answer. */
   readonly status: number;
-  /** The first of `errors`; `TIMEOUT` and `UNREACHABLE`: there was no answer; `BAD_ANSWER`: it is none of this API's. */
+  /** The first of `errors`. `TIMEOUT`, `UNREACHABLE`: no answer. `BAD_ANSWER`: not an answer of this API. */
   readonly code: string;
   /** On `VALIDATION` one for each bad field. */
   readonly errors: readonly ApiErrorEntry[];

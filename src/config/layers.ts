@@ -1,13 +1,14 @@
 import { parse as parseYaml } from 'yaml';
 import type { ZodError } from 'zod';
+import { nearestName } from './nearest-name.js';
 import { SECRET_SETTINGS, configSchema, type Config } from './schema.js';
 
-/** A setting that stops the start: its name, its value, what is allowed, and where it came from. */
+/** An invalid setting: its name, value, source and what is allowed. The process does not start. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** One layer: a tree of settings and what a person calls the place it came from. */
+/** One layer: a tree of settings, and its source as messages name it. */
 export interface Layer {
   readonly source: string;
   readonly settings: Settings;
@@ -20,7 +21,7 @@ const ENVIRONMENT_ALIASES: Readonly<Record<string, string>> = {
   TRUNKLINE_RTPENGINE: 'rtpengine.address',
 };
 
-/** Variables of this prefix that are no settings. */
+/** Variables of this prefix that are not settings. */
 const NOT_SETTINGS = new Set(['TRUNKLINE_CONFIG', 'TRUNKLINE_API_URL', 'TRUNKLINE_API_KEY']);
 
 export function parseLayer(source: string, yamlText: string): Layer {
@@ -28,10 +29,10 @@ export function parseLayer(source: string, yamlText: string): Layer {
   try {
     settings = parseYaml(yamlText);
   } catch (error) {
-    throw new ConfigError(`${source} is not YAML: ${(error as Error).message}`);
+    throw new ConfigError(`${source} is not valid YAML: ${(error as Error).message}`);
   }
   if (settings === null || settings === undefined) return { source, settings: {} };
-  if (typeof settings !== 'object' || Array.isArray(settings)) throw new ConfigError(`${source} must be a mapping of settings`);
+  if (typeof settings !== 'object' || Array.isArray(settings)) throw new ConfigError(`${source}: expected a mapping of settings`);
   return { source, settings: settings as Settings };
 }
 
@@ -44,9 +45,10 @@ export function environmentLayer(environment: Readonly<Record<string, string | u
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('TRUNKLINE_') || NOT_SETTINGS.has(name) || value === undefined) continue;
     const path = names.get(name);
-    if (path === undefined) {
-      throw new ConfigError(`the environment variable ${name} is no setting. Known are: ${[...names.keys()].sort().join(', ')}`);
-    }
+    if (path === undefined)
+      throw new ConfigError(
+        `unknown environment variable ${name}.${suggestion(name, names.keys())} config/default.yaml lists every setting.`,
+      );
     setPath(settings, path, scalar(value));
   }
   return { source: 'the environment', settings };
@@ -87,15 +89,21 @@ function explain(error: ZodError, merged: Settings, origin: ReadonlyMap<string, 
   const lines = error.issues.flatMap((issue) => {
     const path = issue.path.join('.');
     if (issue.code === 'unrecognized_keys') {
+      const known = paths(merged).filter((one) => !issue.keys.some((key) => one.startsWith(path === '' ? key : `${path}.${key}`)));
       return issue.keys.map((key) => {
         const name = path === '' ? key : `${path}.${key}`;
-        return `  ${name}: there is no such setting (from ${sourceOf(origin, name)})`;
+        return `  ${name}: unknown setting (from ${sourceOf(origin, name)}).${suggestion(name, known)}`;
       });
     }
     const value = SECRET_SETTINGS.includes(path) ? '(hidden)' : JSON.stringify(getPath(merged, path));
     return [`  ${path} = ${value}: ${issue.message} (from ${sourceOf(origin, path)})`];
   });
-  return `the configuration cannot be used:\n${lines.join('\n')}\nconfig/default.yaml lists every setting with its meaning.`;
+  return `invalid configuration:\n${lines.join('\n')}\nconfig/default.yaml describes every setting.`;
+}
+
+function suggestion(unknown: string, known: Iterable<string>): string {
+  const nearest = nearestName(unknown, known);
+  return nearest === null ? '' : ` Did you mean ${nearest}?`;
 }
 
 function sourceOf(origin: ReadonlyMap<string, string>, path: string): string {
@@ -117,7 +125,7 @@ function list(text: string): unknown {
   try {
     return parseYaml(text);
   } catch (error) {
-    throw new ConfigError(`${JSON.stringify(text)} is not a list as YAML writes it, such as [a, b]: ${(error as Error).message}`);
+    throw new ConfigError(`${JSON.stringify(text)} is not a YAML list, such as [a, b]: ${(error as Error).message}`);
   }
 }
 

@@ -24,7 +24,7 @@ const hostPorts = z
   .refine((text) => text.split(',').length <= MAX_NODES, `must name at most ${String(MAX_NODES)}`)
   .refine((text) => new Set(text.split(',').map((part) => part.trim())).size === text.split(',').length, 'must not name one twice');
 
-/** Of names nothing is known before they are looked up. */
+/** False for a host name: its address is unknown until it is resolved. */
 function isPrivateLiteral(url: string | null): boolean {
   if (url === null || !URL.canParse(url)) return false;
   const address = new URL(url).hostname.replace(/^\[|\]$/g, '');

@@ -2,9 +2,9 @@ import { BlockList, isIP } from 'node:net';
 
 // The one pure file that imports node:net: what it takes from there are pure functions of text.
 
-/** 4, 6, or 0 when the text is no IP address. */
+/** 4, 6, or 0 when the text is no IP address. An IPv6 address with a zone (`fe80::1%eth0`) is none: it means nothing to a peer. */
 export function ipFamily(text: string): 0 | 4 | 6 {
-  const family = isIP(text);
+  const family = /%/.test(text) ? 0 : isIP(text);
   return family === 4 || family === 6 ? family : 0;
 }
 

@@ -1,3 +1,5 @@
+import { ipFamily } from './ip-address.js';
+
 const MAX_LENGTH = 256;
 const SCHEME = /^sips?:/i;
 // RFC 3261 §25.1 `user`: unreserved, escaped, user-unreserved. A password (`user:secret@`) is not accepted.
@@ -6,8 +8,6 @@ const USER = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2}){1,64}$/;
 const PARAMETERS = /^(?:;(?:[A-Za-z0-9\-_.!~*'()[\]/:&+$]|%[0-9A-Fa-f]{2})+(?:=(?:[A-Za-z0-9\-_.!~*'()[\]/:&+$]|%[0-9A-Fa-f]{2})+)?)*$/;
 const HOST_PORT = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/;
 const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
-const OCTET = /^(?:0|[1-9]\d{0,2})$/;
-const IPV6_GROUP = /^[0-9A-Fa-f]{1,4}$/;
 
 /**
  * What is wrong with a SIP endpoint as a sentence without its subject, or `null` when it is one. Good are `sip:` and `sips:`
@@ -46,36 +46,9 @@ function isPort(text: string): boolean {
 }
 
 function isHost(host: string): boolean {
-  if (host.startsWith('[')) return isIpv6(host.slice(1, -1));
+  if (host.startsWith('[')) return ipFamily(host.slice(1, -1)) === 6;
   const labels = host.split('.');
   // A name whose last label is a number is an address or nothing (RFC 1123 §2.1).
-  if (/^\d+$/.test(labels.at(-1) ?? '')) return isIpv4(host);
+  if (/^\d+$/.test(labels.at(-1) ?? '')) return ipFamily(host) === 4;
   return host.length <= 253 && labels.every((label) => LABEL.test(label));
-}
-
-/** Dotted quad without leading zeros. */
-export function isIpv4(text: string): boolean {
-  const octets = text.split('.');
-  return octets.length === 4 && octets.every((octet) => OCTET.test(octet) && Number(octet) <= 255);
-}
-
-/** RFC 4291 §2.2 text, without a zone. */
-export function isIpv6(text: string): boolean {
-  const halves = text.split('::');
-  if (halves.length > 2) return false;
-  const counts = halves.map((half, index) => groupCount(half, index === halves.length - 1));
-  if (counts.includes(Number.NaN)) return false;
-  const groups = counts.reduce((sum, count) => sum + count, 0);
-  return halves.length === 2 ? groups <= 7 : groups === 8;
-}
-
-/** 16-bit groups in one half of an IPv6 address, an IPv4 tail counting as two; NaN when malformed. */
-function groupCount(half: string, mayEndInIpv4: boolean): number {
-  if (half === '') return 0;
-  const groups = half.split(':');
-  const tail = groups.at(-1) ?? '';
-  const hasIpv4 = mayEndInIpv4 && isIpv4(tail);
-  const plain = hasIpv4 ? groups.slice(0, -1) : groups;
-  if (!plain.every((group) => IPV6_GROUP.test(group))) return Number.NaN;
-  return plain.length + (hasIpv4 ? 2 : 0);
 }

@@ -1,4 +1,4 @@
-import { isIpv4, isIpv6 } from './sip-endpoint.js';
+import { ipFamily } from './ip-address.js';
 
 const PREFIX_LENGTH = /^(?:0|[1-9]\d{0,2})$/;
 
@@ -6,7 +6,7 @@ const PREFIX_LENGTH = /^(?:0|[1-9]\d{0,2})$/;
 export function isSourceAddress(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/');
   if (rest.length > 0) return false;
-  const bits = isIpv4(address) ? 32 : isIpv6(address) ? 128 : undefined;
-  if (bits === undefined) return false;
-  return prefix === undefined || (PREFIX_LENGTH.test(prefix) && Number(prefix) <= bits);
+  const family = ipFamily(address);
+  if (family === 0) return false;
+  return prefix === undefined || (PREFIX_LENGTH.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 }

@@ -40,7 +40,7 @@ export interface MediaFigures {
   };
   /** There and back, of the calls' own percentiles the worst; null: no stamp came back. */
   readonly delayMs: { readonly p50: number; readonly p99: number; readonly max: number } | null;
-  /** Of the worst call. */
+  /** Jitter of the worst call. */
   readonly jitterMs: number;
   /** By the generator's figures; null: none. */
   readonly mos: { readonly least: number; readonly mean: number } | null;
@@ -57,7 +57,7 @@ export interface ProcessFigures {
   readonly pid: number;
   readonly cpuMean: number;
   readonly cpuPeak: number;
-  /** Of its busiest thread in nine seconds of ten: a thread cannot use more than 100. */
+  /** p90 of its busiest thread, in percent of a core. */
   readonly threadBusy: number;
   readonly cpuMsPerCall: number | null;
   readonly memoryMb: number;
@@ -67,7 +67,7 @@ export interface ProcessFigures {
 
 export interface MachineFigures {
   readonly cores: number;
-  /** Of all cores, in nine seconds of ten; null: unknown. */
+  /** p90 over all cores; null: unknown. */
   readonly busyPercent: number | null;
   readonly memoryFreeMb: number;
 }

@@ -1,5 +1,4 @@
 import type { ProcessFigures, RunFigures, Second, StageFigures } from './figures.js';
-import { escapeHtml, plotFigure, type Plot, type Series } from './plot.js';
 import { failureName, limitText, stageCells } from './result-text.js';
 import { lossPercent, settingsOf } from './verdict.js';
 
@@ -12,32 +11,70 @@ const STYLE = `
 h1{font-size:1.4rem;margin:.2em 0}h2{font-size:1.1rem;margin:1.6em 0 .5em}small,.soft{color:var(--soft)}
 .good{color:var(--good)}.bad{color:var(--bad)}.cards,.plots{display:grid;gap:12px;grid-template-columns:repeat(auto-fit,minmax(150px,1fr))}
 .plots{grid-template-columns:repeat(auto-fit,minmax(min(100%,330px),1fr))}.card,figure{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 12px;margin:0}
-.card b{display:block;font-size:1.25rem}.card span{color:var(--soft);font-size:.85rem}svg{width:100%;height:auto;display:block}
-svg text{fill:var(--soft);font-size:11px}.grid{stroke:var(--line)}.mark{stroke:var(--soft);stroke-dasharray:2 3}.line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}.line.more{stroke-dasharray:5 3}.key i.more{border-radius:50%}
-.legend{display:flex;flex-wrap:wrap;gap:2px 12px;font-size:.8rem}.key i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:4px}
-${Array.from({ length: 8 }, (_, index) => `path.s${String(index)}{stroke:var(--c${String(index)})}i.s${String(index)}{background:var(--c${String(index)})}`).join('')}
+.card b{display:block;font-size:1.25rem}.card span{color:var(--soft);font-size:.85rem}.uplot{font:inherit!important;width:100%!important}.u-legend{font-size:.8rem!important}.u-legend :is(tr,th,td){border:0}
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}th,td{text-align:left;padding:4px 10px 4px 0;border-bottom:1px solid var(--line);white-space:nowrap}
 td.text{white-space:normal;min-width:14em}li{margin:.2em 0}`;
 
-/** One page that needs nothing else: no script, no font, no picture from anywhere. */
-export function htmlReport(figures: RunFigures): string {
+interface Series {
+  readonly name: string;
+  /** One for each second; `null`: a gap. */
+  readonly values: readonly (number | null)[];
+}
+
+interface Plot {
+  readonly title: string;
+  readonly unit: string;
+  readonly series: readonly Series[];
+}
+
+/** The browser build of uPlot, as text. */
+export interface UplotFiles {
+  readonly script: string;
+  readonly style: string;
+}
+
+/** Runs in the page: draws each figure from the JSON in it. Lines beyond the eighth are dashed. */
+const DRAW = `
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+const axis = { stroke: color('--soft'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } };
+for (const figure of document.querySelectorAll('figure')) {
+  const { x, series, marks } = JSON.parse(figure.querySelector('script').textContent);
+  const size = () => ({ width: figure.clientWidth - 26, height: 220 });
+  const drawMarks = ({ ctx, bbox, valToPos }) => {
+    ctx.strokeStyle = color('--soft');
+    ctx.setLineDash([2, 3]);
+    for (const mark of marks) ctx.stroke(new Path2D('M' + valToPos(mark, 'x', true) + ' ' + bbox.top + 'v' + bbox.height));
+  };
+  const plot = new uPlot({
+    ...size(),
+    scales: { x: { time: false }, y: { range: (_plot, _least, most) => uPlot.rangeNum(0, most || 1, 0.1, true) } },
+    axes: [{ ...axis, values: (_plot, all) => all.map((value) => value + ' s') }, axis],
+    series: [{ label: 'second' }, ...series.map(({ name }, i) => (
+      { label: name, stroke: color('--c' + (i % 8)), width: 1.6, dash: i < 8 ? undefined : [5, 3] }))],
+    hooks: { draw: [drawMarks] },
+  }, [x, ...series.map(({ values }) => values)], figure);
+  addEventListener('resize', () => plot.setSize(size()));
+}`;
+
+/** One page that loads nothing: its script and its figures are in it. */
+export function htmlReport(figures: RunFigures, uplot: UplotFiles): string {
   const { stages, ramps, notes } = figures;
   const outcome = figures.interrupted ? 'interrupted' : figures.passed ? 'passed' : 'failed';
   const last = stages.at(-1);
   return [
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">',
-    `<title>Load test ${escapeHtml(figures.startedAt)}</title><style>${STYLE}</style></head><body>`,
+    `<title>Load test ${escapeHtml(figures.startedAt)}</title><style>${uplot.style}${STYLE}</style></head><body>`,
     `<h1>Load test <span class="${figures.passed ? 'good' : 'bad'}">${outcome}</span></h1>`,
     `<p class="soft">${escapeHtml(figures.target)}, number ${escapeHtml(figures.number)}, ${escapeHtml(figures.startedAt)}, ${figures.seconds.toFixed(0)} s. `,
     `SIPp ${escapeHtml(figures.sipp)}, ${escapeHtml(figures.scenario)} scenario${figures.batchId === null ? '' : `, batch ${escapeHtml(figures.batchId)}`}.</p>`,
     ...ramps.map(rampHtml),
     ...(stages.length === 1 && last !== undefined ? [cards(last)] : []),
     ...(notes.length === 0 ? [] : [`<ul>${notes.map((note) => `<li>${escapeHtml(note)}</li>`).join('')}</ul>`]),
-    `<h2>Over time</h2><div class="plots">${plots(figures).map(plotFigure).join('')}</div>`,
+    `<h2>Over time</h2><div class="plots">${plotFigures(figures)}</div>`,
     ...(stages.length > 1 ? [`<h2>Stages</h2>${stagesTable(stages)}`] : []),
     ...(last === undefined ? [] : [`<h2>Failures</h2>${failuresTable(stages)}`]),
     ...(last === undefined ? [] : [`<h2>Processes${stages.length > 1 ? ' in the last stage' : ''}</h2>${processesTable(last.processes)}`]),
-    '</body></html>\n',
+    `<script>${uplot.script}${DRAW}</script></body></html>\n`,
   ].join('\n');
 }
 
@@ -78,14 +115,26 @@ function rampHtml({ kind, highest, lowestFailed, limit }: RunFigures['ramps'][nu
   return `<div class="cards">${card(String(highest), `highest number of ${what} (${failed})`)}</div>${why}`;
 }
 
-function plots({ timeline, stages }: RunFigures): Plot[] {
-  const marks = stages.length < 2 ? [] : stages.map((_, index) => timeline.find(({ stage }) => stage === index + 1)?.at ?? 0);
-  const of = (name: string, pick: (second: Second) => number | null): Series => ({
-    name,
-    points: timeline.map((one) => [one.at, pick(one)]),
-  });
+/** A figure for each plot that has something to draw; a mark where each further stage begins. */
+function plotFigures(figures: RunFigures): string {
+  const { timeline, stages } = figures;
+  const x = timeline.map(({ at }) => at);
+  const marks = stages.slice(1).map((_, index) => timeline.find(({ stage }) => stage === index + 2)?.at ?? 0);
+  return plots(timeline)
+    .map(({ series, ...rest }) => ({ ...rest, series: series.filter(({ values }) => values.some((value) => value !== null)) }))
+    .filter(({ series }) => series.length > 0)
+    .map(({ title, unit, series }) => {
+      const data = JSON.stringify({ x, series, marks }).replaceAll('<', '\\u003c');
+      const caption = `<figcaption><b>${escapeHtml(title)}</b> <small>${escapeHtml(unit)}</small></figcaption>`;
+      return `<figure>${caption}<script type="application/json">${data}</script></figure>`;
+    })
+    .join('');
+}
+
+function plots(timeline: readonly Second[]): Plot[] {
+  const of = (name: string, pick: (second: Second) => number | null): Series => ({ name, values: timeline.map(pick) });
   const failures = [...new Set(timeline.flatMap((second) => Object.keys(second.failures)))];
-  const plot = (title: string, unit: string, ...series: Series[]): Plot => ({ title, unit, series, marks });
+  const plot = (title: string, unit: string, ...series: Series[]): Plot => ({ title, unit, series });
   return [
     plot(
       'Calls',
@@ -128,12 +177,12 @@ function processSeries(timeline: readonly Second[], pick: (usage: Second['proces
   const kinds = [...new Set(timeline.flatMap(({ processes }) => Object.keys(processes).map(kindOf)))];
   const all = kinds.map((kind): Series => ({
     name: kind,
-    points: timeline.map(({ at, processes }) => {
+    values: timeline.map(({ processes }) => {
       const own = Object.entries(processes).filter(([name]) => kindOf(name) === kind);
-      return [at, own.length === 0 ? null : own.reduce((sum, [, usage]) => sum + pick(usage), 0)];
+      return own.length === 0 ? null : own.reduce((sum, [, usage]) => sum + pick(usage), 0);
     }),
   }));
-  const peak = ({ points }: Series): number => Math.max(...points.map(([, y]) => y ?? 0));
+  const peak = ({ values }: Series): number => Math.max(...values.map((value) => value ?? 0));
   return all.sort((one, other) => peak(other) - peak(one));
 }
 
@@ -167,4 +216,8 @@ function processesTable(processes: readonly ProcessFigures[]): string {
     String(one.openFiles),
   ]);
   return tableHtml(['process', 'of', 'CPU', 'peak', 'busiest thread', 'ms a call', 'memory MB', 'files'], rows);
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${String(character.charCodeAt(0))};`);
 }

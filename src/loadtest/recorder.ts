@@ -43,13 +43,13 @@ export class StageRecorder {
   readonly #machineBusy: number[] = [];
   #firstSentMs = Infinity;
   #lastSentMs = -Infinity;
-  /** Of each SIPp process the last two counts that had more calls. */
+  /** For each SIPp process, the last two readings in which its call count grew. */
   readonly #grew = new Map<number, readonly SippCounters[]>();
   #interrupted = 0;
   #behind = 0;
   #peak = 0;
   memoryFreeMb = Infinity;
-  /** The stage takes longer than its calls can: those that are left have failed. */
+  /** The stage takes longer than its calls can: the remaining ones have failed. */
   isOverdue = false;
 
   /** @param runStartMs wall clock, as all times here */
@@ -113,7 +113,7 @@ export class StageRecorder {
     return latencyOf(this.#latencies);
   }
 
-  /** Of the newest second that has answers. */
+  /** p99 of the newest second that has answers. */
   get recentP99(): number | null {
     for (const second of [...this.#buckets.keys()].sort((one, other) => other - one)) {
       const latencies = this.#buckets.get(second)?.latencies ?? [];
@@ -182,7 +182,7 @@ export class StageRecorder {
     );
   }
 
-  /** Of calls started. When an INVITE was sent is known of answered calls only; of the others SIPp tells once a second how many there were. */
+  /** Rate of started calls. Only answered calls have the time of their INVITE; SIPp reports the number of the others once a second. */
   get callsPerSecond(): number {
     const seconds = (this.#lastSentMs - this.#firstSentMs) / 1_000;
     const ofAnswered = this.#latencies.length > 1 && seconds > 0 ? (this.#latencies.length - 1) / seconds : 0;

@@ -9,7 +9,7 @@ export type SippWay =
 export interface SippJob {
   readonly way: SippWay;
   readonly target: { readonly host: string; readonly port: number };
-  /** Of this machine, towards the target. */
+  /** This machine's address towards the target. */
   readonly localAddress: string;
   readonly scenario: string;
   /** Whether the scenario logs each answer with its time; of others SIPp's own response times are read. */
@@ -20,7 +20,7 @@ export interface SippJob {
   readonly calls: number;
   readonly holdMs: number;
   readonly setupTimeoutMs: number;
-  /** Of calls without media. */
+  /** SDP direction of calls without media. */
   readonly direction: 'sendrecv' | 'inactive';
   /** File of slots for calls with media; null: none. */
   readonly slotsFile: string | null;

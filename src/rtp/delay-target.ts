@@ -18,7 +18,7 @@ export class DelayTarget {
   #reference = 0;
   #count = 0;
   #place = 0;
-  /** Of the frame that is under way. */
+  /** The current frame's largest delay. */
   #worst = NOTHING;
 
   /** @param leastTicks what is added for jitter that was not seen yet; @param mostTicks the longest wait */

@@ -8,7 +8,7 @@ const BUFFER_MS = 20;
 
 /** One direction, as an RTCP report has it. */
 export interface ReportedStream {
-  /** Of the packets since the report before, 0 to 1. */
+  /** Share of packets lost since the previous report, 0 to 1. */
   readonly lossRate: number;
   readonly jitterMs: number;
 }

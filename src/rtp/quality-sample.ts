@@ -1,6 +1,6 @@
 /** How audio of one direction was since the sample before. */
 export interface StreamSample {
-  /** Of the packets that should have come, 0 to 100. */
+  /** Percent of the expected packets, 0 to 100. */
   readonly lost_percent: number;
   /** RFC 3550 §6.4.1, at the end of it. */
   readonly jitter_ms: number;

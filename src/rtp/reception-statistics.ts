@@ -31,7 +31,7 @@ export class ReceptionStatistics {
   /** Sixteen times the jitter estimate, in ticks. */
   #jitterTimes16 = 0;
   #lastTransitTicks: number | undefined;
-  /** Of sequences that a restart of the source ended. */
+  /** Totals of sequences before a restart of the source. */
   #earlierReceived = 0;
   #earlierLost = 0;
 

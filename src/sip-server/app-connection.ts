@@ -89,7 +89,7 @@ export class AppConnection {
   #onData(chunk: Buffer): void {
     for (const item of this.#decoder.push(chunk.toString('latin1'))) {
       if (item.type === 'error') {
-        this.log.warn({ peer: this.peer, reason: item.reason }, 'drachtio.frame.bad');
+        this.log.warn({ peer: this.peer, reason: item.reason }, 'sip_server.frame.bad');
         this.socket.destroy();
         return;
       }
@@ -106,7 +106,7 @@ export class AppConnection {
     if (!this.#isOpen || this.socket.writableEnded) return;
     this.socket.write(text, 'latin1');
     if (this.socket.writableLength > this.limits.maxUnsentFrameBytes) {
-      this.log.error({ peer: this.peer, bytes: this.socket.writableLength }, 'drachtio.application.not_reading');
+      this.log.error({ peer: this.peer, bytes: this.socket.writableLength }, 'sip_server.application.not_reading');
       this.socket.destroy();
     }
   }

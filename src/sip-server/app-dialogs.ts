@@ -1,4 +1,4 @@
-import type { QueuedTimer, TimerQueue } from '../lib/timer-queue.js';
+import type { QueuedTimer, TimerQueue } from '../lib/timers.js';
 import type { DialogEntry } from '../sip/dialog/dialog-entry.js';
 import type { AppConnection } from './app-connection.js';
 

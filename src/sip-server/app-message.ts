@@ -1,4 +1,5 @@
 import { formatHostPort } from '../lib/host-port.js';
+import { SIP_TOKEN } from '../lib/sip-token.js';
 import { canonicalHeaderName, headerId } from '../sip/message/header-name.js';
 import { trimLws } from '../sip/message/lws.js';
 import { header, type Header } from '../sip/message/message.js';
@@ -30,7 +31,6 @@ const WELL_KNOWN = new Set(
     .split(/\s+/),
 );
 
-const TOKEN = /^[\w.!%*+`'~-]+$/;
 const LOCALHOST = /@localhost(?::\d+)?(?=[;>?\s]|$)/i;
 
 /** What a header name of an application stands for. */
@@ -54,7 +54,7 @@ function knownName(name: string): KnownName | null {
 
 function resolveName(name: string): KnownName | null {
   // A name that is no token is dropped.
-  if (!TOKEN.test(name)) return null;
+  if (!SIP_TOKEN.test(name)) return null;
   const id = headerId(name);
   if (DISCARDED.has(id)) return null;
   if (WELL_KNOWN.has(id)) return { id, written: `${canonicalHeaderName(id)}: ` };

@@ -1,5 +1,5 @@
 import type { Log } from '../lib/log.js';
-import type { TimerQueue } from '../lib/timer-queue.js';
+import type { TimerQueue } from '../lib/timers.js';
 import type { Endpoint, TransportName } from '../sip/transport/flow.js';
 
 /** What the broker needs besides the user agent. */

@@ -55,7 +55,7 @@ export class Broker implements UserAgentListener {
   /** A connection has shown the secret: the calls that wait for it are its own again. */
   onAppHere(app: AppConnection): void {
     const calls = this.#calls.adopt(app);
-    if (calls > 0) this.options.log.info({ application: app.peer, instance: app.instance, calls }, 'drachtio.application.resumed');
+    if (calls > 0) this.options.log.info({ application: app.peer, instance: app.instance, calls }, 'sip_server.application.resumed');
   }
 
   onCommand(app: AppConnection, command: AppCommand): void {

@@ -1,5 +1,5 @@
 import { nextSerialId } from '../lib/ids.js';
-import type { QueuedTimer } from '../lib/timer-queue.js';
+import type { QueuedTimer } from '../lib/timers.js';
 import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
 import { getHeader, header, type Header, type SipRequest } from '../sip/message/message.js';
 import { tagOf } from '../sip/message/name-addr.js';
@@ -247,8 +247,8 @@ export class IncomingRequests {
     this.#settle(pending);
     const { request } = pending;
     this.options.log.error(
-      { sipCallId: request.core.callId, method: request.message.method, application: pending.app.peer },
-      'drachtio.application.silent',
+      { sip_call_id: request.core.callId, method: request.message.method, application: pending.app.peer },
+      'sip_server.application.silent',
     );
     this.refuse(request, 500, 'Server Internal Error', [header('Reason', 'SIP;cause=500;text="application silent"')]);
   }

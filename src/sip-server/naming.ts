@@ -1,5 +1,6 @@
 import type { DialogEntry } from '../sip/dialog/dialog-entry.js';
 import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
+import { cseqNumber } from '../sip/message/core-headers.js';
 import { getHeader, header, type SipRequest } from '../sip/message/message.js';
 import { tagOf } from '../sip/message/name-addr.js';
 import type { Flow } from '../sip/transport/flow.js';
@@ -32,6 +33,11 @@ export function outgoingDialogId(message: SipRequest): string {
 /** What an application is told when the caller is gone without a CANCEL: it knows no other way to hear of it. */
 export function syntheticCancel(invite: SipRequest): SipRequest {
   const kept = invite.headers.filter(({ id }) => ['via', 'from', 'to', 'call-id', 'max-forwards'].includes(id));
-  const number = (getHeader(invite, 'cseq') ?? '1').split(/\s/)[0] ?? '1';
-  return { kind: 'request', method: 'CANCEL', uri: invite.uri, headers: [...kept, header('CSeq', `${number} CANCEL`)], body: '' };
+  return {
+    kind: 'request',
+    method: 'CANCEL',
+    uri: invite.uri,
+    headers: [...kept, header('CSeq', `${String(cseqNumber(invite))} CANCEL`)],
+    body: '',
+  };
 }

@@ -17,6 +17,7 @@ import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
 import { Broker } from './broker.js';
 import { formatAnswer, frameTime, type AppCommand } from './meta-line.js';
+import { tlsHeaders } from './own-headers.js';
 
 export interface ApplicationLimits {
   readonly maxApplications: number;
@@ -43,15 +44,15 @@ export interface SipServerOptions {
   readonly limits: TransportLimits & StackLimits & AdmissionLimits & AppLimits & ApplicationLimits;
   readonly optionsUserAgents: readonly string[];
   readonly silenceTimeoutMs: number;
-  /** How long the calls of a lost application wait for it to come back. */
+  /** How long the calls of a disconnected application wait for it to reconnect. */
   readonly graceMs: number;
-  /** Of this process. */
+  /** Resident memory of this process, in MiB. */
   readonly residentMb: () => number;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Of each event that peers bring about. */
+/** Limit for each kind of event that peers cause. */
 const PEER_LINES_PER_SECOND = 20;
 
 /** What drachtio-srf looks at to know which features it may use. `-resume`: a lost application's calls wait for it (docs/control-protocol.md). */
@@ -86,8 +87,7 @@ export class SipServer {
       timers,
       limits,
       log: peerLog,
-      passClientIdentity: options.passClientIdentity,
-      passTls: options.passTls,
+      ownHeaders: tlsHeaders(options.passClientIdentity, options.passTls),
       reopen: (target) => this.#transports.open(target),
       admission: this.#admission,
     });
@@ -122,7 +122,7 @@ export class SipServer {
       this.#control.listen({ host: this.options.control.address, port: this.options.control.port }, () => {
         this.#control.off('error', reject);
         // No file handle is left for a gateway that connects: it tries again.
-        this.#control.on('error', (error) => this.options.log.error({ error: error.message }, 'drachtio.listener.error'));
+        this.#control.on('error', (error) => this.options.log.error({ error: error.message }, 'sip_server.listener.error'));
         const bound = this.#control.address();
         if (bound !== null && typeof bound === 'object') this.#controlPort = bound.port;
         resolve();
@@ -174,7 +174,7 @@ export class SipServer {
     }
     const cancelWait = this.options.clock.setTimer(this.options.limits.authenticateTimeoutMs, () => {
       if (app.isAuthenticated) return;
-      this.options.log.warn({ application: app.peer }, 'drachtio.application.not_authenticated');
+      this.options.log.warn({ application: app.peer }, 'sip_server.application.not_authenticated');
       app.close();
     });
     const app = new AppConnection(
@@ -186,7 +186,7 @@ export class SipServer {
           cancelWait();
           this.#apps.delete(connection);
           this.#broker.onAppGone(connection);
-          this.options.log.info({ application: connection.peer }, 'drachtio.application.gone');
+          this.options.log.info({ application: connection.peer }, 'sip_server.application.gone');
         },
       },
       this.options.log,
@@ -201,7 +201,7 @@ export class SipServer {
     if (!timingSafeEqual(sha256(command.secret), this.#secretHash)) return app.refuse(command.id, 'incorrect secret');
     app.isAuthenticated = true;
     app.tags = command.tags;
-    this.options.log.info({ application: app.peer, tags: command.tags }, 'drachtio.application.connected');
+    this.options.log.info({ application: app.peer, tags: command.tags }, 'sip_server.application.connected');
     app.payload(formatAnswer(nextSerialId(), command.id, 'OK', this.#hostPorts(true), VERSION, this.#hostPorts(false)));
     this.#broker.onAppHere(app);
   }

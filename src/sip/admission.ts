@@ -21,7 +21,7 @@ export interface AdmissionOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly dialogCount: () => number;
-  /** Of this process. */
+  /** Resident memory of this process, in MiB. */
   readonly residentMb: () => number;
 }
 
@@ -68,7 +68,7 @@ export class Admission {
     return this.#totals;
   }
 
-  /** Of every message, before it is read. */
+  /** Call it for every message, before parsing. */
   isFlood(source: string): boolean {
     return !this.#messages.take(source) && this.#counted('droppedByRate');
   }
@@ -98,7 +98,7 @@ export class Admission {
     return isOne;
   }
 
-  /** Of a request outside of dialogs that is not a repetition. */
+  /** Call it for a request outside of dialogs that is not a retransmission. */
   isOverRate(source: string): boolean {
     return !this.#newRequests.take(source) && this.#counted('refusedByRate');
   }
@@ -122,7 +122,7 @@ export class Admission {
     const resident = Math.round(residentMb());
     const isShort = resident > limits.maxMemoryMb;
     if (isShort !== this.#isShortOfMemory) {
-      const fields = { residentMb: resident, limitMb: limits.maxMemoryMb };
+      const fields = { resident_mb: resident, limit_mb: limits.maxMemoryMb };
       if (isShort) log.error(fields, 'sip.memory.high');
       else log.info(fields, 'sip.memory.normal');
     }

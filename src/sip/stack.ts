@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
-import { TimerQueue } from '../lib/timer-queue.js';
+import { TimerQueue } from '../lib/timers.js';
 import type { Admission } from './admission.js';
 import { branchOf } from './user-agent/compose.js';
 import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
@@ -51,15 +51,19 @@ export interface TransactionUser {
   onStrayResponse(response: SipResponse, core: CoreHeaders): void;
 }
 
+/** Headers that the stack adds to requests of peers, for their user. What a peer sends under these names is removed. */
+export interface OwnHeaders {
+  readonly names: readonly string[];
+  /** What is true of this request. */
+  of(flow: Flow, request: SipRequest, core: CoreHeaders): readonly Header[];
+}
+
 export interface StackOptions {
   readonly clock: Clock;
   readonly timers: TimerSettings;
   readonly limits: StackLimits;
   readonly log: Log;
-  /** Whether requests get the header that names the owner of the peer's checked certificate. */
-  readonly passClientIdentity?: boolean;
-  /** Put TLS version and cipher of the peer's connection on INVITEs, for the application's records. */
-  readonly passTls?: boolean;
+  readonly ownHeaders?: OwnHeaders;
   /** Opens a connection for responses whose own is closed; none: the transaction fails. */
   readonly reopen?: (target: Target) => Flow | undefined;
   /** None: everything is taken. */
@@ -69,12 +73,6 @@ export interface StackOptions {
 /** What is in a dialog, and CANCEL, may go this far above the limit of transactions. */
 const ROOM_IN_DIALOGS = 1.1;
 
-/** Only ever ours: taken out of what peers send, whether or not we add it. */
-const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
-const TLS_HEADER = 'X-Trunkline-Tls';
-const IDENTITY_ID = headerId(IDENTITY_HEADER);
-const TLS_ID = headerId(TLS_HEADER);
-
 /** Sockets → messages → transactions → the user, and back. Decides nothing that a transaction or the user decides. */
 export class SipStack implements FlowListener, TransactionHost {
   readonly timerSettings: TimerSettings;
@@ -83,8 +81,8 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly unreliableContext: TransactionContext;
   readonly #limits: StackLimits;
   readonly #log: Log;
-  readonly #passClientIdentity: boolean;
-  readonly #passTls: boolean;
+  readonly #ownHeaders: OwnHeaders | undefined;
+  readonly #ownIds: readonly string[];
   readonly #admission: Admission | undefined;
   readonly #reopen: StackOptions['reopen'];
   readonly #server = new Map<string, ServerTransaction>();
@@ -101,8 +99,8 @@ export class SipStack implements FlowListener, TransactionHost {
     this.timers = new TimerQueue(options.clock);
     this.#limits = options.limits;
     this.#log = options.log;
-    this.#passClientIdentity = options.passClientIdentity ?? false;
-    this.#passTls = options.passTls ?? false;
+    this.#ownHeaders = options.ownHeaders;
+    this.#ownIds = options.ownHeaders?.names.map(headerId) ?? [];
     this.#admission = options.admission;
     this.#reopen = options.reopen;
   }
@@ -156,7 +154,7 @@ export class SipStack implements FlowListener, TransactionHost {
     const core = readCoreHeaders(message);
     if (message.kind === 'response') {
       if (core.ok) this.#onResponse(message, core.value);
-      else this.#log.debug({ peer: flow.remote.address, reason: core.error }, 'sip.response.malformed');
+      else this.#log.debug({ peer: flow.remote.address, error: core.error }, 'sip.response.malformed');
       return;
     }
     const request = stampTopVia(message, flow, core.ok ? core.value.topVia : undefined);
@@ -165,16 +163,17 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   #onIdentified(flow: Flow, request: SipRequest, core: CoreHeaders): void {
-    const identity = this.#passClientIdentity ? (flow.tlsIdentity ?? '') : '';
-    const tls = this.#passTls && request.method === 'INVITE' && core.toTag === undefined ? flow.tls : undefined;
-    const told = withOwn(request, IDENTITY_HEADER, IDENTITY_ID, identity);
-    this.#onRequest(flow, withOwn(told, TLS_HEADER, TLS_ID, tls === undefined || tls === null ? '' : `${tls.version} ${tls.cipher}`), core);
+    const own = this.#ownHeaders?.of(flow, request, core) ?? [];
+    const ids = this.#ownIds;
+    if (own.length === 0 && !ids.some((id) => hasHeader(request, id))) return this.#onRequest(flow, request, core);
+    const others = request.headers.filter(({ id }) => !ids.includes(id));
+    this.#onRequest(flow, changed(request, { headers: [...others, ...own] }), core);
   }
 
   onSpoiled(flow: Flow, problem: { readonly status: number; readonly reason: string; readonly head: string | null }): void {
     this.#taken += 1;
     this.#malformed += 1;
-    this.#log.info({ peer: flow.remote.address, reason: problem.reason }, 'sip.stream.spoiled');
+    this.#log.info({ peer: flow.remote.address, error: problem.reason }, 'sip.stream.spoiled');
     if (problem.head === null) return;
     const parsed = parseMessage(problem.head, this.#limits);
     const message = parsed.ok ? parsed.value : parsed.error.partial;
@@ -288,7 +287,7 @@ export class SipStack implements FlowListener, TransactionHost {
 
   #refuseUnparsed(flow: Flow, error: ParseError): void {
     this.#malformed += 1;
-    this.#log.info({ peer: flow.remote.address, reason: error.reason }, 'sip.message.malformed');
+    this.#log.info({ peer: flow.remote.address, error: error.reason }, 'sip.message.malformed');
     if (error.partial?.kind !== 'request') return;
     this.#answerStateless(flow, stampTopVia(error.partial, flow), error.status, error.reason);
   }
@@ -332,13 +331,6 @@ function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
 /** Parts of these are kept as long as a dialog lives. */
 function isKept(text: string): boolean {
   return text.startsWith('INVITE ') || text.startsWith('SUBSCRIBE ') || text.startsWith('SIP/2.0 2');
-}
-
-/** What a peer says under a name that is ours to say is no proof: it goes, and ours comes when there is something to say. */
-function withOwn(request: SipRequest, name: string, id: string, value: string): SipRequest {
-  if (value === '' && !hasHeader(request, id)) return request;
-  const others = request.headers.filter((candidate) => candidate.id !== id);
-  return changed(request, { headers: value === '' ? others : [...others, header(name, value)] });
 }
 
 /** `known`: the top Via, where it was read already. One that cannot be read stays as it is. */

@@ -160,7 +160,7 @@ export class SupervisedChild {
           const nowMs = this.clock.nowMs();
           if (nowMs - toldMs < LOADING_TOLD_EACH_MS) return;
           toldMs = nowMs;
-          this.log.info({ child: this.spec.name, forMs: Math.round(nowMs - startedMs) }, 'supervisor.child.loading');
+          this.log.info({ child: this.spec.name, for_ms: Math.round(nowMs - startedMs) }, 'supervisor.child.loading');
         });
       };
       poll();
@@ -174,7 +174,7 @@ export class SupervisedChild {
       if (this.#isStopping) return;
       if (this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = FIRST_BACKOFF_MS;
       this.log.error(
-        { child: this.spec.name, code, signal, restartInMs: this.#backoffMs, logFile: this.#logFile },
+        { child: this.spec.name, code, signal, restart_in_ms: this.#backoffMs, log_file: this.#logFile },
         'supervisor.child.died',
       );
       this.#restartLater();

@@ -60,13 +60,13 @@ function userOf(name: string): User {
   return user;
 }
 
-/** What root has made there before goes with it; what is somebody else's is refused. */
+/** Gives the user what root made there before. Refuses a directory of any other user. */
 function giveDirectory(directory: string, name: string, { uid, gid }: User): void {
   // Not with the mode of data_dir: the user has to get through to it.
   mkdirSync(dirname(directory), { recursive: true });
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const { uid: owner } = statSync(directory);
-  // Of a directory that is the user's nothing is given away: a link in it could be to any file of the machine.
+  // Never chown inside the user's own directory: a link in it could point to any file of the machine.
   if (owner === uid) return;
   if (owner !== 0) {
     throw new ConfigError(

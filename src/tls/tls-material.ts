@@ -10,9 +10,9 @@ import { ensureDataDir } from '../config/data-dir.js';
 
 export interface ServerTls {
   readonly material: TlsMaterial;
-  /** Of the local CA; `null` with a certificate of the operator's. */
+  /** Certificate of the local CA; `null` with the operator's own certificate. */
   readonly caFile: string | null;
-  /** Every file that was read: what a reload looks at. */
+  /** Every file read; a reload checks them. */
   readonly files: readonly string[];
   readonly facts: readonly CertificateFacts[];
 }

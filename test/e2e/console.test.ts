@@ -128,10 +128,10 @@ describe('the console', () => {
   it('shows agents, tools, checks, batches and the throughput; a refusal says what to do', async () => {
     const { page } = desk;
     await page.goto('/console/agents');
-    await page.getByRole('button', { name: 'Make an agent' }).click();
+    await page.getByRole('button', { name: 'Create an agent' }).click();
     await page.getByLabel('Name').fill('Desk');
     await page.getByLabel('Prompt').fill('You are the front desk.');
-    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByRole('heading', { name: 'Desk' }).waitFor();
 
     await page.goto('/console/numbers');
@@ -148,7 +148,7 @@ describe('the console', () => {
     await page.getByRole('button', { name: `Check ${NUMBER}` }).click();
     await page.getByLabel('From address').fill('198.51.100.1');
     await page.getByRole('button', { name: 'Check', exact: true }).click();
-    await page.getByText('It would be refused (403 SOURCE_NOT_ALLOWED)').waitFor();
+    await page.getByText('Would be refused (403 SOURCE_NOT_ALLOWED)').waitFor();
     await page.getByText('to allowed_sources of the number').waitFor();
     await page.keyboard.press('Escape');
 
@@ -162,30 +162,32 @@ describe('the console', () => {
     await page.getByText('Give the number another agent under Numbers').waitFor();
 
     await page.goto('/console/tools');
-    await page.getByRole('button', { name: 'Make a tool' }).click();
+    await page.getByRole('button', { name: 'Create a tool' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Booking');
     await page.getByLabel('Description').fill('Books a table.');
     await page.getByLabel('URL').fill('http://127.0.0.1:1/');
     await page.getByLabel('Input').fill('{');
-    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.locator('.bad-text').getByText('is not JSON').waitFor();
     await page.getByLabel('Input').fill('{}');
-    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByRole('button', { name: 'Try Booking' }).click();
-    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByRole('dialog').getByRole('alert').waitFor();
     await page.keyboard.press('Escape');
 
-    const { batch_id: batchId } = await stores.batches.create({ orgId: await orgOf(), name: 'Load test' });
-    for (const second of [1, 2, 3]) await stores.batches.append(batchId, { event_type: 'figures', payload: { in_progress: second } });
-    await stores.batches.append(batchId, { event_type: 'complete', payload: { calls_total: 9, calls_failed: 1, calls_successful: 8 } });
+    const orgId = await orgOf();
+    const { batch_id: batchId } = await stores.batches.create({ orgId, name: 'Load test' });
+    const append = (type: string, payload: Record<string, number>) => stores.batches.append(orgId, batchId, { event_type: type, payload });
+    for (const second of [1, 2, 3]) await append('figures', { in_progress: second });
+    await append('complete', { calls_total: 9, calls_failed: 1, calls_successful: 8 });
     await page.goto('/console/batches');
     await page.getByRole('link', { name: 'Load test' }).click();
     await page.getByRole('img', { name: /^Calls in progress: in progress: least 1, most 3/ }).waitFor();
     await page.getByText('"calls_total":9').waitFor();
 
     await page.goto('/console/live');
-    await page.getByText('1 begun in 15 minutes').waitFor();
+    await page.getByText('1 started in 15 minutes').waitFor();
     await page.getByRole('img', { name: /^Calls a second/ }).waitFor();
   });
 
@@ -217,7 +219,7 @@ describe('the console', () => {
     expect(firstRowsMs).toBeLessThan(3_000);
 
     const scrolledMs = performance.now();
-    const foot = grid.getByText('These are all.');
+    const foot = grid.getByText('End of the list.');
     while ((await foot.count()) === 0) {
       const rows = await grid.getAttribute('aria-rowcount');
       await grid.press('End');
@@ -243,7 +245,7 @@ describe('the console', () => {
     await page.keyboard.type('15550002222');
     await page.getByLabel('From').fill('+15551000777');
     await page.keyboard.press('Enter');
-    await page.getByText('0 in progress, 1 past calls read').waitFor();
+    await page.getByText('0 in progress, 1 past calls loaded').waitFor();
     expect(complaints).toEqual([]);
     await context.close();
   });
@@ -292,7 +294,7 @@ describe('the console', () => {
     await page.unroute('**/v1/calls?*');
     await page.getByText('Too many requests').waitFor({ state: 'detached' });
     await stores.keys.revoke(record.key_id);
-    await page.getByText('The key is not valid any more.').waitFor();
+    await page.getByText('The key is no longer valid.').waitFor();
     expect(await page.getByLabel('API key').isVisible()).toBe(true);
     await context.close();
   });
@@ -311,15 +313,15 @@ describe('the console', () => {
     const grid = page.getByRole('grid', { name: 'Calls' });
     await grid.getByRole('columnheader', { name: 'Organization' }).waitFor();
     await grid.getByRole('row').filter({ hasText: '+15550199999' }).getByText('NUMBER_NOT_ATTACHED').waitFor();
-    await page.getByLabel('Organization').selectOption('Calls of none');
-    await page.getByText('0 in progress, 1 past calls read').waitFor();
+    await page.getByLabel('Organization').selectOption('Without an organization');
+    await page.getByText('0 in progress, 1 past calls loaded').waitFor();
     await page.goto('/console/calls?sip_call_id=stray%40carrier');
     await grid.getByText('+15550199999').click();
     await page.getByText('stray@carrier').waitFor();
     await page.goto('/console/agents');
     await page.getByRole('heading', { name: 'Test line' }).waitFor();
     await page.getByLabel('Organization').waitFor();
-    expect(await page.getByRole('button', { name: 'Make an agent' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Create an agent' }).count()).toBe(0);
     expect(complaints).toEqual([]);
     await context.close();
   });

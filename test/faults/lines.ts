@@ -13,7 +13,7 @@ export interface Line {
 }
 
 const SLOW_MS = 200;
-/** Of datagrams, while the line is slow. */
+/** Share of datagrams lost while the line is slow. */
 const LOST = 0.05;
 
 /**

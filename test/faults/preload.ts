@@ -32,7 +32,7 @@ export class PreloadedFaults {
     return join(this.directory, 'preload.so');
   }
 
-  /** Of `trunkline up`: its children have it too. */
+  /** For `trunkline up`; its children inherit it. */
   get environment(): Readonly<Record<string, string>> {
     return { LD_PRELOAD: this.#library };
   }

@@ -7,7 +7,7 @@ import type { World, WorldName } from './world.js';
 
 const STOPPED_MS = 5_000;
 
-/** Of several of one name the last: the first gateway has the API. */
+/** The last child of a name: the first gateway serves the API. */
 export function lastPid(world: World, name: ChildName): number {
   const pid = childrenOf(world.gateway.ready.pid).findLast((child) => child.name === name)?.pid;
   if (pid === undefined) throw new Error(`${name} does not run`);

@@ -33,7 +33,7 @@ export interface FaultReport {
   readonly short: Readonly<Record<string, number>>;
   readonly longestAnswerMs: number;
   readonly long: Readonly<Record<string, number>>;
-  /** Of those that went on. */
+  /** Among the calls that continued. */
   readonly longestSilenceMs: number;
   readonly reasons: Readonly<Record<string, number>>;
   /** From when the cause was gone until calls were answered again. */
@@ -87,7 +87,7 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
   ready.stop();
   const after = filesOf(world);
   const toldEnds = log.toldEnds();
-  // Of refusals by the thousand only some have a record; each has its line in the log.
+  // Only some of thousands of refusals have a record; each has a log line.
   const untold = short.all.filter((call) => call.endedMs >= atMs && isRefusedWithReason(call) && !toldEnds.has(call.sipCallId)).length;
   const during = short.all.filter(({ endedMs }) => endedMs >= atMs);
   const backMs = Math.max(0, Math.round((short.lastFailureMs(goneMs) ?? goneMs) - goneMs));

@@ -49,9 +49,9 @@ export interface World {
   readonly sentinels: TestSentinels | null;
   readonly lines: Lines | null;
   readonly faults: PreloadedFaults | null;
-  /** Of the SIP server, where it is not a child of the instance. */
+  /** The SIP server, where it is not a child of the instance. */
   readonly sipServer: Service | null;
-  /** What the agent says is what it hears: only that counts as audio. */
+  /** The agent echoes: only echoed packets count as audio. */
   readonly isEcho: boolean;
   close(): Promise<void>;
 }

@@ -84,7 +84,7 @@ describe('messages of an agent', () => {
           expect(read.event.length).toBeLessThanOrEqual(40);
         }
         const faults = isJson(message) ? faultsFromAgent(JSON.parse(message)) : 'not JSON';
-        // Of audio only the audio is looked at: fifty of these come a second.
+        // `readMessage` checks only the payload of `media`: 50 of these arrive a second.
         if (read.ok && read.message.event === 'media') return;
         expect([message, read.ok]).toEqual([message, faults === '']);
       }),

@@ -35,7 +35,7 @@ const RESPONSE = ['SIP/2.0 200 OK', ...PLAIN.slice(1)];
 const TRACKED = [
   ...['via', 'from', 'to', 'call-id', 'cseq', 'contact', 'max-forwards', 'content-length', 'content-type', 'user-agent', 'route'],
   ...['record-route', 'require', 'supported', 'session-expires', 'subscription-state', 'rack', 'rseq', 'expires'],
-  ...['x-trunkline-tls-identity', 'x-other', 'allow'],
+  ...['x-other', 'allow'],
 ];
 
 /** Bits that make a difference to a reader of SIP. */

@@ -13,14 +13,14 @@ export interface ProcessSample {
 /** How things stand at one moment of a soak. */
 export interface Sample {
   readonly seconds: number;
-  /** That have ended. */
+  /** Ended calls. */
   readonly calls: number;
   readonly processes: readonly ProcessSample[];
-  /** Of Redis, but for what is kept of calls that ended: `calls.max_stored_mb` bounds that. */
+  /** Redis keys, without those of ended calls: `calls.max_stored_mb` bounds them. */
   readonly keys: number;
-  /** What Redis has allocated, with what is kept of calls that ended. */
+  /** Memory that Redis has allocated, ended calls included. */
   readonly redisMb: number;
-  /** Of rtpengine. */
+  /** Sessions in rtpengine. */
   readonly sessions: number;
 }
 

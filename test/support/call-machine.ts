@@ -59,7 +59,7 @@ export const LATE_CALL: readonly CallEvent[] = [
 
 export interface Played {
   readonly state: CallState;
-  /** Of the last event. */
+  /** Effects of the last event. */
   readonly effects: readonly CallEffect[];
   readonly all: readonly CallEffect[];
 }
@@ -81,7 +81,7 @@ export function playOn(before: CallState, events: readonly CallEvent[]): Played 
 
 export const kinds = (effects: readonly CallEffect[]): string[] => effects.map((effect) => effect.do);
 
-/** Of an effect of the last event. */
+/** The last event's effect of this kind. */
 export function effect<Kind extends CallEffect['do']>(played: Played, kind: Kind): Extract<CallEffect, { do: Kind }> | undefined {
   return played.effects.find((one): one is Extract<CallEffect, { do: Kind }> => one.do === kind);
 }

@@ -22,7 +22,7 @@ const RELAY_PORTS = 200;
 
 export interface SiteOptions {
   readonly relays?: number;
-  /** Of the SIP server and of each gateway. */
+  /** Settings of the SIP server and of each gateway. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 

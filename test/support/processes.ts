@@ -15,7 +15,7 @@ export function childrenOf(supervisorPid: number): { readonly name: ChildName; r
     });
 }
 
-/** Of several of one name the first. */
+/** The first child of a name. */
 export function childPid(supervisorPid: number, name: ChildName): number {
   const pid = childrenOf(supervisorPid).find((child) => child.name === name)?.pid;
   if (pid === undefined) throw new Error(`${name} is not running below ${String(supervisorPid)}`);

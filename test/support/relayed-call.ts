@@ -10,7 +10,7 @@ import { offerSdp } from './sdp.js';
 export interface CallEnd {
   readonly peer: TestPeer;
   readonly key: Uint8Array | null;
-  /** Of one key, as its SDP names it: nothing but a length unless given. */
+  /** The key's MKI, as in the SDP; empty: none. */
   readonly mki: Buffer;
 }
 

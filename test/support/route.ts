@@ -23,6 +23,7 @@ export const ROUTE: Route = {
     max_calls_per_second: null,
     allowed_sources: [],
     webhook_secret: '',
+    stream_key: '',
     created_at: '',
   },
   agent: null,

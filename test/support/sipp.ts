@@ -40,7 +40,7 @@ export class Tunnel {
 /** What is not as usual. */
 export interface SippOptions {
   readonly transport?: 't1' | 'u1';
-  /** Of the packets each way, in percent; over UDP. */
+  /** Packet loss each way, in percent; UDP only. */
   readonly lost?: number;
 }
 

@@ -12,7 +12,7 @@ import { StreamFlow } from '../../src/sip/transport/stream-flow.js';
 import { UserAgent } from '../../src/sip/user-agent.js';
 import { VirtualClock } from './virtual-clock.js';
 
-/** Of the SIP server under test; those of the head and of whole connections only matter where the caller sends bytes. */
+/** Limits of the SIP server under test. Those of heads and connections matter only for a caller that sends bytes. */
 export interface BenchLimits extends StackLimits {
   readonly maxHeadBytes: number;
 }

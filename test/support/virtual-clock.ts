@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from '../../src/lib/clock.js';
-import { MinHeap } from '../../src/lib/min-heap.js';
+import { MinHeap } from '../../src/lib/timers.js';
 
 /** Time that passes only when a test says so. */
 export class VirtualClock implements Clock {

@@ -79,7 +79,7 @@ function OrganizationChoice(): JSX.Element | null {
       }}
     >
       <option value="">All organizations</option>
-      <option value={NO_ORG}>Calls of none</option>
+      <option value={NO_ORG}>Without an organization</option>
       {organizations.value.map((org) => (
         <option key={org.org_id} value={org.org_id}>
           {org.name}
@@ -98,7 +98,7 @@ function Main({ page }: { readonly page: Page }): JSX.Element {
   const isFirst = useRef(true);
   const address = 'id' in page ? `${page.name} ${page.id}` : page.name;
   useEffect(() => {
-    // Whoever follows a link is told where it led; whoever opens the console begins at its top.
+    // After following a link, move the focus to the page; at the first load, leave it at the top.
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;
     document.title = `${TITLES[page.name]} · Trunkline`;
@@ -119,7 +119,7 @@ const TITLES: Readonly<Record<Page['name'], string>> = {
   tools: 'Tools',
   batches: 'Batches',
   batch: 'Batch',
-  unknown: 'No such page',
+  unknown: 'Page not found',
 };
 
 function contentOf(page: Page): ComponentChildren {
@@ -143,9 +143,9 @@ function contentOf(page: Page): ComponentChildren {
     case 'unknown':
       return (
         <section class="card empty">
-          <h1>No such page</h1>
+          <h1>Page not found</h1>
           <p>
-            <a href={`${BASE}/calls`}>Go to the calls</a>
+            <a href={`${BASE}/calls`}>Open the calls</a>
           </p>
         </section>
       );

@@ -20,5 +20,5 @@ export function troubleText({ status, code }: Refusal, delayMs: number): string 
   if (status === 429) return `Too many requests for this key or address. ${again}`;
   if (code === 'TIMEOUT') return `The server did not answer in time. ${again}`;
   if (status === 0) return `The server cannot be reached. ${again}`;
-  return `The server has a fault (${String(status)} ${code}). ${again}`;
+  return `The server failed (${String(status)} ${code}). ${again}`;
 }

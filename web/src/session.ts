@@ -43,9 +43,8 @@ export async function ask<T>(request: (api: Client) => Promise<T>): Promise<T> {
   try {
     return await request(api);
   } catch (error) {
-    // Of an earlier session, whose answer came late, nothing.
-    if (error instanceof ApiError && error.status === 401 && client.peek() === api)
-      signOut('The key is not valid any more. Sign in again.');
+    // Ignore a late 401 of an earlier session.
+    if (error instanceof ApiError && error.status === 401 && client.peek() === api) signOut('The key is no longer valid. Sign in again.');
     throw error;
   }
 }

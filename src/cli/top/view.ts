@@ -3,7 +3,7 @@ import { growth, quantile, type Samples } from './samples.js';
 /** What `trunkline top` shows. Rates are of the time since the scrape before. */
 export interface TopView {
   readonly calls: { readonly live: number; readonly room: number; readonly begunPerS: number; readonly begun: number };
-  /** Of the calls since the scrape before; `null`: there were none. */
+  /** For calls since the previous scrape; `null`: none. */
   readonly answer: { readonly p50Ms: number | null; readonly p99Ms: number | null };
   /** Since the start, the most frequent first. */
   readonly reasons: readonly Outcome[];

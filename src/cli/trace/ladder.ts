@@ -48,7 +48,7 @@ export function ladderLines(entry: Entry, options: LadderOptions): string[] {
 /** `INVITE sdp`, `200 OK sdp`, `offer`. */
 function labelOf({ source, direction, summary, text }: Entry): string {
   const line = oneLine(summary);
-  // Of an answer of rtpengine's the flags stand on the arrow before.
+  // The flags are on the command's arrow; rtpengine's answer does not repeat them.
   if (source === 'rtpengine' && direction === 'in') return line.replace(/ \([^)]*\)/, '');
   if (source !== 'sip') return line;
   const hasSdp = text !== null && /^v=0\r?$/m.test(text) ? ' (SDP)' : '';

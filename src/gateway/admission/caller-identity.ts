@@ -1,5 +1,6 @@
 import type { CallerIdentity } from '../model/call-record.js';
 import { parseE164 } from '../model/e164.js';
+import { SIP_TOKEN } from '../../lib/sip-token.js';
 import { splitOutside } from '../../lib/split-outside.js';
 
 /** The headers of an INVITE by name, in one text each: several of a name are joined with commas. */
@@ -60,7 +61,8 @@ function ownHeaders(headers: IdentityHeaders): Record<string, string> {
   let count = 0;
   for (const name of headers.names) {
     const lower = name.toLowerCase();
-    if (!/^x-[\w.!%*+`'~-]+$/.test(lower) || lower.startsWith(OWN_HEADER_PREFIX) || lower.length > MAX_HEADER_NAME) continue;
+    if (!lower.startsWith('x-') || !SIP_TOKEN.test(lower) || lower.startsWith(OWN_HEADER_PREFIX) || lower.length > MAX_HEADER_NAME)
+      continue;
     const value = headers.get(name);
     // Cut off, a value would say something else than the caller did.
     if (value === undefined || value.length > MAX_HEADER_VALUE || count === MAX_HEADERS) continue;

@@ -19,7 +19,7 @@ export interface DecisionInput {
   readonly refusedVerdicts: readonly IdentityVerdict[];
   /** '': no offer. */
   readonly sdp: string;
-  /** Of the media relay towards the carrier; `null`: not known before it answers. */
+  /** The media relay's address on the carrier side; `null`: unknown until it answers. */
   readonly relayAddress: string | null;
   readonly load: ConcurrentUsage;
 }

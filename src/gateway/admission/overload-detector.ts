@@ -57,8 +57,8 @@ export class OverloadDetector {
     const before = this.#verdict.isOverloaded;
     this.#verdict = nextVerdict(this.#verdict, { delayMs, cpuPercent }, this.limits);
     if (this.#verdict.isOverloaded === before) return;
-    const facts = { eventLoopDelayMs: Math.round(delayMs), cpuPercent: Math.round(cpuPercent) };
-    if (before) this.log.info(facts, 'gateway.overload.over');
-    else this.log.warn(facts, 'gateway.overload');
+    const facts = { event_loop_delay_ms: Math.round(delayMs), cpu_percent: Math.round(cpuPercent) };
+    if (before) this.log.info(facts, 'gateway.overload.ended');
+    else this.log.warn(facts, 'gateway.overload.began');
   }
 }

@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { LRUCache } from 'lru-cache';
+import pLimit, { type LimitFunction } from 'p-limit';
 import type { PronunciationEntry } from '../model/records.js';
 import { resample } from './resample.js';
 import { parseWav } from './wav.js';
@@ -50,22 +52,29 @@ const DEFAULTS: EspeakOptions = {
 const MAX_OUTPUT_BYTES_PER_CHARACTER = 6_000;
 const MIN_OUTPUT_LIMIT_BYTES = 1_000_000;
 
-interface CacheEntry {
-  readonly samples: Promise<Int16Array>;
-  bytes: number;
+interface VoicedText {
+  readonly voice: string;
+  readonly text: string;
 }
 
 /** Speech by Debian's espeak-ng: one short-lived child process a text that is not in the cache. */
 export class EspeakSpeech implements Speech {
   readonly #options: EspeakOptions;
-  /** In order of use, the least recent first. A text that is being synthesized is there already, so it is done once. */
-  readonly #cache = new Map<string, CacheEntry>();
-  readonly #waiting: (() => void)[] = [];
-  #cachedBytes = 0;
-  #running = 0;
+  readonly #limit: LimitFunction;
+  /** A text that is being synthesized is there already, so it is done once. A failure is not kept: the next call tries again. */
+  readonly #cache: LRUCache<string, Int16Array, VoicedText>;
 
   constructor(options: Partial<EspeakOptions> = {}) {
     this.#options = { ...DEFAULTS, ...options };
+    this.#limit = pLimit(this.#options.maxConcurrent);
+    this.#cache = new LRUCache({
+      max: this.#options.cacheEntries,
+      maxSize: this.#options.cacheBytes,
+      sizeCalculation: ({ byteLength }) => Math.max(1, byteLength),
+      // Calls that wait for a text get it even when the cache has no space for it any more.
+      ignoreFetchAbort: true,
+      fetchMethod: (_key, _stale, { context }) => this.#run(context),
+    });
   }
 
   async synthesize(spoken: SpokenText, guide: readonly PronunciationEntry[]): Promise<Int16Array> {
@@ -73,58 +82,15 @@ export class EspeakSpeech implements Speech {
     if (text.length > this.#options.maxTextCharacters) throw new SpeechError('text-too-long');
     if (text === '') return new Int16Array(0);
     const voice = spoken.voice !== undefined && isSupportedVoice(spoken.voice) ? spoken.voice : voiceOf(spoken.language);
-    const key = `${voice}\n${text}`;
-    const cached = this.#cache.get(key);
-    if (cached !== undefined) {
-      this.#cache.delete(key);
-      this.#cache.set(key, cached);
-      return cached.samples;
-    }
-    const entry: CacheEntry = { samples: this.#run(voice, text), bytes: 0 };
-    this.#cache.set(key, entry);
-    return this.#settle(key, entry);
+    return this.#cache.forceFetch(`${voice}\n${text}`, { context: { voice, text } });
   }
 
-  async #settle(key: string, entry: CacheEntry): Promise<Int16Array> {
-    try {
-      const samples = await entry.samples;
-      entry.bytes = samples.byteLength;
-      this.#cachedBytes += entry.bytes;
-      this.#evict();
-      return samples;
-    } catch (error) {
-      // A failure is not remembered: the next call tries again.
-      this.#cache.delete(key);
-      throw error;
-    }
-  }
-
-  #evict(): void {
-    for (const [key, entry] of this.#cache) {
-      if (this.#cache.size <= this.#options.cacheEntries && this.#cachedBytes <= this.#options.cacheBytes) return;
-      if (entry.bytes === 0) continue;
-      this.#cache.delete(key);
-      this.#cachedBytes -= entry.bytes;
-    }
-  }
-
-  async #run(voice: string, text: string): Promise<Int16Array> {
-    if (this.#running >= this.#options.maxConcurrent) {
-      if (this.#waiting.length >= this.#options.maxWaiting) throw new SpeechError('overloaded');
-      // Whoever finishes hands its place over.
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    } else {
-      this.#running += 1;
-    }
-    try {
-      const wav = parseWav(await runEspeak(this.#options, voice, text));
-      if (!wav.ok) throw new SpeechError('engine-failed');
-      return resample(wav.value.samples, wav.value.sampleRateHz, SPEECH_RATE_HZ);
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
+  async #run({ voice, text }: VoicedText): Promise<Int16Array> {
+    const { maxConcurrent, maxWaiting } = this.#options;
+    if (this.#limit.activeCount >= maxConcurrent && this.#limit.pendingCount >= maxWaiting) throw new SpeechError('overloaded');
+    const wav = parseWav(await this.#limit(() => runEspeak(this.#options, voice, text)));
+    if (!wav.ok) throw new SpeechError('engine-failed');
+    return resample(wav.value.samples, wav.value.sampleRateHz, SPEECH_RATE_HZ);
   }
 }
 

@@ -49,7 +49,7 @@ export class TestLine implements SampleAgent {
     this.#log = log;
     this.#clock = clock;
     const { voice } = settings;
-    if (voice !== null && !isSupportedVoice(voice)) log.warn({ voice }, 'unknown voice: the language’s own speaks');
+    if (voice !== null && !isSupportedVoice(voice)) log.warn({ voice, hint: "the language's own voice speaks" }, 'agent.voice.unknown');
     this.#voice = voice !== null && isSupportedVoice(voice) ? voice : undefined;
   }
 
@@ -182,6 +182,9 @@ export class TestLine implements SampleAgent {
   #warn(error: unknown): void {
     if (this.#hasWarned || this.#isClosed) return;
     this.#hasWarned = true;
-    this.#log.warn({ code: error instanceof SpeechError ? error.code : 'failed' }, 'no speech: the test line echoes only');
+    this.#log.warn(
+      { code: error instanceof SpeechError ? error.code : 'failed', hint: 'the test line only echoes' },
+      'agent.speech.failed',
+    );
   }
 }

@@ -4,7 +4,7 @@ import { publish } from '../ports/events.js';
 import type { ToolOutcome, ToolRunner } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';
 import { err, ok } from '../../lib/result.js';
-import { GuardedClient, type GuardedFailure, type GuardedRequest } from '../net/guarded-client.js';
+import { GuardedClient, type GuardedAnswer, type GuardedFailure, type GuardedRequest } from '../net/guarded-client.js';
 import { fillBody, fillHeaders, fillUrl, inputProblem, type ToolInput } from './tool-template.js';
 
 const MAX_RESPONSE_BYTES = 1_024 * 1_024;
@@ -41,8 +41,8 @@ export class HttpToolRunner implements ToolRunner {
     const headers = fillHeaders(tool.headers, input as ToolInput);
     if (headers === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input has what the header of a request cannot hold.' });
     const request = requestOf({ ...tool, headers: { ...more, ...headers } }, input as ToolInput, ended);
-    const answer = await this.#client.send(url, request, async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }));
-    return answer.ok ? resultOf(tool, answer.value) : err(failureOf(answer.error, tool.timeout));
+    const answer = await this.#client.send(url, request);
+    return answer.ok ? resultOf(tool, answer.value) : failedWith(answer.error);
   }
 
   close(): Promise<void> {
@@ -62,13 +62,8 @@ function requestOf({ method, headers, body, timeout }: ToolDefinition, input: To
   };
 }
 
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
 /** What the tool's owner wants of the answer; all of it when the tool refused, or when nothing is said. */
-function resultOf({ response }: ToolDefinition, { status, text }: Answer): ToolOutcome {
+function resultOf({ response }: ToolDefinition, { status, text }: GuardedAnswer): ToolOutcome {
   const paths = Object.entries(response);
   if (status >= 300 && status < 400)
     return err({
@@ -103,17 +98,7 @@ function found(path: string, answer: unknown): unknown {
 
 const TOO_LARGE = `The answer of the tool has more than ${String(MAX_RESPONSE_BYTES)} bytes.`;
 
-function failureOf(
-  failure: GuardedFailure,
-  timeoutMs: number,
-): { readonly code: 'TOOL_TIMEOUT' | 'TOOL_FAILED'; readonly message: string } {
-  if (failure.kind === 'timeout') return { code: 'TOOL_TIMEOUT', message: `The tool did not answer within ${String(timeoutMs)} ms.` };
-  return { code: 'TOOL_FAILED', message: failureText(failure) };
-}
-
-function failureText(failure: GuardedFailure): string {
-  if (failure.kind === 'private') return 'The tool is not at an address of the public internet.';
-  if (failure.kind === 'too-large') return TOO_LARGE;
-  const code = failure.kind === 'unreachable' ? failure.code : null;
-  return `The tool could not be reached${code === null ? '' : ` (${code})`}.`;
+function failedWith({ kind, text }: GuardedFailure): ToolOutcome {
+  const message = kind === 'too-large' ? TOO_LARGE : `The tool ${text}.`;
+  return err({ code: kind === 'timeout' ? 'TOOL_TIMEOUT' : 'TOOL_FAILED', message });
 }

@@ -14,7 +14,7 @@ export function auditRecorder(audit: AuditLog, log: Log): RecordAudit {
     try {
       await audit.append(orgId, { by: { key_id: keyId, name: keyName }, action, record, fields });
     } catch (error) {
-      log.warn({ request_id: request.id, action, reason: errorText(error) }, 'audit.not_written');
+      log.warn({ request_id: request.id, action, error: errorText(error) }, 'audit.not_written');
     }
   };
 }

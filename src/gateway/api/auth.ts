@@ -76,7 +76,7 @@ export function authenticate(stores: Pick<Stores, 'keys' | 'orgs'>, log: Log): o
     }
     // Beside the request: whether the note can be written is nothing to the caller.
     stores.keys.touch(record).catch((error: unknown) => {
-      log.debug({ request_id: request.id, reason: String(error) }, 'use of an API key not noted');
+      log.debug({ request_id: request.id, error: String(error) }, 'api.key.use_not_noted');
     });
   };
 }

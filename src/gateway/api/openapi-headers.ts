@@ -13,16 +13,16 @@ type Headers = Readonly<Record<string, Header>>;
 const EVERY: Headers = {
   'x-request-id': {
     type: 'string',
-    description: "The request's own when it is up to 64 of `A-Za-z0-9._-`, else a new one; also on the log line of the request",
+    description: "The request's own id if it is up to 64 of `A-Za-z0-9._-`, else a new one; the request's log line has it too",
     examples: ['0f1d3c5e-6a53-4c53-9f5b-0f0d8a2d1c11'],
   },
 };
 const LIMITED: Headers = {
-  'ratelimit-limit': { type: 'integer', description: 'Requests in one minute under the limit that is nearest', examples: [6000] },
-  'ratelimit-remaining': { type: 'integer', description: 'How many of them are left', examples: [5999] },
-  'ratelimit-reset': { type: 'integer', description: 'Seconds until they are all there again', examples: [60] },
+  'ratelimit-limit': { type: 'integer', description: 'Requests a minute under the limit closest to exhaustion', examples: [6000] },
+  'ratelimit-remaining': { type: 'integer', description: 'Remaining requests', examples: [5999] },
+  'ratelimit-reset': { type: 'integer', description: 'Seconds until the limit resets', examples: [60] },
 };
-const RETRY_AFTER: Headers = { 'retry-after': { type: 'integer', description: 'Seconds to wait before trying again', examples: [2] } };
+const RETRY_AFTER: Headers = { 'retry-after': { type: 'integer', description: 'Seconds to wait before a retry', examples: [2] } };
 const BY_STATUS: Readonly<Record<string, Headers>> = {
   401: { 'www-authenticate': { type: 'string', description: 'Always `Bearer`', examples: ['Bearer'] } },
   429: RETRY_AFTER,

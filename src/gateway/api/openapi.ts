@@ -31,9 +31,9 @@ codes in \`errors[].error\`:
 |---|---|---|
 ${CODES.map(([code, status]) => `| ${String(status)} | \`${code}\` | ${MEANING[code]} |`).join('\n')}
 
-One operation has Twilio's form, and HTTP Basic in place of the key: it ends calls for bots that are written for Twilio.
+One operation, which ends calls for bots written for Twilio, uses Twilio's form and HTTP Basic instead of the key.
 
-Each operation names those it may answer with. \`NOT_FOUND\`, \`METHOD_NOT_ALLOWED\` and \`REQUEST_TIMEOUT\` may come for any request; headers over
+Each operation lists its failures. \`NOT_FOUND\`, \`METHOD_NOT_ALLOWED\` and \`REQUEST_TIMEOUT\` may come for any request; headers over
 16 KiB are answered with 431 \`TOO_LARGE\`.`;
 
 /** Collects the schemas of the routes that are added from now on. Call \`openapiRoutes\` when all of them are there. */
@@ -42,23 +42,27 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
     openapi: {
       openapi: '3.1.0',
       info: { title: 'Trunkline', version, description: DESCRIPTION },
-      servers: [{ url: '/', description: 'The gateway that this document is of' }],
+      servers: [{ url: '/', description: 'This gateway' }],
       tags: [
         { name: 'SIP', description: 'SIP routing of phone numbers' },
-        { name: 'Agents', description: 'Who talks to callers' },
+        { name: 'Agents', description: 'Agents, which answer calls' },
         { name: 'Tools', description: 'HTTP APIs that agents may call' },
-        { name: 'Batches', description: 'Batches of calls, and what happened to them' },
-        { name: 'Calls', description: 'What became of calls' },
-        { name: 'Webhooks', description: 'Webhooks that nobody took' },
-        { name: 'Audit', description: 'Who changed what' },
-        { name: 'Organizations', description: 'Whose records they are' },
+        { name: 'Batches', description: 'Batches of calls and their logs' },
+        { name: 'Calls', description: 'Calls in progress and ended, with traces and quality' },
+        { name: 'Webhooks', description: 'Webhooks that were given up' },
+        { name: 'Audit', description: 'Audit log of changes' },
+        { name: 'Organizations', description: 'The organizations of the API key' },
         { name: 'Health', description: 'For load balancers and supervisors' },
         { name: 'Documentation', description: 'This document' },
       ],
       components: {
         securitySchemes: {
           apiKey: { type: 'apiKey', in: 'header', name: 'authorization', description: 'The API key, raw or after `Bearer `' },
-          basic: { type: 'http', scheme: 'basic', description: "The organization's id, or its account `AC…`, and one of its API keys" },
+          basic: {
+            type: 'http',
+            scheme: 'basic',
+            description: "User: the organization's id or its account `AC…`. Password: one of its API keys",
+          },
         },
       },
     },
@@ -74,7 +78,7 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
       tags: ['Documentation'],
       security: [],
       summary: 'This document',
-      description: 'Made from the schemas that validate requests. Pages for people are at `/docs`.',
+      description: 'Generated from the schemas that validate requests. `/docs` shows it as pages.',
       response: {
         200: successAnswer('OpenAPI 3.1', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
         ...failureAnswers(['RATE_LIMITED', 'INTERNAL']),

@@ -11,7 +11,8 @@ export const changeHeaders = z.looseObject({
     .string()
     .optional()
     .meta({
-      description: '`etag` of an answer with the record: nothing changes when it is another one by now. `*`: only if there is a record',
+      description:
+        "The record's `etag` from an earlier answer: the request fails if the record has changed. `*`: fails if there is no record",
       examples: ['"2026-01-01T00:00:00.000Z"'],
     }),
 });

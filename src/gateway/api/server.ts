@@ -187,7 +187,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     const policy = { ...agents, voices: voices.map(({ name }) => name) };
     await scope.register(agentRoutes, { stores: deps.stores, reads, policy, clock: deps.clock, note });
     await scope.register(voiceRoutes, { voices });
-    await scope.register(batchRoutes, { stores: deps.stores, reads });
+    await scope.register(batchRoutes, { stores: deps.stores, reads, note });
     await scope.register(toolRoutes, { stores: deps.stores, reads, runner: deps.toolRunner, clock: deps.clock, note });
     await scope.register(auditRoutes, { reads });
     await scope.register(orgRoutes, { stores: deps.stores });
@@ -214,8 +214,8 @@ function send(log: Log, request: FastifyRequest, reply: FastifyReply, failure: A
   const cause = failure.cause;
   if (failure.statusCode >= 500 && cause instanceof Error) {
     // Not the error object itself: its fields may hold what the caller sent.
-    const fields = { request_id: request.id, code: failure.code, reason: cause.message, stack: cause.stack };
-    log.error(fields, 'request failed');
+    const fields = { request_id: request.id, code: failure.code, error: cause.message, stack: cause.stack };
+    log.error(fields, 'api.request.failed');
   }
   void reply.code(failure.statusCode).headers(failure.headers).send(failure.envelope);
 }
@@ -235,7 +235,7 @@ function report(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): vo
     status: served.status,
     duration_ms: Math.round(served.durationMs),
   };
-  deps.log.info({ ...fields, org_id: orgId, key_id: keyId }, 'request');
+  deps.log.info({ ...fields, org_id: orgId, key_id: keyId }, 'api.request');
 }
 
 function serverOf(app: FastifyInstance): ApiServer {

@@ -7,20 +7,20 @@ import type { VerifiedIdentity } from '../model/verified-identity.js';
 import { accountSidOf, callSidOf } from '../model/twilio-ids.js';
 import type { AgentChoice } from './state.js';
 
-/** Whom callers talk to where the number's agent says nothing else; `url: null`: the built-in test line. */
+/** The agent of numbers that set no other; `url: null`: the built-in test line. */
 export interface OperatorAgent {
   readonly url: string | null;
   readonly format: StreamFormat;
   readonly bearerToken: string | null;
 }
 
-/** What an agent is told of its call. */
+/** What an agent receives about its call. */
 export interface CallFactsForAgent {
   /** UUID. */
   readonly callId: string;
   readonly to: string;
   readonly caller: CallerIdentity;
-  /** `null`: nothing was verified. */
+  /** `null`: not verified. */
   readonly identity: VerifiedIdentity | null;
   readonly route: Route | null;
   /** The agent's tools in full. */
@@ -29,20 +29,20 @@ export interface CallFactsForAgent {
 
 export interface DescribedAgent {
   readonly agent: AgentDescription;
-  /** Names of parameters that were left out because all together were too long. */
+  /** Names of parameters left out because all together were too long. */
   readonly dropped: readonly string[];
 }
 
 const MAX_PARAMETERS_BYTES = 65_536;
-/** Of the metadata's texts: how many go in under names of their own, and how long name and text may be together, in bytes. */
+/** Metadata texts sent as parameters of their own: how many, and the bytes of all names and texts together. */
 const MAX_OWN_PARAMETERS = 50;
 const MAX_OWN_PARAMETER_BYTES = 500;
-/** Ours, set where a connection is made again. */
+/** Our own parameter, set on a reconnection. */
 const RECONNECTS = 'reconnects';
-/** Kept whatever the others take. */
+/** Reserved for our own parameters. */
 const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'from_number', 'to_number', 'call_id', 'org_id', 'agent_id'];
 
-/** Who talks to the caller, and what that agent is told. */
+/** Chooses the agent of a call, and its parameters. */
 export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, choice: AgentChoice): DescribedAgent {
   const settings = call.route?.agent ?? DEFAULT_AGENT_SETTINGS;
   const stream = choice === 'test-line' ? 'test-line' : streamOf(operator, call.route);
@@ -51,16 +51,16 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
     return { agent: { kind: 'stream', ...streamSettings(stream, call, call.route), customParameters: kept }, dropped };
   }
   const { first_sentence: firstSentence, language, voice, pronunciation_guide: pronunciationGuide } = settings;
-  // An empty first sentence is the test line's own greeting.
+  // With an empty first sentence, the test line uses its built-in greeting.
   return { agent: { kind: 'test-line', firstSentence: firstSentence ?? '', language, voice, pronunciationGuide }, dropped: [] };
 }
 
-/** Where the agent of a number's calls is. */
+/** The agent URL for a number's calls. */
 export function streamOf(operator: OperatorAgent, route: Route | null): AgentStream | 'test-line' {
   return (route?.agent ?? DEFAULT_AGENT_SETTINGS).stream ?? operatorStream(operator);
 }
 
-/** The operator's token goes to the operator's own address only: a customer's agent has its own, or none. */
+/** The operator's token goes only to the operator's own URL: a customer's agent has its own token, or none. */
 function operatorStream({ url, format, bearerToken }: OperatorAgent): AgentStream | 'test-line' {
   return url === null ? 'test-line' : { url, format, bearer_token: bearerToken };
 }
@@ -74,7 +74,7 @@ function streamSettings(
     url,
     format,
     bearerToken,
-    signatureKey: org.webhook_secret,
+    signatureKey: org.stream_key,
     accountSid: accountSidOf(org.org_id),
     callSid: callSidOf(callId),
     endOfSpeechMs: (agent ?? DEFAULT_AGENT_SETTINGS).interruption_threshold,
@@ -82,12 +82,12 @@ function streamSettings(
   };
 }
 
-/** `turbo` has the lowest latency, and neither transfers, nor IVR navigation, nor custom tools. */
+/** `turbo` has the lowest latency, but no transfers, IVR navigation or custom tools. */
 export function isTurbo({ model }: Pick<AgentSettings, 'model'>): boolean {
   return model === 'turbo';
 }
 
-/** Texts and numbers as they are, everything else as JSON; what is not set, or empty, is left out. */
+/** Texts and numbers as they are, everything else as JSON. Leaves out what is not set or empty. */
 function parametersOf({ callId, to, caller, identity, route, tools }: CallFactsForAgent): Record<string, string> {
   const settings = route?.agent ?? DEFAULT_AGENT_SETTINGS;
   const told: Readonly<Record<string, string | number | object | null>> = {
@@ -105,7 +105,7 @@ function parametersOf({ callId, to, caller, identity, route, tools }: CallFactsF
     dynamic_data: settings.dynamic_data,
     analysis_schema: settings.analysis_schema,
     transfer_list: isTurbo(settings) ? null : settings.transfer_list,
-    // Where a tool is, and with which keys, is not the agent's business: the gateway calls it.
+    // Without the tool's URL and keys: the gateway calls it, not the agent.
     tools: (isTurbo(settings) ? [] : tools).map(({ name, description, input_schema }) => ({ name, description, input_schema })),
     pronunciation_guide: settings.pronunciation_guide,
     sip_headers: {
@@ -134,7 +134,7 @@ function parametersOf({ callId, to, caller, identity, route, tools }: CallFactsF
   return { ...ownParameters(settings.metadata, ours), ...parameters };
 }
 
-/** What bots written for Twilio look for: `customParameters.FirstName`. A name of ours is never the customer's. */
+/** For bots written for Twilio: `customParameters.FirstName`. Our own names win over the customer's. */
 function ownParameters(metadata: AgentSettings['metadata'], ours: ReadonlySet<string>): Record<string, string> {
   const texts = Object.entries(metadata ?? {}).filter(
     (entry): entry is [string, string] =>
@@ -145,7 +145,7 @@ function ownParameters(metadata: AgentSettings['metadata'], ours: ReadonlySet<st
   return Object.fromEntries(texts.slice(0, MAX_OWN_PARAMETERS));
 }
 
-/** The largest go first, until the rest fits. */
+/** Drops the largest first, until the rest fits. */
 function fitting(parameters: Readonly<Record<string, string>>): {
   readonly kept: Readonly<Record<string, string>>;
   readonly dropped: readonly string[];

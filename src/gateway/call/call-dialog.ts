@@ -202,7 +202,7 @@ export class CallDialog {
       if (error instanceof ConnectionLostError) return;
       // The SIP server does not know the dialog, or the carrier does not (RFC 3261 §12.2.1.2).
       if (answer === undefined || answer.status === 481 || answer.status === 408) {
-        this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.probe.failed');
+        this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.ping.failed');
         this.owner.dispatch({ type: 'server-lost', reason: lost });
       }
     });
@@ -216,7 +216,7 @@ export class CallDialog {
       if (answer?.status === 481) return this.owner.dispatch({ type: 'server-lost', reason: 'INTERNAL_ERROR' });
       // 408 is the SIP server's own: nobody answered. Without a connection to it nobody was asked.
       const isAnswered = error instanceof ConnectionLostError || (answer !== undefined && answer.status !== 408);
-      if (!isAnswered) this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.probe.failed');
+      if (!isAnswered) this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.ping.failed');
       this.owner.dispatch({ type: 'pinged', isAnswered });
     });
   }

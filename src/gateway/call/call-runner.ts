@@ -92,7 +92,7 @@ export class CallRunner {
   ) {
     this.#state = state;
     this.#zeroMs = services.clock.wallMs() - services.clock.nowMs();
-    this.#log = services.log.child({ callId: origin.callId, sipCallId: origin.sipCallId });
+    this.#log = services.log.child({ call_id: origin.callId, sip_call_id: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
     const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
@@ -347,7 +347,7 @@ export class CallRunner {
       this.#trace.timeline.step('look-up', this.services.routes.lookup(called, beginningOf(this.origin))),
       this.services.identities.verify({ ...claim, called }),
     ]);
-    if (staleMs !== null) this.#log.warn({ staleMs }, 'call.route.stale');
+    if (staleMs !== null) this.#log.warn({ stale_ms: staleMs }, 'call.route.stale');
     return { type: 'routed', route, load, isStale: staleMs !== null, identity };
   }
 
@@ -427,7 +427,7 @@ export class CallRunner {
     await this.#within(TRACE_LIMIT_MS, this.#trace.settled());
     const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
-    const facts = { reason, sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
+    const facts = { reason, sip_status: sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
     this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
     try {
       const completion = completionOf(record, this.#state.route?.agent ?? null);

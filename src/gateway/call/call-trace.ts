@@ -2,10 +2,10 @@ import type { TraceEntry } from '../model/call-trace.js';
 import type { Clock } from '../../lib/clock.js';
 import { CallTimeline } from '../model/call-timeline.js';
 import { maskSecrets } from './secrets.js';
-import { withoutOwnHeaders } from './own-headers.js';
+import { withoutOwnHeaders } from '../../lib/own-headers.js';
 import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
 
-/** The first ones and the last ones stay. */
+/** When full, the trace keeps the first and the last entries. */
 const MAX_HEAD = 100;
 const MAX_TAIL = 100;
 const MAX_HEAD_CHARACTERS = 32_768;
@@ -14,7 +14,7 @@ const MAX_TEXT = 8_192;
 const MAX_SUMMARY = 200;
 
 export interface TraceWatch {
-  /** When steps ran is kept. */
+  /** Records when steps ran. */
   readonly isTimed?: boolean;
   readonly onSip?: ((direction: 'in' | 'out', text: string, atMs: number) => void) | undefined;
 }
@@ -28,8 +28,7 @@ interface Kept {
 }
 
 /**
- * What happened in one call. While it lasts, texts are kept as they are, which costs next to nothing; what may not be shown is masked
- * when somebody reads.
+ * The trace of one call. Storing texts unmasked costs next to nothing during the call; reading masks the secrets.
  */
 export class CallTrace {
   readonly #head: Kept[] = [];
@@ -41,7 +40,7 @@ export class CallTrace {
 
   readonly timeline: CallTimeline;
 
-  /** @param watch who else wants to know; texts are masked for it */
+  /** @param watch gets a copy of each message, with secrets masked */
   constructor(
     private readonly clock: Clock,
     private readonly isOn: boolean,
@@ -54,7 +53,7 @@ export class CallTrace {
     if (this.isOn) this.#keep(source, direction, summary, text);
   }
 
-  /** A request of the carrier's, and whatever is answered to it. */
+  /** Traces a request of the carrier and our answers to it. */
   received(request: Pick<SrfRequest, 'msg'> & Partial<Pick<SrfRequest, 'method' | 'uri'>>, response?: SrfResponse): void {
     if (!this.isOn && this.watch.onSip === undefined) return;
     this.sip('in', request.msg.raw, `${request.method ?? 'CANCEL'} ${request.uri ?? ''}`);
@@ -62,7 +61,7 @@ export class CallTrace {
     onSent(response, (status, reason) => this.#sending(`SIP/2.0 ${String(status)} ${reason}`));
   }
 
-  /** @param summary what stands for a message whose text is not known */
+  /** @param summary replaces a message whose text is unknown */
   sip(direction: 'in' | 'out', text: string | undefined, summary: string): void {
     if (text !== undefined) this.#emit(direction, text, this.clock.wallMs());
     if (this.isOn) this.#keep('sip', direction, firstLine(text, summary), text ?? null);
@@ -83,7 +82,7 @@ export class CallTrace {
     }
   }
 
-  /** Resolves when the text of every message that was sent is known. */
+  /** Resolves when the text of every sent message is known. */
   settled(): Promise<void> {
     if (this.#unsettled.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -91,7 +90,7 @@ export class CallTrace {
     });
   }
 
-  /** A request of ours is on its way; to be told when it was answered, or never will be. */
+  /** Marks a request of ours as in flight; call the result when it was answered, or never will be. */
   expect(): () => void {
     const done = (): void => {
       this.#unsettled.delete(done);
@@ -125,7 +124,7 @@ export class CallTrace {
     }));
   }
 
-  /** An answer of ours, whose text is known when the SIP server has sent it. */
+  /** Our answer; its text is known once the SIP server has sent it. */
   #sending(summary: string): (text: string | undefined) => void {
     const kept = this.isOn ? this.#keep('sip', 'out', summary, null) : null;
     const atMs = this.clock.wallMs();
@@ -135,7 +134,7 @@ export class CallTrace {
       if (text !== undefined && kept !== null) {
         kept.text = cut(text);
         kept.summary = firstLine(text, summary);
-        // Of one that was left out meanwhile too: the sum is a bound, not a figure.
+        // Counts an entry even if it was evicted meanwhile: the sum is an upper bound.
         this.#characters += kept.text.length;
         this.#trim();
       }
@@ -188,8 +187,8 @@ function cut(text: string): string {
 type SendArguments = Parameters<SrfResponse['send']>;
 
 /**
- * Told of everything that is sent as an answer, by us or by drachtio-srf itself.
- * @param onSend gets status and reason; what it returns gets the text once it was sent, `undefined` when it was not
+ * Watches every answer that we or drachtio-srf send.
+ * @param onSend gets status and reason; the function it returns gets the sent text, `undefined` if sending failed
  */
 function onSent(response: SrfResponse, onSend: (status: number, reason: string) => (text: string | undefined) => void): void {
   const send = response.send.bind(response) as (...parts: readonly unknown[]) => void;

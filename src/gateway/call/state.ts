@@ -8,7 +8,7 @@ import type { Reason } from '../model/reasons.js';
 import type { CarrierMedia, RelaySide } from '../sdp/sdp-read.js';
 import type { ReferProgress, TransferTarget } from './transfer-target.js';
 
-/** Where a call stands. docs/call-lifecycle.md has the picture. */
+/** The phase of a call. docs/call-lifecycle.md draws them. */
 export type CallStateName =
   /** The number is being looked up. */
   | 'Routing'
@@ -18,25 +18,25 @@ export type CallStateName =
   | 'Opening'
   /** rtpengine has the endpoint's answer. */
   | 'Answering'
-  /** The carrier made no offer: the media endpoint keeps a place. */
+  /** The carrier made no offer: the media endpoint reserves a port pair. */
   | 'Reserving'
   /** rtpengine makes the offer for the 200. */
   | 'OfferingOutward'
-  /** Media is ready, and the 200 too: it waits for the agent. */
+  /** Media and the 200 are ready; the call waits for the agent. */
   | 'AwaitingAgent'
   /** The 200 is out, its ACK has not come. */
   | 'AwaitingAck'
-  /** The ACK brought the answer to our offer: rtpengine gets it, and the leg is opened. */
+  /** The ACK had the answer to our offer: rtpengine gets it, and the leg opens. */
   | 'Connecting'
   | 'Talking'
-  /** Somebody on our side hung up before the ACK: BYE must wait for it (RFC 3261 §15). */
+  /** Our side hung up before the ACK: BYE must wait for it (RFC 3261 §15). */
   | 'HangingUp'
   | 'Ended';
 
-/** Where an exchange within the call stands. At most one runs at a time. */
+/** The phase of an exchange within the call. At most one runs at a time. */
 export type Exchange =
   | { readonly name: 'Idle' }
-  /** rtpengine gets the carrier's new description; `requestId: null` when it came in an ACK, so that nobody waits for an answer. */
+  /** rtpengine gets the carrier's new description; `requestId: null` when it came in an ACK, which needs no answer. */
   | { readonly name: 'Offering'; readonly requestId: number | null; readonly media: CarrierMedia; readonly sdp: string }
   /** rtpengine gets the endpoint's side again. */
   | {
@@ -48,7 +48,7 @@ export type Exchange =
     }
   /** Our offer went out in the 200 to a re-INVITE that had none: the ACK brings the answer. `outside`: of the relay that the call moves to. */
   | { readonly name: 'AwaitingAnswer'; readonly outside: RelaySide | null }
-  /** Another relay is asked for a place. */
+  /** Another relay gets the offer. */
   | { readonly name: 'MovingOut' }
   /** Our re-INVITE is on its way to the carrier. */
   | { readonly name: 'Inviting'; readonly sdp: string; readonly outside: RelaySide }
@@ -57,12 +57,12 @@ export type Exchange =
   /** The new relay gets the carrier's answer. */
   | { readonly name: 'MovingIn'; readonly media: CarrierMedia; readonly sdp: string; readonly outside: RelaySide };
 
-/** What is agreed with the carrier. */
+/** What was negotiated with the carrier. */
 export interface AgreedSession {
   readonly media: CarrierMedia;
   /** rtpengine's side towards the carrier. */
   readonly outside: RelaySide;
-  /** The endpoint's side, as rtpengine gets it: its place and key stay the same for the whole call. */
+  /** The endpoint's side, as rtpengine gets it: its port pair and key stay the same for the whole call. */
   readonly agentSideSdp: string;
   /** The carrier's last description, as received. */
   readonly carrierSdp: string;
@@ -71,7 +71,7 @@ export interface AgreedSession {
   readonly version: number;
 }
 
-/** The agent's request to hand the caller over, until the carrier says what came of it. */
+/** The agent's transfer request, until the carrier reports the outcome. */
 export interface Transfer {
   readonly referId: number;
   /** The agent's. */
@@ -80,28 +80,28 @@ export interface Transfer {
   readonly isAccepted: boolean;
 }
 
-/** Whom the call gets: the agent of the number, or the built-in test line in its stead. */
+/** Which agent the call gets: the number's, or the built-in test line instead. */
 export type AgentChoice = 'own' | 'test-line';
 
-/** Plain data throughout: it is kept as JSON for a gateway that is killed. */
+/** Plain data throughout: the snapshot for a killed gateway is its JSON. */
 export interface CallState {
   readonly name: CallStateName;
   /** What the INVITE said, for the decision. */
   readonly facts: CallFacts;
   readonly route: Route | null;
-  /** The route was remembered, not read: the store was away. */
+  /** The route is a cached one: the store was unavailable. */
   readonly isStale: boolean;
-  /** Who calls, as far as it is signed; `null`: nothing was verified. */
+  /** The STIR verdict on the caller; `null`: not verified. */
   readonly identity: VerifiedIdentity | null;
   readonly agent: { readonly choice: AgentChoice; readonly isConnected: boolean };
   /** The carrier's offer. */
   readonly media: CarrierMedia | null;
-  /** rtpengine's inside, where the endpoint sends to. */
+  /** rtpengine's agent side, which the endpoint sends to. */
   readonly inside: RelaySide | null;
-  /** The endpoint's own address and, with SRTP inside, its key. */
+  /** The endpoint's own address and, with SRTP on the agent side, its key. */
   readonly local: MediaAddress | null;
   readonly agentSideKey: CryptoLine | null;
-  /** `null` until the 200; of a late offer, until its answer. */
+  /** `null` until the 200, or for a late offer until its answer. */
   readonly session: AgreedSession | null;
   /** Our offer to a carrier that made none. */
   readonly lateOffer: { readonly sdp: string; readonly outside: RelaySide } | null;
@@ -109,11 +109,11 @@ export interface CallState {
   /** At most one at a time. */
   readonly transfer: Transfer | null;
   readonly referCount: number;
-  /** Counts exchanges: what comes of an earlier one is ignored. */
+  /** Counts exchanges, to ignore results of an earlier one. */
   readonly attempt: number;
-  /** How often the carrier that holds the call did not answer, in a row. */
+  /** Unanswered pings in a row, while the carrier holds the call. */
   readonly unansweredProbes: number;
-  /** The relay was lost at a time when no re-INVITE may go out. */
+  /** The relay was lost while no re-INVITE may be sent. */
   readonly isMoveDue: boolean;
   /** The 180 is due as soon as rtpengine has accepted the call: a refusal never follows an 18x. */
   readonly isRingDue: boolean;
@@ -125,17 +125,17 @@ export interface CallFacts {
   readonly sourceAddress: string;
   /** '': the INVITE has no offer. */
   readonly sdp: string;
-  /** The id of our o= line. */
+  /** The session id of our o= line. */
   readonly sessionId: string;
   /** This process's longest call; the agent's own limit may be shorter. */
   readonly maxDurationMs: number;
-  /** `null`: never; a caller that requires reliable provisional answers (RFC 3262 §3) gets none. */
+  /** `null`: never, as for a caller that requires reliable provisional responses (RFC 3262 §3). */
   readonly ringingAfterMs: number | null;
   /** Whether the test line stands in for an agent that cannot be reached. */
   readonly mayFallBack: boolean;
-  /** What an Identity header may be worth to refuse the call. */
+  /** Which STIR verdicts refuse the call. */
   readonly refusedVerdicts: readonly IdentityVerdict[];
-  /** Of the media relay towards the carrier; `null`: not known before it answers. */
+  /** The media relay's address on the carrier side; `null`: unknown until it answers. */
   readonly relayAddress: string | null;
 }
 
@@ -159,7 +159,7 @@ export type CallEvent =
   | { readonly type: 'relay-answered-from-carrier'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'leg-reserved'; readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null }
   | { readonly type: 'leg-opened'; readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null }
-  /** An effect failed; the reason says which. `attempt: null`: whatever is under way. */
+  /** An effect failed; the reason identifies it. `attempt: null`: any effect in progress. */
   | {
       readonly type: 'failed';
       readonly reason: Extract<Reason, 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE' | 'AGENT_UNAVAILABLE' | 'INTERNAL_ERROR'>;
@@ -167,15 +167,15 @@ export type CallEvent =
     }
   /** The 200 could not be sent: a CANCEL crossed it, or the SIP server refused it. */
   | { readonly type: 'answer-failed'; readonly reason: Extract<Reason, 'CALLER_CANCELLED' | 'INTERNAL_ERROR'> }
-  /** The SIP server, or the caller, has forgotten the call: nothing can be said to the caller any more. */
+  /** The SIP server or the caller has lost the dialog: no request can reach the caller any more. */
   | { readonly type: 'server-lost'; readonly reason: Extract<Reason, 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED'> }
-  /** CANCEL, or the caller's connection is gone before the answer. */
+  /** CANCEL, or the caller's connection closed before the answer. */
   | { readonly type: 'cancelled' }
   /** An ACK; `sdp`: the answer to an offer of ours, '' without one. */
   | { readonly type: 'acknowledged'; readonly sdp: string }
-  /** The caller's BYE, or the SIP server gave the call up. */
+  /** The caller sent BYE, or the SIP server gave the call up. */
   | { readonly type: 'bye'; readonly reason: Extract<Reason, 'CALLER_HANGUP' | 'ACK_TIMEOUT' | 'SESSION_EXPIRED'> }
-  /** Our side wants the call ended. */
+  /** Our side ends the call. */
   | { readonly type: 'hangup'; readonly reason: HangupReason }
   /** A re-INVITE or UPDATE that can be read; `sdp` is '' without an offer. */
   | { readonly type: 'reoffered'; readonly requestId: number; readonly method: 'INVITE' | 'UPDATE'; readonly sdp: string }
@@ -187,15 +187,15 @@ export type CallEvent =
       readonly retryAfterMs: number;
       readonly attempt: number;
     }
-  /** The agent wants its caller to go there. */
+  /** The agent transfers the caller to this target. */
   | { readonly type: 'transfer-asked'; readonly requestId: string | null; readonly to: string }
   /** The final answer to our REFER; `null`: it could not be sent. */
   | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number }
-  /** The carrier's NOTIFY of how a REFER goes. */
+  /** The carrier's NOTIFY about a REFER. */
   | ({ readonly type: 'notified'; readonly requestId: number } & ReferProgress)
-  /** Whether the carrier answered when it was asked, while it held the call, if the call is still there. */
+  /** Whether the carrier, which holds the call, answered an OPTIONS ping. */
   | { readonly type: 'pinged'; readonly isAnswered: boolean }
-  /** rtpengine died or was started anew: it knows nothing of the call. */
+  /** rtpengine died or restarted: it has lost the call. */
   | { readonly type: 'relay-lost'; readonly mayMove: boolean }
   | { readonly type: 'timer'; readonly timer: CallTimer };
 
@@ -218,13 +218,13 @@ export type CallEffect =
       readonly do: 'open-leg';
       readonly media: CarrierMedia;
       readonly inside: RelaySide;
-      /** The place and key that were reserved; `null`: any, and a new one. */
+      /** The reserved port pair and key; `null`: any port pair, and a new key. */
       readonly reserved: { readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null } | null;
     }
   | { readonly do: 'start-leg' }
   /** The caller's direction. `isHeld`: whether the caller holds now; `null`: as before. */
   | { readonly do: 'direct-leg'; readonly direction: MediaDirection; readonly isHeld: boolean | null }
-  /** rtpengine's inside is elsewhere, or it sends with another key, or the codec or a payload type is another one. */
+  /** rtpengine's agent side changed its address or key, or the codec or a payload type changed. */
   | { readonly do: 'change-leg'; readonly media: CarrierMedia; readonly inside: RelaySide }
   /** 180. */
   | { readonly do: 'ring' }
@@ -236,13 +236,13 @@ export type CallEffect =
   | { readonly do: 'reject'; readonly requestId: number; readonly reason: Reason }
   | { readonly do: 'reinvite'; readonly sdp: string; readonly attempt: number }
   | { readonly do: 'refer'; readonly target: TransferTarget; readonly referId: number }
-  /** Asks the carrier whether the call is still there. `isHeld`: a carrier that does not answer may be asked again. */
+  /** OPTIONS ping: does the carrier still have the call? `isHeld`: repeat it when the carrier does not answer. */
   | { readonly do: 'ping'; readonly isHeld: boolean }
   | { readonly do: 'notify-agent'; readonly answer: AgentAnswer }
   | { readonly do: 'bye'; readonly reason: Reason }
   | { readonly do: 'start-timer'; readonly timer: CallTimer; readonly delayMs: number }
   | { readonly do: 'stop-timer'; readonly timer: CallTimer }
-  /** The call as it is now is kept for a restart. */
+  /** Stores a snapshot of the call for a restart. */
   | { readonly do: 'keep' }
   /** Free everything and write the record. */
   | { readonly do: 'finish'; readonly reason: Reason };

@@ -3,14 +3,14 @@ import { err, ok, type Result } from '../../lib/result.js';
 import { calledNumber } from '../admission/called-number.js';
 import type { Reason } from '../model/reasons.js';
 
-/** Where an agent sends its caller. */
+/** Where the agent transfers the caller. */
 export type TransferTarget = { readonly kind: 'number'; readonly number: E164 } | { readonly kind: 'uri'; readonly uri: string };
 
 const MAX_TARGET = 256;
-/** A host, and neither what would end the header nor headers of the INVITE to come (RFC 3261 §19.1.1). */
+/** A host, without characters that end the header and without URI headers (RFC 3261 §19.1.1). */
 const SIP_URI = /^sips?:(?:[^\s<>"?@,]+@)?(?:\[[\da-f:.]+\]|[a-z\d](?:[a-z\d.-]*[a-z\d])?)(?::\d{1,5})?(?:;[^\s<>"?@,]*)?$/i;
 
-/** The target of a transfer, if it is one and the agent may choose it. */
+/** The target of a transfer, if it is valid and the agent may choose it. */
 export function transferTarget(to: string, transferList: unknown): Result<TransferTarget, 'TRANSFER_BAD_TARGET' | 'TRANSFER_NOT_ALLOWED'> {
   const target = readTarget(to);
   if (target === undefined) return err('TRANSFER_BAD_TARGET');
@@ -40,11 +40,11 @@ function numbersOf(entry: unknown): E164[] {
   return texts.flatMap((text) => (typeof text === 'string' ? (parseE164(text) ?? []) : []));
 }
 
-/** How a transfer goes, as a NOTIFY tells (RFC 3515 §2.4.5). */
+/** The state of a transfer in a NOTIFY (RFC 3515 §2.4.5). */
 export interface ReferProgress {
-  /** Of the carrier's INVITE to the target; `null`: not told. */
+  /** The target's answer to the carrier's INVITE; `null`: unknown. */
   readonly status: number | null;
-  /** There will be no other. */
+  /** No further NOTIFY follows. */
   readonly isLast: boolean;
 }
 

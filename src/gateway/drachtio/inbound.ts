@@ -15,7 +15,7 @@ import { calledUri, type CalledNumberSource } from '../admission/called-number.j
 import { hostOf, ownContact, type OwnAddress } from './contact.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/edge.js';
 import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from '../call/invite.js';
-import { IDENTITY_HEADER, TLS_HEADER } from '../call/own-headers.js';
+import { IDENTITY_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import { refusalHeaders } from '../call/refusal.js';
 import { sessionExpiresOf } from '../call/session-timer.js';
@@ -28,9 +28,9 @@ export interface InboundOptions {
   readonly maxDurationMs: number;
   /** Whether the test line stands in for an agent that cannot be reached. */
   readonly mayFallBack: boolean;
-  /** What an Identity header may be worth to refuse a call (STIR/SHAKEN). */
+  /** Which STIR/SHAKEN verdicts refuse a call. */
   readonly refusedVerdicts: readonly IdentityVerdict[];
-  /** Of the media relay towards carriers; `null`: not known. */
+  /** The media relay's address on the carrier side; `null`: not known. */
   readonly relayAddress: string | null;
   readonly calledNumberFrom: CalledNumberSource;
   readonly edge: EdgePolicy & {
@@ -39,7 +39,7 @@ export interface InboundOptions {
   };
 }
 
-/** What the gateway asks of its surroundings before it takes a call. */
+/** What the gateway checks before it takes a call. */
 export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaHeadroom'>;
 
 export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs'>;
@@ -78,7 +78,7 @@ export class Inbound implements LiveCalls {
     const { srf } = services;
     srf.invite((request, response) => this.#onInvite(request, response));
     srf.handle('options', (request, response) => this.#onOptions(request, response));
-    // Every other method is taken too: what nobody takes gets 404 from drachtio-srf.
+    // Handle every other method too: drachtio-srf answers 404 to a method without a handler.
     for (const method of ['register', 'message', 'subscribe', 'publish', 'info', 'notify', 'refer', 'update']) {
       srf.handle(method, (request, response) => this.#onOther(request, response));
     }
@@ -99,12 +99,12 @@ export class Inbound implements LiveCalls {
     return this.#runners.size;
   }
 
-  /** Calls since the start, those that were refused too. */
+  /** Calls since the start, refused ones included. */
   get begunCount(): number {
     return this.#begun;
   }
 
-  /** `null`: there is no such call in progress here. */
+  /** `null`: this process has no such call in progress. */
   find(callId: string): LiveCall | null {
     return this.#runners.get(callId)?.live ?? null;
   }
@@ -125,7 +125,7 @@ export class Inbound implements LiveCalls {
     return true;
   }
 
-  /** Why no new call is taken; `null`: they are. */
+  /** Why the gateway refuses new calls; `null`: it takes them. */
   get relayAddress(): string | null {
     return this.options.relayAddress;
   }
@@ -134,12 +134,12 @@ export class Inbound implements LiveCalls {
     return notReady(this.#edge(), this.options.edge);
   }
 
-  /** Whether the trunk takes calls from there. */
+  /** Whether the trunk accepts calls from this source. */
   isSourceTrusted(source: RequestSource): boolean {
     return isTrusted(this.options.edge, source);
   }
 
-  /** Resolves when the SIP server has taken us and calls of an earlier process have audio again; rejects when it has not in time. */
+  /** Resolves when the SIP server accepts us and calls of an earlier process have audio again; rejects on timeout. */
   whenConnected(withinMs: number, where: string): Promise<void> {
     if (this.#isConnected) return Promise.resolve();
     return new Promise((resolve, reject) => {
@@ -172,7 +172,7 @@ export class Inbound implements LiveCalls {
       const kept = readKeptCall(snapshot);
       const runner = kept === undefined ? undefined : this.#runnerOf(kept);
       if (kept === undefined || runner === undefined) {
-        this.log.error({ callId: snapshot.call_id }, 'gateway.call.not_restored');
+        this.log.error({ call_id: snapshot.call_id }, 'gateway.call.not_restored');
         this.#services.snapshots.delete(snapshot.call_id);
         this.#services.routes.release(snapshot.call_id);
         return [];
@@ -227,7 +227,7 @@ export class Inbound implements LiveCalls {
     this.#own = hostPorts.flatMap(parseHostPort);
     this.#isOwnServer = /-trunkline\b/.test(version);
     this.#isConnected = true;
-    // The embedded SIP server keeps the calls of a gateway that was away for a while; drachtio-server forgets whose they were.
+    // The embedded SIP server keeps the calls of a gateway that was away; drachtio-server forgets which application had them.
     const isResumed = version.endsWith('-resume');
     const left = this.#left;
     this.#left = [];
@@ -237,7 +237,7 @@ export class Inbound implements LiveCalls {
       if (isResumed) runner.serverBack();
       else runner.serverLost();
     }
-    this.log.info({ hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
+    this.log.info({ host_ports: hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
     void Promise.all(left.map((one) => this.#resume(one, isResumed))).then(() => this.#onConnected?.());
   }
 
@@ -247,7 +247,7 @@ export class Inbound implements LiveCalls {
   }
 
   #onInvite(request: SrfRequest, response: SrfResponse): void {
-    // A re-INVITE of a dialog that this process does not have arrives here too.
+    // A re-INVITE of an unknown dialog arrives here too.
     if (!request.isNewInvite) return this.#refuse(request, response, 'NO_DIALOG');
     const contactUri = contactOf(request);
     const uri = calledUri(this.options.calledNumberFrom, request.uri, (name) => request.get(name));
@@ -322,7 +322,7 @@ export class Inbound implements LiveCalls {
     try {
       return CallRunner.left(this.#services, kept, (ended) => this.#onEnded(ended));
     } catch {
-      // Its INVITE cannot be read: without the text, which holds keys.
+      // The INVITE is unreadable. Do not log its text: it holds keys.
       return undefined;
     }
   }
@@ -371,7 +371,7 @@ export class Inbound implements LiveCalls {
   }
 }
 
-/** Most calls have nothing signed: nothing more is read of those. */
+/** Most calls carry no signature, so read no further headers for them. */
 function claimOf(request: SrfRequest): InviteContext['claim'] {
   // drachtio-srf does not know the short form.
   const header = request.get('Identity') ?? request.get('y');

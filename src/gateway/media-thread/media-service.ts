@@ -40,9 +40,9 @@ export interface MediaCounters extends Pick<
   | 'receiveBufferBytes'
   | 'maxLateMs'
 > {
-  /** Of each; `null`: it did not answer. */
+  /** Counters of each worker; `null`: it did not answer. */
   readonly workers: readonly (EndpointCounters | null)[];
-  /** Datagrams that the system threw away because a receive buffer was full; `null`: it does not say. */
+  /** Datagrams that the kernel dropped because a receive buffer was full; `null`: unknown. */
   readonly kernelDrops: number | null;
   readonly workerRestarts: number;
 }
@@ -164,7 +164,7 @@ class ThreadedMediaService implements MediaService {
 
   async ready(): Promise<void> {
     for (const slot of this.#slots) slot.capacity = await slot.worker.ready;
-    this.#log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media endpoint ready');
+    this.#log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media.ready');
   }
 
   async connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
@@ -359,7 +359,7 @@ class ThreadedMediaService implements MediaService {
     slot.capacity = 0;
     if (this.#isShuttingDown) return;
     const lost = [...this.#legs].filter(([, leg]) => leg.slot === slot);
-    this.#log.error({ legs: lost.length, restartDelayMs: slot.restartDelayMs }, 'media worker ended: its calls are lost');
+    this.#log.error({ legs: lost.length, restart_delay_ms: slot.restartDelayMs, hint: 'its calls are lost' }, 'media.worker.died');
     for (const [callId, leg] of lost) {
       this.#forget(callId);
       if (leg.state === 'open' || (leg.state === 'waiting' && leg.hasAgent)) leg.onEvent({ type: 'media-lost' });
@@ -377,10 +377,10 @@ class ThreadedMediaService implements MediaService {
       if (slot.worker !== worker || worker.hasExited) return;
       slot.capacity = capacity;
       slot.restartDelayMs = FIRST_RESTART_DELAY_MS;
-      this.#log.info({ capacity }, 'media worker replaced');
+      this.#log.info({ capacity }, 'media.worker.replaced');
     } catch (error) {
       // Its exit comes too, and with it the next attempt.
-      this.#log.error({ err: error }, 'media worker could not be replaced');
+      this.#log.error({ error: error }, 'media.worker.not_replaced');
     }
   }
 }

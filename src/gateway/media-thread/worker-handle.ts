@@ -42,7 +42,7 @@ export class WorkerHandle {
         resolve();
       });
     });
-    this.#worker.on('error', (error) => log.error({ err: error }, 'media worker failed'));
+    this.#worker.on('error', (error) => log.error({ error: error }, 'media.worker.failed'));
     this.#ready = new Promise((resolve, reject) => {
       this.#worker.once('exit', () => reject(new MediaUnavailableError('the media worker ended before it was ready')));
       this.#worker.on('message', (messages: readonly WorkerMessage[]) => {

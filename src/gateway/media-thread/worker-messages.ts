@@ -51,6 +51,6 @@ export type WorkerMessage =
   | { readonly type: 'failed'; readonly message: string }
   | { readonly type: 'reply'; readonly requestId: number; readonly reply: WorkerReply }
   | { readonly type: 'leg-event'; readonly callId: string; readonly event: LegEvent }
-  /** Of a leg that has been closed meanwhile too: its last report is a BYE. */
+  /** Also sent for a closed leg: its last report is an RTCP BYE. */
   | { readonly type: 'rtcp'; readonly seen: RtcpSeen }
   | { readonly type: 'log'; readonly level: LogLevel; readonly fields: object; readonly event: string };

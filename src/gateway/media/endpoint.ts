@@ -51,7 +51,7 @@ export interface EndpointCounters {
   readonly notAuthenticPackets: number;
   readonly malformedPackets: number;
   readonly sendErrors: number;
-  /** Of a call that ended lately, from the peer that has another call on the same sockets now. */
+  /** Late packets of an ended call, from a peer whose next call uses the same port pair. */
   readonly earlierCallPackets: number;
   /** Granted to each socket; the smallest. */
   readonly receiveBufferBytes: number;
@@ -69,9 +69,9 @@ interface OpenLeg {
   readonly media: MediaLeg;
   readonly portPair: PortPair;
   remote: MediaAddress;
-  /** Of the RTP that the peer sends. */
+  /** SSRC of the RTP that the peer sends. */
   ssrc: number | undefined;
-  /** Of calls that the peer had here lately. */
+  /** SSRCs of the peer's recent calls here. */
   shunned: readonly ShunnedSource[];
   readonly ticking: Ticking;
   readonly onEvent: (event: LegEvent) => void;
@@ -106,7 +106,7 @@ export class RtpEndpoint {
   #receiveBufferBytes = 0;
   #maxLateMs = 0;
   #lateFrames = 0;
-  /** Of legs that are closed, and of agents that were let go. */
+  /** Totals of closed legs and released agents. */
   readonly #closed = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, packetsLate: 0 };
 
   private constructor(options: EndpointOptions, dependencies: EndpointDependencies) {
@@ -156,7 +156,7 @@ export class RtpEndpoint {
       sendDtmf: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
       view: () => this.#legs.get(callId)?.media.view() ?? null,
     };
-    const agent: LegAgent = this.#dependencies.newAgent(description, host, this.#dependencies.log.child({ callId }));
+    const agent: LegAgent = this.#dependencies.newAgent(description, host, this.#dependencies.log.child({ call_id: callId }));
     this.#agents.set(callId, agent);
     try {
       await agent.connect();
@@ -301,8 +301,13 @@ export class RtpEndpoint {
       this.#portPairs.push({ pair, byRtp, byRtcp, reserved: 0, resting: new RestingPeers() });
     } catch (error) {
       log.warn(
-        { address: this.#options.address, rtpPort, error: errorText(error) },
-        'media.port.not_usable: set media.port_min and media.port_max to a free range',
+        {
+          address: this.#options.address,
+          rtp_port: rtpPort,
+          error: errorText(error),
+          hint: 'set media.port_min and media.port_max to a free range',
+        },
+        'media.port.not_usable',
       );
     }
   }
@@ -313,7 +318,10 @@ export class RtpEndpoint {
     const grantedBytes = Math.min(...sizes.map((size) => size.grantedBytes));
     this.#receiveBufferBytes = grantedBytes;
     if (grantedBytes >= askedBytes) return;
-    this.#dependencies.log.warn({ askedBytes, grantedBytes }, 'media receive buffers are small: raise net.core.rmem_max');
+    this.#dependencies.log.warn(
+      { asked_bytes: askedBytes, granted_bytes: grantedBytes, hint: 'raise net.core.rmem_max' },
+      'media.buffers.small',
+    );
   }
 
   /** RTP headers are in clear, with SRTP too (RFC 3711 §3.1). */
@@ -357,7 +365,7 @@ export class RtpEndpoint {
   }
 
   #lose(leg: OpenLeg, error: unknown): void {
-    this.#dependencies.log.error({ callId: leg.callId, err: error }, 'media leg failed');
+    this.#dependencies.log.error({ call_id: leg.callId, error: error }, 'media.leg.failed');
     this.closeLeg(leg.callId);
     leg.onEvent({ type: 'media-lost' });
   }

@@ -48,8 +48,8 @@ export class KernelDropWatch {
     const drops = await this.#read();
     if (this.#isStopped) return;
     if (drops !== null && drops > this.#before) {
-      const fields = { dropped: drops - this.#before, kernelDrops: drops };
-      this.#log.warn(fields, 'media packets dropped: the media workers are too busy, or net.core.rmem_max is too small');
+      const hint = 'the media workers are too busy, or net.core.rmem_max is too small';
+      this.#log.warn({ dropped: drops - this.#before, kernel_drops: drops, hint }, 'media.packets.dropped');
     }
     // Fewer: a worker was replaced, and its sockets with it.
     this.#before = drops ?? this.#before;

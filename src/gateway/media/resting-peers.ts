@@ -5,7 +5,7 @@ interface RestingPeer {
   readonly callId: string;
   readonly address: string;
   readonly port: number;
-  /** Of the call's RTP; `undefined`: none came. */
+  /** SSRC of the call's RTP; `undefined`: none came. */
   readonly ssrc: number | undefined;
   readonly untilMs: number;
 }

@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import type { LegFormat } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
-import { LruMap } from '../../lib/lru.js';
 import { G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from '../../rtp/codec/g711.js';
 import { TelephoneEventReceiver, type DtmfDigit } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { ReplayWindow } from '../../rtp/replay-window.js';
@@ -47,7 +47,7 @@ export class RtpReceiver {
   #earlierLost = 0;
   #lastPacketMs: number | undefined;
   /** By SSRC; `null`: whoever ended SRTP has thrown away what was sent again, or there was none. */
-  readonly #windows: LruMap<number, ReplayWindow> | null;
+  readonly #windows: LRUCache<number, ReplayWindow> | null;
 
   /**
    * @param format may be changed between two packets
@@ -59,7 +59,7 @@ export class RtpReceiver {
     isRelayed = false,
   ) {
     this.#srtp = srtp;
-    this.#windows = isRelayed ? new LruMap(MAX_SOURCES) : null;
+    this.#windows = isRelayed ? new LRUCache({ max: MAX_SOURCES }) : null;
   }
 
   get packetsReceived(): number {

@@ -33,7 +33,8 @@ export class SocketPair {
     const rtp = await bind(address, rtpPort, onRtp);
     try {
       const pair = new SocketPair(address, rtpPort, rtp, await bind(address, rtpPort + 1, onRtcp));
-      for (const socket of [pair.#rtp, pair.#rtcp]) socket.on('error', (error) => log.warn({ rtpPort, err: error }, 'media socket error'));
+      for (const socket of [pair.#rtp, pair.#rtcp])
+        socket.on('error', (error) => log.warn({ rtp_port: rtpPort, error: error }, 'media.socket.error'));
       return pair;
     } catch (error) {
       await closed(rtp);

@@ -1,120 +1,123 @@
-import type { TranscriptEntry } from './agent.js';
+import { z } from 'zod';
 import type { QualitySample } from '../../rtp/quality-sample.js';
-import type { VerifiedIdentity } from './verified-identity.js';
+import { identitySchema } from './verified-identity.js';
 
-/** Who calls, by the headers of the INVITE. What the caller asked to keep private is not here. */
-export interface CallerIdentity {
-  /** The From header's number (E.164 when it is one) or user part; `anonymous` when it is withheld. */
-  readonly number: string;
-  readonly display_name: string | null;
-  /** P-Asserted-Identity (RFC 3325): URIs. Empty under `Privacy: id`. */
-  readonly asserted: readonly string[];
-  /** Remote-Party-ID, the older header: a URI. */
-  readonly remote_party: string | null;
-  /** Diversion (RFC 5806), the latest first. */
-  readonly diversions: readonly { readonly uri: string; readonly reason: string | null }[];
-  /** History-Info (RFC 7044), in order. */
-  readonly history: readonly { readonly uri: string; readonly index: string | null }[];
-  /** Values of Privacy (RFC 3323). */
-  readonly privacy: readonly string[];
-  /** User-to-User (RFC 7433), as it came. */
-  readonly user_to_user: string | null;
-  /** X- headers by their name in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
-}
+// What is kept of a call: the same words for the store and for the control API.
+
+const text = z.string().nullable();
+const milliseconds = (meaning: string) => z.number().nullable().describe(`Milliseconds ${meaning}; null: did not happen, or not yet`);
+const count = (meaning: string) => z.number().describe(meaning);
+const time = (also: string) => z.string().describe(`ISO 8601, UTC, with milliseconds${also}`);
+
+/** Who calls, by the headers of the INVITE, without what the caller asked to keep private. */
+export const callerSchema = z
+  .object({
+    number: z.string().describe("The From header's number in E.164, or its user part; `anonymous` when withheld"),
+    display_name: text,
+    asserted: z.array(z.string()).readonly().describe('P-Asserted-Identity: URIs; empty when the caller asked for privacy'),
+    remote_party: text.describe('Remote-Party-ID: a URI'),
+    diversions: z
+      .array(z.object({ uri: z.string(), reason: text }))
+      .readonly()
+      .describe('Diversion, latest first'),
+    history: z
+      .array(z.object({ uri: z.string(), index: text }))
+      .readonly()
+      .describe('History-Info, in order'),
+    privacy: z.array(z.string()).readonly().describe('Values of Privacy'),
+    user_to_user: text.describe('User-to-User, as received'),
+    headers: z.record(z.string(), z.string()).describe('X- headers by their name in lower case'),
+  })
+  .describe('The caller, from the headers of the INVITE');
 
 /** The connection that the INVITE came by. */
-export interface CallSource {
-  readonly ip: string;
-  readonly port: number;
-  /** `tls`, `tcp`, `udp`. */
-  readonly transport: string;
-  /** As far as the SIP server tells. */
-  readonly tls_version: string | null;
-  readonly tls_cipher: string | null;
-}
+export const sourceSchema = z
+  .object({
+    ip: z.string(),
+    port: z.number(),
+    transport: z.string().describe('`tls`, `tcp` or `udp`'),
+    tls_version: text,
+    tls_cipher: text,
+  })
+  .describe('The connection of the INVITE');
 
-/** Milliseconds; `null`: did not happen. */
-export interface CallTimings {
-  /** From the INVITE to the 180. */
-  readonly ring_ms: number | null;
-  /** From the INVITE to the 200. */
-  readonly answer_ms: number | null;
-  /** From the ACK to the caller's first audio. */
-  readonly first_audio_ms: number | null;
-  /** From the 200 to the end. */
-  readonly talk_ms: number | null;
-}
+const timingsSchema = z.object({
+  ring_ms: milliseconds('from the INVITE to the 180'),
+  answer_ms: milliseconds('from the INVITE to the 200'),
+  first_audio_ms: milliseconds("from the ACK to the caller's first audio"),
+  talk_ms: milliseconds('from the 200 to the end'),
+});
 
-/** What the media endpoint saw of the leg towards the relay. Counts are RTP packets. */
-export interface EndpointQuality {
-  readonly packets_sent: number;
-  readonly packets_received: number;
-  readonly packets_lost: number;
-  /** RFC 3550 §6.4.1. */
-  readonly jitter_ms: number;
-  /** From RTCP; `null`: no report came. */
-  readonly round_trip_ms: number | null;
-  readonly digits_received: number;
-}
+const endpointFiguresSchema = z
+  .object({
+    packets_sent: count('RTP packets'),
+    packets_received: count('RTP packets'),
+    packets_lost: count('RTP packets'),
+    jitter_ms: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
+    round_trip_ms: z.number().nullable().describe('Milliseconds, from RTCP; null: no report'),
+    digits_received: count('Key presses'),
+  })
+  .describe("The media endpoint's figures of its leg to the relay");
 
-/** What the relay saw of one side's RTP; `null`: no RTCP report came by. */
-export interface StreamQuality {
-  readonly packets: number;
-  readonly bytes: number;
-  /** Packets that could not be relayed. */
-  readonly errors: number;
-  readonly lost: number | null;
-  readonly jitter_ms: number | null;
-  readonly round_trip_ms: number | null;
-  /** Mean opinion score, 1.0 to 4.5. */
-  readonly mos: number | null;
-}
+const streamFiguresSchema = z.object({
+  packets: count('RTP packets'),
+  bytes: count('Bytes'),
+  errors: count('Packets that could not be relayed'),
+  lost: z.number().nullable().describe('RTP packets, from RTCP; null: no report'),
+  jitter_ms: z.number().nullable().describe('Milliseconds'),
+  round_trip_ms: z.number().nullable().describe('Milliseconds'),
+  mos: z.number().nullable().describe('Mean opinion score, 1.0 to 4.5'),
+});
 
-export interface CallQuality {
-  readonly endpoint: EndpointQuality | null;
-  readonly relay: { readonly from_carrier: StreamQuality; readonly from_agent: StreamQuality } | null;
-}
+/** What was seen of the audio in both directions. */
+export const qualitySchema = z.object({
+  endpoint: endpointFiguresSchema.nullable(),
+  relay: z
+    .object({ from_carrier: streamFiguresSchema, from_agent: streamFiguresSchema })
+    .nullable()
+    .describe("The media relay's figures of both sides"),
+});
 
-/** What is kept of a call that ended or was refused. */
-export interface CallRecord {
-  /** UUID. */
-  readonly call_id: string;
-  /** `null`: the number was not known. */
-  readonly org_id: string | null;
-  readonly agent_id: string | null;
-  readonly sip_call_id: string;
-  /** `caller.number`. */
-  readonly from: string;
-  readonly to: string;
-  readonly caller: CallerIdentity;
-  readonly source: CallSource;
-  /** What the Identity header is worth; `null`: nothing was verified. */
-  readonly identity: VerifiedIdentity | null;
-  /** A code of the reason table. */
-  readonly reason: string;
-  readonly sip_status: number;
-  readonly codec: string | null;
-  /** SRTP suite of the carrier's leg; `null`: plain RTP, or nothing was chosen. */
-  readonly crypto_suite: string | null;
-  /** ISO 8601; `null`: did not happen. */
-  readonly started_at: string;
-  readonly answered_at: string | null;
-  readonly ended_at: string;
-  readonly timings: CallTimings;
-  readonly quality: CallQuality;
-  /** How it sounded over time, oldest first; empty where calls are listed. */
-  readonly samples: readonly QualitySample[];
-  /** What was said, as the agent tells; empty where calls are listed. */
-  readonly transcript: readonly TranscriptEntry[];
-  /** What the agent found out; `null`: it told nothing. */
-  readonly analysis: Readonly<Record<string, unknown>> | null;
-  /** What it told that does not fit the agent's `analysis_schema`, as it came; `null`: nothing, and where calls are listed. */
-  readonly analysis_rejected: Readonly<Record<string, unknown>> | null;
-  /** What went wrong with the connection to the agent last: where, what, after how long; `null`: nothing. */
-  readonly agent_error: string | null;
-  /** Decided on what was remembered of the number, because the store was away. */
-  readonly stale_route: boolean;
-  /** The gateway was killed during the call and took it up again so many times. */
-  readonly resumed: number;
-}
+const transcriptSchema = z
+  .array(z.object({ speaker: z.enum(['agent', 'caller']), text: z.string(), at_ms: z.number().describe('Since the agent began') }))
+  .readonly();
+
+/** An ended or refused call. */
+export const callRecordSchema = z.object({
+  call_id: z.uuid(),
+  org_id: text.describe('null: the number was not known'),
+  agent_id: text.describe("null: the operator's default agent, or no agent (yet)"),
+  sip_call_id: z.string().describe("The carrier's Call-ID"),
+  from: z.string().describe('As `caller.number`'),
+  to: z.string().describe('The called number in E.164'),
+  caller: callerSchema,
+  source: sourceSchema,
+  identity: identitySchema.nullable().describe('null: not verified, or the call is in progress'),
+  reason: z.string().describe('Why the call was refused or ended: a code of docs/errors.md'),
+  sip_status: z.number().describe('Status of the refusal, or 200'),
+  codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),
+  crypto_suite: text.describe("SRTP suite of the carrier's leg; null: plain RTP, or not answered (yet)"),
+  started_at: time(''),
+  answered_at: time('; null: did not happen, or not yet').nullable(),
+  ended_at: time(''),
+  timings: timingsSchema,
+  quality: qualitySchema,
+  samples: z.custom<readonly QualitySample[]>().describe('Quality over time, oldest first; empty where calls are listed'),
+  transcript: transcriptSchema.describe('As the agent sent it; empty where calls are listed'),
+  analysis: z.record(z.string(), z.unknown()).nullable().describe("The agent's analysis; null: it sent none"),
+  analysis_rejected: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe('Analysis values that do not match `analysis_schema`, as received; null: none'),
+  agent_error: text.describe(
+    'Last failure of the connection to the agent: URL (without the query), error, after how long; null: none, or in progress',
+  ),
+  stale_route: z.boolean().describe('Whether the gateway used a cached route because the store was unavailable'),
+  resumed: z.number().describe('How often the gateway was killed during the call and resumed it'),
+});
+
+export type CallRecord = Readonly<z.output<typeof callRecordSchema>>;
+export type CallerIdentity = Readonly<z.output<typeof callerSchema>>;
+export type CallSource = Readonly<z.output<typeof sourceSchema>>;
+export type StreamQuality = Readonly<z.output<typeof streamFiguresSchema>>;
+export type CallQuality = Readonly<z.output<typeof qualitySchema>>;

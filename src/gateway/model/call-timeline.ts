@@ -13,7 +13,7 @@ export interface Timeline {
   readonly moments: readonly { readonly name: string; readonly atMs: number }[];
 }
 
-/** Of each. */
+/** Per call: steps, and moments. */
 const MAX_KEPT = 100;
 
 /** When the steps of one call ran, for traces across services. Keeps nothing while nobody wants it. */

@@ -1,12 +1,14 @@
-/** One thing that happened in a call. Keys and secrets in `text` are masked. */
-export interface TraceEntry {
-  /** ISO 8601, UTC, with milliseconds. */
-  readonly at: string;
-  readonly source: 'sip' | 'rtpengine' | 'agent' | 'gateway';
-  /** As the gateway sees it: towards it, or from it; `null`: within it. */
-  readonly direction: 'in' | 'out' | null;
-  /** One line, such as `INVITE sip:+15551234567@192.0.2.1` or `offer, 3.1 ms`. */
-  readonly summary: string;
-  /** The message in full; `null`: the summary is all there is. */
-  readonly text: string | null;
-}
+import { z } from 'zod';
+
+/** An event in a call's trace. Keys and secrets in `text` are masked. */
+export const traceEntrySchema = z
+  .object({
+    at: z.string().describe('ISO 8601, UTC, with milliseconds'),
+    source: z.enum(['sip', 'rtpengine', 'agent', 'gateway']),
+    direction: z.enum(['in', 'out']).nullable().describe('Towards the gateway, or from it; null: within it'),
+    summary: z.string().describe('One line'),
+    text: z.string().nullable().describe('The message, without keys and credentials; null: only a summary'),
+  })
+  .meta({ id: 'TraceEntry', description: "An event in a call's trace" });
+
+export type TraceEntry = Readonly<z.output<typeof traceEntrySchema>>;

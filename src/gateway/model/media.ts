@@ -21,9 +21,9 @@ export interface SrtpKeys {
 /** What the packets of a leg carry in both directions. RTP payload types, 0 to 127. */
 export interface LegFormat {
   readonly codec: AudioCodec;
-  /** Of the codec: its static one (RFC 3551 §6), or the one that the carrier mapped to it. */
+  /** The codec's static payload type (RFC 3551 §6), or the one that the carrier mapped to it. */
   readonly payloadType: number;
-  /** Of telephone-event/8000; `null`: not negotiated. */
+  /** telephone-event/8000; `null`: not negotiated. */
   readonly telephoneEventPayloadType: number | null;
 }
 

@@ -54,6 +54,8 @@ export interface OrgRecord {
   readonly allowed_sources: readonly string[];
   /** Signs webhooks. Never shown by the API. */
   readonly webhook_secret: string;
+  /** The key of `X-Twilio-Signature` on the connections to its agents. Never shown by the API. */
+  readonly stream_key: string;
   readonly created_at: string;
 }
 

@@ -28,10 +28,10 @@ const EXAMPLE = {
 };
 
 const intervalSchema = z.object({
-  at: z.string().describe('When it began: ISO 8601, UTC'),
-  begun: z.number().describe('INVITEs to numbers of the organization, those refused later included'),
+  at: z.string().describe('Start: ISO 8601, UTC'),
+  begun: z.number().describe("INVITEs to the organization's numbers, refused ones included"),
   ended: z.number().describe('Answered calls that ended'),
-  refused: z.number().describe('Calls that ended unanswered: refused, or given up by the caller'),
+  refused: z.number().describe('Calls that ended unanswered: refused, or cancelled by the caller'),
 });
 
 /** The answer to GET /v1/throughput. */
@@ -43,6 +43,8 @@ export const throughputSchema = z
     intervals: z
       .array(intervalSchema)
       .readonly()
-      .describe(`The last ${String((THROUGHPUT_INTERVALS * THROUGHPUT_STEP_S) / 60)} minutes, oldest first; the last one is not over yet`),
+      .describe(
+        `The last ${String((THROUGHPUT_INTERVALS * THROUGHPUT_STEP_S) / 60)} minutes, oldest first; the last interval is not over yet`,
+      ),
   })
   .meta({ examples: [EXAMPLE] });

@@ -1,4 +1,6 @@
-/** What came of verifying who calls (RFC 8224 §6.2). */
+import { z } from 'zod';
+
+/** The result of verifying the caller (RFC 8224 §6.2). */
 export const IDENTITY_VERDICTS = [
   /** Signed by a trusted credential, for this caller and this number. */
   'valid',
@@ -19,17 +21,18 @@ export const IDENTITY_VERDICTS = [
 export type IdentityVerdict = (typeof IDENTITY_VERDICTS)[number];
 
 /** SHAKEN's levels (RFC 8588 §4): A the caller and the right to the number are known, B the caller, C neither. */
-export type Attestation = 'A' | 'B' | 'C';
+const ATTESTATIONS = ['A', 'B', 'C'] as const;
+export type Attestation = (typeof ATTESTATIONS)[number];
 
 /** What the Identity header of a call says, and whether it is true. */
-export interface VerifiedIdentity {
-  readonly verdict: IdentityVerdict;
-  /** Why it is not `valid`, in a sentence; `null`: it is. */
-  readonly detail: string | null;
-  /** As the header claims: to be believed when the verdict is `valid` alone. */
-  readonly attestation: Attestation | null;
-  /** SHAKEN's id of where the call came into the network; as claimed. */
-  readonly origid: string | null;
-  /** Who signed: the subject of the certificate; `null`: it was not looked at. */
-  readonly signer: string | null;
-}
+export const identitySchema = z
+  .object({
+    verdict: z.enum(IDENTITY_VERDICTS).describe('docs/stir-shaken.md explains each'),
+    detail: z.string().nullable().describe('Why it is not `valid`; null: it is valid'),
+    attestation: z.enum(ATTESTATIONS).nullable().describe('As claimed: trust it only if `valid`'),
+    origid: z.string().nullable().describe("SHAKEN's id of the call's origin; as claimed"),
+    signer: z.string().nullable().describe('Subject of the certificate; null: not checked'),
+  })
+  .describe('Result of STIR/SHAKEN verification');
+
+export type VerifiedIdentity = Readonly<z.output<typeof identitySchema>>;

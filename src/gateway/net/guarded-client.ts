@@ -20,13 +20,24 @@ export interface GuardedRequest {
   readonly body: string | null;
   /** For the whole of it, the answer read. */
   readonly timeoutMs: number;
-  /** Breaks it off. */
+  /** Aborts it. */
   readonly signal?: AbortSignal;
+  /** Whether the body of an answer with this status is of use. Other bodies are discarded, whatever becomes of them. Default: every body is. */
+  readonly isRead?: (status: number) => boolean;
 }
 
-/** Why there is no answer. `code` is of the system or of undici: without names and addresses, which may hold keys. */
-export type GuardedFailure =
-  { readonly kind: 'timeout' | 'aborted' | 'private' | 'too-large' } | { readonly kind: 'unreachable'; readonly code: string | null };
+export interface GuardedAnswer {
+  readonly status: number;
+  readonly headers: Dispatcher.ResponseData['headers'];
+  /** '' when it was not read. */
+  readonly text: string;
+}
+
+export interface GuardedFailure {
+  readonly kind: 'timeout' | 'aborted' | 'private' | 'too-large' | 'unreachable';
+  /** What the server did, as a sentence without its subject. It names no address, which may hold a key. */
+  readonly text: string;
+}
 
 /** Requests to addresses that customers and strangers name: looked at where they are connected, redirects not followed, time and answer limited. */
 export class GuardedClient {
@@ -43,12 +54,9 @@ export class GuardedClient {
     });
   }
 
-  /** Resolves with what `read` makes of the answer. Never rejects. */
-  async send<T>(
-    url: URL,
-    { method, headers, body, timeoutMs, signal }: GuardedRequest,
-    read: (answer: Dispatcher.ResponseData) => Promise<T>,
-  ): Promise<Result<T, GuardedFailure>> {
+  /** Never rejects. */
+  async send(url: URL, request: GuardedRequest): Promise<Result<GuardedAnswer, GuardedFailure>> {
+    const { method, headers, body, timeoutMs, signal, isRead = () => true } = request;
     const { allowPrivate, clock } = this.options;
     const limit = new AbortController();
     const cancel = clock.setTimer(timeoutMs, () => limit.abort());
@@ -63,11 +71,14 @@ export class GuardedClient {
         body,
         signal: signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]),
       });
-      return ok(await read(answer));
+      const status = answer.statusCode;
+      const text = isRead(status) ? await answer.body.text() : '';
+      if (!isRead(status)) await answer.body.dump().catch(() => undefined);
+      return ok({ status, headers: answer.headers, text });
     } catch (error) {
-      if (signal?.aborted === true) return err({ kind: 'aborted' });
-      if (limit.signal.aborted) return err({ kind: 'timeout' });
-      return err(failureOf(error));
+      if (signal?.aborted === true) return err({ kind: 'aborted', text: 'was not waited for' });
+      if (limit.signal.aborted) return err({ kind: 'timeout', text: `did not answer within ${String(timeoutMs)} ms` });
+      return err(this.#failureOf(error));
     } finally {
       cancel();
     }
@@ -76,11 +87,12 @@ export class GuardedClient {
   close(): Promise<void> {
     return this.#dispatcher.destroy();
   }
-}
 
-function failureOf(error: unknown): GuardedFailure {
-  const code = (error as { code?: unknown } | null)?.code;
-  if (code === 'EPRIVATE') return { kind: 'private' };
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return { kind: 'too-large' };
-  return { kind: 'unreachable', code: typeof code === 'string' ? code : null };
+  #failureOf(error: unknown): GuardedFailure {
+    const code = (error as { code?: unknown } | null)?.code;
+    if (code === 'EPRIVATE') return { kind: 'private', text: 'is not at an address of the public internet' };
+    if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
+      return { kind: 'too-large', text: `answered with more than ${String(this.options.maxResponseBytes)} bytes` };
+    return { kind: 'unreachable', text: `could not be reached${typeof code === 'string' ? ` (${code})` : ''}` };
+  }
 }

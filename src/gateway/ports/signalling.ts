@@ -12,12 +12,12 @@ export interface SrfRequest extends SrfMessage {
   readonly body: string;
   /** `tls`, `tcp`, `udp`. */
   readonly protocol: string;
-  /** Of the connection, not of a header. */
+  /** From the connection, not from a header. */
   readonly source_address: string;
   readonly source_port: number;
-  /** False for a re-INVITE of a dialog that nobody has. */
+  /** False for a re-INVITE of an unknown dialog. */
   readonly isNewInvite: boolean;
-  /** The message as it came, and its headers by name. */
+  /** The received message, and its headers by name. */
   readonly msg: { readonly raw?: string; readonly headers: Readonly<Record<string, string>> };
   /** Throws on a header that cannot be parsed. */
   getParsedHeader(name: 'contact'): readonly { readonly uri: string }[];
@@ -67,12 +67,12 @@ export interface RequestInDialog {
   readonly body?: string;
 }
 
-/** There is no connection to the SIP server, or it broke before the answer came: what became of the request is not known. */
+/** No connection to the SIP server, or it broke before the answer: the request's outcome is unknown. */
 export class ConnectionLostError extends Error {
   override readonly name = 'ConnectionLostError';
 }
 
-/** What of a dialog has to be kept to have it again in another process. */
+/** What another process needs to resume a dialog. */
 export interface DialogSnapshot {
   readonly id: string;
   /** The INVITE as it came. */
@@ -81,7 +81,7 @@ export interface DialogSnapshot {
   readonly contact: string;
 }
 
-/** Told of each message of a request of ours: itself as it was sent, and its answers. */
+/** Gets each message of our request: the request as sent, and its responses. */
 export type OnMessage = (direction: 'in' | 'out', text: string | undefined, summary: string) => void;
 
 /** What the gateway uses of drachtio-srf. */
@@ -89,7 +89,7 @@ export interface SrfApp {
   invite(handler: SrfHandler): void;
   /** Routes any other method out of dialogs. */
   handle(method: string, handler: SrfHandler): void;
-  /** Runs for requests that nothing else took. */
+  /** Runs for requests without any other handler. */
   use(handler: SrfHandler): void;
   /** Answers an INVITE with 200. The callback may run twice; the dialog is there the moment the SIP server has sent the 200. */
   createUAS(
@@ -100,7 +100,7 @@ export interface SrfApp {
   ): void;
   /** `hostPorts`: what the SIP server listens on, `proto/host:port` each. Runs at every (re)connection. */
   onConnect(listener: (error: unknown, hostPorts: readonly string[], version: string) => void): void;
-  /** The connection is gone; it is dialled again without end. Runs for each failed attempt too. */
+  /** Runs when the connection breaks and after each failed reconnection; reconnecting never stops. */
   onLost(listener: (error: Error) => void): void;
   /**
    * Sends a request in a dialog, over whatever connection to the SIP server there is now. `onAnswer` runs once, with the final answer
@@ -114,13 +114,13 @@ export interface SrfApp {
     onUpdate?: SrfHandler,
     onMessage?: OnMessage,
   ): void;
-  /** The dialog is over on our side: what comes for it is unknown from now on. */
+  /** Forgets the dialog: later requests in it are unknown. */
   forget(dialog: SrfDialog): void;
   snapshot(dialog: SrfDialog, request: SrfRequest): DialogSnapshot;
-  /** A dialog of an earlier process. Throws when the kept INVITE cannot be read. */
+  /** Restores a dialog of an earlier process. Throws when the stored INVITE is unreadable. */
   restore(kept: DialogSnapshot, localSdp: string): SrfDialog;
   connect(options: SrfOptions): void;
   disconnect(): void;
-  /** Withdraws methods, so that no new request comes here: the first step of a drain. */
+  /** Withdraws the methods, so that no new request arrives: the first step of a drain. */
   withdraw(methods: readonly string[]): void;
 }

@@ -38,7 +38,7 @@ export interface Page {
   readonly skip: number;
 }
 
-/** Whose records are read: an organization's, or anybody's (`null`), as an operator does. */
+/** The organization whose records are read; `null`: all, for an operator. */
 export type Scope = string | null;
 
 /** Whether the record may be seen; not when there is none. */
@@ -107,7 +107,7 @@ export interface NewOrg {
 
 export type OrgLimit = 'max_concurrent_calls' | 'max_calls_per_second' | 'allowed_sources';
 
-export type OrgChange = Partial<Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | OrgLimit>>;
+export type OrgChange = Partial<Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | 'stream_key' | OrgLimit>>;
 
 export interface OrgStore {
   create(org: NewOrg): Promise<OrgRecord>;
@@ -291,8 +291,8 @@ export interface LogPage extends Page {
 /** What writers tell of batches, and customers read. Batches go when they are older than the retention, logs with them. */
 export interface BatchLog {
   create(batch: { readonly orgId: string; readonly name: string }): Promise<BatchRecord>;
-  /** `not-found`: no such batch. `message`: what is wrong with the event. */
-  append(batchId: string, event: BatchEvent): Promise<Result<BatchLogEntry, 'not-found' | { readonly message: string }>>;
+  /** `null`: no such batch, or another organization's. */
+  append(orgId: string, batchId: string, event: BatchEvent): Promise<BatchLogEntry | null>;
   /** `null`: no such batch, or another organization's. */
   read(scope: Scope, batchId: string, page: LogPage): Promise<readonly BatchLogEntry[] | null>;
   /** Newest first. */
@@ -377,7 +377,7 @@ export interface CallRetention {
   readonly maxPerOrg: number;
   /** The newest kept of calls that belong to no organization. */
   readonly maxUnrouted: number;
-  /** Of all organizations together, in Redis: beyond it the oldest traces go, then the oldest records. */
+  /** Limit for all organizations together, in Redis: beyond it, the oldest traces go, then the oldest records. */
   readonly maxBytes: number;
 }
 

@@ -139,7 +139,7 @@ export class PoolMember {
   /** As `free`, where nobody waits for it. */
   freeQuietly(relayId: string): void {
     this.free(relayId).catch((error: unknown) => {
-      this.options.log.warn({ node: this.name, callId: relayId, error: (error as Error).message }, 'rtpengine.session.left');
+      this.options.log.warn({ node: this.name, call_id: relayId, error: (error as Error).message }, 'rtpengine.session.left');
     });
   }
 
@@ -156,7 +156,7 @@ export class PoolMember {
         return await this.#delete(this.options.callIdOf(relayId));
       } catch (error) {
         if (error instanceof RtpengineError && error.kind === 'closed') break;
-        log.warn({ node: this.name, callId: relayId, error: (error as Error).message }, 'rtpengine.delete.retry');
+        log.warn({ node: this.name, call_id: relayId, error: (error as Error).message }, 'rtpengine.delete.retry');
         // It may have died meanwhile.
         if (this.#health.isAlive) await new Promise<void>((resolve) => void clock.setTimer(delayMs, resolve));
       }
@@ -181,7 +181,7 @@ export class PoolMember {
 
   #freeLater(relayId: string): null {
     if (this.#waiting.size < MAX_WAITING) this.#waiting.add(relayId);
-    else this.options.log.warn({ node: this.name, callId: relayId, error: 'too many wait' }, 'rtpengine.session.left');
+    else this.options.log.warn({ node: this.name, call_id: relayId, error: 'too many wait' }, 'rtpengine.session.left');
     return null;
   }
 
@@ -234,7 +234,7 @@ export class PoolMember {
   }
 
   #onBack(): void {
-    this.options.log.info({ node: this.name, toFree: this.#waiting.size }, 'rtpengine.node.back');
+    this.options.log.info({ node: this.name, to_free: this.#waiting.size }, 'rtpengine.node.back');
     for (const relayId of [...this.#waiting]) {
       this.#waiting.delete(relayId);
       // A call that was left here and came back is freed by its own end.
@@ -243,7 +243,7 @@ export class PoolMember {
     this.owner.onBack(this);
   }
 
-  /** Of these calls those that the node does not know are lost: it has restarted. */
+  /** Reports as lost the calls that the node does not know: it has restarted. */
   async #reportForgotten(relayIds: readonly string[]): Promise<void> {
     const isForgotten = (relayId: string): Promise<boolean> =>
       this.node.command('query', { 'call-id': this.options.callIdOf(relayId) }).then(
@@ -263,12 +263,12 @@ interface Statistics {
   readonly currentstatistics?: { readonly sessionsown?: unknown };
 }
 
-/** Of the answer to `statistics`: seconds, as text. */
+/** Uptime in seconds, which rtpengine's `statistics` has as text. */
 function uptimeOf(reply: NgReply): number | null {
   return figureOf((reply['statistics'] as Statistics | undefined)?.totalstatistics?.uptime);
 }
 
-/** Of the answer to `statistics`: the sessions of everybody. */
+/** All sessions of the node, those of other gateways included. */
 function sessionsOf(reply: NgReply): number | null {
   return figureOf((reply['statistics'] as Statistics | undefined)?.currentstatistics?.sessionsown);
 }

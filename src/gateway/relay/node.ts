@@ -24,7 +24,7 @@ export interface NodeOptions {
   /** An IPv4 address: a name would be looked up for each datagram. */
   readonly address: string;
   readonly port: number;
-  /** Of one command, retransmissions included. */
+  /** Time limit of one command, retransmissions included. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly log: Log;

@@ -30,9 +30,9 @@ export interface RelayPoolOptions {
   readonly instance: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Of one command, retransmissions included. */
+  /** Time limit of one command, retransmissions included. */
   readonly timeoutMs: number;
-  /** The one node is this product's own: the calls that it carries, and whether this gateway alone has it. `null`: nodes of somebody else. */
+  /** The one node is our own: the calls that it carries, and whether only this gateway uses it. `null`: external nodes. */
   readonly own: { readonly capacity: number; readonly isAlone: boolean } | null;
 }
 

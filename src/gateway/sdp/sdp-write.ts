@@ -2,7 +2,7 @@ import type { MediaAddress, MediaDirection } from '../model/media.js';
 import { SUITE, type CryptoLine } from './crypto-line.js';
 import type { CarrierMedia, MediaLineHead, NegotiatedCodec, OwnOffer, RelaySide } from './sdp-read.js';
 
-/** Of our `o=` line: the id stays for the whole call, the version is one more with each description that differs (RFC 3264 §8). */
+/** Our `o=` line: the id is fixed for the call; the version grows by one with each changed description (RFC 3264 §8). */
 export interface Origin {
   readonly sessionId: string;
   readonly version: number;

@@ -1,8 +1,8 @@
 import type { X509Certificate } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.js';
 import { err, type Result } from '../../lib/result.js';
-import { LruMap } from '../../lib/lru.js';
-import { GuardedClient, type GuardedFailure } from '../net/guarded-client.js';
+import { GuardedClient } from '../net/guarded-client.js';
 import { credentialOf, type Credential } from './credential.js';
 
 export type CredentialFailure = { readonly verdict: 'bad-info' | 'credential'; readonly detail: string };
@@ -32,7 +32,7 @@ interface Kept {
 /** Fetches signers' certificates, each once while it is fresh. */
 export class CertificateRepository {
   readonly #client: GuardedClient;
-  readonly #kept = new LruMap<string, Kept>(MAX_CERTIFICATES);
+  readonly #kept = new LRUCache<string, Kept>({ max: MAX_CERTIFICATES });
   readonly #fetching = new Map<string, Promise<Kept>>();
 
   constructor(private readonly options: CertificateRepositoryOptions) {
@@ -65,18 +65,15 @@ export class CertificateRepository {
     const url = this.#allowed(address);
     if (typeof url === 'string') return this.#failed(url);
     const headers = { accept: 'application/pem-certificate-chain, application/x-pem-file' };
-    const answer = await this.#client.send(url, { method: 'GET', headers, body: null, timeoutMs }, async (response) => ({
-      status: response.statusCode,
-      cacheControl: response.headers['cache-control'],
-      text: response.statusCode === 200 ? await response.body.text() : ((await response.body.dump().catch(() => undefined)) ?? ''),
-    }));
-    if (!answer.ok) return this.#failed(failureText(answer.error));
-    const { status, cacheControl, text } = answer.value;
+    const request = { method: 'GET', headers, body: null, timeoutMs, isRead: (status: number) => status === 200 } as const;
+    const answer = await this.#client.send(url, request);
+    if (!answer.ok) return this.#failed(`The certificate repository ${answer.error.text}.`);
+    const { status, headers: answered, text } = answer.value;
     if (status !== 200) return this.#failed(`The certificate repository answered ${String(status)}.`);
     const nowMs = clock.wallMs();
     const credential = credentialOf(text, roots, nowMs);
     if (!credential.ok) return { result: err({ verdict: 'credential', detail: credential.error }), untilMs: nowMs + FAILURE_AGE_MS };
-    return { result: credential, untilMs: Math.min(nowMs + ageOf(cacheControl), credential.value.notAfterMs) };
+    return { result: credential, untilMs: Math.min(nowMs + ageOf(answered['cache-control']), credential.value.notAfterMs) };
   }
 
   /** A sentence when it may not be fetched. */
@@ -105,11 +102,4 @@ function ageOf(cacheControl: string | string[] | undefined): number {
   if (/\bno-(?:store|cache)\b/.test(text)) return 0;
   const seconds = /\bmax-age=(\d{1,9})/.exec(text)?.[1];
   return seconds === undefined ? DEFAULT_AGE_MS : Math.min(Number(seconds) * 1_000, DAY_MS);
-}
-
-function failureText(failure: GuardedFailure): string {
-  if (failure.kind === 'timeout') return 'The certificate repository did not answer in time.';
-  if (failure.kind === 'private') return 'The certificate repository is not at an address of the public internet.';
-  const code = failure.kind === 'unreachable' ? failure.code : null;
-  return `The certificate repository could not be reached${code === null ? '' : ` (${code})`}.`;
 }

@@ -5,7 +5,7 @@ import type { IdentityHeaderValue } from './identity-header.js';
 
 /** What the call itself says: numbers as digits, without the plus. */
 export interface CallIdentity {
-  /** Of From and P-Asserted-Identity: the signed number must be one of them. */
+  /** Numbers of From and P-Asserted-Identity: the signed number must be one of them. */
   readonly callers: readonly string[];
   readonly called: string;
 }

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Completion } from '../model/completion.js';
 import type { Delivery } from '../model/delivery.js';
 import type { OrgRecord } from '../model/records.js';
@@ -16,6 +16,7 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     max_calls_per_second: null,
     allowed_sources: [],
     webhook_secret: newWebhookSecret(),
+    stream_key: newStreamKey(),
     created_at: now,
   };
 }
@@ -25,9 +26,14 @@ export function newDelivery(orgId: string, callId: string, { url, payload }: Com
   return { delivery_id: callId, org_id: orgId, url, body: JSON.stringify(payload), created_at: now, attempts: 0, last_error: null };
 }
 
-/** 258 random bits. */
+/** As Standard Webhooks has it: `whsec_` and 256 random bits in base64. */
 export function newWebhookSecret(): string {
-  return `whsec_${newToken(43)}`;
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+/** 258 random bits. */
+export function newStreamKey(): string {
+  return newToken(43);
 }
 
 export function newApiKeyRecord(orgId: string | null, name: string, now: string): ApiKeyRecord {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.js';
-import { GuardedClient, type GuardedFailure } from '../net/guarded-client.js';
+import { GuardedClient } from '../net/guarded-client.js';
 
 /** What became of one attempt. */
 export type Attempt =
@@ -33,24 +33,23 @@ export class Poster {
 
   /** Never rejects. */
   async post(address: string, body: string, headers: Readonly<Record<string, string>>, aborted: AbortSignal): Promise<Attempt> {
-    const { timeoutMs } = this.options;
-    if (!URL.canParse(address)) return { kind: 'failed', error: UNREACHABLE, retryAfterMs: null };
-    const request = {
+    if (!URL.canParse(address)) return failed('it could not be reached');
+    const sent = await this.#client.send(new URL(address), {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
       body,
-      timeoutMs,
+      timeoutMs: this.options.timeoutMs,
       signal: aborted,
-    } as const;
-    const sent = await this.#client.send(new URL(address), request, async (answer) => {
-      // It is taken, whatever becomes of the rest of the answer.
-      await answer.body.dump().catch(() => undefined);
-      return answer;
+      isRead: () => false,
     });
-    if (!sent.ok) return failureOf(sent.error, timeoutMs);
-    const { statusCode, headers: answered } = sent.value;
-    if (statusCode >= 200 && statusCode < 300) return { kind: 'delivered' };
-    return { kind: 'failed', error: `it answered ${String(statusCode)}`, retryAfterMs: retryAfterOf(answered['retry-after']) };
+    if (!sent.ok) {
+      const { kind, text } = sent.error;
+      if (kind === 'aborted') return { kind };
+      return kind === 'private' ? { kind: 'refused', error: `it ${text}` } : failed(`it ${text}`);
+    }
+    const { status, headers: answered } = sent.value;
+    if (status >= 200 && status < 300) return { kind: 'delivered' };
+    return failed(`it answered ${String(status)}`, retryAfterOf(answered['retry-after']));
   }
 
   close(): Promise<void> {
@@ -58,21 +57,8 @@ export class Poster {
   }
 }
 
-const UNREACHABLE = 'it could not be reached';
-
-function failureOf(failure: GuardedFailure, timeoutMs: number): Attempt {
-  switch (failure.kind) {
-    case 'aborted':
-      return { kind: 'aborted' };
-    case 'private':
-      return { kind: 'refused', error: 'it is not at an address of the public internet' };
-    case 'timeout':
-      return { kind: 'failed', error: `no answer within ${String(timeoutMs)} ms`, retryAfterMs: null };
-    case 'too-large':
-      return { kind: 'failed', error: 'it answered more than is read', retryAfterMs: null };
-    case 'unreachable':
-      return { kind: 'failed', error: `${UNREACHABLE}${failure.code === null ? '' : ` (${failure.code})`}`, retryAfterMs: null };
-  }
+function failed(error: string, retryAfterMs: number | null = null): Attempt {
+  return { kind: 'failed', error, retryAfterMs };
 }
 
 /** Seconds only: a date would depend on two clocks. */

@@ -6,7 +6,7 @@ import { publish } from '../ports/events.js';
 import { OUTBOX_LANES, outboxLane, type OrgStore, type Outbox } from '../ports/stores.js';
 import type { Attempt } from './post.js';
 import { nextAttemptInMs, type RetrySchedule } from './retry-schedule.js';
-import { webhookSignature } from './signature.js';
+import { signedHeaders } from './signature.js';
 
 export interface WebhookSenderParts {
   readonly outbox: Pick<Outbox, 'claim' | 'settle' | 'defer' | 'bury'>;
@@ -101,7 +101,7 @@ export class WebhookSender {
       for (const delivery of claimed) this.#take(lane, delivery);
       return claimed.length === room;
     } catch (error) {
-      if (!this.#isReported) this.parts.log.warn({ reason: errorText(error) }, 'webhook.outbox.away');
+      if (!this.#isReported) this.parts.log.warn({ error: errorText(error) }, 'webhook.outbox.away');
       this.#isReported = true;
       return false;
     }
@@ -112,7 +112,7 @@ export class WebhookSender {
     this.#underWay += 1;
     const work = this.#deliver(delivery).catch((error: unknown) => {
       // Its claim ends, and it is sent again.
-      this.parts.log.warn({ ...factsOf(delivery), reason: errorText(error) }, 'webhook.not_settled');
+      this.parts.log.warn({ ...factsOf(delivery), error: errorText(error) }, 'webhook.not_settled');
     });
     this.#track(
       work.then(() => {
@@ -132,20 +132,15 @@ export class WebhookSender {
     const { outbox, orgs, post, clock, log } = this.parts;
     const org = await orgs.get(delivery.org_id);
     if (org === null) return this.#bury(delivery, 'the organization is gone');
-    const headers = {
-      'x-trunkline-delivery': delivery.delivery_id,
-      'x-trunkline-signature': webhookSignature(org.webhook_secret, delivery.body, clock.wallMs()),
-    };
+    const headers = signedHeaders(org.webhook_secret, delivery.delivery_id, delivery.body, clock.wallMs());
     const startedMs = clock.nowMs();
     const attempt = await post(delivery.url, delivery.body, headers, this.#aborted.signal);
     publish('webhook.attempt', { outcome: attempt.kind, tookMs: clock.nowMs() - startedMs });
     switch (attempt.kind) {
       case 'delivered':
         await outbox.settle(delivery);
-        {
-          log.info({ ...factsOf(delivery), tookMs: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
-          return;
-        }
+        log.info({ ...factsOf(delivery), took_ms: Math.round(clock.nowMs() - startedMs) }, 'webhook.delivered');
+        return;
       case 'aborted':
         return outbox.defer(delivery, 0);
       case 'refused':
@@ -162,7 +157,7 @@ export class WebhookSender {
     const delayMs = nextAttemptInMs(schedule, { attempts, ageMs, askedMs: retryAfterMs, chance: chance() });
     if (delayMs === null) return this.#bury(delivery, error);
     await outbox.defer({ ...delivery, attempts, last_error: error }, delayMs);
-    log.warn({ ...factsOf(delivery), error, retryInMs: delayMs }, 'webhook.failed');
+    log.warn({ ...factsOf(delivery), error, retry_in_ms: delayMs }, 'webhook.failed');
   }
 
   async #bury(delivery: Delivery, error: string): Promise<void> {
@@ -174,5 +169,5 @@ export class WebhookSender {
 
 /** Without the URL, which may hold a secret. */
 function factsOf({ delivery_id: callId, org_id: orgId, attempts }: Delivery): Readonly<Record<string, unknown>> {
-  return { callId, orgId, attempt: attempts + 1 };
+  return { call_id: callId, org_id: orgId, attempt: attempts + 1 };
 }

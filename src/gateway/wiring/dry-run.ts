@@ -8,7 +8,7 @@ import type { RouteStore } from '../ports/ports.js';
 /** What the gateway itself says to a call, before its number is looked up. */
 export interface DryRunEdge {
   readonly notReady: Reason | null;
-  /** Of the media relay towards the carrier; `null`: not known. */
+  /** The media relay's address on the carrier side; `null`: not known. */
   readonly relayAddress: string | null;
   isSourceTrusted(source: { readonly address: string; readonly identities: readonly string[] }): boolean;
 }

@@ -93,7 +93,7 @@ export interface GatewayParts {
   readonly stores: RedisStores;
   /** Calls that there is still media for. */
   readonly headroom: () => number;
-  /** Of several processes the first one tells what is everybody's. */
+  /** The first process on a machine reports the shared metrics. */
   readonly isFirst: boolean;
 }
 

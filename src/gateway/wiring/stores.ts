@@ -36,7 +36,7 @@ async function openSpool(config: Config, worker: GatewayWorker, log: Log): Promi
   try {
     return await CallSpool.open(join(callsDirectory(config), `waiting.${workerName(worker.index)}`));
   } catch (error) {
-    log.error({ error: errorText(error) }, 'call.spool.not_opened: while Redis takes nothing, records of calls are lost');
+    log.error({ error: errorText(error), hint: 'records of calls are lost while Redis is away' }, 'call.spool.not_opened');
     return null;
   }
 }

@@ -48,7 +48,7 @@ export function openWebhooks(config: Config, stores: RedisStores, clock: Clock, 
 function tracedPost(poster: Poster, { telemetry }: Config): WebhookSenderParts['post'] {
   if (telemetry.otlp_url === null) return (...given) => poster.post(...given);
   return (url, body, headers, aborted) => {
-    const traceparent = traceparentOf(headers['x-trunkline-delivery'] ?? '', telemetry.sample_ratio);
+    const traceparent = traceparentOf(headers['webhook-id'] ?? '', telemetry.sample_ratio);
     return poster.post(url, body, { ...headers, traceparent }, aborted);
   };
 }

@@ -14,7 +14,7 @@ import { Stage, type StageSite } from './stage.js';
 export interface LoadOptions {
   readonly target: { readonly host: string; readonly port: number };
   readonly caFile: string;
-  /** Of `trunkline up` on this machine; null: elsewhere. */
+  /** Gateway of `trunkline up` on this machine; null: elsewhere. */
   readonly gatewayPid: number | null;
   readonly called: string;
   readonly caller: string;
@@ -43,7 +43,7 @@ export interface LoadOptions {
 
 /** Where the run tells what happens, beside its result. */
 export interface RunObserver {
-  /** Of the batch's log. */
+  /** Writes to the batch's log. */
   readonly lifecycle: (message: string, stateChange: string) => Promise<void>;
   readonly onSecond: (recorder: StageRecorder, elapsedMs: number) => void;
   readonly onStage: (figures: StageFigures) => void;

@@ -10,7 +10,7 @@ import { rtcpJson } from './rtcp-json.js';
 
 export interface HepOptions extends HepIdentity {
   readonly collector: HepEndpoint;
-  /** Of this machine, where our Contact has a name. */
+  /** This machine's address, in place of a host name in our Contact. */
   readonly ownAddress: string;
   readonly counts: MetricCounts;
   readonly log: Log;

@@ -31,6 +31,7 @@ export function createLogger(name: string, level: LogLevel, destination?: Destin
     base: { process: name, pid: process.pid },
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     // Not by pino's `redact`, which copies the whole object for each path, of every line.
+    serializers: { error: pino.stdSerializers.err },
     formatters: {
       level: (label: string) => ({ level: label }),
       log: (fields: Fields) => redacted(fields, 2),

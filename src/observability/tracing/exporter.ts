@@ -16,7 +16,7 @@ export interface CallSpan {
 }
 
 export interface TraceOptions {
-  /** Of an OTLP/HTTP collector, such as http://127.0.0.1:4318/v1/traces. */
+  /** OTLP/HTTP collector, such as http://127.0.0.1:4318/v1/traces. */
   readonly url: string;
   /** 0 to 1. */
   readonly ratio: number;
@@ -41,8 +41,9 @@ const CLOSE_LIMIT_MS = 2_000;
 
 /** OpenTelemetry's packages are loaded here and only when traces are on. */
 export async function openTraceExporter(options: TraceOptions): Promise<TraceExporter> {
-  const [api, { BatchSpanProcessor }, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
+  const [api, core, { BatchSpanProcessor }, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/api'),
+    import('@opentelemetry/core'),
     import('@opentelemetry/sdk-trace-base'),
     import('@opentelemetry/exporter-trace-otlp-http'),
     import('@opentelemetry/resources'),
@@ -58,9 +59,7 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
   const told: typeof otlp.export = (spans, done) =>
     otlp.export(spans, (result) => {
       waiting -= spans.length;
-      // ExportResultCode.SUCCESS, of a package that is not ours to import.
-      const code: number = result.code;
-      const isSent = code === 0;
+      const isSent = result.code === core.ExportResultCode.SUCCESS;
       options.onSpans(isSent ? 'exported' : 'dropped', spans.length);
       if (!isSent && !isReported) options.log.warn({ error: result.error?.message ?? '' }, 'telemetry.not_exported');
       isReported = !isSent;
@@ -79,7 +78,7 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
         return;
       }
       waiting += spans.length;
-      for (const span of spans) processor.onEnd({ ...readable(api, callId, span), resource });
+      for (const span of spans) processor.onEnd({ ...readable(api, core, callId, span), resource });
     },
     close: async () => {
       let limit: NodeJS.Timeout | undefined;
@@ -90,25 +89,26 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
   };
 }
 
-type Hr = [number, number];
-
-const hr = (ms: number): Hr => [Math.floor(ms / 1_000), Math.round((ms % 1_000) * 1e6)];
-
 /** What OpenTelemetry's processor takes. */
-function readable({ SpanKind, SpanStatusCode, TraceFlags }: typeof import('@opentelemetry/api'), callId: string, span: CallSpan) {
+function readable(
+  { SpanKind, SpanStatusCode, TraceFlags }: typeof import('@opentelemetry/api'),
+  { millisToHrTime }: typeof import('@opentelemetry/core'),
+  callId: string,
+  span: CallSpan,
+) {
   const context = (spanId: string) => ({ traceId: traceIdOf(callId), spanId, traceFlags: TraceFlags.SAMPLED });
   return {
     name: span.name,
     kind: span.parentId === null ? SpanKind.SERVER : SpanKind.INTERNAL,
     spanContext: () => context(span.spanId),
     ...(span.parentId === null ? {} : { parentSpanContext: context(span.parentId) }),
-    startTime: hr(span.startedMs),
-    endTime: hr(span.endedMs),
-    duration: hr(span.endedMs - span.startedMs),
+    startTime: millisToHrTime(span.startedMs),
+    endTime: millisToHrTime(span.endedMs),
+    duration: millisToHrTime(span.endedMs - span.startedMs),
     status: { code: span.isFailed ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
     attributes: { ...span.attributes },
     links: [],
-    events: span.events.map(({ name, atMs }) => ({ name, time: hr(atMs) })),
+    events: span.events.map(({ name, atMs }) => ({ name, time: millisToHrTime(atMs) })),
     ended: true,
     instrumentationScope: { name: 'trunkline', version: packageVersion() },
     droppedAttributesCount: 0,

@@ -12,10 +12,10 @@ export interface DtmfDigit {
 interface ActivePress {
   readonly ssrc: number;
   readonly event: number;
-  /** Of the current segment. */
+  /** Timestamp of the current segment. */
   rtpTimestamp: number;
   durationTicks: number;
-  /** Of the segments before (RFC 4733 §2.5.1.3). */
+  /** Ticks of the earlier segments (RFC 4733 §2.5.1.3). */
   earlierTicks: number;
   lastPacketMs: number;
 }

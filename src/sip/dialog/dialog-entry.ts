@@ -1,4 +1,4 @@
-import type { QueuedTimer, TimerQueue } from '../../lib/timer-queue.js';
+import type { QueuedTimer, TimerQueue } from '../../lib/timers.js';
 import { dialogKey, type Dialog } from './dialog.js';
 import { RetransmittedResponse } from './retransmitted-response.js';
 import type { ReliableProvisionals } from './reliable-provisionals.js';

@@ -1,4 +1,4 @@
-import type { CoreHeaders } from '../message/core-headers.js';
+import { cseqNumber, type CoreHeaders } from '../message/core-headers.js';
 import { getHeader, getList, header, splitList, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { parseNameAddr, tagOf } from '../message/name-addr.js';
 import { parseSipUri } from '../message/uri.js';
@@ -56,7 +56,7 @@ export function uacDialog(request: SipRequest, response: SipResponse): Dialog {
     remote: to,
     remoteTarget: contactUri(response) ?? request.uri,
     routeSet: getList(response, 'record-route').reverse(),
-    localSeq: Number((getHeader(request, 'cseq') ?? '1').split(/\s/)[0]),
+    localSeq: cseqNumber(request),
     remoteSeq: null,
   };
 }
@@ -67,7 +67,7 @@ export function refreshTarget(dialog: Dialog, message: SipRequest | SipResponse)
   return target === undefined || target === dialog.remoteTarget ? dialog : { ...dialog, remoteTarget: target };
 }
 
-/** Of nearly every Contact: one value, a URI in angle brackets. */
+/** Nearly every Contact: one value, a URI in angle brackets. */
 const PLAIN_CONTACT = /^<([^<>\s",]+)>(?:;[^",]*)?$/;
 
 function contactUri(message: SipRequest | SipResponse): string | undefined {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { TimerQueue } from '../../lib/timer-queue.js';
+import type { TimerQueue } from '../../lib/timers.js';
 import { getHeader, type SipRequest } from '../message/message.js';
 import { RetransmittedResponse } from './retransmitted-response.js';
 import type { Flow } from '../transport/flow.js';

@@ -1,5 +1,4 @@
-import { NamedTimers } from '../../lib/named-timers.js';
-import type { TimerQueue } from '../../lib/timer-queue.js';
+import { NamedTimers, type TimerQueue } from '../../lib/timers.js';
 import {
   RETRANSMIT_START,
   stepRetransmit,

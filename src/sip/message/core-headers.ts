@@ -1,5 +1,6 @@
 import { err, ok, type Result } from '../../lib/result.js';
-import { getHeader, splitList, type SipMessage } from './message.js';
+import { SIP_TOKEN } from '../../lib/sip-token.js';
+import { getHeader, splitList, type SipMessage, type WithHeaders } from './message.js';
 import { parseNameAddr } from './name-addr.js';
 import { parseVia, type Via } from './via.js';
 
@@ -41,7 +42,6 @@ export function readCoreHeaders(message: SipMessage): Result<CoreHeaders, string
 
 // RFC 3261 §25.1: word [ "@" word ]. What is outside of it (`|` above all) would break the lines that carry it on.
 export const CALL_ID = /^[\w.!%*+`'~()<>:\\"/[\]?{}@-]+$/;
-const TAG = /^[\w.!%*+`'~-]+$/;
 
 const SINGLE = new Set(['call-id', 'cseq', 'from', 'to', 'max-forwards', 'content-length']);
 
@@ -66,14 +66,18 @@ export function isMaxForwards(value: string): boolean {
 function readTag(value: string): Result<string | undefined, 'unreadable'> {
   const address = parseNameAddr(value);
   const tag = address?.params.get('tag') ?? '';
-  if (address === undefined || (tag !== '' && !TAG.test(tag))) return err('unreadable');
+  if (address === undefined || (tag !== '' && !SIP_TOKEN.test(tag))) return err('unreadable');
   return ok(tag === '' ? undefined : tag);
 }
 
 /** RFC 3261 §8.1.1.5: the number is below 2^31. */
 export function parseCSeq(text: string | undefined): { number: number; method: string } | undefined {
-  const match = /^(\d{1,10})[ \t]+([\w.!%*+`'~-]+)$/.exec(text ?? '');
-  if (match === null) return undefined;
-  const number = Number(match[1]);
-  return number < 2 ** 31 ? { number, method: match[2] ?? '' } : undefined;
+  const [, digits, method = ''] = /^(\d{1,10})[ \t]+(\S+)$/.exec(text ?? '') ?? [];
+  const number = Number(digits);
+  return number < 2 ** 31 && SIP_TOKEN.test(method) ? { number, method } : undefined;
+}
+
+/** The CSeq number of a message whose CSeq was read before, or is ours. */
+export function cseqNumber(message: WithHeaders): number {
+  return parseCSeq(getHeader(message, 'cseq'))?.number ?? 1;
 }

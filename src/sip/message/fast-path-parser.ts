@@ -1,3 +1,4 @@
+import { SIP_TOKEN } from '../../lib/sip-token.js';
 import { CALL_ID, isMaxForwards, parseCSeq, type CoreHeaders } from './core-headers.js';
 import { canonicalHeaderName, headerId } from './header-name.js';
 import { isLws } from './lws.js';
@@ -31,7 +32,6 @@ const TRACKED = [
   'rack',
   'rseq',
   'expires',
-  'x-trunkline-tls-identity',
 ] as const;
 
 type TrackedId = (typeof TRACKED)[number];
@@ -46,7 +46,7 @@ const CSEQ = code('cseq');
 const MAX_FORWARDS = code('max-forwards');
 const CONTENT_LENGTH = code('content-length');
 
-/** Of each first letter: the usual spellings of the tracked headers, with the colon, and their codes. */
+/** By first letter: the usual spellings of the tracked headers, with the colon, and their codes. */
 const SPELLINGS: readonly (readonly [string, number])[][] = Array.from({ length: 128 }, () => []);
 TRACKED.forEach((id, index) => {
   const spelling = `${canonicalHeaderName(id)}:`;
@@ -60,7 +60,6 @@ const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d) ([^\0\r\n]*)$/;
 const PLAIN_VIA =
   /^SIP\/2\.0\/(UDP|TCP|TLS) ([a-z0-9_]+(?:[.-][a-z0-9_]+)*)(?::([1-9]\d{0,3}|[1-5]\d{4}))?((?:;[\w.-]+(?:=[\w.:+*%!`'~-]+)?)*)$/;
 const PLAIN_ADDRESS = /^(?:"[^"\\<>]*" ?|[\w .!%*+`'~-]*)<[^<>\s"]+>(?:;tag=([\w.!%*+`'~-]+))?$/;
-const TOKEN = /^[\w.!%*+`'~-]+$/;
 const CR = 13;
 
 /** A message as it was received. */
@@ -215,7 +214,7 @@ function findName(text: string, position: number, lineEnd: number): number {
   if (colon < 0 || colon > lineEnd) return -2;
   const name = text.slice(position, colon);
   // Folded lines begin with white space, which is no token.
-  return TOKEN.test(name) && !CODES.has(headerId(name)) ? -1 : -2;
+  return SIP_TOKEN.test(name) && !CODES.has(headerId(name)) ? -1 : -2;
 }
 
 function isPlainBody(received: Received, limits: MessageLimits): boolean {

@@ -50,7 +50,7 @@ export type SipMessage = SipRequest | SipResponse;
 /** A request of ours before From, To, Call-ID, CSeq, Via and the routes are added. */
 export type RequestParts = Pick<SipRequest, 'method' | 'headers' | 'body'>;
 
-type WithHeaders = Pick<SipMessage, 'headers'> & Pick<AsReceived, 'known'>;
+export type WithHeaders = Pick<SipMessage, 'headers'> & Pick<AsReceived, 'known'>;
 
 /** A copy with other parts; what it was received as does not count any more. */
 export function changed<M extends SipMessage>(message: M, changes: Partial<Pick<SipRequest, 'uri' | 'headers' | 'body'>>): M {

@@ -1,4 +1,5 @@
 import { err, ok, type Result } from '../../lib/result.js';
+import { SIP_TOKEN } from '../../lib/sip-token.js';
 import { headerId } from './header-name.js';
 import { trimLws } from './lws.js';
 import type { Header, SipMessage } from './message.js';
@@ -12,12 +13,11 @@ export interface ParseError extends MessageProblem {
 
 export interface MessageLimits {
   readonly maxHeaders: number;
-  /** Of one header, folds included. */
+  /** One header, folds included. */
   readonly maxHeaderBytes: number;
   readonly maxBodyBytes: number;
 }
 
-const TOKEN = /^[\w.!%*+`'~-]+$/;
 /** What an answer copies (RFC 3261 §8.2.6.2): read on for, whatever was wrong before. */
 const ANSWERED_WITH = new Set(['via', 'from', 'to', 'call-id', 'cseq']);
 
@@ -67,7 +67,7 @@ export function readHeaders(text: string, at: number, end: number, limits: Messa
 function readHeader(line: string, folded: boolean): Header | undefined {
   const colon = line.indexOf(':');
   const name = trimLws(line.slice(0, Math.max(colon, 0)));
-  if (colon <= 0 || !TOKEN.test(name) || !line.startsWith(name)) return undefined;
+  if (colon <= 0 || !SIP_TOKEN.test(name) || !line.startsWith(name)) return undefined;
   const raw = line.slice(colon + 1);
   const value = trimLws(folded ? raw.replace(/\r\n[ \t]+/g, ' ') : raw);
   if (value.includes('\n') || value.includes('\r') || hasBareNul(value)) return undefined;

@@ -1,3 +1,4 @@
+import { SIP_TOKEN } from '../../lib/sip-token.js';
 import { trimLws } from './lws.js';
 import { parseSipUri, uriScheme } from './uri.js';
 
@@ -15,7 +16,7 @@ export interface StartLine {
   readonly problem: MessageProblem | null;
 }
 
-const METHOD = /^[\w.!%*+`'~-]{1,64}$/;
+const MAX_METHOD = 64;
 const VERSION = /^SIP\/(\d{1,5})\.(\d{1,5})$/i;
 const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d) ([^\r\n]*)$/i;
 const RESPONSE = /^SIP\/\d{1,5}\.\d{1,5} /i;
@@ -40,7 +41,7 @@ function parseRequestLine(line: string): StartLine | undefined {
   if (first < 1 || last <= first || !line.startsWith(trimmed)) return undefined;
   const method = line.slice(0, first);
   const version = VERSION.exec(trimmed.slice(last + 1));
-  if (version === null || !METHOD.test(method)) return undefined;
+  if (version === null || method.length > MAX_METHOD || !SIP_TOKEN.test(method)) return undefined;
   const uri = trimmed.slice(first + 1, last);
   const isExact = trimmed.length === line.length && /^\S+$/.test(uri);
   return { line: { kind: 'request', method, uri: trimLws(uri) }, problem: requestLineProblem(version, isExact, uri) };
@@ -53,7 +54,7 @@ function requestLineProblem(version: RegExpExecArray, isExact: boolean, uri: str
   return isRequestUri(uri) ? null : bad('Bad Request-URI');
 }
 
-/** Of another scheme than ours only the scheme is looked at: whether it is served is the user agent's business (416). */
+/** For a foreign scheme, checks only the scheme's syntax: the user agent answers 416. */
 function isRequestUri(uri: string): boolean {
   const scheme = uriScheme(uri);
   if (scheme !== 'sip' && scheme !== 'sips') return scheme !== '';

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { NamedTimers } from '../../lib/named-timers.js';
+import { NamedTimers } from '../../lib/timers.js';
 import { ownTransport } from '../user-agent/user-agent-context.js';
 import { cancelOf, viaOf } from '../user-agent/compose.js';
 import type { CoreHeaders } from '../message/core-headers.js';

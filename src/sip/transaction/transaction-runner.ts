@@ -1,6 +1,5 @@
-import { NamedTimers } from '../../lib/named-timers.js';
-import type { TimerQueue } from '../../lib/timer-queue.js';
-import type { CoreHeaders } from '../message/core-headers.js';
+import { NamedTimers, type TimerQueue } from '../../lib/timers.js';
+import { cseqNumber, type CoreHeaders } from '../message/core-headers.js';
 import { getHeader, getHeaders, header, type SipRequest, type SipResponse } from '../message/message.js';
 import { serialize } from '../message/serialize.js';
 import { inviteClientStart, stepInviteClient, type InviteClientEvent, type InviteClientState } from './invite-client.js';
@@ -294,7 +293,7 @@ function errorAck(invite: SipRequest, response: SipResponse): SipRequest {
     header('From', getHeader(invite, 'from') ?? ''),
     header('To', getHeader(response, 'to') ?? ''),
     header('Call-ID', getHeader(invite, 'call-id') ?? ''),
-    header('CSeq', `${(getHeader(invite, 'cseq') ?? '').split(/\s/)[0] ?? ''} ACK`),
+    header('CSeq', `${String(cseqNumber(invite))} ACK`),
     ...getHeaders(invite, 'route').map((value) => header('Route', value)),
   ];
   return { kind: 'request', method: 'ACK', uri: invite.uri, headers, body: '' };

@@ -24,9 +24,9 @@ export interface Flow {
   /** The listening address the flow came in on, or the address it was opened from. */
   readonly local: Endpoint;
   readonly isOpen: boolean;
-  /** Of a connection that we open: it was there at some time. */
+  /** For an outgoing connection: it was established at some time. */
   readonly wasConnected?: boolean;
-  /** Whom the peer's certificate names, when it has shown one and it was checked; '' or none: nobody. */
+  /** The name in the peer's verified certificate; '' or unset: no verified certificate. */
   readonly tlsIdentity?: string;
   /** `null` or none: no TLS. */
   readonly tls?: TlsFacts | null;

@@ -13,7 +13,7 @@ const PROXY = 0x21;
 const TCP4 = 0x11;
 const TCP6 = 0x21;
 
-/** Of the first 16 bytes: how many more belong to the header; `null`: this is none, or a longer one than any balancer sends. */
+/** From the first 16 bytes: how many more the header has; `null`: not a header, or too long. */
 function restBytes(head: Buffer): number | null {
   if (!head.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return null;
   const command = head.readUInt8(12);

@@ -65,7 +65,7 @@ export class StreamListener {
     private readonly trust: ListenerTrust,
     private readonly clock: Clock,
     private readonly log: Log,
-    /** Of all listeners, and those that we opened. */
+    /** Handles of all listeners and of outgoing connections. */
     private readonly handlesInUse: () => number,
   ) {
     this.#local = bind;
@@ -219,7 +219,7 @@ export class StreamListener {
     }
     const isRefused = inUse >= maxHandles && stranger === undefined;
     this.log.warn(
-      { peer: source, connections: inUse, limit: maxHandles, closed: stranger?.remote.address, isRefused },
+      { peer: source, connections: inUse, limit: maxHandles, closed: stranger?.remote.address, is_refused: isRefused },
       'sip.handles.short',
     );
     return !isRefused;
@@ -247,7 +247,7 @@ export class StreamListener {
   }
 }
 
-/** Of a connection and of the TLS on it. */
+/** The same key for a connection and for the TLS socket on it. */
 function socketKey(socket: Socket): string {
   return `${socket.remoteAddress ?? ''}|${String(socket.remotePort)}`;
 }

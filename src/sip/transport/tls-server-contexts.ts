@@ -26,7 +26,7 @@ const CIPHERS = `${DEFAULT_CIPHERS}:!AESCCM8:!ARIAGCM`;
 
 /** The contexts of a listener's certificates, by the names in them. Throws what OpenSSL says of material that it cannot use. */
 export class TlsServerContexts {
-  /** Of the first certificate, as `tls.createServer` and `setSecureContext` take them. */
+  /** The first certificate's options, for `tls.createServer` and `setSecureContext`. */
   readonly options: SecureContextOptions;
   readonly #byName = new Map<string, SecureContext>();
 

@@ -90,7 +90,7 @@ export class Transports {
     return this.#listeners.map(({ transport, local }) => ({ transport, local }));
   }
 
-  /** Of all listeners together. */
+  /** Sum over all listeners. */
   get listenerTotals(): ListenerTotals {
     const sum = { handshakes: 0, failedHandshakes: 0, refusedPerSource: 0, refusedByHandles: 0, closedStrangers: 0 };
     for (const listener of this.#listeners) {

@@ -1,4 +1,5 @@
 import { formatHostPort } from '../../lib/host-port.js';
+import { cseqNumber } from '../message/core-headers.js';
 import { getHeader, getHeaders, hasHeader, header, type Header, type RequestParts, type SipRequest } from '../message/message.js';
 import { parseNameAddr } from '../message/name-addr.js';
 import { newBranch } from './tags.js';
@@ -51,7 +52,7 @@ export function cancelOf(invite: SipRequest, extra: readonly Header[]): SipReque
     header('Via', getHeader(invite, 'via') ?? ''),
     header('Max-Forwards', '70'),
     ...['from', 'to', 'call-id'].map((id) => header(id, getHeader(invite, id) ?? '')),
-    header('CSeq', `${(getHeader(invite, 'cseq') ?? '').split(' ')[0] ?? ''} CANCEL`),
+    header('CSeq', `${String(cseqNumber(invite))} CANCEL`),
     ...getHeaders(invite, 'route').map((value) => header('Route', value)),
     ...extra,
   ];

@@ -18,7 +18,7 @@ export class IncomingRequest implements ServerTransactionOwner, PendingInvite {
   isTagged = false;
   /** A final response has gone out. */
   isAnswered = false;
-  /** Of an INVITE that was answered with a reliable provisional response (RFC 3262). */
+  /** Set once an INVITE got a reliable provisional response (RFC 3262). */
   reliable: ReliableProvisionals | undefined;
 
   /** False: it may make a dialog. */

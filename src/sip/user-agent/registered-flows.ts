@@ -1,4 +1,4 @@
-import type { QueuedTimer, TimerQueue } from '../../lib/timer-queue.js';
+import type { QueuedTimer, TimerQueue } from '../../lib/timers.js';
 import { DEFAULT_EXPIRES_SECONDS, MAX_EXPIRES_SECONDS } from './expires.js';
 import { getHeader, getList, type SipRequest, type SipResponse } from '../message/message.js';
 import { parseNameAddr } from '../message/name-addr.js';

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { TimerQueue } from '../../lib/timer-queue.js';
+import type { TimerQueue } from '../../lib/timers.js';
 import { flatten } from '../message/flatten.js';
 import type { DialogEntry } from '../dialog/dialog-entry.js';
 import { expiryMs, sessionDueMs, sessionTimerOf } from '../dialog/session-timer.js';

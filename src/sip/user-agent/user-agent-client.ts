@@ -5,7 +5,7 @@ import { cancelOf, composeRequest, contactOf, viaOf, withoutTag } from './compos
 import type { DialogEntry } from '../dialog/dialog-entry.js';
 import { refreshTarget, routingOf, uacDialog } from '../dialog/dialog.js';
 import { OutgoingRequest, type OutgoingOwner } from './outgoing-request.js';
-import type { CoreHeaders } from '../message/core-headers.js';
+import { cseqNumber, parseCSeq, type CoreHeaders } from '../message/core-headers.js';
 import { changed, getHeader, header, type Header, type RequestParts, type SipRequest, type SipResponse } from '../message/message.js';
 import { tagOf } from '../message/name-addr.js';
 import { serialize } from '../message/serialize.js';
@@ -189,7 +189,7 @@ export class UserAgentClient implements OutgoingOwner {
     const { dialog, message } = request;
     if (dialog === null || !isFinal) return true;
     if (request.hasFinal) {
-      dialog.repeatAck(Number((getHeader(message, 'cseq') ?? '').split(' ')[0]));
+      dialog.repeatAck(cseqNumber(message));
       return false;
     }
     dialog.state = refreshTarget(dialog.state, response);
@@ -287,13 +287,11 @@ export class UserAgentClient implements OutgoingOwner {
 /** RFC 3261 §8.1.3.5: a request that goes again, as after a challenge, keeps Call-ID and From tag, and its CSeq is the next one: the user states all three. */
 function sentBefore(parts: RequestParts): { readonly tag: string; readonly cseq: number } | undefined {
   const tag = tagOf(getHeader(parts, 'from') ?? '');
-  const cseq = /^(\d{1,10})\s+(\S+)$/.exec(getHeader(parts, 'cseq') ?? '');
-  // RFC 3261 §8.1.1.5: less than 2^31.
-  if (tag === undefined || cseq?.[2] !== parts.method || Number(cseq[1]) >= 2 ** 31) return undefined;
-  return { tag, cseq: Number(cseq[1]) };
+  const cseq = parseCSeq(getHeader(parts, 'cseq'));
+  return tag === undefined || cseq?.method !== parts.method ? undefined : { tag, cseq: cseq.number };
 }
 
-/** Of a reliable provisional response (RFC 3262 §4): seen before, or out of order. */
+/** Whether a reliable provisional response is a retransmission or out of order (RFC 3262 §4). */
 function isCopy(dialog: DialogEntry, response: SipResponse): boolean {
   const text = getHeader(response, 'rseq');
   if (text === undefined) return false;

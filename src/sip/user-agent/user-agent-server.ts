@@ -18,7 +18,7 @@ import type { RespondProblem, ResponseParts } from './user-agent-listener.js';
 /** What is sent, or `undefined` when the request found another end while the response waited. */
 export type SentCallback = (text: string | undefined) => void;
 
-/** Of one SUBSCRIBE. */
+/** Per SUBSCRIBE. */
 const MAX_EARLY_NOTIFIES = 8;
 
 const REFRESHES_TARGET = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TimerQueue } from '../../../src/lib/timer-queue.js';
+import { TimerQueue } from '../../../src/lib/timers.js';
 import { parseMessage } from '../../../src/sip/message/parse.js';
 import { DEFAULT_TIMERS } from '../../../src/sip/transaction/timers.js';
 import { ClientTransaction, type TransactionHost } from '../../../src/sip/transaction/transaction-runner.js';

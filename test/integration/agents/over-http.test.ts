@@ -59,14 +59,14 @@ describe('an agent over HTTP', () => {
 
   it('a batch whose log is written at the command line is read over HTTP, and noted in the audit log', async () => {
     const { gateway } = site;
-    const made = await gateway.cli('batch', 'create', 'Reminders', '--org', gateway.ready.org_id, '--json');
+    const made = await gateway.cli('batch', 'create', 'Reminders', '--json');
     const { batch_id: id } = JSON.parse(made.stdout) as { batch_id: string };
     const payload = { calls_total: 3, calls_failed: 1, calls_successful: 2 };
     expect((await gateway.cli('batch', 'append', id, 'complete', '--payload', JSON.stringify(payload))).code).toBe(0);
     const { json } = await gateway.api('GET', `/v2/batches/${id}/logs`);
     expect(json).toMatchObject({ status: 'success', data: [{ batch_id: id, event_type: 'complete', payload }], errors: null });
     const audit = await gateway.api('GET', '/v1/audit?take=1');
-    expect(audit.json).toMatchObject({ entries: [{ action: 'batch.create', record: id, by: { key_id: null } }] });
+    expect(audit.json).toMatchObject({ entries: [{ action: 'batch.create', record: id, by: { name: 'demo' } }] });
   });
 
   it('the demo agent has all that an agent needs', async () => {

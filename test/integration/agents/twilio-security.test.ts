@@ -24,9 +24,9 @@ afterAll(async () => {
 const sidOf = ({ bot }: AgentCall): string => (bot.start as unknown as { start: { callSid: string } }).start.callSid;
 
 describe('who calls', () => {
-  it('is signed over the exact URL with the organization’s webhook secret; the operator’s token goes to his own bot alone', async () => {
-    const key = (await site.gateway.cli('org', 'webhook-secret', site.gateway.ready.org_id)).stdout.trim();
-    expect(key).toMatch(/^whsec_[\w-]{43}$/);
+  it('is signed over the exact URL with the organization’s stream key; the operator’s token goes to his own bot alone', async () => {
+    const key = (await site.gateway.cli('org', 'stream-key', site.gateway.ready.org_id)).stdout.trim();
+    expect(key).toMatch(/^[\w-]{43}$/);
     const signed = (text: string): string => createHmac('sha1', key).update(text).digest('base64');
     const theirs = await site.talking({ number }, customer);
     const { headers, url: path } = theirs.bot.upgrade;

@@ -1,3 +1,4 @@
+import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWebhookOfTrunkline } from '../../../docs/examples/webhook-signature.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
@@ -38,8 +39,7 @@ async function recordOf({ signalling }: AgentCall): Promise<Readonly<Record<stri
   return (json['call'] ?? json['data']) as Readonly<Record<string, unknown>>;
 }
 
-const isGenuine = ({ text, headers }: ReceivedWebhook): boolean =>
-  isWebhookOfTrunkline(text, headers['x-trunkline-signature'] as string | undefined, secret);
+const isGenuine = ({ text, headers }: ReceivedWebhook): boolean => isWebhookOfTrunkline(text, headers, secret);
 
 describe('the call-completion webhook', () => {
   it('tells what the record says, in exactly the fields of the interface, signed', async () => {
@@ -60,8 +60,9 @@ describe('the call-completion webhook', () => {
     });
     expect(transcript).toMatchObject([{ speaker: 'agent', text: 'Hello.' }]);
     expect(reason).toBe('CALLER_HANGUP');
-    expect(webhook!.headers).toMatchObject({ 'content-type': 'application/json', 'x-trunkline-delivery': call_id });
+    expect(webhook!.headers).toMatchObject({ 'content-type': 'application/json', 'webhook-id': call_id });
     expect(isGenuine(webhook!)).toBe(true);
+    expect(new Webhook(secret).verify(webhook!.text, webhook!.headers as Record<string, string>)).toEqual(webhook!.body);
     expect(isGenuine({ ...webhook!, text: webhook!.text.replace('CALLER', 'callee') })).toBe(false);
   });
 
@@ -69,7 +70,7 @@ describe('the call-completion webhook', () => {
     receiver.answers.set('/again', [500, 302, 429]);
     await (await talking('/again')).hangUp();
     const all = await receiver.first('/again', 4, LIMIT_MS);
-    expect(new Set(all.map(({ headers }) => headers['x-trunkline-delivery'])).size).toBe(1);
+    expect(new Set(all.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
     expect(new Set(all.map(({ text }) => text)).size).toBe(1);
     expect(all.every(isGenuine)).toBe(true);
     // Another call's webhook comes after any fifth attempt would have been due.
@@ -111,7 +112,7 @@ describe('the call-completion webhook', () => {
     const sent = await site.gateway.cli('webhook', 'resend', orgId, String(id));
     expect([sent.code, sent.stdout]).toEqual([0, `Delivery ${String(id)} is sent again.\n`]);
     const last = (await receiver.first('/dead', tried + 1, LIMIT_MS)).at(-1)!;
-    expect(last.headers['x-trunkline-delivery']).toBe(id);
+    expect(last.headers['webhook-id']).toBe(id);
     expect(isGenuine(last)).toBe(true);
     expect((await site.gateway.api('POST', `/v1/webhooks/dead-letters/${String(id)}/resend`)).status).toBe(404);
   });

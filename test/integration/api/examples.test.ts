@@ -73,8 +73,9 @@ const MAKERS: Readonly<Record<string, (operation: Operation) => Promise<string>>
   tool_id: () =>
     idOf('/v1/tools', { tool: { name: 'Book', description: 'Books.', url: tool.url('/book'), response: {} } }, 'tool', 'tool_id'),
   batch_id: async () => {
-    const { batch_id: id } = await stores.batches.create({ orgId: gateway.ready.org_id, name: 'Reminders' });
-    await stores.batches.append(id, { event_type: 'complete', payload: { calls_total: 2, calls_failed: 0, calls_successful: 2 } });
+    const orgId = gateway.ready.org_id;
+    const { batch_id: id } = await stores.batches.create({ orgId, name: 'Reminders' });
+    await stores.batches.append(orgId, id, { event_type: 'complete', payload: { calls_total: 2, calls_failed: 0, calls_successful: 2 } });
     return id;
   },
   accountSid: () => Promise.resolve(accountSidOf(gateway.ready.org_id)),

@@ -142,7 +142,7 @@ describe('a gateway that was killed, with a drachtio-server, which forgets whose
   beforeEach(async () => {
     await connect();
     await answered();
-    // Of the process that is killed nothing is left but what it kept.
+    // Only its snapshots are left of the killed process.
     const left = [...kept.values()];
     srf.disconnect();
     startGateway();

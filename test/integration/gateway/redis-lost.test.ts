@@ -52,7 +52,7 @@ describe('Redis dies', () => {
   it('calls go on, known numbers are answered within their limits, unknown ones refused, and records come later', async () => {
     const first = await talking();
     await site.redis.stopServer();
-    await gateway.logged('redis connection lost');
+    await gateway.logged('redis.connection.lost');
     expect((await first.request('INVITE', first.audio.sdp())).status).toBe(200);
     const second = await talking();
     expect(await warningOf(NUMBER)).toContain('NUMBER_CALL_LIMIT');

@@ -73,7 +73,7 @@ describe('what stands in the way of a first call', () => {
   });
 
   it('keys in clear over TCP are warned of at the start, and the call is taken', async () => {
-    await gateway.logged('sip-server', 'sip.cleartext_transport');
+    await gateway.logged('sip-server', 'sip.transport.cleartext');
     const other = await SipPeer.connectTcp(tcpPort);
     const call = new HandMadeCall(other, NUMBER);
     const ok = await call.answered(offerSdp());

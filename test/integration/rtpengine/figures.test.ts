@@ -33,7 +33,7 @@ it('[3550 §6.4] counts both sides’ RTP, and with reports that answer each oth
   for (const { mos, roundTripMs } of [figures!.fromCarrier, figures!.fromAgent]) {
     expect(mos).toBeGreaterThan(4);
     expect(mos).toBeLessThanOrEqual(4.5);
-    // Of both legs.
+    // The sum of both legs.
     expect(roundTripMs).toBeGreaterThan(2 * NETWORK_MS - 3);
     expect(roundTripMs).toBeLessThan(100);
   }

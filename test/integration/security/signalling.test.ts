@@ -125,7 +125,7 @@ describe('a TLS scan', () => {
       expect([version, again.isSessionReused()]).toEqual([version, true]);
       again.destroy();
     }
-    // Of OpenSSL: two hours.
+    // OpenSSL's default: two hours.
     expect(await sClient(port, '-tls1_2')).toContain('TLS session ticket lifetime hint: 7200 (seconds)');
   });
 });

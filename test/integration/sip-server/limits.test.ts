@@ -105,7 +105,7 @@ describe('time', () => {
     const application = kept(await ControlClient.application(server.controlPort));
     const silent = kept(await ControlClient.open(server.controlPort));
     await silent.closed;
-    expect(log.named('drachtio.application.not_authenticated')).toHaveLength(1);
+    expect(log.named('sip_server.application.not_authenticated')).toHaveLength(1);
     expect(await application.ask('p|ping')).toContain('|OK|pong');
   });
 });
@@ -144,7 +144,7 @@ describe('size', () => {
     const application = kept(await ControlClient.application(server.controlPort));
     application.send(`x|ping|${'y'.repeat(2_000)}`);
     await application.closed;
-    expect(log.named('drachtio.frame.bad')).toHaveLength(1);
+    expect(log.named('sip_server.frame.bad')).toHaveLength(1);
   });
 
   it.each([

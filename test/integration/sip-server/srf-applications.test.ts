@@ -61,7 +61,7 @@ describe('several applications', () => {
 
   it('one that leaves has no turn any more', async () => {
     const [a] = [await site.application(named('A')), await site.application(named('B')), await site.application(named('C'))];
-    const gone = log.next('drachtio.application.gone');
+    const gone = log.next('sip_server.application.gone');
     site.leave(a);
     await gone;
     expect((await takers('INVITE', 4)).sort()).toEqual(['B', 'B', 'C', 'C']);
@@ -90,7 +90,7 @@ describe('several applications', () => {
   });
 
   it('tags are known to the log', async () => {
-    const connected = log.next('drachtio.application.connected');
+    const connected = log.next('sip_server.application.connected');
     const { version } = await site.application(named('A'), ['gw:one', 'blue']);
     expect((await connected).fields['tags']).toEqual(['gw:one', 'blue']);
     expect(version).toMatch(/^v\d+\.\d+\.\d+.*-resume$/);
@@ -162,11 +162,11 @@ describe('an application that is killed', () => {
     const child = spawn(process.execPath, ['-e', PROGRAM, String(site.server.controlPort), SDP, ...tags], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const connected = log.next('drachtio.application.connected');
+    const connected = log.next('sip_server.application.connected');
     await once(child.stdout, 'data');
     await connected;
     return async () => {
-      const gone = log.next('drachtio.application.gone');
+      const gone = log.next('sip_server.application.gone');
       child.kill('SIGKILL');
       await gone;
     };
@@ -191,7 +191,7 @@ describe('an application that is killed', () => {
     const call = await answered(peer, 'x');
     await kill();
     expect((await call.ask('INFO')).status).toBe(500);
-    const resumed = log.next('drachtio.application.resumed');
+    const resumed = log.next('sip_server.application.resumed');
     const shown: string[] = [];
     await site.application(
       (srf) => {

@@ -160,7 +160,7 @@ describe('29: large frames', () => {
     const client = await application();
     client.send(`big|ping|${'x'.repeat(262_144)}`);
     await client.closed;
-    expect(log.named('drachtio.frame.bad')).toHaveLength(1);
+    expect(log.named('sip_server.frame.bad')).toHaveLength(1);
   });
 });
 

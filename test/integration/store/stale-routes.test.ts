@@ -197,7 +197,7 @@ describe('Redis is away', () => {
     const gateway = openRedisStores({ url: redis.url.replace('//', '//gw:pw@'), clock, log: recordingLog(lines), instance: 'gw-2' });
     opened.push(gateway);
     await gateway.ready();
-    const refused = () => lines.filter(({ event }) => event === 'redis.changes.refused').length;
+    const refused = () => lines.filter(({ event }) => event === 'redis.invalidation.refused').length;
     await eventually(
       () => Promise.resolve(refused()),
       (count) => count === 1,

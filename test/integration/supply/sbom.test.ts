@@ -18,7 +18,7 @@ it('npm run sbom writes what is in production: packages of npm, Node.js, and of 
   await run('npm', ['run', '--silent', 'sbom', '--', file]);
   const { metadata, components } = JSON.parse(await readFile(file, 'utf8')) as Bom;
   await rm(directory, { recursive: true });
-  // Of several versions of a package all.
+  // All versions of a package.
   const versionsOf = (name: string): string[] => components.filter((one) => one.name === name).map(({ version }) => version);
   expect(metadata.component.name).toBe('trunkline');
   const { dependencies } = JSON.parse(await readFile('package.json', 'utf8')) as { dependencies: Record<string, string> };

@@ -93,7 +93,7 @@ export class AgentSite {
     const number = `+1555010${String(2_000 + this.#attached)}`;
     const file = join(this.gateway.directory, `agent-${String(this.#attached)}.json`);
     await writeFile(file, JSON.stringify(settings));
-    const made = await this.gateway.cli('agent', 'create', '--org', this.gateway.ready.org_id, '--json', '--settings', file);
+    const made = await this.gateway.cli('agent', 'create', '--json', '--settings', file);
     if (made.code !== 0) throw new Error(made.stderr);
     const { agent_id: agentId } = JSON.parse(made.stdout) as { agent_id: string };
     const body = { phone_number: number, directions: ['inbound'], service: 'sip', agent_id: agentId };

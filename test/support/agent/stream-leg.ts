@@ -21,7 +21,7 @@ export const STREAM: StreamSettings = {
   endOfSpeechMs: 100,
   mayPress: true,
 };
-/** Of µ-law. */
+/** µ-law. */
 export const SILENCE = 0xff;
 
 interface Setup {

@@ -24,7 +24,7 @@ export type Jitter =
   | { readonly kind: 'spikes'; readonly rate: number; readonly ms: number };
 
 export interface NetworkOptions {
-  /** Of every packet. */
+  /** Delay of every packet. */
   readonly delayMs: number;
   readonly jitter: Jitter;
   /** A queue: no packet overtakes another by jitter alone. */

@@ -19,7 +19,7 @@ import { rtpPacket, telephoneEvent } from './packets.js';
 
 export interface PeerOptions {
   readonly codec?: AudioCodec;
-  /** Of the codec: the static one unless given. */
+  /** Default: the codec's static payload type. */
   readonly payloadType?: number;
   /** The keys as the endpoint sees them: the peer sends with `receive`. */
   readonly srtp?: SrtpKeys | null;

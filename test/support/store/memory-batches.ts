@@ -1,6 +1,5 @@
 import type { BatchEvent, BatchLogEntry, BatchRecord } from '../../../src/gateway/model/batch-log.js';
 import type { Clock } from '../../../src/lib/clock.js';
-import { err, type Result } from '../../../src/lib/result.js';
 import { newBatch, newBatchEntry, oldestKeptMs } from '../../../src/gateway/store/redis/batches/batch-entry.js';
 import { isOf, type BatchLog, type BatchRetention, type LogPage, type Page, type Scope } from '../../../src/gateway/ports/stores.js';
 
@@ -26,11 +25,11 @@ export class MemoryBatchLog implements BatchLog {
     return Promise.resolve(record);
   }
 
-  append(batchId: string, event: BatchEvent): Promise<Result<BatchLogEntry, 'not-found' | { readonly message: string }>> {
+  append(orgId: string, batchId: string, event: BatchEvent): Promise<BatchLogEntry | null> {
     const batch = this.#find(batchId);
-    if (batch === undefined) return Promise.resolve(err('not-found'));
+    if (batch === undefined || !isOf(orgId, batch.record)) return Promise.resolve(null);
     const entry = newBatchEntry(batch.record, event, this.#clock);
-    if (entry.ok) batch.entries = [...batch.entries, entry.value].slice(-this.#retention.maxEntries);
+    batch.entries = [...batch.entries, entry].slice(-this.#retention.maxEntries);
     return Promise.resolve(entry);
   }
 

@@ -2,16 +2,17 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { agentCommand, toolCommand } from '../../../src/cli/agent.js';
+import { agentCommand } from '../../../src/cli/agent.js';
 import { batchCommand } from '../../../src/cli/batch.js';
+import { toolCommand } from '../../../src/cli/tool.js';
 import { DEFAULT_AGENT_SETTINGS } from '../../../src/gateway/model/agent-record.js';
 import type { E164 } from '../../../src/gateway/model/e164.js';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../src/gateway/model/records.js';
-import { createMemoryStores } from '../../support/store/memory.js';
 import type { Stores } from '../../../src/gateway/ports/stores.js';
 import { runCommand } from '../../support/run-command.js';
-import { VirtualClock } from '../../support/virtual-clock.js';
+import { openApi, type ApiFixture } from '../gateway/api/api-fixture.js';
 
+let api: ApiFixture;
 let stores: Stores;
 let orgId: string;
 let directory: string;
@@ -19,9 +20,10 @@ let printed: string[];
 let errors: string;
 
 beforeEach(async () => {
-  stores = createMemoryStores({ clock: new VirtualClock() });
-  ({ org_id: orgId } = await stores.orgs.create({ name: 'acme', sip_enabled: true }));
+  api = await openApi();
+  ({ stores, orgId } = api);
   directory = await mkdtemp(join(tmpdir(), 'trunkline-cli-'));
+  await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: 'http://127.0.0.1:8080', api_key: api.key }));
   [printed, errors] = [[], ''];
 });
 
@@ -29,13 +31,13 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Runs one command on the organization; resolves with its exit code. */
-async function run(...args: string[]): Promise<number> {
-  const connect = () => Promise.resolve({ ...stores, close: () => Promise.resolve() });
-  const build = { agent: agentCommand, tool: toolCommand, batch: batchCommand }[args[0] ?? ''] ?? toolCommand;
-  const command = build(connect, (line) => void printed.push(line));
-  const org = args[1] === 'append' ? [] : ['--org', 'acme'];
-  return runCommand(command, [...args.slice(1), ...org], { print: (text) => void printed.push(text), error: (text) => (errors += text) });
+const COMMANDS = { agent: agentCommand, tool: toolCommand, batch: batchCommand };
+
+/** Runs one command with the organization's key; resolves with its exit code. */
+async function run(name: keyof typeof COMMANDS, ...args: string[]): Promise<number> {
+  const print = (line: string) => void printed.push(line);
+  const command = COMMANDS[name]({ config: () => ({ data_dir: directory }), environment: {}, print, fetch: api.fetch });
+  return runCommand(command, args, { print, error: (text) => (errors += text) });
 }
 
 async function file(name: string, content: unknown): Promise<string> {
@@ -78,7 +80,8 @@ describe('trunkline agent', () => {
     await stores.numbers.attach(orgId, number, { inbound: { agent_id: made.agent_id, options: DEFAULT_INBOUND_OPTIONS } });
     expect(await run('agent', 'delete', made.agent_id)).toBe(1);
     expect(errors).toContain(number);
-    expect(await run('agent', 'delete', made.agent_id, '--force')).toBe(0);
+    await stores.numbers.detach(orgId, number, ['inbound']);
+    expect(await run('agent', 'delete', made.agent_id)).toBe(0);
     expect((await stores.agents.list(orgId)).records).toEqual([]);
   });
 

@@ -32,7 +32,7 @@ describe('trunkline org and key', () => {
   /** Runs one command; resolves with its exit code. */
   async function run(...args: string[]): Promise<number> {
     const build = args[0] === 'org' ? orgCommand : keyCommand;
-    const command = build(connect, print);
+    const command = build({ connect, print });
     return runCommand(command, args.slice(1), { print, error: (text) => (errors += text) });
   }
   const json = (): unknown => JSON.parse(printed.at(-1) ?? '');
@@ -51,6 +51,7 @@ describe('trunkline org and key', () => {
     expect(text).toContain('My company');
     expect(text).toContain('ci');
     expect(text).not.toContain(org?.webhook_secret);
+    expect(text).not.toContain(org?.stream_key);
     expect(text).not.toContain(key);
     expect(closed).toBe(5);
   });
@@ -83,25 +84,28 @@ describe('trunkline org and key', () => {
     expect(await stored()).toMatchObject({ max_concurrent_calls: null, max_calls_per_second: null, allowed_sources: [] });
   });
 
-  it('shows the key of signatures when asked for it, and makes another one', async () => {
+  it.each([
+    ['webhook-secret', 'webhook_secret', /^whsec_[A-Za-z0-9+/]{43}=$/],
+    ['stream-key', 'stream_key', /^[\w-]{43}$/],
+  ] as const)('shows the %s of an organization when asked for it, and makes another one', async (command, field, form) => {
     await run('org', 'create', 'a');
     const stored = async () => (await stores.orgs.list())[0]!;
-    const { org_id, webhook_secret: first } = await stored();
-    expect(await run('org', 'webhook-secret', 'a')).toBe(0);
+    const { org_id, [field]: first } = await stored();
+    expect(await run('org', command, 'a')).toBe(0);
     expect(printed.at(-1)).toBe(first);
-    expect(await run('org', 'webhook-secret', org_id, '--rotate', '--json')).toBe(0);
-    const second = (await stored()).webhook_secret;
-    expect(second).toMatch(/^whsec_[\w-]{43}$/);
+    expect(await run('org', command, org_id, '--rotate', '--json')).toBe(0);
+    const second = (await stored())[field];
+    expect(second).toMatch(form);
     expect(second).not.toBe(first);
-    expect(json()).toEqual({ org_id, webhook_secret: second });
-    expect(await run('org', 'webhook-secret', 'nobody')).toBe(1);
+    expect(json()).toEqual({ org_id, [field]: second });
+    expect(await run('org', command, 'nobody')).toBe(1);
   });
 
   it.each([
     [['--max-concurrent-calls', '-1'], 'must be 0 to 100000'],
     [['--max-calls-per-second', '10001'], 'must be 0 to 10000'],
-    [['--allowed-sources', '203.0.113.0/24,example.com'], '"example.com" is no IP address'],
-    [[], 'nothing to set'],
+    [['--allowed-sources', '203.0.113.0/24,example.com'], '"example.com" is not an IP address'],
+    [[], 'nothing to change'],
   ])('set-limits %j ends with code 1 and changes nothing', async (flags, message) => {
     await run('org', 'create', 'a');
     const before = await stores.orgs.list();
@@ -132,9 +136,9 @@ describe('trunkline org and key', () => {
   });
 
   it.each([
-    [['org', 'enable-sip', 'nobody'], 'there is no organization "nobody"'],
-    [['key', 'create', 'nobody'], 'there is no organization "nobody"'],
-    [['key', 'revoke', 'tl_the-key-itself'], 'there is no key with this id'],
+    [['org', 'enable-sip', 'nobody'], 'organization "nobody" not found'],
+    [['key', 'create', 'nobody'], 'organization "nobody" not found'],
+    [['key', 'revoke', 'tl_the-key-itself'], 'no key has this id'],
     [['org', 'create', '  '], 'must be 1 to 100 printable characters'],
     [['org', 'create'], "missing required argument 'name'"],
   ])('%j ends with code 1 and says why', async (args, message) => {
@@ -152,7 +156,7 @@ describe('trunkline org and key', () => {
   });
 
   it('says how to start when Redis is away', async () => {
-    const command = orgCommand(() => Promise.reject(new StoreUnavailableError('Redis did not answer')), print).exitOverride();
+    const command = orgCommand({ connect: () => Promise.reject(new StoreUnavailableError('Redis did not answer')), print }).exitOverride();
     for (const one of command.commands) one.exitOverride().configureOutput({ writeErr: (text) => (errors += text) });
     await expect(command.parseAsync(['list'], { from: 'user' })).rejects.toMatchObject({ exitCode: 1 });
     expect(errors).toContain('trunkline up');

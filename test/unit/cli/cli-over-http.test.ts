@@ -29,18 +29,9 @@ afterEach(() => rm(directory, { recursive: true }));
 
 /** Runs one command against the API without a socket; resolves with its exit code. */
 async function run(...args: string[]): Promise<number> {
-  const fetch = async (given: unknown): Promise<Response> => {
-    const request = given as Request;
-    sent.push(request);
-    const { pathname, search } = new URL(request.url);
-    const payload = await request.text();
-    const answer = await api.api.inject({
-      method: request.method as 'GET',
-      url: pathname + search,
-      headers: Object.fromEntries(request.headers),
-      ...(payload === '' ? {} : { payload }),
-    });
-    return new Response(answer.payload, { status: answer.statusCode, headers: answer.headers as Record<string, string> });
+  const fetch: ApiFixture['fetch'] = (request) => {
+    sent.push(request as Request);
+    return api.fetch(request);
   };
   const io = { config: () => ({ data_dir: directory }), environment, print: (line: string) => void printed.push(line), fetch };
   const command = args[0] === 'number' ? numberCommand(io) : callsCommand(io);
@@ -59,7 +50,7 @@ describe('trunkline number', () => {
       media_encryption: 'required',
     };
     expect(await stored()).toMatchObject({ inbound: { agent_id: null, options }, outbound: null });
-    expect(printed.join()).toMatch(/^\+15551234567 is attached \(IN-/);
+    expect(printed.join()).toMatch(/^Attached \+15551234567 \(IN-/);
   });
 
   it('attaches outbound alone, and both', async () => {
@@ -87,10 +78,10 @@ describe('trunkline number', () => {
     expect(await run('number', 'detach', NUMBER, '--outbound')).toBe(0);
     expect(await stored()).toMatchObject({ outbound: null });
     expect(await run('number', 'detach', NUMBER)).toBe(0);
-    expect([await stored(), printed.at(-1)]).toEqual([null, '+15551234567 is detached: inbound.']);
+    expect([await stored(), printed.at(-1)]).toEqual([null, 'Detached +15551234567: inbound.']);
     expect([await run('number', 'detach', NUMBER), errors]).toEqual([
       1,
-      'error: +15551234567 is not attached (trunkline number list shows what is)\n',
+      'error: +15551234567 is not attached (trunkline number list shows attached numbers)\n',
     ]);
   });
 
@@ -115,15 +106,15 @@ describe('trunkline number', () => {
     [['attach', NUMBER, '--agent', 'nobody'], /^error: .*agent_id must be the id of an agent of yours, or null/],
     [['attach', NUMBER, '--media-encryption', 'optional'], /^error: .*must be "required"/],
     [['attach', NUMBER, '--max-calls', '-1'], /must be a number, or "none"/],
-    [['update', NUMBER], /^error: nothing to change is given/],
-    [['check', NUMBER, '--sdp', '/nowhere'], /^error: \/nowhere cannot be read\n$/],
+    [['update', NUMBER], /^error: nothing to change: set at least one option/],
+    [['check', NUMBER, '--sdp', '/nowhere'], /^error: cannot read \/nowhere: ENOENT.*\n$/],
     [['list', '--take', '0'], /^error: .*take must be an integer from 1 to 1000/],
     [
       ['list', '--key', 'tl_wrong'],
       /^error: The authorization header must hold a valid API key \(--key, or TRUNKLINE_API_KEY\) \[UNAUTHENTICATED\]\n$/,
     ],
-    [['list', '--url', 'ftp://a.example', '--key', 'x'], /^error: the URL must be http:\/\/ or https:\/\/, without a user\n$/],
-    [['list', '--url', 'http://api.example'], /^error: an API key is missing: give --key or TRUNKLINE_API_KEY\n$/],
+    [['list', '--api-url', 'ftp://a.example', '--key', 'x'], /^error: the URL must be http:\/\/ or https:\/\/, without a user\n$/],
+    [['list', '--api-url', 'http://api.example'], /^error: no API key: set --key or TRUNKLINE_API_KEY\n$/],
   ])('number %j fails in a sentence', async (args, message) => {
     expect(await run('number', ...args)).toBe(1);
     expect(errors).toMatch(message);
@@ -133,7 +124,7 @@ describe('trunkline number', () => {
     await run('number', 'list');
     environment = { TRUNKLINE_API_URL: 'https://api.example/', TRUNKLINE_API_KEY: api.key };
     await run('number', 'list');
-    await run('number', 'list', '--url', 'http://other.example', '--key', `tl_${'x'.repeat(32)}`);
+    await run('number', 'list', '--api-url', 'http://other.example', '--key', `tl_${'x'.repeat(32)}`);
     expect(sent.map(({ url }) => url)).toEqual([
       `${HTTP}/sip?take=100&skip=0`,
       'https://api.example/sip?take=100&skip=0',
@@ -142,10 +133,7 @@ describe('trunkline number', () => {
     expect(sent[2]?.headers.get('authorization')).toBe(`Bearer tl_${'x'.repeat(32)}`);
     await rm(join(directory, 'ready.json'));
     environment = {};
-    expect([await run('number', 'list'), errors]).toEqual([
-      1,
-      expect.stringMatching(/no running gateway is known: .*ready\.json is not there/),
-    ]);
+    expect([await run('number', 'list'), errors]).toEqual([1, expect.stringMatching(/no running gateway: .*ready\.json not found/)]);
   });
 
   it('its variables are no settings, and are let be', () => {

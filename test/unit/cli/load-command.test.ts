@@ -5,16 +5,14 @@ import { runCommand } from '../../support/run-command.js';
 
 const config = loadConfig({ environment: {}, set: ['data_dir=/nowhere/at/all'] });
 
-/** What the command says when it refuses: it calls nobody and opens no store. */
+/** What the command says when it refuses: it calls nobody and asks no API. */
 async function refusal(...flags: readonly string[]): Promise<string> {
   let said = '';
   const write = (text: string): void => {
     said += text;
   };
-  const command = loadCommand(
-    () => config,
-    () => Promise.reject(new Error('the store was opened')),
-  );
+  const fetch = () => Promise.reject(new Error('the API was asked'));
+  const command = loadCommand({ config: () => config, environment: {}, print: write, fetch });
   try {
     expect(await runCommand(command, flags, { print: write, error: write })).toBe(1);
   } catch (error) {
@@ -32,17 +30,17 @@ describe('trunkline load refuses', () => {
     ['a name that is not this machine', ['--target', 'sip.example.com:5061', '--number', '1'], 'add --i-own-the-target'],
     ['a target that is none', ['--target', 'nonsense', '--number', '1'], 'is not host:port'],
     ['a port that is none', ['--target', '127.0.0.1:70000', '--number', '1'], 'is not host:port'],
-    ['to guess a gateway', ['--number', '1'], 'no running gateway is known in /nowhere/at/all'],
-    ['to guess a number', ['--target', '127.0.0.1:5061'], 'no number to call: give --number'],
-    ['a target without its CA', OWN, 'name the CA with --ca'],
-    ['a CA that is not there', [...OWN, '--ca', '/nowhere.pem'], 'there is no file /nowhere.pem'],
-    ['a scenario that is not there', [...OWN, '--ca', 'package.json', '--sipp-scenario', '/nowhere.xml'], 'there is no file /nowhere.xml'],
+    ['to guess a gateway', ['--number', '1'], 'no running gateway in /nowhere/at/all'],
+    ['to guess a number', ['--target', '127.0.0.1:5061'], 'no number to call: set --number'],
+    ['a target without its CA', OWN, 'set --ca FILE'],
+    ['a CA that is not there', [...OWN, '--ca', '/nowhere.pem'], 'file /nowhere.pem not found'],
+    ['a scenario that is not there', [...OWN, '--ca', 'package.json', '--sipp-scenario', '/nowhere.xml'], 'file /nowhere.xml not found'],
     ['a number with more in it', ['--target', '127.0.0.1:1', '--number', '1>;evil'], '--number must be digits'],
     ['a caller with more in it', [...OWN, '--from', '1 2'], '--from must be digits'],
     ['no rate', ['--cps', '0'], 'must be a number from 0.1 to 20000'],
     ['half a call', ['--calls', '1.5'], 'must be a whole number'],
     ['more media than calls', ['--media', '101'], 'must be a number from 0 to 100'],
-    ['keys that no telephone has', ['--digits', 'xyz'], 'must be keys of a telephone'],
+    ['keys that no telephone has', ['--digits', 'xyz'], 'must be DTMF digits'],
     ['another ramp', ['--ramp', 'up'], 'must be rate, held or both'],
     ['another direction', ['--direction', 'up'], 'must be sendrecv or inactive'],
     ['ports the wrong way round', ['--media-ports', '5000-4000'], 'must be two ports'],

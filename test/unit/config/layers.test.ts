@@ -35,7 +35,7 @@ describe('configuration', () => {
     [{ TRUNKLINE_HTTP_PORT: '99999' }, /http\.port = 99999: .*65535.*\(from the environment\)/],
     [{ TRUNKLINE_BIND_ADDRESS: 'nonsense' }, /bind_address = "nonsense": must be an IPv4 or IPv6 address/],
     [{ TRUNKLINE_MEDIA_AGENT_LEG: 'dtls' }, /media\.agent_leg = "dtls": .*"rtp"\|"srtp"/],
-    [{ TRUNKLINE_HTP_PORT: '1' }, /TRUNKLINE_HTP_PORT is no setting.*TRUNKLINE_HTTP_PORT/],
+    [{ TRUNKLINE_HTP_PORT: '1' }, /unknown environment variable TRUNKLINE_HTP_PORT\. Did you mean TRUNKLINE_HTTP_PORT\?/],
     [{ TRUNKLINE_BIND_ADDRESS: '0.0.0.0' }, /bind_address = "0\.0\.0\.0": must be one address of this machine/],
     [{ TRUNKLINE_RTPENGINE: '127.0.0.1:2223,' }, /rtpengine\.address = .*: must be host:port, or several with commas/],
     [{ TRUNKLINE_RTPENGINE: 'a:1,a:1' }, /rtpengine\.address = .*: must not name one twice/],
@@ -59,10 +59,10 @@ describe('configuration', () => {
   });
 
   it('names an unknown setting of a flag and of a file', () => {
-    expect(() => load({}, ['sip.tls_prot=1'])).toThrow(/sip\.tls_prot: there is no such setting \(from a flag\)/);
+    expect(() => load({}, ['sip.tls_prot=1'])).toThrow(/sip\.tls_prot: unknown setting \(from a flag\)\. Did you mean sip\.tls_port\?/);
     expect(() => load({}, ['nonsense'])).toThrow(/--set takes name=value/);
-    expect(() => parseLayer('mine.yaml', '- a')).toThrow(/mine\.yaml must be a mapping/);
-    expect(() => parseLayer('mine.yaml', 'a: [')).toThrow(/mine\.yaml is not YAML/);
+    expect(() => parseLayer('mine.yaml', '- a')).toThrow(/mine\.yaml: expected a mapping/);
+    expect(() => parseLayer('mine.yaml', 'a: [')).toThrow(/mine\.yaml is not valid YAML/);
   });
 
   it('never shows a secret, neither in a dump nor in an error', () => {

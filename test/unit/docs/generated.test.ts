@@ -23,7 +23,7 @@ function schemaPaths(schema: z.ZodType, prefix = ''): string[] {
 }
 
 describe('the table of settings', () => {
-  const table = readFileSync(`${ROOT}README.md`, 'utf8').matchAll(/^\| `([a-z0-9_.]+)` \| `(TRUNKLINE_[A-Z0-9_]+)` \|/gm);
+  const table = readFileSync(`${ROOT}docs/settings.md`, 'utf8').matchAll(/^\| `([a-z0-9_.]+)` \| `(TRUNKLINE_[A-Z0-9_]+)` \|/gm);
   const rows = [...table].map(([, path = '', variable = '']) => ({ path, variable }));
 
   it('has every setting of the schema and no other', () => {

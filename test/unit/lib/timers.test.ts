@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MinHeap } from '../../../src/lib/min-heap.js';
-import { TimerQueue } from '../../../src/lib/timer-queue.js';
+import { MinHeap, TimerQueue } from '../../../src/lib/timers.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
 describe('MinHeap', () => {

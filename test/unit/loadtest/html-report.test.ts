@@ -1,8 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunFigures, Second, StageFigures } from '../../../src/loadtest/figures.js';
 import { htmlReport } from '../../../src/loadtest/html-report.js';
-import { niceTop, plotFigure, thinned } from '../../../src/loadtest/plot.js';
 import { resultText } from '../../../src/loadtest/result-text.js';
 
 const second = (at: number, over: Partial<Second> = {}): Second => ({
@@ -51,10 +49,20 @@ const RUN: RunFigures = {
   timeline: [second(0), second(1, { failed: 1, failures: { '503 OVERLOADED': 1 } }), second(2, { p50: null, p90: null, p99: null })],
 };
 
+const UPLOT = { script: 'uPlot();', style: '.uplot{}' };
+/** What each figure draws, by its title. */
+const drawnIn = (html: string): Record<string, unknown> =>
+  Object.fromEntries(
+    [...html.matchAll(/<figcaption><b>(.*?)<\/b>.*?<script type="application\/json">(.*?)<\/script>/g)].map(([, title = '', data = '']) => [
+      title,
+      JSON.parse(data) as unknown,
+    ]),
+  );
+
 describe('the HTML report', () => {
   it('needs nothing but itself, and nothing that came from outside is markup', () => {
-    const html = htmlReport(RUN);
-    expect(html).not.toMatch(/<script|<link|<img|url\(|https?:\/\/|<b>note/);
+    const html = htmlReport(RUN, UPLOT);
+    expect(html).not.toMatch(/<script[^>]+src|alert\(1\)<\/script|<link|<img|url\(|https?:\/\/|<b>note/);
     expect(html).toContain('&#60;b&#62;note');
     for (const title of ['Calls', 'INVITE to 200', 'Calls in progress', 'Failed calls', 'CPU of each process', 'Memory of each process'])
       expect(html).toContain(`<b>${title}</b>`);
@@ -65,8 +73,8 @@ describe('the HTML report', () => {
 
   it('every tag that is opened is closed', () => {
     const open: string[] = [];
-    for (const [, slash = '', name = '', rest = ''] of htmlReport(RUN)
-      .replace(/<style>.*?<\/style>/s, '')
+    for (const [, slash = '', name = '', rest = ''] of htmlReport(RUN, UPLOT)
+      .replace(/<style>.*?<\/style>|<script>.*<\/script>/gs, '')
       .matchAll(/<(\/?)([a-z][a-z0-9]*)([^>]*)>/g)) {
       if (name === 'meta' || rest.endsWith('/')) continue;
       if (slash === '') open.push(name);
@@ -77,7 +85,7 @@ describe('the HTML report', () => {
 
   it('of a ramp says what was highest, and has a row for each stage', () => {
     const ramps = [{ kind: 'rate', highest: 400, lowestFailed: 420, limit: STAGE.verdict.limit }] as const;
-    const html = htmlReport({ ...RUN, ramps, stages: [STAGE, STAGE] });
+    const html = htmlReport({ ...RUN, ramps, stages: [STAGE, STAGE] }, UPLOT);
     expect(html).toContain('<b>400</b>');
     expect(html.match(/<tr><td>[12]<\/td><td>10<\/td>/g)).toHaveLength(2);
   });
@@ -88,56 +96,22 @@ describe('the HTML report', () => {
     expect(text).toContain('it refused → admission.max_calls');
     expect(text.endsWith('FAILED.')).toBe(true);
   });
-});
 
-describe('plots', () => {
-  it('gaps are not drawn over', () => {
-    const figure = plotFigure({
-      title: 'a',
-      unit: 'b',
-      marks: [],
-      series: [
-        {
-          name: 's',
-          points: [
-            [0, 1],
-            [1, 2],
-            [2, null],
-            [3, 4],
-          ],
-        },
-      ],
+  it('draws each second, gaps as gaps, and what has no figures not at all', () => {
+    const drawn = drawnIn(htmlReport({ ...RUN, stages: [STAGE, STAGE], timeline: [...RUN.timeline, second(3, { stage: 2 })] }, UPLOT));
+    expect(drawn['INVITE to 200']).toMatchObject({
+      x: [0, 1, 2, 3],
+      series: [{ name: 'p50', values: [2, 2, null, 2] }, {}, {}],
+      marks: [3],
     });
-    const path = /d="([^"]*)"/.exec(figure)?.[1] ?? '';
-    expect(path.match(/M/g)).toHaveLength(2);
-    expect(path.match(/L/g)).toHaveLength(1);
+    expect(drawn['Failed calls']).toMatchObject({ series: [{ name: '503 OVERLOADED', values: [0, 1, 0, 0] }] });
+    expect(Object.keys(drawn)).not.toContain('Lost packets');
   });
 
-  it('nothing to draw is no figure', () => {
-    expect(plotFigure({ title: 'a', unit: 'b', marks: [], series: [{ name: 's', points: [[0, null]] }] })).toBe('');
-  });
-
-  it('no point lies outside, and no peak is lost by thinning', () => {
-    const points = fc.array(fc.double({ min: 0, max: 1e7, noNaN: true }), { minLength: 1, maxLength: 2_000 });
-    fc.assert(
-      fc.property(points, (values) => {
-        const all = values.map((value, index) => [index, value] as const);
-        const thin = thinned(all, 300);
-        expect(thin.length).toBeLessThanOrEqual(300);
-        expect(Math.max(...thin.map(([, y]) => y ?? 0))).toBe(Math.max(...values));
-        const figure = plotFigure({ title: 'a', unit: 'b', marks: [], series: [{ name: 's', points: all }] });
-        for (const [, x, y] of figure.matchAll(/[ML]([\d.-]+) ([\d.-]+)/g)) {
-          expect(Number(x)).toBeGreaterThanOrEqual(46);
-          expect(Number(x)).toBeLessThanOrEqual(392);
-          expect(Number(y)).toBeGreaterThanOrEqual(9.9);
-          expect(Number(y)).toBeLessThanOrEqual(176.1);
-        }
-      }),
-      { numRuns: 50 },
-    );
-  });
-
-  it('axes end at round numbers', () => {
-    expect([0, 0.25, 1, 7, 45, 130, 900].map(niceTop).map((top) => Number(top.toFixed(3)))).toEqual([1, 0.3, 1, 8, 50, 200, 1_000]);
+  it('a peer cannot end the script by what it answers', () => {
+    const failures = { '500 </script><script>alert(2)': 1 };
+    const html = htmlReport({ ...RUN, timeline: [second(0, { failures })] }, UPLOT);
+    expect(html).not.toContain('<script>alert(2)');
+    expect(drawnIn(html)['Failed calls']).toMatchObject({ series: [{ name: '500 </script><script>alert(2)' }] });
   });
 });

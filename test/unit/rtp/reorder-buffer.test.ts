@@ -193,7 +193,7 @@ describe('reorder buffer', () => {
   it('holds no more than 32 packets', () => {
     const { push, reorderBuffer } = open();
     push(0, 0, { timestamp: 0 });
-    // Of 10 ms each, all in one moment, behind one that is missing.
+    // 10 ms each, all at once, behind a missing one.
     for (let i = 2; i < 40; i += 1) push(i, 1, { timestamp: 80 + i * 80, length: 80 });
     expect(reorderBuffer.heldMs).toBeLessThanOrEqual(320);
   });

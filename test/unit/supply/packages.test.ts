@@ -91,7 +91,7 @@ describe('the bill of materials', () => {
       metadata: { component: { name: 'a-directory' } },
       components: [ws, { 'bom-ref': tool, properties: [{ name: 'cdx:npm:package:development', value: 'true' }] }],
       dependencies: [
-        { ref: 'trunkline@0.1.0', dependsOn: ['ws@8.0.0', tool] },
+        { ref: 'trunkline@0.2.0', dependsOn: ['ws@8.0.0', tool] },
         { ref: 'ws@8.0.0', dependsOn: [] },
         { ref: tool, dependsOn: ['ws@8.0.0'] },
       ],
@@ -106,7 +106,7 @@ describe('the bill of materials', () => {
         { name: 'g++', version: '5:7.0-1', purl: 'pkg:deb/debian/g%2B%2B@5%3A7.0-1?arch=amd64' },
       ],
       dependencies: [
-        { ref: 'trunkline@0.1.0', dependsOn: ['ws@8.0.0'] },
+        { ref: 'trunkline@0.2.0', dependsOn: ['ws@8.0.0'] },
         { ref: 'ws@8.0.0', dependsOn: [] },
       ],
     });

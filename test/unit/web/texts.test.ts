@@ -43,7 +43,7 @@ describe('requests that failed', () => {
     expect(failure.errorAt('options.allowed_sources')).toBe('options.allowed_sources[1] is not an address');
     expect(failure.errorAt('options')).toContain('allowed_sources');
     expect(failure.errorAt('phone')).toBeUndefined();
-    expect(failureOf(new ApiError('no', { status: 409, code: 'AGENT_IN_USE' })).advice).toContain('Give the number another agent');
+    expect(failureOf(new ApiError('no', { status: 409, code: 'AGENT_IN_USE' })).advice).toContain('give the number another agent');
   });
 });
 

@@ -21,8 +21,8 @@ interface AgentDialogProps {
 type Fields = { readonly [Name in keyof AgentForm]: Signal<string> };
 
 const JSON_FIELDS: readonly (readonly [JsonField, string, string])[] = [
-  ['analysis_schema', 'Data points to find out', '{"guest_name": "string"}'],
-  ['transfer_list', 'Numbers callers may be transferred to', '{"front desk": "+15551234567"}'],
+  ['analysis_schema', 'Data points to extract', '{"guest_name": "string"}'],
+  ['transfer_list', 'Transfer targets', '{"front desk": "+15551234567"}'],
   ['dynamic_data', 'Dynamic data', '{}'],
   ['metadata', 'Metadata', '{"customer": "42"}'],
   ['pronunciation_guide', 'Pronunciation', '[{"word": "ETA", "pronunciation": "E T A"}]'],
@@ -49,12 +49,12 @@ export function AgentDialog({ agent, voices, tools, onClose, onDone }: AgentDial
     if (answer.warnings.length === 0) onDone();
   });
   return (
-    <Dialog title={agent === null ? 'Make an agent' : `Edit ${agent.name}`} onClose={warnings.value.length > 0 ? onDone : onClose}>
+    <Dialog title={agent === null ? 'Create an agent' : `Edit ${agent.name}`} onClose={warnings.value.length > 0 ? onDone : onClose}>
       <form onSubmit={submit}>
         <FailureNote failure={failure} />
         {warnings.value.length > 0 && (
           <div class="note warn" role="alert">
-            <p>It is stored, and works otherwise than one might think:</p>
+            <p>Saved. Note:</p>
             {warnings.value.map(({ path, message }) => (
               <p key={path}>
                 <code>{path}</code> {message}
@@ -71,11 +71,11 @@ export function AgentDialog({ agent, voices, tools, onClose, onDone }: AgentDial
             label="Webhook"
             value={fields.webhook}
             type="url"
-            hint="Told of each call when it is over"
+            hint="Receives the record of each ended call"
             path="webhook"
             failure={failure}
           />
-          <TextField label="Pathway id" value={fields.pathway_id} hint="In place of the prompt" path="pathway_id" failure={failure} />
+          <TextField label="Pathway id" value={fields.pathway_id} hint="Replaces the prompt" path="pathway_id" failure={failure} />
           <SelectField
             label="Model"
             value={fields.model}
@@ -106,7 +106,7 @@ export function AgentDialog({ agent, voices, tools, onClose, onDone }: AgentDial
             Cancel
           </button>
           <button class="primary" disabled={isBusy}>
-            {warnings.value.length > 0 ? 'Close' : agent === null ? 'Make it' : 'Save'}
+            {warnings.value.length > 0 ? 'Close' : agent === null ? 'Create' : 'Save'}
           </button>
         </div>
       </form>
@@ -219,7 +219,7 @@ interface ToolsProps {
 function Tools({ agent, tools, value }: ToolsProps): JSX.Element | null {
   // The API never shows their headers, so they could not be sent back whole.
   if (agent?.tools.some((tool) => typeof tool !== 'string') === true)
-    return <p class="hint">It has tools of its own, which only the API changes.</p>;
+    return <p class="hint">This agent has inline tools. Change them through the API.</p>;
   if (tools.length === 0) return null;
   const chosen = new Set(value.value.split(' ').filter((id) => id !== ''));
   return (

@@ -30,13 +30,13 @@ export function AgentsPage(): JSX.Element {
     <>
       <PageHead title="Agents">
         <button type="button" class="primary" onClick={() => setOpen({ dialog: 'edit', agent: null })}>
-          Make an agent
+          Create an agent
         </button>
       </PageHead>
       <Show loaded={loaded}>
         {({ agents, isMore }) =>
           agents.length === 0 ? (
-            <p class="card empty">No agents yet. Numbers without one are answered by the operator's default.</p>
+            <p class="card empty">No agents yet. The operator's default agent answers numbers without one.</p>
           ) : (
             <>
               <ul class="cards" aria-label="Agents">
@@ -67,7 +67,7 @@ export function AgentsPage(): JSX.Element {
             changed();
           }}
         >
-          <p>It cannot be had back. Calls in progress go on.</p>
+          <p>You cannot undo this. Calls in progress continue.</p>
         </Confirm>
       )}
     </>

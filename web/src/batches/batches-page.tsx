@@ -29,7 +29,7 @@ export function BatchesPage(): JSX.Element {
         {(batches) =>
           batches.length === 0 ? (
             <p class="card empty">
-              No batches yet. A load test (<code>trunkline load</code>) is one.
+              No batches yet. Each load test (<code>trunkline load</code>) creates one.
             </p>
           ) : (
             <>
@@ -53,7 +53,7 @@ function BatchTable({ batches }: { readonly batches: readonly Schemas['Batch'][]
       <table>
         <thead>
           <tr>
-            <th scope="col">Made</th>
+            <th scope="col">Created</th>
             <th scope="col">Name</th>
             <th scope="col">Id</th>
           </tr>
@@ -138,7 +138,7 @@ function LogView({ log }: { readonly log: readonly LogEntry[] }): JSX.Element {
       <LogPlots log={log} />
       <section class="card">
         <h2>Log</h2>
-        {lines.length === 0 && <p class="muted">Nothing is written yet.</p>}
+        {lines.length === 0 && <p class="muted">No entries yet.</p>}
         <ol class="log">
           {lines.slice(-500).map((entry) => (
             <li key={entry.id}>
@@ -157,7 +157,7 @@ function textOf({ event_type: type, payload }: LogEntry): string {
 }
 
 const PLOTS: readonly { readonly title: string; readonly unit: string; readonly fields: readonly string[] }[] = [
-  { title: 'Calls begun a second', unit: '/s', fields: ['calls_per_second'] },
+  { title: 'Calls started a second', unit: '/s', fields: ['calls_per_second'] },
   { title: 'Calls in progress', unit: '', fields: ['in_progress'] },
   { title: 'Calls answered and failed, in all', unit: '', fields: ['answered', 'failed'] },
   { title: 'INVITE to 200, ms', unit: ' ms', fields: ['setup_p50_ms', 'setup_p99_ms'] },

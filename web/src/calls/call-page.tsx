@@ -90,15 +90,15 @@ function CallView({ call, trace, samples, onStopped }: Shown & { readonly onStop
           }}
         >
           <p>
-            The caller {call.from} is hung up on at once. The call’s record will have the reason <code>API_STOPPED</code>.
+            The caller {call.from} is disconnected at once. The call’s record gets the reason <code>API_STOPPED</code>.
           </p>
         </Confirm>
       )}
       <Why call={call} />
       <Facts call={call} />
       <section class="card">
-        <h2>What happened</h2>
-        {trace.length === 0 ? <p class="muted">No trace of this call is kept.</p> : <LadderView trace={trace} />}
+        <h2>Trace</h2>
+        {trace.length === 0 ? <p class="muted">No trace is stored for this call.</p> : <LadderView trace={trace} />}
       </section>
       <section class="card">
         <h2>Quality</h2>
@@ -194,7 +194,7 @@ function Totals({ call: { quality } }: { readonly call: CallDetail }): JSX.Eleme
   return (
     <div class="table-wrap">
       <table>
-        <caption>In all</caption>
+        <caption>Total</caption>
         <thead>
           <tr>
             <th scope="col">Stream</th>
@@ -236,9 +236,9 @@ function Said({ call }: { readonly call: CallDetail }): JSX.Element {
   const { transcript, analysis, analysis_rejected: rejected } = call;
   return (
     <section class="card">
-      <h2>What was said</h2>
+      <h2>Transcript</h2>
       {transcript.length === 0 ? (
-        <p class="muted">{call.state === 'ended' ? 'The agent told no transcript.' : 'The transcript is here when the call has ended.'}</p>
+        <p class="muted">{call.state === 'ended' ? 'The agent sent no transcript.' : 'The transcript appears when the call ends.'}</p>
       ) : (
         <ol class="transcript">
           {transcript.map((entry) => (
@@ -251,8 +251,8 @@ function Said({ call }: { readonly call: CallDetail }): JSX.Element {
           ))}
         </ol>
       )}
-      <Told title="What the agent found out" fields={analysis} />
-      <Told title="What the agent told that does not fit its analysis_schema" fields={rejected} />
+      <Told title="Analysis" fields={analysis} />
+      <Told title="Rejected: does not match analysis_schema" fields={rejected} />
     </section>
   );
 }

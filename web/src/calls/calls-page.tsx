@@ -19,7 +19,7 @@ import { VirtualList } from './virtual-list.js';
 const POLL_MS = 2_000;
 const ROW = 44;
 const ROW_ON_PHONE = 62;
-const COLUMNS = ['Began', 'From', 'To', 'What', 'Length', 'Answered after'];
+const COLUMNS = ['Began', 'From', 'To', 'State', 'Duration', 'Answered after'];
 const ALL_COLUMNS = [...COLUMNS, 'Organization'];
 const STATES = [
   ['all', 'All'],
@@ -40,7 +40,7 @@ export function CallsPage(): JSX.Element {
     <section class={showsOrgs.value ? 'calls with-org' : 'calls'}>
       <PageHead title="Calls">
         <p class="muted" role="status">
-          {store.isLoaded.value ? `${count(list.live.length)} in progress, ${count(list.ended.length)} past calls read` : 'Loading…'}
+          {store.isLoaded.value ? `${count(list.live.length)} in progress, ${count(list.ended.length)} past calls loaded` : 'Loading…'}
         </p>
       </PageHead>
       <Search key={search} filters={filters} />
@@ -62,9 +62,9 @@ export function CallsPage(): JSX.Element {
 
 function footOf(store: CallsStore, rows: number, isSearch: boolean): string {
   if (!store.isLoaded.value) return '';
-  if (store.list.value.next !== null) return 'Reading more…';
-  if (rows > 0) return 'These are all.';
-  return isSearch ? 'No call is like that.' : 'No calls yet. Attach a number, and call it.';
+  if (store.list.value.next !== null) return 'Loading more…';
+  if (rows > 0) return 'End of the list.';
+  return isSearch ? 'No call matches.' : 'No calls yet. Attach a number and call it.';
 }
 
 function CallCells({ call }: { readonly call: Call }): JSX.Element {

@@ -7,7 +7,7 @@ import { asksEnded, asksLive, queryOf, type CallFilters } from './filters.js';
 
 const HEAD = '50';
 const PAGE = '500';
-/** Of calls that just ended, read one by one; more of them come with the pages. */
+/** Most calls just ended that are fetched one by one; the pages bring the others. */
 const MAX_READ = 20;
 
 type CallsQuery = NonNullable<paths['/v1/calls']['get']['parameters']['query']>;

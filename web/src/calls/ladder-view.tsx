@@ -109,7 +109,7 @@ function MessageText({ entry }: { readonly entry: TraceEntry | undefined }): JSX
       <p class="muted">
         {fullTime(entry.at)}, {entry.source}
       </p>
-      {entry.text === null ? <p class="muted">There is no more than this line.</p> : <pre tabIndex={0}>{entry.text}</pre>}
+      {entry.text === null ? <p class="muted">This event has no message.</p> : <pre tabIndex={0}>{entry.text}</pre>}
     </section>
   );
 }

@@ -17,7 +17,7 @@ const PLOTS: readonly {
 
 export function QualityPlots({ samples }: { readonly samples: readonly QualitySample[] }): JSX.Element {
   const { x, fromCaller, toCaller } = useMemo(() => linesOf(samples), [samples]);
-  if (samples.length === 0) return <p class="muted">There are no samples of this call’s quality over time.</p>;
+  if (samples.length === 0) return <p class="muted">No quality samples for this call.</p>;
   return (
     <div class="plots">
       {PLOTS.map(({ field, ...plot }) => (

@@ -4,7 +4,7 @@ import type { Call } from './call-list.js';
 
 type Tone = 'live' | 'fine' | 'warn' | 'bad';
 
-/** What became of a call, in a word. */
+/** The state of a call, or the reason of its end. */
 export function StatePill({ call }: { readonly call: Pick<Call, 'state' | 'reason' | 'sip_status'> }): JSX.Element {
   const { state, reason } = call;
   const text = state === 'ringing' ? 'Ringing' : state === 'in_progress' ? 'In progress' : (reason ?? 'Ended');

@@ -25,7 +25,7 @@ export function CheckDialog({ number, onClose }: { readonly number: string; read
   return (
     <Dialog title="Check a call" onClose={onClose}>
       <form onSubmit={submit}>
-        <p>What would become of a call at this moment? Nothing is called, and nothing is counted.</p>
+        <p>Dry run: how the gateway would decide a call now. It places no call and counts none.</p>
         <FailureNote failure={failure} />
         <TextField label="Called number" value={phone} type="tel" required path="phone_number" failure={failure} autofocus />
         <TextField
@@ -36,7 +36,7 @@ export function CheckDialog({ number, onClose }: { readonly number: string; read
           path="source_ip"
           failure={failure}
         />
-        <TextField label="SDP offer" value={sdp} rows={4} isCode hint="Empty: the media is not judged" path="sdp" failure={failure} />
+        <TextField label="SDP offer" value={sdp} rows={4} isCode hint="Empty: the check skips the media" path="sdp" failure={failure} />
         <div role="status">{result.value !== null && <Result result={result.value} />}</div>
         <div class="buttons">
           <button type="button" onClick={onClose}>
@@ -58,7 +58,7 @@ function Result({ result }: { readonly result: Schemas['CheckResult'] }): JSX.El
     <div class={outcome === 'accept' ? 'note good' : 'note bad'}>
       <p>
         <strong>
-          {outcome === 'accept' ? 'It would be answered' : 'It would be refused'} ({status}
+          {outcome === 'accept' ? 'Would be answered' : 'Would be refused'} ({status}
           {reason === null ? '' : ` ${reason}`})
         </strong>
       </p>

@@ -22,13 +22,13 @@ export function DetachDialog({ number, onClose, onDone }: DetachDialogProps): JS
       onClose={onClose}
       work={async () => {
         const directions = [...(inbound.value ? (['inbound'] as const) : []), ...(outbound.value ? (['outbound'] as const) : [])];
-        if (directions.length === 0) refuse('directions', 'must name one to detach');
+        if (directions.length === 0) refuse('directions', 'select at least one');
         const body = { phone_number: number.phone_number, directions, service: 'sip' as const };
         await ask((api) => api.POST('/sip/detach', { body, params: { header: ifMatch(number) } }));
         onDone();
       }}
     >
-      <p>New calls are refused with NUMBER_NOT_ATTACHED. Calls in progress go on.</p>
+      <p>The gateway refuses new calls with NUMBER_NOT_ATTACHED. Calls in progress continue.</p>
       {number.inbound !== null && <CheckField label="Inbound" value={inbound} />}
       {number.outbound !== null && <CheckField label="Outbound" value={outbound} />}
     </Confirm>

@@ -32,7 +32,7 @@ export function NumberDialog({ number, agents, onClose, onDone }: NumberDialogPr
   const endpoint = useSignal(number?.outbound?.sip_endpoint ?? '');
   const { submit, isBusy, failure } = useSubmit(async () => {
     const directions = [...(isInbound.value ? (['inbound'] as const) : []), ...(isOutbound.value ? (['outbound'] as const) : [])];
-    if (directions.length === 0) refuse('directions', 'must be inbound, outbound, or both');
+    if (directions.length === 0) refuse('directions', 'select inbound, outbound, or both');
     const body = {
       phone_number: phone.value,
       directions,
@@ -72,8 +72,8 @@ export function NumberDialog({ number, agents, onClose, onDone }: NumberDialogPr
         )}
         <fieldset>
           <legend>Directions</legend>
-          <CheckField label="Inbound: calls to the number are answered here" value={isInbound} />
-          <CheckField label="Outbound: calls from it leave by an endpoint of yours" value={isOutbound} />
+          <CheckField label="Inbound: the gateway answers calls to the number" value={isInbound} />
+          <CheckField label="Outbound: calls from it leave by your endpoint" value={isOutbound} />
           {failure?.errorAt('directions') !== undefined && <p class="hint bad-text">{failure.errorAt('directions')}</p>}
         </fieldset>
         {isInbound.value && (
@@ -96,7 +96,7 @@ export function NumberDialog({ number, agents, onClose, onDone }: NumberDialogPr
             />
             <div class="columns">
               <TextField
-                label="Calls at once"
+                label="Concurrent calls"
                 value={calls}
                 type="number"
                 hint="Empty: no limit"
@@ -117,7 +117,7 @@ export function NumberDialog({ number, agents, onClose, onDone }: NumberDialogPr
               value={encryption}
               options={[
                 ['required', 'SRTP required'],
-                ['optional', 'SRTP optional, where the operator allows it'],
+                ['optional', 'SRTP optional, if the operator allows it'],
               ]}
               path="options.media_encryption"
               failure={failure}
@@ -135,7 +135,7 @@ export function NumberDialog({ number, agents, onClose, onDone }: NumberDialogPr
             failure={failure}
           />
         )}
-        <p class="hint">A direction that is switched off here stays as it is: Detach takes it away.</p>
+        <p class="hint">Clearing a direction here does not change it: use Detach to remove it.</p>
         <div class="buttons">
           <button type="button" onClick={onClose}>
             Cancel

@@ -124,7 +124,7 @@ interface TableProps {
 }
 
 function NumberTable({ numbers, agents, isSearch, onOpen }: TableProps): JSX.Element {
-  if (numbers.length === 0) return <p class="card empty">{isSearch ? 'This number is not attached.' : 'No number is attached yet.'}</p>;
+  if (numbers.length === 0) return <p class="card empty">{isSearch ? 'This number is not attached.' : 'No numbers yet.'}</p>;
   const nameOf = (id: string | null): string =>
     id === null ? "the operator's default agent" : (agents.find(({ agent_id: one }) => one === id)?.name ?? id);
   return (
@@ -165,7 +165,7 @@ function limitsOf({ options }: NonNullable<NumberConfiguration['inbound']>): str
   const { allowed_sources: sources, max_concurrent_calls: calls, max_calls_per_second: rate, media_encryption: encryption } = options;
   const parts = [
     sources.length === 0
-      ? 'From anywhere'
+      ? 'From any source'
       : `From ${sources.slice(0, 3).join(', ')}${sources.length > 3 ? ` and ${String(sources.length - 3)} more` : ''}`,
     ...(calls === null ? [] : [`at most ${String(calls)} at once`]),
     ...(rate === null ? [] : [`at most ${String(rate)} a second`]),

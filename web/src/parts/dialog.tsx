@@ -33,7 +33,7 @@ export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
 }
 
 interface ConfirmProps extends DialogProps {
-  /** What the button says. */
+  /** Text of the button. */
   readonly action: string;
   readonly work: () => Promise<void>;
 }

@@ -10,13 +10,13 @@ export interface Failure {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  PRECONDITION_FAILED: 'Somebody else changed it meanwhile. Close this and open it again to see how it is now.',
-  TOOL_IN_USE: 'Take the tool from these agents under Agents; then it can be deleted.',
-  AGENT_IN_USE: 'Give the number another agent under Numbers, or detach it; then the agent can be deleted.',
+  PRECONDITION_FAILED: 'It changed meanwhile. Close this dialog and open it again to see the current values.',
+  TOOL_IN_USE: 'First remove the tool from these agents under Agents.',
+  AGENT_IN_USE: 'First give the number another agent under Numbers, or detach it.',
   NUMBER_TAKEN: 'If the number is yours, ask the operator which organization has it.',
-  LIMIT_REACHED: 'Delete one that is not needed first.',
-  SIP_NOT_ENABLED: 'Ask the operator to give the organization the SIP entitlement.',
-  UNREACHABLE: 'Look at the connection, and try again.',
+  LIMIT_REACHED: 'First delete one that you do not need.',
+  SIP_NOT_ENABLED: 'Ask the operator to enable SIP for the organization.',
+  UNREACHABLE: 'Check the connection and try again.',
 };
 
 export function failureOf({ message, code, errors }: Pick<ApiError, 'message' | 'code' | 'errors'>): Failure {

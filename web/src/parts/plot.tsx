@@ -52,7 +52,7 @@ export function Plot(props: PlotProps): JSX.Element {
   );
 }
 
-/** Of a day, 24 hours: everything else on the pages is written so. */
+/** 24-hour time, as on the other pages. */
 function timeOf(seconds: number): string {
   const at = new Date(seconds * 1_000);
   const [hours, minutes, rest] = [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, '0'));

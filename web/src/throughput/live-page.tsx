@@ -29,7 +29,7 @@ function ThroughputView({ throughput }: { readonly throughput: Throughput }): JS
         <a class="card tile" href={`${BASE}/calls?state=live`}>
           <strong>{count(throughput.in_progress)}</strong> in progress
         </a>
-        <Tile value={totals.begun} text="begun in 15 minutes" />
+        <Tile value={totals.begun} text="started in 15 minutes" />
         <Tile value={totals.ended} text="ended" />
         <Tile value={totals.refused} text="refused or given up" />
       </div>
@@ -40,7 +40,7 @@ function ThroughputView({ throughput }: { readonly throughput: Throughput }): JS
           x={x}
           isClock
           lines={[
-            { label: 'Begun', color: '--line-1', values: begun },
+            { label: 'Started', color: '--line-1', values: begun },
             { label: 'Ended', color: '--line-2', values: ended },
             { label: 'Refused', color: '--line-3', values: refused },
           ]}

@@ -24,13 +24,13 @@ export function ToolsPage(): JSX.Element {
     <>
       <PageHead title="Tools">
         <button type="button" class="primary" onClick={() => setOpen({ dialog: 'make' })}>
-          Make a tool
+          Create a tool
         </button>
       </PageHead>
       <Show loaded={loaded}>
         {(tools) =>
           tools.length === 0 ? (
-            <p class="card empty">No tools yet. A tool is an HTTP API that agents may call in a conversation.</p>
+            <p class="card empty">No tools yet. A tool is an HTTP API that agents call during a conversation.</p>
           ) : (
             <ul class="cards" aria-label="Tools">
               {tools.map((record) => (
@@ -52,7 +52,7 @@ export function ToolsPage(): JSX.Element {
             changed();
           }}
         >
-          <p>Agents that name it go on without it.</p>
+          <p>Agents that use it continue without it.</p>
         </Confirm>
       )}
     </>
@@ -94,7 +94,7 @@ function objectOf(path: string, text: string): Record<string, unknown> | null {
   return typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : refuse(path, 'must be an object');
 }
 
-/** What has to hold texts is looked at by the API. */
+/** The API checks that the values are texts. */
 const textsOf = (path: string, text: string): Record<string, string> => (objectOf(path, text) ?? {}) as Record<string, string>;
 
 function MakeDialog({ onClose, onDone }: { readonly onClose: () => void; readonly onDone: () => void }): JSX.Element {
@@ -128,7 +128,7 @@ function MakeDialog({ onClose, onDone }: { readonly onClose: () => void; readonl
     onDone();
   });
   return (
-    <Dialog title="Make a tool" onClose={onClose}>
+    <Dialog title="Create a tool" onClose={onClose}>
       <form onSubmit={submit}>
         <FailureNote failure={failure} />
         <div class="columns">
@@ -162,7 +162,7 @@ function MakeDialog({ onClose, onDone }: { readonly onClose: () => void; readonl
             failure={failure}
           />
         </div>
-        <TextField label="What the agent says meanwhile" value={speech} path="tool.speech" failure={failure} />
+        <TextField label="What the agent says while it waits" value={speech} path="tool.speech" failure={failure} />
         <TextField
           label="Input"
           value={input}
@@ -211,7 +211,7 @@ function MakeDialog({ onClose, onDone }: { readonly onClose: () => void; readonl
             Cancel
           </button>
           <button class="primary" disabled={isBusy}>
-            Make it
+            Create
           </button>
         </div>
       </form>
@@ -245,7 +245,7 @@ function InvokeDialog({ record, onClose }: { readonly record: ToolRecord; readon
             Close
           </button>
           <button class="primary" disabled={isBusy}>
-            {isBusy ? 'Calling…' : 'Call it'}
+            {isBusy ? 'Calling…' : 'Call'}
           </button>
         </div>
       </form>

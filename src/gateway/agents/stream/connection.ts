@@ -10,7 +10,7 @@ export interface ConnectionState {
     | 'Dialling'
     /** Connected; the call is not answered yet. */
     | 'Ready'
-    /** The agent hears and speaks. */
+    /** Audio flows both ways. */
     | 'Streaming'
     /** The connection broke: the next attempt is due in a moment, */
     | 'Waiting'
@@ -19,9 +19,9 @@ export interface ConnectionState {
     | 'Closed';
   /** Attempts since the connection broke that came to nothing, or to nothing that lasted. */
   readonly attempts: number;
-  /** Of a connection that broke: until another one has lasted for a while. `over`: the grace is over, and it must not break again. */
+  /** `running`: reconnecting, or the new connection is recent. `over`: the grace is used up; another break ends the call. */
   readonly recovery: 'none' | 'running' | 'over';
-  /** Connections that were made again. */
+  /** Successful reconnections. */
   readonly reconnects: number;
 }
 
@@ -50,7 +50,7 @@ export type ConnectionEffect =
   | { readonly do: 'announce'; readonly reconnects: number }
   /** `stop`, and the socket is closed. */
   | { readonly do: 'say-stop' }
-  /** The socket is closed, or its attempt is given up, without a word. */
+  /** Closes the socket, or gives the attempt up, without a close frame. */
   | { readonly do: 'abandon' }
   | { readonly do: 'hang-up' }
   | { readonly do: 'lost' }
@@ -82,7 +82,7 @@ const STOP_TIMERS: readonly ConnectionEffect[] = (['connect', 'retry', 'grace', 
   timer,
 }));
 
-/** Total: an event that means nothing in a state changes nothing. */
+/** Total: an event with no meaning in a state changes nothing. */
 export function stepConnection(state: ConnectionState, event: ConnectionEvent, limits: ConnectionLimits): ConnectionStep {
   const stay = { state, effects: NOTHING };
   if (state.name === 'Closed') return stay;

@@ -66,7 +66,7 @@ function attach(socket: WebSocket, events: AgentSocketEvents): () => void {
     isOver = true;
     action();
   };
-  // Without this listener ws tells of a refusal as an error without its status.
+  // Without this listener, ws reports a refusal as an error without its status.
   socket.on('unexpected-response', (request: ClientRequest, response: IncomingMessage) => {
     request.destroy();
     end(() => events.onFailed(`the upgrade was answered with HTTP ${String(response.statusCode)}`));
@@ -83,7 +83,7 @@ function attach(socket: WebSocket, events: AgentSocketEvents): () => void {
     else events.onText(bytes.toString());
   });
   socket.on('pong', (data) => isOver || events.onPong(Number.parseInt(data.toString('latin1'), 10)));
-  // Of an open socket `close` follows.
+  // For an open socket, `close` fires next.
   socket.on('error', (error) => isOpen || end(() => events.onFailed(errorText(error))));
   socket.on('close', (code) => end(() => (isOpen ? events.onClosed(code) : events.onFailed('the connection was closed'))));
   return () => isOpen || end(() => socket.terminate());

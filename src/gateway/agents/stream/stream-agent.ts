@@ -274,7 +274,7 @@ export class StreamAgent implements LegAgent {
           this.#framesSincePing = 0;
           this.#framesSinceLook = 0;
           const tookMs = Math.round(clock.nowMs() - startedMs);
-          this.log.debug({ tookMs }, 'agent.connected');
+          this.log.debug({ took_ms: tookMs }, 'agent.connected');
           this.#note(`connected to ${shownUrl(this.settings.url)} after ${String(tookMs)} ms`);
           this.#step({ type: 'opened' });
         }),
@@ -296,7 +296,7 @@ export class StreamAgent implements LegAgent {
     try {
       work();
     } catch (error) {
-      this.log.error({ err: error }, 'agent.bug');
+      this.log.error({ error: error }, 'agent.bug');
       this.host.emit({ type: 'agent-lost' });
     }
   }
@@ -328,7 +328,7 @@ export class StreamAgent implements LegAgent {
     if (reconnects === 0) return;
     this.dependencies.counters.reconnects += 1;
     const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
-    this.log.info({ reconnects, awayMs }, 'agent.reconnected');
+    this.log.info({ reconnects, away_ms: awayMs }, 'agent.reconnected');
     this.#note(`connected again, time ${String(reconnects)}, after ${String(awayMs)} ms without`);
   }
 
@@ -350,7 +350,7 @@ export class StreamAgent implements LegAgent {
     if (socket === null || this.#writer === null) return;
     socket.sendText(write(this.#writer));
     if (socket.unsentBytes <= MAX_UNSENT_BYTES) return;
-    this.#warn({ unsentBytes: socket.unsentBytes }, 'agent.does_not_read');
+    this.#warn({ unsent_bytes: socket.unsentBytes }, 'agent.does_not_read');
     this.#step({ type: 'silent' });
   }
 

@@ -20,11 +20,11 @@ export interface UplinkTarget {
 export interface UplinkEvents {
   /** Each frame in order, as 16-bit linear at 8 kHz, where `wantsSamples`; valid for the time of the call only. */
   onSamples(samples: Int16Array, timestampMs: number): void;
-  /** A slow agent is reading again, and so much of the oldest audio is gone. */
+  /** A slow agent reads again; the uplink dropped this much of the oldest audio. */
   onDropped(milliseconds: number): void;
 }
 
-/** Of `maxUnsentMs`, what may be sent and not known to be read; the rest may wait here, where the oldest can still be dropped. */
+/** Share of `maxUnsentMs` that may be in flight; the rest waits here, where the oldest frames can still be dropped. */
 const IN_FLIGHT = 3 / 4;
 
 interface WaitingFrame {
@@ -36,7 +36,7 @@ interface WaitingFrame {
 export class Uplink {
   readonly #format: StreamFormat;
   readonly #codec: AudioCodec;
-  /** Frames on the way at most, and frames that may wait when so many are. */
+  /** Maximum of frames in flight, and of frames that wait behind them. */
   readonly #maxInFlight: number;
   readonly #maxBehind: number;
   readonly #events: UplinkEvents;
@@ -50,7 +50,7 @@ export class Uplink {
   #frames = 0;
   #waiting: WaitingFrame[] = [];
   #droppedMs = 0;
-  /** Frames that this connection was given, and how many of them are known to be read. */
+  /** Frames sent on this connection, and how many of them the agent has read. */
   #sent = 0;
   #read = 0;
   /** Samples of each frame are wanted, for the detection of speech. */
@@ -91,7 +91,7 @@ export class Uplink {
     return this.#sent;
   }
 
-  /** A ping that stood behind so many frames was answered: they are read. The kernel's buffers hold seconds of what nobody reads. */
+  /** The agent answered a ping sent after this many frames: it has read them. (The kernel buffers seconds of unread audio.) */
   acknowledge(frames: number): void {
     this.#read = Math.max(this.#read, Math.min(frames, this.#sent));
     if (this.#waiting.length > 0) this.#flush();

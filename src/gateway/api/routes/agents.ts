@@ -70,8 +70,8 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
     schema: {
       tags,
       security,
-      summary: 'Make an agent',
-      description: 'It needs a `prompt`, a `pathway_id`, or a `stream` of its own. What is left out has its default.',
+      summary: 'Create an agent',
+      description: 'Requires a `prompt`, a `pathway_id` or a `stream`. Omitted settings get their defaults.',
       body: bodies.create,
       response: {
         200: recordAnswer('The agent', agentAnswerSchema),
@@ -100,7 +100,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       tags,
       security,
       summary: 'List the agents',
-      description: 'The oldest first, a page at a time.',
+      description: 'Oldest first, in pages.',
       querystring: z.strictObject(pageQuery),
       response: {
         200: successAnswer(
@@ -124,7 +124,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       tags,
       security,
       summary: 'Read one agent',
-      description: 'With all its settings; those that were never set have their defaults.',
+      description: 'Returns all settings; those never set have their defaults.',
       params,
       querystring: z.object(orgQuery),
       response: { 200: recordAnswer('The agent', agentAnswerSchema), ...keyedFailures('NOT_FOUND') },
@@ -144,8 +144,8 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       security,
       summary: 'Update the settings of an agent',
       description:
-        'What is left out stays; null, and an empty text, sets a setting back to its default. A `pathway_id` sets `prompt`, `first_sentence`, ' +
-        '`model`, `dynamic_data`, `tools` and `transfer_list` back. One setting that is not valid, and nothing changes. Calls from now on have ' +
+        'Omitted settings stay; null or an empty text resets a setting to its default. A `pathway_id` resets `prompt`, `first_sentence`, ' +
+        '`model`, `dynamic_data`, `tools` and `transfer_list`. If one setting is not valid, nothing changes. New calls use ' +
         'the new settings.',
       params,
       headers: changeHeaders,
@@ -186,7 +186,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       tags,
       security,
       summary: 'Delete an agent',
-      description: 'Not while a number names it. Calls in progress go on.',
+      description: 'Fails while a number uses the agent. Calls in progress continue.',
       params,
       headers: changeHeaders,
       response: {

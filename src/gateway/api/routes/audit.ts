@@ -11,8 +11,9 @@ export const auditRoutes: FastifyPluginAsyncZod<{ readonly reads: ScopedReads }>
     schema: {
       tags: ['Audit'],
       security: [{ apiKey: [] }],
-      summary: 'Who changed what',
-      description: "Changes of the organization's records by its keys and at the command line, newest first; the newest 10000 are kept.",
+      summary: 'List changes',
+      description:
+        "Changes to the organization's records by its keys and from the command line, newest first. The gateway keeps the newest 10000.",
       querystring: auditQuerySchema,
       response: {
         200: successAnswer('The changes', z.object({ status: z.literal('success'), entries: z.array(auditEntrySchema).readonly() }), {

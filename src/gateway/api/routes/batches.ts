@@ -1,18 +1,20 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { batchLogEntrySchema, batchSchema } from '../../model/batch-log.js';
+import { batchEventBody, batchLogEntrySchema, batchSchema, newBatchBody } from '../schemas/batches-api.js';
 import { wholeNumber } from '../schemas/sip-api.js';
 import { successSchema } from '../schemas/sip-record.js';
 import { orgQuery } from '../schemas/page-query.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import type { Stores } from '../../ports/stores.js';
 import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
-import { scopeOf } from '../auth.js';
+import { identityOf, scopeOf } from '../auth.js';
+import type { RecordAudit } from '../audit.js';
 import { ApiFailure } from '../failure.js';
 
 export interface BatchRoutesOptions {
   readonly stores: Pick<Stores, 'batches'>;
   readonly reads: ScopedReads;
+  readonly note: RecordAudit;
 }
 
 const DEFAULT_TAKE = 100;
@@ -31,8 +33,17 @@ const logQuery = z.strictObject({
     .meta({ description: 'Oldest first, or newest first', examples: ['asc'] }),
 });
 
-/** GET /v2/batches and GET /v2/batches/{batch_id}/logs. Registered behind authentication. */
-export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app, { stores, reads }) => {
+const params = z.object({
+  batch_id: z
+    .string()
+    .max(100)
+    .meta({ description: 'UUID', examples: ['7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
+});
+/** UUIDs are the same in either case. */
+const batchIdOf = ({ batch_id: id }: z.output<typeof params>): string => id.toLowerCase();
+
+/** GET and POST /v2/batches, and /v2/batches/{batch_id}/logs. Registered behind authentication. */
+export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app, { stores, reads, note }) => {
   app.get('/v2/batches', {
     schema: {
       tags,
@@ -55,18 +66,32 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
     },
   });
 
+  app.post('/v2/batches', {
+    schema: {
+      tags,
+      security,
+      summary: 'Create a batch',
+      description: 'The gateway keeps the batch and its log for `batches.retention_days`.',
+      body: newBatchBody,
+      response: {
+        200: successAnswer('The batch', successSchema(batchSchema), { status: 'success', data: exampleOf(batchSchema), errors: null }),
+        ...keyedFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+      },
+    },
+    handler: async (request) => {
+      const data = await stores.batches.create({ orgId: identityOf(request).orgId, name: request.body.name.trim() });
+      await note(request, 'batch.create', data.batch_id, ['name']);
+      return { status: 'success' as const, data, errors: null };
+    },
+  });
+
   app.get('/v2/batches/:batch_id/logs', {
     schema: {
       tags,
       security,
       summary: 'Read the log of a batch',
-      description: 'What happened to it, newest first unless `direction` says otherwise.',
-      params: z.object({
-        batch_id: z
-          .string()
-          .max(100)
-          .meta({ description: 'UUID', examples: ['7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
-      }),
+      description: 'Newest first, unless `direction` is `asc`.',
+      params,
       querystring: logQuery,
       response: {
         200: successAnswer('The entries', successSchema(z.array(batchLogEntrySchema).readonly()), {
@@ -79,13 +104,41 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
     },
     handler: async (request) => {
       const { direction } = request.query;
-      const data = await stores.batches.read(scopeOf(request), request.params.batch_id.toLowerCase(), {
+      const data = await stores.batches.read(scopeOf(request), batchIdOf(request.params), {
         ...pageOf(request.query),
         direction,
       });
-      if (data === null) throw new ApiFailure('NOT_FOUND', 'There is no such batch');
+      if (data === null) throw noSuchBatch();
       return { status: 'success' as const, data, errors: null };
+    },
+  });
+
+  app.post('/v2/batches/:batch_id/logs', {
+    schema: {
+      tags,
+      security,
+      summary: 'Append to the log of a batch',
+      description: 'The log keeps the newest `batches.max_entries`.',
+      params,
+      body: batchEventBody,
+      response: {
+        200: successAnswer('The entry', successSchema(batchLogEntrySchema), {
+          status: 'success',
+          data: exampleOf(batchLogEntrySchema),
+          errors: null,
+        }),
+        ...keyedFailures('NOT_FOUND', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+      },
+    },
+    handler: async (request) => {
+      const entry = await stores.batches.append(identityOf(request).orgId, batchIdOf(request.params), request.body);
+      if (entry === null) throw noSuchBatch();
+      return { status: 'success' as const, data: entry, errors: null };
     },
   });
   return Promise.resolve();
 };
+
+function noSuchBatch(): ApiFailure {
+  return new ApiFailure('NOT_FOUND', 'There is no such batch');
+}

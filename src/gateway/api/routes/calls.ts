@@ -69,8 +69,8 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       security,
       summary: 'List calls',
       description:
-        'Calls that ended or were refused, newest first; with `state=live` those in progress, on whichever gateway. With `sip_call_id` the newest 200 of that Call-ID, found by an index. One request looks at 1000 calls at most: under a filter a page may hold ' +
-        'fewer than `limit`, or none, and have a `next` all the same.',
+        'Ended and refused calls, newest first; with `state=live`, calls in progress on all gateways. With `sip_call_id`, the newest 200 with that Call-ID, from an index. One request scans at most 1000 calls: with a filter, a page may hold ' +
+        'fewer than `limit` or none, and still have a `next`.',
       querystring: callsQuerySchema,
       response: { 200: successAnswer('A page of calls', callPageSchema), ...failureAnswers(FAILURES) },
     },
@@ -88,7 +88,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       tags,
       security,
       summary: 'Read one call',
-      description: 'With its transcript, which the list leaves out. One in progress has null where nothing is known yet.',
+      description: 'Includes the transcript, which the list omits. For a call in progress, values not known yet are null.',
       params,
       querystring: z.object(orgQuery),
       response: { 200: successAnswer('The call', callFoundSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
@@ -105,10 +105,10 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
     schema: {
       tags,
       security,
-      summary: 'Read what happened in a call',
+      summary: 'Read the trace of a call',
       description:
-        'Messages of SIP, commands to rtpengine, what the agent asked and got, and what the gateway decided, oldest first; of a call in ' +
-        'progress until now. Keys of the media, credentials and tokens are masked. Empty when nothing is kept of it.',
+        "SIP messages, commands to rtpengine, the agent's requests with their answers, and the gateway's decisions, oldest first; for a call in " +
+        'progress, up to now. Media keys, credentials and tokens are masked. Empty when no trace is stored.',
       params,
       querystring: z.object(orgQuery),
       response: { 200: successAnswer('The trace', traceSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']) },
@@ -129,9 +129,9 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
     schema: {
       tags,
       security,
-      summary: 'Read how a call sounded over time',
+      summary: 'Read the quality of a call over time',
       description:
-        "Loss, jitter and MOS of both directions: what the gateway heard of the caller, and what the caller's RTCP reports say of the agent's audio. Of a call in progress until now; empty when there was no audio.",
+        "Loss, jitter and MOS of both directions: the caller's audio as the gateway received it, and the agent's audio from the caller's RTCP reports. For a call in progress, up to now. Empty without audio.",
       params,
       querystring: z.object(orgQuery),
       response: {
@@ -156,7 +156,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       tags,
       security,
       summary: 'End a call in progress',
-      description: 'BYE, whichever gateway has the call; before its answer the caller gets 603. The record has API_STOPPED or DECLINED.',
+      description: 'The gateway with the call sends BYE, or 603 before the answer. The record gets API_STOPPED or DECLINED.',
       params,
       body: stopBodySchema,
       response: {

@@ -24,11 +24,11 @@ export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (a
     schema: {
       tags,
       security: [],
-      summary: 'Does the process run?',
-      description: 'Asks nothing of any other part. Without a key, and under no limit.',
+      summary: 'Check that the process runs',
+      description: 'Checks no other part. Needs no key and has no rate limit.',
       response: {
         200: successAnswer(
-          'It does',
+          'The process runs',
           z.object({ status: z.literal('success'), data: z.object({ version: z.string() }), errors: z.null() }),
           { status: 'success', data: { version: '1.0.0' }, errors: null },
         ),
@@ -43,8 +43,8 @@ export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (a
     schema: {
       tags,
       security: [],
-      summary: 'Can it take calls?',
-      description: 'Asks every part that a call needs. Without a key, and under no limit.',
+      summary: 'Check that the gateway can take calls',
+      description: 'Checks every part that a call needs. Needs no key and has no rate limit.',
       response: {
         200: successAnswer(
           'Every part is ready',

@@ -12,7 +12,7 @@ const orgSchema = z.object({ org_id: z.string(), name: z.string(), sip_enabled: 
 
 const answerSchema = z.object({
   status: z.literal('success'),
-  operator: z.boolean().describe('The key is an operator key: it reads of all organizations, and changes nothing'),
+  operator: z.boolean().describe('Whether the key is an operator key, which reads all organizations and changes nothing'),
   organizations: z.array(orgSchema).readonly(),
 });
 
@@ -22,8 +22,8 @@ export const orgRoutes: FastifyPluginAsyncZod<{ readonly stores: Pick<Stores, 'o
     schema: {
       tags: ['Organizations'],
       security: [{ apiKey: [] }],
-      summary: 'Read whose key it is',
-      description: 'The organization of the key; for an operator key all of them, by name.',
+      summary: 'List the organizations of the key',
+      description: "The key's organization; for an operator key, all organizations by name.",
       querystring: z.object(orgQuery),
       response: {
         200: successAnswer('The organizations', answerSchema, {

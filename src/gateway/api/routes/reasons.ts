@@ -9,8 +9,8 @@ export const reasonRoutes: FastifyPluginAsyncZod = async (app) => {
     schema: {
       tags: ['Calls'],
       security: [{ apiKey: [] }],
-      summary: 'List the reasons',
-      description: 'Every code that `reason` of a call may have, in a sentence, with what to do about it.',
+      summary: 'List the reason codes',
+      description: "Every code of a call's `reason`, with an explanation and advice.",
       response: { 200: successAnswer('The reasons', reasonsSchema), ...keyedFailures() },
     },
     handler: () => Promise.resolve({ status: 'success' as const, reasons }),

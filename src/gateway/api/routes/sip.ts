@@ -44,7 +44,7 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       tags,
       security,
       summary: 'Attach a phone number',
-      description: 'Sets one or both directions of a number. A direction that is attached already is replaced; the other one stays.',
+      description: 'Sets one or both directions of a number and replaces what is attached there. An unnamed direction stays.',
       headers: changeHeaders,
       body: schemas.attach,
       response: { 200: changed, ...sipFailures('NUMBER_TAKEN', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
@@ -68,7 +68,7 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       tags,
       security,
       summary: 'Update one direction of a phone number',
-      description: 'Sets the named direction; the other one stays. What an inbound update leaves out keeps its value.',
+      description: 'Sets the named direction; the other one stays. Settings that an inbound update omits keep their values.',
       headers: changeHeaders,
       body: schemas.update,
       response: { 200: changed, ...sipFailures('NOT_FOUND', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
@@ -91,8 +91,8 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       security,
       summary: 'Detach a phone number',
       description:
-        'Unsets all the named directions, or none when one of them is not attached. Calls in progress go on. `data` is the ' +
-        'configuration that is left, or null.',
+        'Detaches all named directions, or none if one of them is not attached. Calls in progress continue. `data` is the ' +
+        'remaining configuration, or null.',
       headers: changeHeaders,
       body: schemas.detach,
       response: {
@@ -116,10 +116,9 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
     schema: {
       tags,
       security,
-      summary: 'Ask how a call would be decided',
+      summary: 'Dry-run a call',
       description:
-        'Decides as on a real INVITE to the number at this moment, and counts nothing. What is left out of the request is not judged; ' +
-        '`explanation` says so.',
+        'Decides like a real INVITE to the number now, and counts nothing. It skips what the request omits; ' + '`explanation` says so.',
       body: checkBodySchema,
       response: {
         200: successAnswer('The decision', successSchema(checkResultSchema), success(exampleOf(checkResultSchema))),
@@ -138,8 +137,7 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       tags,
       security,
       summary: 'Read one SIP configuration, or list them',
-      description:
-        'With `inbound_id`: `data` is the configuration, or null when there is none. Without: `data` is an array, sorted by number.',
+      description: 'With `inbound_id`, `data` is the configuration or null. Without it, `data` is an array, sorted by number.',
       querystring: schemas.query,
       response: {
         200: recordAnswer(

@@ -12,8 +12,8 @@ export const throughputRoutes: FastifyPluginAsyncZod<{ readonly reads: ScopedRea
     schema: {
       tags: ['Calls'],
       security: [{ apiKey: [] }],
-      summary: 'Read how many calls come and go',
-      description: 'Calls of all gateways in stretches of 10 s, and how many are in progress. Each gateway tells once a second.',
+      summary: 'Read call throughput',
+      description: 'Calls of all gateways in intervals of 10 s, and the calls in progress. Each gateway reports once a second.',
       querystring: z.object(orgQuery),
       response: { 200: successAnswer('The last 15 minutes', throughputSchema), ...keyedFailures() },
     },

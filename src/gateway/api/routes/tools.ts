@@ -49,7 +49,7 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       tags,
       security,
       summary: 'List the custom tools',
-      description: 'All of the organization, the oldest first; a page of them with `limit`.',
+      description: 'All tools of the organization, oldest first; with `limit`, in pages.',
       querystring: z.strictObject(pageQueryOf('all')),
       response: {
         200: successAnswer('The tools', z.object({ status, tools: z.array(toolRecordSchema).readonly(), next: nextCursor.optional() }), {
@@ -80,8 +80,8 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
     schema: {
       tags,
       security,
-      summary: 'Make a custom tool',
-      description: 'Agents name it by its `tool_id`. The `headers` are sent to the tool and never shown.',
+      summary: 'Create a custom tool',
+      description: 'Agents refer to it by `tool_id`. The gateway sends the `headers` to the tool; the API never returns them.',
       body: newToolBody,
       response: {
         200: recordAnswer('The tool', z.object({ status, message: z.string(), tool: toolRecordSchema }), {
@@ -110,7 +110,7 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       tags,
       security,
       summary: 'Delete a custom tool',
-      description: 'Not while an agent names it.',
+      description: 'Fails while an agent uses the tool.',
       params,
       headers: changeHeaders,
       response: {
@@ -136,7 +136,7 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       tags,
       security,
       summary: 'Call a custom tool',
-      description: 'As an agent does in a conversation. The answer is a success whatever the tool answered; `http_status` has its status.',
+      description: "Calls the tool as an agent does. Any answer of the tool counts as success; `http_status` is the tool's status.",
       params,
       body: invokeBody,
       response: {

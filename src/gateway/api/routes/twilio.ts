@@ -48,9 +48,9 @@ const schema = {
   tags: ['Calls'],
   security: [{ basic: [] }],
   operationId: 'postTwilioCall',
-  summary: 'End a call as with Twilio',
+  summary: "End a call through Twilio's API",
   description:
-    "For bots that are written for Twilio: as much of its API as ends a call. `Status=completed` ends the call as if its agent had hung up; `canceled` does so before the answer only. Failures have Twilio's shape too. The ids are those of the `start` message.",
+    "For bots written for Twilio: the part of its API that ends a call. `Status=completed` ends the call as if its agent had hung up; `canceled` does so only before the answer. Failures have Twilio's shape too. Use the ids of the `start` message.",
   consumes: [FORM],
   params: twilioParamsSchema,
   body: twilioFormSchema,

@@ -19,7 +19,7 @@ export const voiceRoutes: FastifyPluginAsyncZod<{ readonly voices: readonly Voic
       tags: ['Agents'],
       security: [{ apiKey: [] }],
       summary: 'List the voices',
-      description: 'Those that an agent may name. One with a stream of its own may name any other too.',
+      description: 'The voices that an agent may use. An agent with its own stream may use any voice.',
       response: {
         200: successAnswer('The voices', z.object({ status: z.literal('success'), voices: z.array(voiceSchema).readonly() }), {
           status: 'success',

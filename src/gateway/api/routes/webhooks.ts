@@ -27,10 +27,10 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
     schema: {
       tags,
       security,
-      summary: 'List webhooks that were given up',
-      description: 'Newest first; the newest 1000 are kept.',
+      summary: 'List given-up webhooks',
+      description: 'Newest first. The gateway keeps the newest 1000.',
       querystring: deadLettersQuerySchema,
-      response: { 200: successAnswer('A page of them', deadLetterPageSchema), ...failureAnswers(FAILURES) },
+      response: { 200: successAnswer('A page of given-up webhooks', deadLetterPageSchema), ...failureAnswers(FAILURES) },
     },
     handler: async (request) => {
       const { limit, before } = request.query;
@@ -44,13 +44,13 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
     schema: {
       tags,
       security,
-      summary: 'Send a webhook again',
-      description: 'It is due at once, with the same body and `x-trunkline-delivery`, and tried as long as a new one.',
+      summary: 'Redeliver a webhook',
+      description: 'Due at once, with the same body and `webhook-id`, and with the retries of a new one.',
       params: z.object({
         delivery_id: z
           .string()
           .max(100)
-          .meta({ description: 'Of a dead letter', examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
+          .meta({ description: "The given-up webhook's `delivery_id`", examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
       }),
       response: { 200: successAnswer('It is sent again', resentSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
     },

@@ -1,14 +1,14 @@
 import type { AgentSettings } from '../../model/agent-record.js';
-import { codePoints, voiceProblem } from './agent-settings.js';
+import { codePoints } from './agent-settings.js';
 
 // What holds for the settings of an agent taken together; `agentSettingsSchema` has what holds for each.
 
 /** What the operator's configuration says of agents. */
 export interface AgentPolicy {
   readonly languages: readonly string[];
-  /** Of the agents that the operator runs. */
+  /** Voices of the operator's own agents. */
   readonly voices: readonly string[];
-  /** No call is longer, whatever its agent says. */
+  /** No call is longer, whatever its agent's settings. */
   readonly maxDurationMinutes: number;
   /** Whether webhooks go there; of names it is known only when they are looked up. */
   readonly isWebhookHost: (host: string) => boolean;
@@ -37,7 +37,7 @@ export function settingProblems(settings: AgentSettings, { voices, isWebhookHost
   if (bytes > MAX_AGENT_BYTES) problems.push({ path: largestOf(settings), message: tooLarge(bytes) });
   if (prompt === null && pathway === null && !isOwn)
     problems.push({ path: 'prompt', message: 'is required, unless a pathway_id is set or a stream of your own' });
-  if (voice !== null && !isOwn && !voices.includes(voice)) problems.push({ path: 'voice', message: voiceProblem(voices) });
+  if (voice !== null && !isOwn && !voices.includes(voice)) problems.push({ path: 'voice', message: `must be one of ${voices.join(', ')}` });
   if (webhook !== null && !isWebhookHost(new URL(webhook).hostname))
     problems.push({ path: 'webhook', message: 'is at a private, loopback or reserved address, which this service does not call' });
   return problems;

@@ -5,15 +5,8 @@ import { agentUrl } from '../../../agent-protocol/agent-url.js';
 import type { PronunciationEntry } from '../../model/pronunciation.js';
 import { toolDefinition } from '../../model/tool-definition.js';
 
-// What an agent's owner may set, field by field, as the control API and the command line take it. Nothing here transforms, so that
+// What an agent's owner may set, field by field, as the control API takes it. Nothing here transforms, so that
 // every bad field is named at once; `agentSettingsOf` turns a body that passed into what is stored.
-
-/** What this service can speak. */
-export interface AgentSettingsPolicy {
-  readonly languages: readonly string[];
-  /** `null`: any name is taken. */
-  readonly voices: readonly string[] | null;
-}
 
 const MAX_PROMPT = 32_768;
 const MAX_FIRST_SENTENCE = 199;
@@ -77,13 +70,8 @@ const pronunciationEntry = z.strictObject({
   spaced: flag.default(true),
 });
 
-/** What is said of a voice that there is not. */
-export function voiceProblem(voices: readonly string[]): string {
-  return `must be one of ${voices.join(', ')}`;
-}
-
-/** Changes to an agent: what is left out stays, `null` (and an empty text) sets back. */
-export function agentSettingsSchema({ languages, voices }: AgentSettingsPolicy) {
+/** Changes to an agent: what is left out stays, `null` (and an empty text) sets back. @param languages codes that this service can speak */
+export function agentSettingsSchema(languages: readonly string[]) {
   return z.strictObject({
     prompt: z
       .string()
@@ -91,12 +79,8 @@ export function agentSettingsSchema({ languages, voices }: AgentSettingsPolicy) 
       .refine((text) => codePoints(text) <= MAX_PROMPT, `must have at most ${String(MAX_PROMPT)} characters`)
       .nullable()
       .optional(),
-    voice: z
-      .string()
-      .max(64)
-      .refine((name) => name === '' || voices === null || voices.includes(name), voiceProblem(voices ?? []))
-      .nullable()
-      .optional(),
+    // Which voices there are depends on whose program speaks: `settingProblems` looks.
+    voice: z.string().max(64).nullable().optional(),
     webhook: z
       .union([url(['https:', 'http:'], 'must be an http:// or https:// URL without a user'), emptyText])
       .nullable()
@@ -112,7 +96,7 @@ export function agentSettingsSchema({ languages, voices }: AgentSettingsPolicy) 
       .string()
       .max(16)
       .refine((code) => code === '' || languages.includes(code.toUpperCase()), `must be one of ${languages.join(', ')}`)
-      .meta({ description: 'In either case; empty: the default', enum: [...languages] })
+      .meta({ description: 'Upper or lower case; empty: the default', enum: [...languages] })
       .nullable()
       .optional(),
     model: z.enum(['base', 'turbo']).nullable().optional(),

@@ -19,8 +19,7 @@ const EXAMPLE_SETTINGS = {
 
 /** The bodies of creation and update. */
 export function agentBodySchemas({ languages }: AgentPolicy) {
-  // Which voices there are depends on whose program speaks: `settingProblems` looks.
-  const settings = agentSettingsSchema({ languages, voices: null }).extend({ name: agentName.optional().describe('What you call it') });
+  const settings = agentSettingsSchema(languages).extend({ name: agentName.optional().describe("The agent's name") });
   return {
     create: settings.meta({ examples: [{ name: 'Front desk', ...EXAMPLE_SETTINGS }] }),
     update: settings.meta({ examples: [EXAMPLE_SETTINGS, { webhook: null, max_duration: null }] }),
@@ -47,7 +46,7 @@ export const shownAgentSchema = z
     org_id: z.string(),
     name: z.string(),
     prompt: z.string().nullable(),
-    voice: z.string().nullable().describe("null: the language's own"),
+    voice: z.string().nullable().describe("null: the language's default voice"),
     webhook: z.string().nullable(),
     analysis_schema: z.record(z.string(), z.string()).nullable(),
     metadata: z.record(z.string(), json).nullable(),
@@ -68,11 +67,11 @@ export const shownAgentSchema = z
       .nullable()
       .describe("null: the operator's default"),
     created_at: z.string().describe('ISO 8601'),
-    updated_at: z.string().describe('ISO 8601; another one with each change'),
+    updated_at: z.string().describe('ISO 8601; differs after each change'),
   })
   .meta({
     id: 'Agent',
-    description: 'Who talks to callers. Bearer tokens, and headers of tools, are never shown.',
+    description: 'An agent. The API never returns bearer tokens or headers of tools.',
     examples: [EXAMPLE_AGENT],
   });
 
@@ -91,7 +90,7 @@ export function shownAgent(agent: AgentRecord): ShownAgent {
 const warnings = z
   .array(z.object({ path: z.string(), message: z.string() }))
   .readonly()
-  .describe('What works otherwise than one might think');
+  .describe('Settings with an effect that you may not expect');
 
 export const agentAnswerSchema = z.object({ status: z.literal('success'), message: z.string(), agent: shownAgentSchema, warnings }).meta({
   examples: [
@@ -102,8 +101,8 @@ export const agentAnswerSchema = z.object({ status: z.literal('success'), messag
 export const agentUpdatedSchema = z
   .object({
     status: z.literal('success'),
-    message: z.string().describe('Names the agent'),
-    updates: z.record(z.string(), json).describe('The settings of the request as they are now, and those that a pathway reset'),
+    message: z.string().describe('Contains the name of the agent'),
+    updates: z.record(z.string(), json).describe('New values of the settings in the request, and of those that a pathway reset'),
     warnings,
   })
   .meta({
@@ -119,10 +118,7 @@ export const agentUpdatedSchema = z
 
 export const failedUpdateSchema = errorEnvelopeSchema
   .extend({
-    failed_updates: z
-      .record(z.string(), json)
-      .optional()
-      .describe('The settings that could not be updated, as they were given; left out when the body could not be read'),
+    failed_updates: z.record(z.string(), json).optional().describe('The settings of the request; omitted if the body is unreadable'),
   })
   .meta({
     id: 'FailedUpdate',

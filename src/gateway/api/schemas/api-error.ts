@@ -46,9 +46,9 @@ export interface ErrorEnvelope {
 const CODES = Object.keys(API_ERROR_STATUS) as [ApiErrorCode, ...ApiErrorCode[]];
 
 const entrySchema = z.object({
-  error: z.enum(CODES).describe('A code to act upon'),
-  message: z.string().describe('A sentence for a person'),
-  path: z.string().optional().describe('Where in the request; on validation errors only'),
+  error: z.enum(CODES).describe('Code for programs'),
+  message: z.string().describe('Explanation for people'),
+  path: z.string().optional().describe('Path of the field; only on validation errors'),
 });
 
 export const errorEnvelopeSchema = z
@@ -60,7 +60,7 @@ export const errorEnvelopeSchema = z
   })
   .meta({
     id: 'Error',
-    description: 'The answer to every request that failed',
+    description: 'The answer to every failed request',
     examples: [
       {
         status: 'error',

@@ -13,7 +13,7 @@ export const auditQuerySchema = z.strictObject({
     .string()
     .regex(/^\d{1,15}-\d{1,15}$/, 'must be the id of an entry')
     .optional()
-    .meta({ description: 'The `id` of an entry: what was before it', examples: ['1767225600000-0'] }),
+    .meta({ description: 'The `id` of an entry: list the entries before it', examples: ['1767225600000-0'] }),
 });
 
 export const auditEntrySchema = z
@@ -25,13 +25,13 @@ export const auditEntrySchema = z
       key_id: z.string().nullable().describe('The id of an API key; null: the command line'),
       name: z.string().describe("The key's name, or `cli:` and the user"),
     }),
-    action: z.string().describe('What was done to what, such as `number.attach` or `agent.update`'),
-    record: z.string().describe('The id, or the number, of what was changed'),
-    fields: z.array(z.string()).readonly().describe('Names of what changed of it'),
+    action: z.string().describe('Such as `number.attach` or `agent.update`'),
+    record: z.string().describe('Id or phone number of the changed record'),
+    fields: z.array(z.string()).readonly().describe('Names of the changed fields'),
   })
   .meta({
     id: 'AuditEntry',
-    description: 'A change that was made',
+    description: 'A change to a record',
     examples: [
       {
         id: '1767225600000-0',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { qualitySampleSchema, traceEntrySchema } from './calls-api.js';
+import { traceEntrySchema } from '../../model/call-trace.js';
+import { qualitySampleSchema } from './calls-api.js';
 
 /** What one gateway asks another about a call that is there. */
 export const gatewayRequestSchema = z.discriminatedUnion('do', [

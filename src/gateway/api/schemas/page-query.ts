@@ -11,7 +11,7 @@ const before = z
   .string()
   .max(200)
   .optional()
-  .meta({ description: '`next` of the page before', examples: [EXAMPLE_CURSOR] });
+  .meta({ description: "The previous page's `next`", examples: [EXAMPLE_CURSOR] });
 
 /** Whose records are read: for operator keys. */
 export const orgQuery = {
@@ -20,8 +20,7 @@ export const orgQuery = {
     .max(64)
     .optional()
     .meta({
-      description:
-        'For an operator key: the organization that is asked about, all of them when left out; `none`: calls that belong to none',
+      description: 'For an operator key: the organization; default: all. `none`: calls without an organization',
       examples: ['0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52'],
     }),
 };
@@ -34,7 +33,7 @@ export function pageQueryOf(otherwise: string) {
       .refine((value) => LIMIT.test(value) && Number(value) <= 500, 'must be an integer from 1 to 500')
       .optional()
       .meta({
-        description: `1 to 500; ${otherwise} when left out. A page of large records may have fewer, and a \`next\``,
+        description: `1 to 500. Default: ${otherwise}. A page of large records may have fewer, and a \`next\``,
         examples: ['50'],
       }),
     before,
@@ -45,4 +44,4 @@ export function pageQueryOf(otherwise: string) {
 export const pageQuery = pageQueryOf(String(DEFAULT_PAGE_LIMIT));
 
 /** What a page says of the one behind it. */
-export const nextCursor = z.string().nullable().describe('Give it back as `before` for the next page; null: there is none');
+export const nextCursor = z.string().nullable().describe('Pass it as `before` to get the next page; null: last page');

@@ -4,16 +4,16 @@ import { REASONS, type Reason } from '../../model/reasons.js';
 
 export const reasonSchema = z
   .object({
-    code: z.string().describe('As it stands in records, logs and SIP answers'),
-    sip_status: z.number().describe('Of the refusal; 200: it only ends answered calls'),
-    fault: z.enum(['caller', 'customer', 'gateway', 'agent', 'nobody']).describe('Whose doing it was'),
-    retryable: z.boolean().describe('The same INVITE may succeed later, or by another way'),
-    explanation: z.string().describe('What happened, in a sentence'),
-    advice: z.string().describe('What to do about it'),
+    code: z.string().describe('As in records, logs and SIP responses'),
+    sip_status: z.number().describe('Status of the refusal; 200: it only ends answered calls'),
+    fault: z.enum(['caller', 'customer', 'gateway', 'agent', 'nobody']).describe('Who caused it'),
+    retryable: z.boolean().describe('Whether the same INVITE may succeed later or by another route'),
+    explanation: z.string().describe('What happened'),
+    advice: z.string().describe('What to do'),
   })
   .meta({
     id: 'Reason',
-    description: 'Why calls are refused or end',
+    description: 'A reason why a call was refused or ended',
     examples: [shownReason('SOURCE_NOT_ALLOWED')],
   });
 

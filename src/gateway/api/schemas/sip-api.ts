@@ -44,10 +44,10 @@ const service = z.literal('sip', 'must be "sip"').describe('Always "sip"');
 const agentId = z
   .uuid('must be the id of an agent of yours, or null')
   .nullable()
-  .describe('The agent that answers; null is the built-in test line');
+  .describe('The agent that answers; null: the built-in test line');
 
 function limit(most: number, meaning: string): z.ZodNullable<z.ZodNumber> {
-  return z.int('must be an integer or null').min(0).max(most).nullable().describe(`${meaning}; null is no limit`);
+  return z.int('must be an integer or null').min(0).max(most).nullable().describe(`${meaning}; null: no limit`);
 }
 
 function inboundOptions(policy: SipApiPolicy) {
@@ -57,16 +57,16 @@ function inboundOptions(policy: SipApiPolicy) {
         .array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block, such as 203.0.113.0/24'))
         .max(MAX_ALLOWED_SOURCES)
         .default([...DEFAULT_INBOUND_OPTIONS.allowed_sources])
-        .describe('Where INVITEs may come from; empty is anywhere'),
+        .describe('Accepted sources of INVITEs; empty: any'),
       max_concurrent_calls: limit(MAX_CONCURRENT_CALLS, 'Calls in progress on this number').default(null),
       max_calls_per_second: limit(MAX_CALLS_PER_SECOND, 'New calls a second on this number').default(null),
       media_encryption: z
         .enum(['required', 'optional'], 'must be "required" or "optional"')
         .refine((value) => policy.allowPlain || value !== 'optional', 'this service accepts encrypted media only: must be "required"')
         .default(DEFAULT_INBOUND_OPTIONS.media_encryption)
-        .describe('"optional" also takes calls without SRTP, where the operator allows it'),
+        .describe('"optional" also accepts calls without SRTP, if the operator allows it'),
     })
-    .describe('Replaced whole: what is left out gets its default');
+    .describe('Replaced as a whole: omitted options get their defaults');
 }
 
 /** The `type` of a member of `directions`, whatever was sent. */
@@ -191,7 +191,7 @@ export function wholeNumber(least: number, most: number, byDefault: number) {
       `must be an integer from ${least} to ${most}`,
     )
     .optional()
-    .meta({ description: `${least} to ${most}, ${byDefault} when left out`, examples: [String(byDefault)] });
+    .meta({ description: `${least} to ${most}. Default: ${byDefault}`, examples: [String(byDefault)] });
 }
 
 const querySchema = z.strictObject({

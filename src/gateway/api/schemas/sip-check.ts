@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isIpv4, isIpv6 } from '../../../lib/sip-endpoint.js';
+import { ipFamily } from '../../../lib/ip-address.js';
 import { phoneNumber } from './sip-api.js';
 import type { AudioCodec } from '../../../rtp/codec/g711.js';
 import type { E164 } from '../../model/e164.js';
@@ -13,10 +13,10 @@ export const checkBodySchema = z
     source_ip: z
       .string()
       .max(64)
-      .refine((value) => isIpv4(value) || isIpv6(value), 'must be an IPv4 or IPv6 address')
+      .refine((value) => ipFamily(value) !== 0, 'must be an IPv4 or IPv6 address')
       .optional()
-      .describe('Where the INVITE would come from; left out: the source is not judged'),
-    sdp: z.string().min(1).max(MAX_SDP).optional().describe('The offer that the INVITE would carry; left out: the SDP is not judged'),
+      .describe("The INVITE's source; default: not checked"),
+    sdp: z.string().min(1).max(MAX_SDP).optional().describe("The INVITE's SDP offer; default: not checked"),
   })
   .meta({
     examples: [
@@ -60,15 +60,15 @@ export type CallCheck = (orgId: string, request: CheckRequest) => Promise<CheckR
 export const checkResultSchema = z
   .object({
     outcome: z.enum(['accept', 'reject']),
-    sip_status: z.number().describe('Of the final answer to the INVITE'),
+    sip_status: z.number().describe('Status of the final response to the INVITE'),
     reason: z.string().nullable().describe('A code of docs/errors.md; null: accepted'),
-    explanation: z.string().describe('A sentence for a person; also says what was not judged'),
+    explanation: z.string().describe('Explanation for people; names what was not checked'),
     codec: z.enum(['PCMU', 'PCMA']).nullable().describe('null: not decided'),
-    crypto_tag: z.number().nullable().describe('The tag of the a=crypto line that would be taken; null: not decided, or plain RTP'),
+    crypto_tag: z.number().nullable().describe('Tag of the chosen a=crypto line; null: not decided, or plain RTP'),
   })
   .meta({
     id: 'CheckResult',
-    description: 'How an INVITE would be decided at this moment',
+    description: 'How the gateway would decide an INVITE now',
     examples: [
       {
         outcome: 'reject',

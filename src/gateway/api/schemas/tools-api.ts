@@ -9,21 +9,21 @@ export const shownToolSchema = z
   .object({
     name: z.string(),
     description: z.string(),
-    speech: z.string().describe('What the agent says meanwhile; empty: nothing'),
+    speech: z.string().describe('What the agent says while it waits; empty: nothing'),
     method: z.enum(TOOL_METHODS),
     timeout: z.number().describe('Milliseconds'),
     url: z.string(),
     body: z
       .record(z.string(), z.unknown())
       .nullable()
-      .describe('Template with `{{input}}` and `{{input.name}}`; null: the input itself is sent'),
+      .describe('Template with `{{input}}` and `{{input.name}}`; null: the gateway sends the input itself'),
     input_schema: z.object({
       type: z.literal('object'),
       example: z.record(z.string(), z.unknown()),
       required: z.array(z.string()).readonly(),
       properties: z.record(z.string(), z.string()),
     }),
-    response: z.record(z.string(), z.string()).describe('Names of results, and where they are in the answer (JSONPath)'),
+    response: z.record(z.string(), z.string()).describe('Names of results and their JSONPath in the answer'),
   })
   .meta({ id: 'Tool', description: 'An HTTP API that an agent may call' });
 
@@ -33,7 +33,7 @@ export const toolRecordSchema = z
     label: z.string().nullable(),
     tool: shownToolSchema,
     public: z.boolean(),
-    org_id: z.string().optional().describe('For an operator key only'),
+    org_id: z.string().optional().describe('Only with an operator key'),
   })
   .meta({
     id: 'ToolRecord',
@@ -78,14 +78,14 @@ export const newToolBody = z.union([newTool, flatTool]).meta({
 });
 
 export const invokeBody = z
-  .strictObject({ input: z.record(z.string().max(256), z.unknown()).describe('What an agent would give') })
+  .strictObject({ input: z.record(z.string().max(256), z.unknown()).describe('Input as from an agent') })
   .meta({ examples: [{ input: { day: '2026-12-24' } }] });
 
 export const invokeAnswerSchema = z
   .object({
     status: z.literal('success'),
-    result: z.unknown().describe('By the names of `response`; the whole answer without them, or when the tool answered 300 or more'),
-    http_status: z.number().describe('What the tool answered with'),
+    result: z.unknown().describe('Values by the names of `response`; the whole answer if there are none or the tool answered 300 or more'),
+    http_status: z.number().describe("The tool's HTTP status"),
     took_ms: z.number(),
   })
   .meta({ examples: [{ status: 'success', result: { booking_id: 'B-7' }, http_status: 200, took_ms: 12 }] });

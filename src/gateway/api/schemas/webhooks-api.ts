@@ -17,16 +17,16 @@ export const deadLettersQuerySchema = z.strictObject(pageQuery);
 
 const deadLetterSchema = z
   .object({
-    delivery_id: z.string().describe('As in `x-trunkline-delivery`'),
+    delivery_id: z.string().describe('As in `webhook-id`'),
     org_id: z.string(),
-    call_id: z.string().describe('The call that the webhook tells of'),
+    call_id: z.string().describe('The call that the webhook reports'),
     url: z.string(),
     attempts: z.number(),
     error: z.string().nullable().describe('Why the last attempt failed'),
-    created_at: z.string().describe('ISO 8601: when it was due first'),
+    created_at: z.string().describe('ISO 8601: when it was first due'),
     died_at: z.string().describe('ISO 8601: when it was given up'),
   })
-  .meta({ id: 'DeadLetter', description: 'A webhook that nobody took', examples: [EXAMPLE_LETTER] });
+  .meta({ id: 'DeadLetter', description: 'A webhook that was given up', examples: [EXAMPLE_LETTER] });
 
 /** The answer to GET /v1/webhooks/dead-letters. */
 export const deadLetterPageSchema = z

@@ -78,7 +78,7 @@ export class CallRecordBuffer implements CallStore {
         await this.#store.write(call);
       } catch (error) {
         if (error instanceof StoreUnavailableError) throw error;
-        this.#log.error({ callId: call.record.call_id, error: errorText(error) }, 'call.record.lost');
+        this.#log.error({ call_id: call.record.call_id, error: errorText(error) }, 'call.record.lost');
       }
     };
     try {
@@ -102,6 +102,6 @@ export class CallRecordBuffer implements CallStore {
     this.#refused.clear();
     if (over.length === 0) return;
     const leftOut = over.reduce((sum, count) => sum + count - REFUSED_PER_SECOND, 0);
-    this.#log.warn({ leftOut, orgs: over.length }, 'call.record.limited');
+    this.#log.warn({ left_out: leftOut, orgs: over.length }, 'call.record.limited');
   }
 }

@@ -65,7 +65,7 @@ export class InvalidationChannel {
     } catch (error) {
       // Lost again: the next connection subscribes. Still there: refused, by an ACL for instance.
       if (client.status !== 'ready') return;
-      if (!this.#isReported) this.#log.warn({ reason: errorText(error) }, 'redis.changes.refused');
+      if (!this.#isReported) this.#log.warn({ error: errorText(error) }, 'redis.invalidation.refused');
       this.#isReported = true;
       this.#cancelRetry = this.#clock.setTimer(RETRY_MS, () => void this.#subscribe());
     }

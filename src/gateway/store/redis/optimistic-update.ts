@@ -33,7 +33,7 @@ export async function deleteRecord<K extends keyof RecordTypes, F>(
   key: string,
   decide: (current: RecordTypes[K] | null) => Result<RecordTypes[K], F>,
 ): Promise<Result<RecordTypes[K], F>> {
-  // Of several tries the last one counts.
+  // After several attempts, the last decision counts.
   let decided: Result<RecordTypes[K], F> | undefined;
   await updateRecord(redis, kind, key, (current) => {
     decided = decide(current);

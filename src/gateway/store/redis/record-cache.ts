@@ -1,13 +1,17 @@
-import { LruMap } from '../../../lib/lru.js';
+import { LRUCache } from 'lru-cache';
 import { decodeRecord, type RecordTypes } from './redis.js';
 
 /** Records that calls read again and again, decoded once for as long as their text stays the same. Nobody may change them. */
 export class RecordCache {
-  readonly #byText: { readonly [K in 'number' | 'org' | 'agent']: LruMap<string, RecordTypes[K]> };
+  readonly #byText: { readonly [K in 'number' | 'org' | 'agent']: LRUCache<string, RecordTypes[K]> };
 
   /** @param maxRecords of each kind */
   constructor(maxRecords: number) {
-    this.#byText = { number: new LruMap(maxRecords), org: new LruMap(maxRecords), agent: new LruMap(maxRecords) };
+    this.#byText = {
+      number: new LRUCache({ max: maxRecords }),
+      org: new LRUCache({ max: maxRecords }),
+      agent: new LRUCache({ max: maxRecords }),
+    };
   }
 
   decode<K extends 'number' | 'org' | 'agent'>(kind: K, text: string | null): RecordTypes[K] | null {

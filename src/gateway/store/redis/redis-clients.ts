@@ -23,7 +23,7 @@ const RECONNECT_MIN_MS = 50;
 const RECONNECT_MAX_MS = 1000;
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
-// Of a cluster that moves slots or loses a node: together no longer than a caller waits anyway.
+// For a cluster that moves slots or loses a node: 400 ms in total.
 const MAX_REDIRECTIONS = 4;
 const RETRY_DELAY_MS = 100;
 const SLOTS_REFRESH_MS = 10_000;

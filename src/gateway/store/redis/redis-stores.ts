@@ -206,7 +206,7 @@ function openCalls(
     log: log.child({ connection: 'changes' }),
   });
   const onGap = (): void => {
-    dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ reason: errorText(error) }, 'redis.changes.unchecked'));
+    dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ error: errorText(error) }, 'redis.invalidation.unchecked'));
   };
   const also = { channel: gatewayChannel(instance), take: (message: string) => bus.take(message) };
   const subscription = new InvalidationChannel(connection, { onChange: (key) => remembered.onChange(key), onGap, also }, clock, log);
@@ -214,7 +214,7 @@ function openCalls(
     clock.setTimer(leaseMs / 3, () => {
       cancel = renew();
       subscription.check();
-      leases.renew(own.all).catch((error: unknown) => log.debug({ reason: errorText(error) }, 'call.leases.not_renewed'));
+      leases.renew(own.all).catch((error: unknown) => log.debug({ error: errorText(error) }, 'call.leases.not_renewed'));
     });
   let cancel = renew();
   return {

@@ -200,12 +200,12 @@ export class RedisConnection {
   #reportDown(error: Error): void {
     if (this.#reportedDown) return;
     this.#reportedDown = true;
-    this.#log.warn({ reason: error.message }, 'redis connection lost');
+    this.#log.warn({ error: error.message }, 'redis.connection.lost');
   }
 
   #reportUp(): void {
     this.#connects += 1;
-    if (this.#reportedDown) this.#log.info({}, 'redis connection is back');
+    if (this.#reportedDown) this.#log.info({}, 'redis.connection.back');
     this.#reportedDown = false;
   }
 }

@@ -52,6 +52,6 @@ describe('the watch over this process', () => {
     });
     monitor.stop();
     expect(seen).toEqual([false, true, true]);
-    expect(log.named('gateway.overload')).toHaveLength(1);
+    expect(log.named('gateway.overload.began')).toHaveLength(1);
   });
 });

@@ -140,7 +140,7 @@ describe('test line', () => {
     line.digit(1);
     await frames(20);
     expect(speech.asked.every(({ voice }) => voice === undefined)).toBe(true);
-    expect(warnings).toEqual([{ fields: { voice: 'robot' }, event: 'unknown voice: the language’s own speaks' }]);
+    expect(warnings).toEqual([{ fields: { voice: 'robot', hint: "the language's own voice speaks" }, event: 'agent.voice.unknown' }]);
   });
 
   it('says nothing more once it is closed', async () => {

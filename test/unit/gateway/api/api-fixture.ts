@@ -46,6 +46,8 @@ export interface ApiFixture {
   post(path: string, body: unknown, key?: string): Promise<Answer>;
   get(path: string, key?: string): Promise<Answer>;
   delete(path: string, key?: string): Promise<Answer>;
+  /** For clients, in place of the global one. */
+  readonly fetch: typeof fetch;
   send(request: { method: string; url: string; headers?: Record<string, string>; payload?: string | undefined }): Promise<Answer>;
 }
 
@@ -137,6 +139,18 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
       }),
     get: (path, with_ = key) => send({ method: 'GET', url: path, headers: { authorization: with_ } }),
     delete: (path, with_ = key) => send({ method: 'DELETE', url: path, headers: { authorization: with_ } }),
+    fetch: async (given, init) => {
+      const request = new Request(given, init);
+      const { pathname, search } = new URL(request.url);
+      const payload = await request.text();
+      const answer = await send({
+        method: request.method,
+        url: pathname + search,
+        headers: Object.fromEntries(request.headers),
+        payload: payload === '' ? undefined : payload,
+      });
+      return new Response(answer.text, { status: answer.status, headers: answer.headers as Record<string, string> });
+    },
   };
 }
 

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Command } from 'commander';
 import { auditCommand } from '../../../../src/cli/audit.js';
 import { keyCommand } from '../../../../src/cli/key.js';
 import { orgCommand } from '../../../../src/cli/org.js';
 import { StoreUnavailableError } from '../../../../src/gateway/ports/ports.js';
-import type { AuditEntry, Stores } from '../../../../src/gateway/ports/stores.js';
+import type { AuditEntry } from '../../../../src/gateway/ports/stores.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 const NUMBER = '+15551234567';
@@ -70,20 +69,16 @@ describe('the audit log', () => {
     const api = await openApi({ replace: ({ audit }) => ({ audit: { append: away, list: (...query) => audit.list(...query) } }) });
     const answer = await api.post('/sip/attach', { phone_number: NUMBER, directions: ['inbound'], service: 'sip' });
     expect([answer.status, answer.record.phone_number]).toEqual([200, NUMBER]);
-    expect(api.lines.find(({ event }) => event === 'audit.not_written')?.fields).toMatchObject({ action: 'number.attach', reason: 'away' });
+    expect(api.lines.find(({ event }) => event === 'audit.not_written')?.fields).toMatchObject({ action: 'number.attach', error: 'away' });
   });
 
   it('has what is done at the command line, and is shown there', async () => {
-    const { stores, orgId } = await openApi();
+    const api = await openApi();
+    const { stores, orgId } = api;
     const printed: string[] = [];
-    const run = (
-      build: (connect: () => Promise<Stores & { close(): Promise<void> }>, print: (line: string) => void) => Command,
-      ...args: string[]
-    ) =>
-      build(
-        () => Promise.resolve({ ...stores, close: () => Promise.resolve() }),
-        (line) => void printed.push(line),
-      ).parseAsync(args, { from: 'user' });
+    const print = (line: string): void => void printed.push(line);
+    const connect = () => Promise.resolve({ ...stores, close: () => Promise.resolve() });
+    const run = (build: typeof orgCommand, ...args: string[]) => build({ connect, print }).parseAsync(args, { from: 'user' });
     await run(orgCommand, 'set-limits', 'acme', '--max-concurrent-calls', '5');
     await run(keyCommand, 'create', 'acme', '--name', 'ci');
     const [made] = (await stores.keys.list(orgId)).filter(({ name }) => name === 'ci');
@@ -96,7 +91,14 @@ describe('the audit log', () => {
     ]);
     expect(entries[0]?.by).toEqual({ key_id: null, name: expect.stringMatching(/^cli:./) as string });
     printed.length = 0;
-    await run(auditCommand, 'list', '--org', 'acme', '--limit', '2');
+    const environment = { TRUNKLINE_API_URL: 'http://api.example', TRUNKLINE_API_KEY: api.key };
+    const io = {
+      config: () => ({ data_dir: '/nowhere' }),
+      environment,
+      print: (line: string) => void printed.push(line),
+      fetch: api.fetch,
+    };
+    await auditCommand(io).parseAsync(['list', '--limit', '2'], { from: 'user' });
     expect(printed).toHaveLength(3);
     expect(printed[1]).toContain('key.revoke');
     expect(printed.join('\n')).not.toContain('tl_');

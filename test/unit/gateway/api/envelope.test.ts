@@ -122,7 +122,7 @@ describe('failures of every route', () => {
     expect(answer.text).not.toContain('secret detail');
     expect(api.lines.find((line) => line.level === 'error')?.fields).toMatchObject({
       request_id: answer.headers['x-request-id'],
-      reason: 'secret detail',
+      error: 'secret detail',
     });
   });
 
@@ -187,7 +187,7 @@ describe('request id and log', () => {
     const api = await openApi();
     const answer = await api.get('/sip?inbound_id=15551234567');
     await api.post('/sip/attach', body);
-    expect(api.lines.filter((line) => line.event === 'request')).toHaveLength(2);
+    expect(api.lines.filter((line) => line.event === 'api.request')).toHaveLength(2);
     expect(api.lines[0]?.fields).toMatchObject({
       request_id: answer.headers['x-request-id'],
       route: '/sip',

@@ -57,6 +57,8 @@ describe('/openapi.json', () => {
       'post /v1/tools',
       'post /v1/tools/{tool_id}/invoke',
       'post /v1/webhooks/dead-letters/{delivery_id}/resend',
+      'post /v2/batches',
+      'post /v2/batches/{batch_id}/logs',
     ]);
   });
 

@@ -53,7 +53,7 @@ async function makeRecords(orgId: string, number = NUMBER): Promise<Record<strin
   await stores.tools.put(tool);
   await stores.numbers.attach(orgId, parseE164(number)!, { inbound: { ...inboundSetting(), agent_id: agent.agent_id } });
   const { batch_id } = await stores.batches.create({ orgId, name: 'Reminders' });
-  await stores.batches.append(batch_id, { event_type: 'note', payload: { text: 'private' } });
+  await stores.batches.append(orgId, batch_id, { event_type: 'note', payload: { text: 'private' } });
   const call = callOf(orgId, clock.wallMs(), { to: number });
   await stores.calls.write(endedCall(call));
   const delivery = { delivery_id: newUuid(), org_id: orgId, url: 'https://customer.example/', body: '{}', created_at: call.started_at };
@@ -262,7 +262,7 @@ describe('hostile text', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
     // One event a line, whatever was in it; the routes of requests are patterns.
     const routes = new Set(operations.map(({ path }) => path.replaceAll(/\{(\w+)\}/g, ':$1')));
-    for (const { fields } of api.lines.filter(({ event }) => event === 'request')) expect([null, ...routes]).toContain(fields['route']);
+    for (const { fields } of api.lines.filter(({ event }) => event === 'api.request')) expect([null, ...routes]).toContain(fields['route']);
   });
 
   async function survives(operation: Operation, url: string, body: unknown, hostile: string): Promise<void> {
@@ -276,7 +276,7 @@ describe('hostile text', () => {
 
 describe('secrets', () => {
   it('are in no answer and no log line of any route, whether it succeeds or fails', async () => {
-    const { webhook_secret: webhookSecret } = (await api.stores.orgs.get(api.orgId))!;
+    const { webhook_secret: webhookSecret, stream_key: streamKey } = (await api.stores.orgs.get(api.orgId))!;
     const texts: string[] = [];
     const ask = async (operation: Operation, query: string, body: unknown) => {
       const answer = await send(operation, pathOf(operation, owned) + query, body, { authorization: `Bearer ${api.key}` });
@@ -310,7 +310,7 @@ describe('secrets', () => {
     }
     expect(texts.length).toBeGreaterThan(100);
     const all = texts.join('\n') + JSON.stringify(api.lines);
-    for (const secret of [api.key, webhookSecret, BEARER, HEADER]) expect(all.includes(secret), secret.slice(0, 6)).toBe(false);
+    for (const secret of [api.key, webhookSecret, streamKey, BEARER, HEADER]) expect(all.includes(secret), secret.slice(0, 6)).toBe(false);
     // They were there to be told.
     expect(JSON.stringify((await api.stores.agents.list(api.orgId)).records)).toContain(BEARER);
     expect(JSON.stringify((await api.stores.tools.list(api.orgId)).records)).toContain(HEADER);

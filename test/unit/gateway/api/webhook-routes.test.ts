@@ -71,7 +71,7 @@ describe('trunkline webhook', () => {
     printed = [];
     let errors = '';
     const connect = () => Promise.resolve({ ...api.stores, close: () => Promise.resolve() });
-    const command = webhookCommand(connect, (line) => void printed.push(line));
+    const command = webhookCommand({ connect, print: (line) => void printed.push(line) });
     await runCommand(command, args, { print: () => undefined, error: (text) => (errors += text) });
     return errors;
   };

@@ -423,8 +423,8 @@ describe('media service, its life', () => {
     const voice = voiceLikeNoise(4_000, 9);
     await call.peer.speak(voice);
     await heardPhrase(call, voice.subarray(0, 3_200), 0);
-    expect(warnings.filter((line) => line.includes('echoes only'))).toEqual([
-      'no speech: the test line echoes only {"callId":"mute","code":"engine-missing"}',
+    expect(warnings.filter((line) => line.includes('echoes'))).toEqual([
+      'agent.speech.failed {"call_id":"mute","code":"engine-missing","hint":"the test line only echoes"}',
     ]);
     await service.shutdown();
     await call.peer.close();

@@ -21,10 +21,10 @@ class FakeNode {
   readonly asked: string[] = [];
   isAlive = true;
   answersPings = true;
-  /** Of everybody. */
+  /** Sessions of all gateways. */
   sessionsOwn: number | undefined;
   refusal: string | null = null;
-  /** Of `offer` only: what to answer instead. */
+  /** Replaces the answer to `offer`. */
   answer: NgReply | null = null;
   upSinceMs = 0;
   outstanding = 0;

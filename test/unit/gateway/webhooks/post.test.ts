@@ -80,7 +80,7 @@ describe('Poster', () => {
 
   it('waits no longer than its limit', async () => {
     answer = () => undefined;
-    expect(await post()).toEqual({ kind: 'failed', error: 'no answer within 300 ms', retryAfterMs: null });
+    expect(await post()).toEqual({ kind: 'failed', error: 'it did not answer within 300 ms', retryAfterMs: null });
   });
 
   it('is broken off from outside', async () => {

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Delivery } from '../../../../src/gateway/model/delivery.js';
 import { StoreUnavailableError } from '../../../../src/gateway/ports/ports.js';
@@ -82,12 +82,12 @@ describe('WebhookSender', () => {
     await clock.advanceAsync(0);
     const { webhook_secret: secret } = (await stores.orgs.get(orgId))!;
     const t = String(clock.wallMs() / 1_000);
-    const v1 = createHmac('sha256', secret).update(`${t}.${delivery.body}`).digest('hex');
+    const signature = new Webhook(secret).sign(delivery.delivery_id, new Date(clock.wallMs()), delivery.body);
     expect(posts).toEqual([
       {
         url: delivery.url,
         body: delivery.body,
-        headers: { 'x-trunkline-delivery': delivery.delivery_id, 'x-trunkline-signature': `t=${t},v1=${v1}` },
+        headers: { 'webhook-id': delivery.delivery_id, 'webhook-timestamp': t, 'webhook-signature': signature },
         atMs: 0,
       },
     ]);
@@ -109,9 +109,9 @@ describe('WebhookSender', () => {
     sender.start();
     await clock.advanceAsync(120_000);
     expect(posts.map(({ atMs }) => atMs)).toEqual([0, 5_000, 15_000, 35_000]);
-    expect(new Set(posts.map(({ headers }) => headers['x-trunkline-delivery'])).size).toBe(1);
-    expect(new Set(posts.map(({ headers }) => headers['x-trunkline-signature'])).size).toBe(4);
-    expect(lines.filter(({ event }) => event === 'webhook.failed').map(({ fields }) => fields['retryInMs'])).toEqual([
+    expect(new Set(posts.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    expect(new Set(posts.map(({ headers }) => headers['webhook-signature'])).size).toBe(4);
+    expect(lines.filter(({ event }) => event === 'webhook.failed').map(({ fields }) => fields['retry_in_ms'])).toEqual([
       5_000, 10_000, 20_000,
     ]);
   });

@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import { isoNow, type Clock } from '../../../../lib/clock.js';
 import { apiKeyIdKey, apiKeyKey, OPERATOR_KEYS_KEY, orgKeysKey } from '../keys.js';
-import { LruMap } from '../../../../lib/lru.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, sameDigest, TOUCH_INTERVAL_MS } from '../../new-records.js';
 import { newestFirst } from '../../../ports/ordering.js';
 import type { RedisConnection } from '../redis.js';
@@ -14,7 +14,7 @@ type Fields = Record<string, string>;
 export class RedisApiKeyStore implements ApiKeyStore {
   readonly #redis: RedisConnection;
   readonly #clock: Clock;
-  readonly #touchedAtMs = new LruMap<string, number>(TOUCHED_KEYS);
+  readonly #touchedAtMs = new LRUCache<string, number>({ max: TOUCHED_KEYS });
 
   constructor(redis: RedisConnection, clock: Clock) {
     this.#redis = redis;

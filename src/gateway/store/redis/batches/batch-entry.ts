@@ -1,7 +1,6 @@
-import { batchEventProblem, type BatchEvent, type BatchLogEntry, type BatchRecord } from '../../../model/batch-log.js';
+import type { BatchEvent, BatchLogEntry, BatchRecord } from '../../../model/batch-log.js';
 import { isoNow, type Clock } from '../../../../lib/clock.js';
 import { newUuid } from '../../../../lib/ids.js';
-import { err, ok, type Result } from '../../../../lib/result.js';
 
 // What batches and their logs hold, apart from where they are kept.
 
@@ -16,10 +15,7 @@ export function oldestKeptMs(nowMs: number, days: number): number {
   return nowMs - days * DAY_MS;
 }
 
-export function newBatchEntry(batch: BatchRecord, event: BatchEvent, clock: Clock): Result<BatchLogEntry, { readonly message: string }> {
-  const problem = batchEventProblem(event);
-  if (problem !== null) return err({ message: problem });
-  const { event_type, payload, timestamp } = event;
+export function newBatchEntry(batch: BatchRecord, { event_type, payload, timestamp }: BatchEvent, clock: Clock): BatchLogEntry {
   const at = timestamp === undefined ? isoNow(clock) : new Date(timestamp).toISOString();
-  return ok({ id: newUuid(), batch_id: batch.batch_id, org_id: batch.org_id, event_type, timestamp: at, payload });
+  return { id: newUuid(), batch_id: batch.batch_id, org_id: batch.org_id, event_type, timestamp: at, payload };
 }

@@ -1,6 +1,5 @@
 import type { BatchEvent, BatchLogEntry, BatchRecord } from '../../../model/batch-log.js';
 import type { Clock } from '../../../../lib/clock.js';
-import { err, ok, type Result } from '../../../../lib/result.js';
 import { newBatch, newBatchEntry, oldestKeptMs } from './batch-entry.js';
 import { batchKey, batchLogKey, orgBatchesKey } from '../keys.js';
 import { decodeRecord, RedisScript, type RedisConnection } from '../redis.js';
@@ -35,14 +34,13 @@ export class RedisBatchLog implements BatchLog {
     return record;
   }
 
-  async append(batchId: string, event: BatchEvent): Promise<Result<BatchLogEntry, 'not-found' | { readonly message: string }>> {
+  async append(orgId: string, batchId: string, event: BatchEvent): Promise<BatchLogEntry | null> {
     const batch = await this.#find(batchId);
-    if (batch === null) return err('not-found');
+    if (!isOf(orgId, batch)) return null;
     const entry = newBatchEntry(batch, event, this.#clock);
-    if (!entry.ok) return entry;
-    const args = [JSON.stringify(entry.value), String(this.#retention.maxEntries)];
+    const args = [JSON.stringify(entry), String(this.#retention.maxEntries)];
     const isWritten = await this.#redis.script(APPEND, [batchKey(batchId), batchLogKey(batchId)], args);
-    return isWritten === 1 ? ok(entry.value) : err('not-found');
+    return isWritten === 1 ? entry : null;
   }
 
   async read(scope: Scope, batchId: string, { take, skip, direction }: LogPage): Promise<readonly BatchLogEntry[] | null> {

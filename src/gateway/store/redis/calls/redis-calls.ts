@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
 import type { CallRecord } from '../../../model/call-record.js';
 import type { TraceEntry } from '../../../model/call-trace.js';
 import type { EndedCall } from '../../../ports/ports.js';
 import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
 import { callDetailKey, callKey, CALLS_KEY, orgCallsKey, sipCallsKey, traceKey } from '../keys.js';
-import { LruMap } from '../../../../lib/lru.js';
 import { callIndexTime, idOfMember, recordMember } from '../../../ports/ordering.js';
 import { decodeRecord, type RedisConnection } from '../redis.js';
 import { readPage } from '../call-page.js';
@@ -31,9 +31,9 @@ const BYTES_A_KEY = 250;
 const BYTES_A_CALL = 900;
 const DAY_MS = 86_400_000;
 const DAY_S = 86_400;
-// Evicted at most at a time, so that one write stays short; more than calls were added since, so the rest goes with the next ones.
+// Calls evicted at once, so that one write stays short. More than were added since, so later writes evict the rest.
 const EVICT_AT_ONCE = 100;
-// Of a limit: so many calls more may be kept before the oldest go.
+// Share of a limit by which stored calls may exceed it before the oldest go.
 const TIDY_EACH_SHARE = 0.001;
 const TIDY_EACH_MAX = 50;
 const TIDIED_ORGS = 10_000;
@@ -44,7 +44,7 @@ export class RedisCallLog implements CallLog {
   readonly #retention: CallRetention;
   readonly #tidyEach: number;
   /** Calls written since the oldest ones of an organization went the last time. */
-  readonly #untidied = new LruMap<string, number>(TIDIED_ORGS);
+  readonly #untidied = new LRUCache<string, number>({ max: TIDIED_ORGS });
 
   readonly #stored: StoredCalls;
 

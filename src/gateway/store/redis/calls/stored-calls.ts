@@ -52,7 +52,7 @@ export class StoredCalls {
     return this.#evicted;
   }
 
-  /** Of all gateways on this Redis. */
+  /** Bytes that all gateways stored in this Redis. */
   async bytes(): Promise<number> {
     const [, , bytes = ''] = STORED_CALLS_KEYS;
     const values = await this.redis.run((client) => client.hvals(bytes));

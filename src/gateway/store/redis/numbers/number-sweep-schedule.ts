@@ -40,6 +40,6 @@ async function sweep({ redis, numbers, instance, log }: SweepParts): Promise<voi
     if (lock !== 'OK') return;
     log.info({ ...(await numbers.sweep()) }, 'numbers.swept');
   } catch (error) {
-    log.warn({ reason: errorText(error) }, 'numbers.sweep_failed');
+    log.warn({ error: errorText(error) }, 'numbers.sweep_failed');
   }
 }

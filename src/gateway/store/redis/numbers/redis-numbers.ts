@@ -176,7 +176,7 @@ export class RedisNumberStore implements NumberStore {
       }
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
-      this.#log.warn({ reason: error.message }, 'index of numbers not written, left to repair');
+      this.#log.warn({ error: error.message, hint: 'the hourly sweep repairs it' }, 'numbers.index.not_written');
     }
   }
 

@@ -1,7 +1,7 @@
+import { LRUCache } from 'lru-cache';
 import type { E164 } from '../../../model/e164.js';
 import type { Route } from '../../../model/records.js';
 import { agentKey, numberKey, numberOfKey, orgKey } from '../keys.js';
-import { LruMap } from '../../../../lib/lru.js';
 import type { RecordCache } from '../record-cache.js';
 
 /** The stored texts of a route: a tenth of the memory that the objects would take. */
@@ -26,11 +26,11 @@ export type Watch = Set<string>;
  * Whatever is changed is forgotten.
  */
 export class RouteCache {
-  readonly #byNumber: LruMap<E164, Remembered>;
+  readonly #byNumber: LRUCache<E164, Remembered>;
   readonly #watches = new Set<Watch>();
 
   constructor(maxNumbers: number) {
-    this.#byNumber = new LruMap(maxNumbers);
+    this.#byNumber = new LRUCache({ max: maxNumbers });
   }
 
   get(number: E164): Remembered | undefined {
@@ -65,13 +65,13 @@ export class RouteCache {
     for (const watch of this.#watches) watch.add(key);
     const number = numberOfKey(key);
     if (number !== null) return this.forget(number);
-    for (const [one, remembered] of this.#byNumber.entries()) if (keysOf(one, remembered).includes(key)) this.forget(one);
+    for (const [one, remembered] of [...this.#byNumber]) if (keysOf(one, remembered).includes(key)) this.forget(one);
   }
 
   /** Every key whose record is remembered, with the record. */
   records(): Map<string, string | null> {
     const records = new Map<string, string | null>();
-    for (const [number, { texts, orgId, agentId }] of this.#byNumber.entries()) {
+    for (const [number, { texts, orgId, agentId }] of this.#byNumber) {
       records.set(numberKey(number), texts.number).set(orgKey(orgId), texts.org);
       if (agentId !== null) records.set(agentKey(agentId), texts.agent);
     }

@@ -122,7 +122,7 @@ export class RedisSnapshotStore implements SnapshotStore {
       this.#expiresSetMs = -Infinity;
       // Not over what came meanwhile, which is later.
       for (const [callId, snapshot] of batch) if (!this.#waiting.has(callId)) this.#waiting.set(callId, snapshot);
-      log.debug({ reason: errorText(error) }, 'call.snapshot.not_written');
+      log.debug({ error: errorText(error) }, 'call.snapshot.not_written');
       this.#cancelRetry = clock.setTimer(RETRY_MS, () => {
         this.#cancelRetry = undefined;
         void this.#write();
@@ -143,7 +143,7 @@ export class RedisSnapshotStore implements SnapshotStore {
     try {
       return [JSON.parse(text) as CallSnapshot];
     } catch {
-      this.#parts.log.warn({ callId }, 'call.snapshot.unreadable');
+      this.#parts.log.warn({ call_id: callId }, 'call.snapshot.unreadable');
       this.delete(callId);
       return [];
     }

@@ -3,7 +3,7 @@ import { THROUGHPUT_INTERVALS, THROUGHPUT_STEP_S, type ThroughputInterval } from
 export type Counted = 'begun' | 'ended' | 'refused';
 
 const STEP_MS = THROUGHPUT_STEP_S * 1_000;
-/** Of organizations, stretches of time and kinds together: what a gateway keeps that cannot write for long. */
+/** Most counts (organization, interval, kind) that a gateway keeps while it cannot write. */
 const MAX_COUNTS = 100_000;
 
 export interface Count {

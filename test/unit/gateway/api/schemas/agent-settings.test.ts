@@ -4,7 +4,7 @@ import { DEFAULT_AGENT_SETTINGS } from '../../../../../src/gateway/model/agent-r
 import { agentSettingsOf, agentSettingsSchema } from '../../../../../src/gateway/api/schemas/agent-settings.js';
 import { newTool, toolDefinition } from '../../../../../src/gateway/model/tool-definition.js';
 
-const schema = agentSettingsSchema({ languages: supportedLanguages(), voices: ['anna', 'ben'] });
+const schema = agentSettingsSchema(supportedLanguages());
 const changed = (body: object, before = DEFAULT_AGENT_SETTINGS) => agentSettingsOf(before, schema.parse(body));
 const TOOL_ID = 'TL-7c9e6679-7425-40de-944b-e07fc1f90ae7';
 const TOOL = { name: 'book', description: '', url: 'https://customer.example/book' };
@@ -60,7 +60,6 @@ describe('the settings of an agent', () => {
   it.each([
     ['an unknown field', { promt: 'x' }],
     ['a long prompt', { prompt: 'x'.repeat(32_769) }],
-    ['an unknown voice', { voice: 'zoe' }],
     ['an unknown language', { language: 'XXX' }],
     ['an unknown model', { model: 'best' }],
     ['a first sentence of 200 characters', { first_sentence: 'x'.repeat(200) }],

@@ -49,7 +49,7 @@ describe('CallRecordBuffer', () => {
     await records.write(endedCall(refused('c')));
     expect(written.length).toBe(61);
     clock.advance(1_000);
-    expect(lines).toEqual([{ level: 'warn', event: 'call.record.limited', fields: { leftOut: 90, orgs: 3 } }]);
+    expect(lines).toEqual([{ level: 'warn', event: 'call.record.limited', fields: { left_out: 90, orgs: 3 } }]);
     await records.write(endedCall(refused('a')));
     expect(written.length).toBe(62);
     clock.advance(10_000);
@@ -98,7 +98,7 @@ describe('CallRecordBuffer', () => {
     redis.isAway = false;
     await clock.advanceAsync(1_000);
     await expect.poll(() => written).toEqual([good]);
-    expect(lines).toEqual([{ level: 'error', event: 'call.record.lost', fields: { callId: bad.call_id, error: 'refused' } }]);
+    expect(lines).toEqual([{ level: 'error', event: 'call.record.lost', fields: { call_id: bad.call_id, error: 'refused' } }]);
   });
 
   it('closing while it writes what waited loses and repeats nothing', async () => {

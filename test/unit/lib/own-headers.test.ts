@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withoutOwnHeaders } from '../../../../src/gateway/call/own-headers.js';
+import { withoutOwnHeaders } from '../../../src/lib/own-headers.js';
 
 const BODY = 'v=0\r\nX-Trunkline-Tls: of the body\r\n';
 const asSent = `INVITE sip:1@gw SIP/2.0\r\nTo: <sip:1@gw>\r\nX-Trunkline-Tlsx: the caller's\r\nContent-Length: ${String(BODY.length)}\r\n\r\n${BODY}`;

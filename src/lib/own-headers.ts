@@ -1,14 +1,14 @@
-/** Headers of the embedded SIP server's: no other may say them, and what a caller sends under these names is taken off there. */
+/** Only the embedded SIP server sets these headers. It removes what a peer sends under their names. */
 export const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
 export const TLS_HEADER = 'X-Trunkline-Tls';
 
 const OWN = new RegExp(`^(?:${IDENTITY_HEADER}|${TLS_HEADER}):[^\\r\\n]*\\r?\\n`, 'gim');
 
-/** A SIP message as the peer sent it: without what the SIP server put into its head for us. */
+/** A SIP message as the peer sent it, without the headers that the SIP server added for us. */
 export function withoutOwnHeaders(text: string): string {
   if (!text.includes(TLS_HEADER)) return text;
   const end = text.indexOf('\r\n\r\n');
-  // Of a text that was cut all is head.
+  // A text that was cut is all head.
   const head = end === -1 ? text : text.slice(0, end + 2);
   return head.replace(OWN, '') + text.slice(head.length);
 }

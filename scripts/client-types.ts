@@ -1,19 +1,13 @@
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
-import { format, resolveConfig } from 'prettier';
-import { createApiServer } from '../../src/gateway/api/server.js';
-import { silentLog } from '../../src/lib/log.js';
-import { createMemoryStores } from '../../test/support/store/memory.js';
-import { systemClock } from '../../src/lib/system-clock.js';
+import { createApiServer, type ApiDeps } from '../src/gateway/api/server.js';
+import { silentLog } from '../src/lib/log.js';
+import { systemClock } from '../src/lib/system-clock.js';
 
-const HEADER = '// Made from /openapi.json by npm run docs.\n\n';
-const TYPES_FILE = 'src/client/types.ts';
+// The build runs this before the compiler: it makes src/client/types.ts from the OpenAPI document that the control API serves.
 
-/** Types of every request and of what it is answered with, from the document that the control API serves. */
-export async function apiTypes(): Promise<string> {
-  const types = astToString(await openapiTS(successesOf(await document()), { alphabetize: true, exportType: false }));
-  const options = await resolveConfig(new URL(`../../${TYPES_FILE}`, import.meta.url));
-  return format(HEADER + types, { ...options, parser: 'typescript' });
-}
+const TYPES_FILE = fileURLToPath(new URL('../src/client/types.ts', import.meta.url));
 
 interface ApiDocument extends Pick<OpenAPI3, 'openapi' | 'info'> {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, object>> }>>>>;
@@ -31,12 +25,15 @@ function mapValues<T, U>(record: Readonly<Record<string, T>>, change: (value: T)
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
 }
 
+/** Nothing asks them: only the document is read. */
+const NO_STORES = {} as ApiDeps['stores'];
+
 /** No setting changes what it says but for the version. */
 async function document(): Promise<ApiDocument> {
   const nothing = () => Promise.reject(new Error('only the document is asked for'));
   const api = await createApiServer(
     {
-      stores: createMemoryStores({ clock: systemClock }),
+      stores: NO_STORES,
       check: nothing,
       liveCalls: { find: () => null, stop: () => false, trace: () => null, quality: () => Promise.resolve(null) },
       toolRunner: { run: nothing },
@@ -54,3 +51,6 @@ async function document(): Promise<ApiDocument> {
   await api.close();
   return answer.json();
 }
+
+const types = astToString(await openapiTS(successesOf(await document()), { alphabetize: true, exportType: false }));
+writeFileSync(TYPES_FILE, `// Made from /openapi.json by the build.\n\n${types}`);

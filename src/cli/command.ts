@@ -1,0 +1,152 @@
+import { readFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import Table from 'cli-table3';
+import type { Command } from 'commander';
+import type { OrgRecord } from '../gateway/model/records.js';
+import { StoreUnavailableError } from '../gateway/ports/ports.js';
+import type { Stores } from '../gateway/ports/stores.js';
+import { errorText } from '../lib/error-text.js';
+
+// What commands share.
+
+/** A fault of the person at the keyboard: shown as it is, exit code 1. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+}
+
+/** Runs the work of a command; a `CommandFailure` is one line on standard error and exit code 1. */
+export async function orFail(command: Command, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof CommandFailure) command.error(`error: ${error.message}`, { exitCode: 1 });
+    throw error;
+  }
+}
+
+/** Prints on standard output. */
+export const printLine = (line: string): void => console.log(line);
+
+interface JsonFlag {
+  readonly json?: boolean;
+}
+
+/** Prints a result: as JSON when that is asked for, otherwise its lines. */
+export function printResult({ print }: Pick<StoreIo, 'print'>, { json }: JsonFlag, result: unknown, ...lines: readonly string[]): void {
+  if (json === true) print(JSON.stringify(result));
+  else for (const line of lines) print(plain(line));
+}
+
+/** What callers and servers say may hold anything: nothing of it controls the terminal. */
+export function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => (character === '\n' ? character : '\u{fffd}'));
+}
+
+const BORDERS =
+  'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid mid mid-mid right right-mid middle'.split(' ');
+
+/** Columns as wide as their widest cell, without borders. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const made = new Table({
+    head: [...head],
+    chars: Object.fromEntries(BORDERS.map((name) => [name, ''])),
+    style: { 'padding-left': 0, 'padding-right': 2, head: [] },
+  });
+  made.push(...rows.map((row) => [...row]));
+  return made
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd());
+}
+
+/** Throws a `CommandFailure` when the file cannot be read. */
+export async function textOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new CommandFailure(`cannot read ${file}: ${errorText(error)}`);
+  }
+}
+
+/** Throws a `CommandFailure` when the file cannot be read, or is no JSON. */
+export async function jsonOf(file: string): Promise<unknown> {
+  const value = parsedJson(await textOf(file));
+  if (value === undefined) throw new CommandFailure(`${file} is not valid JSON`);
+  return value;
+}
+
+/** `undefined`: it is no JSON. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+// What operators' commands share, which are there before any key is: they go to the store.
+
+/** Opens the stores for the time of one command. */
+export type Connect = () => Promise<Stores & { close(): Promise<void> }>;
+
+export interface StoreIo {
+  readonly connect: Connect;
+  readonly print: (line: string) => void;
+}
+
+/** Runs `work` with open stores and closes them; a failure is one line on standard error and exit code 1. */
+export function withStores(command: Command, { connect }: StoreIo, work: (stores: Stores) => Promise<void>): Promise<void> {
+  return orFail(command, async () => {
+    try {
+      const stores = await connect();
+      await work(stores).finally(() => stores.close());
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      throw new CommandFailure(`${error.message}. Is Trunkline running? Start it with: trunkline up`);
+    }
+  });
+}
+
+/** Notes a change in the organization's audit log. Never rejects: the change is made, whatever becomes of the note. */
+export async function noteChange(
+  stores: Pick<Stores, 'audit'>,
+  orgId: string,
+  action: string,
+  record: string,
+  fields: readonly string[] = [],
+): Promise<void> {
+  try {
+    await stores.audit.append(orgId, { by: { key_id: null, name: `cli:${userName()}` }, action, record, fields });
+  } catch (error) {
+    console.error(`trunkline: changed, but the audit log has no entry: ${errorText(error)}`);
+  }
+}
+
+/** A container may run under a user that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? 'unknown');
+  }
+}
+
+/** The organization that a person named by its id, or by its name when only one has it. */
+export async function findOrg(stores: Pick<Stores, 'orgs'>, idOrName: string): Promise<OrgRecord> {
+  const byId = await stores.orgs.get(idOrName);
+  if (byId !== null) return byId;
+  const named = (await stores.orgs.list()).filter((org) => org.name === idOrName);
+  if (named.length > 1) throw new CommandFailure(`${named.length} organizations are called "${idOrName}": use the id (trunkline org list)`);
+  const [only] = named;
+  if (only === undefined) throw new CommandFailure(`organization "${idOrName}" not found (trunkline org list shows all)`);
+  return only;
+}
+
+/** A name as it may stand in a list: 1 to 100 printable characters. */
+export function checkName(what: string, name: string): string {
+  const trimmed = name.trim();
+  if (trimmed.length < 1 || trimmed.length > 100 || /\p{C}/u.test(trimmed)) {
+    throw new CommandFailure(`the name of ${what} must be 1 to 100 printable characters`);
+  }
+  return trimmed;
+}

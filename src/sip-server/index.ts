@@ -1,0 +1,50 @@
+// `trunkline/sip-server`: the embedded SIP server alone, in a test or a product. drachtio-srf connects to it as to a drachtio-server.
+
+import { loadConfig } from '../config/load.js';
+import { silentLog, type Log } from '../lib/log.js';
+import { configOptions } from './config-options.js';
+import { SipServer, type SipServerOptions } from './server.js';
+
+export interface SipServerSettings {
+  /** One address of this machine; 127.0.0.1 when left out. */
+  readonly bindAddress?: string;
+  /** What Contact and Via name; the bind address when left out. */
+  readonly externalHost?: string;
+  /** A transport that is left out is off; 0: any free port, which `portOf` tells. TLS needs `tls` too. */
+  readonly ports: { readonly tls?: number; readonly tcp?: number; readonly udp?: number };
+  /** Certificate chain and key of the server, PEM. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Connections of ours by TLS: `ca` (PEM) in place of the public certificates; `verify: false` takes any certificate. */
+  readonly outgoingTls?: { readonly ca?: string; readonly verify?: boolean };
+  /** Where applications connect; port 0: any free one, which `controlPort` tells. The address is 127.0.0.1 when left out. */
+  readonly control: { readonly address?: string; readonly port: number; readonly secret: string };
+  /** RFC 3261's T1, T2 and T4, limits and so on, in place of the defaults of config/default.yaml (docs/settings.md explains them). */
+  readonly overrides?: Partial<Pick<SipServerOptions, 'timers' | 'limits' | 'optionsUserAgents' | 'silenceTimeoutMs' | 'graceMs'>>;
+  /** pino's methods; nothing is logged when left out. */
+  readonly log?: Log;
+}
+
+/**
+ * Starts a SIP server and resolves when every socket listens. It reads no configuration of the machine and writes no file.
+ * `close` ends it at once: it sends no BYE.
+ * @throws the system's error, with address and port, when a port is taken
+ */
+export async function startSipServer(settings: SipServerSettings): Promise<SipServer> {
+  const { bindAddress = '127.0.0.1', externalHost = null, ports, tls, outgoingTls, control, overrides, log = silentLog } = settings;
+  const server = new SipServer({
+    ...configOptions(loadConfig({ environment: {} })),
+    bindAddress,
+    externalHost,
+    ports: { tls: ports.tls ?? null, tcp: ports.tcp ?? null, udp: ports.udp ?? null },
+    tls: tls === undefined ? null : { certificates: [tls], minVersion: 'TLSv1.2', ciphers: null, clients: null },
+    outgoingTls: { ca: outgoingTls?.ca ?? null, verify: outgoingTls?.verify ?? true },
+    control: { address: '127.0.0.1', ...control },
+    log,
+    ...overrides,
+  });
+  await server.listen();
+  return server;
+}
+
+export { SipServer, type SipServerOptions } from './server.js';
+export type { Log } from '../lib/log.js';

@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest';
+import { nearestName } from '../../../src/config/nearest-name.js';
+
+const NAMES = ['sip.tls_port', 'sip.tcp_port', 'http.port'];
+
+it.each([
+  ['sip.tls_prot', 'sip.tls_port'],
+  ['sip.tcp_prt', 'sip.tcp_port'],
+  ['htp.port', 'http.port'],
+  ['sip.tls_port', 'sip.tls_port'],
+  ['colour', null],
+  ['', null],
+])('nearest to %j is %j', (wanted, expected) => {
+  expect(nearestName(wanted, NAMES)).toBe(expected);
+});
+
+it('takes the first of two that are as near', () => {
+  expect(nearestName('b', ['ab', 'ac', 'bc'])).toBe('ab');
+});
