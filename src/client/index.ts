@@ -48,19 +48,28 @@ export function createClient({ baseUrl, apiKey, timeoutMs = DEFAULT_TIMEOUT_MS, 
   const client = createFetchClient<paths>({
     baseUrl,
     headers: { authorization: `Bearer ${apiKey}` },
-    fetch: (request) => {
-      // The signal ends the reading of the body too.
-      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
-      return (given ?? fetch)(new Request(request, { signal, redirect: 'error' }));
-    },
+    redirect: 'error',
+    ...(given === undefined ? {} : { fetch: given }),
   });
   const method = <M extends HttpMethod>(name: 'GET' | 'POST' | 'DELETE'): Method<M> => {
     // What each path takes and gives is in the type of `Method`; openapi-fetch looks at none of it when it runs.
     const send = client[name] as (path: string, init?: object) => Promise<FetchResponse<Record<number, unknown>, object, MediaType>>;
-    return (async (path: string, init?: object) => {
-      const { data, error, response } = await send(path, init).catch((cause: unknown) => {
-        throw brokenRequest(cause, timeoutMs);
-      });
+    return (async (path: string, init?: { readonly signal?: AbortSignal }) => {
+      // A controller of our own: Node may collect AbortSignal.timeout and AbortSignal.any while a request waits, and it would wait forever.
+      const limit = new AbortController();
+      const timer = setTimeout(() => limit.abort(new DOMException('no answer in time', 'TimeoutError')), timeoutMs);
+      const abort = (): void => limit.abort(init?.signal?.reason);
+      if (init?.signal?.aborted === true) abort();
+      init?.signal?.addEventListener('abort', abort);
+      // Until the body is read.
+      const { data, error, response } = await send(path, { ...init, signal: limit.signal })
+        .catch((cause: unknown) => {
+          throw brokenRequest(cause, timeoutMs);
+        })
+        .finally(() => {
+          clearTimeout(timer);
+          init?.signal?.removeEventListener('abort', abort);
+        });
       if (!response.ok) throw refusal(response, error);
       return data;
     }) as Method<M>;

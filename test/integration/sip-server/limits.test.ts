@@ -123,7 +123,7 @@ describe('file handles', () => {
     third.send(lines('OPTIONS'));
     expect((await third.final()).status).toBe(503);
     expect([speaker.closed, second.closed]).toEqual([false, false]);
-    expect(log.named('sip.handles.short').at(-1)?.fields).toMatchObject({ limit: 3, isRefused: false });
+    expect(log.named('sip.handles.short').at(-1)?.fields).toMatchObject({ limit: 3, is_refused: false });
     expect(server.totals.closedStrangers).toBe(1);
   });
 
@@ -133,7 +133,7 @@ describe('file handles', () => {
     const refused = await tcpPeer();
     await refused.whenClosed();
     expect([one.closed, two.closed]).toEqual([false, false]);
-    expect(log.named('sip.handles.short').at(-1)?.fields).toMatchObject({ connections: 2, limit: 2, isRefused: true });
+    expect(log.named('sip.handles.short').at(-1)?.fields).toMatchObject({ connections: 2, limit: 2, is_refused: true });
     expect(server.totals.refusedByHandles).toBe(1);
   });
 });

@@ -93,7 +93,7 @@ describe('admission', () => {
       answers.push(gate.isFull(), gate.isFull());
     }
     expect(answers).toEqual([false, false, true, true, true, true, true, true, false, false, true, true]);
-    expect(log.events.map(({ event, fields }) => [event, fields['residentMb']])).toEqual([
+    expect(log.events.map(({ event, fields }) => [event, fields['resident_mb']])).toEqual([
       ['sip.memory.high', 1_001],
       ['sip.memory.normal', 999],
       ['sip.memory.high', 1_001],

@@ -57,7 +57,7 @@ describe('/console', () => {
     for (const options of [{}, { consoleDirectory: join(directory, 'none') }]) {
       const bare = await openApi(options);
       const answer = await bare.send({ method: 'GET', url: '/console/calls' });
-      expect([answer.status, answer.text]).toEqual([404, expect.stringContaining('npm run build')]);
+      expect([answer.status, answer.text]).toEqual([404, expect.stringContaining('scripts/build')]);
       expect((await bare.get('/v1/calls')).status).toBe(200);
     }
   });

@@ -88,9 +88,9 @@ describe('datagrams that the kernel drops', () => {
     expect(answers).toHaveLength(8);
     await clock.advanceAsync(80_000);
     expect(warnings).toEqual([
-      { dropped: 5, kernelDrops: 5 },
-      { dropped: 7, kernelDrops: 12 },
-      { dropped: 1, kernelDrops: 4 },
+      { dropped: 5, kernel_drops: 5, hint: expect.stringContaining('net.core.rmem_max') as string },
+      { dropped: 7, kernel_drops: 12, hint: expect.anything() as string },
+      { dropped: 1, kernel_drops: 4, hint: expect.anything() as string },
     ]);
     watch.stop();
     expect(clock.pendingTimers).toBe(0);
