@@ -100,7 +100,7 @@ describe('trunkline load', () => {
     );
     expect(code).toBe(0);
     expect(result.stages[0]).toMatchObject({ answered: 5, successful: 5, latency: { count: 5 } });
-    expect(result).toMatchObject({ batchId: null, report: null, notes: [expect.stringContaining('no batch is written')] });
+    expect(result).toMatchObject({ batchId: null, report: null, notes: [expect.stringContaining('cannot write a batch')] });
   });
 
   it('interrupted: the calls in progress get BYE, and result and batch say so', async () => {
