@@ -82,7 +82,7 @@ export class LogReader {
   /** The calls that a line says the end of, by Call-ID. */
   toldEnds(): ReadonlySet<string> {
     const ends = this.#lines().filter((line) => /"msg":"call\.(?:ended|refused)"/.test(line));
-    return new Set(ends.map((line) => /"sipCallId":"([^"]*)"/.exec(line)?.[1] ?? ''));
+    return new Set(ends.map((line) => /"sip_call_id":"([^"]*)"/.exec(line)?.[1] ?? ''));
   }
 
   /** Each event once, with how often it came. */
