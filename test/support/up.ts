@@ -88,8 +88,8 @@ export class Instance {
   static async settings(overrides: Readonly<Record<string, string>> = {}): Promise<Instance> {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-up-'));
     const [sip, http, redis, control, ng] = await freePorts(5);
-    // Below those of freePorts, and each of vitest's workers has its own: taken ones stop the start.
-    const media = 29_000 + 100 * (Number(process.env['VITEST_POOL_ID'] ?? 1) % 10);
+    // Above rtpengine's, below those that the kernel gives out, and each of vitest's workers has its own: taken ones stop the start.
+    const media = 31_000 + 100 * (Number(process.env['VITEST_POOL_ID'] ?? 1) % 10);
     return new Instance(directory, {
       TRUNKLINE_DATA_DIR: join(directory, 'data'),
       TRUNKLINE_GATEWAY_WORKERS: '1',
