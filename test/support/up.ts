@@ -88,8 +88,8 @@ export class Instance {
   static async settings(overrides: Readonly<Record<string, string>> = {}): Promise<Instance> {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-up-'));
     const [sip, http, redis, control, ng] = await freePorts(5);
-    // Above rtpengine's, below those that the kernel gives out, and each of vitest's workers has its own: taken ones stop the start.
-    const media = 31_000 + 100 * (Number(process.env['VITEST_POOL_ID'] ?? 1) % 10);
+    // Between those of other gateways and relays of tests, and each of vitest's workers has its own: taken ones stop the start.
+    const media = 27_600 + 40 * (Number(process.env['VITEST_POOL_ID'] ?? 1) % 10);
     return new Instance(directory, {
       TRUNKLINE_DATA_DIR: join(directory, 'data'),
       TRUNKLINE_GATEWAY_WORKERS: '1',
@@ -101,7 +101,7 @@ export class Instance {
       TRUNKLINE_RTPENGINE_PORT_MIN: '30000',
       TRUNKLINE_RTPENGINE_PORT_MAX: '30999',
       TRUNKLINE_MEDIA_PORT_MIN: String(media),
-      TRUNKLINE_MEDIA_PORT_MAX: String(media + 99),
+      TRUNKLINE_MEDIA_PORT_MAX: String(media + 39),
       ...overrides,
     });
   }
