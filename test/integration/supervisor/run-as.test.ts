@@ -102,7 +102,7 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
   it('without run_as a warning says what to set', async () => {
     const warned = start({});
     await warned.printed('Trunkline is ready.');
-    expect(warned.output).toContain('everything runs as root: set run_as (TRUNKLINE_RUN_AS)');
+    await warned.printed('everything runs as root: set run_as (TRUNKLINE_RUN_AS)');
   });
 
   it('not root: another user is refused', async () => {
