@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { readWire, WirePeer } from './wire-peer.js';
+import { freePorts } from './ports.js';
 
 /** A hand-made SIP peer on a UDP port of its own: calls the server, and is called. */
 export class UdpPeer extends WirePeer {
@@ -22,7 +23,9 @@ export class UdpPeer extends WirePeer {
 
   static async open(serverPort: number): Promise<UdpPeer> {
     const socket = createSocket('udp4');
-    await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+    // A port that is free for TCP too: some peers listen there.
+    const [port] = await freePorts(1);
+    await new Promise<void>((resolve) => socket.bind(port, '127.0.0.1', resolve));
     return new UdpPeer(socket, serverPort);
   }
 
