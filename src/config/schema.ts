@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { STREAM_FORMATS } from '../agent-protocol/stream-format.js';
 import { agentUrl } from '../agent-protocol/agent-url.js';
-import { isSourceAddress } from '../lib/source-address.js';
+import { isSourceAddress } from '../lib/address.js';
 import { isPublicAddress } from '../lib/address-scope.js';
 
 /** What an Identity header may be worth that a call can be refused for (RFC 8224 §6.2.2). */

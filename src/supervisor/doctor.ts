@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { nativeFile } from '../config/native-files.js';
 import { httpAddress, type Config } from '../config/schema.js';
-import { formatHostPort } from '../lib/host-port.js';
+import { formatHostPort } from '../lib/address.js';
 import { resolveHostPort } from '../lib/resolve.js';
 import { BUILD_PACKAGES, installCommand, missingPackages, packagesOf } from './debian-packages.js';
 import { mustBuildNative } from './native-build.js';

@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls';
 import { join } from 'node:path';
 import { ConfigError } from '../config/layers.js';
 import type { Config } from '../config/schema.js';
-import { errorText } from '../lib/error-text.js';
+import { errorText } from '../lib/result.js';
 import type { TlsCertificate, TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import { certificateFacts, readCertificatePair, readCertificates, type CertificateFacts } from './certificate-files.js';
 import { ensureCertificates } from './certificates.js';

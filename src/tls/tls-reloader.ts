@@ -1,7 +1,7 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { CancelTimer, Clock } from '../lib/clock.js';
-import { errorText } from '../lib/error-text.js';
+import { errorText } from '../lib/result.js';
 import type { Log } from '../lib/log.js';
 import type { TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import type { ServerTls } from './tls-material.js';

@@ -1,6 +1,6 @@
 import type { Route } from '../model/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
-import { isInBlocks } from '../../lib/ip-address.js';
+import { isInBlocks } from '../../lib/address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { brokenLimit, type ConcurrentUsage } from './admission.js';
 import { identityRefusal } from './identity.js';

@@ -4,9 +4,8 @@ import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
-import { assertNever } from '../../lib/assert-never.js';
+import { assertNever, errorText } from '../../lib/result.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/error-text.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
 import { AgentRequests, type RequestServices } from './agent-requests.js';
@@ -24,8 +23,17 @@ import { completionOf } from './completion.js';
 import type { InfoDigit } from './info-digit.js';
 import type { Reason } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
-import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../ports/ports.js';
-import type { CallStore, IdentityClaim, IdentityVerifier, RouteStore, SnapshotStore, ToolRunner } from '../ports/ports.js';
+import {
+  AgentUnavailableError,
+  MediaUnavailableError,
+  StoreUnavailableError,
+  type CallStore,
+  type IdentityClaim,
+  type IdentityVerifier,
+  type RouteStore,
+  type SnapshotStore,
+  type ToolRunner,
+} from '../ports/ports.js';
 import type { SipMessageSeen } from '../../observability/hep/observed.js';
 
 /** What every call of this process shares. */

@@ -1,4 +1,4 @@
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 
 /** What our own URIs are made of. */
 export interface OwnAddress {

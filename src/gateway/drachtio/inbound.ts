@@ -4,7 +4,7 @@ import type { TraceEntry } from '../model/call-trace.js';
 import type { IdentityVerdict } from '../model/verified-identity.js';
 import type { QualitySample } from '../../rtp/quality-sample.js';
 import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 import { newUuid } from '../../lib/ids.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
@@ -14,12 +14,10 @@ import { callerIdentity, claimedCallers } from '../admission/caller-identity.js'
 import { calledUri, type CalledNumberSource } from '../admission/called-number.js';
 import { hostOf, ownContact, type OwnAddress } from './contact.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/edge.js';
-import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from '../call/invite.js';
+import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite, refusalHeaders, sessionExpiresOf } from '../call/invite.js';
 import { IDENTITY_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
-import { refusalHeaders } from '../call/refusal.js';
-import { sessionExpiresOf } from '../call/session-timer.js';
-import { type SrfRequest, type SrfResponse } from '../ports/signalling.js';
+import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
 
 export interface InboundOptions {
   /** Name in Contact and Warning; `null`: the host that the SIP server states. */

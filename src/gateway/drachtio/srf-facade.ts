@@ -1,6 +1,6 @@
 import Srf from 'drachtio-srf';
-import { errorText } from '../../lib/error-text.js';
-import { gatherWrites, type CorkedStream } from '../../lib/gather-writes.js';
+import { errorText } from '../../lib/result.js';
+import { gatherWrites, type CorkedStream } from '../../lib/turn-batch.js';
 import {
   type SrfMessage,
   type SrfRequest,

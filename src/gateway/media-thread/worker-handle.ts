@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { assertNever } from '../../lib/assert-never.js';
+import { assertNever } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { LegEvent } from '../model/media.js';
 import type { RtcpSeen } from '../../observability/hep/observed.js';

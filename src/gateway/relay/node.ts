@@ -3,8 +3,8 @@ import { publish } from '../ports/events.js';
 import { bencode } from './bencode.js';
 import { Client, type NgMessage } from 'rtpengine-client';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/error-text.js';
-import { formatHostPort } from '../../lib/host-port.js';
+import { errorText } from '../../lib/result.js';
+import { formatHostPort } from '../../lib/address.js';
 import type { Log } from '../../lib/log.js';
 import type { NgCommand } from './flags.js';
 

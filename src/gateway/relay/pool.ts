@@ -1,7 +1,7 @@
 import type { RelayFigures } from '../model/media.js';
 import { MediaUnavailableError, type MediaRelay, type RelayAnswer, type RelayCall } from '../ports/ports.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 import type { Log } from '../../lib/log.js';
 import {
   answerCommand,

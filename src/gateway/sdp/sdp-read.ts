@@ -2,7 +2,7 @@ import { parse as parseSdp } from 'sdp-transform';
 import type { MediaDirection } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { MediaEncryption } from '../model/records.js';
-import { ipFamily } from '../../lib/ip-address.js';
+import { ipFamily } from '../../lib/address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { chooseCrypto, parseCrypto, type CryptoLine } from './crypto-line.js';
 import type { Reason } from '../model/reasons.js';

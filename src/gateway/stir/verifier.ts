@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
 import type { IdentityClaim, IdentityVerifier } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import { certificatesOf } from './credential.js';
 import { CertificateRepository } from './certificate-repository.js';
 import { identityHeaderValues, type IdentityHeaderValue } from './identity-header.js';

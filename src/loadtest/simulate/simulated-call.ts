@@ -3,7 +3,7 @@ import type { DialAgent } from '../../gateway/agents/stream/socket.js';
 import { StreamAgent, type StreamDependencies } from '../../gateway/agents/stream/stream-agent.js';
 import { noAgentCounters, type AgentHost } from '../../gateway/media/leg-agent.js';
 import type { StreamSettings } from '../../gateway/model/agent.js';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Clock } from '../../lib/clock.js';
 import { silentLog } from '../../lib/log.js';
 import { encodeG711, isQuietG711, silenceByte } from '../../rtp/codec/g711.js';

@@ -1,8 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { isIP, isIPv6 } from 'node:net';
-import type { SipMessageSeen } from './observed.js';
-import type { RtcpSeen } from './observed.js';
-import { errorText } from '../../lib/error-text.js';
+import type { SipMessageSeen, RtcpSeen } from './observed.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { MetricCounts } from '../metrics/catalog.js';
 import { hepPacket, type HepEndpoint, type HepIdentity, type HepMessage } from './packet.js';

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { isInBlocks } from '../../lib/ip-address.js';
+import { isInBlocks } from '../../lib/address.js';
 
 /** Who may read the metrics. */
 export interface MetricsAccess {

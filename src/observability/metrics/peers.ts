@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join, relative, resolve } from 'node:path';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { exposition, upSnapshot, type Metrics, type MetricsSnapshot } from './registry.js';
 

@@ -2,7 +2,7 @@ import { NOT_IN_TURBO, type AgentAnswer, type AgentConnectionLimits, type AgentR
 import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
 import type { AudioCodec } from '../../../rtp/codec/g711.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
-import { assertNever } from '../../../lib/assert-never.js';
+import { assertNever } from '../../../lib/result.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 import { FRAME_MS } from '../../../rtp/codec/frame.js';
