@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 
 const directory = process.env.WAY_DIR;
-const ROOM = /\/dist\/(.+)\.js$/;
+const ROOM = /\/dist\/(?!.*node_modules)(.+)\.js$/;
 
 if (directory !== undefined) {
   mkdirSync(join(directory, 'marks'), { recursive: true });

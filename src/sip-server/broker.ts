@@ -130,10 +130,6 @@ export class Broker implements UserAgentListener {
     else this.#incoming.refuse(request, 500, 'Server Internal Error', [retryAfter()]);
   }
 
-  onCancelled(request: IncomingRequest, cancel: SipRequest | null): void {
-    this.#incoming.onCancelled(request, cancel);
-  }
-
   onAck(dialog: DialogEntry, ack: SipRequest, flow: Flow): void {
     const call = this.#calls.of(dialog);
     if (call === undefined) return;

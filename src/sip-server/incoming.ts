@@ -37,7 +37,6 @@ const PROBLEMS: Readonly<Record<RespondProblem, string>> = {
 /** Requests from the network that wait for an application's answer. */
 export class IncomingRequests {
   readonly #byId = new Map<string, Pending>();
-  readonly #byRequest = new Map<IncomingRequest, Pending>();
 
   constructor(
     private readonly userAgent: UserAgent,
@@ -55,7 +54,7 @@ export class IncomingRequests {
     const pending: Pending = { transactionId: nextSerialId(), request, app, silence: undefined };
     this.#watch(pending);
     this.#byId.set(pending.transactionId, pending);
-    this.#byRequest.set(request, pending);
+    request.onCancelled = (cancel) => this.#onCancelled(pending, cancel);
     const { dialog, message } = request;
     if (message.method === 'INVITE' && dialog === null) this.cdr.attempt('network', message);
     const text = serializeUnfolded(message);
@@ -72,9 +71,8 @@ export class IncomingRequests {
   }
 
   /** The caller does not wait any more; it has its 487. */
-  onCancelled(request: IncomingRequest, cancel: SipRequest | null): void {
-    const pending = this.#byRequest.get(request);
-    if (pending === undefined) return;
+  #onCancelled(pending: Pending, cancel: SipRequest | null): void {
+    const { request } = pending;
     this.#settle(pending);
     const call = request.dialog === null || request.dialog.isConfirmed ? undefined : this.calls.of(request.dialog);
     if (call !== undefined) this.calls.drop(call);
@@ -261,6 +259,6 @@ export class IncomingRequests {
   #settle(pending: Pending): void {
     this.#quiet(pending);
     this.#byId.delete(pending.transactionId);
-    this.#byRequest.delete(pending.request);
+    pending.request.onCancelled = () => undefined;
   }
 }

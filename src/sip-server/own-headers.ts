@@ -1,6 +1,7 @@
 import { IDENTITY_HEADER, TLS_HEADER } from '../lib/own-headers.js';
 import { header } from '../sip/message/message.js';
-import type { OwnHeaders } from '../sip/stack.js';
+import { headerId } from '../sip/message/header-name.js';
+import type { OwnHeaders } from '../sip/message/reception.js';
 
 /**
  * What applications learn about the TLS connection of a request's peer.
@@ -10,8 +11,8 @@ import type { OwnHeaders } from '../sip/stack.js';
  */
 export function tlsHeaders(passClientIdentity: boolean, passTls: boolean): OwnHeaders {
   return {
-    names: [IDENTITY_HEADER, TLS_HEADER],
-    of: ({ tlsIdentity = '', tls = null }, { method }, { toTag }) => [
+    ids: new Set([IDENTITY_HEADER, TLS_HEADER].map(headerId)),
+    of: ({ tlsIdentity = '', tls = null }, method, toTag) => [
       ...(passClientIdentity && tlsIdentity !== '' ? [header(IDENTITY_HEADER, tlsIdentity)] : []),
       ...(passTls && tls !== null && method === 'INVITE' && toTag === undefined
         ? [header(TLS_HEADER, `${tls.version} ${tls.cipher}`)]

@@ -5,14 +5,11 @@ import { TimerQueue } from '../lib/timers.js';
 import type { Admission } from './admission.js';
 import { branchOf } from './user-agent/compose.js';
 import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
-import { headerId } from './message/header-name.js';
 import {
   changed,
   getHeader,
   getHeaders,
-  hasHeader,
   header,
-  splitList,
   type Header,
   type SipMessage,
   type SipRequest,
@@ -21,9 +18,8 @@ import {
 import { hasTag } from './message/name-addr.js';
 import { parseFast } from './message/fast-path-parser.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
+import { received, stampTopVia, type OwnHeaders, type Reception } from './message/reception.js';
 import { serialize } from './message/serialize.js';
-import { flatten } from './message/flatten.js';
-import { parseVia, stampVia, type Via } from './message/via.js';
 import { newTag } from './user-agent/tags.js';
 import {
   ClientTransaction,
@@ -51,13 +47,6 @@ export interface TransactionUser {
   onStrayResponse(response: SipResponse, core: CoreHeaders): void;
 }
 
-/** Headers that the stack adds to requests of peers, for their user. What a peer sends under these names is removed. */
-export interface OwnHeaders {
-  readonly names: readonly string[];
-  /** What is true of this request. */
-  of(flow: Flow, request: SipRequest, core: CoreHeaders): readonly Header[];
-}
-
 export interface StackOptions {
   readonly clock: Clock;
   readonly timers: TimerSettings;
@@ -70,6 +59,7 @@ export interface StackOptions {
   readonly admission?: Admission;
 }
 
+const NO_OWN_HEADERS: OwnHeaders = { ids: new Set(), of: () => [] };
 /** What is in a dialog, and CANCEL, may go this far above the limit of transactions. */
 const ROOM_IN_DIALOGS = 1.1;
 
@@ -81,8 +71,7 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly unreliableContext: TransactionContext;
   readonly #limits: StackLimits;
   readonly #log: Log;
-  readonly #ownHeaders: OwnHeaders | undefined;
-  readonly #ownIds: readonly string[];
+  readonly #reception: Reception;
   readonly #admission: Admission | undefined;
   readonly #reopen: StackOptions['reopen'];
   readonly #server = new Map<string, ServerTransaction>();
@@ -99,8 +88,7 @@ export class SipStack implements FlowListener, TransactionHost {
     this.timers = new TimerQueue(options.clock);
     this.#limits = options.limits;
     this.#log = options.log;
-    this.#ownHeaders = options.ownHeaders;
-    this.#ownIds = options.ownHeaders?.names.map(headerId) ?? [];
+    this.#reception = { limits: options.limits, own: options.ownHeaders ?? NO_OWN_HEADERS };
     this.#admission = options.admission;
     this.#reopen = options.reopen;
   }
@@ -130,16 +118,12 @@ export class SipStack implements FlowListener, TransactionHost {
   onMessage(flow: Flow, text: string): void {
     if (this.#admission?.isFlood(flow.remote.address) === true) return;
     this.#taken += 1;
-    const plain = parseFast(isKept(text) ? flatten(text) : text, this.#limits);
+    const plain = parseFast(text, flow, this.#reception);
     if (plain === undefined) return this.#onSlowPath(flow, text);
-    if (this.#admission?.isScanner(plain.message) === true) return this.#turnAway(flow, plain.message);
-    if (plain.message.kind === 'response') return this.#onResponse(plain.message, plain.core);
-    const stamped = stampVia(plain.core.topVia, flow.remote);
-    if (stamped === plain.core.topVia.text) return this.#onIdentified(flow, plain.message, plain.core);
-    const { viaAt, core } = plain;
-    const again = parseFast(text.slice(0, viaAt) + stamped + text.slice(viaAt + core.topVia.text.length), this.#limits);
-    if (again?.message.kind !== 'request') return this.#onSlowPath(flow, text);
-    this.#onIdentified(flow, again.message, again.core);
+    const { message, core } = plain;
+    if (this.#admission?.isScanner(message) === true) return this.#turnAway(flow, message);
+    if (message.kind === 'response') this.#onResponse(message, core);
+    else this.#onRequest(flow, message, core);
   }
 
   /** A message that is not spelled as most are, or is wrong. */
@@ -157,17 +141,8 @@ export class SipStack implements FlowListener, TransactionHost {
       else this.#log.debug({ peer: flow.remote.address, error: core.error }, 'sip.response.malformed');
       return;
     }
-    const request = stampTopVia(message, flow, core.ok ? core.value.topVia : undefined);
-    if (!core.ok) return this.#answerStateless(flow, request, 400, core.error);
-    this.#onIdentified(flow, request, core.value);
-  }
-
-  #onIdentified(flow: Flow, request: SipRequest, core: CoreHeaders): void {
-    const own = this.#ownHeaders?.of(flow, request, core) ?? [];
-    const ids = this.#ownIds;
-    if (own.length === 0 && !ids.some((id) => hasHeader(request, id))) return this.#onRequest(flow, request, core);
-    const others = request.headers.filter(({ id }) => !ids.includes(id));
-    this.#onRequest(flow, changed(request, { headers: [...others, ...own] }), core);
+    if (!core.ok) return this.#answerStateless(flow, stampTopVia(message, flow), 400, core.error);
+    this.#onRequest(flow, received(message, flow, core.value, this.#reception.own), core.value);
   }
 
   onSpoiled(flow: Flow, problem: { readonly status: number; readonly reason: string; readonly head: string | null }): void {
@@ -326,25 +301,6 @@ function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
   if (!/^\d{1,9}$/.test(stated) || length > message.body.length)
     return err({ status: 400, reason: 'Bad Content-Length', partial: message });
   return ok(length === message.body.length ? message : changed(message, { body: message.body.slice(0, length) }));
-}
-
-/** Parts of these are kept as long as a dialog lives. */
-function isKept(text: string): boolean {
-  return text.startsWith('INVITE ') || text.startsWith('SUBSCRIBE ') || text.startsWith('SIP/2.0 2');
-}
-
-/** `known`: the top Via, where it was read already. One that cannot be read stays as it is. */
-function stampTopVia(request: SipRequest, flow: Flow, known?: Via): SipRequest {
-  const index = request.headers.findIndex((candidate) => candidate.id === 'via');
-  const line = request.headers[index];
-  if (line === undefined) return request;
-  const [top = '', ...others] = splitList(line.value);
-  const via = known ?? parseVia(top);
-  const stamped = via === undefined ? top : stampVia(via, flow.remote);
-  if (stamped === top) return request;
-  const headers = [...request.headers];
-  headers[index] = header('Via', [stamped, ...others].join(', '));
-  return changed(request, { headers });
 }
 
 /**

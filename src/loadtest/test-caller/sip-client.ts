@@ -170,7 +170,6 @@ export class CarrierClient {
   #listener(): UserAgentListener {
     return {
       onRequest: (request) => this.#onRequest(request),
-      onCancelled: () => undefined,
       onAck: () => undefined,
       onResponse: (request, response) => this.#onResponse(request, response),
       onDialogEnded: () => this.#ended(),

@@ -1,10 +1,12 @@
 import { SIP_TOKEN } from '../../lib/sip-token.js';
 import { CALL_ID, isMaxForwards, parseCSeq, type CoreHeaders } from './core-headers.js';
 import { canonicalHeaderName, headerId } from './header-name.js';
+import { flatten } from './flatten.js';
 import { isLws } from './lws.js';
 import type { Header, KnownHeaders, SipRequest, SipResponse } from './message.js';
 import { readHeaders, type MessageLimits } from './parse.js';
-import type { Via } from './via.js';
+import type { OwnHeaders, Peer, Reception } from './reception.js';
+import { stampVia, type Via } from './via.js';
 import { parseParams } from './uri.js';
 
 // The way of nearly every message: spelled as everybody spells it, nothing folded, nothing odd. It is read in one pass, keeps its text, and
@@ -108,9 +110,24 @@ class Received implements KnownHeaders {
   readonly marks: number[] = [];
 
   constructor(
-    readonly text: string,
+    public text: string,
     readonly headersStart: number,
   ) {}
+
+  /** Puts `via` in place of the first Via value, and `lines` behind the last header. */
+  rewrite(via: string, lines: string): void {
+    const { text, marks } = this;
+    const at = this.#markOf(VIA);
+    const end = marks[at + 2] ?? 0;
+    const shift = via.length - (end - (marks[at + 1] ?? 0));
+    const headersEnd = this.bodyStart - 2;
+    this.text = text.slice(0, marks[at + 1]) + via + text.slice(end, headersEnd) + lines + text.slice(headersEnd);
+    this.bodyStart += shift + lines.length;
+    for (let index = 0; index < marks.length; index += 3) {
+      if ((marks[index + 1] ?? 0) >= end) marks[index + 1] = (marks[index + 1] ?? 0) + shift;
+      if ((marks[index + 2] ?? 0) >= end) marks[index + 2] = (marks[index + 2] ?? 0) + shift;
+    }
+  }
 
   knows(id: string): boolean {
     return CODES.has(id);
@@ -123,11 +140,6 @@ class Received implements KnownHeaders {
   firstOf(wanted: number): string | undefined {
     const at = this.#markOf(wanted);
     return at < 0 ? undefined : this.text.slice(this.marks[at + 1], this.marks[at + 2]);
-  }
-
-  startOf(wanted: number): number {
-    const at = this.#markOf(wanted);
-    return at < 0 ? -1 : (this.marks[at + 1] ?? -1);
   }
 
   all(id: string): string[] {
@@ -154,12 +166,10 @@ class Received implements KnownHeaders {
 export interface FastParsed {
   readonly message: SipRequest | SipResponse;
   readonly core: CoreHeaders;
-  /** Where the value of the first Via begins. */
-  readonly viaAt: number;
 }
 
-/** Reads a plain message; `undefined`: it is none, which says nothing about its being right or wrong. */
-export function parseFast(text: string, limits: MessageLimits): FastParsed | undefined {
+/** Reads a plain message from `peer` as its receiver keeps it; `undefined`: it is not plain, which says nothing about its being right or wrong. */
+export function parseFast(text: string, peer: Peer, reception: Reception): FastParsed | undefined {
   const lineEnd = text.indexOf('\r\n');
   const line = text.slice(0, lineEnd);
   // In another case it is the same version (RFC 3261 §7.1), but applications need not read it: the long way writes it anew.
@@ -167,18 +177,37 @@ export function parseFast(text: string, limits: MessageLimits): FastParsed | und
   const status = request === null ? STATUS_LINE.exec(line) : null;
   if (request === null && status === null) return undefined;
   const received = new Received(text, lineEnd + 2);
-  if (!findHeaders(received, limits)) return undefined;
-  const core = readCore(received, request?.[1] ?? null);
+  if (!findHeaders(received, reception)) return undefined;
+  const method = request?.[1] ?? null;
+  if (method !== null && !stamp(received, peer, method, reception.own)) return undefined;
+  if (isKept(text)) received.text = flatten(received.text);
+  const core = readCore(received, method);
   if (core === undefined) return undefined;
   const message =
-    request === null
+    method === null
       ? new PlainMessage('response', '', '', Number(status?.[1]), status?.[2] ?? '', received)
-      : new PlainMessage('request', request[1] ?? '', request[2] ?? '', 0, '', received);
-  return { message: message as SipRequest | SipResponse, core, viaAt: received.startOf(VIA) };
+      : new PlainMessage('request', method, received.text.slice(method.length + 1, lineEnd - VERSION.length), 0, '', received);
+  return { message: message as SipRequest | SipResponse, core };
+}
+
+/** Makes the text of a request what its receiver keeps; false when a header that this needs is not plain. */
+function stamp(received: Received, peer: Peer, method: string, own: OwnHeaders): boolean {
+  const via = PLAIN_VIA.exec(received.firstOf(VIA) ?? '');
+  const to = PLAIN_ADDRESS.exec(received.firstOf(TO) ?? '');
+  if (via === null || to === null) return false;
+  const stamped = stampVia(new PlainVia(via), peer.remote);
+  const added = own.of(peer, method, to[1]);
+  if (stamped !== via[0] || added.length > 0) received.rewrite(stamped, added.map(({ line }) => `${line}\r\n`).join(''));
+  return true;
+}
+
+/** Parts of these are kept as long as a dialog lives: they get a text that keeps nothing else in memory. */
+function isKept(text: string): boolean {
+  return text.startsWith('INVITE ') || text.startsWith('SUBSCRIBE ') || text.startsWith('SIP/2.0 2');
 }
 
 /** One pass over the lines; false when one of them is not plain. */
-function findHeaders(received: Received, limits: MessageLimits): boolean {
+function findHeaders(received: Received, { limits, own }: Reception): boolean {
   const { text, marks } = received;
   let count = 0;
   for (let position = received.headersStart; ;) {
@@ -192,7 +221,7 @@ function findHeaders(received: Received, limits: MessageLimits): boolean {
     if (text.indexOf('\r', position) !== lineEnd || lineEnd - position > limits.maxHeaderBytes) return false;
     count += 1;
     if (count > limits.maxHeaders) return false;
-    const found = findName(text, position, lineEnd);
+    const found = findName(text, position, lineEnd, own.ids);
     if (found === -2) return false;
     if (found >= 0) {
       let start = position + (LENGTHS[found] ?? 0);
@@ -208,13 +237,14 @@ function findHeaders(received: Received, limits: MessageLimits): boolean {
 const LENGTHS = TRACKED.map((id) => id.length + 1);
 
 /** The code of the header that begins here; -1: one that is not tracked; -2: not plain. */
-function findName(text: string, position: number, lineEnd: number): number {
+function findName(text: string, position: number, lineEnd: number, ownIds: ReadonlySet<string>): number {
   for (const [spelling, index] of SPELLINGS[text.charCodeAt(position)] ?? []) if (text.startsWith(spelling, position)) return index;
   const colon = text.indexOf(':', position);
   if (colon < 0 || colon > lineEnd) return -2;
   const name = text.slice(position, colon);
+  const id = headerId(name);
   // Folded lines begin with white space, which is no token.
-  return SIP_TOKEN.test(name) && !CODES.has(headerId(name)) ? -1 : -2;
+  return SIP_TOKEN.test(name) && !CODES.has(id) && !ownIds.has(id) ? -1 : -2;
 }
 
 function isPlainBody(received: Received, limits: MessageLimits): boolean {

@@ -5,7 +5,7 @@ import type { SipRequest } from '../message/message.js';
 import type { ServerTransaction, ServerTransactionOwner } from '../transaction/transaction-runner.js';
 import type { Flow } from '../transport/flow.js';
 
-/** Who is told what becomes of a request from a peer. */
+/** The side of the user agent that answers requests. */
 export interface IncomingOwner {
   /** `cancel` is `null` when the dialog ended before the answer. */
   onCancel(request: IncomingRequest, cancel: SipRequest | null): void;
@@ -20,6 +20,12 @@ export class IncomingRequest implements ServerTransactionOwner, PendingInvite {
   isAnswered = false;
   /** Set once an INVITE got a reliable provisional response (RFC 3262). */
   reliable: ReliableProvisionals | undefined;
+
+  /**
+   * Set by the user that answers it: the INVITE was cancelled, or its sender is gone; it is answered already. `cancel` is `null` when no
+   * CANCEL came.
+   */
+  onCancelled: (cancel: SipRequest | null) => void = () => undefined;
 
   /** False: it may make a dialog. */
   readonly isInDialog: boolean;

@@ -7,8 +7,6 @@ import type { Endpoint, Flow, Target, TransportName } from '../transport/flow.js
 /** What the user agent tells its user. */
 export interface UserAgentListener {
   onRequest(request: IncomingRequest): void;
-  /** The INVITE was cancelled, or its sender is gone; it is answered already. `cancel` is `null` when no CANCEL came. */
-  onCancelled(request: IncomingRequest, cancel: SipRequest | null): void;
   /** The first ACK to a 2xx. */
   onAck(dialog: DialogEntry, ack: SipRequest, flow: Flow): void;
   /** `synthesized`: 408 or 503 made here because none came. */

@@ -79,7 +79,7 @@ export class UserAgentServer implements IncomingOwner {
     request.reliable?.end();
     if (why !== 'transport-error' || !transaction.isInvite || request.isAnswered) return;
     if (dialog !== null && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
-    this.context.listener?.onCancelled(request, null);
+    request.onCancelled(null);
   }
 
   #onInDialog(transaction: ServerTransaction): void {
@@ -130,7 +130,7 @@ export class UserAgentServer implements IncomingOwner {
     const { dialog, transaction } = request;
     this.#refuse(transaction, status, reason);
     this.#finished(request, status, '');
-    this.context.listener?.onCancelled(request, cancel);
+    request.onCancelled(cancel);
     if (dialog !== null && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
   }
 
