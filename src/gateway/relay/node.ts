@@ -6,7 +6,7 @@ import { formatHostPort } from '../../lib/host-port.js';
 import type { Log } from '../../lib/log.js';
 import type { NgCommand } from './flags.js';
 
-/** Why a command came to nothing. */
+/** Why a command failed. */
 export class RtpengineError extends Error {
   override readonly name = 'RtpengineError';
 
@@ -21,7 +21,7 @@ export class RtpengineError extends Error {
 export type NgReply = Readonly<Record<string, unknown>>;
 
 export interface NodeOptions {
-  /** An IPv4 address: a name would be looked up for each datagram. */
+  /** An IPv4 address: a name would need a look-up per datagram. */
   readonly address: string;
   readonly port: number;
   /** Time limit of one command, retransmissions included. */
@@ -30,13 +30,13 @@ export interface NodeOptions {
   readonly log: Log;
 }
 
-/** With more outstanding rtpengine's socket drops commands; with 64 none was lost. */
+/** With more outstanding, rtpengine's socket drops commands; with 64 it lost none. */
 const MAX_OUTSTANDING = 64;
 const FIRST_RETRANSMIT_MS = 100;
 
 /**
- * The package's UDP client with its traps closed: replies to what is no longer asked are dropped instead of thrown,
- * and the datagram of a command can be had, so that it can be sent again with the same cookie.
+ * The package's UDP client without its traps: drops late replies instead of throwing, and exposes a command's datagram, so that it can be
+ * retransmitted with the same cookie.
  */
 class UdpClient extends Client {
   #sent: Buffer | undefined;
@@ -52,7 +52,7 @@ class UdpClient extends Client {
       address: string,
       done: (error: Error | null) => void,
     ) => void;
-    // send_internal hands the encoded command straight to the socket.
+    // send_internal passes the encoded command straight to the socket.
     this.socket.send = ((message: Buffer, port: number, address: string, done: (error: Error | null) => void) => {
       this.#sent = message;
       send(message, port, address, done);
@@ -77,7 +77,7 @@ class UdpClient extends Client {
   }
 
   protected override _onMessage(message: Buffer): void {
-    // Anything but `<36 characters of cookie> <bencode>` makes the package print and throw.
+    // The package prints and throws on anything but `<36 characters of cookie> <bencode>`.
     if (message.indexOf(' ') === 36) super._onMessage(message);
   }
 
@@ -90,17 +90,17 @@ interface Waiting {
   readonly name: NgCommand;
   readonly args: object;
   readonly timeoutMs: number;
-  /** Not counted among those outstanding. */
+  /** Does not count as outstanding. */
   readonly isProbe: boolean;
   readonly resolve: (reply: NgReply) => void;
   readonly reject: (error: RtpengineError) => void;
 }
 
-/** One rtpengine: commands with a time limit, retransmission under the same cookie, and a bound on how many are outstanding. */
+/** One rtpengine: commands with a time limit, retransmission with the same cookie, and a limit on outstanding ones. */
 export class RtpengineNode {
   readonly #client: UdpClient;
   readonly #queue: Waiting[] = [];
-  /** What gives up each command that was sent. */
+  /** Aborts each command that was sent. */
   readonly #giveUps = new Set<(error: RtpengineError) => void>();
   #outstanding = 0;
   #isClosed = false;
@@ -137,7 +137,7 @@ export class RtpengineNode {
     });
   }
 
-  /** As `command`, for finding out whether the node lives: not behind what waits for an answer already, and with a limit of its own. */
+  /** A command that checks whether the node lives: it bypasses the limit on outstanding ones, and has its own timeout. */
   probe(name: NgCommand, timeoutMs: number): Promise<NgReply> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
@@ -145,7 +145,7 @@ export class RtpengineNode {
     });
   }
 
-  /** Gives up whatever waits for an answer: the node is dead. */
+  /** Aborts all pending commands: the node is dead. */
   abandon(): void {
     const error = new RtpengineError('timeout', `rtpengine at ${this.options.address}:${this.options.port} does not answer`);
     for (const { reject } of this.#queue.splice(0)) reject(error);
@@ -201,7 +201,7 @@ export class RtpengineNode {
           giveUp(new RtpengineError('timeout', `rtpengine at ${address}:${port} did not answer ${name} within ${timeoutMs} ms`));
           return;
         }
-        // The same cookie: rtpengine repeats its stored reply instead of doing the work twice.
+        // The same cookie: rtpengine repeats its stored reply instead of executing the command twice.
         this.#client.again(datagram);
         wait(delayMs * 2);
       });
