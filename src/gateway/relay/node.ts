@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { publish } from '../ports/events.js';
+import { bencode } from './bencode.js';
 import { Client, type NgMessage } from 'rtpengine-client';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/error-text.js';
@@ -34,38 +36,35 @@ export interface NodeOptions {
 const MAX_OUTSTANDING = 64;
 const FIRST_RETRANSMIT_MS = 100;
 
+/** Length of a cookie, by which rtpengine recognizes a retransmitted command. */
+const COOKIE_CHARACTERS = 36;
+
 /**
  * The package's UDP client without its traps: drops late replies instead of throwing, and exposes a command's datagram, so that it can be
- * retransmitted with the same cookie.
+ * retransmitted with the same cookie. Commands bypass the package's `send_internal`, which formats two debug texts each, and replies
+ * bypass its two deferrals to a later turn.
  */
 class UdpClient extends Client {
-  #sent: Buffer | undefined;
+  readonly #prefix = randomBytes(12).toString('hex');
+  #commands = 0;
 
   constructor(
     private readonly target: { readonly address: string; readonly port: number },
     localAddress: string,
   ) {
     super({ localAddress, timeout: 0 });
-    const send = this.socket.send.bind(this.socket) as (
-      message: Buffer,
-      port: number,
-      address: string,
-      done: (error: Error | null) => void,
-    ) => void;
-    // send_internal passes the encoded command straight to the socket.
-    this.socket.send = ((message: Buffer, port: number, address: string, done: (error: Error | null) => void) => {
-      this.#sent = message;
-      send(message, port, address, done);
-    }) as typeof this.socket.send;
   }
 
-  /** Returns the datagram; `callback` runs once. */
-  command(name: NgCommand, args: object, callback: (error: unknown, data?: Record<string, unknown>) => void): Buffer | undefined {
-    this.remoteHost = this.target.address;
-    this.remotePort = this.target.port;
-    this.#sent = undefined;
-    this.send_internal(name, args, callback);
-    return this.#sent;
+  /** Returns the datagram; `callback` runs once, in a later turn. */
+  command(name: NgCommand, args: object, callback: (error: unknown, data?: Record<string, unknown>) => void): Buffer {
+    this.#commands += 1;
+    const cookie = this.#prefix + String(this.#commands).padStart(COOKIE_CHARACTERS - this.#prefix.length, '0');
+    const datagram = Buffer.from(`${cookie} ${bencode({ ...args, command: name })}`);
+    this.messages.set(cookie, callback);
+    this.socket.send(datagram, this.target.port, this.target.address, (error) => {
+      if (error !== null && this.messages.delete(cookie)) callback(error);
+    });
+    return datagram;
   }
 
   again(datagram: Buffer): void {
@@ -73,17 +72,26 @@ class UdpClient extends Client {
   }
 
   forget(datagram: Buffer): void {
-    this.messages.delete(datagram.toString('latin1', 0, 36));
+    this.messages.delete(cookieOf(datagram));
   }
 
   protected override _onMessage(message: Buffer): void {
-    // The package prints and throws on anything but `<36 characters of cookie> <bencode>`.
-    if (message.indexOf(' ') === 36) super._onMessage(message);
+    const cookie = cookieOf(message);
+    const callback = this.messages.get(cookie);
+    if (callback === undefined) return;
+    this.messages.delete(cookie);
+    let reply: NgMessage;
+    try {
+      reply = Client.decodeMessage(message);
+    } catch (error) {
+      return callback(error);
+    }
+    callback(null, reply.data);
   }
+}
 
-  protected override _onParsedMessage(message: NgMessage): void {
-    if (this.messages.has(message.id)) super._onParsedMessage(message);
-  }
+function cookieOf(datagram: Buffer): string {
+  return datagram.toString('latin1', 0, COOKIE_CHARACTERS);
 }
 
 interface Waiting {
@@ -191,13 +199,13 @@ export class RtpengineNode {
       else resolve(data ?? {});
     });
     const giveUp = (error: RtpengineError): void => {
-      if (datagram !== undefined) this.#client.forget(datagram);
+      this.#client.forget(datagram);
       if (done()) reject(error);
     };
     const wait = (delayMs: number): void => {
       const leftMs = deadlineMs - clock.nowMs();
       cancel = clock.setTimer(Math.max(0, Math.min(delayMs, leftMs)), () => {
-        if (this.#isClosed || clock.nowMs() >= deadlineMs - 1 || datagram === undefined) {
+        if (this.#isClosed || clock.nowMs() >= deadlineMs - 1) {
           giveUp(new RtpengineError('timeout', `rtpengine at ${address}:${port} did not answer ${name} within ${timeoutMs} ms`));
           return;
         }
@@ -207,7 +215,6 @@ export class RtpengineNode {
       });
     };
     if (!isProbe) this.#giveUps.add(giveUp);
-    // The package calls back in a later turn at the earliest.
     wait(FIRST_RETRANSMIT_MS);
   }
 }

@@ -12,11 +12,9 @@ declare module 'rtpengine-client' {
     constructor(options: { localAddress: string; localPort?: number; timeout: number });
     protected socket: Socket;
     protected messages: Map<string, (error: unknown, data?: Record<string, unknown>) => void>;
-    protected remoteHost: string;
-    protected remotePort: number;
-    protected send_internal(command: string, args: object, callback: (error: unknown, data?: Record<string, unknown>) => void): this;
     protected _onMessage(message: Buffer): void;
-    protected _onParsedMessage(message: NgMessage): void;
+    /** Throws when it is no `<36 characters of cookie> <bencode>`. */
+    static decodeMessage(message: Buffer): NgMessage;
     close(): void;
   }
 }
