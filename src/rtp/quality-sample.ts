@@ -1,21 +1,21 @@
-/** How audio of one direction was since the sample before. */
+/** Audio of one direction since the previous sample. */
 export interface StreamSample {
   /** Percent of the expected packets, 0 to 100. */
   readonly lost_percent: number;
-  /** RFC 3550 §6.4.1, at the end of it. */
+  /** RFC 3550 §6.4.1, at the end of the interval. */
   readonly jitter_ms: number;
   /** Mean opinion score by the E-model, 1.0 to 4.5. */
   readonly mos: number;
 }
 
-/** How a call sounded at one moment of it. */
+/** A call's quality at one moment. */
 export interface QualitySample {
   /** Milliseconds after audio began. */
   readonly at_ms: number;
-  /** `null`: nothing came since the sample before, because the call was held, say. */
+  /** `null`: no packet since the previous sample, for example during hold. */
   readonly from_caller: StreamSample | null;
-  /** By the caller's RTCP reports; `null`: none came since the sample before. */
+  /** By the caller's RTCP reports; `null`: none since the previous sample. */
   readonly to_caller: StreamSample | null;
-  /** By RTCP; `null`: not known. */
+  /** By RTCP. */
   readonly round_trip_ms: number | null;
 }

@@ -1,26 +1,26 @@
-/** RFC 3550 §6.2: the minimum interval; two parties with G.711 never come near the bandwidth limit. */
+/** RFC 3550 §6.2: the minimum interval. Two parties with G.711 never reach the bandwidth limit. */
 const INTERVAL_MS = 5_000;
 const FIRST_REPORT_MS = 500;
 
 /**
- * When the next report is due. The first one comes 0.5 to 1 s after the first packet, so that a short call gets one too: RFC 3550
- * §6.2 allows a unicast session not to wait at all. The others follow after 5 s, times 0.5 to 1.5 at random (§6.3.1).
+ * When the next report is due. The first follows 0.5 to 1 s after the first packet, so that a short call gets one too (RFC 3550 §6.2
+ * allows a unicast session not to wait at all), the others after 5 s times 0.5 to 1.5 at random (§6.3.1).
  */
 export class RtcpSchedule {
   readonly #random: () => number;
   #dueMs = Infinity;
 
-  /** @param random 0 to 1, 1 not included */
+  /** @param random from 0 up to but not including 1 */
   constructor(random: () => number) {
     this.#random = random;
   }
 
-  /** The session's first packet went out or came in; later calls do nothing. */
+  /** Starts the schedule at the session's first packet, sent or received; later calls do nothing. */
   start(nowMs: number): void {
     if (this.#dueMs === Infinity) this.#dueMs = nowMs + FIRST_REPORT_MS * (1 + this.#random());
   }
 
-  /** True when a report is to be sent now; the next one is scheduled. */
+  /** True if a report is due; schedules the next one. */
   take(nowMs: number): boolean {
     if (nowMs < this.#dueMs) return false;
     this.#dueMs = nowMs + INTERVAL_MS * (0.5 + this.#random());

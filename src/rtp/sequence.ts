@@ -13,7 +13,7 @@ export function nextSequence(sequenceNumber: number): number {
   return (sequenceNumber + 1) & 0xffff;
 }
 
-/** An RTP timestamp moved on by `ticks`, modulo 2^32. */
+/** An RTP timestamp plus `ticks`, modulo 2^32. */
 export function addTicks(rtpTimestamp: number, ticks: number): number {
   return (rtpTimestamp + ticks) >>> 0;
 }

@@ -10,7 +10,7 @@ const REFUSALS: Readonly<Partial<Record<IdentityVerdict, Reason>>> = {
   invalid: 'IDENTITY_INVALID',
 };
 
-/** Why a call is refused for what its Identity header is worth; `null`: it is not. */
+/** Why the verdict on the Identity header refuses a call; `null`: it does not. */
 export function identityRefusal(identity: VerifiedIdentity | null, refused: readonly IdentityVerdict[]): Reason | null {
   if (identity === null || !refused.includes(identity.verdict)) return null;
   return REFUSALS[identity.verdict] ?? null;

@@ -100,7 +100,7 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
       reply(command.requestId, { type: 'counted', counters: endpoint.counters() });
       break;
     case 'shut-down':
-      // Without sockets, timers and the port nothing keeps the thread.
+      // Without sockets, timers and the port, nothing keeps the thread alive.
       void endpoint.close().then(closePort);
       break;
     default:

@@ -6,10 +6,10 @@ const RATE_HZ = 8_000;
 /** 0 to 3; 3 takes the least noise for voice. */
 const MODE = 3;
 
-/** Makes WebRTC's detectors. Loaded once a thread. */
+/** Creates WebRTC's detectors. Loaded once per thread. */
 export class VoiceDetectors {
   readonly #module: FvadModule;
-  /** Frames of all detectors go through here: each is looked at before the next one comes. */
+  /** One buffer for the frames of all detectors: each is processed before the next one is written. */
   readonly #frame: number;
 
   private constructor(module: FvadModule) {
@@ -21,7 +21,7 @@ export class VoiceDetectors {
     return new VoiceDetectors(await loadFvad());
   }
 
-  /** One detector for one call. It remembers the noise of the line, and holds memory until it is closed. */
+  /** One detector per call. It adapts to the line's noise, and holds memory until it is closed. */
   open(): VoiceDetector {
     const module = this.#module;
     const frame = this.#frame;

@@ -1,4 +1,4 @@
-/** How a key press was told: by telephone-event packets (RFC 4733) or by SIP INFO. */
+/** How a digit arrived: as telephone-event packets (RFC 4733) or by SIP INFO. */
 export type DtmfSource = 'media' | 'signalling';
 
 interface Press {
@@ -8,16 +8,16 @@ interface Press {
   readonly atMs: number;
 }
 
-/** An INFO comes at the start or at the end of a press, over another network path. */
+/** An INFO arrives at the start or the end of a digit, over another network path. */
 const SLACK_MS = 1_000;
 const LONGEST_PRESS_MS = 10_000;
 const MAX_UNMATCHED = 64;
 
-/** Some carriers tell each press both ways: what one way told already is not a press of its own when the other tells it. */
+/** Some carriers send each digit both ways: the second copy is not another digit. */
 export class DtmfDeduplicator {
   readonly #unmatched: Press[] = [];
 
-  /** False: it was told already. */
+  /** False for the second copy. */
   take(source: DtmfSource, event: number, durationMs: number, nowMs: number): boolean {
     while (this.#unmatched[0] !== undefined && nowMs - this.#unmatched[0].atMs > LONGEST_PRESS_MS + SLACK_MS) this.#unmatched.shift();
     const twin = this.#unmatched.findIndex(
