@@ -1,4 +1,4 @@
-import { sequenceDelta } from './sequence.js';
+import { sequenceDelta } from './rtp-packet.js';
 
 // RFC 3550 A.1
 const MAX_DROPOUT = 3_000;

@@ -1,7 +1,5 @@
-import type { AudioCodec } from './codec/g711.js';
-import { BYTES_PER_MS, FRAME_BYTES, FRAME_MS } from './codec/frame.js';
-import { decodeG711, encodeG711, silenceByte } from './codec/g711.js';
-import { addTicks, timestampDelta } from './sequence.js';
+import { type AudioCodec, decodeG711, encodeG711, silenceByte, BYTES_PER_MS, FRAME_BYTES, FRAME_MS } from './codec/g711.js';
+import { addTicks, timestampDelta } from './rtp-packet.js';
 
 export interface ReorderBufferFigures {
   /** Packets that arrived after their time had been concealed. */

@@ -5,7 +5,7 @@ import type { RtcpSeen } from '../../observability/hep/observed.js';
 import type { Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
-import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { MediaLeg } from './leg.js';
 import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent } from './leg-agent.js';
 import { PeerTable } from './peer-table.js';

@@ -1,14 +1,11 @@
 import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection } from '../model/media.js';
-import type { AudioCodec } from '../../rtp/codec/g711.js';
+import { type AudioCodec, G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
 import type { LegAgent, LegView } from './leg-agent.js';
-import { G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
-import type { DtmfDigit } from '../../rtp/dtmf/telephone-event-receiver.js';
-import { DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/dtmf-deduplicator.js';
+import { type DtmfDigit, DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { QualityLog } from '../../rtp/quality-log.js';
 import type { ReceptionFigures } from '../../rtp/reception-statistics.js';
-import { RtcpSchedule } from '../../rtp/rtcp-schedule.js';
-import { RtcpSession } from '../../rtp/rtcp-session.js';
+import { RtcpSchedule, RtcpSession } from '../../rtp/rtcp-session.js';
 import { RtpReceiver, type HeardPackets, type ReceiveOutcome } from './rtp-receiver.js';
 import { RtpSender } from './rtp-sender.js';
 import { MAX_SRTP_PACKET_BYTES, SRTCP_TRAILER_BYTES, SrtpSession } from '../../srtp/srtp.js';

@@ -1,10 +1,9 @@
 import type { LegFormat } from '../model/media.js';
-import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/frame.js';
+import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/g711.js';
 import { TelephoneEventSender } from '../../rtp/dtmf/telephone-event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { SentFigures } from '../../rtp/rtcp-session.js';
-import { RTP_HEADER_BYTES, writeRtpHeader } from '../../rtp/rtp-packet.js';
-import { addTicks, nextSequence } from '../../rtp/sequence.js';
+import { RTP_HEADER_BYTES, writeRtpHeader, addTicks, nextSequence } from '../../rtp/rtp-packet.js';
 import { SRTP_TRAILER_BYTES, type SrtpSession } from '../../srtp/srtp.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { FramePacer } from '../../rtp/frame-pacer.js';
 
 /** Called once per frame, or with the frames that a stall skipped. */

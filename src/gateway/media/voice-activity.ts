@@ -1,4 +1,4 @@
-import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 
 /** Detects voice in each frame. It may remember earlier frames. */
 export interface VoiceDetector {

@@ -1,5 +1,5 @@
 import loadFvad, { type FvadModule } from '@echogarden/fvad-wasm';
-import { FRAME_SAMPLES } from '../../rtp/codec/frame.js';
+import { FRAME_SAMPLES } from '../../rtp/codec/g711.js';
 import type { VoiceDetector } from './voice-activity.js';
 
 const RATE_HZ = 8_000;

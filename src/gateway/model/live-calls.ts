@@ -1,6 +1,6 @@
 import type { CallSource } from './call-record.js';
 import type { TraceEntry } from './call-trace.js';
-import type { QualitySample } from '../../rtp/quality-sample.js';
+import type { QualitySample } from '../../rtp/quality-log.js';
 
 /** What is known of a call when its number is looked up. */
 export interface BeginningCall {

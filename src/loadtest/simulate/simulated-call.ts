@@ -6,8 +6,7 @@ import type { StreamSettings } from '../../gateway/model/agent.js';
 import { errorText } from '../../lib/result.js';
 import type { Clock } from '../../lib/clock.js';
 import { silentLog } from '../../lib/log.js';
-import { encodeG711, isQuietG711, silenceByte } from '../../rtp/codec/g711.js';
-import { FRAME_BYTES, FRAME_MS } from '../../rtp/codec/frame.js';
+import { encodeG711, isQuietG711, silenceByte, FRAME_BYTES, FRAME_MS } from '../../rtp/codec/g711.js';
 import { digitOfEvent, eventOfDigit } from '../../rtp/dtmf/telephone-event.js';
 
 /** What the caller does, in frames' time after the bot was told `start`. */
