@@ -12,19 +12,21 @@ const NOTHING: DueFrames = { skip: 0, send: 0 };
  * lateness never adds up. After a stall longer than `maxBehindMs` the oldest frames are skipped instead of being sent as a burst.
  */
 export class FramePacer {
-  readonly #startMs: number;
   readonly #frameMs: number;
   readonly #maxBehindMs: number;
   #next = 0;
 
-  constructor(startMs: number, frameMs = 20, maxBehindMs = 100) {
-    this.#startMs = startMs;
+  constructor(
+    private readonly startMs: number,
+    frameMs = 20,
+    maxBehindMs = 100,
+  ) {
     this.#frameMs = frameMs;
     this.#maxBehindMs = maxBehindMs;
   }
 
   get nextDeadlineMs(): number {
-    return this.#startMs + this.#next * this.#frameMs;
+    return this.startMs + this.#next * this.#frameMs;
   }
 
   /** Takes the frames whose deadline has come. */

@@ -19,7 +19,6 @@ export interface ReceptionFigures {
  * The source is known from signalling, so there is no probation: its first packet counts.
  */
 export class ReceptionStatistics {
-  readonly #clockRateHz: number;
   #isStarted = false;
   #baseSequence = 0;
   #highestSequence = 0;
@@ -35,9 +34,7 @@ export class ReceptionStatistics {
   #earlierReceived = 0;
   #earlierLost = 0;
 
-  constructor(clockRateHz: number) {
-    this.#clockRateHz = clockRateHz;
-  }
+  constructor(private readonly clockRateHz: number) {}
 
   /**
    * Counts one packet. False when its sequence number makes a great jump: such a packet is not to be used, unless a second one
@@ -64,7 +61,7 @@ export class ReceptionStatistics {
   }
 
   get jitterMs(): number {
-    return (this.#jitterTimes16 / 16 / this.#clockRateHz) * 1_000;
+    return (this.#jitterTimes16 / 16 / this.clockRateHz) * 1_000;
   }
 
   /** The figures of a report that is being sent now: the next fraction lost counts from here (A.3). */
@@ -118,13 +115,13 @@ export class ReceptionStatistics {
 
   // RFC 3550 A.8
   #updateJitter(rtpTimestamp: number, arrivalMs: number): void {
-    const transitTicks = Math.round((arrivalMs * this.#clockRateHz) / 1_000) - rtpTimestamp;
+    const transitTicks = Math.round((arrivalMs * this.clockRateHz) / 1_000) - rtpTimestamp;
     const last = this.#lastTransitTicks;
     this.#lastTransitTicks = transitTicks;
     if (last === undefined) return;
     const difference = Math.abs((transitTicks - last) | 0);
     // A jump of a second or more is the source's timestamp starting anew, not jitter of the path.
-    if (difference >= this.#clockRateHz) return;
+    if (difference >= this.clockRateHz) return;
     this.#jitterTimes16 += difference - Math.floor((this.#jitterTimes16 + 8) / 16);
   }
 }

@@ -33,7 +33,6 @@ interface LastSenderReport {
 
 /** The RTCP side of one leg: builds its reports with real figures, and reads the peer's. */
 export class RtcpSession {
-  readonly #cname: string;
   #lastSenderReport: LastSenderReport | undefined;
   #packetsAtLastReport = 0;
   #roundTripMs: number | null = null;
@@ -42,9 +41,7 @@ export class RtcpSession {
   #peerReport: PeerReport | null = null;
 
   /** @param cname one name a leg; RFC 7022 wants it random */
-  constructor(cname: string) {
-    this.#cname = cname;
-  }
+  constructor(private readonly cname: string) {}
 
   /** The last round trip that a report told, in milliseconds. */
   get roundTripMs(): number | null {
@@ -78,7 +75,7 @@ export class RtcpSession {
       ? { ntp: ntpFromUnixMs(wallMs), rtpTimestamp: sent.rtpTimestampNow, packets: sent.packets, octets: sent.octets }
       : null;
     const blocks = received === null ? [] : [this.#blockOf(received, nowMs)];
-    return writeRtcpCompound(target, { ssrc: sent.ssrc, sender, blocks, cname: this.#cname, isBye });
+    return writeRtcpCompound(target, { ssrc: sent.ssrc, sender, blocks, cname: this.cname, isBye });
   }
 
   /** Takes in a compound packet of the peer; false when it is none. `ownSsrc` tells which report blocks are about us. */

@@ -8,12 +8,10 @@ const MODE = 3;
 
 /** Makes WebRTC's detectors. Loaded once a thread. */
 export class VoiceDetectors {
-  readonly #module: FvadModule;
   /** Frames of all detectors go through here: each is looked at before the next one comes. */
   readonly #frame: number;
 
-  private constructor(module: FvadModule) {
-    this.#module = module;
+  private constructor(private readonly module: FvadModule) {
     this.#frame = allocated(module._malloc(FRAME_SAMPLES * Int16Array.BYTES_PER_ELEMENT));
   }
 
@@ -23,7 +21,7 @@ export class VoiceDetectors {
 
   /** One detector for one call. It remembers the noise of the line, and holds memory until it is closed. */
   open(): VoiceDetector {
-    const module = this.#module;
+    const module = this.module;
     const frame = this.#frame;
     let instance = allocated(module._fvad_new());
     module._fvad_set_mode(instance, MODE);
