@@ -18,6 +18,12 @@ export function globalOptions(): string {
   );
 }
 
+/** Every long option of any command, such as `--max-calls`. */
+export function longOptions(): ReadonlySet<string> {
+  const commands = [program, ...leavesOf(program, '').map(({ command }) => command)];
+  return new Set(commands.flatMap((command) => help.visibleOptions(command).flatMap(({ long }) => long ?? [])));
+}
+
 interface Leaf {
   readonly name: string;
   readonly command: Command;

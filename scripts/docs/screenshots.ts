@@ -82,7 +82,7 @@ try {
     if (name !== 'dark') await shoot(page, name === 'phone' ? 'phone' : 'calls');
     if (name === 'dark') {
       await page.getByRole('grid').getByText('In progress').click();
-      await page.getByRole('option', { name: /ACK/ }).waitFor();
+      await page.getByRole('option', { name: /: ACK sip:/ }).waitFor();
       // Below the bar that stays on top.
       await page.evaluate("scrollBy(0, document.querySelector('.ladder').getBoundingClientRect().top - 112)");
       await shoot(page, 'call');

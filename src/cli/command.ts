@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { StoreUnavailableError } from '../gateway/ports/ports.js';
 import type { Stores } from '../gateway/ports/stores.js';
-import { errorText } from '../lib/error-text.js';
+import { errorText } from '../lib/result.js';
 
 // What commands share.
 

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { request } from 'undici';
 import { z } from 'zod';
 import { httpAddress, type Config } from '../config/schema.js';
-import { formatHostPort } from '../lib/host-port.js';
+import { formatHostPort } from '../lib/address.js';
 import { printLine } from './command.js';
 
 const LIMIT_MS = 2_000;

@@ -1,5 +1,5 @@
 import type { Client } from '../client/index.js';
-import { errorText } from '../lib/error-text.js';
+import { errorText } from '../lib/result.js';
 import type { RunFigures } from '../loadtest/figures.js';
 import type { StageRecorder } from '../loadtest/recorder.js';
 

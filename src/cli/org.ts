@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
-import { isSourceAddress } from '../lib/source-address.js';
+import { isSourceAddress } from '../lib/address.js';
 import { newStreamKey, newWebhookSecret } from '../gateway/store/new-records.js';
 import type { OrgChange } from '../gateway/ports/stores.js';
 import { checkName, CommandFailure, findOrg, noteChange, printResult, table, withStores, type StoreIo } from './command.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { ConfigError } from '../config/layers.js';
 import type { Config } from '../config/schema.js';
-import { formatHostPort } from '../lib/host-port.js';
+import { formatHostPort } from '../lib/address.js';
 import type { Log } from '../lib/log.js';
 import { ensureDataDir, writePrivateFile } from '../config/data-dir.js';
 import { createLogger } from '../observability/log/logger.js';

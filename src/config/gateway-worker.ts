@@ -1,31 +1,31 @@
 import { availableParallelism } from 'node:os';
 import type { Config } from './schema.js';
 
-/** One of the gateway processes that `trunkline up` starts: together they are one gateway to whoever looks from outside. */
+/** One of the gateway processes that `trunkline up` starts and that act as one gateway. */
 export interface GatewayWorker {
-  /** From 1. The first one serves the control API, for all of them. */
+  /** From 1. The first serves the control API for all. */
   readonly index: number;
   readonly count: number;
 }
 
-/** As many as the setting may ask for. */
+/** The largest value of the setting. */
 const MAX_WORKERS = 64;
 
 export const ONLY_WORKER: GatewayWorker = { index: 1, count: 1 };
 
-/** How many gateway processes the settings ask for. One core is left to the SIP server and rtpengine (docs/adr/0004). */
+/** The number of gateway processes by the settings. The default leaves one core to the SIP server and rtpengine (docs/adr/0004). */
 export function workerCount(config: Config, cores = availableParallelism()): number {
   return config.gateway.workers ?? Math.min(MAX_WORKERS, Math.max(1, cores - 1));
 }
 
-/** `2/4`: the second of four. Throws a text for a person. */
+/** `2/4`: the second of four. Throws a message for the operator. */
 export function parseWorker(text: string): GatewayWorker {
   const [, index = 0, count = 0] = (/^(\d{1,3})\/(\d{1,3})$/.exec(text) ?? []).map(Number);
-  if (index < 1 || index > count) throw new Error(`--worker ${JSON.stringify(text)} is not like 2/4, the second of four`);
+  if (index < 1 || index > count) throw new Error(`Invalid --worker ${JSON.stringify(text)}: expected a number and a count, such as 2/4`);
   return { index, count };
 }
 
-/** The settings of one worker: its share of the media ports, and of the limits that count in one process. */
+/** The settings of one worker: its share of the media ports, and of the limits that each process counts. */
 export function workerConfig(config: Config, { index, count }: GatewayWorker): Config {
   if (count === 1) return config;
   const { media, admission } = config;
@@ -44,12 +44,12 @@ export function workerConfig(config: Config, { index, count }: GatewayWorker): C
   };
 }
 
-/** What it is called in logs and metrics. */
+/** Its name in logs and metrics. */
 export function workerName(index: number): string {
   return index === 1 ? 'gateway' : `gateway-${String(index)}`;
 }
 
-/** A name that the worker keeps across restarts. */
+/** Its name across restarts. */
 export function workerInstance(instance: string, { index }: GatewayWorker): string {
   return index === 1 ? instance : `${instance}-${String(index)}`;
 }

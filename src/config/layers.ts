@@ -3,7 +3,7 @@ import type { ZodError } from 'zod';
 import { nearestName } from './nearest-name.js';
 import { SECRET_SETTINGS, configSchema, type Config } from './schema.js';
 
-/** An invalid setting: its name, value, source and what is allowed. The process does not start. */
+/** An invalid setting: its name, value, source and the allowed values. The process does not start. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -21,7 +21,7 @@ const ENVIRONMENT_ALIASES: Readonly<Record<string, string>> = {
   TRUNKLINE_RTPENGINE: 'rtpengine.address',
 };
 
-/** Variables of this prefix that are not settings. */
+/** Variables with this prefix that are not settings. */
 const NOT_SETTINGS = new Set(['TRUNKLINE_CONFIG', 'TRUNKLINE_API_URL', 'TRUNKLINE_API_KEY', 'TRUNKLINE_SRTP_ADDON']);
 
 export function parseLayer(source: string, yamlText: string): Layer {
@@ -29,10 +29,11 @@ export function parseLayer(source: string, yamlText: string): Layer {
   try {
     settings = parseYaml(yamlText);
   } catch (error) {
-    throw new ConfigError(`${source} is not valid YAML: ${(error as Error).message}`);
+    throw new ConfigError(`Cannot read ${source}: not valid YAML: ${(error as Error).message}`);
   }
   if (settings === null || settings === undefined) return { source, settings: {} };
-  if (typeof settings !== 'object' || Array.isArray(settings)) throw new ConfigError(`${source}: expected a mapping of settings`);
+  if (typeof settings !== 'object' || Array.isArray(settings))
+    throw new ConfigError(`Cannot read ${source}: expected settings, such as "log: { level: info }"`);
   return { source, settings: settings as Settings };
 }
 
@@ -47,25 +48,26 @@ export function environmentLayer(environment: Readonly<Record<string, string | u
     const path = names.get(name);
     if (path === undefined)
       throw new ConfigError(
-        `unknown environment variable ${name}.${suggestion(name, names.keys())} config/default.yaml lists every setting.`,
+        `Unknown environment variable ${name}.${suggestion(name, names.keys())} config/default.yaml lists every setting.`,
       );
     setPath(settings, path, scalar(value));
   }
   return { source: 'the environment', settings };
 }
 
-/** `sip.tls_port=5071`, as `--set` takes it. */
+/** `sip.tls_port=5071`, the argument of `--set`. */
 export function flagLayer(assignments: readonly string[]): Layer {
   const settings = {};
   for (const assignment of assignments) {
     const equals = assignment.indexOf('=');
-    if (equals <= 0) throw new ConfigError(`--set takes name=value, for example sip.tls_port=5071; got ${JSON.stringify(assignment)}`);
+    if (equals <= 0)
+      throw new ConfigError(`Invalid --set ${JSON.stringify(assignment)}: expected name=value, for example sip.tls_port=5071`);
     setPath(settings, assignment.slice(0, equals).trim(), scalar(assignment.slice(equals + 1)));
   }
   return { source: 'a flag', settings };
 }
 
-/** Merges the layers, the later ones winning, and checks the result. Throws a `ConfigError` that names every bad setting. */
+/** Merges the layers, the later ones winning, and checks the result. Throws a `ConfigError` that names every invalid setting. */
 export function mergeLayers(layers: readonly Layer[]): Config {
   let merged: Settings = {};
   const origin = new Map<string, string>();
@@ -78,7 +80,7 @@ export function mergeLayers(layers: readonly Layer[]): Config {
   return parsed.data;
 }
 
-/** The configuration as it may be shown: secrets replaced. */
+/** The configuration without its secrets, for output. */
 export function redactConfig(config: Config): Settings {
   const copy = structuredClone(config) as unknown as Settings;
   for (const path of SECRET_SETTINGS) if (getPath(copy, path) !== null) setPath(copy, path, '(hidden)');
@@ -92,13 +94,13 @@ function explain(error: ZodError, merged: Settings, origin: ReadonlyMap<string, 
       const known = paths(merged).filter((one) => !issue.keys.some((key) => one.startsWith(path === '' ? key : `${path}.${key}`)));
       return issue.keys.map((key) => {
         const name = path === '' ? key : `${path}.${key}`;
-        return `  ${name}: unknown setting (from ${sourceOf(origin, name)}).${suggestion(name, known)}`;
+        return `  ${name} (from ${sourceOf(origin, name)}): unknown setting.${suggestion(name, known)}`;
       });
     }
     const value = SECRET_SETTINGS.includes(path) ? '(hidden)' : JSON.stringify(getPath(merged, path));
-    return [`  ${path} = ${value}: ${issue.message} (from ${sourceOf(origin, path)})`];
+    return [`  ${path} = ${value} (from ${sourceOf(origin, path)}): ${issue.message.replace('Invalid input: ', '')}`];
   });
-  return `invalid configuration:\n${lines.join('\n')}\nconfig/default.yaml describes every setting.`;
+  return `Invalid configuration:\n${lines.join('\n')}\nconfig/default.yaml describes every setting.`;
 }
 
 function suggestion(unknown: string, known: Iterable<string>): string {
@@ -114,18 +116,18 @@ function sourceOf(origin: ReadonlyMap<string, string>, path: string): string {
 }
 
 function scalar(text: string): unknown {
-  // Only what YAML reads as one plain value: text such as `a: b` stays text.
+  // Only a plain YAML scalar: text such as `a: b` stays text.
   if (/^(true|false|null|-?\d{1,15}(\.\d+)?)$/.test(text)) return parseYaml(text);
   if (/^\[.*\]$/s.test(text)) return list(text);
   return text === '' ? null : text;
 }
 
-/** A list as YAML writes it in one line: `[a, b]`, `[{cert_file: a.pem, key_file: b.pem}]`. */
+/** A YAML list in one line: `[a, b]`, `[{cert_file: a.pem, key_file: b.pem}]`. */
 function list(text: string): unknown {
   try {
     return parseYaml(text);
   } catch (error) {
-    throw new ConfigError(`${JSON.stringify(text)} is not a YAML list, such as [a, b]: ${(error as Error).message}`);
+    throw new ConfigError(`Invalid list ${JSON.stringify(text)}: expected YAML, such as [a, b]: ${(error as Error).message}`);
   }
 }
 

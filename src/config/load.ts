@@ -5,14 +5,14 @@ import type { Config } from './schema.js';
 import { ownAddress } from './own-address.js';
 
 export interface ConfigSources {
-  /** A YAML file; also named by TRUNKLINE_CONFIG. */
+  /** A YAML file; TRUNKLINE_CONFIG names one too. */
   readonly file?: string | undefined;
-  /** `name=value` each. */
+  /** Each `name=value`. */
   readonly set?: readonly string[] | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Reads defaults < file < environment < flags. Throws a `ConfigError` with a text for a person. */
+/** Reads defaults < file < environment < flags. Throws a `ConfigError` with a message for the operator. */
 export function loadConfig(sources: ConfigSources): Config {
   const defaults = parseLayer('config/default.yaml', readFileSync(new URL('../../config/default.yaml', import.meta.url), 'utf8'));
   const layers: Layer[] = [defaults];
@@ -23,13 +23,13 @@ export function loadConfig(sources: ConfigSources): Config {
   return config.bind_address === 'auto' ? { ...config, bind_address: ownAddress(config.public_address) } : config;
 }
 
-/** The root of the installed package: where config/ and native/ are. */
+/** The root of the installed package, with config/ and native/. */
 export const PACKAGE_ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new ConfigError(`the configuration file ${file} cannot be read: ${(error as Error).message}`);
+    throw new ConfigError(`Cannot read the configuration file ${file}: ${(error as Error).message}. Check its path and permissions.`);
   }
 }

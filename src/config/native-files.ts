@@ -11,12 +11,12 @@ export function packagedNativeFile(name: NativeName): string {
   return join(PACKAGE_ROOT, 'native/build/Release', name);
 }
 
-/** What `trunkline up` builds where the package has none. */
+/** Where `trunkline up` builds what the package lacks. */
 export function nativeDirectory(config: Pick<Config, 'data_dir'>): string {
   return join(resolve(config.data_dir), 'native');
 }
 
-/** The compiled program: that of the package, otherwise that of the data directory, whether or not it is built yet. */
+/** Path of the compiled program: the package's, else the data directory's, which may not be built yet. */
 export function nativeFile(config: Pick<Config, 'data_dir'>, name: NativeName): string {
   const packaged = packagedNativeFile(name);
   return existsSync(packaged) ? packaged : join(nativeDirectory(config), name);

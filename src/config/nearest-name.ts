@@ -1,4 +1,4 @@
-/** The name closest to `wanted` in edit distance; `null`: all differ in more than a third of its characters (at least 2). */
+/** The name closest to `wanted` in edit distance; `null` if all differ in more than a third of its characters (at least 2). */
 export function nearestName(wanted: string, names: Iterable<string>): string | null {
   let nearest: string | null = null;
   let least = Math.max(2, Math.floor(wanted.length / 3)) + 1;

@@ -2,27 +2,27 @@ import { networkInterfaces } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { ConfigError } from './layers.js';
 
-/** What the system tells of its network. */
+/** The machine's network as the system describes it. */
 export interface OwnNetwork {
   /** IPv4 addresses of each interface. */
   readonly addresses: ReadonlyMap<string, readonly string[]>;
-  /** The interface that packets to the Internet leave by; `null`: there is none. */
+  /** The interface of the default route; `null` without one. */
   readonly defaultInterface: string | null;
 }
 
 /**
- * The address that `bind_address: auto` stands for: `public_address` where this machine has it, else that of the interface of the default
- * route. Throws a `ConfigError` where there is none.
+ * The address for `bind_address: auto`: `public_address` if this machine has it, else the address of the default route's interface.
+ * Throws a `ConfigError` if there is no default route.
  */
 export function ownAddress(publicAddress: string | null, network: OwnNetwork = ownNetwork()): string {
   const { addresses, defaultInterface } = network;
   if (publicAddress !== null && [...addresses.values()].flat().includes(publicAddress)) return publicAddress;
   const found = defaultInterface === null ? undefined : addresses.get(defaultInterface)?.[0];
   if (found !== undefined) return found;
-  throw new ConfigError('bind_address: "auto" found no IPv4 interface with a default route: set it to an address of this machine');
+  throw new ConfigError('Invalid bind_address = "auto": no IPv4 interface has a default route. Set it to an address of this machine.');
 }
 
-/** Linux tells the default route in /proc; elsewhere the first interface stands for it that leads out. */
+/** Linux lists the default route in /proc; elsewhere the first interface with an outside address replaces it. */
 function ownNetwork(): OwnNetwork {
   const ipv4 = Object.entries(networkInterfaces()).map(([name, all = []]) => {
     const addresses = all.filter(({ family, internal }) => family === 'IPv4' && !internal).map(({ address }) => address);
@@ -36,7 +36,7 @@ function ownNetwork(): OwnNetwork {
 
 function defaultInterface(): string | null {
   try {
-    // Interface, destination, gateway: 0 is everywhere.
+    // Interface, destination, gateway: 0 is the default route.
     return /^(\S+)\t0{8}\t/m.exec(readFileSync('/proc/net/route', 'utf8'))?.[1] ?? null;
   } catch {
     return null;

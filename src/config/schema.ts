@@ -2,10 +2,10 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { STREAM_FORMATS } from '../agent-protocol/stream-format.js';
 import { agentUrl } from '../agent-protocol/agent-url.js';
-import { isSourceAddress } from '../lib/source-address.js';
+import { isSourceAddress } from '../lib/address.js';
 import { isPublicAddress } from '../lib/address-scope.js';
 
-/** What an Identity header may be worth that a call can be refused for (RFC 8224 §6.2.2). */
+/** The verdicts on an Identity header that can refuse a call (RFC 8224 §6.2.2). */
 export const REFUSABLE_VERDICTS = ['missing', 'stale', 'bad-info', 'credential', 'invalid'] as const;
 
 const port = z.int().min(1).max(65_535);
@@ -20,11 +20,14 @@ const hostPort = z.string().regex(/^([a-z]+:\/\/)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.
 const MAX_NODES = 16;
 const hostPorts = z
   .string()
-  .refine((text) => text.split(',').every((part) => hostPort.safeParse(part.trim()).success), 'must be host:port, or several with commas')
-  .refine((text) => text.split(',').length <= MAX_NODES, `must name at most ${String(MAX_NODES)}`)
-  .refine((text) => new Set(text.split(',').map((part) => part.trim())).size === text.split(',').length, 'must not name one twice');
+  .refine(
+    (text) => text.split(',').every((part) => hostPort.safeParse(part.trim()).success),
+    'must be host:port, or several, separated by commas',
+  )
+  .refine((text) => text.split(',').length <= MAX_NODES, `must have at most ${String(MAX_NODES)} addresses`)
+  .refine((text) => new Set(text.split(',').map((part) => part.trim())).size === text.split(',').length, 'must not repeat an address');
 
-/** False for a host name: its address is unknown until it is resolved. */
+/** False for a host name: its address is unknown until resolved. */
 function isPrivateLiteral(url: string | null): boolean {
   if (url === null || !URL.canParse(url)) return false;
   const address = new URL(url).hostname.replace(/^\[|\]$/g, '');
@@ -35,16 +38,16 @@ function isRedisUrl(text: string): boolean {
   return /^rediss?:\/\/[^\s,/]+/.test(text) && URL.canParse(text);
 }
 
-/** Every setting of the product; config/default.yaml says what each means and holds its default. */
+/** Every setting; config/default.yaml holds its meaning and default. */
 export const configSchema = z
   .strictObject({
     data_dir: z.string().min(1),
-    // As useradd has it; no name begins with a dash, which would be an option.
+    // As in useradd; no name begins with a dash, which would be an option.
     run_as: z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/, 'must be the name of a user')
       .nullable(),
-    // rtpengine and Contact need an address that can be reached, so "all of them" is none.
+    // rtpengine and Contact need a reachable address, not the wildcard.
     bind_address: z
       .union([address, z.literal('auto')], 'must be an IPv4 or IPv6 address, or auto')
       .refine((text) => text !== '0.0.0.0' && text !== '::', 'must be one address of this machine'),
@@ -62,7 +65,7 @@ export const configSchema = z
         certificates: z.array(z.strictObject({ cert_file: z.string().min(1), key_file: z.string().min(1) })).max(1_000),
         tls_ciphers: z
           .string()
-          .regex(/^[A-Za-z0-9_:+!@=,-]{1,2000}$/, 'must be OpenSSL cipher names with `:` between')
+          .regex(/^[A-Za-z0-9_:+!@=,-]{1,2000}$/, 'must be OpenSSL cipher names, separated by `:`')
           .nullable(),
         client_certificates: z.enum(['off', 'request', 'require']),
         client_ca_file: z.string().nullable(),
@@ -86,7 +89,7 @@ export const configSchema = z
         max_memory_mb: count,
         max_requests_per_second_per_source: count,
         drop_above_factor: z.int().min(1).max(1_000),
-        // A shorter part would match many a real User-Agent.
+        // A shorter part would match many legitimate User-Agents.
         scanner_user_agents: z.array(z.string().min(4).max(100)).max(100),
         scanner_action: z.enum(['drop', 'decline']),
         options_user_agents: z.array(z.string().min(1).max(200)).max(100),
@@ -101,7 +104,7 @@ export const configSchema = z
       })
       .refine((sip) => sip.client_certificates === 'off' || sip.client_ca_file !== null, {
         path: ['client_ca_file'],
-        message: 'must be set: sip.client_certificates asks peers for certificates, and this is what they are checked against',
+        message: 'must be set: sip.client_certificates needs the CA that verifies them',
       }),
     gateway: z.strictObject({
       instance: z
@@ -123,7 +126,7 @@ export const configSchema = z
       port,
       grace_ms: z.int().min(0).max(600_000),
       max_applications: count,
-      // The length of a frame has seven digits at most.
+      // A frame's length has seven digits at most.
       max_frame_bytes: z.int().min(1_024).max(9_999_999),
       max_unsent_bytes: count,
       authenticate_timeout_ms: milliseconds,
@@ -131,7 +134,7 @@ export const configSchema = z
         .string()
         .min(1)
         .max(200)
-        .regex(/^[^|\s]+$/, 'must have no space and no |')
+        .regex(/^[^|\s]+$/, 'must not contain spaces or |')
         .nullable(),
     }),
     http: z.strictObject({
@@ -145,12 +148,12 @@ export const configSchema = z
       .strictObject({
         url: z
           .string()
-          .refine((text) => text.split(',').every(isRedisUrl), 'must be a redis:// or rediss:// URL, of a cluster several with commas')
+          .refine((text) => text.split(',').every(isRedisUrl), 'must be a redis:// or rediss:// URL, or several, separated by commas')
           .nullable(),
         cluster: z.boolean(),
         sentinel_name: z
           .string()
-          .regex(/^[\w.-]{1,100}$/, 'must be a name that the Sentinels watch')
+          .regex(/^[\w.-]{1,100}$/, 'must be the name of the primary at the Sentinels: letters, digits, dots, dashes, underscores')
           .nullable(),
         sentinel_password: z.string().min(1).nullable(),
         port,
@@ -169,14 +172,14 @@ export const configSchema = z
       })
       .refine(({ url, cluster }) => !cluster || url !== null, {
         path: ['url'],
-        message: 'must be set: redis.cluster is for a cluster of your own',
+        message: 'must be set: redis.cluster needs the addresses of your cluster',
       }),
     rtpengine: z
       .strictObject({
         address: hostPorts.nullable(),
         interfaces: z
           .string()
-          .regex(/^[\w-]{1,64}, *[\w-]{1,64}$/, 'must be two names with a comma: towards carriers, towards gateways')
+          .regex(/^[\w-]{1,64}, *[\w-]{1,64}$/, "must be two interface names, separated by a comma: the carriers' side, the gateways' side")
           .nullable(),
         on_node_loss: z.enum(['end', 'move']),
         ng_port: port,
@@ -205,7 +208,7 @@ export const configSchema = z
         format: z.enum(STREAM_FORMATS),
         bearer_token: z
           .string()
-          .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
+          .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable characters without a space')
           .nullable(),
         voices: z.array(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable characters without a space')).max(500),
         on_failure: z.enum(['refuse', 'test-line']),
@@ -243,7 +246,7 @@ export const configSchema = z
       })
       .refine((stir) => stir.refuse.length === 0 || stir.roots_file !== null, {
         path: ['roots_file'],
-        message: 'must be set: stir.refuse refuses calls by their Identity header, and this is what it is verified against',
+        message: 'must be set: stir.refuse needs the roots that verify Identity headers',
       }),
     batches: z.strictObject({ retention_days: z.int().min(1).max(3_650), max_entries: z.int().min(1).max(1_000_000) }),
     metrics: z
@@ -257,7 +260,7 @@ export const configSchema = z
       })
       .refine(({ allowed_sources: sources, bearer_token: token }) => sources.length > 0 || token !== null, {
         path: ['allowed_sources'],
-        message: 'is empty, which lets every address read the metrics: that needs metrics.bearer_token',
+        message: 'is empty, so every address could read the metrics: list addresses, or set metrics.bearer_token',
       }),
     telemetry: z.strictObject({
       otlp_url: z
@@ -292,7 +295,7 @@ export const configSchema = z
 
 export type Config = z.infer<typeof configSchema>;
 
-/** Settings whose values are never shown. */
+/** Settings whose values are never printed. */
 export const SECRET_SETTINGS: readonly string[] = [
   'drachtio.secret',
   'redis.url',
@@ -304,7 +307,7 @@ export const SECRET_SETTINGS: readonly string[] = [
   'hep.password',
 ];
 
-/** The Sentinels' part of the Redis settings; `null`: the URL is of Redis itself. */
+/** The Sentinels' part of the Redis settings; `null`: the URL is Redis's own. */
 export function sentinelOf({
   sentinel_name: name,
   sentinel_password: password,
@@ -312,7 +315,7 @@ export function sentinelOf({
   return name === null ? null : { name, password };
 }
 
-/** Where the control API, the console and the metrics listen. */
+/** Address of the control API, the console and the metrics. */
 export function httpAddress({ bind_address: bind, http }: Pick<Config, 'bind_address' | 'http'>): string {
   return http.bind_address ?? bind;
 }

@@ -2,7 +2,7 @@ import { ensureDataDir, gatewayInstance } from '../config/data-dir.js';
 import { ONLY_WORKER, workerConfig, workerInstance, workerName, type GatewayWorker } from '../config/gateway-worker.js';
 import { httpAddress, type Config } from '../config/schema.js';
 import type { Clock } from '../lib/clock.js';
-import { formatHostPort } from '../lib/host-port.js';
+import { formatHostPort } from '../lib/address.js';
 import type { Log } from '../lib/log.js';
 import { Metrics } from '../observability/metrics/registry.js';
 import { generateSrtpKey } from '../srtp/srtp.js';

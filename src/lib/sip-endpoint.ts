@@ -1,4 +1,4 @@
-import { ipFamily } from './ip-address.js';
+import { ipFamily } from './address.js';
 
 const MAX_LENGTH = 256;
 const SCHEME = /^sips?:/i;

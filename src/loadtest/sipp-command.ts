@@ -1,4 +1,4 @@
-import { formatHost, formatHostPort } from '../lib/host-port.js';
+import { formatHost, formatHostPort } from '../lib/address.js';
 
 /** How SIPp reaches the gateway: it speaks TLS itself, or to a tunnel on this machine. */
 export type SippWay =

@@ -1,15 +1,15 @@
-/** Ten seconds of frames are remembered. */
+/** Frames in the window: ten seconds. */
 const KEPT = 500;
-/** So many of them may be worse than the target allows for: a stall now and then is no reason to delay everything. */
+/** Frames in the window that may be later than the target: an occasional stall must not delay everything. */
 const MAX_IGNORED = 2;
-/** One of them a second while there is less to go by. */
+/** Frames per second that may be later while the window fills. */
 const FRAMES_PER_IGNORED = 50;
 
 const NOTHING = -0x8000_0000;
 
 /**
- * How late packets come, and so how long audio must wait for them. Transit is the time of arrival less the RTP timestamp, in ticks of
- * any origin: only differences mean anything. Of each frame's time the worst packet counts, so that a burst after a stall is one event.
+ * Measures how late packets arrive, and so how long audio must wait for them. Transit is the arrival time minus the RTP timestamp, in ticks
+ * of any origin: only differences count. Each frame counts its latest packet only, so that a burst after a stall is one event.
  */
 export class DelayTarget {
   readonly #transits = new Int32Array(KEPT);
@@ -19,18 +19,18 @@ export class DelayTarget {
   /** The current frame's largest delay. */
   #worst = NOTHING;
 
-  /** @param leastTicks what is added for jitter that was not seen yet; @param mostTicks the longest wait */
+  /** @param leastTicks added to the target for jitter not seen yet; @param mostTicks the longest wait */
   constructor(
     private readonly leastTicks: number,
     private readonly mostTicks: number,
   ) {}
 
-  /** Frames in which packets came. */
+  /** Frames with packets so far. */
   get framesSeen(): number {
     return this.#count;
   }
 
-  /** Forgets everything: the path, or the source, is another one. */
+  /** Forgets everything: the path or the source changed. */
   restart(transitTicks: number): void {
     this.#reference = transitTicks;
     this.#count = 0;
@@ -38,12 +38,12 @@ export class DelayTarget {
     this.#worst = NOTHING;
   }
 
-  /** A packet arrived; not one that had come before. */
+  /** Counts a packet that is no duplicate. */
   onPacket(transitTicks: number): void {
     this.#worst = Math.max(this.#worst, (transitTicks - this.#reference) | 0);
   }
 
-  /** The time of a frame is over. */
+  /** Ends the current frame. */
   onFrameTick(): void {
     if (this.#worst === NOTHING) return;
     this.#transits[this.#place] = this.#worst;
@@ -52,7 +52,7 @@ export class DelayTarget {
     this.#worst = NOTHING;
   }
 
-  /** The transit up to which packets are waited for: that of the worst which count, and the least wait beyond. */
+  /** The transit up to which packets are waited for: the latest one within the allowance, at least the minimum wait. */
   targetDelay(): number {
     let fastest = this.#worst === NOTHING ? 0x7fff_ffff : this.#worst;
     let [first, second, third] = [this.#worst, NOTHING, NOTHING];

@@ -1,6 +1,6 @@
-/** What a pacer says is due now, in whole frames. */
+/** The whole frames that are due. */
 export interface DueFrames {
-  /** To be given up, their time not sent: the RTP timestamp moves on over them. They come before the frames to send. */
+  /** Frames to skip: the RTP timestamp advances over them. They precede the frames to send. */
   readonly skip: number;
   readonly send: number;
 }
@@ -8,8 +8,8 @@ export interface DueFrames {
 const NOTHING: DueFrames = { skip: 0, send: 0 };
 
 /**
- * Absolute deadlines of a stream of frames: frame n is due at start + n · frame, however late the frames before it were, so that
- * lateness never adds up. After a stall longer than `maxBehindMs` the oldest frames are skipped instead of being sent as a burst.
+ * Absolute deadlines of a stream of frames: frame n is due at start + n · frame, however late the previous frames were, so that delays do
+ * not add up. After a stall longer than `maxBehindMs` the pacer skips the oldest frames instead of sending a burst.
  */
 export class FramePacer {
   readonly #frameMs: number;
@@ -29,7 +29,7 @@ export class FramePacer {
     return this.startMs + this.#next * this.#frameMs;
   }
 
-  /** Takes the frames whose deadline has come. */
+  /** Takes the frames that are due. */
   take(nowMs: number): DueFrames {
     if (nowMs < this.nextDeadlineMs) return NOTHING;
     const due = Math.floor((nowMs - this.nextDeadlineMs) / this.#frameMs) + 1;

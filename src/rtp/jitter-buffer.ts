@@ -1,52 +1,52 @@
 import { DelayTarget } from './delay-target.js';
-import { addTicks, timestampDelta } from './sequence.js';
+import { addTicks, timestampDelta } from './rtp-packet.js';
 
 export interface JitterBufferOptions {
   readonly clockRateHz: number;
-  /** Samples of a new source wait so long. */
+  /** Delay of a new source's first samples. */
   readonly startMs: number;
-  /** The bounds between which the delay follows the jitter. */
+  /** Bounds of the adaptive delay. */
   readonly leastMs: number;
   readonly mostMs: number;
-  /** A packet further ahead than this is a jump of the source's timestamp, not delay. */
+  /** A packet further ahead than this is a timestamp jump of the source, not delay. */
   readonly maxAheadMs: number;
 }
 
 export interface JitterBufferFigures {
   readonly latePackets: number;
   readonly duplicatePackets: number;
-  /** Played from repetition or silence because nothing had come, or to make the delay longer, in samples. */
+  /** Samples concealed by repetition or silence, because none had arrived or to increase the delay. */
   readonly concealedSamples: number;
-  /** Thrown away because the buffer had grown beyond need, in samples. */
+  /** Samples discarded because the delay was longer than needed. */
   readonly skippedSamples: number;
-  /** Times that the delay was changed at once, which may be heard; single samples that are left out or doubled do not count. */
+  /** Audible changes of the delay; single samples that are left out or doubled do not count. */
   readonly adjustments: number;
-  /** Times that playing began anew: another SSRC, a jump of the timestamp, a lasting change of delay. */
+  /** Restarts: another SSRC, a timestamp jump, a lasting change of delay. */
   readonly restarts: number;
 }
 
 export type PushOutcome = 'stored' | 'late' | 'duplicate' | 'restarted';
 
 const DEFAULTS: JitterBufferOptions = { clockRateHz: 8_000, startMs: 40, leastMs: 20, mostMs: 200, maxAheadMs: 500 };
-/** A power of two, so that a timestamp's place survives the wrap at 2^32. One second and a bit. */
+/** A power of two, so that indexes survive the timestamp's wrap at 2^32. Just over one second. */
 const CAPACITY = 8_192;
-/** What was played is remembered for 256 ms, so that a late copy of it is not taken for a late packet. */
+/** Played samples are remembered for 256 ms, so that a late duplicate does not count as a late packet. */
 const REMEMBERED = 2_048;
-/** The delay is looked at once a second. */
+/** The buffer adjusts its delay once a second. */
 const LOOK_PULLS = 50;
 const DRY_PULLS = 10;
 const LATE_PULLS = 5;
 const LATE_PACKETS = 3;
-/** More than this is too long beyond need to be worked off sample by sample. */
+/** An excess delay above this is too long to reduce sample by sample. */
 const MAX_SLIP_MS = 60;
-/** Less than this is not worth a change. */
+/** A smaller difference is ignored. */
 const MIN_SLIP_MS = 10;
 
-/** Pulls for each sample that is doubled or left out while there is sound: 0.06 % of pitch, or 0.12 % when much is to be made up for. */
+/** Pulls per doubled or omitted sample within sound: 0.06 % of pitch, or 0.12 % for a large difference. */
 const SLIP_PULLS = 10;
 const URGENT_SLIP_PULLS = 5;
 const URGENT_SLIP_MS = 30;
-/** What stays below it, about -50 dBFS, is a pause: many samples may go or come there. */
+/** Below this level, about -50 dBFS, the signal is a pause, in which many samples may be added or removed. */
 const QUIET_PEAK = 100;
 const QUIET_SLIP_TICKS = 40;
 
@@ -55,12 +55,12 @@ const WAITING = 1;
 const PLAYED = 2;
 
 /**
- * Turns packets of any length, early, late, twice or never, into an even stream. Samples lie at their RTP timestamp, so that order
- * and packet time do not matter. What is missing is repeated from the last 20 ms and faded out within 60 ms.
+ * Turns packets of any length, early, late, duplicated or lost, into an even stream. It stores samples at their RTP timestamp, so order
+ * and packet time do not matter. It conceals missing samples with the last 20 ms, faded out within 60 ms.
  *
- * The delay follows the jitter (`DelayTarget`). It grows at once when packets come too late, in what is concealed anyway. Small
- * differences, such as those of the two clocks, are made up for in pauses, and within sound by a single sample now and then that is left
- * out or doubled, where it changes the signal least: more would put tones out of tune. A frame's time is that between two pulls: they are the clock.
+ * The delay follows the jitter (`DelayTarget`). It grows at once when packets arrive too late, within the concealment. The buffer
+ * compensates small differences, such as clock drift, in pauses, and within sound by leaving out or doubling a single sample now and then
+ * where it changes the signal least: more would detune tones. Its clock is the pulls: a frame's time is that between two of them.
  */
 export class JitterBuffer {
   readonly #options: JitterBufferOptions;
@@ -70,11 +70,11 @@ export class JitterBuffer {
   readonly #states = new Uint8Array(CAPACITY);
   readonly #history: Int16Array;
   #ssrc: number | undefined;
-  /** The timestamp of the sample that is played next. */
+  /** The timestamp of the next sample to play. */
   #playTimestamp = 0;
-  /** Samples that were pulled, modulo 2^32. */
+  /** Samples pulled so far, modulo 2^32. */
   #pulledTicks = 0;
-  /** One behind the newest sample that was stored. */
+  /** One after the newest stored sample. */
   #endTimestamp = 0;
   #historyIndex = 0;
   #concealedRun = Infinity;
@@ -82,9 +82,9 @@ export class JitterBuffer {
   #lateRun = 0;
   #pullsSinceLate = 0;
   #pullsUntilLook = LOOK_PULLS;
-  /** Samples to be concealed before the next one is played. */
+  /** Samples to conceal before the next one is played. */
   #holdTicks = 0;
-  /** Samples to be doubled, or left out where negative. */
+  /** Samples to double; negative: to leave out. */
   #slipTicks = 0;
   #pullsSinceSlip = 0;
   #figures = { latePackets: 0, duplicatePackets: 0, concealedSamples: 0, skippedSamples: 0, adjustments: 0, restarts: 0 };
@@ -100,12 +100,12 @@ export class JitterBuffer {
     return { ...this.#figures };
   }
 
-  /** How much is waiting, in milliseconds; negative when playing has run beyond what came. */
+  /** Buffered audio in milliseconds; negative if playing has overtaken the packets. */
   get depthMs(): number {
     return (timestampDelta(this.#endTimestamp, this.#playTimestamp) * 1_000) / this.#options.clockRateHz;
   }
 
-  /** Stores the samples of one packet. At most half a second is taken. */
+  /** Stores the samples of one packet, half a second at most. */
   push(ssrc: number, rtpTimestamp: number, samples: Int16Array): PushOutcome {
     const packet = samples.length > CAPACITY / 2 ? samples.subarray(0, CAPACITY / 2) : samples;
     if (ssrc !== this.#ssrc || this.#isJump(rtpTimestamp, packet.length)) return this.#restart(ssrc, rtpTimestamp, packet);
@@ -130,7 +130,7 @@ export class JitterBuffer {
     return 'stored';
   }
 
-  /** Fills `target` with the next samples; with silence as long as nothing has come. */
+  /** Fills `target` with the next samples; with silence until the first packet. */
   pull(target: Int16Array): void {
     if (this.#ssrc === undefined) {
       target.fill(0);
@@ -156,7 +156,7 @@ export class JitterBuffer {
     return aheadTicks + length > this.#ticks(this.#options.maxAheadMs) || aheadTicks < -CAPACITY;
   }
 
-  /** Counts a late packet; true when they have been late for so long that waiting longer is better than losing them. */
+  /** Counts a late packet; true if packets have been late for so many in a row that a longer delay is better than losing them. */
   #isLastingDelay(): boolean {
     this.#figures.latePackets += 1;
     if (this.#lateRun === 0) this.#pullsSinceLate = 0;
@@ -181,7 +181,7 @@ export class JitterBuffer {
     return 'restarted';
   }
 
-  /** False when all of it was there already. */
+  /** False if all samples were stored already. */
   #store(rtpTimestamp: number, samples: Int16Array): boolean {
     this.#pullsSinceStored = 0;
     const skip = Math.max(0, -timestampDelta(rtpTimestamp, this.#playTimestamp));
@@ -197,13 +197,13 @@ export class JitterBuffer {
     return isNew;
   }
 
-  /** How much later than now samples would have to be played, in ticks; negative: earlier. */
+  /** Change of the delay that the target asks for, in ticks; negative: play earlier. */
   #missingDelay(): number {
     const transit = (this.#pulledTicks - this.#playTimestamp) | 0;
     return ((this.#target.targetDelay() - transit) | 0) - this.#holdTicks;
   }
 
-  /** A packet came too late, all or in part. */
+  /** A packet arrived too late, wholly or in part. */
   #grow(): void {
     const missing = this.#missingDelay();
     if (missing <= 0) return;
@@ -218,7 +218,7 @@ export class JitterBuffer {
     this.#pullsUntilLook = LOOK_PULLS;
     const missing = this.#missingDelay();
     if (-missing > this.#ticks(MAX_SLIP_MS)) this.#skip(-missing);
-    // Once begun it goes on to the end: what is left over would be missing at the next change.
+    // Once begun, the adjustment goes on to its end: a remainder would be missing at the next one.
     else if (this.#slipTicks !== 0 || Math.abs(missing) >= this.#ticks(MIN_SLIP_MS)) this.#slipTicks = missing;
   }
 
@@ -229,7 +229,7 @@ export class JitterBuffer {
     this.#figures.adjustments += 1;
   }
 
-  /** Whether the next samples are there, looked at in the first and the last of them. */
+  /** Whether the next samples are stored; checks the first and the last of them. */
   #isWaiting(count: number): boolean {
     const first = this.#states[this.#playTimestamp & (CAPACITY - 1)];
     return first === WAITING && this.#states[(this.#playTimestamp + count - 1) & (CAPACITY - 1)] === WAITING;
@@ -242,17 +242,17 @@ export class JitterBuffer {
     }
   }
 
-  /** The place of the next sample, which is over with. */
+  /** Frees the index of the sample just played. */
   #consume(): number {
     const index = this.#playTimestamp & (CAPACITY - 1);
     if (this.#states[index] === WAITING) this.#states[index] = PLAYED;
-    // Far enough behind, the place is one of a timestamp to come.
+    // Far enough behind, the index belongs to a future timestamp.
     this.#states[(this.#playTimestamp - REMEMBERED) & (CAPACITY - 1)] = MISSING;
     this.#playTimestamp = addTicks(this.#playTimestamp, 1);
     return index;
   }
 
-  /** Fills `target` with a sample more or fewer than it has, or many in a pause; false when it is not the moment. */
+  /** Fills `target` with one sample more or fewer than it has, or with many in a pause; false when the signal does not allow it. */
   #timeScale(target: Int16Array): boolean {
     this.#pullsSinceSlip += 1;
     const many = Math.max(-QUIET_SLIP_TICKS, Math.min(QUIET_SLIP_TICKS, this.#slipTicks));
@@ -269,7 +269,7 @@ export class JitterBuffer {
     return true;
   }
 
-  /** Whether the next samples are all there and none is loud. */
+  /** Whether all of the next samples are stored and none is loud. */
   #isQuiet(count: number): boolean {
     for (let i = 0; i < count; i += 1) {
       const index = (this.#playTimestamp + i) & (CAPACITY - 1);
@@ -278,7 +278,7 @@ export class JitterBuffer {
     return true;
   }
 
-  /** Plays `count` samples fewer: one is doubled instead. */
+  /** Consumes `count` samples fewer: doubles one. */
   #expand(target: Int16Array, count: number): void {
     const end = target.length - count;
     this.#read(target, 0, end);
@@ -287,9 +287,9 @@ export class JitterBuffer {
     target.fill(target[at] ?? 0, at, at + count);
   }
 
-  /** Plays `count` samples more, and leaves as many out. */
+  /** Consumes `count` samples more: leaves them out. */
   #accelerate(target: Int16Array, count: number): void {
-    // All but one of many: they are of a pause.
+    // Several are left out only in a pause.
     for (let i = 1; i < count; i += 1) this.#consume();
     this.#read(target, 0, target.length);
     const at = smoothest(target, target.length);
@@ -314,7 +314,7 @@ export class JitterBuffer {
   }
 }
 
-/** Where two neighbours differ least among the first `length` samples. */
+/** The index, among the first `length` samples, where two neighbours differ least. */
 function smoothest(samples: Int16Array, length: number): number {
   let best = 0;
   let least = Infinity;

@@ -1,17 +1,17 @@
-/** What a listener's judgement is computed from. */
+/** Input of the E-model. */
 export interface HeardQuality {
-  /** Part of the packets that are lost, 0 to 1. */
+  /** Share of lost packets, 0 to 1. */
   readonly lossRate: number;
   /** From mouth to ear, one way, in milliseconds. */
   readonly delayMs: number;
 }
 
-/** ITU-T G.107 (06/2015) §7.7: R of a connection on which all parameters have their defaults. */
+/** ITU-T G.107 (06/2015) §7.7: R with all parameters at their defaults. */
 const DEFAULT_R = 93.2;
 /** Ie and Bpl of ITU-T G.113 Appendix I for G.711 with packet loss concealment, at random loss. */
 const G711_EQUIPMENT_IMPAIRMENT = 0;
 const G711_LOSS_ROBUSTNESS = 25.1;
-/** Where delay begins to disturb the taking of turns. */
+/** One-way delay from which turn-taking suffers. */
 const DELAY_KNEE_MS = 177.3;
 
 /** The mean opinion score of G.711, 1.0 to 4.5, by the E-model of ITU-T G.107 with defaults for all but loss and delay. */

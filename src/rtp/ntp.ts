@@ -1,7 +1,7 @@
 /** Seconds from 1900-01-01 to 1970-01-01 (RFC 5905 §6). */
 const UNIX_EPOCH_IN_NTP_SECONDS = 2_208_988_800;
 
-/** A 64-bit NTP timestamp in two halves (RFC 3550 §4). */
+/** A 64-bit NTP timestamp as two halves (RFC 3550 §4). */
 export interface NtpTimestamp {
   readonly seconds: number;
   readonly fraction: number;
@@ -16,14 +16,14 @@ export function ntpFromUnixMs(unixMs: number): NtpTimestamp {
   };
 }
 
-/** The middle 32 bits, in units of 1/65,536 s: what LSR, DLSR and the round trip are counted in (RFC 3550 §4). */
+/** The middle 32 bits, in units of 1/65,536 s, as in LSR and DLSR (RFC 3550 §4). */
 export function middle32(ntp: NtpTimestamp): number {
   return ((ntp.seconds << 16) | (ntp.fraction >>> 16)) >>> 0;
 }
 
 /**
- * The round trip that a report block tells its receiver: A - LSR - DLSR (RFC 3550 §6.4.1), in milliseconds.
- * `null` when the peer saw no sender report of ours yet, or when clocks make the figure negative or longer than a minute.
+ * The round trip by a report block of the peer: A - LSR - DLSR (RFC 3550 §6.4.1), in milliseconds. `null` before the peer received a
+ * sender report, or if clocks make the figure negative or longer than a minute.
  */
 export function roundTripMs(nowMiddle32: number, lastSenderReport: number, delaySinceLastSenderReport: number): number | null {
   if (lastSenderReport === 0) return null;

@@ -1,19 +1,18 @@
-import type { QualitySample, StreamSample } from './quality-sample.js';
 import { meanOpinionScore } from './mos.js';
 
-/** Ten minutes of samples five seconds apart; a longer call has fewer of them a minute. */
+/** Ten minutes at one sample per 5 s; a longer call has fewer per minute. */
 const MAX_SAMPLES = 120;
-/** What a receiver's jitter buffer adds to the way, beside what the jitter asks for. */
+/** What a receiver's jitter buffer adds to the delay beyond the jitter. */
 const BUFFER_MS = 20;
 
-/** One direction, as an RTCP report has it. */
+/** One direction, as in an RTCP report. */
 export interface ReportedStream {
   /** Share of packets lost since the previous report, 0 to 1. */
   readonly lossRate: number;
   readonly jitterMs: number;
 }
 
-/** What was known at one moment. */
+/** The figures at one moment. */
 export interface QualityReading {
   readonly atMs: number;
   readonly fromCaller: ReportedStream | null;
@@ -21,10 +20,10 @@ export interface QualityReading {
   readonly roundTripMs: number | null;
 }
 
-/** How a call sounded over time: few samples however long it lasts. */
+/** A call's quality over time, in a bounded number of samples. */
 export class QualityLog {
   #samples: QualitySample[] = [];
-  /** Readings that make one sample now, and those that wait for it. */
+  /** Reports per sample, and the reports that wait to become one. */
   #step = 1;
   #waiting: QualitySample[] = [];
 
@@ -56,7 +55,7 @@ function sampleOf(stream: ReportedStream | null, roundTripMs: number | null): St
   return { lost_percent: rounded(100 * lossRate, 100), jitter_ms: rounded(jitterMs, 10), mos: rounded(mos, 100) };
 }
 
-/** Several samples as one: what is bad in one of them stays to be seen. */
+/** Merges samples into one with the worst values. */
 function merged(samples: readonly QualitySample[]): QualitySample {
   const streams = (direction: 'from_caller' | 'to_caller'): StreamSample | null => {
     const heard = samples.map((sample) => sample[direction]).filter((stream) => stream !== null);
@@ -82,4 +81,26 @@ function tenths(ms: number | null): number | null {
 
 function rounded(value: number, parts: number): number {
   return Math.round(value * parts) / parts;
+}
+
+/** Audio of one direction since the previous sample. */
+export interface StreamSample {
+  /** Percent of the expected packets, 0 to 100. */
+  readonly lost_percent: number;
+  /** RFC 3550 §6.4.1, at the end of the interval. */
+  readonly jitter_ms: number;
+  /** Mean opinion score by the E-model, 1.0 to 4.5. */
+  readonly mos: number;
+}
+
+/** A call's quality at one moment. */
+export interface QualitySample {
+  /** Milliseconds after audio began. */
+  readonly at_ms: number;
+  /** `null`: no packet since the previous sample, for example during hold. */
+  readonly from_caller: StreamSample | null;
+  /** By the caller's RTCP reports; `null`: none since the previous sample. */
+  readonly to_caller: StreamSample | null;
+  /** By RTCP. */
+  readonly round_trip_ms: number | null;
 }

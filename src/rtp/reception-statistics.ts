@@ -1,4 +1,4 @@
-import { sequenceDelta } from './sequence.js';
+import { sequenceDelta } from './rtp-packet.js';
 
 // RFC 3550 A.1
 const MAX_DROPOUT = 3_000;
@@ -6,17 +6,17 @@ const MAX_MISORDER = 100;
 
 /** Figures of one report block (RFC 3550 §6.4.1). */
 export interface ReceptionFigures {
-  /** Packets lost since the last report, as a fraction of 256. */
+  /** Packets lost since the previous report, in 1/256. */
   readonly fractionLost: number;
-  /** Since the beginning; negative when duplicates outnumber losses. A 24-bit signed number. */
+  /** Since the start, a signed 24-bit number; negative when duplicates outnumber losses. */
   readonly cumulativeLost: number;
   readonly extendedHighestSequence: number;
   readonly jitterTicks: number;
 }
 
 /**
- * What one source's RTP packets say about the path: RFC 3550 A.1, A.3 and A.8.
- * The source is known from signalling, so there is no probation: its first packet counts.
+ * Reception figures of one source: RFC 3550 A.1, A.3 and A.8. Signalling announced the source, so there is no probation: its first packet
+ * counts.
  */
 export class ReceptionStatistics {
   #isStarted = false;
@@ -30,15 +30,15 @@ export class ReceptionStatistics {
   /** Sixteen times the jitter estimate, in ticks. */
   #jitterTimes16 = 0;
   #lastTransitTicks: number | undefined;
-  /** Totals of sequences before a restart of the source. */
+  /** Totals from before a restart of the source. */
   #earlierReceived = 0;
   #earlierLost = 0;
 
   constructor(private readonly clockRateHz: number) {}
 
   /**
-   * Counts one packet. False when its sequence number makes a great jump: such a packet is not to be used, unless a second one
-   * follows it, which means that the source restarted (A.1).
+   * Counts one packet. False if its sequence number jumps far: discard such a packet, unless a second one follows it, which means that the
+   * source restarted (A.1).
    * @param hasMediaTime false for a packet whose timestamp is not its sampling instant, such as a telephone-event
    */
   receive(sequenceNumber: number, rtpTimestamp: number, arrivalMs: number, hasMediaTime: boolean): boolean {
@@ -64,7 +64,7 @@ export class ReceptionStatistics {
     return (this.#jitterTimes16 / 16 / this.clockRateHz) * 1_000;
   }
 
-  /** The figures of a report that is being sent now: the next fraction lost counts from here (A.3). */
+  /** The figures of the report that is sent now; the next fraction lost counts from here (A.3). */
   takeReport(): ReceptionFigures {
     const expected = this.#expected();
     const expectedInterval = expected - this.#expectedPrior;
@@ -95,7 +95,7 @@ export class ReceptionStatistics {
       }
       this.#restart(sequenceNumber);
     }
-    // Else a duplicate or a packet out of order: counted, as RFC 3550 §6.4.1 wants.
+    // Otherwise a duplicate or a reordered packet, which RFC 3550 §6.4.1 counts.
     return true;
   }
 
@@ -120,7 +120,7 @@ export class ReceptionStatistics {
     this.#lastTransitTicks = transitTicks;
     if (last === undefined) return;
     const difference = Math.abs((transitTicks - last) | 0);
-    // A jump of a second or more is the source's timestamp starting anew, not jitter of the path.
+    // A jump of a second or more is a restart of the source's timestamp, not jitter.
     if (difference >= this.clockRateHz) return;
     this.#jitterTimes16 += difference - Math.floor((this.#jitterTimes16 + 8) / 16);
   }

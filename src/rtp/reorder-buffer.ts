@@ -1,19 +1,17 @@
-import type { AudioCodec } from './codec/g711.js';
-import { BYTES_PER_MS, FRAME_BYTES, FRAME_MS } from './codec/frame.js';
-import { decodeG711, encodeG711, silenceByte } from './codec/g711.js';
-import { addTicks, timestampDelta } from './sequence.js';
+import { type AudioCodec, decodeG711, encodeG711, silenceByte, BYTES_PER_MS, FRAME_BYTES, FRAME_MS } from './codec/g711.js';
+import { addTicks, timestampDelta } from './rtp-packet.js';
 
 export interface ReorderBufferFigures {
-  /** Came when their time had been filled already. */
+  /** Packets that arrived after their time had been concealed. */
   readonly latePackets: number;
   readonly duplicatePackets: number;
-  /** Bytes that were made up because nothing had come. */
+  /** Bytes concealed because no packet had arrived. */
   readonly concealedBytes: number;
-  /** Times that the order began anew: another SSRC, a jump of the timestamp, a lasting change of delay. */
+  /** Restarts: another SSRC, a timestamp jump, a lasting change of delay. */
   readonly restarts: number;
 }
 
-/** G.711 in order, without gaps: valid for the time of the call only. */
+/** G.711 in order, without gaps. Valid during the call only. */
 export type OnAudio = (buffer: Uint8Array, offset: number, lengthBytes: number) => void;
 
 interface HeldPacket {
@@ -24,28 +22,28 @@ interface HeldPacket {
 
 const MIN_WAIT_MS = 40;
 const MAX_WAIT_MS = 200;
-/** What is waited longer than the latest packet was late. */
+/** Wait beyond the delay of the latest packet. */
 const WAIT_MARGIN_MS = 10;
-/** Packets in order after which less is waited: 10 s of the usual ones. */
+/** Packets in order after which the wait shrinks: 10 s of 20 ms packets. */
 const CALM_PACKETS = 500;
 const CALMER = 0.9;
-/** So many late ones in a row, and the delay has changed for good. */
+/** Late packets in a row that mean a lasting change of delay. */
 const LATE_PACKETS = 3;
 const MAX_HELD = 32;
-/** A packet that ends further ahead than this, or lies as far behind, is a jump of the source's timestamp: what is held is within it. */
+/** A packet that ends further ahead, or lies as far behind, is a timestamp jump: everything held lies within this. */
 const MAX_AHEAD_BYTES = 500 * BYTES_PER_MS;
 const MAX_BEHIND_BYTES = 1_000 * BYTES_PER_MS;
-/** A tick that comes so long after the last one was late itself: packets of the time between wait to be read, and come before the next. */
+/** A tick this long after the previous one was late itself: packets of that time wait in the socket and are read before the next tick. */
 const STALL_MS = 2 * FRAME_MS;
-/** What is missing is the last frame again, fainter each time, then silence. */
+/** Concealment repeats the last frame, fainter each time, then sends silence. */
 const CONCEAL_GAINS = [1, 0.66, 0.33];
 
 /**
- * Puts the caller's packets in order for a listener who needs no even pace, only order and completeness: a packet that is next goes on
- * at once, without any delay. Only where one is missing the later ones wait for it, as long as packets were late lately (40 to 200 ms);
- * then the gap is concealed. While nothing comes at all, silence does, in real time.
+ * Orders the caller's packets for a listener that needs order and completeness but no even pace: the next packet passes at once, without
+ * delay. Only when one is missing do later ones wait, as long as packets were late recently (40 to 200 ms); then the gap is concealed.
+ * While no packet arrives, silence passes in real time.
  *
- * The listener's clock is the source's: a drift between source and machine adds and drops nothing.
+ * The source's clock drives the listener: drift between source and machine adds and drops nothing.
  */
 export class ReorderBuffer {
   readonly #last = new Uint8Array(FRAME_BYTES);
@@ -54,7 +52,7 @@ export class ReorderBuffer {
   readonly #held: HeldPacket[] = [];
   #ssrc: number | undefined;
   #nextTimestamp = 0;
-  /** When the next byte comes if all is well. */
+  /** When the next byte is expected. */
   #dueMs = 0;
   #tickedMs = Infinity;
   #stalledMs = -Infinity;
@@ -63,14 +61,14 @@ export class ReorderBuffer {
   #lateRun = 0;
   /** Frames concealed since the last packet. */
   #concealedRun = CONCEAL_GAINS.length;
-  /** The last gap that was concealed: from its first byte to the one behind its last. */
+  /** The last concealed gap: its first byte, and the one after its last. */
   #gapTimestamp = 0;
   #gapEndTimestamp = 0;
-  /** One behind the newest byte that ever came. */
+  /** One after the newest byte received. */
   #newestTimestamp = 0;
   #figures = { latePackets: 0, duplicatePackets: 0, concealedBytes: 0, restarts: 0 };
 
-  /** @param codec of everything that is pushed */
+  /** @param codec of all packets */
   constructor(
     private readonly codec: AudioCodec,
     private readonly onAudio: OnAudio,
@@ -80,7 +78,7 @@ export class ReorderBuffer {
     return { ...this.#figures };
   }
 
-  /** Audio that waits for packets before it, 500 ms at most; where packets overlap it counts once. */
+  /** Audio that waits for earlier packets, 500 ms at most; overlapping packets count once. */
   get heldMs(): number {
     let [bytes, end] = [0, 0];
     for (const { rtpTimestamp, bytes: held } of this.#held) {
@@ -91,22 +89,22 @@ export class ReorderBuffer {
     return bytes / BYTES_PER_MS;
   }
 
-  /** How long a missing packet is waited for now. */
+  /** How long the buffer waits for a missing packet now. */
   get waitMs(): number {
     return this.#waitMs;
   }
 
-  /** From now on silence is given while nothing comes. */
+  /** From now on silence fills the time without packets. */
   start(nowMs: number): void {
     this.#dueMs = nowMs + FRAME_MS;
   }
 
-  /** Takes `buffer[offset, offset + lengthBytes)`, the payload of one packet. */
+  /** Takes the payload of one packet, `buffer[offset, offset + lengthBytes)`. */
   push(ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): void {
     if (ssrc !== this.#ssrc) this.#begin(ssrc, rtpTimestamp, nowMs);
     const ahead = timestampDelta(rtpTimestamp, this.#nextTimestamp);
     if (ahead === 0) return this.#takeNext(buffer, offset, lengthBytes, nowMs);
-    // After silence what is new needs no repair, wherever the source's count stands by now.
+    // After silence new audio needs no repair, wherever the source's timestamp is now.
     const isAwaited = this.#concealedRun >= CONCEAL_GAINS.length && timestampDelta(rtpTimestamp, this.#newestTimestamp) >= 0;
     if (ahead + lengthBytes > MAX_AHEAD_BYTES || ahead < -MAX_BEHIND_BYTES || isAwaited) {
       if (!isAwaited) this.#figures.restarts += 1;
@@ -118,11 +116,11 @@ export class ReorderBuffer {
     this.#late(rtpTimestamp, ahead, buffer, offset, lengthBytes, nowMs);
   }
 
-  /** To be called each 20 ms: fills what has been waited for long enough. */
+  /** Call each 20 ms: conceals what the buffer has waited for long enough. */
   tick(nowMs: number): void {
     if (nowMs - this.#tickedMs > STALL_MS) this.#stalledMs = nowMs;
     this.#tickedMs = nowMs;
-    // The ticks that a stall kept back come all at once.
+    // The ticks held back by a stall come all at once.
     if (nowMs === this.#stalledMs) return;
     const [oldest] = this.#held;
     if (oldest !== undefined) {
@@ -161,7 +159,7 @@ export class ReorderBuffer {
     if (this.#held.length > 0) this.#drain(nowMs);
   }
 
-  /** Gives what is next of what was held; what lies behind it by now was a duplicate. */
+  /** Passes on the next of the held packets; those behind the position now were duplicates. */
   #drain(nowMs: number): void {
     for (let oldest = this.#held[0]; oldest !== undefined; oldest = this.#held[0]) {
       const ahead = timestampDelta(oldest.rtpTimestamp, this.#nextTimestamp);
@@ -187,7 +185,7 @@ export class ReorderBuffer {
     this.#drain(arrivalMs);
   }
 
-  /** Its time has passed: it was heard already, or something was made up in its place. */
+  /** Its time has passed: the listener got it already, or a concealment. */
   #late(rtpTimestamp: number, ahead: number, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): void {
     const lateMs = nowMs - (this.#dueMs + ahead / BYTES_PER_MS);
     const isInGap = timestampDelta(rtpTimestamp, this.#gapTimestamp) >= 0 && timestampDelta(rtpTimestamp, this.#gapEndTimestamp) < 0;

@@ -1,14 +1,14 @@
-import { sequenceDelta } from './sequence.js';
+import { sequenceDelta } from './rtp-packet.js';
 
 /** RFC 3711 §3.3.2: at least 64. */
 const WINDOW = 64;
-/** So many packets in a row, a second of audio: the source itself has begun anew (RFC 3550 A.1 is content with two). */
+/** Packets in a row, a second of audio, that mean that the source restarted (RFC 3550 A.1 requires two). */
 const RESTART_RUN = 50;
 
 /**
- * Which packets of one source were seen: for a leg on which another process ends SRTP that keeps no replay list, as rtpengine does not.
- * A source that begins anew at an earlier sequence number is believed when nothing of its later ones comes in between, so that whoever
- * plays recorded packets into a call in which the caller speaks is never heard.
+ * Remembers which packets of a source arrived, for a leg whose SRTP ends at a process without a replay list, such as rtpengine. A source
+ * may restart at an earlier sequence number only if none of its later packets arrives in between, so packets replayed while the caller
+ * speaks are never played.
  */
 export class ReplayWindow {
   readonly #seen = new Int32Array(WINDOW).fill(-1);
@@ -16,7 +16,7 @@ export class ReplayWindow {
   #lastOld = -1;
   #oldRun = 0;
 
-  /** False: the packet was seen before, or is older than what is remembered. */
+  /** False: the packet arrived before, or is older than the window. */
   take(sequenceNumber: number): boolean {
     const delta = this.#highest === undefined ? 1 : sequenceDelta(sequenceNumber, this.#highest);
     if (delta <= -WINDOW) return this.#takeOld(sequenceNumber);

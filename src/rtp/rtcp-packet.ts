@@ -32,12 +32,12 @@ export type RtcpPacket =
   | { readonly type: 'RR'; readonly ssrc: number; readonly blocks: readonly ReportBlock[] }
   | { readonly type: 'SDES'; readonly chunks: readonly { readonly ssrc: number; readonly cname: string | null }[] }
   | { readonly type: 'BYE'; readonly ssrcs: readonly number[] }
-  /** APP, feedback, extended reports: understood as far as skipping them. */
+  /** APP, feedback, extended reports: skipped. */
   | { readonly type: 'other'; readonly packetType: number };
 
 export type RtcpError = 'not-rtcp' | 'wrong-length' | 'not-compound';
 
-/** A report to send: SR when `sender` is given, else RR; then SDES with the CNAME; then BYE when asked for (RFC 3550 §6.1). */
+/** A report to send: SR with `sender`, else RR; then SDES with the CNAME; then BYE on request (RFC 3550 §6.1). */
 export interface CompoundReport {
   readonly ssrc: number;
   readonly sender: SenderInfo | null;
@@ -91,7 +91,7 @@ function writeReport(target: Uint8Array, report: CompoundReport): number {
 
 function writeSdes(target: Uint8Array, start: number, ssrc: number, cname: string): number {
   const text = new TextEncoder().encode(cname).subarray(0, 255);
-  // RFC 3550 §6.5: a chunk ends with one null or more, up to a 32-bit boundary.
+  // RFC 3550 §6.5: a chunk ends with at least one null, up to a 32-bit boundary.
   const lengthBytes = 4 * Math.ceil((HEADER_BYTES + 4 + 2 + text.length + 1) / 4);
   target.fill(0, start, start + lengthBytes);
   writeHeader(target, start, 1, SDES, lengthBytes);

@@ -2,25 +2,25 @@ import { middle32, ntpFromUnixMs, roundTripMs } from './ntp.js';
 import { parseRtcpCompound, writeRtcpCompound, type ReportBlock, type SenderInfo } from './rtcp-packet.js';
 import type { ReceptionFigures } from './reception-statistics.js';
 
-/** What a report says of the own stream. */
+/** What a report states about our stream. */
 export interface SentFigures {
   readonly ssrc: number;
   /** RTP packets and payload bytes so far. */
   readonly packets: number;
   readonly octets: number;
-  /** The RTP timestamp of the instant at which the report is made. */
+  /** The RTP timestamp at the instant of the report. */
   readonly rtpTimestampNow: number;
 }
 
-/** What a report says of the peer's stream. */
+/** What a report states about the peer's stream. */
 export interface ReceivedFigures {
   readonly ssrc: number;
   readonly figures: ReceptionFigures;
 }
 
-/** What a peer hears of our stream. */
+/** How the peer receives our stream. */
 export interface PeerReport {
-  /** Since its report before, 0 to 1. */
+  /** Since its previous report, 0 to 1. */
   readonly lossRate: number;
   readonly jitterTicks: number;
 }
@@ -31,7 +31,7 @@ interface LastSenderReport {
   readonly arrivalMs: number;
 }
 
-/** The RTCP side of one leg: builds its reports with real figures, and reads the peer's. */
+/** The RTCP side of one leg: builds its reports and reads the peer's. */
 export class RtcpSession {
   #lastSenderReport: LastSenderReport | undefined;
   #packetsAtLastReport = 0;
@@ -40,20 +40,20 @@ export class RtcpSession {
   #peerSaidBye = false;
   #peerReport: PeerReport | null = null;
 
-  /** @param cname one name a leg; RFC 7022 wants it random */
+  /** @param cname one per leg; random, as RFC 7022 recommends */
   constructor(private readonly cname: string) {}
 
-  /** The last round trip that a report told, in milliseconds. */
+  /** The last round trip from a report, in milliseconds. */
   get roundTripMs(): number | null {
     return this.#roundTripMs;
   }
 
-  /** Packets of ours that the peer misses; `null`: no report came. */
+  /** Packets of ours that the peer lost; `null` before its first report. */
   get peerLostPackets(): number | null {
     return this.#peerLost;
   }
 
-  /** What the peer's last report block says of our stream; `null`: none came since it was taken the last time. */
+  /** What the peer's last report block states about our stream; `null`: none since the previous call. */
   takePeerReport(): PeerReport | null {
     const report = this.#peerReport;
     this.#peerReport = null;
@@ -65,8 +65,8 @@ export class RtcpSession {
   }
 
   /**
-   * Writes a compound packet at the start of `target` (512 bytes) and returns its length. It begins with SR when RTP went out since
-   * the last report, else with RR (RFC 3550 §6.4).
+   * Writes a compound packet at the start of `target` (512 bytes) and returns its length. It begins with SR if RTP was sent since the
+   * previous report, else with RR (RFC 3550 §6.4).
    */
   write(target: Uint8Array, sent: SentFigures, received: ReceivedFigures | null, nowMs: number, wallMs: number, isBye: boolean): number {
     const isSender = sent.packets > this.#packetsAtLastReport;
@@ -78,7 +78,7 @@ export class RtcpSession {
     return writeRtcpCompound(target, { ssrc: sent.ssrc, sender, blocks, cname: this.cname, isBye });
   }
 
-  /** Takes in a compound packet of the peer; false when it is none. `ownSsrc` tells which report blocks are about us. */
+  /** Reads a compound packet of the peer; false if it is invalid. `ownSsrc` selects the report blocks about our stream. */
   read(bytes: Uint8Array, ownSsrc: number, nowMs: number, wallMs: number): boolean {
     const parsed = parseRtcpCompound(bytes);
     if (!parsed.ok) return false;
@@ -108,5 +108,32 @@ export class RtcpSession {
       lastSenderReport: last?.middle32 ?? 0,
       delaySinceLastSenderReport: last === undefined ? 0 : Math.round(((nowMs - last.arrivalMs) * 65_536) / 1_000),
     };
+  }
+}
+
+/** RFC 3550 §6.2: the minimum interval. Two parties with G.711 never reach the bandwidth limit. */
+const INTERVAL_MS = 5_000;
+const FIRST_REPORT_MS = 500;
+
+/**
+ * When the next report is due. The first follows 0.5 to 1 s after the first packet, so that a short call gets one too (RFC 3550 §6.2
+ * allows a unicast session not to wait at all), the others after 5 s times 0.5 to 1.5 at random (§6.3.1).
+ */
+export class RtcpSchedule {
+  #dueMs = Infinity;
+
+  /** @param random from 0 up to but not including 1 */
+  constructor(private readonly random: () => number) {}
+
+  /** Starts the schedule at the session's first packet, sent or received; later calls do nothing. */
+  start(nowMs: number): void {
+    if (this.#dueMs === Infinity) this.#dueMs = nowMs + FIRST_REPORT_MS * (1 + this.random());
+  }
+
+  /** True if a report is due; schedules the next one. */
+  take(nowMs: number): boolean {
+    if (nowMs < this.#dueMs) return false;
+    this.#dueMs = nowMs + INTERVAL_MS * (0.5 + this.random());
+    return true;
   }
 }

@@ -1,19 +1,19 @@
 export const RTP_HEADER_BYTES = 12;
 
-/** The fields of one RTP packet, read in place: one object is used for all packets of a leg. */
+/** The fields of one RTP packet, read in place: one object serves all packets of a leg. */
 export class RtpView {
   marker = false;
   payloadType = 0;
   sequenceNumber = 0;
   rtpTimestamp = 0;
   ssrc = 0;
-  /** Where the payload lies in the buffer that was parsed. */
+  /** Where the payload lies in the parsed buffer. */
   payloadOffset = 0;
   payloadBytes = 0;
 
   /**
-   * Reads `buffer[0, lengthBytes)`. False when it is no RTP packet (RFC 3550 §5.1, A.1): another version, or a CSRC list,
-   * extension or padding that does not fit. The fields are then undefined. Extensions are skipped.
+   * Reads `buffer[0, lengthBytes)`; skips extensions. False if it is no RTP packet (RFC 3550 §5.1, A.1): another version, or a CSRC list,
+   * extension or padding that does not fit. The fields are then undefined.
    */
   parse(buffer: Uint8Array, lengthBytes: number): boolean {
     if (lengthBytes < RTP_HEADER_BYTES || lengthBytes > buffer.length) return false;
@@ -51,7 +51,7 @@ export interface RtpHeader {
   readonly ssrc: number;
 }
 
-/** Writes the 12 bytes of a header without CSRCs, extension or padding at the start of `target`. */
+/** Writes a header of 12 bytes, without CSRCs, extension and padding, at the start of `target`. */
 export function writeRtpHeader(target: Uint8Array, header: RtpHeader): void {
   target[0] = 0x80;
   target[1] = (header.marker ? 0x80 : 0) | (header.payloadType & 0x7f);
@@ -60,7 +60,7 @@ export function writeRtpHeader(target: Uint8Array, header: RtpHeader): void {
   writeUint32(target, 8, header.ssrc);
 }
 
-/** Big-endian access without a DataView, which would be an allocation a packet. */
+/** Big-endian access without a DataView, which would be one allocation per packet. */
 export function byteAt(buffer: Uint8Array, offset: number): number {
   return buffer[offset] ?? 0;
 }
@@ -81,4 +81,24 @@ export function writeUint16(target: Uint8Array, offset: number, value: number): 
 export function writeUint32(target: Uint8Array, offset: number, value: number): void {
   writeUint16(target, offset, value >>> 16);
   writeUint16(target, offset + 2, value);
+}
+
+/** How far `later` is ahead of `earlier` in 16-bit serial number arithmetic (RFC 1982): -32,768 to 32,767. */
+export function sequenceDelta(later: number, earlier: number): number {
+  return ((later - earlier) << 16) >> 16;
+}
+
+/** How far `later` is ahead of `earlier` in 32-bit serial number arithmetic, for RTP timestamps: -2^31 to 2^31 - 1. */
+export function timestampDelta(later: number, earlier: number): number {
+  return (later - earlier) | 0;
+}
+
+/** The next 16-bit sequence number. */
+export function nextSequence(sequenceNumber: number): number {
+  return (sequenceNumber + 1) & 0xffff;
+}
+
+/** An RTP timestamp plus `ticks`, modulo 2^32. */
+export function addTicks(rtpTimestamp: number, ticks: number): number {
+  return (rtpTimestamp + ticks) >>> 0;
 }

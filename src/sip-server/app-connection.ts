@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { TurnWriter } from '../lib/turn-writer.js';
+import { TurnBatch } from '../lib/turn-batch.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { encodeFrame, FrameDecoder } from './frame.js';
@@ -25,7 +25,7 @@ export class AppConnection {
   isAuthenticated = false;
   tags: readonly string[] = [];
   readonly #decoder: FrameDecoder;
-  readonly #writer: TurnWriter;
+  readonly #writer: TurnBatch<string>;
   #isOpen = true;
 
   constructor(
@@ -35,7 +35,7 @@ export class AppConnection {
     private readonly log: Log,
   ) {
     this.#decoder = new FrameDecoder(limits.maxFrameBytes);
-    this.#writer = new TurnWriter((text) => this.#onWrite(text));
+    this.#writer = new TurnBatch((texts) => this.#onWrite(texts.join('')));
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 45_000);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));

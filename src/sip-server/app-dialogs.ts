@@ -1,3 +1,10 @@
+import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
+import { cseqNumber } from '../sip/message/core-headers.js';
+import { getHeader, header, type SipRequest } from '../sip/message/message.js';
+import { tagOf } from '../sip/message/name-addr.js';
+import type { FramePeer } from './meta-line.js';
+import type { Log } from '../lib/log.js';
+import type { Endpoint, TransportName, Flow } from '../sip/transport/flow.js';
 import type { QueuedTimer, TimerQueue } from '../lib/timers.js';
 import type { DialogEntry } from '../sip/dialog/dialog-entry.js';
 import type { AppConnection } from './app-connection.js';
@@ -102,4 +109,60 @@ export class AppDialogs {
     this.end(call);
     this.drop(call);
   }
+}
+
+/** What the broker needs besides the user agent. */
+export interface BrokerOptions {
+  readonly log: Log;
+  readonly timers: TimerQueue;
+  /** The wall clock as frames state it. */
+  readonly time: () => string;
+  /** What Contact and `@localhost` name for a transport. */
+  readonly advertised: (transport: TransportName) => Endpoint;
+  /** Whether a host and port are our own. */
+  readonly isSelf: (host: string, port: number | null) => boolean;
+  /** Whole User-Agents whose OPTIONS outside of dialogs get 200 here, without an application. */
+  readonly optionsUserAgents: readonly string[];
+  /** How long an application may leave a request without any answer before the caller gets 500. */
+  readonly silenceTimeoutMs: number;
+  /** When a non-INVITE request without an answer gets 100 (RFC 4320 §4.1). */
+  readonly tryingAfterMs: number;
+  /** How long the calls of a lost application that said who it is wait for it to come back. */
+  readonly graceMs: number;
+}
+
+/** Where a message came from or went to. */
+export function peerOf(flow: Flow): FramePeer {
+  return { protocol: flow.transport.toLowerCase(), address: flow.remote.address, port: flow.remote.port };
+}
+
+/** What the echo of a request of ours names: the remote end of a connection, the local one of UDP. */
+export function sentTo(flow: Flow): FramePeer {
+  return flow.reliable ? peerOf(flow) : { protocol: flow.transport.toLowerCase(), ...flow.local };
+}
+
+/** The dialog id of the protocol: Call-ID and the From tag of the INVITE, whoever sent it. */
+export function dialogIdOfEntry(dialog: DialogEntry): string {
+  const { role, callId, localTag, remoteTag } = dialog.state;
+  return `${callId};from-tag=${role === 'uas' ? remoteTag : localTag}`;
+}
+
+export function dialogIdOf(request: IncomingRequest): string {
+  return request.dialog === null ? `${request.core.callId};from-tag=${request.core.fromTag ?? ''}` : dialogIdOfEntry(request.dialog);
+}
+
+export function outgoingDialogId(message: SipRequest): string {
+  return `${getHeader(message, 'call-id') ?? ''};from-tag=${tagOf(getHeader(message, 'from') ?? '') ?? ''}`;
+}
+
+/** What an application is told when the caller is gone without a CANCEL: it knows no other way to hear of it. */
+export function syntheticCancel(invite: SipRequest): SipRequest {
+  const kept = invite.headers.filter(({ id }) => ['via', 'from', 'to', 'call-id', 'max-forwards'].includes(id));
+  return {
+    kind: 'request',
+    method: 'CANCEL',
+    uri: invite.uri,
+    headers: [...kept, header('CSeq', `${String(cseqNumber(invite))} CANCEL`)],
+    body: '',
+  };
 }

@@ -6,16 +6,14 @@ import type { Flow } from '../sip/transport/flow.js';
 import type { OutgoingRequest } from '../sip/user-agent/outgoing-request.js';
 import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
 import type { UserAgent } from '../sip/user-agent.js';
-import type { UserAgentListener } from '../sip/user-agent/user-agent-listener.js';
+import type { UserAgentListener } from '../sip/user-agent/user-agent-context.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { AppConnection } from './app-connection.js';
 import { parseAppMessage } from './app-message.js';
-import type { BrokerOptions } from './broker-options.js';
-import { AppDialogs, type AppDialog } from './app-dialogs.js';
+import { type BrokerOptions, AppDialogs, type AppDialog, peerOf } from './app-dialogs.js';
 import { CdrReporter } from './cdr.js';
 import { IncomingRequests } from './incoming.js';
 import type { AppCommand } from './meta-line.js';
-import { peerOf } from './naming.js';
 import { OutgoingRequests } from './outgoing.js';
 import { Router } from './router.js';
 

@@ -5,14 +5,12 @@ import { getHeader, header, type Header, type SipRequest } from '../sip/message/
 import { tagOf } from '../sip/message/name-addr.js';
 import { serializeUnfolded } from '../sip/message/serialize.js';
 import type { UserAgent } from '../sip/user-agent.js';
-import type { RespondProblem } from '../sip/user-agent/user-agent-listener.js';
+import type { RespondProblem } from '../sip/user-agent/user-agent-context.js';
 import type { AppConnection } from './app-connection.js';
 import { arrangeHeaders, parseAppMessage, type AppMessage } from './app-message.js';
-import type { BrokerOptions } from './broker-options.js';
-import type { AppDialogs } from './app-dialogs.js';
+import { type BrokerOptions, type AppDialogs, dialogIdOf, dialogIdOfEntry, peerOf, syntheticCancel } from './app-dialogs.js';
 import type { CdrReporter } from './cdr.js';
 import { formatProxied, formatResponseSent, type ProxyCommand } from './meta-line.js';
-import { dialogIdOf, dialogIdOfEntry, peerOf, syntheticCancel } from './naming.js';
 
 type AppResponse = Extract<AppMessage, { kind: 'response' }>;
 

@@ -4,14 +4,12 @@ import { serializeUnfolded } from '../sip/message/serialize.js';
 import { parseSipUri } from '../sip/message/uri.js';
 import type { OutgoingRequest } from '../sip/user-agent/outgoing-request.js';
 import type { UserAgent } from '../sip/user-agent.js';
-import type { SendProblem } from '../sip/user-agent/user-agent-listener.js';
+import type { SendProblem } from '../sip/user-agent/user-agent-context.js';
 import type { AppConnection } from './app-connection.js';
 import { arrangeHeaders, type AppMessage } from './app-message.js';
-import type { BrokerOptions } from './broker-options.js';
-import type { AppDialogs } from './app-dialogs.js';
+import { type BrokerOptions, type AppDialogs, dialogIdOfEntry, outgoingDialogId, peerOf, sentTo } from './app-dialogs.js';
 import type { CdrReporter } from './cdr.js';
 import { formatRequestSent, type AppCommand } from './meta-line.js';
-import { dialogIdOfEntry, outgoingDialogId, peerOf, sentTo } from './naming.js';
 
 type SipCommand = Extract<AppCommand, { verb: 'sip' }>;
 type AppRequest = Extract<AppMessage, { kind: 'request' }>;

@@ -1,8 +1,12 @@
+import { IDENTITY_HEADER, TLS_HEADER } from '../lib/own-headers.js';
+import { header } from '../sip/message/message.js';
+import { headerId } from '../sip/message/header-name.js';
+import type { OwnHeaders } from '../sip/message/reception.js';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { boundedLog } from '../lib/bounded-log.js';
 import type { Clock } from '../lib/clock.js';
-import { formatHostPort } from '../lib/host-port.js';
+import { formatHostPort } from '../lib/address.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { Admission, type AdmissionLimits, type AdmissionTotals } from '../sip/admission.js';
@@ -17,7 +21,6 @@ import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './app-connection.js';
 import { Broker } from './broker.js';
 import { formatAnswer, frameTime, type AppCommand } from './meta-line.js';
-import { tlsHeaders } from './own-headers.js';
 
 export interface ApplicationLimits {
   readonly maxApplications: number;
@@ -237,4 +240,22 @@ export class SipServer {
 
 function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
+}
+
+/**
+ * What applications learn about the TLS connection of a request's peer.
+ *
+ * @param passClientIdentity each request names the owner of the peer's checked certificate
+ * @param passTls the INVITE of a new dialog has TLS version and cipher
+ */
+export function tlsHeaders(passClientIdentity: boolean, passTls: boolean): OwnHeaders {
+  return {
+    ids: new Set([IDENTITY_HEADER, TLS_HEADER].map(headerId)),
+    of: ({ tlsIdentity = '', tls = null }, method, toTag) => [
+      ...(passClientIdentity && tlsIdentity !== '' ? [header(IDENTITY_HEADER, tlsIdentity)] : []),
+      ...(passTls && tls !== null && method === 'INVITE' && toTag === undefined
+        ? [header(TLS_HEADER, `${tls.version} ${tls.cipher}`)]
+        : []),
+    ],
+  };
 }

@@ -27,7 +27,7 @@ export { Transports, type TransportLimits, type TransportOptions } from './trans
 export { UserAgent } from './user-agent.js';
 export type { IncomingRequest } from './user-agent/incoming-request.js';
 export type { OutgoingRequest } from './user-agent/outgoing-request.js';
-export type { FlowSource, RespondProblem, ResponseParts, SendProblem, UserAgentListener } from './user-agent/user-agent-listener.js';
+export type { FlowSource, RespondProblem, ResponseParts, SendProblem, UserAgentListener } from './user-agent/user-agent-context.js';
 export type { DialogEntry } from './dialog/dialog-entry.js';
 /** What every part of the stack asks for: real time, and a log that discards. */
 export { systemClock } from '../lib/system-clock.js';

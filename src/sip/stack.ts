@@ -3,7 +3,7 @@ import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timers.js';
 import type { Admission } from './admission.js';
-import { branchOf } from './user-agent/compose.js';
+import { branchOf, newTag } from './user-agent/compose.js';
 import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
 import {
   changed,
@@ -20,7 +20,6 @@ import { parseFast } from './message/fast-path-parser.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 import { received, stampTopVia, type OwnHeaders, type Reception } from './message/reception.js';
 import { serialize } from './message/serialize.js';
-import { newTag } from './user-agent/tags.js';
 import {
   ClientTransaction,
   ServerTransaction,

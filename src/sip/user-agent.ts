@@ -1,4 +1,11 @@
-import type { UserAgentContext } from './user-agent/user-agent-context.js';
+import type {
+  UserAgentContext,
+  FlowSource,
+  RespondProblem,
+  ResponseParts,
+  SendProblem,
+  UserAgentListener,
+} from './user-agent/user-agent-context.js';
 import type { DialogEntry } from './dialog/dialog-entry.js';
 import { DialogTable } from './user-agent/dialog-table.js';
 import type { OutgoingRequest } from './user-agent/outgoing-request.js';
@@ -11,7 +18,6 @@ import type { SipStack, TransactionUser } from './stack.js';
 import type { ServerTransaction } from './transaction/transaction-runner.js';
 import type { Flow } from './transport/flow.js';
 import { UserAgentClient } from './user-agent/user-agent-client.js';
-import type { FlowSource, RespondProblem, ResponseParts, SendProblem, UserAgentListener } from './user-agent/user-agent-listener.js';
 import { UserAgentServer, type SentCallback } from './user-agent/user-agent-server.js';
 
 /** RFC 3261's user agent core: both sides of it, and the dialogs that they share. */

@@ -5,25 +5,25 @@ import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { rotateLog } from '../observability/log/log-rotation.js';
 
-/** One process that the supervisor keeps alive. */
+/** One supervised process. */
 export interface ChildSpec {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** All of it: nothing of ours goes to a child that does not need it. */
+  /** The complete environment: the child inherits nothing else. */
   readonly environment: NodeJS.ProcessEnv;
   readonly directory?: string;
-  /** Speaks the readiness message over IPC; the others are asked by `isReady`. */
+  /** True: the child sends a readiness message over IPC. False: the supervisor calls `isReady`. */
   readonly isNode: boolean;
-  /** Asked about every 50 ms until it is `ready`. Not asked of Node children. */
+  /** Called about every 50 ms until `ready`. Not for Node children. */
   readonly readiness?: () => Promise<Readiness>;
   readonly stopTimeoutMs: number;
 }
 
-/** `loading`: it answers, and works on its start, however long that takes. `silent`: it does not answer. */
+/** `loading`: it answers and is still starting, however long that takes. `silent`: it does not answer. */
 export type Readiness = 'ready' | 'loading' | 'silent';
 
-/** What a Node child sends when it serves: `facts` is for the supervisor's block. */
+/** A Node child's message when it serves: the supervisor prints `facts`. */
 export interface ReadyMessage {
   readonly type: 'ready';
   readonly facts: Readonly<Record<string, unknown>>;
@@ -37,7 +37,7 @@ const STEADY_AFTER_MS = 60_000;
 const ROTATE_EACH_MS = 60_000;
 const SETPRIV = '/usr/bin/setpriv';
 
-/** Starts a child, waits until it is ready, starts it again when it dies, stops it in time. */
+/** Starts a child, waits until it is ready, restarts it when it dies, and stops it within a time limit. */
 export class SupervisedChild {
   readonly #logFile: string;
   #process: ChildProcess | undefined;
@@ -61,7 +61,7 @@ export class SupervisedChild {
     return this.#process?.pid;
   }
 
-  /** Resolves with what the child said of itself. Rejects with the end of its log when it dies or stays silent. */
+  /** Resolves with the child's readiness message. Rejects with the end of its log if it dies or stays silent. */
   async start(): Promise<ReadyMessage['facts']> {
     const child = this.#spawn();
     try {
@@ -75,12 +75,12 @@ export class SupervisedChild {
     }
   }
 
-  /** SIGHUP. Before the child is ready it would end it; and what a starting child reads is new anyway. */
+  /** Sends SIGHUP, but not before the child is ready: it would die, and a starting child reads new files anyway. */
   reload(): void {
     if (this.#isReady) this.#process?.kill('SIGHUP');
   }
 
-  /** SIGTERM, then SIGKILL when the time is over. */
+  /** Sends SIGTERM, and SIGKILL after the time limit. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#cancelRestart?.();
@@ -101,12 +101,12 @@ export class SupervisedChild {
     rotateLog(this.#logFile);
     this.#rotateLater();
     const log = openSync(this.#logFile, 'a', 0o600);
-    // The kernel ends the child with us, however we end; no program that it starts has more rights than it has.
+    // When we end, however we end, the kernel ends the child; its descendants get no more rights than it has.
     const guarded = existsSync(SETPRIV);
     const command = guarded ? SETPRIV : this.spec.command;
     const args = guarded ? ['--pdeathsig', 'TERM', '--no-new-privs', '--', this.spec.command, ...this.spec.args] : this.spec.args;
-    // In a group of its own: at Ctrl-C a terminal signals the whole group of the foreground, and rtpengine and Redis would end
-    // before the calls that stand on them.
+    // A process group of its own: at Ctrl-C a terminal signals the whole foreground group, and rtpengine and Redis would end before the
+    // calls that need them.
     const stdio = ['ignore', log, log, ...(this.spec.isNode ? (['ipc'] as const) : [])] satisfies StdioOptions;
     const child = spawn(command, args, { stdio, detached: true, env: this.spec.environment, cwd: this.spec.directory });
     closeSync(log);
@@ -141,7 +141,7 @@ export class SupervisedChild {
       let toldMs = startedMs;
       const onExit = (code: number | null, signal: string | null): void =>
         settle(() => reject(new Error(`it ended with ${signal ?? `exit code ${String(code)}`}`)));
-      // A program that is not there never exits.
+      // A program that does not exist never exits.
       const onError = (error: Error): void => settle(() => reject(error));
       const onMessage = (message: unknown): void => {
         if (isReadyMessage(message)) settle(() => resolve(message.facts));
@@ -154,7 +154,7 @@ export class SupervisedChild {
           if (readiness === 'ready') return settle(() => resolve({}));
           cancelPoll = this.clock.setTimer(50, poll);
           if (readiness === 'silent') return;
-          // Progress, not death.
+          // It makes progress: it is not dead.
           cancelLimit();
           cancelLimit = limit();
           const nowMs = this.clock.nowMs();

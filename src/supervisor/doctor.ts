@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { nativeFile } from '../config/native-files.js';
 import { httpAddress, type Config } from '../config/schema.js';
-import { formatHostPort } from '../lib/host-port.js';
+import { formatHostPort } from '../lib/address.js';
 import { resolveHostPort } from '../lib/resolve.js';
 import { BUILD_PACKAGES, installCommand, missingPackages, packagesOf } from './debian-packages.js';
 import { mustBuildNative } from './native-build.js';
@@ -12,19 +12,19 @@ import { readText } from './read-text.js';
 
 const run = promisify(execFile);
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Finding {
   readonly name: string;
   readonly isFine: boolean;
-  /** A version when it is fine, else what is wrong. */
+  /** A version if it passed, else the fault. */
   readonly detail: string;
-  /** What to do about it. */
+  /** The remedy. */
   readonly remedy: string | null;
 }
 
 /**
- * Looks at everything that the gateway needs on this machine. Changes nothing.
- * @param storedBytes what Redis keeps of calls; rejects when Redis cannot be asked
+ * Checks everything that the gateway needs on this machine. Changes nothing.
+ * @param storedBytes bytes of call records in Redis; rejects if Redis is unreachable
  */
 export async function examine(config: Config, storedBytes: () => Promise<number>): Promise<Finding[]> {
   const mustBuild = mustBuildNative(config);
@@ -61,7 +61,7 @@ function nativeAddon(config: Config, mustBuild: boolean, install: string | null)
   return wrong('native SRTP addon', 'not built', install ?? 'run: trunkline up (it builds the addon in data_dir)');
 }
 
-/** rtpengine opens four sockets a call. */
+/** rtpengine opens four sockets per call. */
 function openFiles(config: Config): Finding {
   const calls = Math.floor((config.rtpengine.port_max - config.rtpengine.port_min + 1) / 4);
   const hard = Number(/Max open files\s+\d+\s+(\d+)/.exec(readText('/proc/self/limits'))?.[1] ?? Number.NaN);
@@ -85,7 +85,7 @@ async function program(command: string, args: readonly string[], name: string, r
   }
 }
 
-/** A SIP server of one's own: whether something takes connections where the gateway would connect. */
+/** For an external SIP server: whether it accepts connections where the gateway would connect. */
 export async function sipServer(url: string): Promise<Finding> {
   const name = 'SIP server (drachtio.url)';
   let socket: Socket | undefined;
@@ -117,7 +117,7 @@ async function running(config: Config): Promise<Finding> {
   }
 }
 
-/** `null`: Redis cannot be asked, which the gateway's readiness tells. */
+/** `null` if Redis is unreachable, which the gateway's readiness reports. */
 async function storedCalls(config: Config, storedBytes: () => Promise<number>): Promise<Finding | null> {
   const maxMb = config.calls.max_stored_mb;
   const bytes = await storedBytes().catch(() => null);

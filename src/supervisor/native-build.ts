@@ -14,7 +14,7 @@ const SOURCES = join(PACKAGE_ROOT, 'native');
 const BUILT: readonly NativeName[] = ['srtp.node', 'media-generator'];
 const BUILD_TIMEOUT_MS = 600_000;
 
-/** Whether the data directory lacks the addon that goes with this package's sources, and the package has none. */
+/** Whether neither the package nor the data directory has the addon for this package's sources. */
 export function mustBuildNative(config: Pick<Config, 'data_dir'>): boolean {
   if (existsSync(packagedNativeFile('srtp.node'))) return false;
   const directory = nativeDirectory(config);
@@ -22,8 +22,8 @@ export function mustBuildNative(config: Pick<Config, 'data_dir'>): boolean {
 }
 
 /**
- * Builds the addon from the package's sources into `<data_dir>/native`. Node-API: what is built serves every Node.js.
- * @throws ConfigError with what the compiler printed last
+ * Builds the addon from the package's sources into `<data_dir>/native`. It uses Node-API and so serves every Node.js version.
+ * @throws ConfigError with the compiler's last lines
  */
 export async function buildNative(config: Pick<Config, 'data_dir'>): Promise<void> {
   const directory = nativeDirectory(config);
@@ -36,7 +36,7 @@ export async function buildNative(config: Pick<Config, 'data_dir'>): Promise<voi
   try {
     await promisify(execFile)(process.execPath, [nodeGyp, 'rebuild', '--silent', ...nodeDirectory()], {
       cwd: work,
-      // binding.gyp asks for node-addon-api from the directory that it builds in.
+      // binding.gyp resolves node-addon-api from the build directory.
       env: { ...process.env, NODE_PATH: dirname(dirname(require.resolve('node-addon-api/package.json'))) },
       timeout: BUILD_TIMEOUT_MS,
       maxBuffer: 1 << 26,
@@ -50,7 +50,7 @@ export async function buildNative(config: Pick<Config, 'data_dir'>): Promise<voi
   rmSync(work, { recursive: true, force: true });
 }
 
-/** Headers that were installed with this Node.js; otherwise node-gyp fetches them. */
+/** Headers installed with this Node.js; otherwise node-gyp downloads them. */
 function nodeDirectory(): string[] {
   const prefix = resolve(process.execPath, '../..');
   return existsSync(join(prefix, 'include/node/node_api.h')) ? [`--nodedir=${prefix}`] : [];

@@ -4,23 +4,23 @@ import { endianness } from 'node:os';
 import { readText } from './read-text.js';
 
 export interface WantedPort {
-  /** The setting that moves it. */
+  /** The setting that changes it. */
   readonly setting: string;
   readonly protocol: 'tcp' | 'udp';
   readonly address: string;
   readonly port: number;
 }
 
-/** A range of UDP ports, as two settings name it. */
+/** A range of UDP ports and the group of its two settings. */
 export interface WantedRange {
-  /** Before `.port_min` and `.port_max`. */
+  /** The group before `.port_min` and `.port_max`. */
   readonly setting: string;
   readonly address: string;
   readonly min: number;
   readonly max: number;
 }
 
-/** A sentence when UDP ports of the range are open already, in whatever program; `null`: none is, or the system does not tell. */
+/** A sentence if any program has UDP ports of the range open; `null`: none is open, or the system does not list them. */
 export function takenRange({ setting, address, min, max }: WantedRange): string | null {
   const taken = openUdpPorts(address).filter((port) => port >= min && port <= max);
   if (taken.length === 0) return null;
@@ -28,7 +28,7 @@ export function takenRange({ setting, address, min, max }: WantedRange): string 
   return `${String(taken.length)} ${range} are taken by other programs, among them ${String(taken[0])}: set ${setting}.port_min and ${setting}.port_max to a free range`;
 }
 
-/** Linux tells: addresses are hexadecimal, each 32 bits in the order of the machine. */
+/** Linux only: addresses are hexadecimal, each 32 bits in the machine's byte order. */
 function openUdpPorts(address: string): number[] {
   const family = isIPv6(address) ? 'udp6' : 'udp';
   const own = family === 'udp' ? hexOfIpv4(address) : null;
@@ -42,7 +42,7 @@ function hexOfIpv4(address: string): string {
   return (endianness() === 'LE' ? bytes.reverse() : bytes).join('');
 }
 
-/** A sentence for each port that cannot be had, naming the setting to change. */
+/** A sentence for each port that is taken, naming the setting to change. */
 export async function takenPorts(wanted: readonly WantedPort[]): Promise<string[]> {
   const problems = await Promise.all(
     wanted.map(async (port) => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What stands in a file; '' where it cannot be read. */
+/** A file's text; '' if it cannot be read. */
 export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');

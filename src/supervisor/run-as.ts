@@ -14,8 +14,8 @@ interface User {
 }
 
 /**
- * Becomes the user of `run_as`, for good: this process and everything that it starts later. `data_dir` is that user's afterwards.
- * @throws ConfigError when it cannot
+ * Switches to the user of `run_as` for good: this process and everything that it starts later. That user then owns `data_dir`.
+ * @throws ConfigError if it cannot
  */
 export function becomeUser(config: Pick<Config, 'run_as' | 'data_dir'>): void {
   const { run_as: name } = config;
@@ -31,7 +31,7 @@ export function becomeUser(config: Pick<Config, 'run_as' | 'data_dir'>): void {
   assertReachable(directory, name);
 }
 
-/** To be said once everything runs. */
+/** To log once everything runs. */
 export function isRoot(): boolean {
   return process.geteuid?.() === 0;
 }
@@ -60,9 +60,9 @@ function userOf(name: string): User {
   return user;
 }
 
-/** Gives the user what root made there before. Refuses a directory of any other user. */
+/** Gives the user what root created there before. Refuses another user's directory. */
 function giveDirectory(directory: string, name: string, { uid, gid }: User): void {
-  // Not with the mode of data_dir: the user has to get through to it.
+  // Without data_dir's mode: the user must be able to traverse it.
   mkdirSync(dirname(directory), { recursive: true });
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const { uid: owner } = statSync(directory);
@@ -79,7 +79,7 @@ function giveDirectory(directory: string, name: string, { uid, gid }: User): voi
   lchownSync(real, uid, gid);
 }
 
-/** Every file below, links as themselves. */
+/** Every file below, including links themselves, never their targets. */
 function below(directory: string): string[] {
   return readdirSync(directory).flatMap((name) => {
     const file = join(directory, name);

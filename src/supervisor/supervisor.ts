@@ -16,22 +16,22 @@ import { foreignEnvironment, sipServerEnvironment } from './child-environment.js
 import { systemClock } from '../lib/system-clock.js';
 import { takenPorts, takenRange, type WantedPort, type WantedRange } from './ports-free.js';
 
-/** What the gateway said of itself when it was ready. */
+/** The gateway's readiness message. */
 export type GatewayFacts = Readonly<Record<string, unknown>>;
 
 export interface SupervisorOptions {
   readonly config: Config;
-  /** Flags that the Node children get, so that they read the same configuration. */
+  /** Flags for the Node children, so that they read the same configuration. */
   readonly configFlags: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of each child as it becomes ready. */
+  /** Called for each child that becomes ready. */
   readonly onReady: (name: string, tookMs: number) => void;
 }
 
-/** Starts what is not external, in order; keeps it alive; stops it in the reverse order. */
+/** Starts every part that is not external, in order; keeps it alive; stops all in reverse order. */
 export class Supervisor {
-  /** Those of one stage start and stop together. */
+  /** The children of one stage start and stop together. */
   readonly #stages: SupervisedChild[][] = [];
   readonly #directory: string;
   #isStopping = false;
@@ -40,14 +40,14 @@ export class Supervisor {
     this.#directory = ensureDataDir(options.config);
   }
 
-  /** Resolves with `null` when it was stopped meanwhile. Rejects with a text for a person; what had started is stopped again. */
+  /** Resolves with `null` if it was stopped meanwhile. Rejects with a message for the operator, after stopping what had started. */
   async start(): Promise<GatewayFacts | null> {
     this.claim();
     const stages = childStages(this.options.config, this.#directory, this.options.configFlags);
     const { media, relay } = wantedRanges(this.options.config);
     const mediaTaken = takenRange(media);
     const problems = [...(await takenPorts(wantedPorts(this.options.config))), ...(mediaTaken === null ? [] : [mediaTaken])];
-    // rtpengine takes others of its range, and the system gives ports out of it to any program.
+    // rtpengine skips taken ports of its range, and the system gives any program ports from it.
     const relayTaken = relay === null ? null : takenRange(relay);
     if (relayTaken !== null) this.options.log.warn({ problem: relayTaken }, 'supervisor.ports_taken');
     if (problems.length > 0) {
@@ -80,12 +80,12 @@ export class Supervisor {
     return facts;
   }
 
-  /** The SIP server reads its certificates again. */
+  /** Makes the SIP server reload its certificates. */
   reload(): void {
     for (const child of this.#stages.flat()) if (child.spec.name === 'sip-server') child.reload();
   }
 
-  /** The gateways first (they drain), then what they stand on. */
+  /** Stops the gateways first (they drain), then what they need. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const stage of this.#stages.splice(0).reverse()) await Promise.all(stage.map((child) => child.stop()));
@@ -93,7 +93,7 @@ export class Supervisor {
     this.#unlock();
   }
 
-  /** Takes the data directory: two instances on one would destroy each other's files. Throws when another one has it. */
+  /** Locks the data directory: two instances in one would destroy each other's files. Throws if another instance has it. */
   claim(): void {
     const file = this.#lockFile;
     const pid = readPid(file);
@@ -102,7 +102,7 @@ export class Supervisor {
         `Trunkline is running already with data_dir ${this.#directory} (process ${pid}). Stop it, or set data_dir (TRUNKLINE_DATA_DIR) to another directory.`,
       );
     }
-    // A left-over of a dead process goes first; of two starts at once only one creates the file.
+    // Remove a dead process's file first; of two simultaneous starts only one creates the file.
     if (pid !== process.pid) rmSync(file, { force: true });
     try {
       writeFileSync(file, String(process.pid), { mode: 0o600, flag: pid === process.pid ? 'w' : 'wx' });
@@ -129,7 +129,7 @@ function readPid(file: string): number | undefined {
   }
 }
 
-/** Whether the process lives and is one of ours: after a reboot the number may be anybody's. */
+/** Whether the process lives and is one of ours: after a reboot any process may have its number. */
 function isTrunkline(pid: number): boolean {
   try {
     return readFileSync(`/proc/${String(pid)}/cmdline`, 'utf8')
@@ -172,18 +172,18 @@ function wantedRanges({ bind_address: bind, media, rtpengine }: Config): {
   };
 }
 
-// What belongs to a call lives longer than a few milliseconds: with V8's 16 MB of young objects most of it is copied twice and lands
-// among the old ones.
+// A call's objects live longer than a few milliseconds: with V8's default of 16 MB for young objects it copies most of them twice and then
+// promotes them.
 const NODE_OPTIONS = ['--enable-source-maps', '--max-semi-space-size=32'];
 
-/** Children that stop together, before those of the stages above. */
+/** Children that stop together, before those of the earlier stages. */
 interface Stage {
   readonly specs: readonly ChildSpec[];
-  /** The next ones cannot start before these are ready. */
+  /** The next stage starts after these are ready. */
   readonly isAwaited: boolean;
 }
 
-/** From what everything stands on to what stands on everything. */
+/** From what all others need to what needs all others. */
 function childStages(config: Config, directory: string, configFlags: readonly string[]): Stage[] {
   const stages: Stage[] = [];
   const below = [
@@ -244,7 +244,7 @@ function redisSpec(config: Config, directory: string): ChildSpec {
   };
 }
 
-/** While it reads its append-only file it answers with LOADING. */
+/** While Redis reads its append-only file it answers LOADING. */
 export function redisReadiness(port: number): Promise<Readiness> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port });
@@ -281,7 +281,7 @@ function rtpengineSpec(config: Config, directory: string): ChildSpec {
   };
 }
 
-/** How many calls the embedded rtpengine carries, and by what that is limited. */
+/** How many calls the embedded rtpengine carries, and what limits them. */
 export function mediaCapacity({ rtpengine: { port_min: min, port_max: max } }: Config, openFiles = maxOpenFiles()): string {
   const [calls, ofPorts] = [callsOf({ min, max }, openFiles ?? Infinity), callsOfPorts({ min, max })];
   const ports = `UDP ${String(min)} to ${String(max)} (rtpengine.port_min, port_max), 4 ports a call`;

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { ConfigError } from '../config/layers.js';
-import { errorText } from '../lib/error-text.js';
+import { errorText } from '../lib/result.js';
 import type { TlsCertificate } from '../sip/transport/tls-server-contexts.js';
 
 /** A file and the setting that names it. */
@@ -10,7 +10,7 @@ export interface SettingFile {
   readonly file: string;
 }
 
-/** What a log line says of a certificate. */
+/** A certificate's fields in a log line. */
 export interface CertificateFacts {
   readonly file: string;
   readonly subject: string;
@@ -19,7 +19,7 @@ export interface CertificateFacts {
   readonly serial: string;
 }
 
-/** Reads a certificate with its chain and its key. Throws a `ConfigError` that says what is wrong with which file. */
+/** Reads a certificate with its chain and its key. Throws a `ConfigError` that names the file and its fault. */
 export async function readCertificatePair(certFile: SettingFile, keyFile: SettingFile): Promise<TlsCertificate> {
   const [cert, key] = await Promise.all([readCertificates(certFile), readSettingFile(keyFile)]);
   let isKeyOf: boolean;
@@ -32,7 +32,7 @@ export async function readCertificatePair(certFile: SettingFile, keyFile: Settin
   return { cert, key };
 }
 
-/** Reads a file of certificates, each of which must be whole. */
+/** Reads a file of certificates, each of which must be complete. */
 export async function readCertificates(from: SettingFile): Promise<string> {
   const text = await readSettingFile(from);
   const blocks = text.match(/-----BEGIN (?:TRUSTED )?CERTIFICATE-----[\s\S]*?(?:-----END (?:TRUSTED )?CERTIFICATE-----|$)/g) ?? [];

@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 export interface CertificateFiles {
   readonly caFile: string;
-  /** The server's certificate and the CA's: the whole chain. */
+  /** The whole chain: the server's certificate and the CA's. */
   readonly certFile: string;
   readonly keyFile: string;
 }
@@ -19,9 +19,8 @@ const SERVER_DAYS = 397;
 const RENEW_BEFORE_MS = 30 * 24 * 3_600_000;
 
 /**
- * Makes, where they are missing, a local CA and a server certificate signed by it, in `directory` (mode 0700, keys 0600).
- * A certificate that does not name every host, or is about to expire, is replaced by a new one from the same CA, so that
- * whoever trusts the CA notices nothing.
+ * Creates, if missing, a local CA and a server certificate signed by it, in `directory` (mode 0700, keys 0600).
+ * Replaces a certificate that lacks a host or expires soon by another from the same CA, so that peers that trust the CA need no change.
  */
 export async function ensureCertificates(directory: string, hosts: readonly string[], nowMs: number): Promise<CertificateFiles> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -87,7 +86,7 @@ async function makeServer(files: CertificateFiles, caKeyFile: string, hosts: rea
   const request = join(directory, 'server.csr');
   const extensions = join(directory, 'server.ext');
   const names = hosts.map((host) => `${isIP(host) === 0 ? 'DNS' : 'IP'}:${host}`).join(',');
-  // RSA for the server: carriers with old stacks verify it everywhere.
+  // RSA for the server: carriers' old stacks can verify it.
   const newKey = `${files.keyFile}.new`;
   await openssl(['genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048', '-out', newKey]);
   await chmod(newKey, 0o600);
@@ -101,7 +100,7 @@ async function makeServer(files: CertificateFiles, caKeyFile: string, hosts: rea
     ...['x509', '-req', '-sha256', '-in', request, '-CA', files.caFile, '-CAkey', caKeyFile, '-CAcreateserial'],
     ...['-days', String(SERVER_DAYS), '-extfile', extensions, '-out', signed],
   ]);
-  // The CA goes along: a peer that wants the whole chain gets it.
+  // With the CA, for peers that require the whole chain.
   await writeFile(`${files.certFile}.new`, `${await readFile(signed, 'utf8')}${await readFile(files.caFile, 'utf8')}`);
   await rename(newKey, files.keyFile);
   await rename(`${files.certFile}.new`, files.certFile);

@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls';
 import { join } from 'node:path';
 import { ConfigError } from '../config/layers.js';
 import type { Config } from '../config/schema.js';
-import { errorText } from '../lib/error-text.js';
+import { errorText } from '../lib/result.js';
 import type { TlsCertificate, TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import { certificateFacts, readCertificatePair, readCertificates, type CertificateFacts } from './certificate-files.js';
 import { ensureCertificates } from './certificates.js';
@@ -12,12 +12,12 @@ export interface ServerTls {
   readonly material: TlsMaterial;
   /** Certificate of the local CA; `null` with the operator's own certificate. */
   readonly caFile: string | null;
-  /** Every file read; a reload checks them. */
+  /** Every file read; a reload watches them. */
   readonly files: readonly string[];
   readonly facts: readonly CertificateFacts[];
 }
 
-/** The name that Contact and the certificate carry. */
+/** The host name in Contact and certificate. */
 export function sipHost(config: Config): string {
   return config.sip.host ?? config.public_address ?? config.bind_address;
 }
@@ -29,8 +29,8 @@ interface Pair {
 }
 
 /**
- * The operator's certificate, or one of the local CA that names every host we may be called by; then those of sip.certificates.
- * Throws a `ConfigError` that says what is wrong with which file.
+ * The operator's certificate, or one of the local CA that names every host of ours; then those of sip.certificates.
+ * Throws a `ConfigError` that names the file and its fault.
  */
 export async function serverTls(config: Config): Promise<ServerTls> {
   const { sip } = config;
@@ -72,7 +72,7 @@ async function mainPair(config: Config): Promise<{ main: Pair; caFile: string | 
   return { main: { setting: 'data_dir: ', ...files }, caFile: files.caFile };
 }
 
-/** What `agents.ca_file` holds; `null`: it is not set. Throws a `ConfigError` that says what is wrong with it. */
+/** The contents of `agents.ca_file`; `null` if it is not set. Throws a `ConfigError` that states its fault. */
 export async function agentCertificates({ agents }: Config): Promise<string | null> {
   return agents.ca_file === null ? null : readCertificates({ setting: 'agents.ca_file', file: agents.ca_file });
 }

@@ -1,27 +1,27 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { CancelTimer, Clock } from '../lib/clock.js';
-import { errorText } from '../lib/error-text.js';
+import { errorText } from '../lib/result.js';
 import type { Log } from '../lib/log.js';
 import type { TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import type { ServerTls } from './tls-material.js';
 
-/** Certificate and key are written one after the other: a look in between would find two that do not belong together. */
+/** Certificate and key are written one after the other: a reload in between would read two that do not match. */
 const SETTLE_MS = 300;
-/** What no watch tells of, such as a link above the directory that was changed, is found by looking. */
+/** Polling finds what a watch misses, such as a changed link above the directory. */
 const LOOK_EVERY_MS = 60_000;
 
 export interface TlsReloaderOptions {
   readonly read: () => Promise<ServerTls>;
-  /** Takes the new material into use; throws when it cannot, and then the old one stays. */
+  /** Applies the new material; throws if it cannot, and the old material stays in use. */
   readonly apply: (material: TlsMaterial, facts: ServerTls['facts']) => void;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * Takes changed certificates into use while connections go on. The directories of the files are watched, not the files: certbot and
- * cert-manager put new ones in place by renaming and by changing links. A bad file is logged, once, and what was in use stays.
+ * Applies changed certificates without closing connections. It watches the directories, not the files: certbot and cert-manager install
+ * files by renaming and by changing links. It logs an invalid file once and keeps the previous material.
  */
 export class TlsReloader {
   readonly #watchers = new Map<string, FSWatcher>();
@@ -42,7 +42,7 @@ export class TlsReloader {
     this.#lookIn(LOOK_EVERY_MS);
   }
 
-  /** Reads the files now. Speaks of it whatever comes of it: somebody asked. */
+  /** Reads the files now, and logs the result in any case: the operator requested it. */
   reload(): Promise<void> {
     this.#lastProblem = '';
     return this.#look(true);
@@ -55,7 +55,7 @@ export class TlsReloader {
     this.#watchers.clear();
   }
 
-  /** One look at a time. */
+  /** One reload at a time. */
   #look(isAsked: boolean): Promise<void> {
     this.#running = this.#running.then(() => this.#lookNow(isAsked));
     return this.#running;
@@ -88,7 +88,7 @@ export class TlsReloader {
     if (!this.#isClosed) this.#cancelLook = this.options.clock.setTimer(ms, () => void this.#look(false));
   }
 
-  /** A directory that is not there now is watched from the next look on. */
+  /** A directory that does not exist yet is watched after a later poll. */
   #watch(): void {
     if (this.#isClosed) return;
     for (const directory of new Set(this.#files.map((file) => dirname(resolve(file))))) {
@@ -99,7 +99,7 @@ export class TlsReloader {
         watcher.on('error', () => this.#unwatch(directory, watcher));
         watcher.on('close', () => this.#unwatch(directory, watcher));
       } catch {
-        // Looked at every minute all the same.
+        // The poll, once a minute, covers it.
       }
     }
   }

@@ -9,7 +9,7 @@ import { chooseCrypto } from '../../src/gateway/sdp/crypto-line.js';
 import { readAnswer, readOffer, readRelaySdp } from '../../src/gateway/sdp/sdp-read.js';
 import { canonicalSdp, OWN_OFFER } from '../../src/gateway/sdp/sdp-write.js';
 import type { MediaEncryption } from '../../src/gateway/model/records.js';
-import { sessionTimerHeaders } from '../../src/gateway/call/session-timer.js';
+import { sessionTimerHeaders } from '../../src/gateway/call/invite.js';
 import { readCoreHeaders } from '../../src/sip/message/core-headers.js';
 import { splitList } from '../../src/sip/message/message.js';
 import { parseNameAddr, tagOf } from '../../src/sip/message/name-addr.js';

@@ -1,7 +1,7 @@
 import type { Route } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 
-/** How busy a number and its organization are at the moment of a decision, on all gateways. */
+/** Current use of a number and its organization, over all gateways. */
 export interface ConcurrentUsage {
   readonly numberCalls: number;
   /** Calls admitted in the last second. */
@@ -12,7 +12,7 @@ export interface ConcurrentUsage {
 
 export const NO_USAGE: ConcurrentUsage = { numberCalls: 0, numberCallsLastSecond: 0, orgCalls: 0, orgCallsLastSecond: 0 };
 
-/** The limit that one more call would break; `null`: none. */
+/** The limit that one more call would exceed; `null`: none. */
 export function brokenLimit(
   route: Route,
   load: ConcurrentUsage,

@@ -2,10 +2,10 @@ import { parseE164, type E164 } from '../model/e164.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { Reason } from '../model/reasons.js';
 
-/** Where a trunk puts the called number: PBXs send every call to one pilot number and name the real one elsewhere. */
+/** Where a trunk puts the called number: some PBXs send every call to one pilot number and put the real one in a header. */
 export type CalledNumberSource = 'request-uri' | 'to' | 'p-called-party-id' | 'diversion';
 
-/** The URI that names the called number: the Request-URI where the header is missing or has none. */
+/** The URI of the called number: the Request-URI if the header is missing or empty. */
 export function calledUri(source: CalledNumberSource, requestUri: string, header: (name: string) => string | undefined): string {
   if (source === 'request-uri') return requestUri;
   const text = header(source === 'to' ? 'To' : source === 'diversion' ? 'Diversion' : 'P-Called-Party-ID') ?? '';
@@ -29,7 +29,7 @@ export function calledNumber(requestUri: string): Result<E164, Extract<Reason, '
   const local = (subscriber.split(':')[0] ?? '').trim();
   const number = parseE164(`${globalPrefix(local, params)}${local}`);
   if (number !== undefined) return ok(number);
-  // Digits only but too few invite more of them; a name never becomes a number.
+  // Too few digits get 484, which asks for more; a name never becomes a number.
   return err(
     /^\+?[\d().-]*$/.test(local) && local.replace(/\D/g, '').length < 7 && /\d/.test(local) ? 'NUMBER_TOO_SHORT' : 'INVALID_NUMBER',
   );

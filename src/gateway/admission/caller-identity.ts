@@ -3,14 +3,14 @@ import { parseE164 } from '../model/e164.js';
 import { SIP_TOKEN } from '../../lib/sip-token.js';
 import { splitOutside } from '../../lib/split-outside.js';
 
-/** The headers of an INVITE by name, in one text each: several of a name are joined with commas. */
+/** An INVITE's headers by name; several of a name are joined with commas. */
 export interface IdentityHeaders {
   get(name: string): string | undefined;
-  /** Every header name of the message, as it was spelled. */
+  /** Every header name of the message, in its original spelling. */
   readonly names: readonly string[];
 }
 
-// What one call may bring along into records, agents and webhooks.
+// What one call may add to records, agents and webhooks.
 const MAX_HEADERS = 32;
 const MAX_HEADER_NAME = 64;
 const MAX_HEADER_VALUE = 512;
@@ -19,10 +19,10 @@ const MAX_URI = 256;
 const MAX_USER_TO_USER = 1_024;
 const MAX_DISPLAY_NAME = 128;
 
-/** Made by the embedded SIP server or by nobody: not the caller's to pass on. */
+/** The embedded SIP server adds it, or nobody: not the caller's to pass on. */
 const OWN_HEADER_PREFIX = 'x-trunkline-';
 
-/** RFC 3323, RFC 3325: what the caller asked to keep private is left out. Nothing here decides about the call. */
+/** RFC 3323, RFC 3325: omits what the caller asked to keep private. This does not decide about the call. */
 export function callerIdentity(headers: IdentityHeaders): CallerIdentity {
   const privacy = tokens(headers.get('Privacy'));
   const hidesIdentity = privacy.includes('id') || privacy.includes('user') || privacy.includes('header');
@@ -44,12 +44,12 @@ export function callerIdentity(headers: IdentityHeaders): CallerIdentity {
   };
 }
 
-/** Who calls by P-Asserted-Identity and From, whatever is to be kept private: what a signature is held against (RFC 8224 §8.1). */
+/** The caller by P-Asserted-Identity and From, whatever is private: compared with the signature (RFC 8224 §8.1). */
 export function claimedCallers(headers: Pick<IdentityHeaders, 'get'>): string[] {
   return ['P-Asserted-Identity', 'From'].flatMap((name) => nameAddresses(headers.get(name)).map(({ uri }) => uri));
 }
 
-/** Remote-Party-ID carries its privacy in itself (draft-ietf-sip-privacy-04). */
+/** Remote-Party-ID contains its own privacy (draft-ietf-sip-privacy-04). */
 function remoteParty(value: string | undefined): string | null {
   const first = nameAddresses(value)[0];
   const privacy = first?.params.get('privacy') ?? 'off';
@@ -64,7 +64,7 @@ function ownHeaders(headers: IdentityHeaders): Record<string, string> {
     if (!lower.startsWith('x-') || !SIP_TOKEN.test(lower) || lower.startsWith(OWN_HEADER_PREFIX) || lower.length > MAX_HEADER_NAME)
       continue;
     const value = headers.get(name);
-    // Cut off, a value would say something else than the caller did.
+    // Truncated, a value could change its meaning.
     if (value === undefined || value.length > MAX_HEADER_VALUE || count === MAX_HEADERS) continue;
     kept[lower] = value;
     count += 1;
@@ -78,7 +78,7 @@ interface NameAddress {
   readonly params: ReadonlyMap<string, string>;
 }
 
-/** The entries of a header of name-addr values (RFC 3261 §20); what cannot be read is left out. */
+/** The entries of a header of name-addr values (RFC 3261 §20); omits unreadable ones. */
 function nameAddresses(text: string | undefined): NameAddress[] {
   return splitOutside(text ?? '', ',')
     .slice(0, MAX_URIS)

@@ -1,33 +1,32 @@
 import type { Route } from '../model/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
-import { isInBlocks } from '../../lib/ip-address.js';
+import { isInBlocks } from '../../lib/address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { brokenLimit, type ConcurrentUsage } from './admission.js';
-import { identityRefusal } from './identity.js';
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readOffer, type CarrierMedia } from '../sdp/sdp-read.js';
 
-/** Everything that the decision on an INVITE looks at. */
+/** The input of the decision on an INVITE. */
 export interface DecisionInput {
   /** `null`: the number is not attached inbound. */
   readonly route: Route | null;
-  /** Address of the connection that the INVITE came by, never a header's claim; `null`: not judged. */
+  /** Address of the INVITE's connection, never from a header; `null`: do not check. */
   readonly sourceAddress: string | null;
-  /** Who calls, as far as it is signed; `null`: not judged. */
+  /** The caller by a signature; `null`: do not check. */
   readonly identity: VerifiedIdentity | null;
-  /** The verdicts on it that refuse a call. */
+  /** The verdicts that refuse a call. */
   readonly refusedVerdicts: readonly IdentityVerdict[];
-  /** '': no offer. */
+  /** '' without an offer. */
   readonly sdp: string;
-  /** The media relay's address on the carrier side; `null`: unknown until it answers. */
+  /** The media relay's address on the carrier side; `null` before it answers. */
   readonly relayAddress: string | null;
   readonly load: ConcurrentUsage;
 }
 
-/** Accept with what was chosen of the offer (`null`: there is none, so ours goes out in the 200), or refuse with a reason of the one table. */
+/** Accept with our choice from the offer (`null`: no offer, so ours goes out in the 200), or refuse with a reason. */
 export type Decision = Result<CarrierMedia | null, Reason>;
 
-/** The whole decision, without IO: the same for a real INVITE and for a dry run. */
+/** The whole decision, without IO: the same for an INVITE and for a dry run. */
 export function decide(input: DecisionInput): Decision {
   const { route } = input;
   if (route === null || route.number.inbound === null) return err('NUMBER_NOT_ATTACHED');
@@ -38,7 +37,7 @@ export function decide(input: DecisionInput): Decision {
     if (input.sourceAddress !== null && !isSourceAllowed(allowed, input.sourceAddress)) return err('SOURCE_NOT_ALLOWED');
   const unproven = identityRefusal(input.identity, input.refusedVerdicts);
   if (unproven !== null) return err(unproven);
-  // The agent that the owner named is gone: answering with anything else would surprise the owner.
+  // The owner's agent no longer exists: an answer by another would surprise the owner.
   if (route.number.inbound.agent_id !== null && route.agent === null) return err('AGENT_UNAVAILABLE');
   const limit = brokenLimit(route, input.load);
   if (limit !== null) return err(limit);
@@ -51,4 +50,19 @@ export function decide(input: DecisionInput): Decision {
 /** Whether an address is in a list of addresses and CIDR blocks; an empty list allows any. */
 export function isSourceAllowed(allowed: readonly string[], address: string): boolean {
   return allowed.length === 0 || isInBlocks(allowed, address);
+}
+
+/** RFC 8224 §6.2.2. */
+const REFUSALS: Readonly<Partial<Record<IdentityVerdict, Reason>>> = {
+  missing: 'IDENTITY_REQUIRED',
+  stale: 'IDENTITY_STALE',
+  'bad-info': 'IDENTITY_INFO_BAD',
+  credential: 'IDENTITY_CREDENTIAL_UNSUPPORTED',
+  invalid: 'IDENTITY_INVALID',
+};
+
+/** Why the verdict on the Identity header refuses a call; `null`: it does not. */
+export function identityRefusal(identity: VerifiedIdentity | null, refused: readonly IdentityVerdict[]): Reason | null {
+  if (identity === null || !refused.includes(identity.verdict)) return null;
+  return REFUSALS[identity.verdict] ?? null;
 }

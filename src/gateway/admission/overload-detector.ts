@@ -4,9 +4,10 @@ import type { Log } from '../../lib/log.js';
 import { nextVerdict, NOT_OVERLOADED, type OverloadLimits, type OverloadVerdict } from './overload-verdict.js';
 
 const SAMPLE_MS = 500;
-const RESOLUTION_MS = 10;
+// A process that has nothing to do wakes up 20 times a second for it, not 100.
+const RESOLUTION_MS = 50;
 
-/** Watches how late this process's event loop is and how much CPU it uses. */
+/** Measures the delay of this process's event loop, and its CPU. */
 export class OverloadDetector {
   #verdict: OverloadVerdict = NOT_OVERLOADED;
   #isStopped = false;
@@ -20,7 +21,7 @@ export class OverloadDetector {
     private readonly log: Log,
   ) {}
 
-  /** From now on it watches. What a start costs is no load: calls that come right after it would be refused. */
+  /** Starts measuring. The work of a start must not count as load: it would refuse the first calls. */
   start(): void {
     this.#delay.enable();
     this.#cpu = process.cpuUsage();
@@ -49,7 +50,7 @@ export class OverloadDetector {
     const nowMs = performance.now();
     const { user, system } = process.cpuUsage(this.#cpu);
     const cpuPercent = (user + system) / 10 / (nowMs - this.#atMs);
-    // The histogram holds nanoseconds between ticks, the resolution included.
+    // The histogram holds nanoseconds between ticks, including the resolution.
     const delayMs = Math.max(0, this.#delay.percentile(99) / 1e6 - RESOLUTION_MS);
     this.#cpu = process.cpuUsage();
     this.#atMs = nowMs;

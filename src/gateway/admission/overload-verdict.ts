@@ -11,15 +11,15 @@ export interface OverloadSample {
 
 export interface OverloadVerdict {
   readonly isOverloaded: boolean;
-  /** Samples in a row that speak against the verdict. */
+  /** Samples in a row that contradict the verdict. */
   readonly against: number;
 }
 
 export const NOT_OVERLOADED: OverloadVerdict = { isOverloaded: false, against: 0 };
 
-/** So many samples in a row turn the verdict: one long garbage collection must not turn a carrier away. */
+/** Samples in a row that reverse the verdict: one long garbage collection must not refuse calls. */
 const TURN_AFTER = 2;
-/** An overloaded process is well again only when it is well below the limits, else it would go to and fro. */
+/** An overloaded process recovers only well below the limits, so that the verdict does not oscillate. */
 const RELIEF = 0.8;
 
 export function nextVerdict(verdict: OverloadVerdict, sample: OverloadSample, limits: OverloadLimits): OverloadVerdict {

@@ -1,4 +1,4 @@
-import { assertNever } from '../../lib/assert-never.js';
+import { assertNever } from '../../lib/result.js';
 
 // The built-in test line: it greets, echoes the caller, reads back every digit, tells the call's figures on `*`, and says goodbye on `#`.
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { AuditLog } from '../ports/stores.js';
 import { identityOf } from './auth.js';

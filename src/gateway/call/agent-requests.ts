@@ -1,11 +1,10 @@
-import type { AgentAnswer, AgentRequest, TranscriptEntry } from '../model/agent.js';
+import { type AgentAnswer, type AgentRequest, type TranscriptEntry, NOT_IN_TURBO } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 import type { ToolDefinition } from '../model/tool-definition.js';
 import type { Route } from '../model/records.js';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { isTurbo } from './agent.js';
-import { NOT_IN_TURBO } from '../model/agent.js';
 import { checkAnalysis } from './analysis.js';
 import type { ToolDirectory, ToolRunner } from '../ports/ports.js';
 

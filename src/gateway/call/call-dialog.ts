@@ -1,14 +1,11 @@
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { CallTrace } from './call-trace.js';
 import type { CallEvent } from './state.js';
 import { readInfoDigit, type InfoDigit } from './info-digit.js';
-import { ALLOWED_METHODS, SUPPORTED_OPTIONS } from './invite.js';
+import { ALLOWED_METHODS, SUPPORTED_OPTIONS, refusalHeaders, readReoffer, sessionExpiresOf } from './invite.js';
 import { REASONS, reasonHeaderOf, type Reason } from '../model/reasons.js';
 import { readReferProgress, type TransferTarget } from './transfer-target.js';
-import { refusalHeaders } from './refusal.js';
-import { readReoffer } from './reoffer.js';
-import { sessionExpiresOf } from './session-timer.js';
 import {
   ConnectionLostError,
   type DialogSnapshot,

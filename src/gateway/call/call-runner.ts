@@ -4,15 +4,14 @@ import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
-import { assertNever } from '../../lib/assert-never.js';
+import { assertNever, errorText } from '../../lib/result.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/error-text.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
 import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
-import { beginningOf, callRecord, type CallOrigin, type CallProgress } from './call-record.js';
+import { beginningOf, callRecord, type CallOrigin, type CallProgress, completionOf } from './call-record.js';
 import { CallTrace, type TraceWatch } from './call-trace.js';
 import { answerSummary, eventSummary, legSummary } from './trace-summaries.js';
 import { snapshotCall, type KeptCall } from './call-snapshot.js';
@@ -20,12 +19,20 @@ import { HELD_PING_MS } from './offer-answer.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
 import { describeAgent, type OperatorAgent } from './agent.js';
-import { completionOf } from './completion.js';
 import type { InfoDigit } from './info-digit.js';
 import type { Reason } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
-import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../ports/ports.js';
-import type { CallStore, IdentityClaim, IdentityVerifier, RouteStore, SnapshotStore, ToolRunner } from '../ports/ports.js';
+import {
+  AgentUnavailableError,
+  MediaUnavailableError,
+  StoreUnavailableError,
+  type CallStore,
+  type IdentityClaim,
+  type IdentityVerifier,
+  type RouteStore,
+  type SnapshotStore,
+  type ToolRunner,
+} from '../ports/ports.js';
 import type { SipMessageSeen } from '../../observability/hep/observed.js';
 
 /** What every call of this process shares. */

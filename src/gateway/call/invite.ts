@@ -2,8 +2,7 @@ import type { E164 } from '../model/e164.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { sessionDescription, type BodyHead } from '../sdp/body.js';
 import { calledNumber } from '../admission/called-number.js';
-import type { Reason } from '../model/reasons.js';
-import { sessionTimerHeaders } from './session-timer.js';
+import { type Reason, REASONS, reasonHeaderOf, warningOf } from '../model/reasons.js';
 
 /** The headers of an INVITE that decide whether it can be served at all. */
 export interface InviteHead extends BodyHead {
@@ -63,4 +62,91 @@ export function unsupportedOptions(require: string | undefined): string[] {
     .split(',')
     .map((option) => option.trim())
     .filter((option) => option !== '' && !(SUPPORTED_OPTIONS as readonly string[]).includes(option.toLowerCase()));
+}
+
+export interface RefusalContext {
+  /** Named in the Warning. */
+  readonly host: string;
+  /** The request's Require header. */
+  readonly require: string | undefined;
+  /** Content types that are read here. */
+  readonly accepted: string;
+  readonly retryAfterSeconds: () => number;
+}
+
+/** The headers of a refusal: why (Warning, Reason), when to try again, and what the status demands by its RFC. */
+export function refusalHeaders(reason: Reason, context: RefusalContext): Readonly<Record<string, string>> {
+  return {
+    Warning: warningOf(reason, context.host),
+    Reason: reasonHeaderOf(reason),
+    ...(REASONS[reason].retryAfter ? { 'Retry-After': String(context.retryAfterSeconds()) } : {}),
+    ...demanded(reason, context),
+  };
+}
+
+function demanded(reason: Reason, { require, accepted }: RefusalContext): Readonly<Record<string, string>> {
+  switch (reason) {
+    // RFC 3261 §8.2.2.3
+    case 'BAD_EXTENSION':
+      return { Unsupported: unsupportedOptions(require).join(', ') };
+    // RFC 3261 §8.2.3
+    case 'BAD_BODY':
+      return { Accept: accepted, 'Accept-Encoding': 'identity' };
+    // RFC 3261 §8.2.1
+    case 'METHOD_NOT_ALLOWED':
+      return { Allow: ALLOWED_METHODS };
+    // RFC 4028 §6
+    case 'SESSION_INTERVAL_TOO_SMALL':
+      return { 'Min-SE': String(MIN_SESSION_SECONDS) };
+    default:
+      return {};
+  }
+}
+
+/** The headers of an INVITE, re-INVITE or UPDATE that RFC 4028 looks at. */
+export interface SessionTimerHead {
+  readonly sessionExpires: string | undefined;
+  readonly supported: string | undefined;
+  readonly require: string | undefined;
+}
+
+/** RFC 4028 §4: seconds. */
+export const MIN_SESSION_SECONDS = 90;
+
+/**
+ * The headers of the 2xx that settle the session timer: none when the request asks for none. The SIP server arms it, refreshes, and ends the call;
+ * here it is only agreed. An interval that is too short is refused (422 and Min-SE), but only to a caller that understands the refusal.
+ */
+export function sessionTimerHeaders(head: SessionTimerHead): Result<Readonly<Record<string, string>>, 'SESSION_INTERVAL_TOO_SMALL'> {
+  const match = /^\s*(\d{1,9})\s*(?:;(.*))?$/.exec(head.sessionExpires ?? '');
+  if (match === null) return ok({});
+  const seconds = Number(match[1]);
+  const isSupported = [head.supported, head.require].some((list) => /(?:^|,)\s*timer\s*(?:,|$)/i.test(list ?? ''));
+  if (!isSupported) {
+    // A proxy asked, for a caller that knows no timers: we refresh, and require nothing (RFC 4028 §9, table 2).
+    return ok({ 'Session-Expires': `${Math.max(seconds, MIN_SESSION_SECONDS)};refresher=uas` });
+  }
+  if (seconds < MIN_SESSION_SECONDS) return err('SESSION_INTERVAL_TOO_SMALL');
+  const refresher = /(?:^|;)\s*refresher\s*=\s*uas\s*(?:;|$)/i.test(match[2] ?? '') ? 'uas' : 'uac';
+  return ok({ 'Session-Expires': `${seconds};refresher=${refresher}`, Require: 'timer' });
+}
+
+/** drachtio-srf expands the one-letter names of RFC 3261 and not the `x` of RFC 4028 §4. */
+export function sessionExpiresOf(request: { get(name: string): string | undefined }): string | undefined {
+  return request.get('Session-Expires') ?? request.get('x');
+}
+
+/** The headers and body of a re-INVITE or UPDATE that decide what it is answered. */
+export type ReofferHead = SessionTimerHead & BodyHead;
+
+/** What a re-INVITE or UPDATE asks for: an SDP ('' for none) and the session timer's headers of the answer. */
+export function readReoffer(
+  head: ReofferHead,
+): Result<{ readonly sdp: string; readonly sessionTimer: Readonly<Record<string, string>> }, Reason> {
+  if (unsupportedOptions(head.require).length > 0) return err('BAD_EXTENSION');
+  const sdp = sessionDescription(head);
+  if (!sdp.ok) return sdp;
+  const sessionTimer = sessionTimerHeaders(head);
+  if (!sessionTimer.ok) return sessionTimer;
+  return ok({ sdp: sdp.value, sessionTimer: sessionTimer.value });
 }

@@ -1,4 +1,4 @@
-import { assertNever } from '../../lib/assert-never.js';
+import { assertNever } from '../../lib/result.js';
 import { decide } from '../admission/decide.js';
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readAnswer, readRelaySdp } from '../sdp/sdp-read.js';

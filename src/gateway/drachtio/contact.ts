@@ -1,6 +1,6 @@
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 
-/** What our own URIs are made of. */
+/** The parts of our own URIs. */
 export interface OwnAddress {
   /** The name in the certificate, or an address. */
   readonly host: string;
@@ -9,20 +9,20 @@ export interface OwnAddress {
   readonly transport: string;
 }
 
-/** The headers of an INVITE that decide between sip and sips. */
+/** The headers of an INVITE that select sip or sips. */
 export interface SecurityHead {
   readonly requestUri: string;
   readonly topRecordRoute: string | undefined;
   readonly contactUri: string | undefined;
 }
 
-/** The host of a SIP URI, an IPv6 address in brackets; `undefined`: there is none. */
+/** The host of a SIP URI, an IPv6 address in brackets; `undefined`: none. */
 export function hostOf(uri: string): string | undefined {
   return /^sips?:(?:[^@]*@)?(\[[\da-f:.]+\]|[^\s:;?<>@]+)/i.exec(uri)?.[1];
 }
 
 /**
- * Our Contact. `sips:` only where RFC 3261 §12.1.1 demands it (Request-URI, top Record-Route, or without one the Contact is sips):
+ * Our Contact. `sips:` only where RFC 3261 §12.1.1 requires it (Request-URI, top Record-Route, or without one the Contact is sips):
  * many peers cannot dial it.
  */
 export function ownContact(own: OwnAddress, head: SecurityHead): string {

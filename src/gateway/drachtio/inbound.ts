@@ -2,9 +2,9 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { IdentityVerdict } from '../model/verified-identity.js';
-import type { QualitySample } from '../../rtp/quality-sample.js';
+import type { QualitySample } from '../../rtp/quality-log.js';
 import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 import { newUuid } from '../../lib/ids.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
@@ -14,23 +14,21 @@ import { callerIdentity, claimedCallers } from '../admission/caller-identity.js'
 import { calledUri, type CalledNumberSource } from '../admission/called-number.js';
 import { hostOf, ownContact, type OwnAddress } from './contact.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/edge.js';
-import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite } from '../call/invite.js';
+import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite, refusalHeaders, sessionExpiresOf } from '../call/invite.js';
 import { IDENTITY_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
-import { refusalHeaders } from '../call/refusal.js';
-import { sessionExpiresOf } from '../call/session-timer.js';
-import { type SrfRequest, type SrfResponse } from '../ports/signalling.js';
+import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
 
 export interface InboundOptions {
   /** Name in Contact and Warning; `null`: the host that the SIP server states. */
   readonly sipHost: string | null;
   readonly ringingAfterMs: number;
   readonly maxDurationMs: number;
-  /** Whether the test line stands in for an agent that cannot be reached. */
+  /** Whether the test line replaces an unreachable agent. */
   readonly mayFallBack: boolean;
   /** Which STIR/SHAKEN verdicts refuse a call. */
   readonly refusedVerdicts: readonly IdentityVerdict[];
-  /** The media relay's address on the carrier side; `null`: not known. */
+  /** The media relay's address on the carrier side; `null`: unknown. */
   readonly relayAddress: string | null;
   readonly calledNumberFrom: CalledNumberSource;
   readonly edge: EdgePolicy & {
@@ -39,7 +37,7 @@ export interface InboundOptions {
   };
 }
 
-/** What the gateway checks before it takes a call. */
+/** What the gateway checks before it accepts a call. */
 export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaHeadroom'>;
 
 export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs'>;
@@ -50,7 +48,7 @@ interface OrphanedCall {
   readonly node: string | null;
 }
 
-/** drachtio-srf's handlers → call events, and the list of calls in progress. */
+/** Turns drachtio-srf's callbacks into call events, and lists the calls in progress. */
 export class Inbound implements LiveCalls {
   readonly #services: CallServices;
   readonly #runners = new Map<string, CallRunner>();
@@ -71,7 +69,7 @@ export class Inbound implements LiveCalls {
     private readonly probe: EdgeProbe,
     private readonly log: Log,
   ) {
-    // 0 to 2 s in steps of 10 ms, of the side that did not make the Call-ID.
+    // 0 to 2 s in steps of 10 ms, for the side that did not create the Call-ID.
     this.#services = { ...services, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs: () => 10 * randomInt(0, 201) };
     const { maxCallsPerSecond } = options.edge;
     this.#rate = maxCallsPerSecond === null ? null : new SourceRates(maxCallsPerSecond, services.clock);
@@ -125,7 +123,7 @@ export class Inbound implements LiveCalls {
     return true;
   }
 
-  /** Why the gateway refuses new calls; `null`: it takes them. */
+  /** Why the gateway refuses new calls; `null`: it accepts them. */
   get relayAddress(): string | null {
     return this.options.relayAddress;
   }
@@ -139,7 +137,7 @@ export class Inbound implements LiveCalls {
     return isTrusted(this.options.edge, source);
   }
 
-  /** Resolves when the SIP server accepts us and calls of an earlier process have audio again; rejects on timeout. */
+  /** Resolves when the SIP server has accepted us and resumed calls have audio; rejects on timeout. */
   whenConnected(withinMs: number, where: string): Promise<void> {
     if (this.#isConnected) return Promise.resolve();
     return new Promise((resolve, reject) => {
@@ -157,15 +155,15 @@ export class Inbound implements LiveCalls {
     });
   }
 
-  /** `host:port` that the SIP server states for a transport; `null`: it does not listen on it. */
+  /** `host:port` of the SIP server's listener for a transport; `null`: it has none. */
   listensOn(transport: string): string | null {
     const stated = this.#own.find((candidate) => candidate.transport === transport);
     return stated === undefined ? null : formatHostPort(stated.host, stated.port);
   }
 
   /**
-   * Takes over the calls of an earlier process, before the SIP server is connected: what comes for them finds them from the first frame on.
-   * They go on, or are ended, when the SIP server says whether it kept their dialogs.
+   * Restores the calls of an earlier process, before the SIP server is connected, so that its first frames find them.
+   * Once the SIP server states whether it kept their dialogs, they continue or end.
    */
   adopt(snapshots: readonly CallSnapshot[]): void {
     this.#left = snapshots.flatMap((snapshot) => {
@@ -182,14 +180,14 @@ export class Inbound implements LiveCalls {
     });
   }
 
-  /** The calls of a media relay that is gone. */
+  /** The calls of a lost media relay. */
   relayLost(callIds: readonly string[], mayMove: boolean): void {
     for (const callId of callIds) this.#runners.get(callId)?.dispatch({ type: 'relay-lost', mayMove });
   }
 
   /**
-   * Takes no new call, lets those in progress go on for `drainMs`, then ends each with a BYE.
-   * @param endMs for the BYEs: the SIP server gives up a call whose ACK never comes after 64·T1
+   * Refuses new calls, lets those in progress continue for `drainMs`, then ends each with a BYE.
+   * @param endMs time limit for the BYEs: the SIP server abandons a call without ACK after 64·T1
    */
   async shutdown(drainMs: number, endMs: number): Promise<void> {
     this.#isDraining = true;
@@ -227,7 +225,7 @@ export class Inbound implements LiveCalls {
     this.#own = hostPorts.flatMap(parseHostPort);
     this.#isOwnServer = /-trunkline\b/.test(version);
     this.#isConnected = true;
-    // The embedded SIP server keeps the calls of a gateway that was away; drachtio-server forgets which application had them.
+    // The embedded SIP server keeps the calls of a gateway that was away; drachtio-server forgets their application.
     const isResumed = version.endsWith('-resume');
     const left = this.#left;
     this.#left = [];
@@ -268,12 +266,12 @@ export class Inbound implements LiveCalls {
     const refusal = this.#refusalOf(request) ?? (admission.ok ? null : admission.error);
     this.#runners.set(runner.callId, runner);
     this.#begun += 1;
-    // Before anything else: a CANCEL is seen only here.
+    // Attach first: a CANCEL arrives only here.
     request.on('cancel', () => runner.dispatch({ type: 'cancelled' }));
     runner.dispatch(refusal === null ? { type: 'invited' } : { type: 'inadmissible', reason: refusal });
   }
 
-  /** What needs no look at the INVITE itself, before anything is allocated. */
+  /** The checks that need no part of the INVITE, before anything is allocated. */
   #refusalOf(request: SrfRequest): Reason | null {
     if (this.#isDraining) return 'DRAINING';
     if (!this.isSourceTrusted({ address: request.source_address, identities: this.#identities(request) })) return 'SOURCE_NOT_ALLOWED';
@@ -371,15 +369,15 @@ export class Inbound implements LiveCalls {
   }
 }
 
-/** Most calls carry no signature, so read no further headers for them. */
+/** Most calls have no signature: read no further headers for them. */
 function claimOf(request: SrfRequest): InviteContext['claim'] {
-  // drachtio-srf does not know the short form.
+  // drachtio-srf does not support the compact form.
   const header = request.get('Identity') ?? request.get('y');
   if (header === undefined) return { header, date: undefined, callers: [] };
   return { header, date: request.get('Date'), callers: claimedCallers(request) };
 }
 
-/** The Contact's URI, or `undefined` when there is none that can be read: drachtio-srf would throw on it after the 200. */
+/** The Contact's URI, or `undefined` if it is missing or unreadable: drachtio-srf would throw on it after the 200. */
 function contactOf(request: SrfRequest): string | undefined {
   if (!request.has('Contact')) return undefined;
   try {
@@ -390,7 +388,7 @@ function contactOf(request: SrfRequest): string | undefined {
   }
 }
 
-/** `tls/192.0.2.1:5061`, as the SIP server states its listeners. */
+/** `tls/192.0.2.1:5061`, the SIP server's form of a listener. */
 function parseHostPort(text: string): OwnAddress[] {
   const match = /^(\w+)\/(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(text);
   return match === null ? [] : [{ transport: match[1] ?? '', host: match[2] ?? match[3] ?? '', port: Number(match[4]) }];

@@ -1,6 +1,6 @@
 import Srf from 'drachtio-srf';
-import { errorText } from '../../lib/error-text.js';
-import { gatherWrites, type CorkedStream } from '../../lib/gather-writes.js';
+import { errorText } from '../../lib/result.js';
+import { gatherWrites, type CorkedStream } from '../../lib/turn-batch.js';
 import {
   type SrfMessage,
   type SrfRequest,
@@ -14,8 +14,8 @@ import {
   type SrfApp,
 } from '../ports/signalling.js';
 
-// The package's own types are wrong or missing in places: this is the only file that touches it, and says what the rest may rely on.
-// Seen with drachtio-srf 5.0.29.
+// Some of the package's own types are wrong or missing: only this file uses the package, and types what the rest relies on
+// (drachtio-srf 5.0.29).
 
 const MAX_RECONNECT_MS = 1_000;
 
@@ -64,7 +64,7 @@ export function createSrfApp(): SrfApp {
   const srf = new Srf() as unknown as RawSrf & Record<string, ((handler: SrfHandler) => void) | undefined>;
   const requests = new DialogRequests(srf);
   const gathered = new WeakSet<CorkedStream>();
-  // Each message of the package would be a system call of its own.
+  // The package would use one system call per message.
   const gather = (socket: CorkedStream): void => {
     if (gathered.has(socket)) return;
     gathered.add(socket);
@@ -98,7 +98,7 @@ export function createSrfApp(): SrfApp {
       contact: dialog.local.contact,
     }),
     restore: (kept, localSdp) => restoreDialog(srf, kept, localSdp),
-    // The pauses between attempts would grow without end.
+    // The pauses between attempts would grow without limit.
     connect: ({ host, port, secret, tags }) =>
       srf.connect({ host, port, secret, tags: [...tags], enablePing: true, reconnect: { retryMaxDelay: MAX_RECONNECT_MS } }),
     disconnect: () => srf.disconnect(),
@@ -108,10 +108,10 @@ export function createSrfApp(): SrfApp {
   };
 }
 
-/** Requests of ours that wait for their answer. The package forgets them when the connection is lost. */
+/** Our requests without a response. The package forgets them when the connection breaks. */
 class DialogRequests {
   readonly #waiting = new Set<OnAnswer>();
-  /** Without them a carrier would stay in a call that has ended: the SIP server hands it back to us with the connection. */
+  /** BYEs to send again. Otherwise a carrier would stay in an ended call, which the SIP server returns with the connection. */
   readonly #unsaidByes = new Map<string, RequestInDialog>();
 
   constructor(private readonly srf: RawSrf) {
@@ -147,8 +147,8 @@ class DialogRequests {
   }
 }
 
-// `Dialog.request` and `destroy` use the connection that the call came by, which may be gone, and hide the request, on which an UPDATE
-// that crosses it is told: it would be left without an answer.
+// `Dialog.request` and `destroy` use the call's original connection, which may be closed, and hide the request, which we need to answer
+// an UPDATE that crosses it.
 function requestInDialog(
   srf: RawSrf,
   dialogId: string,
@@ -158,7 +158,7 @@ function requestInDialog(
   onMessage: OnMessage | undefined,
 ): void {
   const options = { method, stackDialogId: dialogId, headers: { ...headers }, ...(body === undefined ? {} : { body }) };
-  // The object-only form of `request` throws; the URI is replaced by the dialog's target.
+  // The object-only form of `request` throws. The dialog's target replaces the URI.
   srf.request('sip:placeholder', options, (error, sent) => {
     if (error !== null && error !== undefined) return onAnswer(error);
     if (sent === undefined) return onAnswer(new Error('the SIP server did not say what it sent'));
@@ -169,7 +169,7 @@ function requestInDialog(
       if (response.status < 200) return;
       if (method === 'INVITE') {
         const onAck = (ack?: { readonly raw?: string }): void => onMessage?.('out', ack?.raw, 'ACK');
-        // RFC 3261 §17.1.1.3: the SIP server acknowledges a refusal by itself, and does not tell how.
+        // RFC 3261 §17.1.1.3: the SIP server acknowledges a refusal by itself, without notifying us.
         if (response.status < 300) acknowledge({}, (_error, ack) => onAck(ack));
         else onAck();
       }
@@ -178,7 +178,7 @@ function requestInDialog(
   });
 }
 
-/** The package makes dialogs of the messages that began them: the kept INVITE, and as much of the 200 as it reads. */
+/** The package builds dialogs from their first messages: the stored INVITE, and the fields of the 200 that it reads. */
 function restoreDialog(srf: RawSrf, kept: DialogSnapshot, localSdp: string): SrfDialog {
   const invite = new SipMessage(kept.invite) as SrfMessage & object;
   const to = (invite.get('to') ?? '').replace(/;\s*tag=[^;>]*$/i, '');

@@ -12,19 +12,19 @@ import { WorkerHandle } from './worker-handle.js';
 import type { WorkerCommand, WorkerReply, WorkerSettings } from './worker-messages.js';
 
 export interface MediaServiceOptions {
-  /** A literal address of this machine, which legs are told to send to. */
+  /** A literal address of this machine, the destination of legs' packets. */
   readonly address: string;
-  /** Ports from here to there, both included: an even one and the next for each 64 calls, shared out among the workers. */
+  /** Both inclusive: an even port and the next for each 64 calls, divided among the workers. */
   readonly portMin: number;
   readonly portMax: number;
   /** Worker threads. */
   readonly workers: number;
-  /** No RTP packet of the caller for so long, not while held: `media-timeout`. */
+  /** Time without the caller's RTP, hold excepted, that causes `media-timeout`. */
   readonly mediaTimeoutMs: number;
-  /** Path or name of the speech program; `espeak-ng` unless given. */
+  /** Path or name of the speech program; default `espeak-ng`. */
   readonly speechCommand?: string;
   readonly agents: AgentConnectionLimits;
-  /** Told of the RTCP of all legs; left out: nobody wants to know. */
+  /** Gets the RTCP of all legs, if set. */
   readonly onRtcp?: ((seen: RtcpSeen) => void) | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface MediaCounters extends Pick<
   | 'receiveBufferBytes'
   | 'maxLateMs'
 > {
-  /** Counters of each worker; `null`: it did not answer. */
+  /** Each worker's counters; `null`: it did not answer. */
   readonly workers: readonly (EndpointCounters | null)[];
   /** Datagrams that the kernel dropped because a receive buffer was full; `null`: unknown. */
   readonly kernelDrops: number | null;
@@ -48,11 +48,11 @@ export interface MediaCounters extends Pick<
 }
 
 export interface MediaService extends MediaEndpoint {
-  /** Calls that there are sockets for. */
+  /** Capacity of the sockets, in calls. */
   readonly capacity: number;
-  /** Legs that are open or have a place kept. */
+  /** Legs that are open or have a reserved port pair. */
   readonly legs: number;
-  /** Sends key presses as telephone-events (RFC 4733), one after the other; nothing when they were not negotiated. */
+  /** Sends digits as telephone-events (RFC 4733), one after the other; nothing if they were not negotiated. */
   sendDigits(callId: string, events: readonly number[], durationMs?: number): void;
   counters(): Promise<MediaCounters>;
   /** Closes all legs, sockets and threads. */
@@ -61,22 +61,22 @@ export interface MediaService extends MediaEndpoint {
 
 const SHUTDOWN_LIMIT_MS = 2_000;
 const DEFAULT_PRESS_MS = 160;
-/** A worker that dies at once each time is replaced after a pause that doubles up to this. */
+/** The longest pause before the replacement of a worker that keeps dying; the pause doubles each time. */
 const MAX_RESTART_DELAY_MS = 10_000;
 const FIRST_RESTART_DELAY_MS = 100;
-/** Sockets in all: enough for 16,384 calls. */
+/** Sockets in total: enough for 16,384 calls. */
 const MAX_SOCKET_PAIRS = 256;
 
 interface OpenLeg {
   readonly slot: WorkerSlot;
   onEvent: (event: LegEvent) => void;
-  /** The agent on it was connected: a worker that is lost takes it along. */
+  /** The agent was connected: if its worker dies, it is lost too. */
   hasAgent: boolean;
-  /** `waiting`: there is an agent, or a place is kept. Only `open` tells that the worker was lost; `opening` fails by itself. */
+  /** `waiting`: an agent or a reserved port pair exists. Only `open` reports the loss of the worker; `opening` fails by itself. */
   state: 'waiting' | 'opening' | 'open';
 }
 
-/** A worker's share of the ports, and the worker that has it now. */
+/** A worker's share of the ports, and its current worker. */
 interface WorkerSlot {
   readonly settings: WorkerSettings;
   worker: WorkerHandle;
@@ -179,7 +179,7 @@ class ThreadedMediaService implements MediaService {
   async #connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
     const present = this.#legs.get(callId);
-    // A place that was kept before has no listener.
+    // A port pair reserved earlier has no listener.
     if (present !== undefined) present.onEvent = onEvent;
     const slot = present?.slot ?? this.#waitingSlot(callId, onEvent);
     const reply = await slot.worker.request((requestId) => ({ type: 'connect-agent', requestId, callId, agent }));
@@ -208,7 +208,7 @@ class ThreadedMediaService implements MediaService {
     if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
     this.#forget(callId);
     const slot = present?.slot ?? this.#chooseSlot(leg.localRtpPort);
-    // Known before the reply: events may come first.
+    // Set before the reply: events may precede it.
     const entry: OpenLeg = { slot, onEvent, state: 'opening', hasAgent: present?.hasAgent === true };
     this.#enter(callId, entry);
     const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'open', requestId, leg }));
@@ -292,7 +292,7 @@ class ThreadedMediaService implements MediaService {
     this.#legs.clear();
   }
 
-  /** The worker that has the call's agent or place already, or else one with room. */
+  /** The worker that has the call's agent or port pair already, else one with capacity. */
   #waitingSlot(callId: string, onEvent: (event: LegEvent) => void): WorkerSlot {
     const present = this.#legs.get(callId);
     if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
@@ -302,7 +302,7 @@ class ThreadedMediaService implements MediaService {
     return slot;
   }
 
-  /** The worker with the fewest legs, or the one that has this port. */
+  /** The worker with the fewest legs, or the one with this port. */
   #chooseSlot(localRtpPort: number | null): WorkerSlot {
     let best: WorkerSlot | undefined;
     for (const slot of this.#slots) {
@@ -314,7 +314,7 @@ class ThreadedMediaService implements MediaService {
     return best;
   }
 
-  /** A command that the call's entry depends on: refused or lost, there is none, and what the worker has of the call is freed. */
+  /** Sends a command. If it fails, removes the call's entry and frees what the worker has of the call. */
   async #ask(callId: string, slot: WorkerSlot, command: (requestId: number) => WorkerCommand): Promise<WorkerReply> {
     try {
       const reply = await slot.worker.request(command);
@@ -375,7 +375,7 @@ class ThreadedMediaService implements MediaService {
       slot.restartDelayMs = FIRST_RESTART_DELAY_MS;
       this.log.info({ capacity }, 'media.worker.replaced');
     } catch (error) {
-      // Its exit comes too, and with it the next attempt.
+      // Its exit follows, and with it the next attempt.
       this.log.error({ error: error }, 'media.worker.not_replaced');
     }
   }

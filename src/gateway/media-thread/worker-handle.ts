@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { assertNever } from '../../lib/assert-never.js';
+import { assertNever } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { LegEvent } from '../model/media.js';
 import type { RtcpSeen } from '../../observability/hep/observed.js';
@@ -15,11 +15,11 @@ interface PendingRequest {
 export interface WorkerOwner {
   onLegEvent(callId: string, event: LegEvent): void;
   onRtcp(seen: RtcpSeen): void;
-  /** The thread ended, asked or not; requests under way were rejected before. */
+  /** The thread ended, on request or not, after its pending requests were rejected. */
   onExit(): void;
 }
 
-/** The main thread's side of one worker: requests with replies, and its life. */
+/** The main thread's side of one worker: requests with replies, start and end. */
 export class WorkerHandle {
   readonly #worker: Worker;
   readonly #pending = new Map<number, PendingRequest>();
@@ -49,11 +49,11 @@ export class WorkerHandle {
         for (const message of messages) this.#receive(message, resolve, reject);
       });
     });
-    // A failure to start may have nobody waiting for it.
+    // Nobody may await a failed start.
     this.#ready.catch(() => undefined);
   }
 
-  /** Calls that the worker has room for, once its sockets are bound. Rejects with `MediaUnavailableError`. */
+  /** Resolves with the worker's capacity in calls once its sockets are bound. Rejects with `MediaUnavailableError`. */
   get ready(): Promise<number> {
     return this.#ready;
   }
@@ -66,7 +66,7 @@ export class WorkerHandle {
     this.#outgoing.push(command);
   }
 
-  /** Sends a command that has a reply. Rejects with `MediaUnavailableError` when the worker ends before it replies. */
+  /** Sends a command that has a reply. Rejects with `MediaUnavailableError` if the worker ends before the reply. */
   request(command: (requestId: number) => WorkerCommand): Promise<WorkerReply> {
     return new Promise((resolve, reject) => {
       if (this.#hasExited) {
@@ -80,7 +80,7 @@ export class WorkerHandle {
     });
   }
 
-  /** Ends the thread: by itself, or by force after the time limit. */
+  /** Stops the thread, by force after the time limit. */
   async shutDown(limitMs: number): Promise<void> {
     this.send({ type: 'shut-down' });
     const timer = setTimeout(() => void this.#worker.terminate(), limitMs);
@@ -128,7 +128,7 @@ function workerUrl(): URL {
   return new URL(isSource ? './worker.ts' : './worker.js', import.meta.url);
 }
 
-/** Sources are run by tests only; a thread does not take over the loader of the thread that starts it. */
+/** Only tests run the sources; a thread does not inherit its parent's loader. */
 function workerExecArgv(): string[] {
   if (!isSource) return [];
   const hook = `import{register}from${JSON.stringify(import.meta.resolve('tsx/esm/api'))};register()`;

@@ -3,7 +3,7 @@ import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, Med
 import type { RtcpSeen } from '../../observability/hep/observed.js';
 import type { EndpointCounters } from '../media/endpoint.js';
 
-/** What a worker thread is started with. */
+/** A worker thread's start parameters. */
 export interface WorkerSettings {
   readonly address: string;
   readonly rtpPorts: readonly number[];
@@ -11,11 +11,11 @@ export interface WorkerSettings {
   /** Path or name of the speech program. */
   readonly speechCommand: string;
   readonly agents: AgentConnectionLimits;
-  /** The worker tells of the RTCP of its legs. */
+  /** The worker sends its legs' RTCP. */
   readonly tellsRtcp: boolean;
 }
 
-/** To a worker. A request carries an id, which its one reply carries too. */
+/** To a worker. A request has an id, which its one reply repeats. */
 export type WorkerCommand =
   | { readonly type: 'reserve'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'connect-agent'; readonly requestId: number; readonly callId: string; readonly agent: AgentDescription }
@@ -45,7 +45,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** From a worker. */
 export type WorkerMessage =
-  /** The sockets are bound: room for so many calls. */
+  /** The sockets are bound; `capacity` in calls. */
   | { readonly type: 'ready'; readonly capacity: number }
   /** No socket could be bound; the worker ends. */
   | { readonly type: 'failed'; readonly message: string }

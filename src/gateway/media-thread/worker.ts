@@ -7,8 +7,7 @@ import { TestLine } from '../agents/test-line.js';
 import type { AgentDescription } from '../model/agent.js';
 import type { LegDescription, MediaAddress } from '../model/media.js';
 import { AgentUnavailableError } from '../ports/ports.js';
-import { assertNever } from '../../lib/assert-never.js';
-import { errorText } from '../../lib/error-text.js';
+import { assertNever, errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { TurnBatch } from '../../lib/turn-batch.js';
 import { systemClock } from '../../lib/system-clock.js';
@@ -101,7 +100,7 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
       reply(command.requestId, { type: 'counted', counters: endpoint.counters() });
       break;
     case 'shut-down':
-      // Without sockets, timers and the port nothing keeps the thread.
+      // Without sockets, timers and the port, nothing keeps the thread alive.
       void endpoint.close().then(closePort);
       break;
     default:

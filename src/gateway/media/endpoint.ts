@@ -3,9 +3,9 @@ import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress } from '../model/media.js';
 import type { RtcpSeen } from '../../observability/hep/observed.js';
 import type { Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
-import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { MediaLeg } from './leg.js';
 import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent } from './leg-agent.js';
 import { PeerTable } from './peer-table.js';
@@ -18,9 +18,9 @@ import { SocketPair } from './socket-pair.js';
 export const CALLS_PER_SOCKET_PAIR = 64;
 
 export interface EndpointOptions {
-  /** An address of this machine, which legs are told to send to. */
+  /** An address of this machine, the destination of legs' packets. */
   readonly address: string;
-  /** Even ports, each for RTP, the next one for RTCP. */
+  /** Even ports for RTP; each next one is for RTCP. */
   readonly rtpPorts: readonly number[];
   readonly mediaTimeoutMs: number;
 }
@@ -29,22 +29,22 @@ export interface EndpointDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly random32: () => number;
-  /** Counted where agents are. */
+  /** Counters of the thread's agents. */
   readonly agentCounters?: AgentCounters;
   readonly newAgent: (description: AgentDescription, host: AgentHost, log: Log) => LegAgent;
-  /** Told of the RTCP of all legs; left out: nobody wants to know. */
+  /** Gets the RTCP of all legs, if set. */
   readonly onRtcp?: (seen: RtcpSeen) => void;
 }
 
-/** What became audio and what did not, and how late the pacing was. Packets are of legs that are closed too. */
+/** What became of packets, those of closed legs included, and how late the pacing was. */
 export interface EndpointCounters {
   readonly legs: number;
   readonly packetsSent: number;
   readonly packetsReceived: number;
   readonly packetsLost: number;
-  /** Came after their time to be played. */
+  /** Arrived after their time to be played. */
   readonly packetsLate: number;
-  /** Wake-ups that came a whole frame late or more. */
+  /** Wake-ups at least a whole frame late. */
   readonly lateFrames: number;
   readonly agents: AgentCounters;
   readonly strangerPackets: number;
@@ -53,13 +53,13 @@ export interface EndpointCounters {
   readonly sendErrors: number;
   /** Late packets of an ended call, from a peer whose next call uses the same port pair. */
   readonly earlierCallPackets: number;
-  /** Granted to each socket; the smallest. */
+  /** The smallest receive buffer that the system granted to a socket. */
   readonly receiveBufferBytes: number;
-  /** The latest wake-up since the counters were read last, in milliseconds. */
+  /** The latest wake-up since the previous read of the counters, in milliseconds. */
   readonly maxLateMs: number;
 }
 
-/** There is no port pair for the leg, or one of that id is open already, or none. */
+/** No port pair is free for the leg; or its id is open already, or not open. */
 export class EndpointFullError extends Error {
   override readonly name = 'EndpointFullError';
 }
@@ -69,7 +69,7 @@ interface OpenLeg {
   readonly media: MediaLeg;
   readonly portPair: PortPair;
   remote: MediaAddress;
-  /** SSRC of the RTP that the peer sends. */
+  /** SSRC of the peer's RTP. */
   ssrc: number | undefined;
   /** SSRCs of the peer's recent calls here. */
   shunned: readonly ShunnedSource[];
@@ -77,24 +77,24 @@ interface OpenLeg {
   readonly onEvent: (event: LegEvent) => void;
 }
 
-/** A pair of sockets and who talks to it. */
+/** A pair of sockets and the peers that use it. */
 interface PortPair {
   readonly pair: SocketPair;
   readonly byRtp: PeerTable<OpenLeg>;
   readonly byRtcp: PeerTable<OpenLeg>;
-  /** Places kept for legs to come. */
+  /** Slots reserved for future legs. */
   reserved: number;
-  /** Peers that left lately. */
+  /** Peers that left recently. */
   readonly resting: RestingPeers;
 }
 
-/** The media endpoint's sockets with all legs on them. */
+/** The media endpoint's sockets and all legs on them. */
 export class RtpEndpoint {
   readonly #portPairs: PortPair[] = [];
   readonly #legs = new Map<string, OpenLeg>();
-  /** Where the legs to come will be, by call. */
+  /** The reserved port pair of each call. */
   readonly #reserved = new Map<string, PortPair>();
-  /** The agent of each call, from before its leg is opened until it is closed. */
+  /** Each call's agent, from before its leg opens until it closes. */
   readonly #agents = new Map<string, LegAgent>();
   readonly #slots: SlotClock;
   #strangers = 0;
@@ -117,7 +117,7 @@ export class RtpEndpoint {
     });
   }
 
-  /** Binds the sockets. A port that is taken is left out with a warning; rejects when none is left. */
+  /** Binds the sockets. Leaves out a taken port with a warning; rejects if none remains. */
   static async open(options: EndpointOptions, dependencies: EndpointDependencies): Promise<RtpEndpoint> {
     const endpoint = new RtpEndpoint(options, dependencies);
     for (const rtpPort of options.rtpPorts) await endpoint.#openPortPair(rtpPort);
@@ -126,14 +126,14 @@ export class RtpEndpoint {
     return endpoint;
   }
 
-  /** Calls that there are sockets for. */
+  /** Capacity of the sockets, in calls. */
   get capacity(): number {
     return this.#portPairs.length * CALLS_PER_SOCKET_PAIR;
   }
 
   /**
-   * Keeps a port pair for a leg whose peer is not known yet, until it is opened or closed.
-   * @throws EndpointFullError when there is no room
+   * Reserves a port pair for a leg whose peer is not known yet, until the leg opens or closes.
+   * @throws EndpointFullError without a free port pair
    */
   reserve(callId: string): MediaAddress {
     if (this.#legs.has(callId) || this.#reserved.has(callId)) throw new EndpointFullError('the call has a leg already');
@@ -144,13 +144,13 @@ export class RtpEndpoint {
   }
 
   /**
-   * Makes the agent of a call and gets it ready, in place of one that there was.
+   * Creates a call's agent, in place of an earlier one, and connects it.
    * Rejects with `AgentUnavailableError`.
    */
   async connectAgent(callId: string, description: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
     this.#dismiss(callId);
     const host: AgentHost = {
-      // What an agent says that was let go is nobody's.
+      // Ignore events of an agent that was released.
       emit: (event) => this.#agents.get(callId) === agent && onEvent(event),
       sendDtmf: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
       view: () => this.#legs.get(callId)?.media.view() ?? null,
@@ -165,14 +165,14 @@ export class RtpEndpoint {
     }
   }
 
-  /** The answer to what a call's agent asked for, if it is still there. */
+  /** Passes the answer to a request of the call's agent to it, if it still exists. */
   notifyAgent(callId: string, answer: AgentAnswer): void {
     this.#agents.get(callId)?.notify(answer);
   }
 
   /**
    * Opens a leg and returns the endpoint's own address for it.
-   * @throws EndpointFullError when there is no room; RangeError when the description is not usable
+   * @throws EndpointFullError without a free port pair; RangeError if the description is not usable
    */
   openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): MediaAddress {
     const { callId, sipCallId } = description;
@@ -211,8 +211,8 @@ export class RtpEndpoint {
   }
 
   /**
-   * The leg's peer is elsewhere from now on, or sends something else; what its old address still sends is a stranger's.
-   * @throws EndpointFullError when there is no such leg or another one has that peer; RangeError when the address is not usable
+   * Changes the leg's peer, or what the peer sends; packets from the old address then count as a stranger's.
+   * @throws EndpointFullError without such a leg or if another one has that peer; RangeError if the address is not usable
    */
   changeLeg(callId: string, { remote: to, receiveKey, format }: LegChange): void {
     const leg = this.#legs.get(callId);
@@ -228,7 +228,7 @@ export class RtpEndpoint {
     if (receiveKey !== null) leg.media.setReceiveKey(receiveKey);
   }
 
-  /** Does something with a call's leg, if it is open. A leg that throws is lost; the others live on. */
+  /** Runs an action on a call's leg, if it is open. A leg that throws is lost; the others continue. */
   with(callId: string, action: (media: MediaLeg) => void): void {
     const leg = this.#legs.get(callId);
     if (leg === undefined) return;
@@ -239,7 +239,7 @@ export class RtpEndpoint {
     }
   }
 
-  /** Closes a leg, or gives its reserved port pair back, and lets the agent go; `null` when it is not open. */
+  /** Closes a leg, or frees its reserved port pair, and releases the agent; `null` if it is not open. */
   closeLeg(callId: string): LegFigures | null {
     this.#unreserve(callId);
     this.#dismiss(callId);
@@ -253,7 +253,7 @@ export class RtpEndpoint {
     return figures;
   }
 
-  /** What a leg saw so far; `null`: there is none. */
+  /** The leg's figures so far; `null` without a leg. */
   figures(callId: string): LegFigures | null {
     return this.#legs.get(callId)?.media.figures() ?? null;
   }
@@ -323,7 +323,7 @@ export class RtpEndpoint {
     );
   }
 
-  /** RTP headers are in clear, with SRTP too (RFC 3711 §3.1). */
+  /** RTP headers are in clear, even with SRTP (RFC 3711 §3.1). */
   #receiveRtp(leg: OpenLeg | undefined, datagram: Buffer): void {
     if (leg !== undefined && datagram.length >= RTP_HEADER_BYTES) {
       const ssrc = uint32At(datagram, 8);
@@ -374,7 +374,7 @@ export class RtpEndpoint {
     else if (outcome === 'not-rtp') this.#malformed += 1;
   }
 
-  /** The port pair is the leg's no more. */
+  /** Removes the leg from its port pair. */
   #unreserve(callId: string): PortPair | undefined {
     const portPair = this.#reserved.get(callId);
     if (portPair === undefined) return undefined;
@@ -383,7 +383,7 @@ export class RtpEndpoint {
     return portPair;
   }
 
-  /** Puts the leg's peer into the tables. */
+  /** Adds the leg's peer to the tables. */
   #enter(leg: OpenLeg): void {
     const { callId, portPair, remote } = leg;
     portPair.byRtp.add(remote.address, remote.rtpPort, leg);
@@ -391,14 +391,14 @@ export class RtpEndpoint {
     leg.shunned = portPair.resting.sources(callId, remote.address, remote.rtpPort, this.dependencies.clock.nowMs());
   }
 
-  /** Takes the leg's peer out of the tables, and lets it rest. */
+  /** Removes the leg's peer from the tables and remembers it among those that left. */
   #part({ callId, portPair, remote, ssrc }: OpenLeg): void {
     portPair.byRtp.remove(remote.address, remote.rtpPort);
     portPair.byRtcp.remove(remote.address, remote.rtcpPort);
     portPair.resting.add(callId, remote.address, remote.rtpPort, ssrc, this.dependencies.clock.nowMs());
   }
 
-  /** The far side knows the port already: only that one will do. */
+  /** The far side already has the port: only this pair will do. */
   #portPairFor(localRtpPort: number | null, reserved: PortPair | undefined, remote: MediaAddress): PortPair {
     if (localRtpPort === null && reserved === undefined) return this.#choosePortPair(remote);
     const portPair = localRtpPort === null ? reserved : this.#portPairs.find(({ pair }) => pair.rtpPort === localRtpPort);
@@ -409,7 +409,7 @@ export class RtpEndpoint {
     return portPair;
   }
 
-  /** The sockets with the fewest legs that the peer does not talk to; those that it left lately only when there are no others. */
+  /** The port pair with the fewest legs that the peer does not use; one that it left recently only if there is no other. */
   #choosePortPair(remote: MediaAddress | null): PortPair {
     const nowMs = this.dependencies.clock.nowMs();
     let best: { readonly portPair: PortPair; readonly cost: number } | undefined;
@@ -436,7 +436,7 @@ function usedOf({ byRtp, reserved }: PortPair): number {
   return byRtp.size + reserved;
 }
 
-/** Whether another leg than this one has the peer on these sockets. */
+/** Whether another leg has the peer on these sockets. */
 function isTaken({ byRtp, byRtcp }: PortPair, remote: MediaAddress, leg: OpenLeg | null): boolean {
   const owners = [byRtp.find(remote.address, remote.rtpPort), byRtcp.find(remote.address, remote.rtcpPort)];
   return owners.some((owner) => owner !== undefined && owner !== leg);
@@ -454,7 +454,7 @@ function rtcpOf({ address, rtcpPort }: MediaAddress): RtcpSeen['from'] {
   return { address, port: rtcpPort };
 }
 
-/** The address in the spelling in which datagrams name it. */
+/** The address in the form that datagrams have. */
 function checkedAddress(remote: MediaAddress): MediaAddress {
   const version = isIP(remote.address);
   if (version === 0) throw new RangeError('the peer of a media leg needs a literal address');

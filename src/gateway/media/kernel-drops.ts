@@ -6,7 +6,7 @@ import { droppedDatagrams } from './udp-table.js';
 
 const CHECK_MS = 10_000;
 
-/** Datagrams that Linux threw away because the receive buffers of these pairs of sockets were full; `null`: it does not say. */
+/** Datagrams that Linux dropped because the receive buffers of these sockets were full; `null`: unknown. */
 export async function readKernelDrops(address: string, rtpPorts: readonly number[]): Promise<number | null> {
   const sockets = rtpPorts.flatMap((port) => [
     { address, port },
@@ -19,7 +19,7 @@ export async function readKernelDrops(address: string, rtpPorts: readonly number
   }
 }
 
-/** Looks now and then whether more was dropped, and says so in the log. */
+/** Logs further drops, checked periodically. */
 export class KernelDropWatch {
   #before = 0;
   #cancelTimer: CancelTimer | undefined;
@@ -49,7 +49,7 @@ export class KernelDropWatch {
       const hint = 'the media workers are too busy, or net.core.rmem_max is too small';
       this.log.warn({ dropped: drops - this.#before, kernel_drops: drops, hint }, 'media.packets.dropped');
     }
-    // Fewer: a worker was replaced, and its sockets with it.
+    // Fewer than before: a worker was replaced, with its sockets.
     this.#before = drops ?? this.#before;
     this.#arm();
   }

@@ -2,13 +2,13 @@ import type { AgentAnswer } from '../model/agent.js';
 import type { LegEvent, LegFigures } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 
-/** What an agent may ask of the leg that it is on. */
+/** What an agent may request of its leg. */
 export interface AgentHost {
-  /** Tells the call; nothing once the agent was let go. */
+  /** Sends an event to the call; does nothing after the agent's release. */
   emit(event: Extract<LegEvent, { type: 'agent-hangup' | 'agent-lost' | 'agent-note' | 'agent-request' }>): void;
-  /** Presses a key towards the caller; false when there is no leg, telephone-events were not negotiated, or too many wait. */
+  /** Queues a digit for the caller; false without a leg or negotiated telephone-events, or if too many wait. */
   sendDtmf(event: number, durationMs: number): boolean;
-  /** The leg as it is now; `null`: there is none yet. */
+  /** The leg's current state; `null` before it opens. */
   view(): LegView | null;
 }
 
@@ -16,41 +16,41 @@ export interface LegView {
   readonly figures: LegFigures;
   readonly codec: AudioCodec;
   readonly carrierSuite: string | null;
-  /** What the agent's buffer holds of the caller's audio, in milliseconds. */
+  /** The caller's audio in the agent's buffer, in milliseconds. */
   readonly bufferedMs: number;
 }
 
 /**
- * Whoever speaks and listens on a leg, in terms of packets: an agent behind a WebSocket, or one that works on samples behind
- * `SampleLegAgent`. Times are the endpoint's monotonic clock, in milliseconds.
+ * An agent on a leg, in terms of packets: behind a WebSocket, or one that works on samples behind `SampleLegAgent`.
+ * Times are the endpoint's monotonic clock, in milliseconds.
  */
 export interface LegAgent {
-  /** What waits of the caller's audio, in milliseconds. */
+  /** The caller's audio that waits, in milliseconds. */
   readonly bufferedMs: number;
-  /** Packets of the caller that came after their time to be played. */
+  /** The caller's packets that arrived after their time to be played. */
   readonly latePackets: number;
-  /** Gets ready to talk. Rejects with `AgentUnavailableError`. */
+  /** Connects. Rejects with `AgentUnavailableError`. */
   connect(): Promise<void>;
-  /** Audio may flow from now on; what goes out is of this codec. */
+  /** Starts audio; outgoing frames use this codec. */
   start(codec: AudioCodec, nowMs: number): void;
-  /** A key press, reported once (event codes of RFC 4733 §3.2). It may come before `start`. */
+  /** A digit, reported once (event codes of RFC 4733 §3.2). It may precede `start`. */
   digit(event: number): void;
   /**
-   * One packet of the caller, as it came: late, twice, out of order or never. `buffer[offset, offset + lengthBytes)` is G.711 of
-   * `codec`, and is not the agent's after the call. It may come before `start`.
+   * One packet of the caller, as received: late, duplicated, reordered or lost. `buffer[offset, offset + lengthBytes)` is G.711 of `codec`,
+   * valid only during the call of this method. It may precede `start`.
    */
   hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): void;
-  /** The next frame of 20 ms is due: fills `payload`, 160 bytes of the leg's codec. */
+  /** The next frame of 20 ms is due: fill `payload`, 160 bytes of the leg's codec. */
   fill(payload: Uint8Array, nowMs: number): void;
-  /** The time of a frame passes in which nothing can be sent: the leg is held, or the frame was lost to a stall. */
+  /** A frame's time passes without sending: the leg is held, or a stall skipped the frame. */
   pass(nowMs: number): void;
   /** The answer to a request. */
   notify(answer: AgentAnswer): void;
-  /** The call is over; nothing is called afterwards. */
+  /** The call ended; no other method is called afterwards. */
   close(): void;
 }
 
-/** What agents on a thread's legs went through, since the start. */
+/** Counters of the agents of a thread, since its start. */
 export interface AgentCounters {
   reconnects: number;
   droppedInboundMs: number;

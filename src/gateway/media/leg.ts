@@ -1,19 +1,16 @@
 import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection } from '../model/media.js';
-import type { AudioCodec } from '../../rtp/codec/g711.js';
+import { type AudioCodec, G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
 import type { LegAgent, LegView } from './leg-agent.js';
-import { G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
-import type { DtmfDigit } from '../../rtp/dtmf/telephone-event-receiver.js';
-import { DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/dtmf-deduplicator.js';
+import { type DtmfDigit, DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { QualityLog } from '../../rtp/quality-log.js';
 import type { ReceptionFigures } from '../../rtp/reception-statistics.js';
-import { RtcpSchedule } from '../../rtp/rtcp-schedule.js';
-import { RtcpSession } from '../../rtp/rtcp-session.js';
+import { RtcpSchedule, RtcpSession } from '../../rtp/rtcp-session.js';
 import { RtpReceiver, type HeardPackets, type ReceiveOutcome } from './rtp-receiver.js';
 import { RtpSender } from './rtp-sender.js';
 import { MAX_SRTP_PACKET_BYTES, SRTCP_TRAILER_BYTES, SrtpSession } from '../../srtp/srtp.js';
 
-/** Where a leg's packets go. A buffer may be written again 160 ms after it was given. */
+/** Where a leg's packets go. The sender may overwrite a buffer 160 ms after it passed it on. */
 export interface LegTransport {
   sendRtp(buffer: Uint8Array, lengthBytes: number): void;
   sendRtcp(buffer: Uint8Array, lengthBytes: number): void;
@@ -25,20 +22,20 @@ export interface LegContext {
   readonly random32: () => number;
   readonly transport: LegTransport;
   readonly mediaTimeoutMs: number;
-  /** Without digits: what is pressed goes to the log only in redacted fields. */
+  /** Gets no digits: the log has them only in redacted fields. */
   readonly onEvent: (event: LegEvent) => void;
   /** The call's agent, once it is connected. */
   readonly agent: () => LegAgent | undefined;
-  /** Told of each RTCP packet in clear; the buffer is written again after it. Left out: nobody wants to know. */
+  /** Gets each RTCP packet in clear, if set; the buffer is reused afterwards. */
   readonly onRtcp?: (direction: 'in' | 'out', packet: Uint8Array, wallMs: number) => void;
 }
 
-/** What a leg is made of; the part of `LegDescription` that packets need. */
+/** The part of `LegDescription` that packets need. */
 export type LegMedia = LegFormat & Pick<LegDescription, 'srtp' | 'carrierSuite'>;
 
 /**
- * One media leg without its sockets: packets in, packets out, one agent. Whoever owns it gives it every datagram of the peer and
- * calls `tick` each 20 ms. The test carrier's side of a call is a leg too.
+ * One media leg without its sockets: packets in, packets out, one agent. Its owner passes it every datagram of the peer and calls `tick`
+ * each 20 ms. The test caller's side of a call is a leg too.
  */
 export class MediaLeg {
   readonly #carrierSuite: string | null;
@@ -51,7 +48,7 @@ export class MediaLeg {
   readonly #quality = new QualityLog();
   #packetsAtLastSample = 0;
   #agent: LegAgent | undefined;
-  /** What the agent fills frames with: the leg's codec at the start. */
+  /** The codec of the agent's frames: the leg's at the start. */
   #agentCodec: AudioCodec;
   readonly #dtmf = new DtmfDeduplicator();
   readonly #heard: HeardPackets;
@@ -65,7 +62,7 @@ export class MediaLeg {
   #isClosed = false;
   #digits = 0;
 
-  /** @throws RangeError when an SRTP key has the wrong length */
+  /** @throws RangeError if an SRTP key has the wrong length */
   constructor(
     media: LegMedia,
     private readonly context: LegContext,
@@ -92,7 +89,7 @@ export class MediaLeg {
     };
   }
 
-  /** Audio and the agent start; a second call does nothing. Without an agent the leg is silent. */
+  /** Starts audio and the agent; a second call does nothing. Without an agent the leg is silent. */
   start(): void {
     if (this.#startedMs !== undefined || this.#isClosed) return;
     this.#startedMs = this.context.clock.nowMs();
@@ -103,8 +100,8 @@ export class MediaLeg {
   }
 
   /**
-   * The peer sends with another key from now on; nothing on a leg without SRTP.
-   * @throws RangeError when the key has the wrong length
+   * Changes the peer's key; does nothing on a leg without SRTP.
+   * @throws RangeError if the key has the wrong length
    */
   setReceiveKey(key: Uint8Array): void {
     if (this.#receiveSrtp === null || this.#isClosed) return;
@@ -114,15 +111,15 @@ export class MediaLeg {
     before.close();
   }
 
-  /** Packets are of this format from now on. The agent goes on in the codec that it began with. */
+  /** Changes the format of packets. The agent keeps the codec that it started with. */
   setFormat(format: LegFormat): void {
     this.#sender.format = format;
     this.#receiver.format = format;
   }
 
   /**
-   * Which way media goes from now on, as the peer says it of itself. A peer that wants to hear nothing is sent nothing at all; one whose
-   * direction promises no packets is not watched, and the watchdog starts anew when they are promised again.
+   * Changes the directions of media, as the peer announced them. The leg sends nothing to a peer that wants none. It does not watch a peer
+   * whose direction excludes packets, and restarts the watchdog when they are allowed again.
    */
   setDirection(direction: MediaDirection): void {
     if (direction === this.#direction) return;
@@ -130,17 +127,17 @@ export class MediaLeg {
     this.#watchedFromMs = this.context.clock.nowMs();
   }
 
-  /** Presses a key; false when telephone-events were not negotiated, or too many wait. */
+  /** Queues a digit; false without negotiated telephone-events, or if too many wait. */
   sendDigit(event: number, durationMs: number): boolean {
     return this.#sender.sendDtmf(event, durationMs);
   }
 
-  /** Takes a key press that was told by signalling. */
+  /** Takes a digit that arrived in signalling. */
   takeDigit(event: number, durationMs: number): void {
     if (!this.#isClosed) this.#digit({ event, durationMs }, 'signalling');
   }
 
-  /** Takes an RTP datagram of the peer, which is changed in place. */
+  /** Takes an RTP datagram of the peer and modifies it in place. */
   receiveRtp(datagram: Uint8Array): ReceiveOutcome {
     if (this.#isClosed || datagram.length > MAX_SRTP_PACKET_BYTES) return 'not-rtp';
     const nowMs = this.context.clock.nowMs();
@@ -153,7 +150,7 @@ export class MediaLeg {
     return outcome;
   }
 
-  /** Takes an RTCP datagram of the peer, which is changed in place. */
+  /** Takes an RTCP datagram of the peer and modifies it in place. */
   receiveRtcp(datagram: Uint8Array): ReceiveOutcome {
     if (this.#isClosed || datagram.length > MAX_SRTP_PACKET_BYTES) return 'not-rtp';
     const srtp = this.#receiveSrtp;
@@ -168,7 +165,7 @@ export class MediaLeg {
     return 'taken';
   }
 
-  /** The time of `skip` frames passed and those of `send` are due. */
+  /** `skip` frames passed unsent and `send` frames are due. */
   tick(skip: number, send: number): void {
     const nowMs = this.context.clock.nowMs();
     const press = this.#receiver.pollDtmf(nowMs);
@@ -181,7 +178,7 @@ export class MediaLeg {
     if (this.#direction === 'sendrecv') this.#watch(nowMs);
   }
 
-  /** Says BYE, frees keys and agent; a second call returns the same figures. */
+  /** Sends an RTCP BYE, frees keys and agent; a second call returns the same figures. */
   close(): LegFigures {
     if (!this.#isClosed) {
       if (this.#sender.figures.packets > 0 && !this.#isHeld) this.#sendReport(true);
@@ -192,7 +189,7 @@ export class MediaLeg {
     return this.figures();
   }
 
-  /** What the leg saw so far. */
+  /** The leg's figures so far. */
   figures(): LegFigures {
     return {
       packetsSent: this.#sender.figures.packets,
@@ -206,13 +203,13 @@ export class MediaLeg {
     };
   }
 
-  /** For the agent. */
+  /** The agent's interface to the leg. */
   view(): LegView {
     const { codec } = this.#sender.format;
     return { figures: this.figures(), codec, carrierSuite: this.#carrierSuite, bufferedMs: this.context.agent()?.bufferedMs ?? 0 };
   }
 
-  /** The peer wants to hear nothing. */
+  /** The peer wants no media. */
   get #isHeld(): boolean {
     return this.#direction === 'sendonly' || this.#direction === 'inactive';
   }

@@ -1,4 +1,4 @@
-/** Values by the address and port of a peer, found without making a key for each packet. */
+/** Values by a peer's address and port; a look-up allocates no key per packet. */
 export class PeerTable<T> {
   readonly #byPort = new Map<number, { readonly address: string; readonly value: T }[]>();
   #size = 0;
@@ -14,7 +14,7 @@ export class PeerTable<T> {
     return undefined;
   }
 
-  /** False when the peer is there already. */
+  /** False if the peer is present already. */
   add(address: string, port: number, value: T): boolean {
     if (this.find(address, port) !== undefined) return false;
     const peers = this.#byPort.get(port);

@@ -1,26 +1,26 @@
-/** After a call, packets that are still under way must not reach the next call of the same peer on the same sockets. */
+/** After a call, packets still in flight must not reach the next call of the same peer on the same sockets. */
 const REST_MS = 2_000;
 
 interface RestingPeer {
   readonly callId: string;
   readonly address: string;
   readonly port: number;
-  /** SSRC of the call's RTP; `undefined`: none came. */
+  /** SSRC of the call's RTP; `undefined`: none arrived. */
   readonly ssrc: number | undefined;
   readonly untilMs: number;
 }
 
-/** A source that is not to be heard until a time. */
+/** A source to ignore until a time. */
 export interface ShunnedSource {
   readonly ssrc: number;
   readonly untilMs: number;
 }
 
-/** Who talked to a pair of sockets lately. */
+/** Recent peers of a pair of sockets. */
 export class RestingPeers {
   readonly #peers: RestingPeer[] = [];
 
-  /** A call's peer left. */
+  /** Adds the peer of an ended call. */
   add(callId: string, address: string, port: number, ssrc: number | undefined, nowMs: number): void {
     this.#forget(nowMs);
     this.#peers.push({ callId, address, port, ssrc, untilMs: nowMs + REST_MS });
@@ -31,7 +31,7 @@ export class RestingPeers {
     return this.#peers.some((peer) => peer.address === address && peer.port === port);
   }
 
-  /** What other calls sent from there, which this call must not take for its own. */
+  /** SSRCs of other calls from there, which this call must ignore. */
   sources(callId: string, address: string, port: number, nowMs: number): ShunnedSource[] {
     this.#forget(nowMs);
     return this.#peers.flatMap((peer) =>

@@ -11,17 +11,17 @@ import type { SrtpSession } from '../../srtp/srtp.js';
 
 /** What became of one datagram. */
 export type ReceiveOutcome =
-  /** A packet of the caller. */
+  /** The caller's packet. */
   | 'taken'
-  /** SRTP: not authentic, or seen before. */
+  /** SRTP: not authentic, or replayed. */
   | 'not-authentic'
   /** No RTP packet, or one that cannot belong to the stream. */
   | 'not-rtp';
 
-/** What a packet turned out to be. */
+/** The content of a packet. */
 export interface HeardPackets {
   onDtmf(press: DtmfDigit): void;
-  /** G.711 of `codec` in `buffer[offset, offset + lengthBytes)`, in the order in which it came. */
+  /** G.711 of `codec` in `buffer[offset, offset + lengthBytes)`, in order of arrival. */
   onAudio(
     codec: AudioCodec,
     ssrc: number,
@@ -33,10 +33,10 @@ export interface HeardPackets {
   ): void;
 }
 
-/** Sources of one leg whose packets are remembered: carriers change theirs at a transfer, say. */
+/** Sources per leg whose packets are remembered: carriers change theirs, at a transfer for example. */
 const MAX_SOURCES = 8;
 
-/** The receiving half of a leg: SRTP, statistics and key presses. */
+/** The receiving half of a leg: SRTP, statistics and digits. */
 export class RtpReceiver {
   #srtp: SrtpSession | null;
   readonly #events = new TelephoneEventReceiver();
@@ -46,12 +46,12 @@ export class RtpReceiver {
   #earlierReceived = 0;
   #earlierLost = 0;
   #lastPacketMs: number | undefined;
-  /** By SSRC; `null`: whoever ended SRTP has thrown away what was sent again, or there was none. */
+  /** By SSRC; `null`: SRTP's end has already removed replayed packets, or the media is plain. */
   readonly #windows: LRUCache<number, ReplayWindow> | null;
 
   /**
-   * @param format may be changed between two packets
-   * @param isRelayed SRTP of the caller ends at a relay that keeps no replay list
+   * @param format may change between two packets
+   * @param isRelayed the caller's SRTP ends at a relay without a replay list
    */
   constructor(
     srtp: SrtpSession | null,
@@ -74,17 +74,17 @@ export class RtpReceiver {
     return this.#statistics.jitterMs;
   }
 
-  /** From now on packets come under another key. */
+  /** Changes the key of incoming packets. */
   setSrtp(srtp: SrtpSession): void {
     this.#srtp = srtp;
   }
 
-  /** When the last packet of the caller came. */
+  /** When the caller's last packet arrived. */
   get lastPacketMs(): number | undefined {
     return this.#lastPacketMs;
   }
 
-  /** Takes one datagram, which is changed in place. */
+  /** Takes one datagram and modifies it in place. */
   receive(datagram: Uint8Array, nowMs: number, heard: HeardPackets): ReceiveOutcome {
     const lengthBytes = this.#srtp === null ? datagram.length : this.#srtp.tryUnprotectRtp(datagram, datagram.length);
     if (lengthBytes < 0) return 'not-authentic';
@@ -104,12 +104,12 @@ export class RtpReceiver {
     return 'taken';
   }
 
-  /** A key press whose end was lost, once its time is over. */
+  /** A digit whose end packets were lost, after its timeout. */
   pollDtmf(nowMs: number): DtmfDigit | undefined {
     return this.#events.poll(nowMs);
   }
 
-  /** The figures for a report that is sent now; `null` when nothing came. */
+  /** The figures for a report sent now; `null` before the first packet. */
   takeReport(): ReceivedFigures | null {
     return this.#ssrc === undefined ? null : { ssrc: this.#ssrc, figures: this.#statistics.takeReport() };
   }
@@ -139,10 +139,10 @@ export class RtpReceiver {
   }
 }
 
-/** The negotiated type, or else a static one: a peer may send either law for a while after it changed (RFC 3264 §8.3.2). */
+/** The negotiated type, else a static one: a peer may use either law for a while after a change (RFC 3264 §8.3.2). */
 function audioCodecOf(payloadType: number, format: LegFormat): AudioCodec | undefined {
   if (payloadType === format.payloadType) return format.codec;
-  // RFC 3389 comfort noise is no audio: what conceals loss fades to silence by itself.
+  // RFC 3389 comfort noise is not played: the concealment fades to silence by itself.
   if (payloadType === PCMU_PAYLOAD_TYPE) return 'PCMU';
   return payloadType === PCMA_PAYLOAD_TYPE ? 'PCMA' : undefined;
 }

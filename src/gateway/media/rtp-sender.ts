@@ -1,15 +1,13 @@
 import type { LegFormat } from '../model/media.js';
-import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/frame.js';
+import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/g711.js';
 import { TelephoneEventSender } from '../../rtp/dtmf/telephone-event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { SentFigures } from '../../rtp/rtcp-session.js';
-import { RTP_HEADER_BYTES, writeRtpHeader } from '../../rtp/rtp-packet.js';
-import { addTicks, nextSequence } from '../../rtp/sequence.js';
+import { RTP_HEADER_BYTES, writeRtpHeader, addTicks, nextSequence } from '../../rtp/rtp-packet.js';
 import { SRTP_TRAILER_BYTES, type SrtpSession } from '../../srtp/srtp.js';
 
 /**
- * Packets are built in turn in one of these: a buffer that the socket could not send at once is read later, and is not written
- * again for 160 ms.
+ * Packets use these buffers in turn: the socket reads a buffer later if it could not send at once, so none is overwritten for 160 ms.
  */
 const BUFFERS = 8;
 
@@ -20,7 +18,7 @@ export interface RtpSenderStart {
   readonly rtpTimestamp: number;
 }
 
-/** The sending half of a leg: one packet a frame of 20 ms, audio or telephone-event. */
+/** The sending half of a leg: one packet per frame of 20 ms, audio or telephone-event. */
 export class RtpSender {
   readonly #events = new TelephoneEventSender(FRAME_SAMPLES);
   readonly #packets = Array.from({ length: BUFFERS }, () => newPacket());
@@ -32,7 +30,7 @@ export class RtpSender {
   #sent = 0;
   #octets = 0;
 
-  /** @param format of the packets from now on; it may be changed between two frames */
+  /** @param format of further packets; it may change between two frames */
   constructor(
     public format: LegFormat,
     private readonly srtp: SrtpSession | null,
@@ -52,17 +50,17 @@ export class RtpSender {
     return { ssrc: this.#ssrc, packets: this.#sent, octets: this.#octets, rtpTimestampNow: this.#rtpTimestamp };
   }
 
-  /** Queues a key press. False when telephone-events were not negotiated, or too many wait. */
+  /** Queues a digit. False without negotiated telephone-events, or if too many wait. */
   sendDtmf(event: number, durationMs: number): boolean {
     return this.format.telephoneEventPayloadType !== null && this.#events.send(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
   }
 
-  /** Where the next frame belongs: 160 bytes of the codec, to be filled before `sendFrame`. */
+  /** Where the next frame goes: 160 bytes of the codec, to fill before `sendFrame`. */
   get payload(): Uint8Array {
     return this.#packet.payload;
   }
 
-  /** Sends the frame that `payload` was filled with, or in its place the packet of a key that is down. */
+  /** Sends the frame in `payload`, or in its place the packet of a digit in progress. */
   sendFrame(): void {
     const { payloadType, telephoneEventPayloadType } = this.format;
     const event = telephoneEventPayloadType === null ? undefined : this.#events.next(this.#rtpTimestamp);
@@ -78,7 +76,7 @@ export class RtpSender {
     this.#rtpTimestamp = addTicks(this.#rtpTimestamp, FRAME_SAMPLES);
   }
 
-  /** Lets the time of frames pass without sending; the next packet is marked as the start of a talkspurt (RFC 3551 §4.1). */
+  /** Skips frames without sending; marks the next packet as the start of a talkspurt (RFC 3551 §4.1). */
   skipFrames(frames: number): void {
     if (frames === 0) return;
     this.#rtpTimestamp = addTicks(this.#rtpTimestamp, frames * FRAME_SAMPLES);
@@ -105,7 +103,7 @@ export class RtpSender {
 
 interface OutgoingPacket {
   readonly buffer: Buffer;
-  /** The part of it behind the header. */
+  /** The buffer behind the header. */
   readonly payload: Uint8Array;
 }
 

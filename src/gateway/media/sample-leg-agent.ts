@@ -1,7 +1,5 @@
 import type { AgentAnswer } from '../model/agent.js';
-import type { AudioCodec } from '../../rtp/codec/g711.js';
-import { FRAME_SAMPLES } from '../../rtp/codec/frame.js';
-import { decodeG711, encodeG711 } from '../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_SAMPLES, decodeG711, encodeG711 } from '../../rtp/codec/g711.js';
 import type { LegAgent } from './leg-agent.js';
 import { JitterBuffer } from '../../rtp/jitter-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../srtp/srtp.js';
@@ -9,20 +7,20 @@ import { MAX_SRTP_PACKET_BYTES } from '../../srtp/srtp.js';
 /** An agent that works on samples at the pace of the leg: the built-in test line. */
 export interface SampleAgent {
   connect(): Promise<void>;
-  /** Audio may flow from now on. */
+  /** Starts audio. */
   start(): void;
-  /** A key press, reported once (event codes of RFC 4733 §3.2). */
+  /** A digit, reported once (event codes of RFC 4733 §3.2). */
   digit(event: number): void;
   /**
-   * One frame of 20 ms: `heard` is what came in, `spoken` is to be filled with what goes out. Both 16-bit linear at 8 kHz and
-   * reused for the next frame. Not called before `start`, nor while the leg is held.
+   * One frame of 20 ms: `heard` is the input, `spoken` the output to fill. Both are 16-bit linear at 8 kHz and reused for the next frame.
+   * Not called before `start`, nor during hold.
    */
   frame(heard: Int16Array, spoken: Int16Array): void;
   notify(answer: AgentAnswer): void;
   close(): void;
 }
 
-/** Puts an agent that works on samples on a leg: G.711, and a jitter buffer that makes an even stream of what comes. */
+/** Puts an agent that works on samples on a leg: decodes G.711, with a jitter buffer that makes the input even. */
 export class SampleLegAgent implements LegAgent {
   readonly #jitterBuffer = new JitterBuffer();
   readonly #scratch = new Int16Array(MAX_SRTP_PACKET_BYTES);

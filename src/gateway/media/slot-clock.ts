@@ -1,8 +1,8 @@
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { FramePacer } from '../../rtp/frame-pacer.js';
 
-/** Called once a frame, or with the frames that passed unseen in a stall. */
+/** Called once per frame, or with the frames that a stall skipped. */
 export interface Ticking {
   tick(skip: number, send: number): void;
 }
@@ -12,17 +12,17 @@ interface Slot {
   pacer: FramePacer;
 }
 
-/** Legs are spread over this many phases of the frame, so that they do not all send in the same millisecond. */
+/** Legs use this many phases of the frame, so that they do not all send in the same millisecond. */
 const SLOTS = 4;
 
-/** Ticks every member each 20 ms, by absolute deadlines, from one timer; no timer while there are no members. */
+/** Ticks every member each 20 ms, by absolute deadlines, with one timer; without members there is no timer. */
 export class SlotClock {
   readonly #slots: readonly Slot[];
   #cancelTimer: CancelTimer | undefined;
   #isFiring = false;
   #isLateAlready = false;
 
-  /** @param onLate is told how late each wake-up was */
+  /** @param onLate gets the delay of each wake-up */
   constructor(
     private readonly clock: Clock,
     private readonly onLate: (lateMs: number) => void = () => undefined,
@@ -65,7 +65,7 @@ export class SlotClock {
   #fire(deadlineMs: number): void {
     this.#cancelTimer = undefined;
     const lateMs = this.clock.nowMs() - deadlineMs;
-    // After a stall timers run before sockets are read: what came meanwhile belongs into the frames that are due.
+    // After a stall timers run before sockets are read: packets that arrived meanwhile belong to the due frames.
     if (lateMs >= FRAME_MS && !this.#isLateAlready) {
       this.#isLateAlready = true;
       this.#cancelTimer = this.clock.setTimer(0, () => this.#fire(deadlineMs));

@@ -2,10 +2,10 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { Log } from '../../lib/log.js';
 
-/** Bursts of all calls of a pair wait here while the event loop is busy; the usual 208 kB hold some 280 packets. */
+/** Holds bursts of all calls of a pair while the event loop is busy; the usual 208 kB hold some 280 packets. */
 const RECEIVE_BUFFER_BYTES = 4 * 1_024 * 1_024;
 
-/** One datagram; the buffer belongs to the one who is called. */
+/** One datagram; the callback owns the buffer. */
 export type OnDatagram = (datagram: Buffer, address: string, port: number) => void;
 
 /** RTP on an even port and RTCP on the next one (RFC 3550 §11). */
@@ -23,7 +23,7 @@ export class SocketPair {
     private readonly rtcp: Socket,
   ) {}
 
-  /** Binds both ports. Rejects with the system's error when one is taken; none is then left open. */
+  /** Binds both ports. Rejects with the system's error if one is taken, and then leaves none open. */
   static async open(address: string, rtpPort: number, onRtp: OnDatagram, onRtcp: OnDatagram, log: Log): Promise<SocketPair> {
     const rtp = await bind(address, rtpPort, onRtp);
     try {
@@ -41,21 +41,21 @@ export class SocketPair {
     return this.rtpPort + 1;
   }
 
-  /** Datagrams that the system refused to send. */
+  /** Datagrams that the system did not send. */
   get sendErrors(): number {
     return this.#sendErrors;
   }
 
   /**
-   * Asks for large receive buffers. Linux reports twice of what it grants, the other half being its own bookkeeping.
-   * @returns the bytes granted for packets, of the smaller one
+   * Requests large receive buffers. Linux reports twice what it grants; the other half is its own bookkeeping.
+   * @returns the bytes granted for packets, of the smaller buffer
    */
   growReceiveBuffers(): { readonly askedBytes: number; readonly grantedBytes: number } {
     const granted = [this.rtp, this.rtcp].map((socket) => {
       try {
         socket.setRecvBufferSize(RECEIVE_BUFFER_BYTES);
       } catch {
-        // The system keeps what it had; the caller sees the size.
+        // The system keeps the previous size, which the caller gets.
       }
       const reported = socket.getRecvBufferSize();
       return process.platform === 'linux' ? reported / 2 : reported;
@@ -82,7 +82,7 @@ function bind(address: string, port: number, onDatagram: OnDatagram): Promise<So
   const family = isIPv6(address) ? 6 : 4;
   const socket = createSocket({
     type: family === 6 ? 'udp6' : 'udp4',
-    // Addresses are literals, checked before: without this, each datagram would go through the resolver's thread pool.
+    // Addresses are checked literals: otherwise each datagram would use the resolver's thread pool.
     lookup: (hostname, _options, callback) => callback(null, hostname, family),
   });
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-/** A socket in one of Linux's tables of them. */
+/** A socket in Linux's table of UDP sockets. */
 export interface UdpSocket {
   readonly address: string;
   readonly port: number;
@@ -9,8 +9,8 @@ export interface UdpSocket {
 const HEADING = /^\s*sl\s+local_address\s/;
 
 /**
- * How many datagrams the kernel threw away for these sockets because their receive buffers were full, by the text of `/proc/net/udp` or
- * `/proc/net/udp6`: the last column. `null`: it is no such table.
+ * How many datagrams the kernel dropped for these sockets because their receive buffers were full: the last column of `/proc/net/udp` or
+ * `/proc/net/udp6`. `null`: the text is no such table.
  */
 export function droppedDatagrams(table: string, sockets: readonly UdpSocket[]): number | null {
   if (!HEADING.test(table)) return null;
@@ -24,7 +24,7 @@ export function droppedDatagrams(table: string, sockets: readonly UdpSocket[]): 
   return sum;
 }
 
-/** An address as the table spells it: words of 32 bits in the machine's own order, which is little-endian where Node.js runs. */
+/** An address in the table's form: 32-bit words in the machine's byte order, which is little-endian where Node.js runs. */
 function hexAddress(address: string): string {
   const bytes = isIPv6(address) ? ipv6Bytes(address) : address.split('.').map(Number);
   let hex = '';

@@ -1,10 +1,10 @@
-import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 
-/** Says of each frame whether it holds a voice. It may remember the frames before. */
+/** Detects voice in each frame. It may remember earlier frames. */
 export interface VoiceDetector {
   /** One frame of 20 ms: 160 samples, 16-bit linear at 8 kHz. */
   isVoice(frame: Int16Array): boolean;
-  /** Frees it; nothing is called afterwards. */
+  /** Frees it; no method is called afterwards. */
   close(): void;
 }
 
@@ -14,17 +14,17 @@ export const MIN_END_OF_SPEECH_MS = 20;
 export const MAX_END_OF_SPEECH_MS = 10_000;
 
 /**
- * 100 ms of the last 120. Less would not do: a detector goes on saying "voice" for some frames after a sound (WebRTC's for 60 ms and
- * more), and takes the beginning of any noise for voice (WebRTC's for 80 ms).
+ * 100 ms of the last 120. Less is not enough: a detector keeps reporting voice after a sound (WebRTC's for 60 ms and more), and takes the
+ * beginning of any noise for voice (WebRTC's for 80 ms).
  */
 const VOICED_TO_START = 5;
 const WINDOW_FRAMES = 6;
-/** What lies 20 dB and more below the loudest of the window is what remains after a click or a crackle. */
+/** Frames 20 dB and more below the loudest of the window are the decay of a click or crackle. */
 const LEAST_PART_OF_LOUDEST = 1 / 100;
 
-/** When a speaker begins and when he has finished, from a detector's word about each frame. */
+/** When a speaker begins and finishes, from the detector's result for each frame. */
 export class VoiceActivity {
-  /** So long a voice has been there when it is told of. */
+  /** How long a voice has lasted when it is reported. */
   static readonly startMs = VOICED_TO_START * FRAME_MS;
   /** Energies of the last frames in turn; 0: not voiced. */
   readonly #window = new Float64Array(WINDOW_FRAMES);
@@ -33,8 +33,8 @@ export class VoiceActivity {
   #silentMs = 0;
 
   /**
-   * @param endOfSpeechMs silence after which he counts as having finished
-   * @throws RangeError when that is not from 20 to 10,000
+   * @param endOfSpeechMs silence that ends the speech
+   * @throws RangeError unless it is from 20 to 10,000
    */
   constructor(
     private readonly detector: VoiceDetector,
@@ -49,7 +49,7 @@ export class VoiceActivity {
     return this.#isSpeaking;
   }
 
-  /** Takes the next frame of 20 ms; says what changed with it. */
+  /** Takes the next frame of 20 ms; returns the change, if any. */
   frame(samples: Int16Array): VoiceEvent | undefined {
     const isVoiced = this.detector.isVoice(samples);
     return this.#isSpeaking ? this.#listen(isVoiced) : this.#wait(isVoiced, samples);

@@ -1,14 +1,14 @@
 import loadFvad, { type FvadModule } from '@echogarden/fvad-wasm';
-import { FRAME_SAMPLES } from '../../rtp/codec/frame.js';
+import { FRAME_SAMPLES } from '../../rtp/codec/g711.js';
 import type { VoiceDetector } from './voice-activity.js';
 
 const RATE_HZ = 8_000;
 /** 0 to 3; 3 takes the least noise for voice. */
 const MODE = 3;
 
-/** Makes WebRTC's detectors. Loaded once a thread. */
+/** Creates WebRTC's detectors. Loaded once per thread. */
 export class VoiceDetectors {
-  /** Frames of all detectors go through here: each is looked at before the next one comes. */
+  /** One buffer for the frames of all detectors: each is processed before the next one is written. */
   readonly #frame: number;
 
   private constructor(private readonly module: FvadModule) {
@@ -19,7 +19,7 @@ export class VoiceDetectors {
     return new VoiceDetectors(await loadFvad());
   }
 
-  /** One detector for one call. It remembers the noise of the line, and holds memory until it is closed. */
+  /** One detector per call. It adapts to the line's noise, and holds memory until it is closed. */
   open(): VoiceDetector {
     const module = this.module;
     const frame = this.#frame;

@@ -2,12 +2,12 @@ import type { RelayFigures, StreamFigures } from '../model/media.js';
 import type { RelaySide } from './flags.js';
 import type { NgReply } from './node.js';
 
-/** Whether an answer tells of anybody in the call. */
+/** Whether a response has figures for any side of the call. */
 export function hasTags(reply: NgReply): boolean {
   return Object.keys(record(reply['tags'])).length > 0;
 }
 
-/** What the answer to `delete` or `query` tells of a call; `null`: nothing, rtpengine did not have it. */
+/** The figures in the response to `delete` or `query`; `null`: rtpengine did not have the call. */
 export function figuresOf(reply: NgReply): RelayFigures | null {
   if (typeof reply['tags'] !== 'object' || reply['tags'] === null) return null;
   return { fromCarrier: streamFigures(reply, 'carrier'), fromAgent: streamFigures(reply, 'agent') };
@@ -22,7 +22,7 @@ function streamFigures(reply: NgReply, side: RelaySide): StreamFigures {
   return { packets: sum('packets'), bytes: sum('bytes'), errors: sum('errors'), ...qualityOf(reply, rtp) };
 }
 
-/** rtpengine works out an SSRC's quality from the reports of who receives it, when both sides' reports refer to each other (LSR). */
+/** rtpengine computes an SSRC's quality from its receiver's reports, if both sides' reports reference each other (LSR). */
 function qualityOf(reply: NgReply, rtp: readonly NgReply[]): Pick<StreamFigures, 'lost' | 'jitterMs' | 'roundTripMs' | 'mos'> {
   const ssrcs = record(reply['SSRC']);
   const ssrc = rtp.map((stream) => record(ssrcs[String(ssrcOf(stream))])).find((entry) => 'average MOS' in entry) ?? {};
@@ -37,7 +37,7 @@ function qualityOf(reply: NgReply, rtp: readonly NgReply[]): Pick<StreamFigures,
   };
 }
 
-/** rtpengine 12 tells the SSRCs that came in as a list. */
+/** rtpengine 12 has the received SSRCs as a list. */
 function ssrcOf(stream: NgReply): number | null {
   return number(stream['SSRC']) ?? number(record(list(stream['ingress SSRCs'])[0])['SSRC']);
 }

@@ -1,20 +1,20 @@
-// Flags that rtpengine 10.5 was seen to honour; docs/rtpengine.md holds what was tried and what it answered.
+// Flags that rtpengine 10.5 honours; docs/rtpengine.md holds what was tried and the results.
 
 export type NgCommand = 'ping' | 'offer' | 'answer' | 'delete' | 'query' | 'list' | 'statistics';
 
-/** Else one side's ports change when the other side's far end moves. */
+/** Otherwise one side's ports change when the other side's far end moves. */
 const KEEP_PORTS = ['port-latching'];
 
 /**
- * Else a carrier whose port changes without a word (NAT) hears nothing from then on. Of whoever sends the SDP, and only where rtpengine
- * ends its SRTP: a packet that does not authenticate moves nothing then; of plain RTP, and of SRTP that passes through, any packet does.
+ * Otherwise a carrier whose port changes without a re-INVITE (NAT) gets no more audio. For the SDP's sender, and only if rtpengine ends
+ * its SRTP: then a packet that does not authenticate moves nothing. With plain RTP, or SRTP that passes through, any packet would.
  */
 const FOLLOW_MEDIA = 'media handover';
 
 /** The two ends of a call; their names are its tags in rtpengine. */
 export type RelaySide = 'carrier' | 'agent';
 
-// `SDES: only-…` is silently ignored by 10.5: every other suite is named.
+// 10.5 silently ignores `SDES: only-…`: exclude every other suite by name.
 const UNWANTED_SUITES = [
   'AEAD_AES_256_GCM',
   'AEAD_AES_128_GCM',
@@ -36,23 +36,23 @@ export interface RelayInterfaces {
 
 export interface NegotiationArguments {
   readonly callId: string;
-  /** Who makes the offer, in the command for its answer too. */
+  /** Who makes the offer, also in the command for its answer. */
   readonly offerer: RelaySide;
   readonly sdp: string;
-  /** rtpengine reads the carrier's SRTP: the other leg is plain RTP. */
+  /** rtpengine decrypts the carrier's SRTP: the other leg is plain RTP. */
   readonly endsSrtp: boolean;
 }
 
 export interface OfferFlags {
-  /** Names of rtpengine's interfaces; `null`: it has one and is not ours to name. */
+  /** Names of rtpengine's interfaces; `null`: it has one, or they are not ours to choose. */
   readonly interfaces: RelayInterfaces | null;
-  /** Whether the side that gets the offer speaks SRTP. */
+  /** Whether the recipient of the offer uses SRTP. */
   readonly isSecure: boolean;
 }
 
 /**
- * `offer`: SRTP or plain RTP towards the side that gets it; no ICE, DTLS or rtcp-mux on either. Without a to-tag: rtpengine knows
- * the other side of a call that it has, whoever made the first offer.
+ * `offer`: SRTP or plain RTP towards the recipient; no ICE, DTLS or rtcp-mux on either side. Without a to-tag: rtpengine identifies the
+ * other side of an existing call, whoever made the first offer.
  */
 export function offerCommand({ callId, offerer, sdp, endsSrtp }: NegotiationArguments, flags: OfferFlags): Record<string, unknown> {
   const { interfaces } = flags;
@@ -63,9 +63,9 @@ export function offerCommand({ callId, offerer, sdp, endsSrtp }: NegotiationArgu
     'transport-protocol': flags.isSecure ? 'RTP/SAVP' : 'RTP/AVP',
     ICE: 'remove',
     DTLS: 'off',
-    // `demux` alone still answers a=rtcp-mux: both are needed for RTCP on RTP+1.
+    // `demux` alone still answers a=rtcp-mux: RTCP on RTP+1 needs both.
     'rtcp-mux': ['demux', 'reject'],
-    // `zero-address`: a carrier's c=0.0.0.0 (hold as it was in RFC 2543) must not become the address of the inside.
+    // `zero-address`: a carrier's c=0.0.0.0 (hold in RFC 2543) must not become the inside address.
     replace: ['origin', 'session-connection', 'zero-address'],
     flags: flagsOf(offerer, endsSrtp),
     SDES: UNWANTED_SUITES.map((suite) => `no-${suite}`),
@@ -90,14 +90,14 @@ export function answerCommand({ callId, offerer, sdp, endsSrtp }: NegotiationArg
     'to-tag': answerer,
     sdp,
     DTLS: 'off',
-    // Else the inside address shows in the outside o= line.
+    // Otherwise the outside o= line has the inside address.
     replace: ['origin', 'session-connection'],
     flags: flagsOf(answerer, endsSrtp),
   };
 }
 
-/** Without a tag the call is freed whoever is in it; only with one does the answer tell figures. */
+/** Without a tag rtpengine frees the call, whoever is in it; only with one does the response have figures. */
 export function deleteCommand(callId: string, tag: RelaySide | null): Record<string, unknown> {
-  // At once: else the session, and its ports, stay for rtpengine's own delay.
+  // At once: otherwise session and ports stay for rtpengine's own delay.
   return { 'call-id': callId, 'delete-delay': 0, ...(tag === null ? {} : { 'from-tag': tag }) };
 }

@@ -1,28 +1,28 @@
-/** Whether an rtpengine lives, and since when, as far as its answers tell. */
+/** Whether an rtpengine lives, and since when, by its responses. */
 export interface Health {
   readonly isAlive: boolean;
-  /** Rounds in a row that ended with a ping unanswered. */
+  /** Rounds in a row that ended with an unanswered ping. */
   readonly missed: number;
-  /** When it started, on our clock; `null`: not known. */
+  /** Its start time by our clock; `null`: unknown. */
   readonly startedAtMs: number | null;
 }
 
 export type HealthEvent =
   | { readonly type: 'unanswered' }
   | { readonly type: 'answered' }
-  /** It says for how long it has run. */
+  /** It reported its uptime. */
   | { readonly type: 'uptime'; readonly startedAtMs: number };
 
-/** `restarted`: perhaps, for its clock may have been set; whether it still has its calls tells. */
+/** `restarted`: a possible restart, for its clock may have changed; whether it still has its calls decides. */
 export type HealthChange = 'lost' | 'back' | 'restarted' | null;
 
-/** Optimistic: the first round is not waited for. */
+/** Optimistic: the first call does not wait for the first round. */
 export const HEALTHY: Health = { isAlive: true, missed: 0, startedAtMs: null };
 
 export const ROUND_MS = 200;
-/** A node that dies just after an answer is lost after one round more: within 0.8 s. */
+/** A node that dies just after a response is lost one round later: within 0.8 s. */
 export const ROUNDS_TO_LOSE = 3;
-/** Uptime is told in whole seconds, so the start moves by one to and fro. */
+/** Uptime is in whole seconds, so the computed start varies by one. */
 const START_TOLERANCE_MS = 1_500;
 
 export function stepHealth(health: Health, event: HealthEvent): { readonly health: Health; readonly change: HealthChange } {
@@ -30,7 +30,7 @@ export function stepHealth(health: Health, event: HealthEvent): { readonly healt
     case 'unanswered': {
       const missed = health.missed + 1;
       if (!health.isAlive || missed < ROUNDS_TO_LOSE) return { health: { ...health, missed }, change: null };
-      // All its calls are told as lost now: a restart meanwhile is no news.
+      // All its calls were already reported as lost: a restart meanwhile changes nothing.
       return { health: { isAlive: false, missed, startedAtMs: null }, change: 'lost' };
     }
     case 'answered':
@@ -38,7 +38,7 @@ export function stepHealth(health: Health, event: HealthEvent): { readonly healt
     case 'uptime': {
       const { startedAtMs } = health;
       const isLater = startedAtMs !== null && event.startedAtMs > startedAtMs + START_TOLERANCE_MS;
-      // The earliest is kept, else a clock that drifts would never show a restart.
+      // Keep the earliest start: otherwise a drifting clock would hide a restart.
       const kept = startedAtMs === null || isLater ? event.startedAtMs : Math.min(startedAtMs, event.startedAtMs);
       return { health: { ...health, startedAtMs: kept }, change: isLater ? 'restarted' : null };
     }

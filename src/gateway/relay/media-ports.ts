@@ -6,10 +6,10 @@ export function callsOfPorts({ min, max }: { readonly min: number; readonly max:
   return Math.floor((max - min + 1) / PORTS_PER_CALL);
 }
 
-/** What rtpengine opens besides, some ten with two threads; and calls that are freed while the next ones begin. */
+/** Other files of rtpengine, some ten with two threads; and calls that end while the next ones begin. */
 const SPARE_FILES = 100;
 
-/** How many calls an rtpengine carries that has these ports and may have so many files open: each port is a socket. */
+/** How many calls an rtpengine with these ports and this limit on open files carries: each port is a socket. */
 export function callsOf(ports: { readonly min: number; readonly max: number }, maxOpenFiles: number): number {
   return Math.max(0, Math.min(callsOfPorts(ports), Math.floor((maxOpenFiles - SPARE_FILES) / PORTS_PER_CALL)));
 }

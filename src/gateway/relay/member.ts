@@ -8,42 +8,42 @@ import { HEALTHY, ROUND_MS, ROUNDS_TO_LOSE, stepHealth, type Health, type Health
 import { RtpengineError, type NgReply, type RtpengineNode } from './node.js';
 
 const DELETE_RETRIES_MS = [200, 1_000, 5_000, 15_000];
-/** Sessions to free on a node that is away; what is beyond ends by rtpengine's own timeout. */
+/** Sessions to free on a node that is down; rtpengine's own timeout ends the others. */
 const MAX_WAITING = 10_000;
-/** Each so many rounds the uptime is asked for: `ping` does not tell a restart. */
+/** Rounds between queries of the uptime: `ping` does not reveal a restart. */
 const ROUNDS_PER_UPTIME = 5;
-/** For so long a node without room is asked for none, unless a call on it ends: an offer that fails costs it as much as a hundred that do not. */
+/** How long a full node gets no new call, unless one of its calls ends: a failing offer costs it as much as a hundred good ones. */
 const FULL_MS = 1_000;
 
 export interface MemberOptions {
   readonly name: string;
-  /** What a call is called on rtpengines, which other gateways may use too. */
+  /** A call's id on rtpengines, which other gateways may share. */
   readonly callIdOf: (relayId: string) => string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 export interface MemberOwner {
-  /** The node, or these calls of it, are gone. */
+  /** The node, or these of its calls, are lost. */
   onLost(member: PoolMember, relayIds: readonly string[]): void;
   onBack(member: PoolMember): void;
 }
 
 export type MemberNode = Pick<RtpengineNode, 'command' | 'probe' | 'abandon' | 'close' | 'outstanding'>;
 
-/** One rtpengine of the pool: whether it lives, which calls are on it, and which of its sessions are still to be freed. */
+/** One rtpengine of the pool: whether it lives, its calls, and its sessions that are still to be freed. */
 export class PoolMember {
   /** Relay ids of the calls on this node. */
   readonly assigned = new Set<string>();
   readonly #freeing = new Map<string, Promise<RelayFigures | null>>();
-  /** To be freed when the node is back. */
+  /** To free when the node is back. */
   readonly #waiting = new Set<string>();
   #health: Health = HEALTHY;
   #round = 0;
   #isAsking = false;
   #fullUntilMs = -Infinity;
   #othersSessions = 0;
-  /** Its answer to `delete` has figures. That of rtpengine 12 has none: then `query` is asked before. */
+  /** Whether its response to `delete` has figures. rtpengine 12 has none there: then `query` runs first. */
   #deleteTells = false;
   #cancelRound: CancelTimer | undefined;
 
@@ -63,12 +63,12 @@ export class PoolMember {
     return this.#health.isAlive;
   }
 
-  /** It lives, and did not say lately that it has no room. */
+  /** It lives, and was not full recently. */
   get takesCalls(): boolean {
     return this.isAlive && this.options.clock.nowMs() >= this.#fullUntilMs;
   }
 
-  /** It said that it has no room. */
+  /** It reported that it is full. */
   setFull(): void {
     if (this.takesCalls) this.options.log.warn({ node: this.name, calls: this.assigned.size }, 'rtpengine.node.full');
     this.#fullUntilMs = this.options.clock.nowMs() + FULL_MS;
@@ -78,40 +78,40 @@ export class PoolMember {
     return this.node.outstanding;
   }
 
-  /** Sessions of ours that the node has, as far as we know. */
+  /** Our sessions on the node, by our own count. */
   get sessions(): number {
     return this.assigned.size + this.#freeing.size;
   }
 
-  /** Sessions that others have on the node, as it told last: at most a second ago. */
+  /** Other gateways' sessions on the node, by its last response: at most a second old. */
   get othersSessions(): number {
     return this.#othersSessions;
   }
 
-  /** Puts a call on this node, after what an earlier session of it here is freed. */
+  /** Assigns a call to this node, after freeing an earlier session of it here. */
   async assign(relayId: string): Promise<void> {
     this.assigned.add(relayId);
     await this.#freeing.get(relayId)?.catch(() => undefined);
   }
 
-  /** A call of an earlier process is here; told as lost when the node does not know it. */
+  /** Assigns a call of an earlier process; reports it as lost if the node does not have it. */
   adopt(relayId: string): void {
     this.assigned.add(relayId);
     void this.#reportForgotten([relayId]);
   }
 
-  /** Asks after every call here; those that the node does not know are told as lost. */
+  /** Queries every call here; reports those that the node does not have as lost. */
   findForgotten(): void {
     void this.#reportForgotten([...this.assigned]);
   }
 
-  /** Rejects with `RtpengineError`, at once when the node is dead. */
+  /** Rejects with `RtpengineError`, at once if the node is dead. */
   command(name: NgCommand, args: object): Promise<NgReply> {
     if (!this.isAlive) return Promise.reject(new RtpengineError('timeout', `rtpengine at ${this.name} does not answer`));
     return this.#heed(this.node.command(name, args));
   }
 
-  /** An answer, whatever it says, shows that the node lives: one that is behind with its work may not come to a ping in time. */
+  /** Any response shows that the node lives: a busy node may answer a ping too late. */
   async #heed(command: Promise<NgReply>): Promise<NgReply> {
     try {
       const reply = await command;
@@ -124,8 +124,8 @@ export class PoolMember {
   }
 
   /**
-   * Frees a call's session. A lost `delete` leaves one that nobody frees: asked again until confirmed, for about 20 s, and when the
-   * node dies, as soon as it is back; `null` then, as for a session that it does not have.
+   * Frees a call's session. Nobody else frees one whose `delete` was lost, so it retries until confirmed, for about 20 s, or, if the node
+   * dies, when it is back; then the result is `null`, as for a session that the node does not have.
    */
   free(relayId: string): Promise<RelayFigures | null> {
     this.assigned.delete(relayId);
@@ -136,7 +136,7 @@ export class PoolMember {
     return freeing;
   }
 
-  /** As `free`, where nobody waits for it. */
+  /** `free` without waiting for the result. */
   freeQuietly(relayId: string): void {
     this.free(relayId).catch((error: unknown) => {
       this.options.log.warn({ node: this.name, call_id: relayId, error: (error as Error).message }, 'rtpengine.session.left');
@@ -168,9 +168,9 @@ export class PoolMember {
     const before = this.#deleteTells ? null : await this.node.command('query', { 'call-id': callId }).then(figuresOf, () => null);
     for (const tag of ['carrier', 'agent'] as const) {
       const reply = await this.#heed(this.node.command('delete', deleteCommand(callId, tag)));
-      // With a tag that the call does not have nothing is freed, and the answer is ok with a warning.
+      // With a wrong tag rtpengine frees nothing, and responds ok with a warning.
       if ('warning' in reply) continue;
-      // There are ports again.
+      // Ports are free again.
       this.#fullUntilMs = -Infinity;
       this.#deleteTells = hasTags(reply);
       return this.#deleteTells ? figuresOf(reply) : (before ?? figuresOf(reply));
@@ -189,7 +189,7 @@ export class PoolMember {
     const { clock } = this.options;
     const dueMs = clock.nowMs() + ROUND_MS;
     this.#cancelRound = clock.setTimer(ROUND_MS, () => {
-      // When we could not run ourselves, the answer may wait in the socket.
+      // If our process stalled, the response may wait in the socket.
       const isLate = clock.nowMs() - dueMs > ROUND_MS;
       this.#nextRound();
       if (!this.#isAsking) this.#ask();
@@ -213,7 +213,7 @@ export class PoolMember {
       },
       (error: unknown) => {
         this.#isAsking = false;
-        // A refusal is an answer.
+        // A refusal is a response too.
         if (error instanceof RtpengineError && error.kind === 'refused') this.#step({ type: 'answered' });
       },
     );
@@ -237,13 +237,13 @@ export class PoolMember {
     this.options.log.info({ node: this.name, to_free: this.#waiting.size }, 'rtpengine.node.back');
     for (const relayId of [...this.#waiting]) {
       this.#waiting.delete(relayId);
-      // A call that was left here and came back is freed by its own end.
+      // A call that left and returned frees its session at its own end.
       if (!this.assigned.has(relayId)) this.freeQuietly(relayId);
     }
     this.owner.onBack(this);
   }
 
-  /** Reports as lost the calls that the node does not know: it has restarted. */
+  /** Reports as lost the calls that the node does not have: it has restarted. */
   async #reportForgotten(relayIds: readonly string[]): Promise<void> {
     const isForgotten = (relayId: string): Promise<boolean> =>
       this.node.command('query', { 'call-id': this.options.callIdOf(relayId) }).then(
@@ -263,7 +263,7 @@ interface Statistics {
   readonly currentstatistics?: { readonly sessionsown?: unknown };
 }
 
-/** Uptime in seconds, which rtpengine's `statistics` has as text. */
+/** Uptime in seconds, a text in rtpengine's `statistics`. */
 function uptimeOf(reply: NgReply): number | null {
   return figureOf((reply['statistics'] as Statistics | undefined)?.totalstatistics?.uptime);
 }

@@ -3,12 +3,12 @@ import { publish } from '../ports/events.js';
 import { bencode } from './bencode.js';
 import { Client, type NgMessage } from 'rtpengine-client';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/error-text.js';
-import { formatHostPort } from '../../lib/host-port.js';
+import { errorText } from '../../lib/result.js';
+import { formatHostPort } from '../../lib/address.js';
 import type { Log } from '../../lib/log.js';
 import type { NgCommand } from './flags.js';
 
-/** Why a command came to nothing. */
+/** Why a command failed. */
 export class RtpengineError extends Error {
   override readonly name = 'RtpengineError';
 
@@ -23,7 +23,7 @@ export class RtpengineError extends Error {
 export type NgReply = Readonly<Record<string, unknown>>;
 
 export interface NodeOptions {
-  /** An IPv4 address: a name would be looked up for each datagram. */
+  /** An IPv4 address: a name would need a look-up per datagram. */
   readonly address: string;
   readonly port: number;
   /** Time limit of one command, retransmissions included. */
@@ -32,17 +32,17 @@ export interface NodeOptions {
   readonly log: Log;
 }
 
-/** With more outstanding rtpengine's socket drops commands; with 64 none was lost. */
+/** With more outstanding, rtpengine's socket drops commands; with 64 it lost none. */
 const MAX_OUTSTANDING = 64;
 const FIRST_RETRANSMIT_MS = 100;
 
-/** Length of a cookie, by which rtpengine knows a command that it has seen already. */
+/** Length of a cookie, by which rtpengine recognizes a retransmitted command. */
 const COOKIE_CHARACTERS = 36;
 
 /**
- * The package's UDP client with its traps closed: replies to what is no longer asked are dropped instead of thrown, and the datagram of a
- * command can be had, so that it can be sent again with the same cookie. A command goes past the package's `send_internal`, which makes
- * two debug texts of it that nobody reads, and a reply past its two waits for a later turn.
+ * The package's UDP client without its traps: drops late replies instead of throwing, and exposes a command's datagram, so that it can be
+ * retransmitted with the same cookie. Commands bypass the package's `send_internal`, which formats two debug texts each, and replies
+ * bypass its two deferrals to a later turn.
  */
 class UdpClient extends Client {
   readonly #prefix = randomBytes(12).toString('hex');
@@ -98,17 +98,17 @@ interface Waiting {
   readonly name: NgCommand;
   readonly args: object;
   readonly timeoutMs: number;
-  /** Not counted among those outstanding. */
+  /** Does not count as outstanding. */
   readonly isProbe: boolean;
   readonly resolve: (reply: NgReply) => void;
   readonly reject: (error: RtpengineError) => void;
 }
 
-/** One rtpengine: commands with a time limit, retransmission under the same cookie, and a bound on how many are outstanding. */
+/** One rtpengine: commands with a time limit, retransmission with the same cookie, and a limit on outstanding ones. */
 export class RtpengineNode {
   readonly #client: UdpClient;
   readonly #queue: Waiting[] = [];
-  /** What gives up each command that was sent. */
+  /** Aborts each command that was sent. */
   readonly #giveUps = new Set<(error: RtpengineError) => void>();
   #outstanding = 0;
   #isClosed = false;
@@ -145,7 +145,7 @@ export class RtpengineNode {
     });
   }
 
-  /** As `command`, for finding out whether the node lives: not behind what waits for an answer already, and with a limit of its own. */
+  /** A command that checks whether the node lives: it bypasses the limit on outstanding ones, and has its own timeout. */
   probe(name: NgCommand, timeoutMs: number): Promise<NgReply> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
@@ -153,7 +153,7 @@ export class RtpengineNode {
     });
   }
 
-  /** Gives up whatever waits for an answer: the node is dead. */
+  /** Aborts all pending commands: the node is dead. */
   abandon(): void {
     const error = new RtpengineError('timeout', `rtpengine at ${this.options.address}:${this.options.port} does not answer`);
     for (const { reject } of this.#queue.splice(0)) reject(error);
@@ -209,7 +209,7 @@ export class RtpengineNode {
           giveUp(new RtpengineError('timeout', `rtpengine at ${address}:${port} did not answer ${name} within ${timeoutMs} ms`));
           return;
         }
-        // The same cookie: rtpengine repeats its stored reply instead of doing the work twice.
+        // The same cookie: rtpengine repeats its stored reply instead of executing the command twice.
         this.#client.again(datagram);
         wait(delayMs * 2);
       });

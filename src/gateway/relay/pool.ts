@@ -1,7 +1,7 @@
 import type { RelayFigures } from '../model/media.js';
 import { MediaUnavailableError, type MediaRelay, type RelayAnswer, type RelayCall } from '../ports/ports.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 import type { Log } from '../../lib/log.js';
 import {
   answerCommand,
@@ -15,32 +15,32 @@ import {
 import { PoolMember, type MemberNode } from './member.js';
 import { RtpengineError, RtpengineNode, type NgReply } from './node.js';
 
-/** A node that stood still for a second has its calls yet: they are not told as lost before this time is over, after 0.8 s without an answer. */
+/** A node that stalled for a second still has its calls: report them as lost only after this time, from 0.8 s without a response on. */
 const SLOW_NODE_MS = 600;
-/** For so long the calls of the last node that answered may hope for it: it may be started anew by whoever watches it. */
+/** How long the calls of the last live node may wait for its restart. */
 const LAST_NODE_MS = 2_000;
-/** More do not fit one datagram of rtpengine's: it then answers nothing. */
+/** More do not fit in one datagram of rtpengine: it then sends none. */
 const LIST_LIMITS = [500, 1_000];
 
 export interface RelayPoolOptions {
   readonly nodes: readonly { readonly address: string; readonly port: number }[];
-  /** Names of the nodes' interfaces; `null`: they are not ours to name. */
+  /** Names of the nodes' interfaces; `null`: they are not ours to choose. */
   readonly interfaces: RelayInterfaces | null;
-  /** This gateway among those that use the nodes. */
+  /** This gateway's name among those that use the nodes. */
   readonly instance: string;
   readonly clock: Clock;
   readonly log: Log;
   /** Time limit of one command, retransmissions included. */
   readonly timeoutMs: number;
-  /** The one node is our own: the calls that it carries, and whether only this gateway uses it. `null`: external nodes. */
+  /** For our own single node: its capacity in calls, and whether only this gateway uses it. `null`: external nodes. */
   readonly own: { readonly capacity: number; readonly isAlone: boolean } | null;
 }
 
-/** A node as the outside may see it. */
+/** A node's state for health and metrics. */
 export interface RelayNodeState {
   readonly name: string;
   readonly isAlive: boolean;
-  /** Calls of this gateway on it. */
+  /** This gateway's calls on it. */
   readonly calls: number;
   readonly outstanding: number;
 }
@@ -48,20 +48,20 @@ export interface RelayNodeState {
 type LostListener = (node: string, relayIds: readonly string[]) => void;
 type BackListener = (node: string) => void;
 
-/** Opens the pool's sockets; the nodes are taken to live until they do not answer. */
+/** Opens the pool's sockets. Nodes count as live until they miss their pings. */
 export function openRelayPool(options: RelayPoolOptions): RelayPool {
   return new RelayPool(options, (at) => new RtpengineNode({ ...options, ...at }));
 }
 
-/** The media relay that the gateway sees: some rtpengines, each call on one of them. */
+/** The gateway's media relay: one or more rtpengines, each call on one of them. */
 export class RelayPool implements MediaRelay {
   readonly #members: readonly PoolMember[];
   readonly #lostListeners: LostListener[] = [];
   readonly #backListeners: BackListener[] = [];
   readonly #prefix: string;
-  /** Nodes that do not answer, whose calls are not given up yet. */
+  /** Nodes without a response whose calls are not lost yet. */
   readonly #silent = new Map<PoolMember, CancelTimer>();
-  /** The command of each call that is under way, which its `delete` must not overtake. */
+  /** Each call's pending command, which its `delete` must not overtake. */
   readonly #busy = new Map<string, Promise<unknown>>();
 
   constructor(
@@ -119,7 +119,7 @@ export class RelayPool implements MediaRelay {
     this.#memberOf(relayId)?.freeQuietly(relayId);
   }
 
-  /** A node does not answer any more, or has forgotten these calls. While none answers its calls are told two seconds later. */
+  /** A node stopped responding, or lost these calls. While none responds, its calls are reported two seconds later. */
   onNodeLost(listener: LostListener): void {
     this.#lostListeners.push(listener);
   }
@@ -128,7 +128,7 @@ export class RelayPool implements MediaRelay {
     this.#backListeners.push(listener);
   }
 
-  /** Some node takes calls. */
+  /** At least one node accepts calls. */
   get isUp(): boolean {
     return this.#members.some(({ isAlive }) => isAlive);
   }
@@ -137,19 +137,19 @@ export class RelayPool implements MediaRelay {
     return this.#members.map(({ name, isAlive, assigned, outstanding }) => ({ name, isAlive, calls: assigned.size, outstanding }));
   }
 
-  /** Calls that still fit; `null`: not known, for the nodes are somebody else's. */
+  /** Calls that still fit; `null`: unknown, because the nodes are external. */
   headroom(): number | null {
     const { own } = this.options;
     if (!this.isUp) return 0;
     if (own === null) return null;
-    // What other gateways have there is known once a second.
+    // Other gateways' sessions there are counted once a second.
     const sessions = this.#members.reduce((sum, member) => sum + member.sessions + (own.isAlone ? 0 : member.othersSessions), 0);
     return Math.max(0, own.capacity - sessions);
   }
 
   /**
-   * Frees the sessions of an earlier process, but those of the calls to keep: on a node of our own all, elsewhere those whose call-id
-   * says that they are this gateway's. Rejects with `MediaUnavailableError` when no node answers.
+   * Frees the sessions of an earlier process, except those of the calls to keep: on our own node all, on others those whose call-id has
+   * this gateway's name. Rejects with `MediaUnavailableError` if no node responds.
    */
   async reconcile(keep: ReadonlySet<string>): Promise<void> {
     const outcomes = await Promise.allSettled(this.#members.map((member) => this.#freeLeftovers(member, keep)));
@@ -161,7 +161,7 @@ export class RelayPool implements MediaRelay {
     }
   }
 
-  /** A node that lives has forgotten these calls. One that does not answer may only be slow: its calls wait a little, longer when no other lives. */
+  /** A live node lost these calls. A silent one may only be slow: its calls wait a little, and longer if no other lives. */
   #onLost(member: PoolMember, relayIds: readonly string[]): void {
     if (member.isAlive) return this.#notifyLost(member, relayIds);
     const cancel = this.options.clock.setTimer(this.isUp ? SLOW_NODE_MS : LAST_NODE_MS, () => {
@@ -174,11 +174,11 @@ export class RelayPool implements MediaRelay {
   #onBack(member: PoolMember): void {
     const isOnly = this.#members.every((one) => one === member || !one.isAlive);
     for (const [silent, cancel] of [...this.#silent]) {
-      // Where none lived, the others' calls have waited for a place to go.
+      // If none lived, the others' calls have waited for a node too.
       if (silent !== member && !isOnly) continue;
       cancel();
       this.#silent.delete(silent);
-      // It stood still, or is another process on the same port: whether it knows its calls tells.
+      // It stalled, or is another process on the same port: whether it has its calls decides.
       if (silent === member) member.findForgotten();
       else this.#notifyLost(silent, [...silent.assigned]);
     }
@@ -194,7 +194,7 @@ export class RelayPool implements MediaRelay {
     for (const member of this.#members) member.close();
   }
 
-  /** A call's first offer is tried on a second node when the first has no room or does not answer. */
+  /** Tries a call's first offer on a second node if the first is full or silent. */
   async #offer(call: RelayCall, offerer: RelaySide, isSecure: boolean, sdp: string): Promise<RelayAnswer> {
     const { interfaces } = this.options;
     const { relayId } = call;
@@ -207,7 +207,7 @@ export class RelayPool implements MediaRelay {
     } catch (error) {
       const wasEnded = !first.assigned.has(relayId);
       if (isFull(error as Error)) first.setFull();
-      // Perhaps it did the work and the answer was lost.
+      // The node may have executed the command although the reply was lost.
       first.freeQuietly(relayId);
       if (wasEnded || !isNodesFault(error) || !this.#members.some((member) => member !== first && member.takesCalls)) throw error;
     }
@@ -274,7 +274,7 @@ export class RelayPool implements MediaRelay {
       }
     }
     this.#notifyFreed(member, freed);
-    // The list is always of the same calls: none of the others can be seen.
+    // The list always has the same calls: the others stay invisible.
     this.options.log.warn({ node: member.name, error: 'it has more calls than it can list' }, 'rtpengine.leftovers.unknown');
   }
 
@@ -300,26 +300,26 @@ export class RelayPool implements MediaRelay {
   }
 }
 
-/** Calls that it has, and work that it is behind with. */
+/** Its calls, and its pending commands. */
 function costOf(member: PoolMember): number {
   return member.sessions + member.outstanding;
 }
 
-/** No ports, its own limit of sessions, or no answer: another node may do better. */
+/** No ports, its own session limit, or no response: another node may succeed. */
 function isNodesFault(error: unknown): boolean {
   const { cause } = error as Error;
   if (!(cause instanceof RtpengineError)) return false;
   return cause.kind === 'timeout' || isFull(error as Error);
 }
 
-/** No ports, no file handles for them, or its own limit of sessions. */
+/** No ports, no file handles for them, or its own session limit. */
 function isFull({ cause }: { readonly cause?: unknown }): boolean {
   return cause instanceof RtpengineError && cause.kind === 'refused' && /ports|limit/i.test(cause.message);
 }
 
 function sdpOf(reply: NgReply): RelayAnswer {
   const sdp = reply['sdp'];
-  // An offer without a usable m-line is answered ok and without an SDP.
+  // rtpengine answers an offer without a usable m-line with ok and no SDP.
   if (typeof sdp !== 'string' || sdp === '') throw new MediaUnavailableError('rtpengine answered without an SDP');
   return { sdp };
 }

@@ -1,4 +1,4 @@
-// The package has no types: what we use of it (rtpengine-client 0.4.12, lib/Client.js and lib/BaseClient.js).
+// The package has no types: these are the used parts of rtpengine-client 0.4.12 (lib/Client.js and lib/BaseClient.js).
 declare module 'rtpengine-client' {
   import type { Socket } from 'node:dgram';
   import type { EventEmitter } from 'node:events';

@@ -14,14 +14,14 @@ const KEY_BYTES = 30;
 /** RFC 4568 §6.1. */
 const MAX_MKI_BYTES = 128;
 /**
- * Session parameters (RFC 4568 §6.3) that ask nothing of us: a hint of the replay window, no new keys on the way, and what may be ignored
- * (`-`). Any other changes the keys (KDR) or the packets (FEC_ORDER, UNENCRYPTED_SRTP, …), or is unknown: such a line is refused.
+ * Session parameters (RFC 4568 §6.3) that require nothing of us: a hint of the replay window, no new keys during the call, and optional
+ * ones (`-`). Any other changes the keys (KDR) or the packets (FEC_ORDER, UNENCRYPTED_SRTP, …), or is unknown: such a line is refused.
  */
 const HARMLESS_PARAM = /^(?:WSH=\d{1,9}|KDR=0|-.*)$/i;
 
 /**
  * The line to answer with: the first valid one without an MKI, else the first with one. `values` are the attribute's values in order.
- * A line of another suite, with a duplicate tag, a key of the wrong length or a session parameter that we do not do is no candidate.
+ * A line of another suite, with a duplicate tag, a key of the wrong length or an unsupported session parameter is invalid.
  */
 export function chooseCrypto(values: readonly string[]): CryptoLine | undefined {
   const tags = values.map((value) => /^(\d{1,9})\s/.exec(value)?.[1]);
@@ -34,12 +34,12 @@ export function chooseCrypto(values: readonly string[]): CryptoLine | undefined 
   return candidates.find(({ mki }) => mki === null) ?? candidates[0];
 }
 
-/** Reads one value; `undefined` when it is not a usable line of the suite. */
+/** Reads one value; `undefined` if it is not a usable line of the suite. */
 export function parseCrypto(value: string): CryptoLine | undefined {
   const [tag = '', suite = '', keyParams = '', ...sessionParams] = value.trim().split(/\s+/);
   if (!/^\d{1,9}$/.test(tag) || suite.toUpperCase() !== SUITE) return undefined;
   if (!sessionParams.every((param) => HARMLESS_PARAM.test(param))) return undefined;
-  // Several keys for one line (`;`) need MKIs to tell them apart.
+  // Several keys in one line (`;`) need MKIs to distinguish them.
   const match = /^inline:([A-Za-z0-9+/]{40}=*)((?:\|[^|;]*)*)$/i.exec(keyParams);
   if (match === null) return undefined;
   const inline = match[1] ?? '';
@@ -52,7 +52,7 @@ export function parseCrypto(value: string): CryptoLine | undefined {
   return { tag, inline, mki: mkis[0] ?? null };
 }
 
-/** `value:length`: the value is a decimal number that fits into so many bytes. */
+/** `value:length`: the value is a decimal number that fits into `length` bytes. */
 function isMki(text: string): boolean {
   const [, value = '', length = ''] = /^(\d{1,310}):(\d{1,3})$/.exec(text) ?? [];
   const bytes = Number(length);

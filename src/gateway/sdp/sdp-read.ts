@@ -2,13 +2,13 @@ import { parse as parseSdp } from 'sdp-transform';
 import type { MediaDirection } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { MediaEncryption } from '../model/records.js';
-import { ipFamily } from '../../lib/ip-address.js';
+import { ipFamily } from '../../lib/address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { chooseCrypto, parseCrypto, type CryptoLine } from './crypto-line.js';
 import type { Reason } from '../model/reasons.js';
 import { commonEvents } from './telephone-events.js';
 
-/** One m-line, as much as the other side's description needs of it. */
+/** One m-line, with the fields that the other side's description needs. */
 export interface MediaLineHead {
   readonly type: string;
   readonly protocol: string;
@@ -20,15 +20,15 @@ export interface NegotiatedCodec {
   readonly payloadType: number;
 }
 
-/** The carrier's side of the session: what was chosen of its offer, or what it answered to ours. */
+/** The carrier's side of the session: our choice from its offer, or its answer to ours. */
 export interface CarrierMedia {
   readonly lines: readonly MediaLineHead[];
-  /** Index of the m-line that is taken; all others are refused with port 0. */
+  /** Index of the chosen m-line; all others are refused with port 0. */
   readonly chosen: number;
   readonly codec: NegotiatedCodec;
   /** Payload type of telephone-event/8000; `null`: not offered. */
   readonly telephoneEvent: number | null;
-  /** The events that both sides know, as `a=fmtp` writes them: `0-15`. */
+  /** The events that both sides support, in the form of `a=fmtp`: `0-15`. */
   readonly events: string;
   /** `null`: plain RTP. */
   readonly crypto: CryptoLine | null;
@@ -36,7 +36,7 @@ export interface CarrierMedia {
   readonly port: number;
   readonly rtcpPort: number;
   readonly direction: MediaDirection;
-  /** The caller does not want to hear us: `sendonly`, `inactive` or `c=0.0.0.0`. */
+  /** The carrier does not want our media: `sendonly`, `inactive` or `c=0.0.0.0`. */
   readonly isHeld: boolean;
 }
 
@@ -46,8 +46,8 @@ const MAX_SDP_BYTES = 32_768;
 const MAX_LINES = 16;
 
 /**
- * Reads an offer and chooses from it, or says why nothing in it can be taken.
- * @param preferred the codec of the call so far; without it the first that the offer lists
+ * Reads an offer and chooses from it, or returns the reason why nothing in it is usable.
+ * @param preferred the call's current codec; without it, the first in the offer wins
  */
 export function readOffer(sdp: string, encryption: MediaEncryption, preferred?: AudioCodec): Result<CarrierMedia, SdpReason> {
   const session = wellFormed(sdp);
@@ -55,14 +55,14 @@ export function readOffer(sdp: string, encryption: MediaEncryption, preferred?: 
   const { media } = session;
   const keys = cryptoValues(sdp);
   const verdicts = media.map((line, index) => readOfferedLine(line, session, keys[index] ?? [], encryption, preferred));
-  // A secured line is preferred to a plain one, whatever their order.
+  // Prefer a secured line to a plain one, whatever their order.
   const accepted = verdicts.flatMap((verdict, index) => (verdict.ok ? [{ index, line: verdict.value }] : []));
   const best = accepted.find(({ line }) => line.crypto !== null) ?? accepted[0];
   if (best === undefined) return err(worstReason(verdicts.flatMap((verdict) => (verdict.ok ? [] : [verdict.error]))));
   return ok({ ...best.line, lines: media.map(headOf), chosen: best.index });
 }
 
-/** What an answer to an offer of ours may be. */
+/** What an answer to our offer may contain. */
 export interface OwnOffer {
   readonly lines: readonly MediaLineHead[];
   readonly chosen: number;
@@ -72,7 +72,7 @@ export interface OwnOffer {
   readonly cryptoTag: string | null;
 }
 
-/** Reads the answer to an offer of ours (RFC 3264 §6): the same m-lines, the profile, a codec and the key's tag of our offer. */
+/** Reads the answer to our offer (RFC 3264 §6): the same m-lines, and our offer's profile, a codec and tag of its key. */
 export function readAnswer(sdp: string, offer: OwnOffer): Result<CarrierMedia, 'BAD_ANSWER'> {
   const session = wellFormed(sdp);
   const line = session?.media[offer.chosen];
@@ -81,7 +81,7 @@ export function readAnswer(sdp: string, offer: OwnOffer): Result<CarrierMedia, '
   if (session.media.length !== offer.lines.length || line.type !== offered.type || line.port === 0) return err('BAD_ANSWER');
   if (protocolOf(line).toUpperCase() !== offered.protocol.toUpperCase()) return err('BAD_ANSWER');
   const crypto = chooseCrypto(cryptoValues(sdp)[offer.chosen] ?? []) ?? null;
-  // RFC 4568 §5.1.2: the answer has the tag of the line that it takes.
+  // RFC 4568 §5.1.2: the answer has the tag of the line that it accepts.
   const isKeyed = crypto !== null && offer.cryptoTag !== null && Number(crypto.tag) === Number(offer.cryptoTag);
   if (offer.cryptoTag !== null && !isKeyed) return err('BAD_ANSWER');
   const codec = codecsOf(line).find(({ name, payloadType }) =>
@@ -102,7 +102,7 @@ export function readAnswer(sdp: string, offer: OwnOffer): Result<CarrierMedia, '
   });
 }
 
-/** What rtpengine tells of one of its sides: where it receives, and its key. */
+/** One of rtpengine's sides: where it receives, and its key. */
 export interface RelaySide {
   readonly address: string;
   readonly rtpPort: number;
@@ -110,7 +110,7 @@ export interface RelaySide {
   readonly crypto: CryptoLine | null;
 }
 
-/** Reads an SDP of rtpengine's; `undefined` when it is not the one audio line that was asked for. */
+/** Reads rtpengine's SDP; `undefined` if it is not the one audio line that we requested. */
 export function readRelaySdp(sdp: string): RelaySide | undefined {
   const session = parseSdp(sdp);
   const line = session.media[0];
@@ -124,14 +124,14 @@ export function readRelaySdp(sdp: string): RelaySide | undefined {
 }
 
 /**
- * Whether media can go between a relay and an address: with another family rtpengine answers, and nothing is heard.
- * @param relay its own address towards the carrier
+ * Whether media can flow between a relay and an address: with another family rtpengine answers, but no audio passes.
+ * @param relay rtpengine's own address towards the carrier
  */
 export function isReachable(address: string, relay: string): boolean {
   return isNowhere(address) || ipFamily(address) === ipFamily(relay);
 }
 
-/** RFC 3264 §8.4: the old spelling of hold, under which the peer receives nothing whatever it says of directions. */
+/** RFC 3264 §8.4: the old form of hold, in which the peer receives nothing, whatever its direction attribute. */
 function isNowhere(address: string): boolean {
   return address === '0.0.0.0' || address === '::';
 }
@@ -139,7 +139,7 @@ function isNowhere(address: string): boolean {
 type Session = ReturnType<typeof parseSdp>;
 type MediaLine = Session['media'][number];
 
-/** sdp-transform takes almost anything and leaves out what it cannot read: the lines that are counted on are checked first. */
+/** sdp-transform accepts almost anything and omits what it cannot read: check the required lines first. */
 function wellFormed(sdp: string): Session | undefined {
   if (!sdp.startsWith('v=0') || sdp.length > MAX_SDP_BYTES || /[^\x20-\x7e\x80-\uffff\r\n\t]/.test(sdp)) return undefined;
   const isReadable = (sdp.match(/^m=.*$/gm) ?? []).every((line) => {
@@ -159,7 +159,7 @@ function headOf(line: MediaLine): MediaLineHead {
   return { type: line.type, protocol: protocolOf(line), payloads: payloadsOf(line) };
 }
 
-/** The reason that says most: a suite that does not fit means more than a line that is no audio. */
+/** The most specific reason: an unsuitable suite ranks above a line without audio. */
 function worstReason(reasons: readonly SdpReason[]): SdpReason {
   for (const reason of ['SRTP_SUITE_UNSUPPORTED', 'SRTP_REQUIRED', 'NO_COMMON_CODEC'] as const) if (reasons.includes(reason)) return reason;
   return 'BAD_SDP';
@@ -184,7 +184,7 @@ function readOfferedLine(
   return ok({ ...at, codec, telephoneEvent: events?.payload ?? null, events: events?.events ?? '', crypto: security.value });
 }
 
-/** Where the carrier receives, and in which directions media goes. */
+/** Where the carrier receives, and in which directions media flows. */
 function placeOf(
   line: MediaLine,
   session: Session,
@@ -207,11 +207,11 @@ function withoutReceiving(direction: MediaDirection): MediaDirection {
 }
 
 function sessionDirection(session: Session): MediaDirection | undefined {
-  // sdp-transform keeps a session-level direction where its types have none.
+  // sdp-transform keeps a session-level direction that its types omit.
   return (session as { direction?: MediaDirection }).direction;
 }
 
-/** SAVP and SAVPF need a usable key; AVP with one is taken as secured (RFC 8643); plain AVP only when the number allows it. */
+/** SAVP and SAVPF need a usable key; AVP with one counts as secured (RFC 8643); plain AVP only if the number allows it. */
 function chooseSecurity(protocol: string, values: readonly string[], encryption: MediaEncryption): Result<CryptoLine | null, SdpReason> {
   const chosen = chooseCrypto(values) ?? null;
   switch (protocol) {
@@ -224,12 +224,12 @@ function chooseSecurity(protocol: string, values: readonly string[], encryption:
       if (encryption === 'optional') return ok(null);
       return err(values.length === 0 ? 'SRTP_REQUIRED' : 'SRTP_SUITE_UNSUPPORTED');
     default:
-      // DTLS (UDP/TLS/RTP/SAVP) and the like: no keys in the SDP.
+      // Such as DTLS (UDP/TLS/RTP/SAVP): no keys in the SDP.
       return err(/TLS/.test(protocol) ? 'SRTP_REQUIRED' : 'BAD_SDP');
   }
 }
 
-/** The `a=crypto` values of each m-line, as text: sdp-transform's split of them loses what a strict check needs. */
+/** The `a=crypto` values of each m-line as text: sdp-transform's split loses what a strict check needs. */
 function cryptoValues(sdp: string): string[][] {
   return sdp
     .split(/\r?\n(?=m=)/)
@@ -237,12 +237,12 @@ function cryptoValues(sdp: string): string[][] {
     .map((section) => [...section.matchAll(/^a=crypto:([^\r\n]*)/gim)].map((match) => (match[1] ?? '').trim()));
 }
 
-/** The rtpmap lines that could be read: sdp-transform yields entries without a name, or with a number for one, for the others, whatever its types say. */
+/** The readable rtpmap lines. For the others sdp-transform yields entries without a name, or with a number as name, against its types. */
 function mappingsOf(line: MediaLine): MediaLine['rtp'] {
   return line.rtp.filter(({ codec }: { codec?: unknown }) => typeof codec === 'string');
 }
 
-/** sdp-transform reads whatever looks like a number as one, whatever its types say. */
+/** sdp-transform converts whatever looks like a number, against its types. */
 function protocolOf({ protocol }: { readonly protocol: unknown }): string {
   return String(protocol);
 }
@@ -259,7 +259,7 @@ function payloadTypesOf(line: MediaLine): number[] {
     .filter((payloadType) => Number.isInteger(payloadType));
 }
 
-/** PCMU and PCMA in the order of the m-line. Static payload types need no rtpmap (RFC 3551). */
+/** PCMU and PCMA in the m-line's order. Static payload types need no rtpmap (RFC 3551). */
 function codecsOf(line: MediaLine): NegotiatedCodec[] {
   return payloadTypesOf(line).flatMap((payloadType) => {
     const mapped = mappingsOf(line).find(({ payload }) => payload === payloadType);
@@ -269,7 +269,7 @@ function codecsOf(line: MediaLine): NegotiatedCodec[] {
   });
 }
 
-/** The telephone-event of the clock that PCMU and PCMA have, with the events that both sides know (RFC 4733 §2.5.1). */
+/** The telephone-event with the clock of PCMU and PCMA, and the events that both sides support (RFC 4733 §2.5.1). */
 function telephoneEventOf(line: MediaLine): { readonly payload: number; readonly events: string } | null {
   const listed = payloadTypesOf(line);
   for (const { payload, codec, rate } of mappingsOf(line)) {

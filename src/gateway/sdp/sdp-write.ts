@@ -2,13 +2,13 @@ import type { MediaAddress, MediaDirection } from '../model/media.js';
 import { SUITE, type CryptoLine } from './crypto-line.js';
 import type { CarrierMedia, MediaLineHead, NegotiatedCodec, OwnOffer, RelaySide } from './sdp-read.js';
 
-/** Our `o=` line: the id is fixed for the call; the version grows by one with each changed description (RFC 3264 §8). */
+/** Our `o=` line: the id is fixed for the call; each changed description increments the version (RFC 3264 §8). */
 export interface Origin {
   readonly sessionId: string;
   readonly version: number;
 }
 
-/** One audio line, whoever it is written for. */
+/** One audio line, for any recipient. */
 interface AudioLine {
   readonly profile: string;
   readonly at: MediaAddress;
@@ -19,7 +19,7 @@ interface AudioLine {
   readonly direction: MediaDirection;
 }
 
-/** What an offer of ours to a carrier that made none consists of. */
+/** The parts of our offer to a carrier that made none. */
 export const OWN_OFFER: OwnOffer = {
   lines: [{ type: 'audio', protocol: 'RTP/SAVP', payloads: '0 8 101' }],
   chosen: 0,
@@ -31,15 +31,15 @@ export const OWN_OFFER: OwnOffer = {
   cryptoTag: '1',
 };
 
-/** What may be answered to an offer that repeats a session: its codec, its m-lines, its key's tag. */
+/** Valid answers to an offer that repeats a session: its codec, its m-lines, its key's tag. */
 export function repeatedOffer(media: CarrierMedia): OwnOffer {
   const { lines, chosen, codec, telephoneEvent, crypto } = media;
   return { lines, chosen, codecs: [codec], telephoneEvent, cryptoTag: crypto?.tag ?? null };
 }
 
 /**
- * The carrier's side as rtpengine gets it: one m-line with what was chosen and nothing else, always in the secured profile when
- * there is a key, so that rtpengine can choose nothing of its own.
+ * The carrier's side for rtpengine: one m-line with our choice and nothing else, in the secured profile if there is a key, so that
+ * rtpengine has no choice.
  */
 export function canonicalSdp(media: CarrierMedia): string {
   const { codec, telephoneEvent, events, crypto, direction } = media;
@@ -47,19 +47,19 @@ export function canonicalSdp(media: CarrierMedia): string {
   return relaySdp({ profile: profileOf(crypto), at, codecs: [codec], telephoneEvent, events, key: crypto, direction });
 }
 
-/** The endpoint's side as rtpengine gets it: its own address, and what was agreed with the carrier. */
+/** The endpoint's side for rtpengine: its own address, and what was agreed with the carrier. */
 export function endpointSdp(media: CarrierMedia, at: MediaAddress, key: CryptoLine | null): string {
   const { codec, telephoneEvent, events } = media;
   return relaySdp({ profile: profileOf(key), at, codecs: [codec], telephoneEvent, events, key, direction: 'sendrecv' });
 }
 
-/** The endpoint's side of an offer that the carrier has not seen yet. */
+/** The endpoint's side of an offer that the carrier has not received yet. */
 export function endpointOffer(at: MediaAddress, key: CryptoLine | null): string {
   const { codecs, telephoneEvent } = OWN_OFFER;
   return relaySdp({ profile: profileOf(key), at, codecs, telephoneEvent, events: '0-15', key, direction: 'sendrecv' });
 }
 
-/** Our offer to a carrier that made none. `undefined` when rtpengine gave no key. */
+/** Our offer to a carrier that made none. `undefined` if rtpengine gave no key. */
 export function ownOfferSdp(relay: RelaySide, origin: Origin): string | undefined {
   const { codecs, telephoneEvent, cryptoTag } = OWN_OFFER;
   if (relay.crypto === null || cryptoTag === null || relay.crypto.mki !== null) return undefined;
@@ -69,9 +69,9 @@ export function ownOfferSdp(relay: RelaySide, origin: Origin): string | undefine
 }
 
 /**
- * Our side of an agreed session: every m-line in order and in its own profile, the others refused with port 0; exactly one key,
- * with the agreed tag. `undefined` when rtpengine's side does not carry what was agreed.
- * @param direction of an answer, by the carrier's own (RFC 3264 §6.1); `sendrecv` in an offer of ours
+ * Our side of an agreed session: every m-line in order and in its own profile, all but one refused with port 0; exactly one key, with the
+ * agreed tag. `undefined` if rtpengine's side does not match the agreement.
+ * @param direction of an answer, by the carrier's own (RFC 3264 §6.1); `sendrecv` in our offers
  */
 export function sessionSdp(
   media: CarrierMedia,
@@ -82,7 +82,7 @@ export function sessionSdp(
   const { codec, telephoneEvent, events, crypto } = media;
   if ((crypto === null) !== (relay.crypto === null)) return undefined;
   if (crypto !== null && Number(relay.crypto?.tag) !== Number(crypto.tag)) return undefined;
-  // The key is rtpengine's, the tag the carrier's own spelling of it.
+  // The key is rtpengine's; the tag keeps the carrier's spelling.
   const key = crypto === null || relay.crypto === null ? null : { ...relay.crypto, tag: crypto.tag };
   const at = { address: relay.address, rtpPort: relay.rtpPort, rtcpPort: relay.rtcpPort };
   const lineOf = (line: MediaLineHead, index: number): string[] =>
@@ -96,7 +96,7 @@ function carrierSdp(relay: RelaySide, origin: Origin, media: readonly string[]):
   return sdpOf(`trunkline ${origin.sessionId} ${origin.version}`, relay.address, media);
 }
 
-/** The SDPs that rtpengine gets: one audio line, at most one key. */
+/** An SDP for rtpengine: one audio line, at most one key. */
 function relaySdp(line: AudioLine): string {
   return sdpOf('- 1 1', line.at.address, audioLines(line));
 }

@@ -2,11 +2,11 @@
 const LAST_EVENT = 15;
 
 /**
- * The events of an `a=fmtp` value (`0-15`, `0-11,66`) that we know, written the same way; '' when there is none.
- * Without the line, and with one that cannot be read, a peer means the digits (RFC 4733 §2.5.1.1).
+ * The supported events of an `a=fmtp` value (`0-15`, `0-11,66`), in the same form; '' if none is.
+ * Without the line, or with an unreadable one, the peer supports the digits (RFC 4733 §2.5.1.1).
  */
 export function commonEvents(format: unknown): string {
-  // sdp-transform turns a lone number into one.
+  // sdp-transform converts a lone number.
   const text = typeof format === 'number' ? String(format) : typeof format === 'string' ? format : '';
   const listed = /(?:^|;)\s*(?:events=)?(\d[\d,\s-]*)\s*(?:;|$)/i.exec(text)?.[1];
   if (listed === undefined) return `0-${LAST_EVENT}`;

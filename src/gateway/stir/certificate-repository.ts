@@ -9,7 +9,7 @@ export type CredentialFailure = { readonly verdict: 'bad-info' | 'credential'; r
 
 export interface CertificateRepositoryOptions {
   readonly roots: readonly X509Certificate[];
-  /** Repositories at private and loopback addresses, and by `http:`, too. */
+  /** Also allows repositories at private and loopback addresses, and `http:`. */
   readonly allowPrivate: boolean;
   readonly timeoutMs: number;
   readonly clock: Clock;
@@ -21,7 +21,7 @@ const MAX_BYTES = 65_536;
 const MAX_URL = 2_048;
 const DAY_MS = 86_400_000;
 const DEFAULT_AGE_MS = 3_600_000;
-/** What failed is not asked for again at each call. */
+/** How long a failed fetch is not repeated. */
 const FAILURE_AGE_MS = 30_000;
 
 interface Kept {
@@ -76,7 +76,7 @@ export class CertificateRepository {
     return { result: credential, untilMs: Math.min(nowMs + ageOf(answered['cache-control']), credential.value.notAfterMs) };
   }
 
-  /** A sentence when it may not be fetched. */
+  /** Why the URL may not be fetched, as a sentence. */
   #allowed(address: string): URL | string {
     const { allowPrivate } = this.options;
     if (address.length > MAX_URL || !URL.canParse(address)) return 'The address of the certificate is none.';
@@ -96,7 +96,7 @@ function badInfo(detail: string): Result<never, CredentialFailure> {
   return err({ verdict: 'bad-info', detail });
 }
 
-/** RFC 9111 §5.2.2, as far as it says how long. */
+/** RFC 9111 §5.2.2: only how long a response is fresh. */
 function ageOf(cacheControl: string | string[] | undefined): number {
   const text = typeof cacheControl === 'string' ? cacheControl.toLowerCase() : '';
   if (/\bno-(?:store|cache)\b/.test(text)) return 0;

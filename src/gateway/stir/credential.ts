@@ -29,14 +29,14 @@ const BASIC_CONSTRAINTS = '2.5.29.19';
 const TN_AUTHORIZATION_LIST = '1.3.6.1.5.5.7.1.26';
 const EXTENSIONS_TAG = 3;
 
-/** The certificates in a PEM text. Throws when one cannot be read, and when there are none. */
+/** The certificates in a PEM text. Throws if one is unreadable, or if the text has none. */
 export function certificatesOf(pem: string): X509Certificate[] {
   const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (found.length === 0) throw new Error('it holds no certificate in PEM');
   return found.map((text) => new X509Certificate(text));
 }
 
-/** Reads what a certificate repository gave: the signer's certificate first, then others of its chain. An error is a sentence. */
+/** Reads a certificate repository's response: the signer's certificate first, then others of its chain. An error is a sentence. */
 export function credentialOf(pem: string, roots: readonly X509Certificate[], nowMs: number): Result<Credential, string> {
   let given: X509Certificate[];
   try {
@@ -46,7 +46,7 @@ export function credentialOf(pem: string, roots: readonly X509Certificate[], now
   }
   const [leaf, ...others] = given;
   if (leaf === undefined || given.length > MAX_CHAIN) return err('What the Identity header points to is no chain of certificates.');
-  // RFC 8225 §8.1: ES256 is all there is.
+  // RFC 8225 §8.1: ES256 is the only algorithm.
   if (leaf.publicKey.asymmetricKeyType !== 'ec' || leaf.publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
     return err("The signer's key is not one of ES256.");
   const list = tnAuthorizationList(leaf);
@@ -62,7 +62,7 @@ export function credentialOf(pem: string, roots: readonly X509Certificate[], now
   });
 }
 
-/** RFC 5280 §6.1, without policies and revocation: each certificate was issued by the next, the last one by a root or is one. */
+/** RFC 5280 §6.1, without policies and revocation: the next certificate issued each one, and the last is a root or issued by one. */
 function pathTo(
   roots: readonly X509Certificate[],
   certificate: X509Certificate,
@@ -91,7 +91,7 @@ function isValidAt({ validFrom, validTo }: X509Certificate, nowMs: number): bool
   return Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo);
 }
 
-/** RFC 5280 §4.2.1.9: CAs that may stand between this one and the signer. */
+/** RFC 5280 §4.2.1.9: the number of CAs allowed between this one and the signer. */
 function longestPathBelow(certificate: X509Certificate): number {
   const constraints = extensionOf(certificate, BASIC_CONSTRAINTS);
   const parts = constraints instanceof Sequence ? constraints.valueBlock.value : [];
@@ -101,7 +101,7 @@ function longestPathBelow(certificate: X509Certificate): number {
 
 type Covers = (number: string) => boolean;
 
-/** `null`: there is none, or it cannot be read. */
+/** `null`: missing or unreadable. */
 function tnAuthorizationList(certificate: X509Certificate): Covers[] | null {
   const list = extensionOf(certificate, TN_AUTHORIZATION_LIST);
   if (!(list instanceof Sequence) || list.valueBlock.value.length === 0) return null;
@@ -115,7 +115,7 @@ function coverageOf(entry: BaseBlock): Covers | null {
   const [inner] = entry.valueBlock.value;
   switch (entry.idBlock.tagNumber) {
     case 0:
-      // A service provider signs for the numbers of its customers: which ones these are no certificate says.
+      // A service provider signs for its customers' numbers, which no certificate lists.
       return inner instanceof IA5String ? () => true : null;
     case 1: {
       const [start, count] = inner instanceof Sequence ? inner.valueBlock.value : [];
@@ -135,7 +135,7 @@ function digitsOf(text: IA5String): string {
   return text.getValue().replace(/\D/g, '');
 }
 
-/** What an extension holds; `null`: it is not there. */
+/** An extension's value; `null`: missing. */
 function extensionOf(certificate: X509Certificate, oid: string): BaseBlock | null {
   const { result } = fromBER(new Uint8Array(certificate.raw));
   const [body] = result instanceof Sequence ? result.valueBlock.value : [];

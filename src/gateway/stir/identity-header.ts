@@ -4,7 +4,7 @@ import { splitOutside } from '../../lib/split-outside.js';
 export interface IdentityHeaderValue {
   /** The PASSporT: `header.payload.signature`, or `..signature` (the compact form). */
   readonly token: string;
-  /** Where the certificate is. */
+  /** The certificate's URL. */
   readonly info: string;
   readonly alg: string;
   readonly ppt: string | null;
@@ -15,7 +15,7 @@ const MAX_VALUES = 8;
 const MAX_VALUE = 8_192;
 const TOKEN = /^(?:[\w-]+\.[\w-]+|\.)\.[\w-]+$/;
 
-/** The values of all Identity headers of a request, in one text with commas between; `null` in the place of one that is malformed. */
+/** The values of all Identity headers of a request, given as one text with commas between; `null` for a malformed one. */
 export function identityHeaderValues(text: string): (IdentityHeaderValue | null)[] {
   if (text.length > MAX_VALUES * MAX_VALUE) return [null];
   return splitOutside(text, ',')

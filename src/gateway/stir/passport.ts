@@ -3,16 +3,16 @@ import type { Attestation } from '../model/verified-identity.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { IdentityHeaderValue } from './identity-header.js';
 
-/** What the call itself says: numbers as digits, without the plus. */
+/** The call's own numbers: digits, without the plus. */
 export interface CallIdentity {
-  /** Numbers of From and P-Asserted-Identity: the signed number must be one of them. */
+  /** Numbers of From and P-Asserted-Identity, one of which must be the signed number. */
   readonly callers: readonly string[];
   readonly called: string;
 }
 
-/** A PASSporT whose signature is still to be checked. */
+/** A PASSporT before the check of its signature. */
 export interface Passport {
-  /** As it was signed: `header.payload.signature`. */
+  /** The signed text: `header.payload.signature`. */
   readonly jws: string;
   readonly origin: string;
   readonly iatS: number;
@@ -39,7 +39,7 @@ const claimsSchema = z.object({
   origid: z.uuid().optional(),
 });
 
-/** Reads a PASSporT and holds it against its header and its call; an error is a sentence. */
+/** Reads a PASSporT and compares it with its header and its call; an error is a sentence. */
 export function readPassport(value: IdentityHeaderValue, call: CallIdentity, dateS: number | null): Result<Passport, string> {
   const full = value.token.startsWith('..') ? expanded(value, call, dateS) : ok(value.token);
   if (!full.ok) return full;
@@ -47,7 +47,7 @@ export function readPassport(value: IdentityHeaderValue, call: CallIdentity, dat
   const head = headSchema.safeParse(jsonOf(headPart));
   const claims = claimsSchema.safeParse(jsonOf(claimsPart));
   if (!head.success || !claims.success) return err('The Identity header holds no PASSporT as RFC 8225 has it.');
-  // RFC 8224 §6.2: what stands in the header's parameters must be what was signed.
+  // RFC 8224 §6.2: the header's parameters must equal what was signed.
   if (head.data.x5u !== value.info) return err('The certificate that the Identity header names is not the one that was signed.');
   if (head.data.alg !== value.alg || (head.data.ppt ?? null) !== value.ppt)
     return err('Algorithm or type of the Identity header is not what was signed.');
@@ -59,7 +59,7 @@ export function readPassport(value: IdentityHeaderValue, call: CallIdentity, dat
   return ok({ jws: full.value, origin: orig.tn, iatS: iat, attestation: attest, origid });
 }
 
-/** RFC 8224 §4.1.1: header and claims of the compact form are what the request says. SHAKEN has none (RFC 8588 §3). */
+/** RFC 8224 §4.1.1: header and claims of the compact form come from the request. SHAKEN has no compact form (RFC 8588 §3). */
 function expanded(
   { token, info, alg, ppt }: IdentityHeaderValue,
   { callers, called }: CallIdentity,

@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
 import type { IdentityClaim, IdentityVerifier } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import { certificatesOf } from './credential.js';
 import { CertificateRepository } from './certificate-repository.js';
 import { identityHeaderValues, type IdentityHeaderValue } from './identity-header.js';
@@ -16,19 +16,19 @@ const BASE: Omit<VerifiedIdentity, 'verdict' | 'detail'> = { attestation: null, 
 export interface VerifierOptions {
   /** `null`: no roots are configured, so nothing is verified. */
   readonly certificates: CertificateRepository | null;
-  /** How far from now a PASSporT's time may be. */
+  /** How far a PASSporT's time may be from now. */
   readonly maxAgeMs: number;
   readonly clock: Clock;
 }
 
-/** RFC 8224 §6.2 for one request: of several PASSporTs the one of SHAKEN counts, else the first that can be read. */
+/** RFC 8224 §6.2 for one request: of several PASSporTs SHAKEN's counts, else the first readable one. */
 export class StirVerifier implements IdentityVerifier {
   constructor(private readonly options: VerifierOptions) {}
 
   async verify(claim: IdentityClaim): Promise<VerifiedIdentity | null> {
     const { certificates } = this.options;
     const values = identityHeaderValues(claim.header ?? '');
-    // RFC 8224 §6.2: a type that is not known here is as if it were not there.
+    // RFC 8224 §6.2: ignore an unknown type.
     const known = values.filter((value) => value !== null && (value.ppt === null || value.ppt === 'shaken'));
     const value = known.find((one) => one?.ppt === 'shaken') ?? known[0] ?? null;
     if (value === null) {
@@ -50,7 +50,7 @@ export class StirVerifier implements IdentityVerifier {
   ): Promise<Pick<VerifiedIdentity, 'detail' | 'signer'> & { readonly verdict: IdentityVerdict }> {
     const nowMs = this.options.clock.wallMs();
     if (value.alg !== 'ES256') return { verdict: 'credential', detail: 'The Identity header is not signed by ES256.', signer: null };
-    // Before anything is fetched: what is old is refused whatever it says.
+    // Before any fetch: a stale PASSporT is refused, whatever its content.
     if (Math.abs(nowMs - passport.iatS * 1_000) > this.options.maxAgeMs)
       return { verdict: 'stale', detail: 'The Identity header was signed too long ago, or in the future.', signer: null };
     const found = await certificates.find(value.info);
@@ -72,7 +72,7 @@ export class StirVerifier implements IdentityVerifier {
   }
 }
 
-/** Rejects with a text for a person when the roots cannot be read. */
+/** Rejects with a message for the operator if the roots cannot be read. */
 export async function openStirVerifier(settings: Config['stir'], clock: Clock): Promise<StirVerifier> {
   const { roots_file: file, allow_private: allowPrivate, certificate_timeout_ms: timeoutMs, max_age_ms: maxAgeMs } = settings;
   const certificates = file === null ? null : new CertificateRepository({ roots: await rootsOf(file), allowPrivate, timeoutMs, clock });
@@ -87,7 +87,7 @@ async function rootsOf(file: string): Promise<X509Certificate[]> {
   }
 }
 
-/** RFC 8224 §8.3: digits, without the plus and what people put between them. */
+/** RFC 8224 §8.3: digits, without the plus and visual separators. */
 function callOf({ callers, called }: IdentityClaim): CallIdentity {
   return { callers: callers.map(digitsOf).filter((number) => number !== ''), called: digitsOf(called) };
 }

@@ -1,6 +1,6 @@
 import type { Delivery } from '../model/delivery.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { publish } from '../ports/events.js';
 import { OUTBOX_LANES, outboxLane, type OrgStore, type Outbox } from '../ports/stores.js';

@@ -1,6 +1,6 @@
 import { controlSecret } from '../../config/data-dir.js';
 import type { Config } from '../../config/schema.js';
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 import { resolveHostPort } from '../../lib/resolve.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import type { SrfApp } from '../ports/signalling.js';

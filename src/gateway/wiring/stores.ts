@@ -3,7 +3,7 @@ import { ensureDataDir } from '../../config/data-dir.js';
 import { workerName, type GatewayWorker } from '../../config/gateway-worker.js';
 import { sentinelOf, type Config } from '../../config/schema.js';
 import type { Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { CallSpool } from '../store/files/call-spool.js';
 import { openRedisStores, type RedisStores } from '../store/redis/redis-stores.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { promisify } from 'node:util';
 import type { Clock } from '../../lib/clock.js';
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 import { sippVersion, speaksTls, type SippWay } from '../sipp-command.js';
 import type { ProcessWatch } from './process-watch.js';
 import { Tunnel } from './tunnel.js';

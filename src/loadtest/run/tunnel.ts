@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { connect, createServer, isIP, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../../lib/clock.js';
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 import { ownedChild, whenGone } from './owned-child.js';
 
 export interface TunnelOptions {

@@ -3,11 +3,10 @@ import type { DialAgent } from '../../gateway/agents/stream/socket.js';
 import { StreamAgent, type StreamDependencies } from '../../gateway/agents/stream/stream-agent.js';
 import { noAgentCounters, type AgentHost } from '../../gateway/media/leg-agent.js';
 import type { StreamSettings } from '../../gateway/model/agent.js';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Clock } from '../../lib/clock.js';
 import { silentLog } from '../../lib/log.js';
-import { encodeG711, isQuietG711, silenceByte } from '../../rtp/codec/g711.js';
-import { FRAME_BYTES, FRAME_MS } from '../../rtp/codec/frame.js';
+import { encodeG711, isQuietG711, silenceByte, FRAME_BYTES, FRAME_MS } from '../../rtp/codec/g711.js';
 import { digitOfEvent, eventOfDigit } from '../../rtp/dtmf/telephone-event.js';
 
 /** What the caller does, in frames' time after the bot was told `start`. */

@@ -1,16 +1,14 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
-import type { AudioCodec } from '../../rtp/codec/g711.js';
+import { type AudioCodec, decodeG711, encodeG711, payloadTypeOf, FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/g711.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/frame.js';
-import { decodeG711, encodeG711, payloadTypeOf } from '../../rtp/codec/g711.js';
 import { TelephoneEventSender } from '../../rtp/dtmf/telephone-event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from '../../rtp/dtmf/telephone-event.js';
 import { FramePacer } from '../../rtp/frame-pacer.js';
 import { middle32, ntpFromUnixMs, roundTripMs } from '../../rtp/ntp.js';
 import { ReceptionStatistics } from '../../rtp/reception-statistics.js';
 import { parseRtcpCompound, writeRtcpCompound, type ReportBlock } from '../../rtp/rtcp-packet.js';
-import { RtcpSchedule } from '../../rtp/rtcp-schedule.js';
+import { RtcpSchedule } from '../../rtp/rtcp-session.js';
 import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../rtp/rtp-packet.js';
 import { SrtpSession } from '../../srtp/srtp.js';
 

@@ -1,7 +1,7 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { isIP } from 'node:net';
 import type { Clock } from '../../lib/clock.js';
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 import { silentLog } from '../../lib/log.js';
 import { getHeader, header, type Header, type SipRequest, type SipResponse } from '../../sip/message/message.js';
 import { parseMessage } from '../../sip/message/parse.js';
@@ -12,7 +12,7 @@ import { StreamFlow } from '../../sip/transport/stream-flow.js';
 import type { OutgoingRequest } from '../../sip/user-agent/outgoing-request.js';
 import type { IncomingRequest } from '../../sip/user-agent/incoming-request.js';
 import { UserAgent } from '../../sip/user-agent.js';
-import type { UserAgentListener } from '../../sip/user-agent/user-agent-listener.js';
+import type { UserAgentListener } from '../../sip/user-agent/user-agent-context.js';
 import type { DialogEntry } from '../../sip/dialog/dialog-entry.js';
 
 /** One SIP message that went by. */

@@ -1,6 +1,6 @@
 import { isIPv6, SocketAddress } from 'node:net';
 
-// The Homer Encapsulation Protocol, version 3: `HEP3`, the length of all, then chunks of vendor, type, length and value.
+// Homer Encapsulation Protocol, version 3: `HEP3`, the total length, then chunks of vendor, type, length and value.
 
 export interface HepEndpoint {
   readonly address: string;
@@ -21,7 +21,7 @@ export interface HepMessage {
 
 export interface HepIdentity {
   readonly captureId: number;
-  /** `null`: the collector wants none. */
+  /** `null`: none is sent. */
   readonly password: string | null;
 }
 
@@ -31,12 +31,12 @@ const AF_INET = 2;
 const AF_INET6 = 10;
 const IPPROTO_TCP = 6;
 const IPPROTO_UDP = 17;
-/** HEP's own numbers of protocols. */
+/** HEP's protocol numbers. */
 const PROTOCOLS = { sip: 1, rtcp: 5 } as const;
-/** A UDP datagram has 65,507 bytes at most. */
+/** The longest UDP datagram. */
 const MAX_TEXT_BYTES = 60_000;
 
-/** One message as one packet. Both addresses must be of one family. */
+/** One message as one packet. Both addresses must have the same family. */
 export function hepPacket({ from, to, transport, atMs, callId, protocol, text }: HepMessage, { captureId, password }: HepIdentity): Buffer {
   const isV6 = isIPv6(from.address);
   const chunks = [
@@ -87,7 +87,7 @@ function number32(type: number, value: number): Buffer {
 
 function addressBytes(address: string): Buffer {
   if (!isIPv6(address)) return Buffer.from(address.split('.').map(Number));
-  // As the system spells it: groups without leading zeros, `::` for the longest run of zeros, an IPv4 tail in dots.
+  // In canonical form: groups without leading zeros, `::` for the longest run of zeros, an IPv4 tail in dots.
   const plain = new SocketAddress({ address: address.replace(/%.*$/, ''), family: 'ipv6' }).address;
   const hex = plain.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_all, ...bytes: string[]) => {
     const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number);

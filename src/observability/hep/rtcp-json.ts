@@ -7,15 +7,15 @@ const PACKET_TYPES = { SR: 200, RR: 201 } as const;
 const CNAME = 1;
 
 /**
- * A compound packet as Homer shows it; `null`: it is none. There is no standard of it: the names are those that rtpengine, captagent and
- * Asterisk use. Figures are as they are on the wire: loss in 1/256, jitter in timestamp units, LSR and DLSR in 1/65,536 s, and
- * `ntp_timestamp_usec` is the fraction in 1/2^32 s.
+ * A compound packet as JSON for Homer; `null` if it is invalid. No standard exists: the names are those of rtpengine, captagent and
+ * Asterisk. Figures are as on the wire: loss in 1/256, jitter in timestamp units, LSR and DLSR in 1/65,536 s, and `ntp_timestamp_usec`,
+ * the fraction, in 1/2^32 s.
  */
 export function rtcpJson(packet: Uint8Array): string | null {
   const parsed = parseRtcpCompound(packet);
   if (!parsed.ok) return null;
   const reports = parsed.value.filter((one): one is Report => one.type === 'SR' || one.type === 'RR');
-  // RFC 3550 §6.1: a compound packet begins with one; more only carry more blocks.
+  // RFC 3550 §6.1: a compound packet begins with one; further ones only add blocks.
   const [first] = reports;
   if (first === undefined) return null;
   const blocks = reports.flatMap((report) => report.blocks);

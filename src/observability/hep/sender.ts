@@ -1,8 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { isIP, isIPv6 } from 'node:net';
-import type { SipMessageSeen } from './observed.js';
-import type { RtcpSeen } from './observed.js';
-import { errorText } from '../../lib/error-text.js';
+import type { SipMessageSeen, RtcpSeen } from './observed.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { MetricCounts } from '../metrics/catalog.js';
 import { hepPacket, type HepEndpoint, type HepIdentity, type HepMessage } from './packet.js';
@@ -10,16 +9,16 @@ import { rtcpJson } from './rtcp-json.js';
 
 export interface HepOptions extends HepIdentity {
   readonly collector: HepEndpoint;
-  /** This machine's address, in place of a host name in our Contact. */
+  /** This machine's address, which replaces a host name in our Contact. */
   readonly ownAddress: string;
   readonly counts: MetricCounts;
   readonly log: Log;
 }
 
 /**
- * Tells a Homer collector of the SIP messages of calls, as the gateway knows them and with the keys in them masked, and of the RTCP of
- * their media legs. The gateway does it and not the SIP server, which sees more: so it is the same with a drachtio-server, and what leaves the machine is masked by the rules
- * of the trace. A collector that is away loses messages, and nothing else.
+ * Sends a Homer collector the SIP messages of calls, as the gateway sees them and with their keys masked, and the RTCP of their media
+ * legs. The gateway sends them, although the SIP server sees more: so drachtio-server behaves the same, and the trace's rules mask what
+ * leaves the machine. If the collector is down, messages are lost and nothing else happens.
  */
 export class HepSender {
   readonly #socket: Socket;
@@ -38,7 +37,7 @@ export class HepSender {
     this.#transmit({ from, to, transport: source.transport, atMs, callId: sipCallId, protocol: 'sip', text });
   }
 
-  /** Nothing for what is no RTCP. */
+  /** Sends nothing for a datagram that is not RTCP. */
   sendRtcp({ sipCallId, from, to, packet, atMs }: RtcpSeen): void {
     const text = rtcpJson(packet);
     if (text !== null) this.#transmit({ from, to, transport: 'udp', atMs, callId: sipCallId, protocol: 'rtcp', text });
@@ -56,14 +55,14 @@ export class HepSender {
     });
   }
 
-  /** The address that our Contact names; of the peer's family, for a packet has one. */
+  /** The address in our Contact, of the peer's family: a packet has one family. */
   #own(contact: string, peer: string): HepEndpoint {
     const [, v6, host, port] = /^<sips?:(?:\[([^\]]+)\]|([^:;>]+))(?::(\d+))?/.exec(contact) ?? [];
     const named = [v6 ?? host ?? '', this.options.ownAddress].find((address) => isIP(address) === isIP(peer));
     return { address: named ?? (isIPv6(peer) ? '::' : '0.0.0.0'), port: Number(port ?? 5061) };
   }
 
-  /** Said once: there is one for each message. */
+  /** Logged once, not for each message. */
   #failed(error: Error): void {
     this.options.counts.count('trunkline_hep_packets_total', { outcome: 'dropped' });
     if (!this.#isReported) this.options.log.warn({ error: errorText(error) }, 'hep.not_sent');

@@ -9,12 +9,12 @@ const REDACTED = new Set(REDACTED_FIELDS);
 const CENSOR = '[redacted]';
 const STDOUT = 1;
 const MAX_UNWRITTEN_BYTES = 1 << 20;
-/** At the end of the process a reader that is behind gets so many tries, 100 ms apart. */
+/** At exit the logger tries this often, 100 ms apart, to write what a slow reader has not read. */
 const TRIES_AT_EXIT = 5;
 
 let dropped = 0;
 
-/** Lines of this process that were thrown away because whoever reads the log was behind by `MAX_UNWRITTEN_BYTES`. */
+/** Lines dropped by this process because the log's reader was behind by `MAX_UNWRITTEN_BYTES`. */
 export function droppedLogLines(): number {
   return dropped;
 }
@@ -22,15 +22,15 @@ export function droppedLogLines(): number {
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /**
- * One JSON line an event: `time` (ISO 8601), `level`, `process`, `msg` (the event's name) and its fields.
- * Personal data and secrets are redacted at the top level of the fields and one level below.
+ * One JSON line per event: `time` (ISO 8601), `level`, `process`, `msg` (the event's name) and its fields.
+ * Redacts personal data and secrets in the fields and one level below.
  */
 export function createLogger(name: string, level: LogLevel, destination?: DestinationStream): Log {
   const options = {
     level,
     base: { process: name, pid: process.pid },
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
-    // Not by pino's `redact`, which copies the whole object for each path, of every line.
+    // Not with pino's `redact`, which copies the whole object once per path and line.
     serializers: { error: pino.stdSerializers.err },
     formatters: {
       level: (label: string) => ({ level: label }),
@@ -42,13 +42,13 @@ export function createLogger(name: string, level: LogLevel, destination?: Destin
 }
 
 /**
- * Neither a pipe that nobody reads nor a full disk may hold up the process and its calls: lines wait in memory, beyond `MAX_UNWRITTEN_BYTES`
- * they are dropped.
- * @param onCaughtUp told how many lines were dropped, when the reader has read all that waited
+ * Neither an unread pipe nor a full disk may block the process and its calls: lines wait in memory, and beyond `MAX_UNWRITTEN_BYTES` they
+ * are dropped.
+ * @param onCaughtUp gets the number of dropped lines once the reader has read everything that waited
  */
 function standardOutput(onCaughtUp: (lines: number) => void): DestinationStream {
-  // Node makes this stream when it is first asked for, and sets O_NONBLOCK on a pipe or a socket: a blocking write would hold up the end
-  // of the process.
+  // Node creates this stream at its first use, and sets O_NONBLOCK on a pipe or a socket: a blocking write would delay the end of the
+  // process.
   process.stdout.on('error', () => undefined);
   let triesLeft = Infinity;
   const retryEAGAIN = (): boolean => {
@@ -72,13 +72,13 @@ function standardOutput(onCaughtUp: (lines: number) => void): DestinationStream 
     try {
       if (!isBroken) destination.flushSync();
     } catch {
-      // The reader is still behind: what waits is lost with the process.
+      // The reader is still behind: the waiting lines are lost with the process.
     }
   });
   return destination;
 }
 
-/** The same object when nothing in it has to go, down to so many levels. */
+/** The same object if it holds nothing to redact, down to `levels`. */
 function redacted<T extends object>(fields: T, levels: number): T {
   let copy: Fields | undefined;
   for (const [name, value] of Object.entries(fields)) {
@@ -88,14 +88,14 @@ function redacted<T extends object>(fields: T, levels: number): T {
         ? redacted(value, levels - 1)
         : value;
     if (shown === value) continue;
-    // An error stays one: pino writes its stack.
+    // Keep an error as it is: pino writes its stack.
     copy ??= Object.create(Object.getPrototypeOf(fields) as object | null, Object.getOwnPropertyDescriptors(fields)) as Fields;
     copy[name] = shown;
   }
   return (copy as T | undefined) ?? fields;
 }
 
-/** pino's `formatters.bindings` is for the first logger only. */
+/** pino's `formatters.bindings` applies to the first logger only. */
 function withRedactedBindings(logger: Logger): Log {
   const log: Log = logger;
   return {

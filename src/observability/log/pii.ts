@@ -1,4 +1,4 @@
-/** Field names whose values never reach a log: redacted by the logger wherever they stand at these depths. */
+/** Field names whose values the logger redacts, at every depth that it inspects. */
 export const REDACTED_FIELDS: readonly string[] = [
   'authorization',
   'apiKey',

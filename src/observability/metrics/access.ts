@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { isInBlocks } from '../../lib/ip-address.js';
+import { isInBlocks } from '../../lib/address.js';
 
 /** Who may read the metrics. */
 export interface MetricsAccess {
   /** Addresses and CIDR blocks; []: any. */
   readonly allowedSources: readonly string[];
-  /** Wanted besides; `null`: none. */
+  /** Required in addition; `null`: none. */
   readonly bearerToken: string | null;
 }
 
@@ -14,7 +14,7 @@ export interface MetricsRefusal {
   readonly message: string;
 }
 
-/** `null`: they may. */
+/** `null`: access is granted. */
 export function metricsRefusal(access: MetricsAccess, address: string, authorization: string | undefined): MetricsRefusal | null {
   const source = address.startsWith('::ffff:') ? address.slice(7) : address;
   if (access.allowedSources.length > 0 && !isInBlocks(access.allowedSources, source))

@@ -1,13 +1,13 @@
-/** What one metric is. Every sample has the label `process` besides these. */
+/** A metric. Every sample has the label `process` besides these. */
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** The gateway counts it as it happens. Any other counter is read where it is kept, at each scrape. Histograms are always counted. */
+  /** `true`: the gateway counts as it happens. Any other counter is read at each scrape. Histograms are always counted. */
   readonly isCounted?: true;
   /** A sentence for a person. */
   readonly help: string;
-  /** Each label with all its values, or with what bounds them: never a number, an organization, a call or an address of a caller. */
+  /** Each label with all its values, or with what bounds them: never a number, an organization, a call or a caller's address. */
   readonly labels?: Readonly<Record<string, string | readonly string[]>>;
-  /** Upper bounds of a histogram, in its unit. */
+  /** Upper bounds of a histogram's buckets, in its unit. */
   readonly buckets?: readonly number[];
 }
 
@@ -19,15 +19,13 @@ const TALK_BUCKETS = [1, 5, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200];
 const REASON = {
   labels: { reason: 'codes of docs/errors.md', fault: 'caller, customer, gateway, agent, nobody' },
 };
-/** From the carrier: by the RTCP of the media endpoint. To the carrier: by the carrier's. */
+/** From the carrier: by the media endpoint's RTCP. To the carrier: by the carrier's. */
 const DIRECTION = { direction: ['from_carrier', 'to_carrier'] };
 const COMMANDS = ['offer', 'answer', 'delete', 'query', 'list'];
 const NODE = { node: 'the host:port of each entry of rtpengine.address' };
 const WORKER = { worker: 'media worker threads, from 1 (media.workers, at most 32)' };
 
-/**
- * Every metric that there is, in the order of docs/metrics.md, which is made from it.
- */
+/** Every metric, in the order of docs/metrics.md, which `npm run docs` generates from it. */
 export const METRICS = {
   trunkline_build_info: { type: 'gauge', help: 'Always 1.', labels: { version: 'one', node: 'one: the version of Node.js' } },
   trunkline_process_up: { type: 'gauge', help: '1 when the process answered this scrape in time, else 0.' },
@@ -260,13 +258,13 @@ type NamesOf<Definition extends Partial<MetricDefinition>> = {
 
 type CountedCounter = NamesOf<{ type: 'counter'; isCounted: true }>;
 
-/** Where what happens is counted. A name and its labels are those of the catalogue, or it does not compile. */
+/** Counts events. The compiler checks names and labels against the catalog. */
 export interface MetricCounts {
   count<Name extends CountedCounter>(name: Name, labels: LabelsOf<Name>, by?: number): void;
   observe<Name extends NamesOf<{ type: 'histogram' }>>(name: Name, labels: LabelsOf<Name>, value: number): void;
 }
 
-/** Where figures are put that are kept elsewhere, when somebody asks for them. */
+/** Receives figures that other objects hold, at each scrape. */
 export interface MetricFigures {
   set<Name extends Exclude<NamesOf<{ type: 'gauge' | 'counter' }>, CountedCounter>>(
     name: Name,

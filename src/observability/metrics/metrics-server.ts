@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { metricsRefusal, type MetricsAccess } from './access.js';
 import { exposition, METRICS_CONTENT_TYPE, upSnapshot, type Metrics } from './registry.js';
 
-/** GET /metrics of a process that has no control API: a SIP server on a machine of its own. Rejects with the system's error. */
+/** GET /metrics for a process without a control API: a separate SIP server. Rejects with the system's error. */
 export async function openMetricsServer(
   metrics: Metrics,
   at: { readonly host: string; readonly port: number },

@@ -1,14 +1,14 @@
 import { rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join, relative, resolve } from 'node:path';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { exposition, upSnapshot, type Metrics, type MetricsSnapshot } from './registry.js';
 
-// Processes of one `trunkline up` tell each other their metrics over Unix sockets in the data directory, which only their user can
-// open: whoever connects gets the snapshot as JSON, and the end.
+// The processes of one `trunkline up` exchange metrics over Unix sockets in the data directory, which only their user can open: a
+// connection gets the snapshot as JSON and is closed.
 
-/** For the answer of another process: Prometheus waits 10 s for all of them. */
+/** Timeout for another process: Prometheus waits 10 s for all of them. */
 const PEER_LIMIT_MS = 500;
 const MAX_SNAPSHOT_BYTES = 8 * 1_024 * 1_024;
 /** sun_path of unix(7), without its last byte. */
@@ -20,7 +20,7 @@ export function metricsSocket(dataDir: string, process_: string): string {
   return Buffer.byteLength(absolute) > MAX_PATH_BYTES && fromHere.length < absolute.length ? fromHere : absolute;
 }
 
-/** Serves this process's metrics; returns what ends it. A socket that cannot be opened is logged: it is no reason not to take calls. */
+/** Serves this process's metrics and returns a function that stops it. Logs a socket that cannot be opened: calls do not need it. */
 export function serveMetrics(metrics: Metrics, dataDir: string, log: Log): () => void {
   const path = metricsSocket(dataDir, metrics.process);
   const failed = (reason: string): void => log.warn({ reason }, 'metrics.socket.not_opened');
@@ -37,14 +37,14 @@ export function serveMetrics(metrics: Metrics, dataDir: string, log: Log): () =>
     );
   });
   server.on('error', (error) => failed(errorText(error)));
-  // What a process that was killed left; the data directory is ours alone (supervisor.pid).
+  // Left by a killed process; the data directory is ours alone (supervisor.pid).
   rmSync(path, { force: true });
   server.listen(path);
   server.unref();
   return () => void server.close();
 }
 
-/** The text for Prometheus of this process and the others; who does not answer in time is down, and holds nobody up. */
+/** Prometheus text of this process and the others. A process that does not answer in time is down and delays nobody. */
 export async function gatherMetrics(own: Metrics, dataDir: string, peers: readonly string[]): Promise<string> {
   const asked = peers.map((peer) => readPeer(metricsSocket(dataDir, peer)));
   const snapshots = [await own.snapshot()];

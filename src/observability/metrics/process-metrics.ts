@@ -8,9 +8,10 @@ import { droppedLogLines } from '../log/logger.js';
 import type { Metrics } from './registry.js';
 
 const WINDOW_MS = 5_000;
-const RESOLUTION_MS = 10;
+// A process that has nothing to do wakes up 20 times a second for it, not 100.
+const RESOLUTION_MS = 50;
 
-/** What every process tells of itself; returns what ends it. */
+/** Metrics that every process has; returns a function that stops them. */
 export function watchProcess(metrics: Metrics, clock: Clock): () => void {
   const startedS = clock.wallMs() / 1_000 - process.uptime();
   const delay = watchEventLoop(clock);
@@ -32,11 +33,11 @@ export function watchProcess(metrics: Metrics, clock: Clock): () => void {
   return delay.stop;
 }
 
-/** By windows of its own: whoever scrapes, and however often, sees the same. */
+/** Uses windows of its own, so all scrapers see the same, however often they scrape. */
 function watchEventLoop(clock: Clock): { readonly last: Readonly<Record<string, number>>; readonly stop: () => void } {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();
-  // The histogram holds nanoseconds between ticks, the resolution included.
+  // The histogram holds nanoseconds between ticks, including the resolution.
   const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1_000);
   const state = { last: { '50': 0, '99': 0, '100': 0 }, stop: (): void => undefined };
   const next = (): void => {
@@ -59,7 +60,7 @@ function watchEventLoop(clock: Clock): { readonly last: Readonly<Record<string, 
   };
 }
 
-/** Linux tells; elsewhere nothing is known. */
+/** `null` outside Linux. */
 async function fileHandles(): Promise<{ readonly open: number | null; readonly max: number | null }> {
   try {
     const [open, limits] = await Promise.all([readdir('/proc/self/fd'), readFile('/proc/self/limits', 'utf8')]);

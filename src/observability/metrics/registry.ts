@@ -1,12 +1,12 @@
 import { AggregatorRegistry, Counter, Gauge, Histogram, Registry, type MetricObjectWithValues, type MetricValue } from 'prom-client';
 import { METRICS, type MetricCounts, type MetricDefinition, type MetricFigures, type MetricName } from './catalog.js';
 
-// The one file that knows prom-client.
+// The only file that imports prom-client.
 
-/** The metrics of one process, as they go from one process to another. */
+/** The metrics of one process, in the form that processes exchange. */
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 
-/** Puts in, when somebody asks, what is kept elsewhere. */
+/** Adds figures that other objects hold, at each scrape. */
 export type Collector = (figures: MetricFigures) => void | Promise<void>;
 
 export const METRICS_CONTENT_TYPE: string = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -23,14 +23,14 @@ export class Metrics implements MetricCounts {
   }
 
   /**
-   * Begins every counter and histogram whose labels are `known` or have a closed list of values, with all of these at 0: Prometheus sees an
-   * increase only where a sample was before it.
+   * Creates at 0 every series of a counter or histogram whose labels are `known` or have a closed list of values: Prometheus sees an
+   * increase only after a first sample.
    */
   begin(known: Labels = {}): void {
     for (const [name, definition] of Object.entries<MetricDefinition>(METRICS) as [MetricName, MetricDefinition][]) {
       const { type, isCounted } = definition;
       if (type !== 'histogram' && isCounted !== true) continue;
-      // Each series begins once: by the call that knows all its labels, and no others.
+      // Each series is created once: by the call that has all its labels and no others.
       if (!Object.keys(known).every((label) => definition.labels?.[label] !== undefined)) continue;
       for (const labels of seriesOf(definition, known))
         if (type === 'histogram') this.#counted.histogram(name).zero(labels);
@@ -50,16 +50,16 @@ export class Metrics implements MetricCounts {
     this.#counted.histogram(name).observe(labels, value);
   }
 
-  /** Everything as it is now. A collector that fails leaves its figures out. */
+  /** All figures as they are now. A collector that fails leaves its figures out. */
   async snapshot(): Promise<MetricsSnapshot> {
-    // Made anew each time: two who ask at once do not see half of each other's figures.
+    // Collected anew each time, so that concurrent scrapes do not see half of each other's figures.
     const collected = new MetricObjects(this.process);
     await Promise.allSettled(this.#collectors.map(async (collector) => collector(collected)));
     return [...(await this.#counted.snapshot()), ...(await collected.snapshot())];
   }
 }
 
-/** Every set of labels of a metric; none where a label's values are neither known nor a closed list. */
+/** Every set of labels of a metric; none if a label's values are neither known nor a closed list. */
 function seriesOf({ labels = {} }: MetricDefinition, known: Labels): readonly Labels[] {
   return Object.entries(labels).reduce<readonly Labels[]>(
     (sets, [label, bound]) => {
@@ -71,7 +71,7 @@ function seriesOf({ labels = {} }: MetricDefinition, known: Labels): readonly La
   );
 }
 
-/** prom-client's objects, made as they are needed. */
+/** prom-client's objects, created at first use. */
 class MetricObjects implements MetricFigures {
   readonly #registry = new Registry();
   readonly #counters = new Map<MetricName, Counter>();
@@ -114,12 +114,12 @@ function kept<T>(map: Map<MetricName, T>, name: MetricName, make: () => T): T {
   return made;
 }
 
-/** The text that Prometheus reads, of several processes; each one's samples carry its name. */
+/** Prometheus text of several processes; each sample has its process's name. */
 export function exposition(snapshots: readonly MetricsSnapshot[]): Promise<string> {
   return AggregatorRegistry.aggregate(snapshots.map((snapshot) => [...snapshot])).metrics();
 }
 
-/** Which processes answered. */
+/** The processes that answered. */
 export function upSnapshot(processes: ReadonlyMap<string, boolean>): MetricsSnapshot {
   const name = 'trunkline_process_up';
   const values = [...processes].map(([process, isUp]) => ({ labels: { process }, value: isUp ? 1 : 0 }));

@@ -1,11 +1,11 @@
 let lastMb = 0;
 
-/** Resident memory of this process; what it was before, when it has no file handle left to read it with. */
+/** Resident memory of this process; the previous figure if no file handle is left to read it. */
 export function residentMb(): number {
   try {
     lastMb = process.memoryUsage.rss() / (1 << 20);
   } catch {
-    // EMFILE, of /proc/self/stat.
+    // EMFILE for /proc/self/stat.
   }
   return lastMb;
 }

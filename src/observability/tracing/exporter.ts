@@ -2,10 +2,10 @@ import type { Log } from '../../lib/log.js';
 import { isSampled, traceIdOf } from './trace-context.js';
 import { packageVersion } from '../../config/version.js';
 
-/** One span, before OpenTelemetry sees it. Times are milliseconds of the epoch. */
+/** One span, before its conversion to OpenTelemetry. Times are milliseconds since the epoch. */
 export interface CallSpan {
   readonly spanId: string;
-  /** `null`: the call itself. */
+  /** `null`: the call's own span. */
   readonly parentId: string | null;
   readonly name: string;
   readonly startedMs: number;
@@ -21,15 +21,15 @@ export interface TraceOptions {
   /** 0 to 1. */
   readonly ratio: number;
   readonly instance: string;
-  /** Runs when spans were sent, and when they were dropped. */
+  /** Runs after spans were sent, and after spans were dropped. */
   readonly onSpans: (outcome: 'exported' | 'dropped', spans: number) => void;
   readonly log: Log;
 }
 
 export interface TraceExporter {
-  /** Queues the spans of a call, if it is sampled. Never throws. @param makeSpans runs only then */
+  /** Queues a call's spans if it is sampled. Never throws. @param makeSpans runs only for a sampled call */
   take(callId: string, makeSpans: () => readonly CallSpan[]): void;
-  /** Sends what waits, for a short while. */
+  /** Sends the queue, within a short time. */
   close(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ const DELAY_MS = 2_000;
 const TIMEOUT_MS = 5_000;
 const CLOSE_LIMIT_MS = 2_000;
 
-/** OpenTelemetry's packages are loaded here and only when traces are on. */
+/** Loads OpenTelemetry's packages, only when traces are on. */
 export async function openTraceExporter(options: TraceOptions): Promise<TraceExporter> {
   const [api, core, { BatchSpanProcessor }, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/api'),
@@ -89,7 +89,7 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
   };
 }
 
-/** What OpenTelemetry's processor takes. */
+/** The span in the form of OpenTelemetry's processor. */
 function readable(
   { SpanKind, SpanStatusCode, TraceFlags }: typeof import('@opentelemetry/api'),
   { millisToHrTime }: typeof import('@opentelemetry/core'),

@@ -70,27 +70,27 @@ export function silenceByte(codec: AudioCodec): number {
   return LAWS[codec].silence;
 }
 
-/** About -48 dBFS: the noise of a line, not a voice. */
+/** About -48 dBFS: line noise, not a voice. */
 const QUIET_SAMPLE = 130;
 
-/** Whether a code is that of a sample as quiet as a pause. */
+/** Whether the code's sample is as quiet as a pause. */
 export function isQuietG711(codec: AudioCodec, byte: number): boolean {
   return Math.abs(LAWS[codec].decode[byte] ?? 0) <= QUIET_SAMPLE;
 }
 
-/** Encodes all of `samples` (16-bit linear, 8 kHz) into `target` at `offset`, one byte each. */
+/** Encodes `samples` (16-bit linear, 8 kHz) into `target` from `offset` on, one byte each. */
 export function encodeG711(codec: AudioCodec, samples: Int16Array, target: Uint8Array, offset = 0): void {
   const table = LAWS[codec].encode;
   for (let i = 0; i < samples.length; i += 1) target[offset + i] = table[(samples[i] ?? 0) & 0xffff] ?? 0;
 }
 
-/** Decodes `source[offset, offset + length)` into `target` from its start on. */
+/** Decodes `source[offset, offset + length)` into `target` from index 0 on. */
 export function decodeG711(codec: AudioCodec, source: Uint8Array, target: Int16Array, offset = 0, length = source.length - offset): void {
   const table = LAWS[codec].decode;
   for (let i = 0; i < length; i += 1) target[i] = table[source[offset + i] ?? 0] ?? 0;
 }
 
-/** What a listener hears of `samples` that went through the codec. */
+/** `samples` after encoding and decoding. */
 export function throughG711(codec: AudioCodec, samples: Int16Array): Int16Array {
   const encoded = new Uint8Array(samples.length);
   encodeG711(codec, samples, encoded);
@@ -99,7 +99,7 @@ export function throughG711(codec: AudioCodec, samples: Int16Array): Int16Array 
   return decoded;
 }
 
-/** Codes of one law by those of the other. */
+/** Codes of one law, indexed by those of the other. */
 const ACROSS: Readonly<Record<AudioCodec, Uint8Array>> = { PCMU: across('PCMU', 'PCMA'), PCMA: across('PCMA', 'PCMU') };
 
 function across(from: AudioCodec, to: AudioCodec): Uint8Array {
@@ -109,8 +109,15 @@ function across(from: AudioCodec, to: AudioCodec): Uint8Array {
   }, new Uint8Array(256));
 }
 
-/** Writes `source[offset, offset + length)` of one law as the other law into `target` from its start on; `source` and `target` may be one. */
+/** Transcodes `source[offset, offset + length)` into `target` from index 0 on; `source` and `target` may be the same. */
 export function transcodeG711(from: AudioCodec, source: Uint8Array, target: Uint8Array, offset = 0, length = source.length - offset): void {
   const table = ACROSS[from];
   for (let i = 0; i < length; i += 1) target[i] = table[source[offset + i] ?? 0] ?? 0;
 }
+
+/** Every leg sends one frame per 20 ms, at G.711's 8 kHz. */
+export const FRAME_MS = 20;
+export const FRAME_SAMPLES = 160;
+/** G.711 has one byte per sample. */
+export const BYTES_PER_MS = 8;
+export const FRAME_BYTES = FRAME_MS * BYTES_PER_MS;

@@ -1,13 +1,13 @@
 /**
- * Taps on each side of a half-band low-pass at 16 kHz that are not zero (every second one is): 63 taps in all, which pass 3.4 kHz, stop
- * 4.6 kHz by more than 55 dB, and delay by 31 samples of 16 kHz at most, 1.94 ms.
+ * Non-zero taps on each side of a half-band low-pass at 16 kHz (every second tap is zero). Its 63 taps pass 3.4 kHz, stop 4.6 kHz by more
+ * than 55 dB, and delay by at most 31 samples of 16 kHz, 1.94 ms.
  */
 const SIDE_TAPS = 16;
 const KAISER_BETA = 5.6;
-/** Samples are taken in blocks of this many at most, so that the memory of a stream has one size. */
+/** Samples per block at most, so that a stream's memory has a fixed size. */
 const BLOCK = 320;
 
-/** What a sample halfway between two others is made of: SIDE[j] of the j-th neighbour on each side. Together 1. */
+/** Weights of an interpolated sample: SIDE[j] for the j-th neighbour on each side. Their sum is 1. */
 const SIDE = sideTaps();
 
 function sideTaps(): Float64Array {
@@ -20,7 +20,7 @@ function sideTaps(): Float64Array {
   return taps.map((tap) => tap / sum);
 }
 
-/** The modified Bessel function of the first kind and order 0, of which Kaiser's window is made. */
+/** The modified Bessel function of the first kind and order 0, for Kaiser's window. */
 function bessel(x: number): number {
   let [sum, term] = [1, 1];
   for (let k = 1; k < 30; k += 1) {
@@ -34,15 +34,15 @@ function toSample(value: number): number {
   return Math.max(-32_768, Math.min(32_767, Math.round(value)));
 }
 
-/** A stream of 8 kHz as one of 16 kHz. Keeps its state from call to call; allocates nothing. */
+/** Resamples a stream from 8 kHz to 16 kHz. Keeps its state between calls; allocates nothing. */
 export class RateDoubler {
-  /** The last samples, then the block under work. */
+  /** The last samples, then the current block. */
   readonly #samples = new Float64Array(2 * SIDE_TAPS - 1 + BLOCK);
 
   /**
-   * Writes two samples to `output` for each of `input`, however many these are.
-   * @returns how many were written
-   * @throws RangeError when `output` has no room for them
+   * Writes two samples to `output` for each of `input`, which may have any length.
+   * @returns the number of samples written
+   * @throws RangeError when `output` is too small
    */
   process(input: Int16Array, output: Int16Array): number {
     if (output.length < 2 * input.length) throw new RangeError(`no room for ${2 * input.length} samples`);
@@ -58,7 +58,7 @@ export class RateDoubler {
     const kept = 2 * SIDE_TAPS - 1;
     for (let i = 0; i < count; i += 1) samples[kept + i] = input[start + i] ?? 0;
     for (let i = 0; i < count; i += 1) {
-      // Between the two in the middle of the window that the new sample ends.
+      // Between the two middle samples of the window that ends with the new sample.
       let sum = 0;
       for (let j = 0, before = i + SIDE_TAPS - 1, after = i + SIDE_TAPS; j < SIDE_TAPS; j += 1, before -= 1, after += 1) {
         sum += (SIDE[j] ?? 0) * ((samples[before] ?? 0) + (samples[after] ?? 0));
@@ -70,16 +70,16 @@ export class RateDoubler {
   }
 }
 
-/** A stream of 16 kHz as one of 8 kHz. Keeps its state from call to call; allocates nothing. */
+/** Resamples a stream from 16 kHz to 8 kHz. Keeps its state between calls; allocates nothing. */
 export class RateHalver {
   readonly #samples = new Float64Array(4 * SIDE_TAPS - 2 + BLOCK);
   /** The next sample is the second of a pair. */
   #isOdd = false;
 
   /**
-   * Writes one sample to `output` for every second one of `input`, counted from the beginning of the stream.
-   * @returns how many were written
-   * @throws RangeError when `output` has no room for them
+   * Writes one sample to `output` for every second one of `input`, counted from the start of the stream.
+   * @returns the number of samples written
+   * @throws RangeError when `output` is too small
    */
   process(input: Int16Array, output: Int16Array): number {
     const room = Math.floor((input.length + (this.#isOdd ? 1 : 0)) / 2);
@@ -96,7 +96,7 @@ export class RateHalver {
     const kept = 4 * SIDE_TAPS - 2;
     for (let i = 0; i < count; i += 1) samples[kept + i] = input[start + i] ?? 0;
     let written = 0;
-    // Each second sample of a pair ends a window; its middle is half of itself and half of what its neighbours say of it.
+    // The second sample of each pair ends a window. Half of its middle sample, plus half of what its neighbours interpolate.
     for (let i = this.#isOdd ? 0 : 1; i < count; i += 2) {
       const middle = i + 2 * SIDE_TAPS - 1;
       let sum = samples[middle] ?? 0;

@@ -1,14 +1,14 @@
-import { addTicks, timestampDelta } from '../sequence.js';
+import { addTicks, timestampDelta } from '../rtp-packet.js';
 import { LAST_DTMF_EVENT, MAX_DURATION_TICKS, readTelephoneEvent, TELEPHONE_EVENT_BYTES, type TelephoneEvent } from './telephone-event.js';
 
-/** One key press that is over. */
+/** A complete digit. */
 export interface DtmfDigit {
   /** 0 to 15 (RFC 4733 §3.2). */
   readonly event: number;
   readonly durationMs: number;
 }
 
-/** A press of which the end has not come yet. */
+/** A digit in progress. */
 interface ActivePress {
   readonly ssrc: number;
   readonly event: number;
@@ -20,16 +20,16 @@ interface ActivePress {
   lastPacketMs: number;
 }
 
-/** How many finished presses are remembered, so that late copies of their packets are not taken for new ones. */
+/** Finished digits to remember, so that late copies of their packets do not start new ones. */
 const REMEMBERED = 16;
-/** A sender may repeat only each 50 ms (§2.5.1.2), and three packets in a row may be lost. */
+/** A sender may retransmit only each 50 ms (§2.5.1.2), and three packets in a row may be lost. */
 const DEFAULT_END_TIMEOUT_MS = 200;
 const MAX_EVENTS_PER_PACKET = 8;
 
 /**
- * Turns telephone-event packets into key presses, each reported once, when it ends: with the first packet that carries the E bit,
- * with the first packet of another press, or with a time without packets. A press is told by SSRC and timestamp; the marker bit
- * and the sequence number do not matter, so reordered and repeated packets do no harm.
+ * Turns telephone-event packets into digits and reports each once, when it ends: at the first packet with the E bit, at the first packet of
+ * another digit, or after a time without packets. SSRC and timestamp identify a digit; marker bit and sequence number do not matter, so
+ * reordered and retransmitted packets do no harm.
  */
 export class TelephoneEventReceiver {
   readonly #clockRateHz: number;
@@ -42,19 +42,19 @@ export class TelephoneEventReceiver {
     this.#endTimeoutMs = endTimeoutMs;
   }
 
-  /** When `poll` is to be called if no packet comes before; `undefined`: no press is under way. */
+  /** When to call `poll` if no packet arrives before; `undefined` without a digit in progress. */
   get deadlineMs(): number | undefined {
     return this.#active === undefined ? undefined : this.#active.lastPacketMs + this.#endTimeoutMs;
   }
 
-  /** Reads the payload `buffer[offset, offset + lengthBytes)`; returns the presses that it ends, in order. */
+  /** Reads the payload `buffer[offset, offset + lengthBytes)`; returns the digits that it ends, in order. */
   receive(ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): DtmfDigit[] {
     const presses: DtmfDigit[] = [];
     let timestamp = rtpTimestamp;
     const count = Math.min(MAX_EVENTS_PER_PACKET, Math.floor(lengthBytes / TELEPHONE_EVENT_BYTES));
     for (let i = 0; i < count; i += 1) {
       const event = readTelephoneEvent(buffer, offset + i * TELEPHONE_EVENT_BYTES);
-      // §2.5.1.5: further events follow on the end of the one before. Zeros behind the first are padding of careless senders.
+      // §2.5.1.5: further events may follow, each after the end of the previous one. Some senders pad with zeros after the first.
       if (i > 0 && event.durationTicks === 0) break;
       if (event.event <= LAST_DTMF_EVENT) this.#receiveOne(ssrc, timestamp, event, nowMs, presses);
       if (!event.isEnd) break;
@@ -63,7 +63,7 @@ export class TelephoneEventReceiver {
     return presses;
   }
 
-  /** The press whose end packets were all lost, once its time is over. */
+  /** The digit whose end packets were all lost, after its timeout. */
   poll(nowMs: number): DtmfDigit | undefined {
     return this.deadlineMs === undefined || nowMs < this.deadlineMs ? undefined : this.#finish();
   }
@@ -77,14 +77,14 @@ export class TelephoneEventReceiver {
       return;
     }
     if (active !== undefined && active.ssrc === ssrc && timestampDelta(rtpTimestamp, active.rtpTimestamp) < 0) {
-      // A press before the one under way: only its end is still news.
+      // A packet of an earlier digit: only its end matters.
       if (event.isEnd) {
         this.#remember(ssrc, rtpTimestamp);
         presses.push({ event: event.event, durationMs: this.#toMs(event.durationTicks) });
       }
       return;
     }
-    // Another press: the end of the one before was lost.
+    // Another digit: the end packets of the previous one were lost.
     this.#push(presses, this.#finish());
     this.#active = { ssrc, event: event.event, rtpTimestamp, durationTicks: event.durationTicks, earlierTicks: 0, lastPacketMs: nowMs };
     if (event.isEnd) this.#push(presses, this.#finish());
@@ -96,10 +96,10 @@ export class TelephoneEventReceiver {
     return active.event === event.event && this.#isNextSegment(active, rtpTimestamp);
   }
 
-  /** §2.5.1.3: a press longer than 0xFFFF ticks goes on under a timestamp that is 0xFFFF later, without an end between. */
+  /** §2.5.1.3: a digit longer than 0xFFFF ticks continues under a timestamp that is 0xFFFF later, without an end between. */
   #isNextSegment(active: ActivePress, rtpTimestamp: number): boolean {
     const advanceTicks = timestampDelta(rtpTimestamp, active.rtpTimestamp);
-    // Some senders turn over a packet early, or count 0x10000.
+    // Some senders start the next segment a packet early, or count 0x10000.
     const slackTicks = this.#clockRateHz / 10;
     return advanceTicks >= MAX_DURATION_TICKS - slackTicks && advanceTicks <= MAX_DURATION_TICKS + slackTicks;
   }
@@ -135,5 +135,41 @@ export class TelephoneEventReceiver {
 
   #toMs(ticks: number): number {
     return Math.round((ticks * 1_000) / this.#clockRateHz);
+  }
+}
+
+/** How a digit arrived: as telephone-event packets (RFC 4733) or by SIP INFO. */
+export type DtmfSource = 'media' | 'signalling';
+
+interface Press {
+  readonly source: DtmfSource;
+  readonly event: number;
+  readonly durationMs: number;
+  readonly atMs: number;
+}
+
+/** An INFO arrives at the start or the end of a digit, over another network path. */
+const SLACK_MS = 1_000;
+const LONGEST_PRESS_MS = 10_000;
+const MAX_UNMATCHED = 64;
+
+/** Some carriers send each digit both ways: the second copy is not another digit. */
+export class DtmfDeduplicator {
+  readonly #unmatched: Press[] = [];
+
+  /** False for the second copy. */
+  take(source: DtmfSource, event: number, durationMs: number, nowMs: number): boolean {
+    while (this.#unmatched[0] !== undefined && nowMs - this.#unmatched[0].atMs > LONGEST_PRESS_MS + SLACK_MS) this.#unmatched.shift();
+    const twin = this.#unmatched.findIndex(
+      (press) =>
+        press.source !== source && press.event === event && nowMs - press.atMs <= SLACK_MS + Math.max(durationMs, press.durationMs),
+    );
+    if (twin >= 0) {
+      this.#unmatched.splice(twin, 1);
+      return false;
+    }
+    this.#unmatched.push({ source, event, durationMs, atMs: nowMs });
+    if (this.#unmatched.length > MAX_UNMATCHED) this.#unmatched.shift();
+    return true;
   }
 }

@@ -1,4 +1,4 @@
-import { addTicks } from '../sequence.js';
+import { addTicks } from '../rtp-packet.js';
 import { MAX_DURATION_TICKS, type TelephoneEvent } from './telephone-event.js';
 
 /** One telephone-event packet to send. All packets of one segment carry its timestamp. */
@@ -23,8 +23,8 @@ interface SendingEvent {
 }
 
 /**
- * Sends key presses as telephone-event packets: one a frame while a key is down, the end three times, a pause between keys.
- * While `next` gives a packet it takes the place of the frame's audio.
+ * Sends digits as telephone-event packets: one per frame during the digit, the last one three times, a pause between digits.
+ * A packet from `next` replaces the frame's audio.
  */
 export class TelephoneEventSender {
   readonly #frameTicks: number;
@@ -33,7 +33,7 @@ export class TelephoneEventSender {
   #sending: SendingEvent | undefined;
   #pauseLeft = 0;
 
-  /** @param frameTicks RTP ticks of one frame; @param pauseFrames frames of audio between two presses */
+  /** @param frameTicks RTP ticks per frame; @param pauseFrames frames of audio between two digits */
   constructor(frameTicks = 160, pauseFrames = 3) {
     this.#frameTicks = frameTicks;
     this.#pauseFrames = pauseFrames;
@@ -43,7 +43,7 @@ export class TelephoneEventSender {
     return this.#sending === undefined && this.#queue.length === 0;
   }
 
-  /** Queues a press, rounded up to whole frames. False when 64 are waiting already. */
+  /** Queues a digit, rounded up to whole frames. False if 64 wait already. */
   send(event: number, durationTicks: number): boolean {
     if (this.#queue.length >= MAX_QUEUED) return false;
     const frames = Math.max(1, Math.ceil(durationTicks / this.#frameTicks));
@@ -51,7 +51,7 @@ export class TelephoneEventSender {
     return true;
   }
 
-  /** The packet of the frame that begins at `rtpTimestamp`, or `undefined` when the frame is audio. */
+  /** The packet of the frame that begins at `rtpTimestamp`, or `undefined` if the frame is audio. */
   next(rtpTimestamp: number): EventPacket | undefined {
     if (this.#pauseLeft > 0) {
       this.#pauseLeft -= 1;

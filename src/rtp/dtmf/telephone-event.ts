@@ -8,13 +8,13 @@ export const MAX_DURATION_TICKS = 0xffff;
 
 const DIGITS = '0123456789*#ABCD';
 
-/** The event code of a key, or `undefined` when there is no such key. */
+/** The event code of a digit, or `undefined`. */
 export function eventOfDigit(digit: string): number | undefined {
   const event = digit.length === 1 ? DIGITS.indexOf(digit.toUpperCase()) : -1;
   return event < 0 ? undefined : event;
 }
 
-/** The key of an event code 0 to 15, else `undefined`. */
+/** The digit of an event code 0 to 15, else `undefined`. */
 export function digitOfEvent(event: number): string | undefined {
   return DIGITS[event];
 }

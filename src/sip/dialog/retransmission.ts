@@ -1,4 +1,4 @@
-import { assertNever } from '../../lib/assert-never.js';
+import { assertNever } from '../../lib/result.js';
 
 /**
  * A response that the user agent itself repeats until the peer says that it has it, on every transport: a 2xx to an INVITE until its ACK

@@ -1,8 +1,6 @@
 import { SIP_TOKEN } from '../../lib/sip-token.js';
 import { CALL_ID, isMaxForwards, parseCSeq, type CoreHeaders } from './core-headers.js';
-import { canonicalHeaderName, headerId } from './header-name.js';
-import { flatten } from './flatten.js';
-import { isLws } from './lws.js';
+import { canonicalHeaderName, headerId, isLws } from './header-name.js';
 import type { Header, KnownHeaders, SipRequest, SipResponse } from './message.js';
 import { readHeaders, type MessageLimits } from './parse.js';
 import type { OwnHeaders, Peer, Reception } from './reception.js';
@@ -312,4 +310,9 @@ function branchIn(parameters: string): string | undefined {
   const end = parameters.indexOf(';', 8);
   if (end < 0) return parameters.slice(8);
   return /branch/i.test(parameters.slice(end)) ? undefined : parameters.slice(8, end);
+}
+
+/** A copy that stands by itself: a part of a longer text keeps all of that in memory for as long as it lives. */
+export function flatten(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
 }

@@ -1,5 +1,4 @@
-import { canonicalHeaderName, headerId } from './header-name.js';
-import { trimLws } from './lws.js';
+import { canonicalHeaderName, headerId, trimLws } from './header-name.js';
 
 /**
  * SIP text is kept as "byte strings": each character is one byte of the wire (latin1), so that a message passes through

@@ -1,4 +1,4 @@
-import { trimLws } from './lws.js';
+import { trimLws } from './header-name.js';
 import { parseParams } from './uri.js';
 
 /** A From, To, Contact, Route or Record-Route value (RFC 3261 §20.10). */

@@ -1,7 +1,6 @@
 import { err, ok, type Result } from '../../lib/result.js';
 import { SIP_TOKEN } from '../../lib/sip-token.js';
-import { headerId } from './header-name.js';
-import { trimLws } from './lws.js';
+import { headerId, trimLws } from './header-name.js';
 import type { Header, SipMessage } from './message.js';
 import { parseStartLine, type MessageProblem } from './start-line.js';
 

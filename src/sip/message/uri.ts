@@ -1,4 +1,4 @@
-import { trimLws } from './lws.js';
+import { trimLws } from './header-name.js';
 
 /** A parsed SIP or SIPS URI (RFC 3261 §19.1). All parts as received, but the host in lower case. */
 export interface SipUri {

@@ -1,4 +1,4 @@
-import { assertNever } from '../../lib/assert-never.js';
+import { assertNever } from '../../lib/result.js';
 
 /** One target that a request was forwarded to. `Abandoned`: given up, but its final response is still awaited. */
 interface Branch {

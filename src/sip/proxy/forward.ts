@@ -1,4 +1,4 @@
-import { formatHostPort } from '../../lib/host-port.js';
+import { formatHostPort } from '../../lib/address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { OwnTransport } from '../user-agent/compose.js';
 import {

@@ -6,9 +6,9 @@ import type { CoreHeaders } from '../message/core-headers.js';
 import { changed, getHeader, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { serialize } from '../message/serialize.js';
 import { uriScheme } from '../message/uri.js';
-import { resolveTarget } from '../transport/next-hop.js';
+import { resolveTarget } from '../transport/service-location.js';
 import { makeResponse, type SipStack } from '../stack.js';
-import { newTag } from '../user-agent/tags.js';
+import { newTag } from '../user-agent/compose.js';
 import type {
   ClientTransaction,
   ClientTransactionOwner,
@@ -16,7 +16,7 @@ import type {
   ServerTransactionOwner,
 } from '../transaction/transaction-runner.js';
 import type { Flow } from '../transport/flow.js';
-import type { FlowSource } from '../user-agent/user-agent-listener.js';
+import type { FlowSource } from '../user-agent/user-agent-context.js';
 import { forkingStart, stepForking, type ForkingEffect, type ForkingEvent, type ForkingState, type ForkingTimer } from './forking.js';
 import {
   forwardRequest,

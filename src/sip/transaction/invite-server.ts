@@ -1,4 +1,4 @@
-import { assertNever } from '../../lib/assert-never.js';
+import { assertNever } from '../../lib/result.js';
 import type { Step, TransactionContext, TransactionEffect } from './timers.js';
 
 // RFC 3261 §17.2.1 with RFC 6026 §7.1 (Accepted, timer L).

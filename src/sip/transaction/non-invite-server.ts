@@ -1,4 +1,4 @@
-import { assertNever } from '../../lib/assert-never.js';
+import { assertNever } from '../../lib/result.js';
 import type { Step, TransactionContext, TransactionEffect } from './timers.js';
 
 // RFC 3261 §17.2.2, RFC 4320.

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { defaultPort } from './service-location.js';
 import type { Endpoint, Flow, FlowListener, Target } from './flow.js';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/error-text.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { defaultPort } from './service-location.js';
 import type { Endpoint, Flow, FlowListener, Target, TlsFacts } from './flow.js';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { TurnWriter } from '../../lib/turn-writer.js';
+import { TurnBatch } from '../../lib/turn-batch.js';
 import { StreamFramer, type StreamLimits } from '../message/stream-framer.js';
 import type { Endpoint, Flow, FlowListener, TlsFacts } from './flow.js';
 import { identityOf } from './tls-identity.js';
@@ -21,7 +21,7 @@ export class StreamFlow implements Flow {
   readonly #limits: StreamFlowLimits;
   readonly #clock: Clock;
   readonly #framer: StreamFramer;
-  readonly #writer: TurnWriter;
+  readonly #writer: TurnBatch<string>;
   #cancelMessageTimer: CancelTimer | undefined;
   #isOpen = true;
   #hasSpoken = false;
@@ -42,7 +42,7 @@ export class StreamFlow implements Flow {
     this.#limits = limits;
     this.#clock = clock;
     this.#framer = new StreamFramer(limits);
-    this.#writer = new TurnWriter((text) => this.#write(text));
+    this.#writer = new TurnBatch((texts) => this.#write(texts.join('')));
     socket.setNoDelay(true);
     // A peer that vanished without a FIN is found by the kernel's probes.
     socket.setKeepAlive(true, 30_000);

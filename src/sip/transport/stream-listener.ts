@@ -1,7 +1,7 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, Server as TlsServer, type SecureContext, type TLSSocket } from 'node:tls';
 import type { Clock } from '../../lib/clock.js';
-import { isInBlocks } from '../../lib/ip-address.js';
+import { isInBlocks } from '../../lib/address.js';
 import type { Log } from '../../lib/log.js';
 import type { Endpoint, FlowListener } from './flow.js';
 import { readProxyHeader } from './proxy-protocol.js';

@@ -1,5 +1,5 @@
 import type { QueuedTimer, TimerQueue } from '../../lib/timers.js';
-import { DEFAULT_EXPIRES_SECONDS, MAX_EXPIRES_SECONDS } from './expires.js';
+import { DEFAULT_EXPIRES_SECONDS, MAX_EXPIRES_SECONDS } from './user-agent-context.js';
 import { getHeader, getList, type SipRequest, type SipResponse } from '../message/message.js';
 import { parseNameAddr } from '../message/name-addr.js';
 import { parseSipUri } from '../message/uri.js';

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { TimerQueue } from '../../lib/timers.js';
-import { flatten } from '../message/flatten.js';
+import { flatten } from '../message/fast-path-parser.js';
 import type { DialogEntry } from '../dialog/dialog-entry.js';
 import { expiryMs, sessionDueMs, sessionTimerOf } from '../dialog/session-timer.js';
 import { getHeader, header, type RequestParts, type SipResponse } from '../message/message.js';

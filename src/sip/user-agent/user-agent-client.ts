@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
-import { endsSubscription, ownTransport, setsSession, subscribed, type UserAgentContext } from './user-agent-context.js';
-import { cancelOf, composeRequest, contactOf, viaOf, withoutTag } from './compose.js';
+import { endsSubscription, ownTransport, setsSession, subscribed, type UserAgentContext, type SendProblem } from './user-agent-context.js';
+import { cancelOf, composeRequest, contactOf, viaOf, withoutTag, newTag } from './compose.js';
 import type { DialogEntry } from '../dialog/dialog-entry.js';
 import { refreshTarget, routingOf, uacDialog } from '../dialog/dialog.js';
 import { OutgoingRequest, type OutgoingOwner } from './outgoing-request.js';
@@ -10,13 +10,11 @@ import { changed, getHeader, header, type Header, type RequestParts, type SipReq
 import { tagOf } from '../message/name-addr.js';
 import { serialize } from '../message/serialize.js';
 import { uriScheme } from '../message/uri.js';
-import { insteadOfUdp, resolveTarget } from '../transport/next-hop.js';
+import { insteadOfUdp, resolveTarget } from '../transport/service-location.js';
 import { RegisteredFlows } from './registered-flows.js';
 import { makeResponse } from '../stack.js';
-import { newTag } from './tags.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
 import type { Flow } from '../transport/flow.js';
-import type { SendProblem } from './user-agent-listener.js';
 
 const WANTS_CONTACT = new Set(['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE']);
 

@@ -1,13 +1,13 @@
+import type { OutgoingRequest } from './outgoing-request.js';
+import type { IncomingRequest } from './incoming-request.js';
 import type { OwnTransport } from './compose.js';
 import type { DialogEntry } from '../dialog/dialog-entry.js';
 import type { DialogTable } from './dialog-table.js';
-import { DEFAULT_EXPIRES_SECONDS, MAX_EXPIRES_SECONDS } from './expires.js';
-import { getHeader, type SipRequest, type SipResponse } from '../message/message.js';
+import { getHeader, type SipRequest, type SipResponse, type Header } from '../message/message.js';
 import type { SessionRefresher } from './session-refresher.js';
 import type { SipStack } from '../stack.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
-import type { Flow } from '../transport/flow.js';
-import type { FlowSource, UserAgentListener } from './user-agent-listener.js';
+import type { Flow, Endpoint, Target, TransportName } from '../transport/flow.js';
 
 /** What the client and the server side of the user agent share. */
 export interface UserAgentContext {
@@ -42,3 +42,40 @@ export function subscribed(dialog: DialogEntry, request: SipRequest, response: S
   const seconds = Number(getHeader(response, 'expires') ?? getHeader(request, 'expires') ?? DEFAULT_EXPIRES_SECONDS);
   dialog.subscribedFor(Number.isInteger(seconds) && seconds >= 0 ? Math.min(seconds, MAX_EXPIRES_SECONDS) : DEFAULT_EXPIRES_SECONDS);
 }
+
+/** What a registration or a subscription lasts when nobody says (RFC 3261 §10.2, RFC 6665 §3.1.1 leave it open). */
+export const DEFAULT_EXPIRES_SECONDS = 3_600;
+/** What is asked for beyond that is not kept for longer. */
+export const MAX_EXPIRES_SECONDS = 604_800;
+
+/** What the user agent tells its user. */
+export interface UserAgentListener {
+  onRequest(request: IncomingRequest): void;
+  /** The first ACK to a 2xx. */
+  onAck(dialog: DialogEntry, ack: SipRequest, flow: Flow): void;
+  /** `synthesized`: 408 or 503 made here because none came. */
+  onResponse(request: OutgoingRequest, response: SipResponse, synthesized: boolean): void;
+  /** The user agent ended the dialog by itself: with this BYE, or a subscription that ran out without one. */
+  onDialogEnded(dialog: DialogEntry, bye: SipRequest | null): void;
+}
+
+export interface ResponseParts {
+  readonly status: number;
+  readonly reason: string;
+  readonly headers: readonly Header[];
+  readonly body: string;
+  /** Used when no tag went out yet. */
+  readonly localTag?: string | undefined;
+}
+
+/** The ways out: which flows there are and which addresses our own URIs state. */
+export interface FlowSource {
+  open(target: Target): Flow | undefined;
+  /** What Via and Contact name for this transport. */
+  advertised(transport: TransportName): Endpoint;
+}
+
+export type SendProblem = 'bad-uri' | 'no-transport';
+
+/** `no-100rel`: a reliable provisional response to a peer that knows none. `not-allowed`: RFC 4320 forbids this status to a non-INVITE request. */
+export type RespondProblem = 'unknown-transaction' | 'no-100rel' | 'not-allowed';

@@ -1,6 +1,14 @@
 import { randomInt } from 'node:crypto';
-import { formatHostPort } from '../../lib/host-port.js';
-import { endsSubscription, ownTransport, setsSession, subscribed, type UserAgentContext } from './user-agent-context.js';
+import { formatHostPort } from '../../lib/address.js';
+import {
+  endsSubscription,
+  ownTransport,
+  setsSession,
+  subscribed,
+  type UserAgentContext,
+  type RespondProblem,
+  type ResponseParts,
+} from './user-agent-context.js';
 import { contactOf } from './compose.js';
 import { refreshTarget, uasDialog } from '../dialog/dialog.js';
 import { agreedSession } from '../dialog/session-timer.js';
@@ -13,7 +21,6 @@ import { ReliableProvisionals } from '../dialog/reliable-provisionals.js';
 import { makeResponse } from '../stack.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
 import type { Flow } from '../transport/flow.js';
-import type { RespondProblem, ResponseParts } from './user-agent-listener.js';
 
 /** What is sent, or `undefined` when the request found another end while the response waited. */
 export type SentCallback = (text: string | undefined) => void;

@@ -63,11 +63,11 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
   it.each([
     ['TRUNKLINE_SIP_TLS_PORT', '99999', 'sip.tls_port = 99999', 'the environment'],
     ['TRUNKLINE_MEDIA_AGENT_LEG', 'dtls', 'media.agent_leg = "dtls"', 'the environment'],
-    ['TRUNKLINE_SIP_TSL_PORT', '5061', 'unknown environment variable TRUNKLINE_SIP_TSL_PORT.', 'Did you mean TRUNKLINE_SIP_TLS_PORT?'],
+    ['TRUNKLINE_SIP_TSL_PORT', '5061', 'Unknown environment variable TRUNKLINE_SIP_TSL_PORT.', 'Did you mean TRUNKLINE_SIP_TLS_PORT?'],
     ['TRUNKLINE_SIP_CERT_FILE', '/nowhere/cert.pem', 'sip.cert_file and sip.key_file go together', 'trunkline:'],
     ['TRUNKLINE_AGENTS_CA_FILE', '/nowhere/ca.pem', 'agents.ca_file = "/nowhere/ca.pem" cannot be read', 'ENOENT'],
     ['TRUNKLINE_AGENTS_CA_FILE', 'package.json', 'agents.ca_file = "package.json" holds no certificate (PEM)', 'trunkline:'],
-    ['TRUNKLINE_CONFIG', '/nowhere/trunkline.yaml', 'the configuration file /nowhere/trunkline.yaml cannot be read', 'ENOENT'],
+    ['TRUNKLINE_CONFIG', '/nowhere/trunkline.yaml', 'Cannot read the configuration file /nowhere/trunkline.yaml', 'ENOENT'],
   ])('%s=%s', async (name, value, ...texts) => {
     const refused = up({ [name]: value });
     expect(await refused.ended).toBe(1);
@@ -82,7 +82,7 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
     await writeFile(file, 'sip:\n  tls_prot: 5071\n');
     const refused = up({ TRUNKLINE_CONFIG: file });
     expect(await refused.ended).toBe(1);
-    expect(refused.output).toContain(`sip.tls_prot: unknown setting (from ${file}). Did you mean sip.tls_port?`);
+    expect(refused.output).toContain(`sip.tls_prot (from ${file}): unknown setting. Did you mean sip.tls_port?`);
   });
 
   it('a part that does not come up is named with the end of its log', async () => {

@@ -32,23 +32,35 @@ describe('configuration', () => {
   });
 
   it.each([
-    [{ TRUNKLINE_HTTP_PORT: '99999' }, /http\.port = 99999: .*65535.*\(from the environment\)/],
-    [{ TRUNKLINE_BIND_ADDRESS: 'nonsense' }, /bind_address = "nonsense": must be an IPv4 or IPv6 address/],
-    [{ TRUNKLINE_MEDIA_AGENT_LEG: 'dtls' }, /media\.agent_leg = "dtls": .*"rtp"\|"srtp"/],
-    [{ TRUNKLINE_HTP_PORT: '1' }, /unknown environment variable TRUNKLINE_HTP_PORT\. Did you mean TRUNKLINE_HTTP_PORT\?/],
-    [{ TRUNKLINE_BIND_ADDRESS: '0.0.0.0' }, /bind_address = "0\.0\.0\.0": must be one address of this machine/],
-    [{ TRUNKLINE_RTPENGINE: '127.0.0.1:2223,' }, /rtpengine\.address = .*: must be host:port, or several with commas/],
-    [{ TRUNKLINE_RTPENGINE: 'a:1,a:1' }, /rtpengine\.address = .*: must not name one twice/],
-    [{ TRUNKLINE_AGENTS_URL: 'https://bot.example.com/' }, /agents\.url = \(hidden\): must be a wss:\/\/ \(or ws:\/\/\) URL.*environment/],
-    [{ TRUNKLINE_AGENTS_URL: 'wss://' }, /agents\.url = \(hidden\): must be a wss/],
-    [{ TRUNKLINE_AGENTS_URL: 'wss://me:hush@bot.example.com/' }, /agents\.url = \(hidden\): must be .* without a user/],
-    [{ TRUNKLINE_AGENTS_URL: 'wss://bot.example.com/#a' }, /agents\.url = \(hidden\): must be .* without a fragment/],
+    [{ TRUNKLINE_HTTP_PORT: '99999' }, /http\.port = 99999 \(from the environment\): .*65535/],
+    [{ TRUNKLINE_BIND_ADDRESS: 'nonsense' }, /bind_address = "nonsense" \(from the environment\): must be an IPv4 or IPv6 address/],
+    [{ TRUNKLINE_MEDIA_AGENT_LEG: 'dtls' }, /media\.agent_leg = "dtls" \(from the environment\): .*"rtp"\|"srtp"/],
+    [{ TRUNKLINE_HTP_PORT: '1' }, /Unknown environment variable TRUNKLINE_HTP_PORT\. Did you mean TRUNKLINE_HTTP_PORT\?/],
+    [{ TRUNKLINE_BIND_ADDRESS: '0.0.0.0' }, /bind_address = "0\.0\.0\.0" \(from the environment\): must be one address of this machine/],
+    [{ TRUNKLINE_RTPENGINE: '127.0.0.1:2223,' }, /rtpengine\.address = .*: must be host:port, or several, separated by commas/],
+    [{ TRUNKLINE_RTPENGINE: 'a:1,a:1' }, /rtpengine\.address = .*: must not repeat an address/],
+    [
+      { TRUNKLINE_AGENTS_URL: 'https://bot.example.com/' },
+      /agents\.url = \(hidden\) \(from the environment\): must be a wss:\/\/ \(or ws:\/\/\) URL/,
+    ],
+    [{ TRUNKLINE_AGENTS_URL: 'wss://' }, /agents\.url = \(hidden\) \(from the environment\): must be a wss/],
+    [
+      { TRUNKLINE_AGENTS_URL: 'wss://me:hush@bot.example.com/' },
+      /agents\.url = \(hidden\) \(from the environment\): must be .* without a user/,
+    ],
+    [
+      { TRUNKLINE_AGENTS_URL: 'wss://bot.example.com/#a' },
+      /agents\.url = \(hidden\) \(from the environment\): must be .* without a fragment/,
+    ],
     [
       { TRUNKLINE_AGENTS_URL: 'WS://bot.example.com/' },
-      /agents\.url = \(hidden\): is without TLS \(ws:\/\/\), which needs agents\.allow_private/,
+      /agents\.url = \(hidden\) \(from the environment\): is without TLS \(ws:\/\/\), which needs agents\.allow_private/,
     ],
-    [{ TRUNKLINE_AGENTS_URL: 'wss://[::1]:9000/' }, /agents\.url = \(hidden\): is at a private, .* which needs agents\.allow_private/],
-    [{ TRUNKLINE_RTPENGINE_PORT_MAX: '30001' }, /rtpengine\.port_max = 30001: must leave room/],
+    [
+      { TRUNKLINE_AGENTS_URL: 'wss://[::1]:9000/' },
+      /agents\.url = \(hidden\) \(from the environment\): is at a private, .* which needs agents\.allow_private/,
+    ],
+    [{ TRUNKLINE_RTPENGINE_PORT_MAX: '30001' }, /rtpengine\.port_max = 30001 \(from the environment\): must leave room/],
   ])('names the setting, its value, what is allowed and where it came from: %j', (environment, message) => {
     expect(() => load(environment)).toThrow(message);
   });
@@ -59,10 +71,10 @@ describe('configuration', () => {
   });
 
   it('names an unknown setting of a flag and of a file', () => {
-    expect(() => load({}, ['sip.tls_prot=1'])).toThrow(/sip\.tls_prot: unknown setting \(from a flag\)\. Did you mean sip\.tls_port\?/);
-    expect(() => load({}, ['nonsense'])).toThrow(/--set takes name=value/);
-    expect(() => parseLayer('mine.yaml', '- a')).toThrow(/mine\.yaml: expected a mapping/);
-    expect(() => parseLayer('mine.yaml', 'a: [')).toThrow(/mine\.yaml is not valid YAML/);
+    expect(() => load({}, ['sip.tls_prot=1'])).toThrow(/sip\.tls_prot \(from a flag\): unknown setting\. Did you mean sip\.tls_port\?/);
+    expect(() => load({}, ['nonsense'])).toThrow(/Invalid --set "nonsense": expected name=value/);
+    expect(() => parseLayer('mine.yaml', '- a')).toThrow(/Cannot read mine\.yaml: expected settings/);
+    expect(() => parseLayer('mine.yaml', 'a: [')).toThrow(/Cannot read mine\.yaml: not valid YAML/);
   });
 
   it('never shows a secret, neither in a dump nor in an error', () => {

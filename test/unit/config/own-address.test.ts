@@ -21,6 +21,6 @@ describe('bind_address: auto', () => {
 
   it('says what to do on a machine that leads nowhere', () => {
     const alone = { addresses: new Map([['docker0', ['172.17.0.1']]]), defaultInterface: null };
-    expect(() => ownAddress(null, alone)).toThrow(/bind_address.*set it to an address of this machine/);
+    expect(() => ownAddress(null, alone)).toThrow(/bind_address.*Set it to an address of this machine/);
   });
 });

@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { currentText, expectedText, FILES, ROOT, SECTIONS } from '../../../scripts/docs/generate.js';
+import { logEvents } from '../../../scripts/docs/logs.js';
 import { settings } from '../../../scripts/docs/settings.js';
 import { environmentLayer, parseLayer } from '../../../src/config/layers.js';
 import { configSchema } from '../../../src/config/schema.js';
@@ -44,31 +44,16 @@ describe('the table of settings', () => {
   });
 });
 
-describe('links between the documents', () => {
-  const documents = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...markdownOf('docs')];
+describe('log events', () => {
+  const events = logEvents(ROOT);
 
-  it.each(documents)('%s leads to files and headings that exist', (document) => {
-    const text = readFileSync(`${ROOT}${document}`, 'utf8').replace(/^```[\s\S]*?^```/gm, '');
-    const broken = [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(([, file = '', anchor]) => {
-      const target = file === '' ? `${ROOT}${document}` : resolve(dirname(`${ROOT}${document}`), file);
-      if (!existsSync(target)) return true;
-      return anchor !== undefined && !anchorsOf(target).includes(anchor);
-    });
-    expect(broken.map(([link]) => link)).toEqual([]);
+  it('are named area.event, and their fields in snake case', () => {
+    expect(events.length).toBeGreaterThan(100);
+    expect(events.filter(({ event }) => !/^[a-z_]+(\.[a-z_]+)+$/.test(event))).toEqual([]);
+    expect(events.filter(({ fields }) => fields.some((name) => !/^[a-z][a-z0-9_]*$/.test(name)))).toEqual([]);
+  });
+
+  it('carry what failed as `error`', () => {
+    expect(events.filter(({ fields }) => fields.includes('err'))).toEqual([]);
   });
 });
-
-function markdownOf(folder: string): string[] {
-  const files = readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' });
-  return files.filter((file) => file.endsWith('.md')).map((file) => `${folder}/${file}`);
-}
-
-/** As GitHub makes them. */
-function anchorsOf(file: string): string[] {
-  return [...readFileSync(file, 'utf8').matchAll(/^#{1,6} (.+)$/gm)].map(([, title = '']) =>
-    title
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
-}

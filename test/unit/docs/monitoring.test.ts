@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { METRICS, type MetricDefinition } from '../../../src/observability/metrics/catalog.js';
+import { anchorsOf } from '../../../scripts/docs/prose.js';
 
 interface Rule {
   readonly alert: string;
@@ -66,9 +67,7 @@ describe('the alert rules', () => {
     for (const text of Object.values(rule.annotations)) expect(text.length).toBeGreaterThan(10);
     const [file = '', anchor] = rule.annotations.docs.split('#');
     expect(existsSync(new URL(`../../../${file}`, import.meta.url))).toBe(true);
-    if (anchor === undefined) return;
-    const headings = read(file).match(/^#+ .*$/gm) ?? [];
-    expect(headings.map((heading) => heading.replace(/^#+ /, '').toLowerCase().replaceAll(' ', '-'))).toContain(anchor);
+    if (anchor !== undefined) expect(anchorsOf(read(file))).toContain(anchor);
   });
 
   it('have names of their own', () => {

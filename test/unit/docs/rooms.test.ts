@@ -1,11 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from '../../../scripts/docs/generate.js';
 
 interface Rule {
   readonly name: string;
-  readonly comment?: string;
   readonly from: { readonly path?: string | readonly string[]; readonly pathNot?: string | readonly string[] };
   readonly to: { readonly path?: string | readonly string[]; readonly pathNot?: string | readonly string[] };
 }
@@ -43,31 +42,5 @@ describe('the rules of npm run rules', () => {
 
   it.each(rooms.filter((room) => room !== 'cli' && room !== 'gateway'))('say what src/%s may import', (room) => {
     expect(forbidden.map(({ name }) => name)).toContain(`room-${room.replace('/', '-')}`);
-  });
-});
-
-describe('each room', () => {
-  const top = rooms.filter((room) => !room.includes('/'));
-
-  it.each(top)('src/%s has a README of at most a page that names files that are there', (room) => {
-    const text = readFileSync(`${ROOT}src/${room}/README.md`, 'utf8');
-    expect(text.split('\n').length).toBeLessThanOrEqual(60);
-    const links = [...text.matchAll(/\]\((?!http)([^)#]+)/g)].map(([, link = '']) => link);
-    expect(links.length).toBeGreaterThan(0);
-    expect(links.filter((link) => !existsSync(`${ROOT}src/${room}/${link}`))).toEqual([]);
-  });
-
-  it.each(forbidden.filter(({ name }) => name.startsWith('room-')))('$name: its README says what it may import', ({ comment = '' }) => {
-    const [, folder = '', imports = ''] = /^src\/(\S+) imports only (.*)$/.exec(comment) ?? [];
-    const [room = '', inner] = folder.split('/');
-    const text = readFileSync(`${ROOT}src/${room}/README.md`, 'utf8');
-    const names =
-      imports === 'itself'
-        ? []
-        : imports.split(', ').map((name) => name.replace(/^src\/(gateway\/)?/, inner === undefined ? 'src/$1' : ''));
-    const shown = names.map((name) => `\`${name.replace(/^src\//, '')}\``).filter((name) => inner === undefined || name !== '`lib`');
-    if (inner === undefined) expect(text).toContain(`\nImports: ${shown.join(', ') || 'nothing of `src`'}.\n`);
-    else if (inner !== 'wiring')
-      expect(text.split('\n').find((line) => line.startsWith(`| [${inner}](`))).toMatch(new RegExp(`\\| ${shown.join(', ') || '—'} \\|$`));
   });
 });

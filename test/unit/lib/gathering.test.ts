@@ -1,8 +1,7 @@
 import { createServer, connect, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { gatherWrites } from '../../../src/lib/gather-writes.js';
-import { TurnBatch } from '../../../src/lib/turn-batch.js';
+import { gatherWrites, TurnBatch } from '../../../src/lib/turn-batch.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sipEndpointProblem } from '../../../src/lib/sip-endpoint.js';
-import { isSourceAddress } from '../../../src/lib/source-address.js';
+import { isSourceAddress } from '../../../src/lib/address.js';
 
 describe('sip_endpoint', () => {
   it.each([

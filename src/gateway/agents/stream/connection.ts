@@ -1,4 +1,4 @@
-import { assertNever } from '../../../lib/assert-never.js';
+import { assertNever } from '../../../lib/result.js';
 
 // The life of an agent's WebSocket, without the socket.
 

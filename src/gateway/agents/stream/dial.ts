@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { rootCertificates } from 'node:tls';
 import { WebSocket, type RawData } from 'ws';
 import { MAX_AGENT_MESSAGE_BYTES } from '../../../agent-protocol/agent-messages.js';
-import { errorText } from '../../../lib/error-text.js';
+import { errorText } from '../../../lib/result.js';
 import { agentUrlRefusal, guardedLookup, privateLookup } from '../../net/guarded-lookup.js';
 import { USER_AGENT } from '../../net/user-agent.js';
 import type { AgentAddress, AgentSocket, AgentSocketEvents, DialAgent } from './socket.js';

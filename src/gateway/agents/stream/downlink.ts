@@ -1,7 +1,5 @@
 import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
-import type { AudioCodec } from '../../../rtp/codec/g711.js';
-import { BYTES_PER_MS } from '../../../rtp/codec/frame.js';
-import { encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../../rtp/codec/g711.js';
+import { type AudioCodec, BYTES_PER_MS, encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../../rtp/codec/g711.js';
 import { RateHalver } from '../../../rtp/codec/rate-doubler.js';
 import { SpeechQueue } from './speech-queue.js';
 

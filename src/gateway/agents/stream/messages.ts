@@ -1,7 +1,7 @@
 import type { AgentAnswer, StreamSettings } from '../../model/agent.js';
 import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
 import { fromAgentMessage, type FromAgentMessage, type ToAgentMessage } from '../../../agent-protocol/agent-messages.js';
-import { assertNever } from '../../../lib/assert-never.js';
+import { assertNever } from '../../../lib/result.js';
 
 export type ReadMessage =
   | { readonly ok: true; readonly message: FromAgentMessage }

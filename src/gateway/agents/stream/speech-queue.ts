@@ -1,4 +1,4 @@
-import { BYTES_PER_MS } from '../../../rtp/codec/frame.js';
+import { BYTES_PER_MS } from '../../../rtp/codec/g711.js';
 
 const MAX_MARKS = 1_000;
 /** Pieces that are shorter together are put together. */

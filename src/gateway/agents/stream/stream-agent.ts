@@ -1,11 +1,10 @@
 import { NOT_IN_TURBO, type AgentAnswer, type AgentConnectionLimits, type AgentRequest, type StreamSettings } from '../../model/agent.js';
 import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
-import type { AudioCodec } from '../../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
-import { assertNever } from '../../../lib/assert-never.js';
+import { assertNever } from '../../../lib/result.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
-import { FRAME_MS } from '../../../rtp/codec/frame.js';
 import { MAX_END_OF_SPEECH_MS, MIN_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/voice-activity.js';
 import { digitOfEvent, eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
 import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';

@@ -1,7 +1,5 @@
 import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
-import type { AudioCodec } from '../../../rtp/codec/g711.js';
-import { FRAME_BYTES, FRAME_MS } from '../../../rtp/codec/frame.js';
-import { decodeG711, transcodeG711 } from '../../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_BYTES, FRAME_MS, decodeG711, transcodeG711 } from '../../../rtp/codec/g711.js';
 import { RateDoubler } from '../../../rtp/codec/rate-doubler.js';
 import { ReorderBuffer } from '../../../rtp/reorder-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../../srtp/srtp.js';

@@ -3,7 +3,7 @@ import { orgQuery } from './page-query.js';
 import { parseE164 } from '../../model/e164.js';
 import { DEFAULT_INBOUND_OPTIONS } from '../../model/records.js';
 import { sipEndpointProblem } from '../../../lib/sip-endpoint.js';
-import { isSourceAddress } from '../../../lib/source-address.js';
+import { isSourceAddress } from '../../../lib/address.js';
 
 // Nothing here transforms: zod stops at the first failed transform, and every bad field is to be named at once.
 // src/gateway/api/sip-mapper.ts turns a body that passed into what the store takes.

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ipFamily } from '../../../lib/ip-address.js';
+import { ipFamily } from '../../../lib/address.js';
 import { phoneNumber } from './sip-api.js';
 import type { E164 } from '../../model/e164.js';
 

@@ -2,7 +2,7 @@ import { appendFile, mkdir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CallRecord } from '../../model/call-record.js';
 import type { Clock } from '../../../lib/clock.js';
-import { errorText } from '../../../lib/error-text.js';
+import { errorText } from '../../../lib/result.js';
 import type { Log } from '../../../lib/log.js';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import { StoreUnavailableError, type CallStore, type EndedCall } from '../../ports/ports.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
-import { errorText } from '../../../lib/error-text.js';
+import { errorText } from '../../../lib/result.js';
 import type { Log } from '../../../lib/log.js';
 import type { CallSpool } from './call-spool.js';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { StoreUnavailableError } from '../../ports/ports.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
-import { errorText } from '../../../lib/error-text.js';
+import { errorText } from '../../../lib/result.js';
 import { newUuid } from '../../../lib/ids.js';
 import type { Log } from '../../../lib/log.js';
 import { gatewayChannel } from './keys.js';

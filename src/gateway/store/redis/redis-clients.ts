@@ -1,5 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
-import { gatherWrites, type CorkedStream } from '../../../lib/gather-writes.js';
+import { gatherWrites, type CorkedStream } from '../../../lib/turn-batch.js';
 
 /** Where Redis is. */
 export interface RedisAddress {

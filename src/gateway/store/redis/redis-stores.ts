@@ -1,6 +1,6 @@
 import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from '../../ports/ports.js';
 import { isoNow, type Clock } from '../../../lib/clock.js';
-import { errorText } from '../../../lib/error-text.js';
+import { errorText } from '../../../lib/result.js';
 import { meteredCalls, meteredRoutes } from './throughput/metered-stores.js';
 import type { CallSpool } from '../files/call-spool.js';
 import type { StoredKind } from './calls/stored-calls.js';

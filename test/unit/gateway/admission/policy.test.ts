@@ -8,10 +8,8 @@ import { decide, isSourceAllowed } from '../../../../src/gateway/admission/decid
 import { isTrusted, notReady } from '../../../../src/gateway/admission/edge.js';
 import { readInfoDigit } from '../../../../src/gateway/call/info-digit.js';
 import { REFUSABLE_VERDICTS } from '../../../../src/config/schema.js';
-import { admit, ALLOWED_METHODS } from '../../../../src/gateway/call/invite.js';
+import { admit, ALLOWED_METHODS, refusalHeaders, sessionTimerHeaders } from '../../../../src/gateway/call/invite.js';
 import { REASONS, reasonHeaderOf, warningOf } from '../../../../src/gateway/model/reasons.js';
-import { refusalHeaders } from '../../../../src/gateway/call/refusal.js';
-import { sessionTimerHeaders } from '../../../../src/gateway/call/session-timer.js';
 import { NUMBER, ROUTE } from '../../../support/route.js';
 import { offerSdp } from '../../../support/sdp.js';
 

@@ -125,22 +125,4 @@ describe('rate doubler and halver', () => {
     expect(halver.process(new Int16Array(1), new Int16Array(0))).toBe(0);
     expect(() => halver.process(new Int16Array(1), new Int16Array(0))).toThrow(RangeError);
   });
-
-  it('cost less than 30 µs of CPU for 20 ms (6 µs on a machine of 2026)', () => {
-    const [slow, fast] = [voiceLikeNoise(160, 1), voiceLikeNoise(320, 2)];
-    const [doubler, halver] = [new RateDoubler(), new RateHalver()];
-    const [wide, narrow] = [new Int16Array(320), new Int16Array(160)];
-    const best = (work: () => void): number => {
-      let least = Infinity;
-      for (let round = 0; round < 20; round += 1) {
-        const before = process.cpuUsage();
-        for (let i = 0; i < 500; i += 1) work();
-        least = Math.min(least, process.cpuUsage(before).user / 500);
-      }
-      return least;
-    };
-    const doubling = best(() => doubler.process(slow, wide));
-    const halving = best(() => halver.process(fast, narrow));
-    expect(Math.max(doubling, halving)).toBeLessThan(30);
-  });
 });

@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from '../../../../lib/clock.js';
-import { errorText } from '../../../../lib/error-text.js';
+import { errorText } from '../../../../lib/result.js';
 import type { Log } from '../../../../lib/log.js';
 import { STORED_CALLS_KEYS } from '../keys.js';
 import { RedisScript, type RedisConnection } from '../redis.js';

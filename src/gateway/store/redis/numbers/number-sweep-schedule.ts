@@ -1,5 +1,5 @@
 import type { Clock } from '../../../../lib/clock.js';
-import { errorText } from '../../../../lib/error-text.js';
+import { errorText } from '../../../../lib/result.js';
 import type { Log } from '../../../../lib/log.js';
 import { SWEEP_LOCK_KEY } from '../keys.js';
 import type { RedisConnection } from '../redis.js';

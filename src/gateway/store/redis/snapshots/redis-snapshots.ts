@@ -1,7 +1,7 @@
 import type { CallSnapshot } from '../../../model/call-snapshot.js';
 import type { SnapshotStore } from '../../../ports/ports.js';
 import type { CancelTimer, Clock } from '../../../../lib/clock.js';
-import { errorText } from '../../../../lib/error-text.js';
+import { errorText } from '../../../../lib/result.js';
 import type { Log } from '../../../../lib/log.js';
 import { callKey, gatewayAnswersKey, gatewayCallsKey } from '../keys.js';
 import type { RedisCommand, RedisConnection } from '../redis.js';

@@ -22,3 +22,23 @@ export function isInBlocks(entries: readonly string[], address: string): boolean
   }
   return list.check(address, family === 6 ? 'ipv6' : 'ipv4');
 }
+
+const PREFIX_LENGTH = /^(?:0|[1-9]\d{0,2})$/;
+
+/** True for an IPv4 or IPv6 address, or a CIDR block of them (`203.0.113.0/24`, `2001:db8::/32`). Host bits may be set. */
+export function isSourceAddress(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  if (rest.length > 0) return false;
+  const family = ipFamily(address);
+  if (family === 0) return false;
+  return prefix === undefined || (PREFIX_LENGTH.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+}
+
+/** A host as it stands in a URI, a Via or an address: IPv6 in brackets. */
+export function formatHost(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+export function formatHostPort(host: string, port: number): string {
+  return `${formatHost(host)}:${String(port)}`;
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { insteadOfUdp, resolveTarget } from '../../../../src/sip/transport/next-hop.js';
+import { insteadOfUdp, resolveTarget } from '../../../../src/sip/transport/service-location.js';
 
 describe('the next hop', () => {
   it.each([

@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest';
+import { faultsOf, MOST_WORDS, PAGES, pageOf, RULES, writtenWords } from '../../../scripts/docs/prose.js';
+
+describe.each(RULES)('$name', (rule) => {
+  it('on every page', () => {
+    const { inspected, faults } = faultsOf(rule, PAGES);
+    expect(faults).toEqual([]);
+    expect(inspected).toBeGreaterThanOrEqual(rule.least);
+  });
+
+  it('finds a fault', () => {
+    const [file, text] = rule.wrong;
+    expect(faultsOf(rule, [pageOf(file, text)]).faults[0]).toMatch(new RegExp(`^${file}:\\d+: ${rule.name}: `));
+  });
+});
+
+it('people wrote no more words than the budget', () => {
+  expect(writtenWords()).toBeLessThanOrEqual(MOST_WORDS);
+});
