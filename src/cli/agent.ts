@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, queryOf, overApi, type ApiFlags, type ApiIo } from './api.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
 import { CommandFailure, jsonOf, printResult, table, textOf } from './command.js';
 
 type Agent = Schemas['Agent'];
@@ -19,14 +19,16 @@ const TOKEN_VARIABLE = 'AGENT_BEARER_TOKEN';
 /** `trunkline agent …`: the /v1/agents routes. */
 export function agentCommand(io: ApiIo): Command {
   const agent = new Command('agent').description('create, change, list and delete agents over the control API; agents answer calls');
-  overApi(settingsFlags(agent.command('create').description('create an agent and print its id')), io, async (api, flags: SettingsFlags) => {
-    const { agent: made, warnings } = await api.POST('/v1/agents', { body: await bodyOf(io, flags, null) });
-    printResult(io, flags, made, `Created agent "${made.name}": ${made.agent_id}`, ...warnings.map(warningLine));
-  });
-  overApi(
-    settingsFlags(agent.command('set').description('change an agent; omitted settings stay').argument('<agent-id>')),
-    io,
-    async (api, agentId: string, flags: SettingsFlags) => {
+  const create = settingsFlags(agent.command('create').description('create an agent and print its id'));
+  create.action((flags: SettingsFlags) =>
+    withApi(create, io, flags, async (api) => {
+      const { agent: made, warnings } = await api.POST('/v1/agents', { body: await bodyOf(io, flags, null) });
+      printResult(io, flags, made, `Created agent "${made.name}": ${made.agent_id}`, ...warnings.map(warningLine));
+    }),
+  );
+  const set = settingsFlags(agent.command('set').description('change an agent; omitted settings stay').argument('<agent-id>'));
+  set.action((agentId: string, flags: SettingsFlags) =>
+    withApi(set, io, flags, async (api) => {
       const path = { agent_id: agentId };
       const { agent: before } = await api.GET('/v1/agents/{agent_id}', { params: { path } });
       // If-Match: the flags replace a part of the stream that was read.
@@ -34,28 +36,29 @@ export function agentCommand(io: ApiIo): Command {
       const { warnings } = await api.POST('/v1/agents/{agent_id}', { params: { path, header }, body: await bodyOf(io, flags, before) });
       const { agent: changed } = await api.GET('/v1/agents/{agent_id}', { params: { path } });
       printResult(io, flags, changed, `Changed agent "${changed.name}".`, ...warnings.map(warningLine));
-    },
+    }),
   );
-  overApi(apiFlags(agent.command('list').description('show the agents of an organization')), io, async (api, flags: ApiFlags) => {
-    const agents = await allAgents(api);
-    const rows = agents.map((one) => [one.agent_id, one.name, whereOf(one), one.language, one.updated_at]);
-    printResult(io, flags, agents, ...table(['ID', 'NAME', 'WHERE', 'LANGUAGE', 'CHANGED'], rows));
-  });
-  overApi(
-    apiFlags(agent.command('show').description('print an agent as JSON').argument('<agent-id>')),
-    io,
-    async (api, agentId: string) => {
+  const list = apiFlags(agent.command('list').description('show the agents of an organization'));
+  list.action((flags: ApiFlags) =>
+    withApi(list, io, flags, async (api) => {
+      const agents = await allAgents(api);
+      const rows = agents.map((one) => [one.agent_id, one.name, whereOf(one), one.language, one.updated_at]);
+      printResult(io, flags, agents, ...table(['ID', 'NAME', 'WHERE', 'LANGUAGE', 'CHANGED'], rows));
+    }),
+  );
+  const show = apiFlags(agent.command('show').description('print an agent as JSON').argument('<agent-id>'));
+  show.action((agentId: string, flags: ApiFlags) =>
+    withApi(show, io, flags, async (api) => {
       const { agent: found } = await api.GET('/v1/agents/{agent_id}', { params: { path: { agent_id: agentId } } });
       io.print(JSON.stringify(found, null, 2));
-    },
+    }),
   );
-  overApi(
-    apiFlags(agent.command('delete').description('delete an agent that no number uses').argument('<agent-id>')),
-    io,
-    async (api, agentId: string, flags: ApiFlags) => {
+  const remove = apiFlags(agent.command('delete').description('delete an agent that no number uses').argument('<agent-id>'));
+  remove.action((agentId: string, flags: ApiFlags) =>
+    withApi(remove, io, flags, async (api) => {
       await api.DELETE('/v1/agents/{agent_id}', { params: { path: { agent_id: agentId } } });
       printResult(io, flags, { agent_id: agentId }, `Deleted agent ${agentId}.`);
-    },
+    }),
   );
   return agent;
 }

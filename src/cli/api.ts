@@ -27,19 +27,14 @@ export function apiFlags(command: Command): Command {
     .option('--json', 'print JSON');
 }
 
-/**
- * What the command does with a client: `work` gets its arguments and flags too. A failure is one line on standard error and exit code 1.
- * @param command has `apiFlags`
- */
-export function overApi(command: Command, io: ApiIo, work: (api: Client, ...given: never[]) => Promise<void>): Command {
-  return command.action((...given: unknown[]) =>
-    orFail(command, async () => {
-      const { api, url } = await openApi(io, command.opts());
-      await work(api, ...(given as never[])).catch((error: unknown) => {
-        throw error instanceof ApiError ? new CommandFailure(sentenceOf(error, url)) : error;
-      });
-    }),
-  );
+/** Runs `work` with a client; a failure is one line on standard error and exit code 1. */
+export function withApi(command: Command, io: ApiIo, flags: ApiFlags, work: (api: Client) => Promise<void>): Promise<void> {
+  return orFail(command, async () => {
+    const { api, url } = await openApi(io, flags);
+    await work(api).catch((error: unknown) => {
+      throw error instanceof ApiError ? new CommandFailure(sentenceOf(error, url)) : error;
+    });
+  });
 }
 
 /** A client of the API that is named, or of the running gateway. Throws a `CommandFailure` when there is none, or no key. */

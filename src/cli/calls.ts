@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, queryOf, overApi, type ApiFlags, type ApiIo } from './api.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
 import { printResult, table } from './command.js';
 
 interface ListFlags extends ApiFlags {
@@ -26,19 +26,18 @@ export function callsCommand(io: ApiIo): Command {
 }
 
 function addList(parent: Command, io: ApiIo): void {
-  overApi(
-    apiFlags(parent.command('list').description('list ended and refused calls, newest first; or calls in progress'))
-      .option('--live', 'calls in progress, on all gateways')
-      .option('--number <number>', 'the called number')
-      .option('--from <number>', 'the caller')
-      .option('--sip-call-id <id>', "the carrier's Call-ID")
-      .option('--reason <code>', 'such as CALLER_HANGUP')
-      .option('--since <time>', 'began at this time or later; ISO 8601 with a time zone')
-      .option('--until <time>', 'began before this time')
-      .option('--limit <n>', '1 to 500', '50')
-      .option('--before <cursor>', 'cursor of the next page, which the previous page prints'),
-    io,
-    async (api, flags: ListFlags) => {
+  const command = apiFlags(parent.command('list').description('list ended and refused calls, newest first; or calls in progress'))
+    .option('--live', 'calls in progress, on all gateways')
+    .option('--number <number>', 'the called number')
+    .option('--from <number>', 'the caller')
+    .option('--sip-call-id <id>', "the carrier's Call-ID")
+    .option('--reason <code>', 'such as CALLER_HANGUP')
+    .option('--since <time>', 'began at this time or later; ISO 8601 with a time zone')
+    .option('--until <time>', 'began before this time')
+    .option('--limit <n>', '1 to 500', '50')
+    .option('--before <cursor>', 'cursor of the next page, which the previous page prints');
+  command.action((flags: ListFlags) =>
+    withApi(command, io, flags, async (api) => {
       const { live, number: phone_number, sipCallId: sip_call_id, from, since, until, limit, before } = flags;
       const query = queryOf({ phone_number, from, sip_call_id, since, until, limit, before });
       // The API says which reasons there are.
@@ -49,34 +48,31 @@ function addList(parent: Command, io: ApiIo): void {
       const rows = calls.map((one) => [one.started_at, one.call_id, one.from, one.to, one.reason ?? one.state, secondsOf(one)]);
       const more = next === null ? [] : [`More: --before ${next}`];
       printResult(io, flags, { calls, next }, ...table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
-    },
+    }),
   );
 }
 
 function addShow(parent: Command, io: ApiIo): void {
-  overApi(
-    apiFlags(parent.command('show').description('show one call, with its transcript').argument('<call-id>')),
-    io,
-    async (api, callId: string, flags: ApiFlags) => {
+  const command = apiFlags(parent.command('show').description('show one call, with its transcript').argument('<call-id>'));
+  command.action((callId: string, flags: ApiFlags) =>
+    withApi(command, io, flags, async (api) => {
       const { call } = await api.GET('/v1/calls/{call_id}', { params: { path: { call_id: callId } } });
       const agent = call.agent_id === null ? 'default agent' : await agentTitle(api, call.agent_id);
       printResult(io, flags, call, ...linesOf(call, agent));
-    },
+    }),
   );
 }
 
 function addTrace(parent: Command, io: ApiIo): void {
-  overApi(
-    apiFlags(parent.command('trace').description('print the trace of a call, one line an event').argument('<call-id>')).option(
-      '--full',
-      'include the messages',
-    ),
-    io,
-    async (api, callId: string, flags: ApiFlags & { readonly full?: boolean }) => {
+  const command = apiFlags(
+    parent.command('trace').description('print the trace of a call, one line an event').argument('<call-id>'),
+  ).option('--full', 'include the messages');
+  command.action((callId: string, flags: ApiFlags & { readonly full?: boolean }) =>
+    withApi(command, io, flags, async (api) => {
       const { trace } = await api.GET('/v1/calls/{call_id}/trace', { params: { path: { call_id: callId } } });
       const lines = trace.flatMap((entry) => traceLines(entry, flags.full === true));
       printResult(io, flags, trace, ...(trace.length === 0 ? ['No trace is stored for this call.'] : lines));
-    },
+    }),
   );
 }
 
@@ -97,13 +93,12 @@ function traceLines({ at, source, direction, summary, text }: Schemas['TraceEntr
 }
 
 function addStop(parent: Command, io: ApiIo): void {
-  overApi(
-    apiFlags(parent.command('stop').description('end a call in progress on any gateway').argument('<call-id>')),
-    io,
-    async (api, callId: string, flags: ApiFlags) => {
+  const command = apiFlags(parent.command('stop').description('end a call in progress on any gateway').argument('<call-id>'));
+  command.action((callId: string, flags: ApiFlags) =>
+    withApi(command, io, flags, async (api) => {
       const { status, message } = await api.POST('/v1/calls/{call_id}/stop', { params: { path: { call_id: callId } }, body: {} });
       printResult(io, flags, { status, message }, `${message}.`);
-    },
+    }),
   );
 }
 

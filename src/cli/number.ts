@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, queryOf, overApi, type ApiFlags, type ApiIo } from './api.js';
+import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
 import { CommandFailure, plain, printResult, table, textOf } from './command.js';
 
 type SipRecord = Schemas['SipConfiguration'];
@@ -53,13 +53,10 @@ function limit(text: string): Limit {
 }
 
 function addAttach(parent: Command, io: ApiIo): void {
-  overApi(
-    routingFlags(parent.command('attach').description('attach a number; inbound, unless only --outbound is set')).option(
-      '--inbound',
-      'attach the inbound direction too',
-    ),
-    io,
-    async (api, number: string, flags: RoutingFlags) => {
+  const command = routingFlags(parent.command('attach').description('attach a number; inbound, unless only --outbound is set'));
+  command.option('--inbound', 'attach the inbound direction too');
+  command.action((number: string, flags: RoutingFlags) =>
+    withApi(command, io, flags, async (api) => {
       const { outbound } = flags;
       const isInbound = flags.inbound === true || outbound === undefined || hasInbound(flags);
       const { data } = await api.POST('/sip/attach', {
@@ -74,15 +71,14 @@ function addAttach(parent: Command, io: ApiIo): void {
         },
       });
       printResult(io, flags, data, `Attached ${data.phone_number} (${data.inbound_id}).`);
-    },
+    }),
   );
 }
 
 function addUpdate(parent: Command, io: ApiIo): void {
-  overApi(
-    routingFlags(parent.command('update').description('change an attached number; omitted settings stay')),
-    io,
-    async (api, number: string, flags: RoutingFlags) => {
+  const command = routingFlags(parent.command('update').description('change an attached number; omitted settings stay'));
+  command.action((number: string, flags: RoutingFlags) =>
+    withApi(command, io, flags, async (api) => {
       const { outbound } = flags;
       if (outbound === undefined && !hasInbound(flags))
         throw new CommandFailure('nothing to change: set at least one option (trunkline number update --help)');
@@ -90,7 +86,7 @@ function addUpdate(parent: Command, io: ApiIo): void {
       if (hasInbound(flags)) record = await updated(api, record, inboundUpdate(record, flags));
       if (typeof outbound === 'string') record = await updated(api, record, { type: 'outbound', sip_endpoint: outbound });
       printResult(io, flags, record, `Changed ${record.phone_number}.`);
-    },
+    }),
   );
 }
 
@@ -110,29 +106,29 @@ async function updated(api: Client, { phone_number, updated_at }: SipRecord, upd
 }
 
 function addDetach(parent: Command, io: ApiIo): void {
-  overApi(
-    apiFlags(parent.command('detach').description('detach a number in all or the named directions; calls in progress continue'))
-      .argument('<number>')
-      .option('--inbound', 'the inbound direction')
-      .option('--outbound', 'the outbound direction'),
-    io,
-    async (api, number: string, flags: RoutingFlags) => {
+  const command = apiFlags(
+    parent.command('detach').description('detach a number in all or the named directions; calls in progress continue'),
+  )
+    .argument('<number>')
+    .option('--inbound', 'the inbound direction')
+    .option('--outbound', 'the outbound direction');
+  command.action((number: string, flags: RoutingFlags) =>
+    withApi(command, io, flags, async (api) => {
       const isAll = flags.inbound === undefined && flags.outbound === undefined;
       const record = isAll ? await recordOf(api, number) : null;
       const directions = (['inbound', 'outbound'] as const).filter((one) => (record === null ? flags[one] === true : record[one] !== null));
       const { data } = await api.POST('/sip/detach', { body: { phone_number: number, directions, service: 'sip' } });
       printResult(io, flags, data, `Detached ${number}: ${directions.join(' and ')}.`);
-    },
+    }),
   );
 }
 
 function addList(parent: Command, io: ApiIo): void {
-  overApi(
-    apiFlags(parent.command('list').description('list the numbers, sorted'))
-      .option('--take <n>', 'page size, 1 to 1000', '100')
-      .option('--skip <n>', 'numbers to skip', '0'),
-    io,
-    async (api, flags: ApiFlags & { readonly take: string; readonly skip: string }) => {
+  const command = apiFlags(parent.command('list').description('list the numbers, sorted'))
+    .option('--take <n>', 'page size, 1 to 1000', '100')
+    .option('--skip <n>', 'numbers to skip', '0');
+  command.action((flags: ApiFlags & { readonly take: string; readonly skip: string }) =>
+    withApi(command, io, flags, async (api) => {
       const { data } = await api.GET('/sip', { params: { query: queryOf({ take: flags.take, skip: flags.skip }) } });
       const records = Array.isArray(data) ? (data as readonly SipRecord[]) : [];
       const rows = records.map((one) => [
@@ -143,15 +139,14 @@ function addList(parent: Command, io: ApiIo): void {
         one.updated_at,
       ]);
       printResult(io, flags, records, ...table(['NUMBER', 'ID', 'INBOUND', 'OUTBOUND', 'CHANGED'], rows));
-    },
+    }),
   );
 }
 
 function addShow(parent: Command, io: ApiIo): void {
-  overApi(
-    apiFlags(parent.command('show').description('show one number').argument('<number>', 'or its id, IN-…')),
-    io,
-    async (api, number: string, flags: ApiFlags) => {
+  const command = apiFlags(parent.command('show').description('show one number').argument('<number>', 'or its id, IN-…'));
+  command.action((number: string, flags: ApiFlags) =>
+    withApi(command, io, flags, async (api) => {
       const record = await recordOf(api, number);
       const { allowed_sources: sources, ...limits }: Partial<Options> = record.inbound?.options ?? {};
       const rows = [
@@ -165,24 +160,23 @@ function addShow(parent: Command, io: ApiIo): void {
         ['changed', record.updated_at],
       ];
       printResult(io, flags, record, ...rows.map(([name = '', value = '']) => `${name.padEnd(22)}${value}`));
-    },
+    }),
   );
 }
 
 function addCheck(parent: Command, io: ApiIo): void {
-  overApi(
-    apiFlags(parent.command('check').description('dry run: how the gateway would decide a call now'))
-      .argument('<number>')
-      .option('--source <address>', "the call's source IP address")
-      .option('--sdp <file>', "the call's SDP offer"),
-    io,
-    async (api, number: string, flags: ApiFlags & { readonly source?: string; readonly sdp?: string }) => {
+  const command = apiFlags(parent.command('check').description('dry run: how the gateway would decide a call now'))
+    .argument('<number>')
+    .option('--source <address>', "the call's source IP address")
+    .option('--sdp <file>', "the call's SDP offer");
+  command.action((number: string, flags: ApiFlags & { readonly source?: string; readonly sdp?: string }) =>
+    withApi(command, io, flags, async (api) => {
       const sdp = flags.sdp === undefined ? {} : { sdp: await textOf(flags.sdp) };
       const source = flags.source === undefined ? {} : { source_ip: flags.source };
       const { data } = await api.POST('/sip/check', { body: { phone_number: number, ...source, ...sdp } });
       const { outcome, sip_status: status, reason, explanation } = data;
       printResult(io, flags, data, `${outcome} (${[String(status), ...(reason === null ? [] : [reason])].join(' ')}): ${explanation}`);
-    },
+    }),
   );
 }
 
