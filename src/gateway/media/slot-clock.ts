@@ -17,17 +17,16 @@ const SLOTS = 4;
 
 /** Ticks every member each 20 ms, by absolute deadlines, with one timer; without members there is no timer. */
 export class SlotClock {
-  readonly #clock: Clock;
   readonly #slots: readonly Slot[];
-  readonly #onLate: (lateMs: number) => void;
   #cancelTimer: CancelTimer | undefined;
   #isFiring = false;
   #isLateAlready = false;
 
   /** @param onLate gets the delay of each wake-up */
-  constructor(clock: Clock, onLate: (lateMs: number) => void = () => undefined) {
-    this.#clock = clock;
-    this.#onLate = onLate;
+  constructor(
+    private readonly clock: Clock,
+    private readonly onLate: (lateMs: number) => void = () => undefined,
+  ) {
     this.#slots = Array.from({ length: SLOTS }, () => ({ members: new Set<Ticking>(), pacer: new FramePacer(0, FRAME_MS) }));
   }
 
@@ -52,7 +51,7 @@ export class SlotClock {
   }
 
   #begin(): void {
-    const nowMs = this.#clock.nowMs();
+    const nowMs = this.clock.nowMs();
     this.#slots.forEach((slot, index) => {
       slot.pacer = new FramePacer(nowMs + (index * FRAME_MS) / SLOTS, FRAME_MS);
     });
@@ -60,23 +59,23 @@ export class SlotClock {
 
   #arm(): void {
     const deadlineMs = Math.min(...this.#slots.map((slot) => slot.pacer.nextDeadlineMs));
-    this.#cancelTimer = this.#clock.setTimer(Math.max(0, Math.ceil(deadlineMs - this.#clock.nowMs())), () => this.#fire(deadlineMs));
+    this.#cancelTimer = this.clock.setTimer(Math.max(0, Math.ceil(deadlineMs - this.clock.nowMs())), () => this.#fire(deadlineMs));
   }
 
   #fire(deadlineMs: number): void {
     this.#cancelTimer = undefined;
-    const lateMs = this.#clock.nowMs() - deadlineMs;
+    const lateMs = this.clock.nowMs() - deadlineMs;
     // After a stall timers run before sockets are read: packets that arrived meanwhile belong to the due frames.
     if (lateMs >= FRAME_MS && !this.#isLateAlready) {
       this.#isLateAlready = true;
-      this.#cancelTimer = this.#clock.setTimer(0, () => this.#fire(deadlineMs));
+      this.#cancelTimer = this.clock.setTimer(0, () => this.#fire(deadlineMs));
       return;
     }
     this.#isLateAlready = false;
     this.#isFiring = true;
-    this.#onLate(lateMs);
+    this.onLate(lateMs);
     for (const slot of this.#slots) {
-      const { skip, send } = slot.pacer.take(this.#clock.nowMs());
+      const { skip, send } = slot.pacer.take(this.clock.nowMs());
       if (skip + send > 0) for (const member of slot.members) member.tick(skip, send);
     }
     this.#isFiring = false;

@@ -1,5 +1,6 @@
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
-import type { ToolDefinition, ToolRecord } from '../model/agent-record.js';
+import type { ToolRecord } from '../model/agent-record.js';
+import type { ToolDefinition } from '../model/tool-definition.js';
 import type { CallRecord } from '../model/call-record.js';
 import type { Completion } from '../model/completion.js';
 import type { TraceEntry } from '../model/call-trace.js';

@@ -5,13 +5,15 @@ import { SpeechQueue } from './speech-queue.js';
 
 /** An agent's speech on its way to the caller: from the agent's format to the leg's codec, queued and paced. */
 export class Downlink {
-  readonly #format: StreamFormat;
   readonly #codec: AudioCodec;
   readonly queue: SpeechQueue;
   #halver: RateHalver | undefined;
 
-  constructor(format: StreamFormat, legCodec: AudioCodec, maxQueuedMs: number) {
-    this.#format = format;
+  constructor(
+    private readonly format: StreamFormat,
+    legCodec: AudioCodec,
+    maxQueuedMs: number,
+  ) {
     this.#codec = legCodec;
     this.queue = new SpeechQueue(maxQueuedMs, silenceByte(legCodec), (byte) => isQuietG711(legCodec, byte));
   }
@@ -23,7 +25,7 @@ export class Downlink {
 
   /** A binary message of a raw format; of any other it is ignored. The bytes are changed. */
   sendBinary(bytes: Uint8Array): number {
-    switch (this.#format) {
+    switch (this.format) {
       case 'twilio':
         return 0;
       case 'pcmu':

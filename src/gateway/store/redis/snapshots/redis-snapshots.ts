@@ -29,7 +29,6 @@ export interface SnapshotParts {
  * Redis that is away costs no more memory than the calls in progress.
  */
 export class RedisSnapshotStore implements SnapshotStore {
-  readonly #parts: SnapshotParts;
   /** `null`: to be forgotten. */
   readonly #waiting = new Map<string, CallSnapshot | null>();
   /** Calls that Redis has, or may have. */
@@ -39,9 +38,7 @@ export class RedisSnapshotStore implements SnapshotStore {
   #cancelKeep: CancelTimer | undefined;
   #expiresSetMs = -Infinity;
 
-  constructor(parts: SnapshotParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: SnapshotParts) {}
 
   /** Calls that are kept, or about to be. */
   get size(): number {
@@ -50,14 +47,14 @@ export class RedisSnapshotStore implements SnapshotStore {
 
   persist(snapshot: CallSnapshot): void {
     this.#waiting.set(snapshot.call_id, snapshot);
-    this.#cancelKeep ??= this.#parts.clock.setTimer(KEEP_AFTER_MS, () => {
+    this.#cancelKeep ??= this.parts.clock.setTimer(KEEP_AFTER_MS, () => {
       this.#cancelKeep = undefined;
       void this.#write();
     });
   }
 
   delete(callId: string): void {
-    this.#parts.onForgotten(callId);
+    this.parts.onForgotten(callId);
     if (!this.#written.has(callId)) {
       this.#waiting.delete(callId);
       return;
@@ -68,14 +65,14 @@ export class RedisSnapshotStore implements SnapshotStore {
   }
 
   async orphaned(): Promise<readonly CallSnapshot[]> {
-    const { redis, instance } = this.#parts;
+    const { redis, instance } = this.parts;
     const fields = await redis.run((client) => client.hgetall(gatewayCallsKey(instance)));
     for (const callId of Object.keys(fields)) this.#written.add(callId);
     const kept = Object.entries(fields).flatMap(([callId, text]) => this.#decode(callId, text));
     const recorded = await redis.pipeline(kept.map(({ org_id: orgId, call_id: callId }) => ['exists', callKey(orgId, callId)]));
     const calls = kept.filter((_snapshot, index) => recorded[index] === 0);
     for (const [index, { call_id: callId }] of kept.entries()) if (recorded[index] !== 0) this.delete(callId);
-    await this.#parts.onLeft(calls);
+    await this.parts.onLeft(calls);
     return calls;
   }
 
@@ -104,7 +101,7 @@ export class RedisSnapshotStore implements SnapshotStore {
   }
 
   async #send(batch: readonly [string, CallSnapshot | null][]): Promise<boolean> {
-    const { redis, instance, clock, log } = this.#parts;
+    const { redis, instance, clock, log } = this.parts;
     const [key, answersKey] = [gatewayCallsKey(instance), gatewayAnswersKey(instance)];
     try {
       const changes = batch.flatMap(([callId, snapshot]): RedisCommand[] =>
@@ -133,7 +130,7 @@ export class RedisSnapshotStore implements SnapshotStore {
 
   /** Now and then: the time that they are kept is far longer. */
   #expiry(keys: readonly string[]): RedisCommand[] {
-    const nowMs = this.#parts.clock.nowMs();
+    const nowMs = this.parts.clock.nowMs();
     if (nowMs - this.#expiresSetMs < EXPIRE_EVERY_MS) return [];
     this.#expiresSetMs = nowMs;
     return keys.map((key) => ['expire', key, KEPT_S]);
@@ -143,7 +140,7 @@ export class RedisSnapshotStore implements SnapshotStore {
     try {
       return [JSON.parse(text) as CallSnapshot];
     } catch {
-      this.#parts.log.warn({ call_id: callId }, 'call.snapshot.unreadable');
+      this.parts.log.warn({ call_id: callId }, 'call.snapshot.unreadable');
       this.delete(callId);
       return [];
     }
