@@ -104,14 +104,16 @@ export class RedisSnapshotStore implements SnapshotStore {
     const { redis, instance, clock, log } = this.parts;
     const [key, answersKey] = [gatewayCallsKey(instance), gatewayAnswersKey(instance)];
     try {
-      const changes = batch.flatMap(([callId, snapshot]): RedisCommand[] =>
-        snapshot === null
-          ? [key, answersKey].map((one) => ['hdel', one, callId])
-          : [
-              ['hset', key, callId, JSON.stringify(snapshot)],
-              ['hset', answersKey, callId, JSON.stringify(snapshot.answer)],
-            ],
-      );
+      const gone = batch.flatMap(([callId, snapshot]) => (snapshot === null ? [callId] : []));
+      const written = batch.flatMap(([, snapshot]) => (snapshot === null ? [] : [snapshot]));
+      const fields = (of: (snapshot: CallSnapshot) => unknown): string[] =>
+        written.flatMap((one) => [one.call_id, JSON.stringify(of(one))]);
+      const changes: RedisCommand[] = [
+        ...(gone.length === 0 ? [] : [key, answersKey].map((one): RedisCommand => ['hdel', one, ...gone])),
+        ...(written.length === 0
+          ? []
+          : [['hset', key, ...fields((snapshot) => snapshot)] as const, ['hset', answersKey, ...fields(({ answer }) => answer)] as const]),
+      ];
       await redis.pipeline([...changes, ...this.#expiry([key, answersKey])]);
       for (const [callId, snapshot] of batch) if (snapshot === null && !this.#waiting.has(callId)) this.#written.delete(callId);
       return true;
