@@ -8,7 +8,7 @@ import type { RedisCommand, RedisConnection } from '../redis.js';
 
 const RETRY_MS = 1_000;
 const WRITTEN_AT_ONCE = 500;
-/** A call changes several times as it is answered: it is written when it has come to rest. Killed within it, the call is lost. */
+/** A call that Redis has changes several times as it is answered: it is written again when it has come to rest. */
 const KEEP_AFTER_MS = 10;
 const EXPIRE_EVERY_MS = 3_600_000;
 /** Longer than the longest call; what an instance left that never came back goes then. */
@@ -45,8 +45,11 @@ export class RedisSnapshotStore implements SnapshotStore {
     return new Set([...this.#written, ...this.#waiting.keys()]).size;
   }
 
+  /** A call that Redis does not have is written at once: killed before that, it would be lost. */
   persist(snapshot: CallSnapshot): void {
+    const isNew = !this.#written.has(snapshot.call_id);
     this.#waiting.set(snapshot.call_id, snapshot);
+    if (isNew) return void this.#write();
     this.#cancelKeep ??= this.parts.clock.setTimer(KEEP_AFTER_MS, () => {
       this.#cancelKeep = undefined;
       void this.#write();
