@@ -1,9 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
 import { EspeakSpeech } from '../gateway/agents/speech.js';
 import { webSocketDial } from '../gateway/agents/stream/dial.js';
 import { VoiceDetectors } from '../gateway/media/voice-detector.js';
 import { STREAM_FORMATS, type StreamFormat } from '../agent-protocol/stream-format.js';
+import { callSidOf } from '../gateway/model/twilio-ids.js';
+import { newUuid } from '../lib/ids.js';
 import { snakeKeys } from '../lib/snake-keys.js';
 import { systemClock } from '../lib/system-clock.js';
 import { simulateCall, type SimulatedCallReport } from '../loadtest/simulate/simulated-call.js';
@@ -67,7 +68,7 @@ export function simulateCommand(): Command {
           bearerToken: flags.bearerToken ?? null,
           signatureKey: 'simulated',
           accountSid: `AC${'0'.repeat(32)}`,
-          callSid: `CA${randomBytes(16).toString('hex')}`,
+          callSid: callSidOf(newUuid()),
           customParameters: { from: '+15550100999', to: '+15550100100' },
           endOfSpeechMs: 500,
           mayPress: true,

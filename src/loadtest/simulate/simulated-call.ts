@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import type { DialAgent } from '../../gateway/agents/stream/socket.js';
 import { StreamAgent, type StreamDependencies } from '../../gateway/agents/stream/stream-agent.js';
 import { noAgentCounters, type AgentHost } from '../../gateway/media/leg-agent.js';
 import type { StreamSettings } from '../../gateway/model/agent.js';
+import { newStreamSid } from '../../gateway/model/twilio-ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Clock } from '../../lib/clock.js';
 import { silentLog } from '../../lib/log.js';
@@ -99,7 +99,7 @@ export async function simulateCall(
       ...dependencies,
       dial: countingDial(dependencies.dial, counts),
       counters: noAgentCounters(),
-      newStreamSid: () => `MZ${randomBytes(16).toString('hex')}`,
+      newStreamSid,
     },
     silentLog,
   );
