@@ -130,7 +130,7 @@ export interface MediaRelay {
   offerToCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
   /** The carrier's answer to it; the answer is the inside SDP. */
   answerFromCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
-  /** Frees the session. Asked until it is confirmed or the retries are used up. */
+  /** Frees the session, after the call's command under way. Asked until it is confirmed or the retries are used up. */
   delete(relayId: string): Promise<RelayFigures | null>;
   /** The node that a call is on; `null`: on none. */
   nodeOf(relayId: string): string | null;

@@ -1,4 +1,5 @@
 import { NOT_IN_TURBO, type AgentAnswer, type AgentConnectionLimits, type AgentRequest, type StreamSettings } from '../../model/agent.js';
+import type { AgentNote } from '../../model/media.js';
 import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
 import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
@@ -195,7 +196,7 @@ export class StreamAgent implements LegAgent {
     if (this.#framesSinceLook * FRAME_MS < pingIntervalMs) return;
     this.#framesSinceLook = 0;
     if (this.#isPongDue) {
-      this.#note(`the agent answered no ping for ${String(pingIntervalMs)} ms`, true);
+      this.#note('other', `the agent answered no ping for ${String(pingIntervalMs)} ms`, true);
       return this.#step({ type: 'silent' });
     }
     this.#isPongDue = this.#isPinged;
@@ -274,7 +275,7 @@ export class StreamAgent implements LegAgent {
           this.#framesSinceLook = 0;
           const tookMs = Math.round(clock.nowMs() - startedMs);
           this.log.debug({ took_ms: tookMs }, 'agent.connected');
-          this.#note(`connected to ${shownUrl(this.settings.url)} after ${String(tookMs)} ms`);
+          this.#note('other', `connected to ${shownUrl(this.settings.url)} after ${String(tookMs)} ms`);
           this.#step({ type: 'opened' });
         }),
       onFailed: (message) =>
@@ -303,7 +304,7 @@ export class StreamAgent implements LegAgent {
   #onClosed(code: number): void {
     this.#forgetSocket();
     this.log.info({ code }, 'agent.closed');
-    this.#note(`the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, code !== 1_000);
+    this.#note('closed', `the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, code !== 1_000);
     this.#step({ type: 'closed', code });
   }
 
@@ -328,7 +329,7 @@ export class StreamAgent implements LegAgent {
     this.dependencies.counters.reconnects += 1;
     const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
     this.log.info({ reconnects, away_ms: awayMs }, 'agent.reconnected');
-    this.#note(`connected again, time ${String(reconnects)}, after ${String(awayMs)} ms without`);
+    this.#note('other', `connected again, time ${String(reconnects)}, after ${String(awayMs)} ms without`);
   }
 
   #startTimer(timer: ConnectionTimer, delayMs: number): void {
@@ -377,7 +378,10 @@ export class StreamAgent implements LegAgent {
     this.#warn({ event: read.event, error: read.message }, 'agent.message.ignored');
     this.#ignored += 1;
     if (this.#ignored <= MAX_WARNINGS)
-      this.#note(`message ignored: ${read.event}: ${read.message}${this.#ignored === MAX_WARNINGS ? '; more are not told' : ''}`);
+      this.#note(
+        'ignored',
+        `message ignored: ${read.event}: ${read.message}${this.#ignored === MAX_WARNINGS ? '; more are not told' : ''}`,
+      );
     if (read.isKnown) this.#refuse(read.event, null, 'BAD_MESSAGE', read.message);
   }
 
@@ -474,13 +478,13 @@ export class StreamAgent implements LegAgent {
   }
 
   /** For the trace and the record of the call. */
-  #note(text: string, isFailure = false): void {
-    this.host.emit({ type: 'agent-note', text, isFailure });
+  #note(kind: AgentNote['kind'], text: string, isFailure = false): void {
+    this.host.emit({ type: 'agent-note', kind, text, isFailure });
   }
 
   #noteFailure(message: string, startedMs: number): void {
     const tookMs = Math.round(this.dependencies.clock.nowMs() - startedMs);
-    this.#note(`${shownUrl(this.settings.url)}: ${message}, after ${String(tookMs)} ms`, true);
+    this.#note('other', `${shownUrl(this.settings.url)}: ${message}, after ${String(tookMs)} ms`, true);
   }
 
   #warn(fields: object, event: string): void {
