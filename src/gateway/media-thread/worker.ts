@@ -82,7 +82,7 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
       endpoint.with(command.callId, (leg) => leg.start());
       break;
     case 'direct':
-      endpoint.with(command.callId, (leg) => leg.setDirection(command.direction));
+      endpoint.setDirection(command.callId, command.direction);
       break;
     case 'digit':
       endpoint.with(command.callId, (leg) => leg.takeDigit(command.event, command.durationMs));
