@@ -62,6 +62,7 @@ export class RunningGateway {
       TRUNKLINE_GATEWAY_WORKERS: '1',
       // Other tests share the machine: a gateway that waits for the processor is not overloaded by calls.
       TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: '60000',
+      TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: '60000',
       TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: '1000',
       TRUNKLINE_SIP_TLS_PORT: String(sip),
       TRUNKLINE_HTTP_PORT: String(http),

@@ -34,6 +34,8 @@ export interface EndpointDependencies {
   /** Counters of the thread's agents. */
   readonly agentCounters?: AgentCounters;
   readonly newAgent: (description: AgentDescription, host: AgentHost, log: Log) => LegAgent;
+  /** Gets the delay of each wake-up of the pacing, in milliseconds, if set. */
+  readonly onFrameDelay?: (lateMs: number) => void;
   /** Gets the RTCP of all legs, if set. */
   readonly onRtcp?: (seen: RtcpSeen) => void;
 }
@@ -120,6 +122,7 @@ export class RtpEndpoint {
     this.#frames = new SlotClock(dependencies.clock, (lateMs) => {
       this.#maxLateMs = Math.max(this.#maxLateMs, lateMs);
       if (lateMs >= FRAME_MS) this.#lateFrames += 1;
+      dependencies.onFrameDelay?.(lateMs);
     });
     this.#heldTicks = new SlotClock(dependencies.clock, undefined, HELD_TICK_MS);
   }

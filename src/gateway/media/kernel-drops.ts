@@ -25,6 +25,7 @@ export class KernelDropWatch {
   readonly #clock: Clock;
   readonly #log: Log;
   #before = 0;
+  #isDropping = false;
   #cancelTimer: CancelTimer | undefined;
   #isStopped = false;
 
@@ -33,6 +34,11 @@ export class KernelDropWatch {
     this.#clock = clock;
     this.#log = log;
     this.#arm();
+  }
+
+  /** The last check found further drops. */
+  get isDropping(): boolean {
+    return this.#isDropping;
   }
 
   stop(): void {
@@ -47,7 +53,8 @@ export class KernelDropWatch {
   async #check(): Promise<void> {
     const drops = await this.#read();
     if (this.#isStopped) return;
-    if (drops !== null && drops > this.#before) {
+    this.#isDropping = drops !== null && drops > this.#before;
+    if (drops !== null && this.#isDropping) {
       const hint = 'the media workers are too busy, or net.core.rmem_max is too small';
       this.#log.warn({ dropped: drops - this.#before, kernel_drops: drops, hint }, 'media.packets.dropped');
     }
