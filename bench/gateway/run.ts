@@ -132,16 +132,25 @@ async function held(name: string, start: () => Promise<Subject>): Promise<void> 
   }
 }
 
+/** CPU of each process in percent of a core, while nothing is asked of it: over a minute, in which each held call is asked once whether it is there. */
+async function cpuAtRest(subject: Subject): Promise<Record<string, number>> {
+  const before = totals(subject, cpuMs);
+  await new Promise((done) => setTimeout(done, 60_000));
+  return Object.fromEntries(Object.entries(totals(subject, cpuMs)).map(([name, ms]) => [name, (ms - (before[name] ?? 0)) / 600]));
+}
+
 async function memory(generator: Child, subject: Subject): Promise<void> {
   const empty = await memoryAtRest(subject);
+  const idle = await cpuAtRest(subject);
   const count = Number(values.held);
-  await ask(generator, { type: 'hold', target: subject.target, count } satisfies LoadOrder);
+  await ask(generator, { type: 'hold', target: { ...subject.target, direction: 'inactive' }, count } satisfies LoadOrder);
   // RFC 6026: what is kept of each answered INVITE for 64·T1 is gone then.
   await new Promise((done) => setTimeout(done, 33_000));
   const full = await memoryAtRest(subject);
+  const busy = await cpuAtRest(subject);
   const kb = (name: string): number => ((full[name] ?? 0) - (empty[name] ?? 0)) / count;
   const own = subject.own.reduce((sum, name) => sum + kb(name), 0);
-  console.log(`  ${String(count)} calls held without media packets`);
+  console.log(`  ${String(count)} calls on hold (a=inactive)`);
   // A call that had ended by itself answers its BYE with 481.
   const { completed, failed } = await ask<LoadResult>(generator, { type: 'release' } satisfies LoadOrder);
   console.log(
@@ -152,6 +161,8 @@ async function memory(generator: Child, subject: Subject): Promise<void> {
       .map((name) => `${name} ${kb(name).toFixed(1)} kB`)
       .join(', ')}; its own processes ${own.toFixed(1)} kB`,
   );
+  const shown = Object.entries(busy).map(([name, percent]) => `${name} ${percent.toFixed(1)} % (${(idle[name] ?? 0).toFixed(1)} % idle)`);
+  console.log(`    CPU of a core   ${shown.join(', ')}`);
 }
 
 function settings(): Record<string, string> {
@@ -205,11 +216,7 @@ if (wants('most') || wants('rate'))
     rounds.push([ours, theirs]);
   }
 if (wants('held')) {
-  // The callers send no audio: with the default the first calls would end while the others are still looked at.
-  if (subjects.includes('trunkline'))
-    await held('Trunkline, with media.timeout_ms at ten minutes', () =>
-      productSubject({ ...settings(), TRUNKLINE_MEDIA_TIMEOUT_MS: '600000' }),
-    );
+  if (subjects.includes('trunkline')) await held('Trunkline', () => productSubject(settings()));
   if (subjects.includes('kamailio')) await held('Kamailio', kamailioSubject);
 }
 if (subjects.length === 2) compare(rounds);

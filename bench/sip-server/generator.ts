@@ -11,6 +11,8 @@ export interface LoadTarget {
   /** PEM of the CA; TLS only. */
   readonly ca: string | null;
   readonly messages: 'sipp' | 'carrier';
+  /** Of the carrier's offers; `sendrecv` unless given. */
+  readonly direction?: 'inactive';
 }
 
 /** Connections that share the calls; 1 unless given. */
@@ -112,7 +114,7 @@ class Connection {
   isMixed = false;
 
   constructor(private readonly target: LoadTarget) {
-    const { port, transport, ca, messages } = target;
+    const { port, transport, ca, messages, direction } = target;
     this.#socket =
       transport === 'TLS' ? connectTls({ host: '127.0.0.1', port, servername: 'localhost', ca: ca ?? '' }) : connectTcp(port, '127.0.0.1');
     this.#socket.setNoDelay(true);
@@ -123,7 +125,7 @@ class Connection {
       this.#sentAt.clear();
     });
     this.#headers = messages === 'sipp' ? SIPP_HEADERS : CARRIER_HEADERS;
-    this.#offer = messages === 'sipp' ? SIPP_OFFER : CARRIER_OFFER;
+    this.#offer = messages === 'sipp' ? SIPP_OFFER : CARRIER_OFFER.replace('sendrecv', direction ?? 'sendrecv');
     this.#head = `SIP/2.0/${transport} 127.0.0.1:55061;branch=z9hG4bK`;
   }
 
@@ -215,7 +217,16 @@ class Connection {
     this.#pending = text.slice(at);
   }
 
+  /** A held call's peer is asked with OPTIONS whether it is still there. */
+  #answer(text: string, at: number, headEnd: number): void {
+    const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].map(
+      (name) => `${name}: ${between(text, `\r\n${name}: `, '\r\n', at, headEnd)}\r\n`,
+    );
+    this.#write(`SIP/2.0 200 OK\r\n${copied.join('')}Content-Length: 0\r\n\r\n`);
+  }
+
   #onMessage(text: string, at: number, headEnd: number): void {
+    if (text.startsWith('OPTIONS ', at)) return this.#answer(text, at, headEnd);
     const status = parseInt(text.slice(at + 8, at + 11), 10);
     if (!(status >= 200) && !this.isMixed) return;
     const callId = text.indexOf('\r\nCall-ID: c', at);

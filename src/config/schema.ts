@@ -119,6 +119,7 @@ export const configSchema = z
       max_calls: count.nullable(),
       max_calls_per_second: z.int().min(1).max(100_000).nullable(),
       max_event_loop_delay_ms: milliseconds,
+      max_media_delay_ms: milliseconds,
       max_cpu_percent: z.int().min(1).max(1_000),
     }),
     drachtio: z.strictObject({

@@ -51,7 +51,7 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   for (const { name: node } of relay.nodes()) metrics.begin({ node });
   await relay.reconcile(new Set(orphaned.map(({ call_id: callId }) => callId)));
   const endpoint = await opening;
-  const overload = overloadDetector(config, clock, log);
+  const overload = overloadDetector(config, endpoint, clock, log);
   const srf = createSrfApp();
   const toolRunner = new HttpToolRunner({ allowPrivate: config.tools.allow_private, clock });
   const webhooks = openWebhooks(config, stores, clock, log);

@@ -69,6 +69,7 @@ const SETTINGS: Readonly<Record<string, readonly string[]>> = {
     'admission.max_calls',
     'admission.max_calls_per_second',
     'admission.max_event_loop_delay_ms',
+    'admission.max_media_delay_ms',
     'admission.max_cpu_percent',
     'rtpengine.port_min, rtpengine.port_max (4 ports a call)',
     'media.port_min, media.port_max',

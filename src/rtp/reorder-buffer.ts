@@ -35,6 +35,8 @@ const MAX_AHEAD_BYTES = 500 * BYTES_PER_MS;
 const MAX_BEHIND_BYTES = 1_000 * BYTES_PER_MS;
 /** A tick this long after the previous one was late itself: packets of that time wait in the socket and are read before the next tick. */
 const STALL_MS = 2 * FRAME_MS;
+/** Silence that long is not made up for: the leg was held. */
+const MAX_SILENCE_BEHIND_MS = 1_000;
 /** Concealment repeats the last frame, fainter each time, then sends silence. */
 const CONCEAL_GAINS = [1, 0.66, 0.33];
 
@@ -116,25 +118,32 @@ export class ReorderBuffer {
     this.#late(rtpTimestamp, ahead, buffer, offset, lengthBytes, nowMs);
   }
 
-  /** Call each 20 ms: conceals what the buffer has waited for long enough. */
-  tick(nowMs: number): void {
+  /**
+   * Call each 20 ms: conceals what the buffer has waited for long enough. Returns the frames left out because it was not called for more
+   * than a second.
+   */
+  tick(nowMs: number): number {
     if (nowMs - this.#tickedMs > STALL_MS) this.#stalledMs = nowMs;
     this.#tickedMs = nowMs;
     // The ticks held back by a stall come all at once.
-    if (nowMs === this.#stalledMs) return;
+    if (nowMs === this.#stalledMs) return 0;
     const [oldest] = this.#held;
     if (oldest !== undefined) {
-      if (nowMs - oldest.arrivalMs < this.#waitMs) return;
+      if (nowMs - oldest.arrivalMs < this.#waitMs) return 0;
       this.#conceal(timestampDelta(oldest.rtpTimestamp, this.#nextTimestamp));
       this.#dueMs = nowMs;
       this.#drain(nowMs);
-      return;
+      return 0;
     }
+    const skipped = nowMs - this.#dueMs > MAX_SILENCE_BEHIND_MS ? Math.floor((nowMs - this.#dueMs) / FRAME_MS) : 0;
+    if (skipped > 0) this.#concealedRun = CONCEAL_GAINS.length;
+    this.#dueMs += skipped * FRAME_MS;
     // More than one after a stall of this process.
     while (nowMs >= this.#dueMs + this.#waitMs) {
       this.#conceal(FRAME_BYTES);
       this.#dueMs += FRAME_MS;
     }
+    return skipped;
   }
 
   #begin(ssrc: number, rtpTimestamp: number, nowMs: number): void {

@@ -189,7 +189,7 @@ class Played {
       case 'packet':
         return agent.hear(this.codec, one.ssrc, one.timestamp, one.bytes, 0, one.bytes.length, clock.nowMs());
       case 'pass':
-        return agent.pass(clock.nowMs());
+        return agent.pass(clock.nowMs(), 1);
       case 'key':
         return agent.digit(one.event);
       case 'answer':

@@ -182,6 +182,7 @@ export class ComposeSite implements Trunk {
         TRUNKLINE_DRACHTIO_URL: `127.0.0.1:${String(this.#control.get(server))}`,
         // Other tests share the machine: a gateway that waits for the processor is not overloaded by calls.
         TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: '60000',
+        TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: '60000',
         TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: '1000',
       },
       directory,

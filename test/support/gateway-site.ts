@@ -119,6 +119,7 @@ export class GatewaySite {
       ...this.options.settings,
       // Other tests share the machine: a gateway that waits for the processor is not overloaded by calls.
       TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: '60000',
+      TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: '60000',
       TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: '1000',
       TRUNKLINE_DATA_DIR: join(this.directory, instance),
       TRUNKLINE_GATEWAY_INSTANCE: instance,

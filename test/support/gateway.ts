@@ -51,6 +51,7 @@ export async function testEnvironment(
     TRUNKLINE_GATEWAY_WORKERS: '1',
     // A gateway that waits for the processor is not overloaded by calls.
     TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: '60000',
+    TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: '60000',
     TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: '1000',
     TRUNKLINE_SIP_TLS_PORT: String(sip),
     TRUNKLINE_HTTP_PORT: String(http),

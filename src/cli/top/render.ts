@@ -79,6 +79,7 @@ function mediaLines({ media, agents }: TopView): Line[] {
     [
       [media.srtpFailures > 0 ? 'bad' : 'plain', field('SRTP failures', String(media.srtpFailures), 7)],
       [media.kernelDrops > 0 ? 'bad' : 'plain', field('kernel drops', String(media.kernelDrops), 7)],
+      ['plain', field('delay', ms(media.delayMs), 8)],
       ['plain', field('speech dropped', `${agents.droppedS.toFixed(1)} s`, 9)],
     ],
   ];

@@ -18,6 +18,7 @@ export interface TopView {
     readonly late: number;
     readonly srtpFailures: number;
     readonly kernelDrops: number;
+    readonly delayMs: number;
   };
   readonly agents: { readonly connected: number; readonly failed: number; readonly reconnects: number; readonly droppedS: number };
   readonly processes: readonly ProcessView[];
@@ -79,6 +80,7 @@ export function topView(now: Samples, before: Samples | null, shown: readonly Fa
       late: now.sum('trunkline_media_packets_late_total'),
       srtpFailures: now.sum('trunkline_media_srtp_failures_total'),
       kernelDrops: now.sum('trunkline_media_kernel_drops_total'),
+      delayMs: 1_000 * Math.max(0, ...now.by('process', 'trunkline_media_delay_seconds').values()),
     },
     agents: {
       connected: now.sum('trunkline_agent_connects_total', { outcome: 'connected' }),

@@ -14,7 +14,7 @@ export interface EdgePolicy {
 /** The gateway's current state. */
 export interface EdgeState {
   readonly isDraining: boolean;
-  /** Overloaded: event loop or CPU. */
+  /** Overloaded: event loop, media threads or CPU. */
   readonly isOverloaded: boolean;
   readonly calls: number;
   /** At least one media relay responds. */

@@ -1,13 +1,50 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
-import { nextVerdict, NOT_OVERLOADED, type OverloadLimits, type OverloadVerdict } from './overload-verdict.js';
+
+export interface OverloadLimits {
+  readonly maxEventLoopDelayMs: number;
+  readonly maxMediaDelayMs: number;
+  /** 100 is one core. */
+  readonly maxCpuPercent: number;
+}
+
+export interface OverloadSample {
+  /** Of the process's event loop. */
+  readonly delayMs: number;
+  /** Of the frames of the latest media thread. */
+  readonly mediaDelayMs: number;
+  readonly cpuPercent: number;
+}
+
+export interface OverloadVerdict {
+  readonly isOverloaded: boolean;
+  /** Samples in a row that contradict the verdict. */
+  readonly against: number;
+}
+
+export const NOT_OVERLOADED: OverloadVerdict = { isOverloaded: false, against: 0 };
 
 const SAMPLE_MS = 500;
 // A process that has nothing to do wakes up 20 times a second for it, not 100.
 const RESOLUTION_MS = 50;
+/** Samples in a row that reverse the verdict: one long garbage collection must not refuse calls. */
+const TURN_AFTER = 2;
+/** An overloaded process recovers only well below the limits, so that the verdict does not oscillate. */
+const RELIEF = 0.8;
 
-/** Measures the delay of this process's event loop, and its CPU. */
+export function nextVerdict(verdict: OverloadVerdict, sample: OverloadSample, limits: OverloadLimits): OverloadVerdict {
+  const factor = verdict.isOverloaded ? RELIEF : 1;
+  const isOver =
+    sample.delayMs > limits.maxEventLoopDelayMs * factor ||
+    sample.mediaDelayMs > limits.maxMediaDelayMs * factor ||
+    sample.cpuPercent > limits.maxCpuPercent * factor;
+  if (isOver === verdict.isOverloaded) return { ...verdict, against: 0 };
+  const against = verdict.against + 1;
+  return against >= TURN_AFTER ? { isOverloaded: isOver, against: 0 } : { ...verdict, against };
+}
+
+/** Measures the delay of this process's event loop, and its CPU; the media threads measure their own delay. */
 export class OverloadDetector {
   #verdict: OverloadVerdict = NOT_OVERLOADED;
   #isStopped = false;
@@ -15,8 +52,10 @@ export class OverloadDetector {
   #cpu = process.cpuUsage();
   #atMs = performance.now();
 
+  /** @param mediaDelayMs how late the frames of the latest media thread are */
   constructor(
     private readonly limits: OverloadLimits,
+    private readonly mediaDelayMs: () => number,
     private readonly clock: Clock,
     private readonly log: Log,
   ) {}
@@ -52,13 +91,14 @@ export class OverloadDetector {
     const cpuPercent = (user + system) / 10 / (nowMs - this.#atMs);
     // The histogram holds nanoseconds between ticks, including the resolution.
     const delayMs = Math.max(0, this.#delay.percentile(99) / 1e6 - RESOLUTION_MS);
+    const mediaDelayMs = this.mediaDelayMs();
     this.#cpu = process.cpuUsage();
     this.#atMs = nowMs;
     this.#delay.reset();
     const before = this.#verdict.isOverloaded;
-    this.#verdict = nextVerdict(this.#verdict, { delayMs, cpuPercent }, this.limits);
+    this.#verdict = nextVerdict(this.#verdict, { delayMs, mediaDelayMs, cpuPercent }, this.limits);
     if (this.#verdict.isOverloaded === before) return;
-    const facts = { event_loop_delay_ms: Math.round(delayMs), cpu_percent: Math.round(cpuPercent) };
+    const facts = { event_loop_delay_ms: Math.round(delayMs), media_delay_ms: mediaDelayMs, cpu_percent: Math.round(cpuPercent) };
     if (before) this.log.info(facts, 'gateway.overload.ended');
     else this.log.warn(facts, 'gateway.overload.began');
   }

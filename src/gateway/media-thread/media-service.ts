@@ -55,10 +55,17 @@ export interface MediaService extends MediaEndpoint {
   /** Sends digits as telephone-events (RFC 4733), one after the other; nothing if they were not negotiated. */
   sendDigits(callId: string, events: readonly number[], durationMs?: number): void;
   counters(): Promise<MediaCounters>;
+  /**
+   * How late frames are in the latest media thread, in milliseconds: the 99th percentile of half a second. A second or more while the kernel
+   * drops datagrams that a thread did not read in time.
+   */
+  readonly frameDelayMs: number;
   /** Closes all legs, sockets and threads. */
   shutdown(): Promise<void>;
 }
 
+/** A thread whose receive buffers are full is at least so far behind. */
+const DROPPING_DELAY_MS = 1_000;
 const SHUTDOWN_LIMIT_MS = 2_000;
 const DEFAULT_PRESS_MS = 160;
 /** The longest pause before the replacement of a worker that keeps dying; the pause doubles each time. */
@@ -82,6 +89,7 @@ interface WorkerSlot {
   worker: WorkerHandle;
   capacity: number;
   legs: number;
+  frameDelayMs: number;
   restartDelayMs: number;
   restartTimer: NodeJS.Timeout | undefined;
 }
@@ -143,6 +151,7 @@ class ThreadedMediaService implements MediaService {
         settings: share,
         capacity: 0,
         legs: 0,
+        frameDelayMs: 0,
         restartDelayMs: FIRST_RESTART_DELAY_MS,
         restartTimer: undefined,
       };
@@ -156,6 +165,10 @@ class ThreadedMediaService implements MediaService {
 
   get legs(): number {
     return this.#legs.size;
+  }
+
+  get frameDelayMs(): number {
+    return Math.max(this.#dropWatch.isDropping ? DROPPING_DELAY_MS : 0, ...this.#slots.map((slot) => slot.frameDelayMs));
   }
 
   async ready(): Promise<void> {
@@ -345,6 +358,7 @@ class ThreadedMediaService implements MediaService {
       {
         onLegEvent: (callId, event) => this.#legs.get(callId)?.onEvent(event),
         onRtcp: (seen) => this.onRtcp?.(seen),
+        onFrameDelay: (delayMs) => (slot.frameDelayMs = delayMs),
         onExit: () => this.#onWorkerExit(slot as WorkerSlot),
       },
       this.log,
@@ -353,6 +367,7 @@ class ThreadedMediaService implements MediaService {
 
   #onWorkerExit(slot: WorkerSlot): void {
     slot.capacity = 0;
+    slot.frameDelayMs = 0;
     if (this.#isShuttingDown) return;
     const lost = [...this.#legs].filter(([, leg]) => leg.slot === slot);
     this.log.error({ legs: lost.length, restart_delay_ms: slot.restartDelayMs, hint: 'its calls are lost' }, 'media.worker.died');

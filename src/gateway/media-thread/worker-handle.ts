@@ -15,6 +15,7 @@ interface PendingRequest {
 export interface WorkerOwner {
   onLegEvent(callId: string, event: LegEvent): void;
   onRtcp(seen: RtcpSeen): void;
+  onFrameDelay(delayMs: number): void;
   /** The thread ended, on request or not, after its pending requests were rejected. */
   onExit(): void;
 }
@@ -105,6 +106,9 @@ export class WorkerHandle {
         break;
       case 'rtcp':
         this.owner.onRtcp(message.seen);
+        break;
+      case 'frame-delay':
+        this.owner.onFrameDelay(message.delayMs);
         break;
       case 'log':
         this.log[message.level](message.fields, message.event);

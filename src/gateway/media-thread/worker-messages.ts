@@ -53,4 +53,6 @@ export type WorkerMessage =
   | { readonly type: 'leg-event'; readonly callId: string; readonly event: LegEvent }
   /** Also sent for a closed leg: its last report is an RTCP BYE. */
   | { readonly type: 'rtcp'; readonly seen: RtcpSeen }
+  /** How late its frames are now (`FrameDelay`), when that has changed. */
+  | { readonly type: 'frame-delay'; readonly delayMs: number }
   | { readonly type: 'log'; readonly level: LogLevel; readonly fields: object; readonly event: string };

@@ -13,6 +13,7 @@ import type { Log } from '../../lib/log.js';
 import { TurnBatch } from '../../lib/turn-batch.js';
 import { systemClock } from '../../lib/system-clock.js';
 import { RtpEndpoint } from '../media/endpoint.js';
+import { FrameDelay } from '../media/frame-delay.js';
 import { noAgentCounters, type AgentHost, type LegAgent } from '../media/leg-agent.js';
 import { SampleLegAgent } from '../media/sample-leg-agent.js';
 import { VoiceDetectors } from '../media/voice-detector.js';
@@ -23,6 +24,9 @@ import type { LogLevel, WorkerCommand, WorkerMessage, WorkerReply, WorkerSetting
 if (parentPort === null) throw new Error('this module runs as a worker thread of the media service');
 const port = parentPort;
 const settings = workerData as WorkerSettings;
+
+/** So often it is looked at how late the frames are. */
+const DELAY_WINDOW_MS = 500;
 
 const outgoing = new TurnBatch<WorkerMessage>((messages) => port.postMessage(messages));
 
@@ -83,7 +87,7 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
       endpoint.with(command.callId, (leg) => leg.start());
       break;
     case 'direct':
-      endpoint.with(command.callId, (leg) => leg.setDirection(command.direction));
+      endpoint.setDirection(command.callId, command.direction);
       break;
     case 'digit':
       endpoint.with(command.callId, (leg) => leg.takeDigit(command.event, command.durationMs));
@@ -142,6 +146,16 @@ function newAgent(agent: AgentDescription, speech: Speech, stream: StreamDepende
   }
 }
 
+/** The timer alone does not keep the thread alive. */
+function reportDelays(frameDelay: FrameDelay): void {
+  let reportedMs = 0;
+  setInterval(() => {
+    const delayMs = frameDelay.take();
+    if (delayMs !== reportedMs) post({ type: 'frame-delay', delayMs });
+    reportedMs = delayMs;
+  }, DELAY_WINDOW_MS).unref();
+}
+
 async function run(): Promise<void> {
   const voices = await VoiceDetectors.load();
   const speech = new EspeakSpeech({ command: settings.speechCommand });
@@ -154,17 +168,20 @@ async function run(): Promise<void> {
     openVoiceDetector: () => voices.open(),
     newStreamSid,
   };
+  const frameDelay = new FrameDelay();
   const endpoint = await RtpEndpoint.open(settings, {
     clock: systemClock,
     log: workerLog({}),
     random32: () => randomBytes(4).readUInt32BE(),
     agentCounters,
+    onFrameDelay: (lateMs) => frameDelay.add(lateMs),
     newAgent: (agent, host, log) => newAgent(agent, speech, stream, host, log),
     ...(settings.tellsRtcp ? { onRtcp: (seen) => post({ type: 'rtcp', seen }) } : {}),
   });
   port.on('message', (commands: readonly WorkerCommand[]) => {
     for (const command of commands) handle(endpoint, command);
   });
+  reportDelays(frameDelay);
   post({ type: 'ready', capacity: endpoint.capacity });
 }
 

@@ -1,6 +1,6 @@
 import { isIP, SocketAddress } from 'node:net';
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
-import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress } from '../model/media.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
 import type { RtcpSeen } from '../../observability/hep/observed.js';
 import type { Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
@@ -16,6 +16,8 @@ import { SlotClock, type Ticking } from './slot-clock.js';
 import { SocketPair } from './socket-pair.js';
 
 export const CALLS_PER_SOCKET_PAIR = 64;
+/** How often a held leg looks after its agent and a digit without an end. */
+const HELD_TICK_MS = 1_000;
 
 export interface EndpointOptions {
   /** An address of this machine, the destination of legs' packets. */
@@ -32,6 +34,8 @@ export interface EndpointDependencies {
   /** Counters of the thread's agents. */
   readonly agentCounters?: AgentCounters;
   readonly newAgent: (description: AgentDescription, host: AgentHost, log: Log) => LegAgent;
+  /** Gets the delay of each wake-up of the pacing, in milliseconds, if set. */
+  readonly onFrameDelay?: (lateMs: number) => void;
   /** Gets the RTCP of all legs, if set. */
   readonly onRtcp?: (seen: RtcpSeen) => void;
 }
@@ -96,7 +100,10 @@ export class RtpEndpoint {
   readonly #reserved = new Map<string, PortPair>();
   /** Each call's agent, from before its leg opens until it closes. */
   readonly #agents = new Map<string, LegAgent>();
-  readonly #slots: SlotClock;
+  /** Of legs that may send. */
+  readonly #frames: SlotClock;
+  /** Of held legs. */
+  readonly #heldTicks: SlotClock;
   #strangers = 0;
   #notAuthentic = 0;
   #malformed = 0;
@@ -111,10 +118,12 @@ export class RtpEndpoint {
     private readonly options: EndpointOptions,
     private readonly dependencies: EndpointDependencies,
   ) {
-    this.#slots = new SlotClock(dependencies.clock, (lateMs) => {
+    this.#frames = new SlotClock(dependencies.clock, (lateMs) => {
       this.#maxLateMs = Math.max(this.#maxLateMs, lateMs);
       if (lateMs >= FRAME_MS) this.#lateFrames += 1;
+      dependencies.onFrameDelay?.(lateMs);
     });
+    this.#heldTicks = new SlotClock(dependencies.clock, undefined, HELD_TICK_MS);
   }
 
   /** Binds the sockets. Leaves out a taken port with a warning; rejects if none remains. */
@@ -206,7 +215,7 @@ export class RtpEndpoint {
     const leg: OpenLeg = { callId, media, portPair, remote, ssrc: undefined, shunned: [], ticking, onEvent };
     this.#enter(leg);
     this.#legs.set(callId, leg);
-    this.#slots.add(ticking);
+    this.#frames.add(ticking);
     return addressOf(portPair);
   }
 
@@ -228,6 +237,21 @@ export class RtpEndpoint {
     if (receiveKey !== null) leg.media.setReceiveKey(receiveKey);
   }
 
+  /** Changes the directions of media, as the peer announced them. A held leg has no frames; the first one after a hold goes out at once. */
+  setDirection(callId: string, direction: MediaDirection): void {
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) return;
+    const wasHeld = leg.media.isHeld;
+    this.with(callId, (media) => media.setDirection(direction));
+    if (leg.media.isHeld === wasHeld) return;
+    if (wasHeld) leg.ticking.tick(0, 1);
+    // An agent may have ended the leg.
+    if (this.#legs.get(callId) !== leg) return;
+    const [from, to] = wasHeld ? [this.#heldTicks, this.#frames] : [this.#frames, this.#heldTicks];
+    from.remove(leg.ticking);
+    to.addTicked(leg.ticking);
+  }
+
   /** Runs an action on a call's leg, if it is open. A leg that throws is lost; the others continue. */
   with(callId: string, action: (media: MediaLeg) => void): void {
     const leg = this.#legs.get(callId);
@@ -246,7 +270,8 @@ export class RtpEndpoint {
     const leg = this.#legs.get(callId);
     if (leg === undefined) return null;
     this.#legs.delete(callId);
-    this.#slots.remove(leg.ticking);
+    this.#frames.remove(leg.ticking);
+    this.#heldTicks.remove(leg.ticking);
     this.#part(leg);
     const figures = leg.media.close();
     addPackets(this.#closed, figures);

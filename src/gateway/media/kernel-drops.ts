@@ -22,6 +22,7 @@ export async function readKernelDrops(address: string, rtpPorts: readonly number
 /** Logs further drops, checked periodically. */
 export class KernelDropWatch {
   #before = 0;
+  #isDropping = false;
   #cancelTimer: CancelTimer | undefined;
   #isStopped = false;
 
@@ -31,6 +32,11 @@ export class KernelDropWatch {
     private readonly log: Log,
   ) {
     this.#arm();
+  }
+
+  /** The last check found further drops. */
+  get isDropping(): boolean {
+    return this.#isDropping;
   }
 
   stop(): void {
@@ -45,7 +51,8 @@ export class KernelDropWatch {
   async #check(): Promise<void> {
     const drops = await this.read();
     if (this.#isStopped) return;
-    if (drops !== null && drops > this.#before) {
+    this.#isDropping = drops !== null && drops > this.#before;
+    if (drops !== null && this.#isDropping) {
       const hint = 'the media workers are too busy, or net.core.rmem_max is too small';
       this.log.warn({ dropped: drops - this.#before, kernel_drops: drops, hint }, 'media.packets.dropped');
     }

@@ -42,8 +42,11 @@ export interface LegAgent {
   hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): void;
   /** The next frame of 20 ms is due: fill `payload`, 160 bytes of the leg's codec. */
   fill(payload: Uint8Array, nowMs: number): void;
-  /** A frame's time passes without sending: the leg is held, or a stall skipped the frame. */
-  pass(nowMs: number): void;
+  /**
+   * The time of `frames` frames passed without sending: the leg is held, or a stall skipped them. A held leg calls this with each packet of
+   * the caller, and about once a second.
+   */
+  pass(nowMs: number, frames: number): void;
   /** The answer to a request. */
   notify(answer: AgentAnswer): void;
   /** The call ended; no other method is called afterwards. */

@@ -1,5 +1,5 @@
 import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection } from '../model/media.js';
-import { type AudioCodec, G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_MS, G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
 import type { LegAgent, LegView } from './leg-agent.js';
 import { type DtmfDigit, DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/telephone-event-receiver.js';
@@ -35,7 +35,7 @@ export type LegMedia = LegFormat & Pick<LegDescription, 'srtp' | 'carrierSuite'>
 
 /**
  * One media leg without its sockets: packets in, packets out, one agent. Its owner passes it every datagram of the peer and calls `tick`
- * each 20 ms. The test caller's side of a call is a leg too.
+ * each 20 ms; of a held leg, which sends nothing, seldom. The test caller's side of a call is a leg too.
  */
 export class MediaLeg {
   readonly #carrierSuite: string | null;
@@ -57,6 +57,8 @@ export class MediaLeg {
   #watchedFromMs: number | undefined;
   /** The peer's. */
   #direction: MediaDirection = 'sendrecv';
+  /** Until here each frame was sent or passed. */
+  #passedMs = 0;
   #lastReportMs = -Infinity;
   #isTimedOut = false;
   #isClosed = false;
@@ -94,6 +96,7 @@ export class MediaLeg {
     if (this.#startedMs !== undefined || this.#isClosed) return;
     this.#startedMs = this.context.clock.nowMs();
     this.#watchedFromMs = this.#startedMs;
+    this.#passedMs = this.#startedMs;
     this.#agent = this.context.agent();
     this.#agentCodec = this.#sender.format.codec;
     this.#agent?.start(this.#agentCodec, this.#startedMs);
@@ -123,8 +126,10 @@ export class MediaLeg {
    */
   setDirection(direction: MediaDirection): void {
     if (direction === this.#direction) return;
+    const nowMs = this.context.clock.nowMs();
+    this.#passHeldFrames(nowMs);
     this.#direction = direction;
-    this.#watchedFromMs = this.context.clock.nowMs();
+    this.#watchedFromMs = nowMs;
   }
 
   /** Queues a digit; false without negotiated telephone-events, or if too many wait. */
@@ -147,6 +152,7 @@ export class MediaLeg {
       this.#rtcpSchedule.start(nowMs);
       this.#emit({ type: 'media-started' });
     }
+    this.#passHeldFrames(nowMs);
     return outcome;
   }
 
@@ -165,15 +171,16 @@ export class MediaLeg {
     return 'taken';
   }
 
-  /** `skip` frames passed unsent and `send` frames are due. */
+  /** `skip` frames passed unsent and `send` frames are due. A held leg counts its frames itself, by the clock. */
   tick(skip: number, send: number): void {
     const nowMs = this.context.clock.nowMs();
     const press = this.#receiver.pollDtmf(nowMs);
     if (press !== undefined) this.#digit(press, 'media');
     if (this.#startedMs === undefined || this.#isClosed) return;
-    for (let i = 0; i < skip; i += 1) this.#passFrame(nowMs);
+    if (this.isHeld) return this.#passHeldFrames(nowMs);
+    this.#passedMs = nowMs;
+    if (skip > 0) this.#passFrames(nowMs, skip);
     for (let i = 0; i < send; i += 1) this.#frame(nowMs);
-    if (this.#isHeld) return;
     if (this.#rtcpSchedule.take(nowMs)) this.#sendReport(false);
     if (this.#direction === 'sendrecv') this.#watch(nowMs);
   }
@@ -181,7 +188,7 @@ export class MediaLeg {
   /** Sends an RTCP BYE, frees keys and agent; a second call returns the same figures. */
   close(): LegFigures {
     if (!this.#isClosed) {
-      if (this.#sender.figures.packets > 0 && !this.#isHeld) this.#sendReport(true);
+      if (this.#sender.figures.packets > 0 && !this.isHeld) this.#sendReport(true);
       this.#isClosed = true;
       this.#sendSrtp?.close();
       this.#receiveSrtp?.close();
@@ -209,21 +216,26 @@ export class MediaLeg {
     return { figures: this.figures(), codec, carrierSuite: this.#carrierSuite, bufferedMs: this.context.agent()?.bufferedMs ?? 0 };
   }
 
-  /** The peer wants no media. */
-  get #isHeld(): boolean {
+  /** The peer wants no media: the leg needs no tick each 20 ms. */
+  get isHeld(): boolean {
     return this.#direction === 'sendonly' || this.#direction === 'inactive';
   }
 
-  #passFrame(nowMs: number): void {
-    this.#agent?.pass(nowMs);
-    this.#sender.skipFrames(1);
+  /** Lets the frames pass whose time went by during a hold, so that the timestamp follows the clock (RFC 3550 §5.1). */
+  #passHeldFrames(nowMs: number): void {
+    if (!this.isHeld || this.#startedMs === undefined || this.#isClosed) return;
+    const frames = Math.floor((nowMs - this.#passedMs) / FRAME_MS);
+    if (frames === 0) return;
+    this.#passedMs += frames * FRAME_MS;
+    this.#passFrames(nowMs, frames);
+  }
+
+  #passFrames(nowMs: number, frames: number): void {
+    this.#agent?.pass(nowMs, frames);
+    this.#sender.skipFrames(frames);
   }
 
   #frame(nowMs: number): void {
-    if (this.#isHeld) {
-      this.#passFrame(nowMs);
-      return;
-    }
     const { payload } = this.#sender;
     if (this.#agent === undefined) payload.fill(silenceByte(this.#agentCodec));
     else this.#agent.fill(payload, nowMs);

@@ -4,6 +4,9 @@ import type { LegAgent } from './leg-agent.js';
 import { JitterBuffer } from '../../rtp/jitter-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../srtp/srtp.js';
 
+/** As many frames as the jitter buffer can hold: half a second. */
+const MAX_PULLS = 25;
+
 /** An agent that works on samples at the pace of the leg: the built-in test line. */
 export interface SampleAgent {
   connect(): Promise<void>;
@@ -68,8 +71,8 @@ export class SampleLegAgent implements LegAgent {
     encodeG711(this.#codec, this.#spoken, payload);
   }
 
-  pass(): void {
-    this.#jitterBuffer.pull(this.#heard);
+  pass(_nowMs: number, frames: number): void {
+    for (let frame = 0; frame < Math.min(frames, MAX_PULLS); frame += 1) this.#jitterBuffer.pull(this.#heard);
   }
 
   notify(answer: AgentAnswer): void {

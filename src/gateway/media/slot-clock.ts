@@ -2,7 +2,7 @@ import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { FramePacer } from '../../rtp/frame-pacer.js';
 
-/** Called once per frame, or with the frames that a stall skipped. */
+/** Called once per period, or with the periods that a stall skipped. */
 export interface Ticking {
   tick(skip: number, send: number): void;
 }
@@ -12,35 +12,40 @@ interface Slot {
   pacer: FramePacer;
 }
 
-/** Legs use this many phases of the frame, so that they do not all send in the same millisecond. */
+/** Members use this many phases of the period, so that legs do not all send in the same millisecond. */
 const SLOTS = 4;
 
-/** Ticks every member each 20 ms, by absolute deadlines, with one timer; without members there is no timer. */
+/** Ticks every member once per period, by absolute deadlines, with one timer; without members there is no timer. */
 export class SlotClock {
   readonly #slots: readonly Slot[];
   #cancelTimer: CancelTimer | undefined;
   #isFiring = false;
   #isLateAlready = false;
 
-  /** @param onLate gets the delay of each wake-up */
+  /**
+   * @param onLate gets the delay of each wake-up
+   * @param periodMs a frame unless given
+   */
   constructor(
     private readonly clock: Clock,
     private readonly onLate: (lateMs: number) => void = () => undefined,
+    private readonly periodMs = FRAME_MS,
   ) {
-    this.#slots = Array.from({ length: SLOTS }, () => ({ members: new Set<Ticking>(), pacer: new FramePacer(0, FRAME_MS) }));
+    this.#slots = Array.from({ length: SLOTS }, () => ({ members: new Set<Ticking>(), pacer: new FramePacer(0, periodMs) }));
   }
 
   get size(): number {
     return this.#slots.reduce((sum, slot) => sum + slot.members.size, 0);
   }
 
+  /** Adds a member where there are the fewest. */
   add(member: Ticking): void {
-    const isIdle = this.#cancelTimer === undefined && !this.#isFiring;
-    if (isIdle) this.#begin();
-    let emptiest = this.#slots[0];
-    for (const slot of this.#slots) if (emptiest === undefined || slot.members.size < emptiest.members.size) emptiest = slot;
-    emptiest?.members.add(member);
-    if (isIdle) this.#arm();
+    this.#add(member, (slot, best) => slot.members.size < best.members.size);
+  }
+
+  /** Adds a member that has just had a tick: the next one follows as late as possible. */
+  addTicked(member: Ticking): void {
+    this.#add(member, (slot, best) => slot.pacer.nextDeadlineMs > best.pacer.nextDeadlineMs);
   }
 
   remove(member: Ticking): void {
@@ -50,10 +55,17 @@ export class SlotClock {
     this.#cancelTimer = undefined;
   }
 
+  #add(member: Ticking, isBetter: (slot: Slot, best: Slot) => boolean): void {
+    const isIdle = this.#cancelTimer === undefined && !this.#isFiring;
+    if (isIdle) this.#begin();
+    this.#slots.reduce((best, slot) => (isBetter(slot, best) ? slot : best)).members.add(member);
+    if (isIdle) this.#arm();
+  }
+
   #begin(): void {
     const nowMs = this.clock.nowMs();
     this.#slots.forEach((slot, index) => {
-      slot.pacer = new FramePacer(nowMs + (index * FRAME_MS) / SLOTS, FRAME_MS);
+      slot.pacer = new FramePacer(nowMs + (index * this.periodMs) / SLOTS, this.periodMs);
     });
   }
 
@@ -66,7 +78,7 @@ export class SlotClock {
     this.#cancelTimer = undefined;
     const lateMs = this.clock.nowMs() - deadlineMs;
     // After a stall timers run before sockets are read: packets that arrived meanwhile belong to the due frames.
-    if (lateMs >= FRAME_MS && !this.#isLateAlready) {
+    if (lateMs >= this.periodMs && !this.#isLateAlready) {
       this.#isLateAlready = true;
       this.#cancelTimer = this.clock.setTimer(0, () => this.#fire(deadlineMs));
       return;

@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { OverloadDetector } from '../admission/overload-detector.js';
 import type { OperatorAgent } from '../call/agent.js';
+import type { MediaService } from '../media-thread/media-service.js';
 import type { InboundOptions, InboundServices } from '../drachtio/inbound.js';
 
 export function inboundOptions(config: Config): InboundOptions {
@@ -39,7 +40,11 @@ export function inboundSettings(config: Config): Pick<InboundServices, 'operator
   };
 }
 
-export function overloadDetector({ admission }: Config, clock: Clock, log: Log): OverloadDetector {
-  const { max_event_loop_delay_ms: maxEventLoopDelayMs, max_cpu_percent: maxCpuPercent } = admission;
-  return new OverloadDetector({ maxEventLoopDelayMs, maxCpuPercent }, clock, log);
+export function overloadDetector({ admission }: Config, endpoint: MediaService, clock: Clock, log: Log): OverloadDetector {
+  const limits = {
+    maxEventLoopDelayMs: admission.max_event_loop_delay_ms,
+    maxMediaDelayMs: admission.max_media_delay_ms,
+    maxCpuPercent: admission.max_cpu_percent,
+  };
+  return new OverloadDetector(limits, () => endpoint.frameDelayMs, clock, log);
 }

@@ -127,6 +127,10 @@ export const METRICS = {
     labels: WORKER,
   },
   trunkline_media_pacing_late_seconds: { type: 'gauge', help: 'The latest wake-up since the last scrape.', labels: WORKER },
+  trunkline_media_delay_seconds: {
+    type: 'gauge',
+    help: 'How late the latest media thread sends frames: 99th percentile of half a second. New calls get 503 above admission.max_media_delay_ms.',
+  },
   trunkline_media_kernel_drops_total: { type: 'counter', help: 'Datagrams that the kernel threw away because a receive buffer was full.' },
   trunkline_media_worker_restarts_total: { type: 'counter', help: 'Media worker threads that died and were replaced.' },
 

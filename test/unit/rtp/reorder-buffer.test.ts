@@ -48,6 +48,19 @@ describe('reorder buffer', () => {
     expect(reorderBuffer.figures.concealedBytes).toBeGreaterThan(3 * 160);
   });
 
+  it('makes up a second of silence at most: what a hold left out is counted, and audio passes at once again', () => {
+    const { reorderBuffer, heard, push, order } = open();
+    for (const i of [0, 1, 2]) push(i, 5 + 20 * i);
+    expect(reorderBuffer.tick(60)).toBe(0);
+    // The first tick after a pause only waits for the packets of that time.
+    expect(reorderBuffer.tick(60_045)).toBe(0);
+    expect(reorderBuffer.tick(60_065)).toBe(3_000);
+    expect(heard).toHaveLength(3);
+    for (const i of [3, 4, 5]) reorderBuffer.push(SSRC, 900_000 + i * 160, Buffer.alloc(160, i), 0, 160, 60_066 + 20 * i);
+    expect(order()).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(reorderBuffer.figures).toMatchObject({ concealedBytes: 0, latePackets: 0, restarts: 0 });
+  });
+
   it('holds 500 ms at most, and counts what overlaps once', () => {
     const { reorderBuffer, push } = open();
     push(0, 5);

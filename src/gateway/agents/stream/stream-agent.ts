@@ -159,14 +159,14 @@ export class StreamAgent implements LegAgent {
     if (queue === undefined) return;
     queue.pull(payload);
     this.#sendMarks(queue.takePlayedMarks());
-    if (this.#farewellFrames !== null && queue.isEmpty) this.#takeLeave(this.#farewellFrames);
-    this.#tick(nowMs);
+    if (this.#farewellFrames !== null && queue.isEmpty) this.#takeLeave(this.#farewellFrames, 1);
+    this.#tick(nowMs, 1);
   }
 
-  pass(nowMs: number): void {
+  pass(nowMs: number, frames: number): void {
     // A caller on hold hears no farewell.
-    if (this.#farewellFrames !== null) this.#takeLeave(this.#farewellFrames);
-    this.#tick(nowMs);
+    if (this.#farewellFrames !== null) this.#takeLeave(this.#farewellFrames, frames);
+    this.#tick(nowMs, frames);
   }
 
   notify(answer: AgentAnswer): void {
@@ -181,14 +181,15 @@ export class StreamAgent implements LegAgent {
     this.#settle = null;
   }
 
-  #tick(nowMs: number): void {
+  #tick(nowMs: number, frames: number): void {
     this.#uplink?.tick(nowMs);
-    this.#messageBudget = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageBudget + MESSAGES_PER_FRAME);
+    this.#messageBudget = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageBudget + frames * MESSAGES_PER_FRAME);
     if (this.#socket === null) return;
     const { pingIntervalMs, maxUnsentAudioMs } = this.dependencies.limits;
-    this.#framesSincePing += 1;
-    this.#framesSinceLook += 1;
-    if (this.#framesSincePing * FRAME_MS >= Math.min(pingIntervalMs, maxUnsentAudioMs / PINGS_PER_UNSENT)) {
+    this.#framesSincePing += frames;
+    this.#framesSinceLook += frames;
+    const hasUnread = this.#uplink?.hasUnread === true;
+    if (this.#framesSincePing * FRAME_MS >= Math.min(pingIntervalMs, hasUnread ? maxUnsentAudioMs / PINGS_PER_UNSENT : Infinity)) {
       this.#framesSincePing = 0;
       this.#isPinged = true;
       this.#socket.ping(this.#uplink?.sentFrames ?? 0);
@@ -209,9 +210,9 @@ export class StreamAgent implements LegAgent {
     if (frames > 0) this.#uplink?.acknowledge(frames);
   }
 
-  #takeLeave(framesLeft: number): void {
-    this.#farewellFrames = framesLeft - 1;
-    if (framesLeft > 0) return;
+  #takeLeave(framesLeft: number, frames: number): void {
+    this.#farewellFrames = framesLeft - frames;
+    if (this.#farewellFrames >= 0) return;
     this.#farewellFrames = null;
     this.host.emit({ type: 'agent-hangup' });
   }

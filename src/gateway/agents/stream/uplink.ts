@@ -90,6 +90,11 @@ export class Uplink {
     return this.#sent;
   }
 
+  /** Frames are on their way that the agent has not read. */
+  get hasUnread(): boolean {
+    return this.#sent > this.#read;
+  }
+
   /** The agent answered a ping sent after this many frames: it has read them. (The kernel buffers seconds of unread audio.) */
   acknowledge(frames: number): void {
     this.#read = Math.max(this.#read, Math.min(frames, this.#sent));
@@ -119,9 +124,10 @@ export class Uplink {
     this.#reorderBuffer.push(ssrc, rtpTimestamp, this.#scratch, 0, lengthBytes, nowMs);
   }
 
-  /** Each 20 ms. */
+  /** Each 20 ms; during a hold with each packet only. */
   tick(nowMs: number): void {
-    this.#reorderBuffer.tick(nowMs);
+    // What a hold left out: the times of the frames after it follow the clock.
+    this.#frames += this.#reorderBuffer.tick(nowMs);
     if (this.#waiting.length > 0) this.#flush();
   }
 

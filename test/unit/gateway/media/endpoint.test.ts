@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import type { LegDescription, MediaAddress } from '../../../../src/gateway/model/media.js';
 import { silentLog } from '../../../../src/lib/log.js';
 import { CALLS_PER_SOCKET_PAIR, EndpointFullError, RtpEndpoint } from '../../../../src/gateway/media/endpoint.js';
@@ -19,7 +20,7 @@ const AGENT = {
   latePackets: 0,
   hear: () => undefined,
   fill: () => undefined,
-  pass: () => undefined,
+  pass: (): void => undefined,
   close: () => undefined,
 };
 
@@ -162,6 +163,93 @@ describe('a leg whose far side moves', () => {
     move('a', far(1_000));
     move('a', { ...far(1_000), rtcpPort: 1_003 });
   });
+});
+
+describe('held legs', () => {
+  /** A clock that counts the timers that fire. */
+  class CountingClock extends VirtualClock {
+    fired = 0;
+
+    override setTimer(delayMs: number, fire: () => void): () => void {
+      return super.setTimer(delayMs, () => {
+        this.fired += 1;
+        fire();
+      });
+    }
+  }
+
+  async function openHeld() {
+    await endpoint.close();
+    const clock = new CountingClock();
+    const passed: number[] = [];
+    const agent = { ...AGENT, pass: (_nowMs: number, frames: number) => void passed.push(frames) };
+    endpoint = await RtpEndpoint.open(
+      { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
+      { clock, log: silentLog, random32: () => 7, newAgent: () => agent },
+    );
+    const peer = await newPeer();
+    await endpoint.connectAgent('a', { kind: 'test-line' } as AgentDescription, () => undefined);
+    open('a', peer.address);
+    endpoint.with('a', (leg) => leg.start());
+    clock.advance(1_000);
+    return { clock, passed, peer, sent: () => endpoint.figures('a')?.packetsSent ?? 0 };
+  }
+
+  it('arm no timer of 20 ms: four ticks a second for all of them, one for each', async () => {
+    const { clock, passed, sent } = await openHeld();
+    for (let serial = 0; serial < 20; serial += 1) {
+      open(String(serial), far(1_000 + 2 * serial));
+      endpoint.with(String(serial), (leg) => leg.start());
+      endpoint.setDirection(String(serial), 'inactive');
+    }
+    endpoint.setDirection('a', 'sendonly');
+    const before = [sent(), passed.length];
+    const firedBefore = clock.fired;
+    clock.advance(60_000);
+    expect(clock.fired - firedBefore).toBeLessThanOrEqual(4 * 61);
+    expect([sent(), passed.length - before[1]!]).toEqual([before[0], 60]);
+    expect(passed.reduce((sum, frames) => sum + frames, 0)).toBeGreaterThanOrEqual(59 * 50);
+    expect(clock.pendingTimers).toBe(1);
+    for (const callId of ['a', ...Array.from({ length: 20 }, (_, serial) => String(serial))]) endpoint.closeLeg(callId);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('[3550 §5.1] send again at once: the sequence goes on, the timestamp is that of the time, with the marker', async () => {
+    const { clock, peer, sent } = await openHeld();
+    await peer.until(() => peer.received.length === sent(), 2_000);
+    const last = peer.received.at(-1)!.packet.header;
+    // The last frame went out at 1,000 ms.
+    expect(sent()).toBe(51);
+    clock.advance(7);
+    endpoint.setDirection('a', 'inactive');
+    clock.advance(33_320);
+    endpoint.setDirection('a', 'sendrecv');
+    expect(sent()).toBe(52);
+    clock.advance(100);
+    expect(sent()).toBe(57);
+    await peer.until(() => peer.received.length === 57, 2_000);
+    const after = peer.received.slice(51).map(({ packet }) => packet.header);
+    expect(after.map(({ sequenceNumber }) => (sequenceNumber - last.sequenceNumber) & 0xffff)).toEqual([1, 2, 3, 4, 5, 6]);
+    const ticks = after.map(({ timestamp }) => (timestamp - last.timestamp) >>> 0);
+    expect(Math.abs(ticks[0]! - 33_327 * 8)).toBeLessThan(160);
+    expect(ticks.map((tick) => tick - ticks[0]!)).toEqual([0, 160, 320, 480, 640, 800]);
+    expect(after.map(({ marker }) => marker)).toEqual([true, false, false, false, false, false]);
+  });
+
+  it('are driven by what the caller sends meanwhile', async () => {
+    const { clock, passed, peer } = await openHeld();
+    peer.connect(endpointAddress());
+    endpoint.setDirection('a', 'sendonly');
+    passed.length = 0;
+    for (let packet = 1; packet <= 10; packet += 1) {
+      clock.advance(20);
+      peer.sendPacket(new Uint8Array(160));
+      await expect.poll(() => endpoint.figures('a')?.packetsReceived, { timeout: 2_000 }).toBe(packet);
+    }
+    expect(passed).toEqual(Array(10).fill(1));
+  });
+
+  const endpointAddress = (): MediaAddress => ({ address: '127.0.0.1', rtpPort: FIRST, rtcpPort: FIRST + 1 });
 });
 
 describe('the next call of a peer on the same sockets', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AgentUnavailableError } from '../../../../../src/gateway/ports/ports.js';
+import { AGENT_LIMITS } from '../../../../support/media/agent-limits.js';
 import { markNames, media, openStream, SILENCE, STREAM } from '../../../../support/agent/stream-leg.js';
 
 describe('an agent on Twilio Media Streams', () => {
@@ -285,6 +286,27 @@ describe('a connection that breaks in a call', () => {
     bot.events.onClosed(1_006);
     expect(asked).toEqual([]);
     expect(bot.attempts).toHaveLength(3);
+  });
+
+  it('is asked each ping interval while the call is on hold; a hang-up takes effect then too, and times follow the clock', async () => {
+    const { agent, bot, asked, clock, talk, frames } = openStream();
+    await talk();
+    frames(50, true);
+    const before = bot.pings.length;
+    const [messages, last] = [bot.of('media').length, bot.of('media').at(-1)!.media as { timestamp: string }];
+    for (let second = 0; second < 60; second += 1) {
+      clock.advance(1_000);
+      agent.pass(clock.nowMs(), 50);
+    }
+    expect(bot.pings.length - before).toBe(60_000 / AGENT_LIMITS.pingIntervalMs);
+    expect(bot.of('media')).toHaveLength(messages);
+    frames(3);
+    frames(2, true);
+    const after = bot.of('media').at(-1)!.media as { timestamp: string };
+    expect(Math.abs(Number(after.timestamp) - Number(last.timestamp) - 60_100)).toBeLessThanOrEqual(60);
+    bot.says({ event: 'hangup', streamSid: 'x' });
+    agent.pass(clock.nowMs(), 50);
+    expect(asked).toEqual([{ type: 'agent-hangup' }]);
   });
 
   it('counts as broken when two pings are not answered', async () => {

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import {
+  nextVerdict,
+  NOT_OVERLOADED,
+  OverloadDetector,
+  type OverloadSample,
+  type OverloadVerdict,
+} from '../../../../src/gateway/admission/overload-detector.js';
+import { FrameDelay } from '../../../../src/gateway/media/frame-delay.js';
+import { EventLog } from '../../../support/event-log.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
+
+const LIMITS = { maxEventLoopDelayMs: 500, maxMediaDelayMs: 40, maxCpuPercent: 180 };
+const QUIET: OverloadSample = { delayMs: 5, mediaDelayMs: 2, cpuPercent: 20 };
+const LATE: OverloadSample = { ...QUIET, delayMs: 501 };
+const MEDIA_LATE: OverloadSample = { ...QUIET, mediaDelayMs: 41 };
+const BUSY: OverloadSample = { ...QUIET, cpuPercent: 181 };
+/** Below the limits, but not well below. */
+const NEARLY: OverloadSample = { delayMs: 450, mediaDelayMs: 2, cpuPercent: 100 };
+const MEDIA_NEARLY: OverloadSample = { ...QUIET, mediaDelayMs: 33 };
+
+const after = (...samples: readonly OverloadSample[]): boolean =>
+  samples.reduce<OverloadVerdict>((verdict, sample) => nextVerdict(verdict, sample, LIMITS), NOT_OVERLOADED).isOverloaded;
+
+describe('whether a gateway is overloaded', () => {
+  it.each([
+    ['quiet', [QUIET], false],
+    ['late once, as by a garbage collection', [LATE], false],
+    ['late twice', [LATE, LATE], true],
+    ['late, quiet, late', [LATE, QUIET, LATE], false],
+    ['late in a media thread once', [MEDIA_LATE, QUIET], false],
+    ['late in a media thread twice', [MEDIA_LATE, MEDIA_LATE], true],
+    ['near the limit of media', [MEDIA_NEARLY, MEDIA_NEARLY], false],
+    ['short of CPU twice', [BUSY, BUSY], true],
+    ['late, then short of CPU', [LATE, BUSY], true],
+    ['near the limit', [NEARLY, NEARLY, NEARLY], false],
+  ])('%s', (_what, samples, isOverloaded) => {
+    expect(after(...samples)).toBe(isOverloaded);
+  });
+
+  it('until it is well below the limits, twice', () => {
+    expect(after(LATE, LATE, QUIET)).toBe(true);
+    expect(after(LATE, LATE, NEARLY, NEARLY, NEARLY)).toBe(true);
+    expect(after(LATE, LATE, QUIET, QUIET)).toBe(false);
+    expect(after(MEDIA_LATE, MEDIA_LATE, MEDIA_NEARLY, MEDIA_NEARLY)).toBe(true);
+    expect(after(MEDIA_LATE, MEDIA_LATE, QUIET, QUIET)).toBe(false);
+  });
+});
+
+describe('the watch over this process', () => {
+  it('finds it overloaded at the second sample over a limit, and says so once', () => {
+    const clock = new VirtualClock();
+    const log = new EventLog();
+    // Any process that runs takes some CPU.
+    const monitor = new OverloadDetector({ ...LIMITS, maxEventLoopDelayMs: 60_000, maxCpuPercent: 0 }, () => 0, clock, log);
+    monitor.start();
+    const seen = [1, 2, 3].map(() => {
+      clock.advance(500);
+      return monitor.isOverloaded;
+    });
+    monitor.stop();
+    expect(seen).toEqual([false, true, true]);
+    expect(log.named('gateway.overload.began')).toHaveLength(1);
+  });
+
+  it('takes the delay of the media threads into account, and says so at the end too', () => {
+    const clock = new VirtualClock();
+    const log = new EventLog();
+    let mediaDelayMs = 41;
+    const limits = { ...LIMITS, maxEventLoopDelayMs: 60_000, maxCpuPercent: 100_000 };
+    const detector = new OverloadDetector(limits, () => mediaDelayMs, clock, log);
+    detector.start();
+    clock.advance(1_000);
+    const during = detector.isOverloaded;
+    mediaDelayMs = 31;
+    clock.advance(1_000);
+    detector.stop();
+    expect([during, detector.isOverloaded]).toEqual([true, false]);
+    expect(log.events.map(({ event, fields }) => [event, fields.media_delay_ms])).toEqual([
+      ['gateway.overload.began', 41],
+      ['gateway.overload.ended', 31],
+    ]);
+  });
+});
+
+describe('the delay of a media thread', () => {
+  it('is the 99th percentile of its wake-ups since the last look, in whole milliseconds; 0 without any', () => {
+    const delay = new FrameDelay();
+    expect(delay.take()).toBe(0);
+    for (let wakeUp = 1; wakeUp <= 200; wakeUp += 1) delay.add(wakeUp <= 2 ? 70 : wakeUp === 3 ? 55.4 : 0.5);
+    expect(delay.take()).toBe(55);
+    delay.add(12);
+    expect(delay.take()).toBe(12);
+    expect(delay.take()).toBe(0);
+    for (let wakeUp = 0; wakeUp < 5_000; wakeUp += 1) delay.add(3);
+    expect(delay.take()).toBe(3);
+  });
+});
