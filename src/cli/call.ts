@@ -4,6 +4,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { formatReport } from '../loadtest/test-caller/call-report.js';
 import type { Config } from '../config/schema.js';
 import { systemClock } from '../lib/system-clock.js';
+import { number } from './command.js';
 import { runningGateway } from './ready.js';
 
 interface CallFlags {
@@ -24,7 +25,7 @@ export function callCommand(config: () => Config): Command {
     .description('place a test call to the running gateway as a carrier (TLS, SRTP, DTMF) and report the result')
     .argument('[number]', "number to call (default: the running gateway's demo number)")
     .option('--digits <keys>', 'DTMF digits to send; the test line reads them back, and hangs up on # (default: "123#"; for a bot: none)')
-    .option('--seconds <n>', 'longest duration of the call', positive, 30)
+    .option('--seconds <n>', 'longest duration of the call', number(1, 3_600), 30)
     .option('--json', 'print one JSON object')
     .option('--target <host:port>', 'SIP address to call (default: the running gateway)')
     .option('--ca <file>', 'CA certificate that must have signed the gateway’s')
@@ -69,12 +70,6 @@ function splitHostPort(text: string): { host: string; port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text);
   if (match === null) throw new Error(`${JSON.stringify(text)} is not host:port`);
   return { host: match[1] ?? match[2] ?? '', port: Number(match[3]) };
-}
-
-function positive(text: string): number {
-  const value = Number(text);
-  if (!(value >= 1 && value <= 3_600)) throw new InvalidArgumentError('must be a number from 1 to 3600');
-  return value;
 }
 
 function codecName(text: string): 'PCMU' | 'PCMA' {

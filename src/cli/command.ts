@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import Table from 'cli-table3';
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { StoreUnavailableError } from '../gateway/ports/ports.js';
 import type { Stores } from '../gateway/ports/stores.js';
@@ -23,6 +23,19 @@ export async function orFail(command: Command, work: () => Promise<void>): Promi
     throw error;
   }
 }
+
+/** Parser of an option's number from `least` to `most`, both included. */
+export function number(least: number, most: number, kind: 'a number' | 'a whole number' = 'a number'): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    const isValid = text.trim() !== '' && value >= least && value <= most && (kind === 'a number' || Number.isInteger(value));
+    if (!isValid) throw new InvalidArgumentError(`must be ${kind} from ${String(least)} to ${String(most)}`);
+    return value;
+  };
+}
+
+/** Parser of an option's whole number from `least` to `most`, both included. */
+export const whole = (least: number, most: number): ((text: string) => number) => number(least, most, 'a whole number');
 
 /** Prints on standard output. */
 export const printLine = (line: string): void => console.log(line);

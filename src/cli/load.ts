@@ -17,7 +17,7 @@ import { progressLine, resultText } from '../loadtest/result-text.js';
 import type { LoadOptions, RunObserver } from '../loadtest/run/load-run.js';
 import { systemClock } from '../lib/system-clock.js';
 import { apiFlags, namedUrl, openApi, type ApiFlags, type ApiIo } from './api.js';
-import { CommandFailure } from './command.js';
+import { CommandFailure, number, whole } from './command.js';
 import { LoadBatch } from './load-batch.js';
 import { readReady } from './ready.js';
 
@@ -250,24 +250,6 @@ function splitHostPort(text: string): { readonly host: string; readonly port: nu
   const port = Number(match?.[3]);
   if (match === null || port < 1 || port > 65_535) throw new Error(`${JSON.stringify(text)} is not host:port`);
   return { host: match[1] ?? match[2] ?? '', port };
-}
-
-function number(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (text.trim() === '' || !(value >= least && value <= most))
-      throw new InvalidArgumentError(`must be a number from ${String(least)} to ${String(most)}`);
-    return value;
-  };
-}
-
-function whole(least: number, most: number): (text: string) => number {
-  const parse = number(least, most);
-  return (text) => {
-    const value = parse(text);
-    if (!Number.isInteger(value)) throw new InvalidArgumentError('must be a whole number');
-    return value;
-  };
 }
 
 function keys(text: string): string {

@@ -1,12 +1,14 @@
-import { randomBytes } from 'node:crypto';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, Option } from 'commander';
 import { EspeakSpeech } from '../gateway/agents/speech.js';
 import { webSocketDial } from '../gateway/agents/stream/dial.js';
 import { VoiceDetectors } from '../gateway/media/voice-detector.js';
 import { STREAM_FORMATS, type StreamFormat } from '../agent-protocol/stream-format.js';
+import { callSidOf } from '../gateway/model/twilio-ids.js';
+import { newUuid } from '../lib/ids.js';
 import { snakeKeys } from '../lib/snake-keys.js';
 import { systemClock } from '../lib/system-clock.js';
 import { simulateCall, type SimulatedCallReport } from '../loadtest/simulate/simulated-call.js';
+import { whole } from './command.js';
 
 interface SimulateFlags {
   readonly calls: number;
@@ -34,12 +36,12 @@ export function simulateCommand(): Command {
   return new Command('simulate')
     .description('call a bot on its WebSocket as the gateway would, without a carrier and without a gateway, and report what it did')
     .argument('<url>', 'wss:// URL of the bot, or ws:// at a private address')
-    .option('--calls <n>', 'calls, all at the same time', whole, 1)
-    .option('--seconds <n>', 'when the caller hangs up', whole, 10)
-    .option('--answer-within <ms>', 'longest time from start to the first sound of the bot', whole, 5_000)
+    .option('--calls <n>', 'calls, all at the same time', whole(1, 100_000), 1)
+    .option('--seconds <n>', 'when the caller hangs up', whole(1, 100_000), 10)
+    .option('--answer-within <ms>', 'longest time from start to the first sound of the bot', whole(1, 100_000), 5_000)
     .option('--digits <keys>', 'keys to press after the sentence; "" for none', '1')
     .option('--say <text>', 'sentence of the caller', 'Hello, this is a test call. Can you hear me?')
-    .option('--format <name>', STREAM_FORMATS.join(', '), format, 'twilio')
+    .addOption(new Option('--format <name>', 'format of the messages').choices(STREAM_FORMATS).default('twilio'))
     .option('--bearer-token <token>', 'sent to the bot as Authorization')
     .option('--json', 'print one JSON array')
     .action(async (url: string, flags: SimulateFlags) => {
@@ -67,7 +69,7 @@ export function simulateCommand(): Command {
           bearerToken: flags.bearerToken ?? null,
           signatureKey: 'simulated',
           accountSid: `AC${'0'.repeat(32)}`,
-          callSid: `CA${randomBytes(16).toString('hex')}`,
+          callSid: callSidOf(newUuid()),
           customParameters: { from: '+15550100999', to: '+15550100100' },
           endOfSpeechMs: 500,
           mayPress: true,
@@ -93,16 +95,4 @@ function lines(report: SimulatedCallReport): string {
     ...report.errors.map((text): [string, string] => ['Error', text]),
   ];
   return [...rows.map(([name, value]) => `${name.padEnd(14)}${value}`), '', report.ok ? 'ok' : 'FAILED'].join('\n');
-}
-
-function whole(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1 || value > 100_000) throw new InvalidArgumentError('must be a whole number from 1 to 100000');
-  return value;
-}
-
-function format(text: string): StreamFormat {
-  const known = STREAM_FORMATS.find((name) => name === text);
-  if (known === undefined) throw new InvalidArgumentError(`must be one of ${STREAM_FORMATS.join(', ')}`);
-  return known;
 }

@@ -13,15 +13,16 @@ export interface ScopeFailure {
  * A closer that fails or hangs is reported and does not keep the others from closing.
  */
 export class Scope {
-  readonly #clock: Clock;
   readonly #limitMs: number;
   readonly #closers: { name: string; close: Closer }[] = [];
   #closing: Promise<readonly ScopeFailure[]> | undefined;
   #isClosed = false;
 
   /** @param limitMs longest time that one closer may take, in milliseconds */
-  constructor(clock: Clock, limitMs = 5_000) {
-    this.#clock = clock;
+  constructor(
+    private readonly clock: Clock,
+    limitMs = 5_000,
+  ) {
     this.#limitMs = limitMs;
   }
 
@@ -59,7 +60,7 @@ export class Scope {
       const closing = close();
       if (closing === undefined) return [];
       const limit = new Promise<never>((_resolve, reject) => {
-        cancel = this.#clock.setTimer(this.#limitMs, () => reject(new Error(`not closed within ${this.#limitMs} ms`)));
+        cancel = this.clock.setTimer(this.#limitMs, () => reject(new Error(`not closed within ${this.#limitMs} ms`)));
       });
       await Promise.race([closing, limit]);
       return [];

@@ -128,23 +128,20 @@ class Lane {
  * The earliest is the first of a lane or the top of the heap.
  */
 export class TimerQueue {
-  readonly #clock: Clock;
   readonly #heap = new MinHeap<() => void>();
   readonly #lanes = new Map<number, Lane>();
   #size = 0;
   #wakeAtMs = Infinity;
   #cancelWake: CancelTimer | undefined;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   get size(): number {
     return this.#size;
   }
 
   start(delayMs: number, fire: () => void): QueuedTimer {
-    const dueMs = this.#clock.nowMs() + delayMs;
+    const dueMs = this.clock.nowMs() + delayMs;
     const timer = this.#laneOf(delayMs)?.push(dueMs, fire) ?? this.#heap.push(dueMs, fire);
     this.#size += 1;
     if (dueMs < this.#wakeAtMs) this.#wakeIn(delayMs, dueMs);
@@ -197,20 +194,20 @@ export class TimerQueue {
   #wakeIn(delayMs: number, dueMs: number): void {
     this.#cancelWake?.();
     this.#wakeAtMs = dueMs;
-    this.#cancelWake = this.#clock.setTimer(Math.max(0, delayMs), () => this.#wake());
+    this.#cancelWake = this.clock.setTimer(Math.max(0, delayMs), () => this.#wake());
   }
 
   #wake(): void {
     this.#wakeAtMs = Infinity;
     this.#cancelWake = undefined;
-    const nowMs = this.#clock.nowMs();
+    const nowMs = this.clock.nowMs();
     let next = this.#earliest();
     // A real timer may fire up to a millisecond early.
     for (; next !== undefined && next.key <= nowMs + 1; next = this.#earliest()) {
       this.stop(next);
       next.value();
     }
-    if (next !== undefined && next.key < this.#wakeAtMs) this.#wakeIn(next.key - this.#clock.nowMs(), next.key);
+    if (next !== undefined && next.key < this.#wakeAtMs) this.#wakeIn(next.key - this.clock.nowMs(), next.key);
   }
 }
 

@@ -13,8 +13,6 @@ const NOTHING = -0x8000_0000;
  */
 export class DelayTarget {
   readonly #transits = new Int32Array(KEPT);
-  readonly #leastTicks: number;
-  readonly #mostTicks: number;
   #reference = 0;
   #count = 0;
   #place = 0;
@@ -22,10 +20,10 @@ export class DelayTarget {
   #worst = NOTHING;
 
   /** @param leastTicks added to the target for jitter not seen yet; @param mostTicks the longest wait */
-  constructor(leastTicks: number, mostTicks: number) {
-    this.#leastTicks = leastTicks;
-    this.#mostTicks = mostTicks;
-  }
+  constructor(
+    private readonly leastTicks: number,
+    private readonly mostTicks: number,
+  ) {}
 
   /** Frames with packets so far. */
   get framesSeen(): number {
@@ -68,7 +66,7 @@ export class DelayTarget {
     }
     const ignored = Math.min(MAX_IGNORED, Math.floor(this.#count / FRAMES_PER_IGNORED));
     const slowest = ignored === 0 ? first : ignored === 1 ? second : third;
-    const wanted = Math.max(slowest, fastest) + this.#leastTicks;
-    return (this.#reference + Math.min(wanted, fastest + this.#mostTicks)) | 0;
+    const wanted = Math.max(slowest, fastest) + this.leastTicks;
+    return (this.#reference + Math.min(wanted, fastest + this.mostTicks)) | 0;
   }
 }

@@ -12,19 +12,21 @@ const NOTHING: DueFrames = { skip: 0, send: 0 };
  * not add up. After a stall longer than `maxBehindMs` the pacer skips the oldest frames instead of sending a burst.
  */
 export class FramePacer {
-  readonly #startMs: number;
   readonly #frameMs: number;
   readonly #maxBehindMs: number;
   #next = 0;
 
-  constructor(startMs: number, frameMs = 20, maxBehindMs = 100) {
-    this.#startMs = startMs;
+  constructor(
+    private readonly startMs: number,
+    frameMs = 20,
+    maxBehindMs = 100,
+  ) {
     this.#frameMs = frameMs;
     this.#maxBehindMs = maxBehindMs;
   }
 
   get nextDeadlineMs(): number {
-    return this.#startMs + this.#next * this.#frameMs;
+    return this.startMs + this.#next * this.#frameMs;
   }
 
   /** Takes the frames that are due. */

@@ -1,5 +1,5 @@
 import { DelayTarget } from './delay-target.js';
-import { addTicks, timestampDelta } from './sequence.js';
+import { addTicks, timestampDelta } from './rtp-packet.js';
 
 export interface JitterBufferOptions {
   readonly clockRateHz: number;

@@ -1,4 +1,4 @@
-import { sequenceDelta } from './sequence.js';
+import { sequenceDelta } from './rtp-packet.js';
 
 // RFC 3550 A.1
 const MAX_DROPOUT = 3_000;
@@ -19,7 +19,6 @@ export interface ReceptionFigures {
  * counts.
  */
 export class ReceptionStatistics {
-  readonly #clockRateHz: number;
   #isStarted = false;
   #baseSequence = 0;
   #highestSequence = 0;
@@ -35,9 +34,7 @@ export class ReceptionStatistics {
   #earlierReceived = 0;
   #earlierLost = 0;
 
-  constructor(clockRateHz: number) {
-    this.#clockRateHz = clockRateHz;
-  }
+  constructor(private readonly clockRateHz: number) {}
 
   /**
    * Counts one packet. False if its sequence number jumps far: discard such a packet, unless a second one follows it, which means that the
@@ -64,7 +61,7 @@ export class ReceptionStatistics {
   }
 
   get jitterMs(): number {
-    return (this.#jitterTimes16 / 16 / this.#clockRateHz) * 1_000;
+    return (this.#jitterTimes16 / 16 / this.clockRateHz) * 1_000;
   }
 
   /** The figures of the report that is sent now; the next fraction lost counts from here (A.3). */
@@ -118,13 +115,13 @@ export class ReceptionStatistics {
 
   // RFC 3550 A.8
   #updateJitter(rtpTimestamp: number, arrivalMs: number): void {
-    const transitTicks = Math.round((arrivalMs * this.#clockRateHz) / 1_000) - rtpTimestamp;
+    const transitTicks = Math.round((arrivalMs * this.clockRateHz) / 1_000) - rtpTimestamp;
     const last = this.#lastTransitTicks;
     this.#lastTransitTicks = transitTicks;
     if (last === undefined) return;
     const difference = Math.abs((transitTicks - last) | 0);
     // A jump of a second or more is a restart of the source's timestamp, not jitter.
-    if (difference >= this.#clockRateHz) return;
+    if (difference >= this.clockRateHz) return;
     this.#jitterTimes16 += difference - Math.floor((this.#jitterTimes16 + 8) / 16);
   }
 }

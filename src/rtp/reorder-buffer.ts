@@ -1,7 +1,5 @@
-import type { AudioCodec } from './codec/g711.js';
-import { BYTES_PER_MS, FRAME_BYTES, FRAME_MS } from './codec/frame.js';
-import { decodeG711, encodeG711, silenceByte } from './codec/g711.js';
-import { addTicks, timestampDelta } from './sequence.js';
+import { type AudioCodec, decodeG711, encodeG711, silenceByte, BYTES_PER_MS, FRAME_BYTES, FRAME_MS } from './codec/g711.js';
+import { addTicks, timestampDelta } from './rtp-packet.js';
 
 export interface ReorderBufferFigures {
   /** Packets that arrived after their time had been concealed. */
@@ -50,8 +48,6 @@ const CONCEAL_GAINS = [1, 0.66, 0.33];
  * The source's clock drives the listener: drift between source and machine adds and drops nothing.
  */
 export class ReorderBuffer {
-  readonly #codec: AudioCodec;
-  readonly #onAudio: OnAudio;
   readonly #last = new Uint8Array(FRAME_BYTES);
   readonly #concealed = new Uint8Array(FRAME_BYTES);
   readonly #samples = new Int16Array(FRAME_BYTES);
@@ -75,10 +71,10 @@ export class ReorderBuffer {
   #figures = { latePackets: 0, duplicatePackets: 0, concealedBytes: 0, restarts: 0 };
 
   /** @param codec of all packets */
-  constructor(codec: AudioCodec, onAudio: OnAudio) {
-    this.#codec = codec;
-    this.#onAudio = onAudio;
-  }
+  constructor(
+    private readonly codec: AudioCodec,
+    private readonly onAudio: OnAudio,
+  ) {}
 
   get figures(): ReorderBufferFigures {
     return { ...this.#figures };
@@ -225,7 +221,7 @@ export class ReorderBuffer {
       this.#last.copyWithin(0, lengthBytes);
       this.#last.set(buffer.subarray(offset, offset + lengthBytes), FRAME_BYTES - lengthBytes);
     }
-    this.#onAudio(buffer, offset, lengthBytes);
+    this.onAudio(buffer, offset, lengthBytes);
   }
 
   #conceal(lengthBytes: number): void {
@@ -236,17 +232,17 @@ export class ReorderBuffer {
     for (let left = lengthBytes; left > 0; left -= FRAME_BYTES) {
       this.#makeUp(CONCEAL_GAINS[this.#concealedRun]);
       this.#concealedRun += 1;
-      this.#onAudio(this.#concealed, 0, Math.min(left, FRAME_BYTES));
+      this.onAudio(this.#concealed, 0, Math.min(left, FRAME_BYTES));
     }
   }
 
   #makeUp(gain: number | undefined): void {
     if (gain === undefined) {
-      this.#concealed.fill(silenceByte(this.#codec));
+      this.#concealed.fill(silenceByte(this.codec));
       return;
     }
-    decodeG711(this.#codec, this.#last, this.#samples);
+    decodeG711(this.codec, this.#last, this.#samples);
     for (let i = 0; i < FRAME_BYTES; i += 1) this.#samples[i] = (this.#samples[i] ?? 0) * gain;
-    encodeG711(this.#codec, this.#samples, this.#concealed);
+    encodeG711(this.codec, this.#samples, this.#concealed);
   }
 }

@@ -1,4 +1,4 @@
-import { sequenceDelta } from './sequence.js';
+import { sequenceDelta } from './rtp-packet.js';
 
 /** RFC 3711 §3.3.2: at least 64. */
 const WINDOW = 64;

@@ -33,7 +33,6 @@ interface LastSenderReport {
 
 /** The RTCP side of one leg: builds its reports and reads the peer's. */
 export class RtcpSession {
-  readonly #cname: string;
   #lastSenderReport: LastSenderReport | undefined;
   #packetsAtLastReport = 0;
   #roundTripMs: number | null = null;
@@ -42,9 +41,7 @@ export class RtcpSession {
   #peerReport: PeerReport | null = null;
 
   /** @param cname one per leg; random, as RFC 7022 recommends */
-  constructor(cname: string) {
-    this.#cname = cname;
-  }
+  constructor(private readonly cname: string) {}
 
   /** The last round trip from a report, in milliseconds. */
   get roundTripMs(): number | null {
@@ -78,7 +75,7 @@ export class RtcpSession {
       ? { ntp: ntpFromUnixMs(wallMs), rtpTimestamp: sent.rtpTimestampNow, packets: sent.packets, octets: sent.octets }
       : null;
     const blocks = received === null ? [] : [this.#blockOf(received, nowMs)];
-    return writeRtcpCompound(target, { ssrc: sent.ssrc, sender, blocks, cname: this.#cname, isBye });
+    return writeRtcpCompound(target, { ssrc: sent.ssrc, sender, blocks, cname: this.cname, isBye });
   }
 
   /** Reads a compound packet of the peer; false if it is invalid. `ownSsrc` selects the report blocks about our stream. */
@@ -111,5 +108,32 @@ export class RtcpSession {
       lastSenderReport: last?.middle32 ?? 0,
       delaySinceLastSenderReport: last === undefined ? 0 : Math.round(((nowMs - last.arrivalMs) * 65_536) / 1_000),
     };
+  }
+}
+
+/** RFC 3550 §6.2: the minimum interval. Two parties with G.711 never reach the bandwidth limit. */
+const INTERVAL_MS = 5_000;
+const FIRST_REPORT_MS = 500;
+
+/**
+ * When the next report is due. The first follows 0.5 to 1 s after the first packet, so that a short call gets one too (RFC 3550 §6.2
+ * allows a unicast session not to wait at all), the others after 5 s times 0.5 to 1.5 at random (§6.3.1).
+ */
+export class RtcpSchedule {
+  #dueMs = Infinity;
+
+  /** @param random from 0 up to but not including 1 */
+  constructor(private readonly random: () => number) {}
+
+  /** Starts the schedule at the session's first packet, sent or received; later calls do nothing. */
+  start(nowMs: number): void {
+    if (this.#dueMs === Infinity) this.#dueMs = nowMs + FIRST_REPORT_MS * (1 + this.random());
+  }
+
+  /** True if a report is due; schedules the next one. */
+  take(nowMs: number): boolean {
+    if (nowMs < this.#dueMs) return false;
+    this.#dueMs = nowMs + INTERVAL_MS * (0.5 + this.random());
+    return true;
   }
 }

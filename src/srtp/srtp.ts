@@ -90,7 +90,6 @@ export function newBatchTable(packets: number): Int32Array {
  */
 export class SrtpSession {
   readonly #native: NativeSession;
-  readonly #direction: SrtpDirection;
   readonly #single = newBatchTable(1);
   #isClosed = false;
 
@@ -98,12 +97,14 @@ export class SrtpSession {
    * @param masterKeyAndSalt 30 bytes, copied
    * @throws RangeError when the key has another length
    */
-  constructor(masterKeyAndSalt: Uint8Array, direction: SrtpDirection) {
+  constructor(
+    masterKeyAndSalt: Uint8Array,
+    private readonly direction: SrtpDirection,
+  ) {
     if (masterKeyAndSalt.byteLength !== MASTER_KEY_AND_SALT_BYTES) {
       throw new RangeError(`an SRTP key has ${MASTER_KEY_AND_SALT_BYTES} bytes, not ${masterKeyAndSalt.byteLength}`);
     }
     this.#native = new (loadAddon().SrtpSession)(masterKeyAndSalt, direction === 'receive');
-    this.#direction = direction;
   }
 
   protectRtp(buffer: Uint8Array, lengthBytes: number): number {
@@ -170,7 +171,7 @@ export class SrtpSession {
 
   #batch(direction: SrtpDirection, operation: number, buffer: Uint8Array, table: Int32Array): number {
     if (this.#isClosed) throw new Error('the SRTP session is closed');
-    if (direction !== this.#direction) throw new Error(`the SRTP session is for the direction ${this.#direction}`);
+    if (direction !== this.direction) throw new Error(`the SRTP session is for the direction ${this.direction}`);
     return this.#native.transform(operation, buffer, table);
   }
 }

@@ -39,6 +39,33 @@ export async function reserveMediaPorts(): Promise<{ readonly first: number; rea
   throw new Error(`all ${String(SLOTS)} ranges of media ports are in use`);
 }
 
+/** Settings of a `trunkline up` that shares the machine with other tests: free ports, and its data in `directory`. The lock holds the ports. */
+export async function testEnvironment(
+  directory: string,
+): Promise<{ readonly environment: Readonly<Record<string, string>>; readonly lock: Server }> {
+  const [sip, http, redis, control, ng] = await freePorts(5);
+  const { first: media, lock } = await reserveMediaPorts();
+  const environment = {
+    TRUNKLINE_DATA_DIR: join(directory, 'data'),
+    // One gateway process, whatever the machine: tests of several say so.
+    TRUNKLINE_GATEWAY_WORKERS: '1',
+    // A gateway that waits for the processor is not overloaded by calls.
+    TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: '60000',
+    TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: '60000',
+    TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: '1000',
+    TRUNKLINE_SIP_TLS_PORT: String(sip),
+    TRUNKLINE_HTTP_PORT: String(http),
+    TRUNKLINE_REDIS_PORT: String(redis),
+    TRUNKLINE_DRACHTIO_PORT: String(control),
+    TRUNKLINE_RTPENGINE_NG_PORT: String(ng),
+    TRUNKLINE_RTPENGINE_PORT_MIN: String(media),
+    TRUNKLINE_RTPENGINE_PORT_MAX: String(media + 999),
+    TRUNKLINE_MEDIA_PORT_MIN: String(media + 1_000),
+    TRUNKLINE_MEDIA_PORT_MAX: String(media + 1_099),
+  };
+  return { environment, lock };
+}
+
 /** The whole product as its user starts it: `trunkline up` from dist/, on free ports, in a directory of its own. */
 export class RunningGateway {
   #child: ChildProcess | undefined;
@@ -54,27 +81,8 @@ export class RunningGateway {
 
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<RunningGateway> {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-test-'));
-    const [sip, http, redis, control, ng] = await freePorts(5);
-    const { first: media, lock } = await reserveMediaPorts();
-    const gateway = new RunningGateway(directory, lock, {
-      TRUNKLINE_DATA_DIR: join(directory, 'data'),
-      // One gateway process, whatever the machine: tests of several say so.
-      TRUNKLINE_GATEWAY_WORKERS: '1',
-      // Other tests share the machine: a gateway that waits for the processor is not overloaded by calls.
-      TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: '60000',
-      TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: '60000',
-      TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: '1000',
-      TRUNKLINE_SIP_TLS_PORT: String(sip),
-      TRUNKLINE_HTTP_PORT: String(http),
-      TRUNKLINE_REDIS_PORT: String(redis),
-      TRUNKLINE_DRACHTIO_PORT: String(control),
-      TRUNKLINE_RTPENGINE_NG_PORT: String(ng),
-      TRUNKLINE_RTPENGINE_PORT_MIN: String(media),
-      TRUNKLINE_RTPENGINE_PORT_MAX: String(media + 999),
-      TRUNKLINE_MEDIA_PORT_MIN: String(media + 1_000),
-      TRUNKLINE_MEDIA_PORT_MAX: String(media + 1_099),
-      ...settings,
-    });
+    const { environment, lock } = await testEnvironment(directory);
+    const gateway = new RunningGateway(directory, lock, { ...environment, ...settings });
     try {
       await gateway.up();
     } catch (error) {

@@ -3,7 +3,6 @@ import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identi
 import { isInBlocks } from '../../lib/address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { brokenLimit, type ConcurrentUsage } from './admission.js';
-import { identityRefusal } from './identity.js';
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readOffer, type CarrierMedia } from '../sdp/sdp-read.js';
 
@@ -51,4 +50,19 @@ export function decide(input: DecisionInput): Decision {
 /** Whether an address is in a list of addresses and CIDR blocks; an empty list allows any. */
 export function isSourceAllowed(allowed: readonly string[], address: string): boolean {
   return allowed.length === 0 || isInBlocks(allowed, address);
+}
+
+/** RFC 8224 §6.2.2. */
+const REFUSALS: Readonly<Partial<Record<IdentityVerdict, Reason>>> = {
+  missing: 'IDENTITY_REQUIRED',
+  stale: 'IDENTITY_STALE',
+  'bad-info': 'IDENTITY_INFO_BAD',
+  credential: 'IDENTITY_CREDENTIAL_UNSUPPORTED',
+  invalid: 'IDENTITY_INVALID',
+};
+
+/** Why the verdict on the Identity header refuses a call; `null`: it does not. */
+export function identityRefusal(identity: VerifiedIdentity | null, refused: readonly IdentityVerdict[]): Reason | null {
+  if (identity === null || !refused.includes(identity.verdict)) return null;
+  return REFUSALS[identity.verdict] ?? null;
 }

@@ -1,4 +1,4 @@
-import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 /** Frames between two looks at the buffer: ten a second are plenty. */
 const FRAMES_PER_LOOK = 5;
 /** The last 3.2 s count. */

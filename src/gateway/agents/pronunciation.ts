@@ -1,4 +1,4 @@
-import type { PronunciationEntry } from '../model/records.js';
+import type { PronunciationEntry } from '../model/agent-record.js';
 
 /** As it may come from outside: `case_sensitive` is false and `spaced` is true unless said otherwise. */
 export type PronunciationRule = Pick<PronunciationEntry, 'word' | 'pronunciation'> &

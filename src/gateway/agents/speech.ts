@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
-import type { PronunciationEntry } from '../model/records.js';
+import type { PronunciationEntry } from '../model/agent-record.js';
 import { resample } from './resample.js';
 import { parseWav } from './wav.js';
 import { isSupportedVoice, voiceOf } from './languages.js';

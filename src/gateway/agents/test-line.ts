@@ -27,27 +27,23 @@ interface Playing {
 
 /** The built-in test line on one leg: carries out the session's effects. Without speech it echoes only. */
 export class TestLine implements SampleAgent {
-  readonly #settings: TestLineSettings;
-  readonly #speech: Speech;
-  readonly #host: AgentHost;
-  readonly #log: Log;
-  readonly #clock: Pick<Clock, 'nowMs'>;
   /** `undefined`: each language's own. */
   readonly #voice: string | undefined;
   readonly #echoDelay = new EchoDelay();
-  readonly #bufferedMs = (): number | undefined => this.#host.view()?.bufferedMs;
+  readonly #bufferedMs = (): number | undefined => this.host.view()?.bufferedMs;
   #startedMs: number | undefined;
   #state: SessionState = INITIAL_SESSION;
   #playing: Playing | undefined;
   #isClosed = false;
   #hasWarned = false;
 
-  constructor(settings: TestLineSettings, speech: Speech, host: AgentHost, log: Log, clock: Pick<Clock, 'nowMs'>) {
-    this.#settings = settings;
-    this.#speech = speech;
-    this.#host = host;
-    this.#log = log;
-    this.#clock = clock;
+  constructor(
+    private readonly settings: TestLineSettings,
+    private readonly speech: Speech,
+    private readonly host: AgentHost,
+    private readonly log: Log,
+    private readonly clock: Pick<Clock, 'nowMs'>,
+  ) {
     const { voice } = settings;
     if (voice !== null && !isSupportedVoice(voice)) log.warn({ voice, hint: "the language's own voice speaks" }, 'agent.voice.unknown');
     this.#voice = voice !== null && isSupportedVoice(voice) ? voice : undefined;
@@ -60,7 +56,7 @@ export class TestLine implements SampleAgent {
   }
 
   start(): void {
-    this.#startedMs = this.#clock.nowMs();
+    this.#startedMs = this.clock.nowMs();
     this.#step({ type: 'started' });
     for (let event = 0; event < PREPARED_DIGITS; event += 1) this.#prepare({ kind: 'digit', event });
     this.#prepare({ kind: 'goodbye' });
@@ -119,7 +115,7 @@ export class TestLine implements SampleAgent {
         this.#playing = undefined;
         break;
       case 'hang-up':
-        this.#host.emit({ type: 'agent-hangup' });
+        this.host.emit({ type: 'agent-hangup' });
         break;
     }
   }
@@ -152,8 +148,8 @@ export class TestLine implements SampleAgent {
   }
 
   #spoken(phrase: Phrase): SpokenText {
-    const { firstSentence, language } = this.#settings;
-    const view = phrase.kind === 'figures' ? this.#host.view() : null;
+    const { firstSentence, language } = this.settings;
+    const view = phrase.kind === 'figures' ? this.host.view() : null;
     const spoken = textOf(phrase, firstSentence, language, view === null ? null : this.#figures(view));
     // Words of another language than the agent's want a voice of that one.
     return this.#voice === undefined || spoken.language.toUpperCase() !== language.toUpperCase()
@@ -162,7 +158,7 @@ export class TestLine implements SampleAgent {
   }
 
   #synthesize(spoken: SpokenText): Promise<Int16Array> {
-    return this.#speech.synthesize(spoken, this.#settings.pronunciationGuide);
+    return this.speech.synthesize(spoken, this.settings.pronunciationGuide);
   }
 
   #figures({ figures, codec, carrierSuite, bufferedMs }: LegView): CallFigures {
@@ -175,16 +171,13 @@ export class TestLine implements SampleAgent {
 
   #transcribe(speaker: 'agent' | 'caller', text: string): void {
     if (this.#isClosed || text === '') return;
-    const atMs = this.#startedMs === undefined ? 0 : Math.round(this.#clock.nowMs() - this.#startedMs);
-    this.#host.emit({ type: 'agent-request', request: { type: 'transcript', entries: [{ speaker, text, at_ms: atMs }] } });
+    const atMs = this.#startedMs === undefined ? 0 : Math.round(this.clock.nowMs() - this.#startedMs);
+    this.host.emit({ type: 'agent-request', request: { type: 'transcript', entries: [{ speaker, text, at_ms: atMs }] } });
   }
 
   #warn(error: unknown): void {
     if (this.#hasWarned || this.#isClosed) return;
     this.#hasWarned = true;
-    this.#log.warn(
-      { code: error instanceof SpeechError ? error.code : 'failed', hint: 'the test line only echoes' },
-      'agent.speech.failed',
-    );
+    this.log.warn({ code: error instanceof SpeechError ? error.code : 'failed', hint: 'the test line only echoes' }, 'agent.speech.failed');
   }
 }

@@ -1,4 +1,4 @@
-import type { ToolDefinition } from '../model/agent-record.js';
+import type { ToolDefinition } from '../model/tool-definition.js';
 import { parseResultPath } from '../model/result-path.js';
 import { publish } from '../ports/events.js';
 import type { ToolOutcome, ToolRunner } from '../ports/ports.js';

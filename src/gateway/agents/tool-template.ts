@@ -1,4 +1,4 @@
-import type { ToolInputSchema } from '../model/agent-record.js';
+import type { ToolInputSchema } from '../model/tool-definition.js';
 
 export type ToolInput = Readonly<Record<string, unknown>>;
 

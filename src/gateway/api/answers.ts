@@ -64,6 +64,32 @@ export function successAnswer<T extends z.ZodType>(description: string, schema: 
   return { description, content: { 'application/json': { schema: shown } } };
 }
 
+/** A successful answer that has these fields beside its `status`. */
+export function fieldsAnswer<T extends z.ZodRawShape>(description: string, fields: T, example: z.output<z.ZodObject<T>>) {
+  const schema = z.object({ status: z.literal('success'), ...fields });
+  return successAnswer(description, schema.meta({ examples: [{ status: 'success', ...example }] }));
+}
+
+/** A successful answer that is a sentence. */
+export function messageAnswer(description: string, example: string) {
+  return fieldsAnswer(description, { message: z.string() }, { message: example });
+}
+
+/** `data` as the /sip and /v2 routes and the probes answer it. */
+export function success<T>(data: T): { readonly status: 'success'; readonly data: T; readonly errors: null } {
+  return { status: 'success', data, errors: null };
+}
+
+/** The schema of `success`. */
+export function successSchema<T extends z.ZodType>(data: T) {
+  return z.object({ status: z.literal('success'), data, errors: z.null() });
+}
+
+/** As `fieldsAnswer`, for `success`. */
+export function dataAnswer<T extends z.ZodType>(description: string, data: T, example: z.output<T>) {
+  return successAnswer(description, successSchema(data).meta({ examples: [success(example)] }));
+}
+
 /** A successful answer that holds one record, whose version is in its headers. */
 export function recordAnswer<T extends z.ZodType>(description: string, schema: T, example?: z.output<T>) {
   return { ...successAnswer(description, schema, example), headers: ETAG };

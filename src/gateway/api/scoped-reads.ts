@@ -1,4 +1,5 @@
 import type { AgentRecord, ToolRecord } from '../model/agent-record.js';
+import type { AuditEntry } from '../model/audit-entry.js';
 import type { BatchRecord } from '../model/batch-log.js';
 import type { CallRecord } from '../model/call-record.js';
 import type { TraceEntry } from '../model/call-trace.js';
@@ -10,7 +11,6 @@ import { liveMemberOf } from '../ports/live-entry.js';
 import { recordMember } from '../ports/ordering.js';
 import {
   NO_ORG,
-  type AuditEntry,
   type CallPage,
   type CallQuery,
   type DeadLetterPage,
@@ -30,9 +30,6 @@ const WALKED = 200;
 const DEFAULT_LIMIT = 50;
 /** Below every member of an index. */
 const FIRST = `${'0'.repeat(15)}:00000000-0000-0000-0000-000000000000`;
-
-/** What is of an organization, with whose it is. */
-export type Owned<T> = T & { readonly org_id: string };
 
 export type ReadStores = Pick<
   Stores,
@@ -76,8 +73,8 @@ export class ScopedReads {
   }
 
   /** Newest first. Of all organizations a page may have some more than `take`, where several changed something at the same moment. */
-  async audit(scope: Scope, query: { readonly take: number; readonly before?: string }): Promise<readonly Owned<AuditEntry>[]> {
-    const read = async (orgId: string): Promise<Owned<AuditEntry>[]> =>
+  async audit(scope: Scope, query: { readonly take: number; readonly before?: string }): Promise<readonly AuditEntry[]> {
+    const read = async (orgId: string): Promise<AuditEntry[]> =>
       (await this.stores.audit.list(orgId, query)).map((entry) => ({ ...entry, org_id: orgId }));
     if (scope !== null) return read(scope);
     // Operators' own changes, such as the making of their keys, are of none.

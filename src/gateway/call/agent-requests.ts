@@ -1,5 +1,6 @@
 import { type AgentAnswer, type AgentRequest, type TranscriptEntry, NOT_IN_TURBO } from '../model/agent.js';
-import { DEFAULT_AGENT_SETTINGS, type ToolDefinition } from '../model/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
+import type { ToolDefinition } from '../model/tool-definition.js';
 import type { Route } from '../model/records.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';

@@ -1,6 +1,7 @@
 import type { AgentDescription, StreamSettings } from '../model/agent.js';
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type ToolDefinition } from '../model/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from '../model/agent-record.js';
+import type { ToolDefinition } from '../model/tool-definition.js';
 import type { CallerIdentity } from '../model/call-record.js';
 import type { Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';

@@ -23,8 +23,6 @@ export class CallMedia {
   #endpointFigures: LegFigures | null = null;
   #relayFigures: RelayFigures | null = null;
   #isEncrypted = true;
-  /** The relay command under way: `delete` must not overtake it. */
-  #relayWork: Promise<unknown> = Promise.resolve();
   #hasRelaySession = false;
   /** Where an earlier process left the call's session. */
   #leftOn: string | null = null;
@@ -161,7 +159,6 @@ export class CallMedia {
     this.#isOwned = true;
     this.scope.defer('relay session', async () => {
       if (!this.#hasRelaySession) return;
-      await this.#relayWork;
       if (this.node === null && this.#leftOn !== null) this.services.relay.adopt(this.callId, this.#leftOn);
       this.#relayFigures = await this.services.relay.delete(this.callId);
       this.trace.add('rtpengine', 'out', 'delete', JSON.stringify(this.#relayFigures));
@@ -174,9 +171,7 @@ export class CallMedia {
   #relayed(command: string, sdp: string, ask: (sdp: string) => Promise<RelayAnswer>): Promise<RelayAnswer> {
     const { agentSideSrtp, carrierSideSrtp } = this.#relayCall;
     const flags = `${agentSideSrtp ? 'SRTP' : 'RTP'} inside, ${carrierSideSrtp ? 'SRTP' : 'RTP'} outside`;
-    const work = this.trace.relay(`${command} (${flags})`, sdp, ask(sdp));
-    this.#relayWork = work.catch(() => undefined);
-    return work;
+    return this.trace.relay(`${command} (${flags})`, sdp, ask(sdp));
   }
 
   #newKey(tag: string): CryptoLine {

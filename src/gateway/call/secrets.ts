@@ -19,10 +19,13 @@ const SECRETS: readonly (readonly [secret: RegExp, ...words: readonly string[]])
   [/^(y)([ \t]*:)[^\r\n]*(?:\r?\n[ \t][^\r\n]*)*/gim, '\ny'],
   [/\b(bearer[ \t]+)[^\s"',;]+/gi, 'bearer'],
 ];
+const MAYBE_SECRET = /crypto|inline|key-mgmt|k[=: \t]|authorization|authentication-info|identity|^y[ \t]*:|bearer/im;
 const UNPRINTABLE = /[^\t\r\n\x20-\x7e\x80-\uffff]/g;
 
 /** A text without keys of media, credentials and tokens, nor anything that does not print. */
 export function maskSecrets(text: string): string {
+  // Most texts have none, and are not copied.
+  if (!MAYBE_SECRET.test(text)) return text.replace(UNPRINTABLE, '?');
   // As if a line stood before it: the first line is one like the others.
   const lower = `\n${text.toLowerCase()}`;
   let masked = text;

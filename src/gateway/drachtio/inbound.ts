@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { IdentityVerdict } from '../model/verified-identity.js';
-import type { QualitySample } from '../../rtp/quality-sample.js';
+import type { QualitySample } from '../../rtp/quality-log.js';
 import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import { formatHostPort } from '../../lib/address.js';
 import { newUuid } from '../../lib/ids.js';

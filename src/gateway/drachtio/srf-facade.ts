@@ -74,6 +74,7 @@ export function createSrfApp(): SrfApp {
     invite: (handler) =>
       srf.invite((request, response) => {
         gather((request as SrfRequest & { readonly socket: CorkedStream }).socket);
+        indexHeaders(request);
         handler(request, response);
       }),
     handle: (method, handler) => srf[method]?.(handler),
@@ -106,6 +107,15 @@ export function createSrfApp(): SrfApp {
       for (const method of methods) srf.unregisterForMessages(method);
     },
   };
+}
+
+/** The package goes through all names for each header that is asked for, thirty of an INVITE. */
+function indexHeaders(request: SrfRequest): void {
+  const headers = new Map(Object.entries(request.msg.headers).map(([name, value]) => [name.toLowerCase(), value]));
+  Object.assign(request, {
+    get: (name: string) => headers.get(name.toLowerCase()),
+    has: (name: string) => headers.has(name.toLowerCase()),
+  } satisfies SrfMessage);
 }
 
 /** Our requests without a response. The package forgets them when the connection breaks. */

@@ -129,8 +129,6 @@ function sharePorts(options: MediaServiceOptions): number[][] {
 }
 
 class ThreadedMediaService implements MediaService {
-  readonly #onRtcp: MediaServiceOptions['onRtcp'];
-  readonly #log: Log;
   readonly #slots: readonly WorkerSlot[];
   readonly #legs = new Map<string, OpenLeg>();
   readonly #readDrops: () => Promise<number | null>;
@@ -140,12 +138,10 @@ class ThreadedMediaService implements MediaService {
 
   constructor(
     settings: readonly WorkerSettings[],
-    onRtcp: MediaServiceOptions['onRtcp'],
-    log: Log,
+    private readonly onRtcp: MediaServiceOptions['onRtcp'],
+    private readonly log: Log,
     private readonly clock: Clock,
   ) {
-    this.#onRtcp = onRtcp;
-    this.#log = log;
     const [first] = settings;
     const ports = settings.flatMap(({ rtpPorts }) => rtpPorts);
     this.#readDrops = () => readKernelDrops(first?.address ?? '', ports);
@@ -177,7 +173,7 @@ class ThreadedMediaService implements MediaService {
 
   async ready(): Promise<void> {
     for (const slot of this.#slots) slot.capacity = await slot.worker.ready;
-    this.#log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media.ready');
+    this.log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media.ready');
   }
 
   async connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
@@ -361,11 +357,11 @@ class ThreadedMediaService implements MediaService {
       settings,
       {
         onLegEvent: (callId, event) => this.#legs.get(callId)?.onEvent(event),
-        onRtcp: (seen) => this.#onRtcp?.(seen),
+        onRtcp: (seen) => this.onRtcp?.(seen),
         onFrameDelay: (delayMs) => (slot.frameDelayMs = delayMs),
         onExit: () => this.#onWorkerExit(slot as WorkerSlot),
       },
-      this.#log,
+      this.log,
     );
   }
 
@@ -374,7 +370,7 @@ class ThreadedMediaService implements MediaService {
     slot.frameDelayMs = 0;
     if (this.#isShuttingDown) return;
     const lost = [...this.#legs].filter(([, leg]) => leg.slot === slot);
-    this.#log.error({ legs: lost.length, restart_delay_ms: slot.restartDelayMs, hint: 'its calls are lost' }, 'media.worker.died');
+    this.log.error({ legs: lost.length, restart_delay_ms: slot.restartDelayMs, hint: 'its calls are lost' }, 'media.worker.died');
     for (const [callId, leg] of lost) {
       this.#forget(callId);
       if (leg.state === 'open' || (leg.state === 'waiting' && leg.hasAgent)) leg.onEvent({ type: 'media-lost' });
@@ -392,10 +388,10 @@ class ThreadedMediaService implements MediaService {
       if (slot.worker !== worker || worker.hasExited) return;
       slot.capacity = capacity;
       slot.restartDelayMs = FIRST_RESTART_DELAY_MS;
-      this.#log.info({ capacity }, 'media.worker.replaced');
+      this.log.info({ capacity }, 'media.worker.replaced');
     } catch (error) {
       // Its exit follows, and with it the next attempt.
-      this.#log.error({ error: error }, 'media.worker.not_replaced');
+      this.log.error({ error: error }, 'media.worker.not_replaced');
     }
   }
 }

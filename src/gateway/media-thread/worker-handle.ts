@@ -23,8 +23,6 @@ export interface WorkerOwner {
 /** The main thread's side of one worker: requests with replies, start and end. */
 export class WorkerHandle {
   readonly #worker: Worker;
-  readonly #log: Log;
-  readonly #owner: WorkerOwner;
   readonly #pending = new Map<number, PendingRequest>();
   readonly #ready: Promise<number>;
   readonly #exited: Promise<void>;
@@ -32,9 +30,11 @@ export class WorkerHandle {
   #nextRequestId = 1;
   #hasExited = false;
 
-  constructor(settings: WorkerSettings, owner: WorkerOwner, log: Log) {
-    this.#owner = owner;
-    this.#log = log;
+  constructor(
+    settings: WorkerSettings,
+    private readonly owner: WorkerOwner,
+    private readonly log: Log,
+  ) {
     this.#worker = new Worker(workerUrl(), { workerData: settings, execArgv: workerExecArgv() });
     this.#outgoing = new TurnBatch((commands) => this.#worker.postMessage(commands));
     this.#exited = new Promise((resolve) => {
@@ -102,16 +102,16 @@ export class WorkerHandle {
         this.#pending.delete(message.requestId);
         break;
       case 'leg-event':
-        this.#owner.onLegEvent(message.callId, message.event);
+        this.owner.onLegEvent(message.callId, message.event);
         break;
       case 'rtcp':
-        this.#owner.onRtcp(message.seen);
+        this.owner.onRtcp(message.seen);
         break;
       case 'frame-delay':
-        this.#owner.onFrameDelay(message.delayMs);
+        this.owner.onFrameDelay(message.delayMs);
         break;
       case 'log':
-        this.#log[message.level](message.fields, message.event);
+        this.log[message.level](message.fields, message.event);
         break;
       default:
         assertNever(message);
@@ -122,7 +122,7 @@ export class WorkerHandle {
     this.#hasExited = true;
     for (const request of this.#pending.values()) request.reject(new MediaUnavailableError('the media worker ended'));
     this.#pending.clear();
-    this.#owner.onExit();
+    this.owner.onExit();
   }
 }
 

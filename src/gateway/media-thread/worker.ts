@@ -6,6 +6,7 @@ import { StreamAgent, type StreamDependencies } from '../agents/stream/stream-ag
 import { TestLine } from '../agents/test-line.js';
 import type { AgentDescription } from '../model/agent.js';
 import type { LegDescription, MediaAddress } from '../model/media.js';
+import { newStreamSid } from '../model/twilio-ids.js';
 import { AgentUnavailableError } from '../ports/ports.js';
 import { assertNever, errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
@@ -165,7 +166,7 @@ async function run(): Promise<void> {
     dial: webSocketDial(settings.agents),
     limits: settings.agents,
     openVoiceDetector: () => voices.open(),
-    newStreamSid: () => `MZ${randomBytes(16).toString('hex')}`,
+    newStreamSid,
   };
   const frameDelay = new FrameDelay();
   const endpoint = await RtpEndpoint.open(settings, {

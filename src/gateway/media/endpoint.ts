@@ -5,7 +5,7 @@ import type { RtcpSeen } from '../../observability/hep/observed.js';
 import type { Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
-import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { MediaLeg } from './leg.js';
 import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent } from './leg-agent.js';
 import { PeerTable } from './peer-table.js';
@@ -94,8 +94,6 @@ interface PortPair {
 
 /** The media endpoint's sockets and all legs on them. */
 export class RtpEndpoint {
-  readonly #options: EndpointOptions;
-  readonly #dependencies: EndpointDependencies;
   readonly #portPairs: PortPair[] = [];
   readonly #legs = new Map<string, OpenLeg>();
   /** The reserved port pair of each call. */
@@ -116,9 +114,10 @@ export class RtpEndpoint {
   /** Totals of closed legs and released agents. */
   readonly #closed = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, packetsLate: 0 };
 
-  private constructor(options: EndpointOptions, dependencies: EndpointDependencies) {
-    this.#options = options;
-    this.#dependencies = dependencies;
+  private constructor(
+    private readonly options: EndpointOptions,
+    private readonly dependencies: EndpointDependencies,
+  ) {
     this.#frames = new SlotClock(dependencies.clock, (lateMs) => {
       this.#maxLateMs = Math.max(this.#maxLateMs, lateMs);
       if (lateMs >= FRAME_MS) this.#lateFrames += 1;
@@ -165,7 +164,7 @@ export class RtpEndpoint {
       sendDtmf: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
       view: () => this.#legs.get(callId)?.media.view() ?? null,
     };
-    const agent: LegAgent = this.#dependencies.newAgent(description, host, this.#dependencies.log.child({ call_id: callId }));
+    const agent: LegAgent = this.dependencies.newAgent(description, host, this.dependencies.log.child({ call_id: callId }));
     this.#agents.set(callId, agent);
     try {
       await agent.connect();
@@ -186,20 +185,20 @@ export class RtpEndpoint {
    */
   openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): MediaAddress {
     const { callId, sipCallId } = description;
-    const { onRtcp } = this.#dependencies;
+    const { onRtcp } = this.dependencies;
     if (this.#legs.has(callId)) throw new EndpointFullError('the call has a leg already');
     const reserved = this.#unreserve(callId);
     const remote = checkedAddress(description.remote);
     const portPair = this.#portPairFor(description.localRtpPort, reserved, remote);
     const { pair } = portPair;
     const media = new MediaLeg(description, {
-      clock: this.#dependencies.clock,
-      random32: this.#dependencies.random32,
+      clock: this.dependencies.clock,
+      random32: this.dependencies.random32,
       transport: {
         sendRtp: (buffer, lengthBytes) => pair.sendRtp(buffer, lengthBytes, leg.remote.address, leg.remote.rtpPort),
         sendRtcp: (buffer, lengthBytes) => pair.sendRtcp(buffer, lengthBytes, leg.remote.address, leg.remote.rtcpPort),
       },
-      mediaTimeoutMs: this.#options.mediaTimeoutMs,
+      mediaTimeoutMs: this.options.mediaTimeoutMs,
       onEvent,
       agent: () => this.#agents.get(callId),
       ...(onRtcp === undefined
@@ -294,7 +293,7 @@ export class RtpEndpoint {
       legs: this.#legs.size,
       ...packets,
       lateFrames: this.#lateFrames,
-      agents: this.#dependencies.agentCounters ?? noAgentCounters(),
+      agents: this.dependencies.agentCounters ?? noAgentCounters(),
       strangerPackets: this.#strangers,
       notAuthenticPackets: this.#notAuthentic,
       malformedPackets: this.#malformed,
@@ -312,12 +311,12 @@ export class RtpEndpoint {
   }
 
   async #openPortPair(rtpPort: number): Promise<void> {
-    const { log } = this.#dependencies;
+    const { log } = this.dependencies;
     const byRtp = new PeerTable<OpenLeg>();
     const byRtcp = new PeerTable<OpenLeg>();
     try {
       const pair = await SocketPair.open(
-        this.#options.address,
+        this.options.address,
         rtpPort,
         (datagram, address, port) => this.#receiveRtp(byRtp.find(address, port), datagram),
         (datagram, address, port) => this.#receive(byRtcp.find(address, port), 'receiveRtcp', datagram),
@@ -327,7 +326,7 @@ export class RtpEndpoint {
     } catch (error) {
       log.warn(
         {
-          address: this.#options.address,
+          address: this.options.address,
           rtp_port: rtpPort,
           error: errorText(error),
           hint: 'set media.port_min and media.port_max to a free range',
@@ -343,7 +342,7 @@ export class RtpEndpoint {
     const grantedBytes = Math.min(...sizes.map((size) => size.grantedBytes));
     this.#receiveBufferBytes = grantedBytes;
     if (grantedBytes >= askedBytes) return;
-    this.#dependencies.log.warn(
+    this.dependencies.log.warn(
       { asked_bytes: askedBytes, granted_bytes: grantedBytes, hint: 'raise net.core.rmem_max' },
       'media.buffers.small',
     );
@@ -364,7 +363,7 @@ export class RtpEndpoint {
 
   #isShunned(leg: OpenLeg, ssrc: number): boolean {
     if (leg.shunned.length === 0) return false;
-    const nowMs = this.#dependencies.clock.nowMs();
+    const nowMs = this.dependencies.clock.nowMs();
     leg.shunned = leg.shunned.filter(({ untilMs }) => untilMs > nowMs);
     return leg.shunned.some((source) => source.ssrc === ssrc);
   }
@@ -390,7 +389,7 @@ export class RtpEndpoint {
   }
 
   #lose(leg: OpenLeg, error: unknown): void {
-    this.#dependencies.log.error({ call_id: leg.callId, error: error }, 'media.leg.failed');
+    this.dependencies.log.error({ call_id: leg.callId, error: error }, 'media.leg.failed');
     this.closeLeg(leg.callId);
     leg.onEvent({ type: 'media-lost' });
   }
@@ -414,14 +413,14 @@ export class RtpEndpoint {
     const { callId, portPair, remote } = leg;
     portPair.byRtp.add(remote.address, remote.rtpPort, leg);
     portPair.byRtcp.add(remote.address, remote.rtcpPort, leg);
-    leg.shunned = portPair.resting.sources(callId, remote.address, remote.rtpPort, this.#dependencies.clock.nowMs());
+    leg.shunned = portPair.resting.sources(callId, remote.address, remote.rtpPort, this.dependencies.clock.nowMs());
   }
 
   /** Removes the leg's peer from the tables and remembers it among those that left. */
   #part({ callId, portPair, remote, ssrc }: OpenLeg): void {
     portPair.byRtp.remove(remote.address, remote.rtpPort);
     portPair.byRtcp.remove(remote.address, remote.rtcpPort);
-    portPair.resting.add(callId, remote.address, remote.rtpPort, ssrc, this.#dependencies.clock.nowMs());
+    portPair.resting.add(callId, remote.address, remote.rtpPort, ssrc, this.dependencies.clock.nowMs());
   }
 
   /** The far side already has the port: only this pair will do. */
@@ -437,7 +436,7 @@ export class RtpEndpoint {
 
   /** The port pair with the fewest legs that the peer does not use; one that it left recently only if there is no other. */
   #choosePortPair(remote: MediaAddress | null): PortPair {
-    const nowMs = this.#dependencies.clock.nowMs();
+    const nowMs = this.dependencies.clock.nowMs();
     let best: { readonly portPair: PortPair; readonly cost: number } | undefined;
     for (const portPair of this.#portPairs) {
       if (usedOf(portPair) >= CALLS_PER_SOCKET_PAIR) continue;

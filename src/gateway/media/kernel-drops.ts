@@ -21,18 +21,16 @@ export async function readKernelDrops(address: string, rtpPorts: readonly number
 
 /** Logs further drops, checked periodically. */
 export class KernelDropWatch {
-  readonly #read: () => Promise<number | null>;
-  readonly #clock: Clock;
-  readonly #log: Log;
   #before = 0;
   #isDropping = false;
   #cancelTimer: CancelTimer | undefined;
   #isStopped = false;
 
-  constructor(read: () => Promise<number | null>, clock: Clock, log: Log) {
-    this.#read = read;
-    this.#clock = clock;
-    this.#log = log;
+  constructor(
+    private readonly read: () => Promise<number | null>,
+    private readonly clock: Clock,
+    private readonly log: Log,
+  ) {
     this.#arm();
   }
 
@@ -47,16 +45,16 @@ export class KernelDropWatch {
   }
 
   #arm(): void {
-    this.#cancelTimer = this.#clock.setTimer(CHECK_MS, () => void this.#check());
+    this.#cancelTimer = this.clock.setTimer(CHECK_MS, () => void this.#check());
   }
 
   async #check(): Promise<void> {
-    const drops = await this.#read();
+    const drops = await this.read();
     if (this.#isStopped) return;
     this.#isDropping = drops !== null && drops > this.#before;
     if (drops !== null && this.#isDropping) {
       const hint = 'the media workers are too busy, or net.core.rmem_max is too small';
-      this.#log.warn({ dropped: drops - this.#before, kernel_drops: drops, hint }, 'media.packets.dropped');
+      this.log.warn({ dropped: drops - this.#before, kernel_drops: drops, hint }, 'media.packets.dropped');
     }
     // Fewer than before: a worker was replaced, with its sockets.
     this.#before = drops ?? this.#before;

@@ -1,15 +1,11 @@
 import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection } from '../model/media.js';
-import type { AudioCodec } from '../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_MS, G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
 import type { LegAgent, LegView } from './leg-agent.js';
-import { FRAME_MS } from '../../rtp/codec/frame.js';
-import { G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
-import type { DtmfDigit } from '../../rtp/dtmf/telephone-event-receiver.js';
-import { DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/dtmf-deduplicator.js';
+import { type DtmfDigit, DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { QualityLog } from '../../rtp/quality-log.js';
 import type { ReceptionFigures } from '../../rtp/reception-statistics.js';
-import { RtcpSchedule } from '../../rtp/rtcp-schedule.js';
-import { RtcpSession } from '../../rtp/rtcp-session.js';
+import { RtcpSchedule, RtcpSession } from '../../rtp/rtcp-session.js';
 import { RtpReceiver, type HeardPackets, type ReceiveOutcome } from './rtp-receiver.js';
 import { RtpSender } from './rtp-sender.js';
 import { MAX_SRTP_PACKET_BYTES, SRTCP_TRAILER_BYTES, SrtpSession } from '../../srtp/srtp.js';
@@ -42,7 +38,6 @@ export type LegMedia = LegFormat & Pick<LegDescription, 'srtp' | 'carrierSuite'>
  * each 20 ms; of a held leg, which sends nothing, seldom. The test caller's side of a call is a leg too.
  */
 export class MediaLeg {
-  readonly #context: LegContext;
   readonly #carrierSuite: string | null;
   readonly #sendSrtp: SrtpSession | null;
   #receiveSrtp: SrtpSession | null;
@@ -70,8 +65,10 @@ export class MediaLeg {
   #digits = 0;
 
   /** @throws RangeError if an SRTP key has the wrong length */
-  constructor(media: LegMedia, context: LegContext) {
-    this.#context = context;
+  constructor(
+    media: LegMedia,
+    private readonly context: LegContext,
+  ) {
     this.#carrierSuite = media.carrierSuite;
     this.#agentCodec = media.codec;
     this.#sendSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.send, 'send');
@@ -97,10 +94,10 @@ export class MediaLeg {
   /** Starts audio and the agent; a second call does nothing. Without an agent the leg is silent. */
   start(): void {
     if (this.#startedMs !== undefined || this.#isClosed) return;
-    this.#startedMs = this.#context.clock.nowMs();
+    this.#startedMs = this.context.clock.nowMs();
     this.#watchedFromMs = this.#startedMs;
     this.#passedMs = this.#startedMs;
-    this.#agent = this.#context.agent();
+    this.#agent = this.context.agent();
     this.#agentCodec = this.#sender.format.codec;
     this.#agent?.start(this.#agentCodec, this.#startedMs);
   }
@@ -129,7 +126,7 @@ export class MediaLeg {
    */
   setDirection(direction: MediaDirection): void {
     if (direction === this.#direction) return;
-    const nowMs = this.#context.clock.nowMs();
+    const nowMs = this.context.clock.nowMs();
     this.#passHeldFrames(nowMs);
     this.#direction = direction;
     this.#watchedFromMs = nowMs;
@@ -148,7 +145,7 @@ export class MediaLeg {
   /** Takes an RTP datagram of the peer and modifies it in place. */
   receiveRtp(datagram: Uint8Array): ReceiveOutcome {
     if (this.#isClosed || datagram.length > MAX_SRTP_PACKET_BYTES) return 'not-rtp';
-    const nowMs = this.#context.clock.nowMs();
+    const nowMs = this.context.clock.nowMs();
     const outcome = this.#receiver.receive(datagram, nowMs, this.#heard);
     if (outcome === 'taken' && this.#firstPacketMs === undefined) {
       this.#firstPacketMs = nowMs;
@@ -165,7 +162,7 @@ export class MediaLeg {
     const srtp = this.#receiveSrtp;
     const lengthBytes = srtp === null ? datagram.length : srtp.tryUnprotectRtcp(datagram, datagram.length);
     if (lengthBytes < 0) return 'not-authentic';
-    const { clock, onRtcp } = this.#context;
+    const { clock, onRtcp } = this.context;
     const [nowMs, wallMs] = [clock.nowMs(), clock.wallMs()];
     const packet = datagram.subarray(0, lengthBytes);
     if (!this.#rtcp.read(packet, this.#sender.ssrc, nowMs, wallMs)) return 'not-rtp';
@@ -176,7 +173,7 @@ export class MediaLeg {
 
   /** `skip` frames passed unsent and `send` frames are due. A held leg counts its frames itself, by the clock. */
   tick(skip: number, send: number): void {
-    const nowMs = this.#context.clock.nowMs();
+    const nowMs = this.context.clock.nowMs();
     const press = this.#receiver.pollDtmf(nowMs);
     if (press !== undefined) this.#digit(press, 'media');
     if (this.#startedMs === undefined || this.#isClosed) return;
@@ -216,7 +213,7 @@ export class MediaLeg {
   /** The agent's interface to the leg. */
   view(): LegView {
     const { codec } = this.#sender.format;
-    return { figures: this.figures(), codec, carrierSuite: this.#carrierSuite, bufferedMs: this.#context.agent()?.bufferedMs ?? 0 };
+    return { figures: this.figures(), codec, carrierSuite: this.#carrierSuite, bufferedMs: this.context.agent()?.bufferedMs ?? 0 };
   }
 
   /** The peer wants no media: the leg needs no tick each 20 ms. */
@@ -251,24 +248,24 @@ export class MediaLeg {
 
   #watch(nowMs: number): void {
     const quietSinceMs = Math.max(this.#watchedFromMs ?? nowMs, this.#receiver.lastPacketMs ?? -Infinity, this.#lastReportMs);
-    if (this.#isTimedOut || nowMs - quietSinceMs < this.#context.mediaTimeoutMs) return;
+    if (this.#isTimedOut || nowMs - quietSinceMs < this.context.mediaTimeoutMs) return;
     this.#isTimedOut = true;
     this.#emit({ type: 'media-timeout' });
   }
 
   #digit(press: DtmfDigit, source: DtmfSource): void {
-    if (!this.#dtmf.take(source, press.event, press.durationMs, this.#context.clock.nowMs())) return;
+    if (!this.#dtmf.take(source, press.event, press.durationMs, this.context.clock.nowMs())) return;
     this.#digits += 1;
     this.#emit({ type: 'digit', event: press.event, durationMs: press.durationMs });
-    this.#context.agent()?.digit(press.event);
+    this.context.agent()?.digit(press.event);
   }
 
   #emit(event: LegEvent): void {
-    if (!this.#isClosed) this.#context.onEvent(event);
+    if (!this.#isClosed) this.context.onEvent(event);
   }
 
   #sample(received: ReceptionFigures | null): void {
-    const nowMs = this.#context.clock.nowMs();
+    const nowMs = this.context.clock.nowMs();
     const hasHeard = this.#receiver.packetsReceived > this.#packetsAtLastSample;
     this.#packetsAtLastSample = this.#receiver.packetsReceived;
     const peer = this.#rtcp.takePeerReport();
@@ -281,7 +278,7 @@ export class MediaLeg {
   }
 
   #sendReport(isBye: boolean): void {
-    const { clock, transport, onRtcp } = this.#context;
+    const { clock, transport, onRtcp } = this.context;
     const wallMs = clock.wallMs();
     const buffer = Buffer.alloc(512 + SRTCP_TRAILER_BYTES);
     const received = this.#receiver.takeReport();

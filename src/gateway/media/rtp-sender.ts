@@ -1,10 +1,9 @@
 import type { LegFormat } from '../model/media.js';
-import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/frame.js';
+import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/g711.js';
 import { TelephoneEventSender } from '../../rtp/dtmf/telephone-event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { SentFigures } from '../../rtp/rtcp-session.js';
-import { RTP_HEADER_BYTES, writeRtpHeader } from '../../rtp/rtp-packet.js';
-import { addTicks, nextSequence } from '../../rtp/sequence.js';
+import { RTP_HEADER_BYTES, writeRtpHeader, addTicks, nextSequence } from '../../rtp/rtp-packet.js';
 import { SRTP_TRAILER_BYTES, type SrtpSession } from '../../srtp/srtp.js';
 
 /**
@@ -21,8 +20,6 @@ export interface RtpSenderStart {
 
 /** The sending half of a leg: one packet per frame of 20 ms, audio or telephone-event. */
 export class RtpSender {
-  readonly #srtp: SrtpSession | null;
-  readonly #send: (buffer: Uint8Array, lengthBytes: number) => void;
   readonly #events = new TelephoneEventSender(FRAME_SAMPLES);
   readonly #packets = Array.from({ length: BUFFERS }, () => newPacket());
   readonly #ssrc: number;
@@ -36,12 +33,10 @@ export class RtpSender {
   /** @param format of further packets; it may change between two frames */
   constructor(
     public format: LegFormat,
-    srtp: SrtpSession | null,
+    private readonly srtp: SrtpSession | null,
     start: RtpSenderStart,
-    send: (buffer: Uint8Array, lengthBytes: number) => void,
+    private readonly send: (buffer: Uint8Array, lengthBytes: number) => void,
   ) {
-    this.#srtp = srtp;
-    this.#send = send;
     this.#ssrc = start.ssrc >>> 0;
     this.#sequenceNumber = start.sequenceNumber & 0xffff;
     this.#rtpTimestamp = start.rtpTimestamp >>> 0;
@@ -92,11 +87,11 @@ export class RtpSender {
     writeRtpHeader(buffer, { marker, payloadType, sequenceNumber: this.#sequenceNumber, rtpTimestamp, ssrc: this.#ssrc });
     this.#sequenceNumber = nextSequence(this.#sequenceNumber);
     const plainBytes = RTP_HEADER_BYTES + payloadBytes;
-    const lengthBytes = this.#srtp === null ? plainBytes : this.#srtp.tryProtectRtp(buffer, plainBytes);
+    const lengthBytes = this.srtp === null ? plainBytes : this.srtp.tryProtectRtp(buffer, plainBytes);
     if (lengthBytes < 0) return;
     this.#sent += 1;
     this.#octets += payloadBytes;
-    this.#send(buffer, lengthBytes);
+    this.send(buffer, lengthBytes);
   }
 
   get #packet(): OutgoingPacket {

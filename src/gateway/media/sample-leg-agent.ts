@@ -1,7 +1,5 @@
 import type { AgentAnswer } from '../model/agent.js';
-import type { AudioCodec } from '../../rtp/codec/g711.js';
-import { FRAME_SAMPLES } from '../../rtp/codec/frame.js';
-import { decodeG711, encodeG711 } from '../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_SAMPLES, decodeG711, encodeG711 } from '../../rtp/codec/g711.js';
 import type { LegAgent } from './leg-agent.js';
 import { JitterBuffer } from '../../rtp/jitter-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../srtp/srtp.js';

@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { FramePacer } from '../../rtp/frame-pacer.js';
 
 /** Called once per period, or with the periods that a stall skipped. */
@@ -17,10 +17,7 @@ const SLOTS = 4;
 
 /** Ticks every member once per period, by absolute deadlines, with one timer; without members there is no timer. */
 export class SlotClock {
-  readonly #clock: Clock;
   readonly #slots: readonly Slot[];
-  readonly #periodMs: number;
-  readonly #onLate: (lateMs: number) => void;
   #cancelTimer: CancelTimer | undefined;
   #isFiring = false;
   #isLateAlready = false;
@@ -29,10 +26,11 @@ export class SlotClock {
    * @param onLate gets the delay of each wake-up
    * @param periodMs a frame unless given
    */
-  constructor(clock: Clock, onLate: (lateMs: number) => void = () => undefined, periodMs = FRAME_MS) {
-    this.#clock = clock;
-    this.#onLate = onLate;
-    this.#periodMs = periodMs;
+  constructor(
+    private readonly clock: Clock,
+    private readonly onLate: (lateMs: number) => void = () => undefined,
+    private readonly periodMs = FRAME_MS,
+  ) {
     this.#slots = Array.from({ length: SLOTS }, () => ({ members: new Set<Ticking>(), pacer: new FramePacer(0, periodMs) }));
   }
 
@@ -65,31 +63,31 @@ export class SlotClock {
   }
 
   #begin(): void {
-    const nowMs = this.#clock.nowMs();
+    const nowMs = this.clock.nowMs();
     this.#slots.forEach((slot, index) => {
-      slot.pacer = new FramePacer(nowMs + (index * this.#periodMs) / SLOTS, this.#periodMs);
+      slot.pacer = new FramePacer(nowMs + (index * this.periodMs) / SLOTS, this.periodMs);
     });
   }
 
   #arm(): void {
     const deadlineMs = Math.min(...this.#slots.map((slot) => slot.pacer.nextDeadlineMs));
-    this.#cancelTimer = this.#clock.setTimer(Math.max(0, Math.ceil(deadlineMs - this.#clock.nowMs())), () => this.#fire(deadlineMs));
+    this.#cancelTimer = this.clock.setTimer(Math.max(0, Math.ceil(deadlineMs - this.clock.nowMs())), () => this.#fire(deadlineMs));
   }
 
   #fire(deadlineMs: number): void {
     this.#cancelTimer = undefined;
-    const lateMs = this.#clock.nowMs() - deadlineMs;
+    const lateMs = this.clock.nowMs() - deadlineMs;
     // After a stall timers run before sockets are read: packets that arrived meanwhile belong to the due frames.
-    if (lateMs >= this.#periodMs && !this.#isLateAlready) {
+    if (lateMs >= this.periodMs && !this.#isLateAlready) {
       this.#isLateAlready = true;
-      this.#cancelTimer = this.#clock.setTimer(0, () => this.#fire(deadlineMs));
+      this.#cancelTimer = this.clock.setTimer(0, () => this.#fire(deadlineMs));
       return;
     }
     this.#isLateAlready = false;
     this.#isFiring = true;
-    this.#onLate(lateMs);
+    this.onLate(lateMs);
     for (const slot of this.#slots) {
-      const { skip, send } = slot.pacer.take(this.#clock.nowMs());
+      const { skip, send } = slot.pacer.take(this.clock.nowMs());
       if (skip + send > 0) for (const member of slot.members) member.tick(skip, send);
     }
     this.#isFiring = false;

@@ -10,8 +10,6 @@ export type OnDatagram = (datagram: Buffer, address: string, port: number) => vo
 
 /** RTP on an even port and RTCP on the next one (RFC 3550 §11). */
 export class SocketPair {
-  readonly #rtp: Socket;
-  readonly #rtcp: Socket;
   #sendErrors = 0;
   #isClosed = false;
   readonly #onSent = (error: Error | null): void => {
@@ -21,19 +19,16 @@ export class SocketPair {
   private constructor(
     readonly address: string,
     readonly rtpPort: number,
-    rtp: Socket,
-    rtcp: Socket,
-  ) {
-    this.#rtp = rtp;
-    this.#rtcp = rtcp;
-  }
+    private readonly rtp: Socket,
+    private readonly rtcp: Socket,
+  ) {}
 
   /** Binds both ports. Rejects with the system's error if one is taken, and then leaves none open. */
   static async open(address: string, rtpPort: number, onRtp: OnDatagram, onRtcp: OnDatagram, log: Log): Promise<SocketPair> {
     const rtp = await bind(address, rtpPort, onRtp);
     try {
       const pair = new SocketPair(address, rtpPort, rtp, await bind(address, rtpPort + 1, onRtcp));
-      for (const socket of [pair.#rtp, pair.#rtcp])
+      for (const socket of [pair.rtp, pair.rtcp])
         socket.on('error', (error) => log.warn({ rtp_port: rtpPort, error: error }, 'media.socket.error'));
       return pair;
     } catch (error) {
@@ -56,7 +51,7 @@ export class SocketPair {
    * @returns the bytes granted for packets, of the smaller buffer
    */
   growReceiveBuffers(): { readonly askedBytes: number; readonly grantedBytes: number } {
-    const granted = [this.#rtp, this.#rtcp].map((socket) => {
+    const granted = [this.rtp, this.rtcp].map((socket) => {
       try {
         socket.setRecvBufferSize(RECEIVE_BUFFER_BYTES);
       } catch {
@@ -69,17 +64,17 @@ export class SocketPair {
   }
 
   sendRtp(buffer: Uint8Array, lengthBytes: number, address: string, port: number): void {
-    if (!this.#isClosed) this.#rtp.send(buffer, 0, lengthBytes, port, address, this.#onSent);
+    if (!this.#isClosed) this.rtp.send(buffer, 0, lengthBytes, port, address, this.#onSent);
   }
 
   sendRtcp(buffer: Uint8Array, lengthBytes: number, address: string, port: number): void {
-    if (!this.#isClosed) this.#rtcp.send(buffer, 0, lengthBytes, port, address, this.#onSent);
+    if (!this.#isClosed) this.rtcp.send(buffer, 0, lengthBytes, port, address, this.#onSent);
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await Promise.all([closed(this.#rtp), closed(this.#rtcp)]);
+    await Promise.all([closed(this.rtp), closed(this.rtcp)]);
   }
 }
 

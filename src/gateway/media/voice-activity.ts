@@ -1,4 +1,4 @@
-import { FRAME_MS } from '../../rtp/codec/frame.js';
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 
 /** Detects voice in each frame. It may remember earlier frames. */
 export interface VoiceDetector {
@@ -26,8 +26,6 @@ const LEAST_PART_OF_LOUDEST = 1 / 100;
 export class VoiceActivity {
   /** How long a voice has lasted when it is reported. */
   static readonly startMs = VOICED_TO_START * FRAME_MS;
-  readonly #detector: VoiceDetector;
-  readonly #endOfSpeechMs: number;
   /** Energies of the last frames in turn; 0: not voiced. */
   readonly #window = new Float64Array(WINDOW_FRAMES);
   #index = 0;
@@ -38,12 +36,13 @@ export class VoiceActivity {
    * @param endOfSpeechMs silence that ends the speech
    * @throws RangeError unless it is from 20 to 10,000
    */
-  constructor(detector: VoiceDetector, endOfSpeechMs: number) {
+  constructor(
+    private readonly detector: VoiceDetector,
+    private readonly endOfSpeechMs: number,
+  ) {
     if (!(endOfSpeechMs >= MIN_END_OF_SPEECH_MS && endOfSpeechMs <= MAX_END_OF_SPEECH_MS)) {
       throw new RangeError(`end of speech after ${endOfSpeechMs} ms: must be ${MIN_END_OF_SPEECH_MS} to ${MAX_END_OF_SPEECH_MS}`);
     }
-    this.#detector = detector;
-    this.#endOfSpeechMs = endOfSpeechMs;
   }
 
   get isSpeaking(): boolean {
@@ -52,12 +51,12 @@ export class VoiceActivity {
 
   /** Takes the next frame of 20 ms; returns the change, if any. */
   frame(samples: Int16Array): VoiceEvent | undefined {
-    const isVoiced = this.#detector.isVoice(samples);
+    const isVoiced = this.detector.isVoice(samples);
     return this.#isSpeaking ? this.#listen(isVoiced) : this.#wait(isVoiced, samples);
   }
 
   close(): void {
-    this.#detector.close();
+    this.detector.close();
   }
 
   #wait(isVoiced: boolean, samples: Int16Array): VoiceEvent | undefined {
@@ -72,7 +71,7 @@ export class VoiceActivity {
   /** The silence counts from the last voiced frame. */
   #listen(isVoiced: boolean): VoiceEvent | undefined {
     this.#silentMs = isVoiced ? 0 : this.#silentMs + FRAME_MS;
-    if (this.#silentMs < this.#endOfSpeechMs) return undefined;
+    if (this.#silentMs < this.endOfSpeechMs) return undefined;
     this.#isSpeaking = false;
     this.#window.fill(0);
     return 'speech-stopped';

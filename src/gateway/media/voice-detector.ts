@@ -1,5 +1,5 @@
 import loadFvad, { type FvadModule } from '@echogarden/fvad-wasm';
-import { FRAME_SAMPLES } from '../../rtp/codec/frame.js';
+import { FRAME_SAMPLES } from '../../rtp/codec/g711.js';
 import type { VoiceDetector } from './voice-activity.js';
 
 const RATE_HZ = 8_000;
@@ -8,12 +8,10 @@ const MODE = 3;
 
 /** Creates WebRTC's detectors. Loaded once per thread. */
 export class VoiceDetectors {
-  readonly #module: FvadModule;
   /** One buffer for the frames of all detectors: each is processed before the next one is written. */
   readonly #frame: number;
 
-  private constructor(module: FvadModule) {
-    this.#module = module;
+  private constructor(private readonly module: FvadModule) {
     this.#frame = allocated(module._malloc(FRAME_SAMPLES * Int16Array.BYTES_PER_ELEMENT));
   }
 
@@ -23,7 +21,7 @@ export class VoiceDetectors {
 
   /** One detector per call. It adapts to the line's noise, and holds memory until it is closed. */
   open(): VoiceDetector {
-    const module = this.#module;
+    const module = this.module;
     const frame = this.#frame;
     let instance = allocated(module._fvad_new());
     module._fvad_set_mode(instance, MODE);

@@ -1,35 +1,6 @@
-import type { StreamFormat } from '../../agent-protocol/stream-format.js';
-import type { PronunciationEntry } from './pronunciation.js';
-
-/** An HTTP API that an agent may call in a conversation (§2.3 of the interface). */
-export interface ToolDefinition {
-  readonly name: string;
-  readonly description: string;
-  /** What the agent says meanwhile. */
-  readonly speech: string | null;
-  readonly method: ToolMethod;
-  /** `{{input.name}}` may stand in path and query. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** A template: `{{input}}` and `{{input.name}}` stand for what the agent gives. `null`: what the agent gives is the body. A GET has none. */
-  readonly body: Readonly<Record<string, unknown>> | null;
-  readonly input_schema: ToolInputSchema;
-  /** Names of results, and where in the answer they are (JSONPath); empty: the whole answer. */
-  readonly response: Readonly<Record<string, string>>;
-  /** Milliseconds. */
-  readonly timeout: number;
-}
-
-export const TOOL_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-export type ToolMethod = (typeof TOOL_METHODS)[number];
-
-export interface ToolInputSchema {
-  readonly type: 'object';
-  readonly example: Readonly<Record<string, unknown>> | null;
-  readonly required: readonly string[];
-  /** Each field with a description for the agent. */
-  readonly properties: Readonly<Record<string, string>>;
-}
+import { z } from 'zod';
+import { STREAM_FORMATS } from '../../agent-protocol/stream-format.js';
+import { shownToolSchema, type ToolDefinition } from './tool-definition.js';
 
 export interface ToolRecord {
   /** `TL-` and a UUID. */
@@ -43,39 +14,57 @@ export interface ToolRecord {
 }
 
 /** Where an agent is that is a program behind a WebSocket. */
-export interface AgentStream {
-  readonly url: string;
-  readonly format: StreamFormat;
-  /** Never shown by the API. */
+const agentStream = z.object({ url: z.string(), format: z.enum(STREAM_FORMATS) });
+
+/** Never shown by the API. */
+export interface AgentStream extends Readonly<z.output<typeof agentStream>> {
   readonly bearer_token: string | null;
 }
 
-/** What an agent's owner sets (§2.4 of the interface). */
-export interface AgentSettings {
-  readonly prompt: string | null;
-  /** A name of the voices that there are; `null`: the language's own. */
-  readonly voice: string | null;
-  readonly webhook: string | null;
-  /** Data points to be extracted from the call, and what each is; `null`: whatever the agent tells. */
-  readonly analysis_schema: Readonly<Record<string, string>> | null;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
-  readonly pathway_id: string | null;
-  /** `ENG` and the like. */
-  readonly language: string;
-  readonly model: 'base' | 'turbo';
-  /** `null`: the agent's own, or the built-in greeting. */
-  readonly first_sentence: string | null;
+const pronunciationEntry = z.object({ word: z.string(), pronunciation: z.string(), case_sensitive: z.boolean(), spaced: z.boolean() });
+
+/** One entry of an agent's pronunciation guide (§2.4 of the interface). */
+export type PronunciationEntry = Readonly<z.output<typeof pronunciationEntry>>;
+
+const json = z.unknown();
+
+/** What an agent's owner sets (§2.4 of the interface), as the API shows it: `tools` and `stream` without what is secret. */
+export const agentSettings = {
+  prompt: z.string().nullable(),
+  // A name of the voices that there are.
+  voice: z.string().nullable().describe("null: the language's default voice"),
+  webhook: z.string().nullable(),
+  // Data points to be extracted from the call, and what each is; null: whatever the agent tells.
+  analysis_schema: z.record(z.string(), z.string()).nullable(),
+  metadata: z.record(z.string(), json).nullable(),
+  pathway_id: z.string().nullable(),
+  // `ENG` and the like.
+  language: z.string(),
+  model: z.enum(['base', 'turbo']),
+  // null: the agent's own, or the built-in greeting.
+  first_sentence: z.string().nullable(),
+  tools: z.array(z.union([z.string(), shownToolSchema])).readonly(),
+  dynamic_data: json.describe('An object, an array, or null'),
+  // Of silence after which the caller has finished speaking.
+  interruption_threshold: z.number().describe('Milliseconds'),
+  max_duration: z.number().describe('Minutes'),
+  pronunciation_guide: z.array(pronunciationEntry).readonly(),
+  // Numbers that callers may be transferred to; null or empty: any.
+  transfer_list: json.describe('An object, an array, or null'),
+  stream: z
+    .union([z.literal('test-line'), agentStream])
+    .nullable()
+    .describe("null: the operator's default"),
+};
+
+type ShownSettings = Readonly<z.output<z.ZodObject<typeof agentSettings>>>;
+type JsonObjectOrArray = Readonly<Record<string, unknown>> | readonly unknown[];
+
+export interface AgentSettings extends Omit<ShownSettings, 'tools' | 'stream' | 'dynamic_data' | 'transfer_list'> {
   /** Ids of tools, and tools in full. */
   readonly tools: readonly (string | ToolDefinition)[];
-  readonly dynamic_data: Readonly<Record<string, unknown>> | readonly unknown[] | null;
-  /** Milliseconds of silence after which the caller has finished speaking. */
-  readonly interruption_threshold: number;
-  /** Minutes. */
-  readonly max_duration: number;
-  readonly pronunciation_guide: readonly PronunciationEntry[];
-  /** Numbers that callers may be transferred to; `null` or empty: any. */
-  readonly transfer_list: Readonly<Record<string, unknown>> | readonly unknown[] | null;
-  /** `null`: the operator's default. */
+  readonly dynamic_data: JsonObjectOrArray | null;
+  readonly transfer_list: JsonObjectOrArray | null;
   readonly stream: AgentStream | 'test-line' | null;
 }
 

@@ -1,5 +1,6 @@
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
-import type { PronunciationEntry } from './pronunciation.js';
+import type { PronunciationEntry } from './agent-record.js';
+import type { CallRecord } from './call-record.js';
 
 // What the gateway and the media workers say to each other about the agent of a call.
 
@@ -37,13 +38,8 @@ export interface StreamSettings {
 /** Who talks to the caller. */
 export type AgentDescription = ({ readonly kind: 'test-line' } & TestLineSettings) | ({ readonly kind: 'stream' } & StreamSettings);
 
-/** One thing that was said or pressed. */
-export interface TranscriptEntry {
-  readonly speaker: 'agent' | 'caller';
-  readonly text: string;
-  /** Milliseconds since the agent was started. */
-  readonly at_ms: number;
-}
+/** One thing that was said or pressed; `at_ms`: since the agent was started. */
+export type TranscriptEntry = Readonly<CallRecord['transcript'][number]>;
 
 /** What an agent asks of the call. `requestId` is its own, and comes back with the answer. */
 export type AgentRequest =

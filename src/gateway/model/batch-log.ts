@@ -1,27 +1,50 @@
+import { z } from 'zod';
+
 // Batches of calls and their logs (§2.2, §4.6 of the interface).
 
-/** What a writer tells of a batch. */
-export interface BatchEvent {
-  readonly event_type: string;
-  readonly payload: Readonly<Record<string, unknown>>;
-  /** Left out: now. */
-  readonly timestamp?: string | undefined;
-}
+export const batchSchema = z
+  .object({ batch_id: z.string().describe('UUID'), org_id: z.string(), name: z.string(), created_at: z.string().describe('ISO 8601') })
+  .meta({
+    id: 'Batch',
+    description: 'A batch of calls',
+    examples: [
+      {
+        batch_id: '7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11',
+        org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
+        name: 'Reminders',
+        created_at: '2026-01-01T00:00:00.000Z',
+      },
+    ],
+  });
 
-export interface BatchRecord {
-  /** UUID. */
-  readonly batch_id: string;
-  readonly org_id: string;
-  readonly name: string;
-  readonly created_at: string;
-}
+export const batchLogEntrySchema = z
+  .object({
+    id: z.string().describe('UUID'),
+    batch_id: z.string(),
+    org_id: z.string(),
+    event_type: z.string().describe('`lifecycle`, `complete`, or another one'),
+    timestamp: z.string().describe('ISO 8601'),
+    payload: z
+      .record(z.string(), z.unknown())
+      .describe('`lifecycle`: message, state_change. `complete`: calls_total, calls_failed, calls_successful'),
+  })
+  .meta({
+    id: 'BatchLogEntry',
+    description: "An entry of a batch's log",
+    examples: [
+      {
+        id: '2b1f8f6c-6a53-4c53-9f5b-0f0d8a2d1c11',
+        batch_id: '7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11',
+        org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
+        event_type: 'complete',
+        timestamp: '2026-01-01T00:00:00.000Z',
+        payload: { calls_total: 100, calls_failed: 2, calls_successful: 98 },
+      },
+    ],
+  });
 
-export interface BatchLogEntry {
-  /** UUID. */
-  readonly id: string;
-  readonly batch_id: string;
-  readonly org_id: string;
-  readonly event_type: string;
-  readonly timestamp: string;
-  readonly payload: Readonly<Record<string, unknown>>;
-}
+export type BatchRecord = Readonly<z.output<typeof batchSchema>>;
+export type BatchLogEntry = Readonly<z.output<typeof batchLogEntrySchema>>;
+
+/** What a writer tells of a batch; `timestamp` left out: now. */
+export type BatchEvent = Pick<BatchLogEntry, 'event_type' | 'payload'> & { readonly timestamp?: string | undefined };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { QualitySample } from '../../rtp/quality-sample.js';
+import type { QualitySample } from '../../rtp/quality-log.js';
 import { identitySchema } from './verified-identity.js';
 
 // What is kept of a call: the same words for the store and for the control API.

@@ -1,24 +1,11 @@
-import type { TranscriptEntry } from './agent.js';
-import type { CallQuality } from './call-record.js';
+import type { CallRecord } from './call-record.js';
+
+type Told = 'call_id' | 'transcript' | 'analysis' | 'from' | 'to' | 'reason' | 'started_at' | 'answered_at' | 'ended_at' | 'quality';
 
 /** What the call-completion webhook tells (§6 of the interface). */
-export interface CompletionPayload {
-  /** UUID. */
-  readonly call_id: string;
-  readonly transcript: readonly TranscriptEntry[];
-  /** What the agent found out, under the names of its `analysis_schema`; `null`: it told nothing. */
-  readonly analysis: Readonly<Record<string, unknown>> | null;
+export interface CompletionPayload extends Pick<CallRecord, Told> {
   /** The agent's. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  readonly from: string;
-  readonly to: string;
-  /** A code of the reason table. */
-  readonly reason: string;
-  /** ISO 8601, UTC. */
-  readonly started_at: string;
-  readonly answered_at: string | null;
-  readonly ended_at: string;
-  readonly quality: CallQuality;
 }
 
 /** A webhook that is due. */

@@ -1,28 +1,14 @@
-import type { CallSource } from './call-record.js';
+import type { CallRecord } from './call-record.js';
 import type { TraceEntry } from './call-trace.js';
-import type { QualitySample } from '../../rtp/quality-sample.js';
+import type { QualitySample } from '../../rtp/quality-log.js';
 
 /** What is known of a call when its number is looked up. */
-export interface BeginningCall {
-  /** UUID. */
-  readonly call_id: string;
-  readonly sip_call_id: string;
-  readonly from: string;
-  readonly source: CallSource;
-  /** ISO 8601. */
-  readonly started_at: string;
-}
+export type BeginningCall = Pick<CallRecord, 'call_id' | 'sip_call_id' | 'from' | 'source' | 'started_at'>;
 
-/** What is known more of a call that was answered. */
-export interface CallAnswer {
+/** What is known more of a call that was answered. `codec` null: the carrier made no offer, and its answer is not there yet. */
+export interface CallAnswer extends Pick<CallRecord, 'agent_id' | 'codec' | 'crypto_suite' | 'resumed'> {
   /** ISO 8601. */
   readonly answered_at: string;
-  /** `null`: the operator's default agent. */
-  readonly agent_id: string | null;
-  /** `null`: the carrier made no offer, and its answer is not there yet. */
-  readonly codec: string | null;
-  readonly crypto_suite: string | null;
-  readonly resumed: number;
 }
 
 /** A call in progress, on whichever gateway. */

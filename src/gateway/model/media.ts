@@ -1,6 +1,6 @@
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { AgentRequest } from './agent.js';
-import type { QualitySample } from '../../rtp/quality-sample.js';
+import type { QualitySample } from '../../rtp/quality-log.js';
 
 /** `a=sendrecv` and so on, as a peer says it of itself (RFC 3264 §5.1). */
 export type MediaDirection = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
@@ -65,6 +65,16 @@ export interface LegFigures {
   readonly samples: readonly QualitySample[];
 }
 
+export interface AgentNote {
+  readonly type: 'agent-note';
+  /** `closed`: the agent's connection was closed, by either side. `ignored`: a message of the agent was not valid. */
+  readonly kind: 'closed' | 'ignored' | 'other';
+  /** For a person: names the URL without secrets. */
+  readonly text: string;
+  /** It cost, or may cost, the call. */
+  readonly isFailure: boolean;
+}
+
 /** What a leg tells the call that owns it. */
 export type LegEvent =
   /** The first RTP packet of the caller arrived. */
@@ -75,8 +85,8 @@ export type LegEvent =
   | { readonly type: 'agent-hangup' }
   /** The agent's connection broke and did not come back in time. */
   | { readonly type: 'agent-lost' }
-  /** What the connection to the agent met, for a person: names the URL without secrets. `isFailure`: it cost, or may cost, the call. */
-  | { readonly type: 'agent-note'; readonly text: string; readonly isFailure: boolean }
+  /** What the connection to the agent met. */
+  | AgentNote
   /** The agent asks for something that is not the leg's business. */
   | { readonly type: 'agent-request'; readonly request: AgentRequest }
   /** No packet from the caller for the configured time, RTP or RTCP; not while the caller's direction promises none. */

@@ -1,21 +1,56 @@
+import { z } from 'zod';
 import type { AgentRecord } from './agent-record.js';
 import type { E164 } from './e164.js';
 
-export type { PronunciationEntry } from './pronunciation.js';
+const optionsSchema = z.object({
+  /** CIDR blocks or addresses that INVITEs may come from; empty: any. */
+  allowed_sources: z.array(z.string()).readonly(),
+  /** `null`: no limit, here and below. */
+  max_concurrent_calls: z.number().nullable(),
+  max_calls_per_second: z.number().nullable(),
+  /** `required`: a call without SRTP is refused. `optional`: plain RTP is accepted too. */
+  media_encryption: z.enum(['required', 'optional']),
+});
 
-/** `required`: a call without SRTP is refused. `optional`: plain RTP is accepted too. */
-export type MediaEncryption = 'required' | 'optional';
+/** The SIP configuration of one number, as it is stored and as `GET /sip` returns it. */
+export const sipConfigurationSchema = z
+  .object({
+    inbound_id: z.string().describe('IN- and a UUID'),
+    phone_number: z.string().describe('E.164 with the plus'),
+    org_id: z.string(),
+    inbound: z.object({ agent_id: z.string().nullable(), options: optionsSchema }).nullable().describe('null: not attached inbound'),
+    outbound: z.object({ sip_endpoint: z.string() }).nullable().describe('null: not attached outbound'),
+    created_at: z.string().describe('ISO 8601'),
+    updated_at: z.string().describe('ISO 8601'),
+  })
+  .meta({
+    id: 'SipConfiguration',
+    description: 'The SIP configuration of one phone number',
+    examples: [
+      {
+        inbound_id: 'IN-8f6f6bb0-6a53-4c53-9f5b-0f0d8a2d1c11',
+        phone_number: '+15551234567',
+        org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
+        inbound: {
+          agent_id: null,
+          options: {
+            allowed_sources: ['203.0.113.0/24'],
+            max_concurrent_calls: 100,
+            max_calls_per_second: 20,
+            media_encryption: 'required',
+          },
+        },
+        outbound: null,
+        created_at: '2026-01-01T00:00:00.000Z',
+        updated_at: '2026-01-01T00:00:00.000Z',
+      },
+    ],
+  });
+
+export type MediaEncryption = InboundOptions['media_encryption'];
 
 /** What a number's owner set for calls that come in on it. */
-export interface InboundOptions {
-  /** CIDR blocks or addresses that INVITEs may come from; empty: any. */
-  readonly allowed_sources: readonly string[];
-  /** `null`: no limit. */
-  readonly max_concurrent_calls: number | null;
-  /** `null`: no limit. */
-  readonly max_calls_per_second: number | null;
-  readonly media_encryption: MediaEncryption;
-}
+export type InboundOptions = Readonly<z.output<typeof optionsSchema>>;
 
 export const DEFAULT_INBOUND_OPTIONS: InboundOptions = {
   allowed_sources: [],
@@ -24,20 +59,8 @@ export const DEFAULT_INBOUND_OPTIONS: InboundOptions = {
   media_encryption: 'required',
 };
 
-/** The SIP configuration of one number, as it is stored and as `GET /sip` returns it. */
-export interface NumberRecord {
-  /** `IN-` and a UUID. */
-  readonly inbound_id: string;
-  readonly phone_number: E164;
-  readonly org_id: string;
-  /** `null`: not attached inbound. `agent_id: null` is the operator's default agent. */
-  readonly inbound: { readonly agent_id: string | null; readonly options: InboundOptions } | null;
-  /** `null`: not attached outbound. */
-  readonly outbound: { readonly sip_endpoint: string } | null;
-  /** ISO 8601. */
-  readonly created_at: string;
-  readonly updated_at: string;
-}
+/** `inbound.agent_id` null: the operator's default agent. */
+export type NumberRecord = Readonly<z.output<typeof sipConfigurationSchema>> & { readonly phone_number: E164 };
 
 export interface OrgRecord {
   /** UUID. */

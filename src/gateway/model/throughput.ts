@@ -5,15 +5,6 @@ export const THROUGHPUT_STEP_S = 10;
 /** Fifteen minutes of them are kept. */
 export const THROUGHPUT_INTERVALS = 90;
 
-/** What happened in one stretch of time. */
-export interface ThroughputInterval {
-  /** When it began, ISO 8601. */
-  readonly at: string;
-  readonly begun: number;
-  readonly ended: number;
-  readonly refused: number;
-}
-
 export interface Throughput {
   /** Oldest first, the one that is not over yet included. */
   readonly intervals: readonly ThroughputInterval[];
@@ -33,6 +24,9 @@ const intervalSchema = z.object({
   ended: z.number().describe('Answered calls that ended'),
   refused: z.number().describe('Calls that ended unanswered: refused, or cancelled by the caller'),
 });
+
+/** What happened in one stretch of time. */
+export type ThroughputInterval = Readonly<z.output<typeof intervalSchema>>;
 
 /** The answer to GET /v1/throughput. */
 export const throughputSchema = z

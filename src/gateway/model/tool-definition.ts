@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { TOOL_METHODS, type ToolDefinition } from './agent-record.js';
 import { parseResultPath } from './result-path.js';
 
+const TOOL_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 const MAX_TIMEOUT_MS = 60_000;
 const MAX_URL = 2_048;
 const MAX_JSON_BYTES = 65_536;
@@ -29,8 +29,10 @@ const json = z.unknown();
 export const toolDefinition = z.strictObject({
   name: z.string().regex(/^[\w .-]{1,64}$/, 'must be 1 to 64 letters, digits, spaces, dots, dashes or underscores'),
   description: z.string().max(4_000),
+  // What the agent says meanwhile.
   speech: z.string().max(500).nullable().default(null),
   method: z.enum(TOOL_METHODS).default('POST'),
+  // `{{input.name}}` may stand in path and query.
   url: z.string().max(MAX_URL).refine(isToolUrl, 'must be an http:// or https:// URL without a user'),
   headers: z
     .record(
@@ -42,15 +44,18 @@ export const toolDefinition = z.strictObject({
     )
     .refine(isShort, TOO_MANY)
     .default({}),
+  // A template: `{{input}}` and `{{input.name}}` stand for what the agent gives. null: what the agent gives is the body. A GET has none.
   body: z.record(z.string().max(256), json).refine(isSmall, TOO_LARGE).nullable().default(null),
   input_schema: z
     .strictObject({
       type: z.literal('object', 'must be "object"').default('object'),
       example: z.record(z.string().max(256), json).nullable().default(null),
       required: z.array(z.string().min(1).max(64)).max(MAX_NAMES).default([]),
+      // Each field with a description for the agent.
       properties: z.record(z.string().min(1).max(64), z.string().max(1_000)).refine(isShort, TOO_MANY).default({}),
     })
     .default({ type: 'object', example: null, required: [], properties: {} }),
+  // Names of results, and where in the answer they are (JSONPath); empty: the whole answer.
   response: z
     .record(
       z.string().min(1).max(64),
@@ -61,8 +66,36 @@ export const toolDefinition = z.strictObject({
     )
     .refine(isShort, TOO_MANY)
     .default({}),
+  // Milliseconds.
   timeout: z.int().min(1).max(MAX_TIMEOUT_MS).default(10_000),
-}) satisfies z.ZodType<ToolDefinition>;
+});
+
+/** An HTTP API that an agent may call in a conversation. */
+export type ToolDefinition = Readonly<z.output<typeof toolDefinition>>;
+export type ToolInputSchema = ToolDefinition['input_schema'];
+
+/** A tool as it is shown: its headers, which hold keys, are not. */
+export const shownToolSchema = z
+  .object({
+    name: z.string(),
+    description: z.string(),
+    speech: z.string().describe('What the agent says while it waits; empty: nothing'),
+    method: z.enum(TOOL_METHODS),
+    timeout: z.number().describe('Milliseconds'),
+    url: z.string(),
+    body: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('Template with `{{input}}` and `{{input.name}}`; null: the gateway sends the input itself'),
+    input_schema: z.object({
+      type: z.literal('object'),
+      example: z.record(z.string(), z.unknown()),
+      required: z.array(z.string()).readonly(),
+      properties: z.record(z.string(), z.string()),
+    }),
+    response: z.record(z.string(), z.string()).describe('Names of results and their JSONPath in the answer'),
+  })
+  .meta({ id: 'Tool', description: 'An HTTP API that an agent may call' });
 
 /** A tool as it is made. */
 export const newTool = z.strictObject({

@@ -1,3 +1,5 @@
+import { newUuid } from '../../lib/ids.js';
+
 // Ids as Twilio's formats and API spell them: two letters and the 32 hex digits of a UUID.
 
 export function accountSidOf(orgId: string): string {
@@ -6,6 +8,11 @@ export function accountSidOf(orgId: string): string {
 
 export function callSidOf(callId: string): string {
   return `CA${hexOf(callId)}`;
+}
+
+/** A new id of a WebSocket connection of an agent: `MZ` and 32 random hex digits. */
+export function newStreamSid(): string {
+  return `MZ${hexOf(newUuid())}`;
 }
 
 /** `undefined`: it is no id of a call. */

@@ -1,5 +1,6 @@
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
-import type { ToolDefinition, ToolRecord } from '../model/agent-record.js';
+import type { ToolRecord } from '../model/agent-record.js';
+import type { ToolDefinition } from '../model/tool-definition.js';
 import type { CallRecord } from '../model/call-record.js';
 import type { Completion } from '../model/completion.js';
 import type { TraceEntry } from '../model/call-trace.js';
@@ -129,7 +130,7 @@ export interface MediaRelay {
   offerToCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
   /** The carrier's answer to it; the answer is the inside SDP. */
   answerFromCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
-  /** Frees the session. Asked until it is confirmed or the retries are used up. */
+  /** Frees the session, after the call's command under way. Asked until it is confirmed or the retries are used up. */
   delete(relayId: string): Promise<RelayFigures | null>;
   /** The node that a call is on; `null`: on none. */
   nodeOf(relayId: string): string | null;

@@ -1,4 +1,5 @@
 import type { AgentRecord, ToolRecord } from '../model/agent-record.js';
+import type { AuditChange, AuditEntry } from '../model/audit-entry.js';
 import type { DeadLetter, Delivery } from '../model/delivery.js';
 import type { BatchEvent, BatchLogEntry, BatchRecord } from '../model/batch-log.js';
 import type { CallRecord } from '../model/call-record.js';
@@ -310,35 +311,11 @@ export interface BatchRetention {
 
 export const DEFAULT_BATCH_RETENTION: BatchRetention = { days: 30, maxEntries: 10_000 };
 
-/** Who changed something: a key, or a person at the command line. */
-export interface AuditActor {
-  /** `null`: not by a key. */
-  readonly key_id: string | null;
-  /** The key's name, or `cli:` and the user. */
-  readonly name: string;
-}
-
-export interface AuditChange {
-  readonly by: AuditActor;
-  /** What was done to what: `number.attach`, `agent.update`. */
-  readonly action: string;
-  /** The id, or the number, of what was changed. */
-  readonly record: string;
-  /** Names of what changed of it; never what they hold. */
-  readonly fields: readonly string[];
-}
-
-export interface AuditEntry extends AuditChange {
-  /** Give it back as `before` for what was before it. */
-  readonly id: string;
-  readonly at: string;
-}
-
 /** Who changed what, for each organization: the newest `MAX_AUDIT_ENTRIES`. */
 export interface AuditLog {
   append(orgId: string, change: AuditChange): Promise<void>;
   /** Newest first. */
-  list(orgId: string, query: { readonly take: number; readonly before?: string }): Promise<readonly AuditEntry[]>;
+  list(orgId: string, query: { readonly take: number; readonly before?: string }): Promise<readonly Omit<AuditEntry, 'org_id'>[]>;
 }
 
 export const MAX_AUDIT_ENTRIES = 10_000;

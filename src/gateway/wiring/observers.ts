@@ -41,9 +41,7 @@ export async function openObservers(config: Config, instance: string, clock: Clo
           log,
         });
   const { otlp_url: url, sample_ratio: ratio } = telemetry;
-  const onSpans = (outcome: 'exported' | 'dropped', spans: number): void =>
-    metrics.count('trunkline_trace_spans_total', { outcome }, spans);
-  const traces = url === null ? null : await openTraceExporter({ url, ratio, instance, onSpans, log });
+  const traces = url === null ? null : await openTraceExporter({ url, ratio, instance, counts: metrics, log });
   if (traces !== null)
     ends.push(
       subscribe('call.ended', ({ record, timeline }) => {

@@ -1,13 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import type { DialAgent } from '../../gateway/agents/stream/socket.js';
 import { StreamAgent, type StreamDependencies } from '../../gateway/agents/stream/stream-agent.js';
 import { noAgentCounters, type AgentHost } from '../../gateway/media/leg-agent.js';
 import type { StreamSettings } from '../../gateway/model/agent.js';
+import { newStreamSid } from '../../gateway/model/twilio-ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Clock } from '../../lib/clock.js';
 import { silentLog } from '../../lib/log.js';
-import { encodeG711, isQuietG711, silenceByte } from '../../rtp/codec/g711.js';
-import { FRAME_BYTES, FRAME_MS } from '../../rtp/codec/frame.js';
+import { encodeG711, isQuietG711, silenceByte, FRAME_BYTES, FRAME_MS } from '../../rtp/codec/g711.js';
 import { digitOfEvent, eventOfDigit } from '../../rtp/dtmf/telephone-event.js';
 
 /** What the caller does, in frames' time after the bot was told `start`. */
@@ -57,7 +56,8 @@ export async function simulateCall(
   const requests: string[] = [];
   const counts = { marksSet: 0, marksEchoed: 0, clears: 0 };
   let botDigits = '';
-  const call = { isOver: false };
+  /** `closeFailure`: the connection was closed, and whether that is a hang-up or a loss comes next. */
+  const call: { isOver: boolean; closeFailure: string | null } = { isOver: false, closeFailure: null };
   let hungUpByBotMs: number | null = null;
   let firstAudioMs: number | null = null;
   let audioFrames = 0;
@@ -66,15 +66,15 @@ export async function simulateCall(
     emit: (event) => {
       switch (event.type) {
         case 'agent-note':
-          if (event.isFailure || event.text.startsWith('message ignored')) errors.push(event.text);
+          if (event.kind === 'closed') call.closeFailure = event.isFailure ? event.text : null;
+          else if (event.isFailure || event.kind === 'ignored') errors.push(event.text);
           return;
         case 'agent-lost':
+          if (call.closeFailure !== null) errors.push(call.closeFailure);
           errors.push('the connection broke and did not come back');
           call.isOver = true;
           return;
         case 'agent-hangup':
-          // A close without a code (1005) is a hang-up too.
-          if (errors.at(-1)?.startsWith("the agent's connection was closed") === true) errors.pop();
           hungUpByBotMs ??= frames * FRAME_MS;
           call.isOver = true;
           return;
@@ -100,7 +100,7 @@ export async function simulateCall(
       ...dependencies,
       dial: countingDial(dependencies.dial, counts),
       counters: noAgentCounters(),
-      newStreamSid: () => `MZ${randomBytes(16).toString('hex')}`,
+      newStreamSid,
     },
     silentLog,
   );
@@ -115,7 +115,7 @@ export async function simulateCall(
   try {
     await agent.connect();
   } catch (error) {
-    if (errors.length === 0) errors.push(errorText(error));
+    if (errors.length === 0) errors.push(call.closeFailure ?? errorText(error));
     return report(false, Math.round(clock.nowMs() - dialledMs));
   }
   const connectMs = Math.round(clock.nowMs() - dialledMs);

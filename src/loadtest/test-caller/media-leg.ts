@@ -1,16 +1,14 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
-import type { AudioCodec } from '../../rtp/codec/g711.js';
+import { type AudioCodec, decodeG711, encodeG711, payloadTypeOf, FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/g711.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
-import { FRAME_MS, FRAME_SAMPLES } from '../../rtp/codec/frame.js';
-import { decodeG711, encodeG711, payloadTypeOf } from '../../rtp/codec/g711.js';
 import { TelephoneEventSender } from '../../rtp/dtmf/telephone-event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from '../../rtp/dtmf/telephone-event.js';
 import { FramePacer } from '../../rtp/frame-pacer.js';
 import { middle32, ntpFromUnixMs, roundTripMs } from '../../rtp/ntp.js';
 import { ReceptionStatistics } from '../../rtp/reception-statistics.js';
 import { parseRtcpCompound, writeRtcpCompound, type ReportBlock } from '../../rtp/rtcp-packet.js';
-import { RtcpSchedule } from '../../rtp/rtcp-schedule.js';
+import { RtcpSchedule } from '../../rtp/rtcp-session.js';
 import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../rtp/rtp-packet.js';
 import { SrtpSession } from '../../srtp/srtp.js';
 
@@ -44,8 +42,6 @@ export interface CarrierMediaFigures {
 
 /** The media side of the test carrier: RTP and RTCP sockets, SRTP, a recording of what was heard. */
 export class CarrierMediaLeg {
-  readonly #rtp: Socket;
-  readonly #rtcp: Socket;
   readonly #view = new RtpView();
   readonly #statistics = new ReceptionStatistics(CLOCK_RATE_HZ);
   readonly #schedule = new RtcpSchedule(Math.random);
@@ -75,12 +71,10 @@ export class CarrierMediaLeg {
   #lastSenderReport = { middle: 0, atMs: 0 };
 
   private constructor(
-    rtp: Socket,
-    rtcp: Socket,
+    private readonly rtp: Socket,
+    private readonly rtcp: Socket,
     private readonly clock: Clock,
   ) {
-    this.#rtp = rtp;
-    this.#rtcp = rtcp;
     rtp.on('message', (data) => this.#onRtp(data));
     rtcp.on('message', (data) => this.#onRtcp(data));
     for (const socket of [rtp, rtcp]) socket.on('error', () => undefined);
@@ -100,7 +94,7 @@ export class CarrierMediaLeg {
   }
 
   get port(): number {
-    return this.#rtp.address().port;
+    return this.rtp.address().port;
   }
 
   /** Starts sending: silence until `play`, digits from `press`. */
@@ -152,8 +146,8 @@ export class CarrierMediaLeg {
 
   close(): void {
     this.#cancelTick?.();
-    this.#rtp.close();
-    this.#rtcp.close();
+    this.rtp.close();
+    this.rtcp.close();
     this.#protect?.close();
     this.#unprotect?.close();
   }
@@ -187,7 +181,7 @@ export class CarrierMediaLeg {
     this.#sequence = (this.#sequence + 1) & 0xffff;
     const length = RTP_HEADER_BYTES + payloadBytes;
     const wire = this.#protect === undefined ? length : this.#protect.protectRtp(this.#packet, length);
-    this.#rtp.send(Buffer.from(this.#packet.subarray(0, wire)), settings.remote.rtpPort, settings.remote.address);
+    this.rtp.send(Buffer.from(this.#packet.subarray(0, wire)), settings.remote.rtpPort, settings.remote.address);
     this.#counts.sent += 1;
     this.#counts.octets += payloadBytes;
     this.#schedule.start(this.clock.nowMs());
@@ -274,7 +268,7 @@ export class CarrierMediaLeg {
       isBye: false,
     });
     const wire = this.#protect === undefined ? length : this.#protect.protectRtcp(this.#packet, length);
-    this.#rtcp.send(Buffer.from(this.#packet.subarray(0, wire)), settings.remote.rtcpPort, settings.remote.address);
+    this.rtcp.send(Buffer.from(this.#packet.subarray(0, wire)), settings.remote.rtcpPort, settings.remote.address);
     this.#counts.rtcpSent += 1;
   }
 

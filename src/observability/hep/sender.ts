@@ -11,7 +11,7 @@ export interface HepOptions extends HepIdentity {
   readonly collector: HepEndpoint;
   /** This machine's address, which replaces a host name in our Contact. */
   readonly ownAddress: string;
-  readonly counts: MetricCounts;
+  readonly counts: Pick<MetricCounts, 'count'>;
   readonly log: Log;
 }
 

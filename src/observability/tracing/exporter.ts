@@ -1,4 +1,5 @@
 import type { Log } from '../../lib/log.js';
+import type { MetricCounts } from '../metrics/catalog.js';
 import { isSampled, traceIdOf } from './trace-context.js';
 import { packageVersion } from '../../config/version.js';
 
@@ -21,8 +22,7 @@ export interface TraceOptions {
   /** 0 to 1. */
   readonly ratio: number;
   readonly instance: string;
-  /** Runs after spans were sent, and after spans were dropped. */
-  readonly onSpans: (outcome: 'exported' | 'dropped', spans: number) => void;
+  readonly counts: Pick<MetricCounts, 'count'>;
   readonly log: Log;
 }
 
@@ -54,13 +54,15 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
     'service.instance.id': options.instance,
   });
   const otlp = new OTLPTraceExporter({ url: options.url, timeoutMillis: TIMEOUT_MS });
+  const count = (outcome: 'exported' | 'dropped', spans: number): void =>
+    options.counts.count('trunkline_trace_spans_total', { outcome }, spans);
   let waiting = 0;
   let isReported = false;
   const told: typeof otlp.export = (spans, done) =>
     otlp.export(spans, (result) => {
       waiting -= spans.length;
       const isSent = result.code === core.ExportResultCode.SUCCESS;
-      options.onSpans(isSent ? 'exported' : 'dropped', spans.length);
+      count(isSent ? 'exported' : 'dropped', spans.length);
       if (!isSent && !isReported) options.log.warn({ error: result.error?.message ?? '' }, 'telemetry.not_exported');
       isReported = !isSent;
       done(result);
@@ -74,7 +76,7 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
       if (!isSampled(callId, options.ratio)) return;
       const spans = makeSpans();
       if (waiting + spans.length > MAX_QUEUE) {
-        options.onSpans('dropped', spans.length);
+        count('dropped', spans.length);
         return;
       }
       waiting += spans.length;

@@ -1,4 +1,4 @@
-import { addTicks } from '../sequence.js';
+import { addTicks } from '../rtp-packet.js';
 import { MAX_DURATION_TICKS, type TelephoneEvent } from './telephone-event.js';
 
 /** One telephone-event packet to send. All packets of one segment carry its timestamp. */

@@ -7,8 +7,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callExampleSipServer } from '../../support/example-sip-server.js';
-import { reserveMediaPorts } from '../../support/gateway.js';
-import { freePorts } from '../../support/ports.js';
+import { testEnvironment } from '../../support/gateway.js';
 
 // The package as somebody installs it, in a folder with nothing else: npm pack, npm install, npx trunkline.
 
@@ -32,27 +31,9 @@ beforeAll(async () => {
   writeFileSync(join(directory, 'package.json'), '{ "private": true, "type": "module" }');
   const flags = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   await run('npm', ['install', ...flags, `./${tarball.filename}`], { cwd: directory, timeout: INSTALL_TIMEOUT_MS });
-  const [sip, http, redis, control, ng] = await freePorts(5);
-  const reserved = await reserveMediaPorts();
-  ({ lock } = reserved);
-  environment = {
-    ...process.env,
-    TRUNKLINE_DATA_DIR: join(directory, 'data'),
-    TRUNKLINE_GATEWAY_WORKERS: '1',
-    // Other tests share the machine.
-    TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: '60000',
-    TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: '60000',
-    TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: '1000',
-    TRUNKLINE_SIP_TLS_PORT: String(sip),
-    TRUNKLINE_HTTP_PORT: String(http),
-    TRUNKLINE_REDIS_PORT: String(redis),
-    TRUNKLINE_DRACHTIO_PORT: String(control),
-    TRUNKLINE_RTPENGINE_NG_PORT: String(ng),
-    TRUNKLINE_RTPENGINE_PORT_MIN: String(reserved.first),
-    TRUNKLINE_RTPENGINE_PORT_MAX: String(reserved.first + 999),
-    TRUNKLINE_MEDIA_PORT_MIN: String(reserved.first + 1_000),
-    TRUNKLINE_MEDIA_PORT_MAX: String(reserved.first + 1_099),
-  };
+  const made = await testEnvironment(directory);
+  ({ lock } = made);
+  environment = { ...process.env, ...made.environment };
 }, 2 * INSTALL_TIMEOUT_MS);
 
 afterAll(() => {

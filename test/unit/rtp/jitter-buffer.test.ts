@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { JitterBuffer } from '../../../src/rtp/jitter-buffer.js';
-import { addTicks } from '../../../src/rtp/sequence.js';
+import { addTicks } from '../../../src/rtp/rtp-packet.js';
 
 const SSRC = 5;
 

@@ -5,10 +5,8 @@ import { FramePacer } from '../../../src/rtp/frame-pacer.js';
 import { middle32, ntpFromUnixMs, roundTripMs } from '../../../src/rtp/ntp.js';
 import { ReceptionStatistics } from '../../../src/rtp/reception-statistics.js';
 import { parseRtcpCompound, writeRtcpCompound, type CompoundReport } from '../../../src/rtp/rtcp-packet.js';
-import { RtcpSchedule } from '../../../src/rtp/rtcp-schedule.js';
-import { RtcpSession } from '../../../src/rtp/rtcp-session.js';
-import { RtpView, writeRtpHeader } from '../../../src/rtp/rtp-packet.js';
-import { addTicks, nextSequence, sequenceDelta, timestampDelta } from '../../../src/rtp/sequence.js';
+import { RtcpSchedule, RtcpSession } from '../../../src/rtp/rtcp-session.js';
+import { RtpView, writeRtpHeader, addTicks, nextSequence, sequenceDelta, timestampDelta } from '../../../src/rtp/rtp-packet.js';
 import { rtpPacket } from '../../support/media/packets.js';
 
 describe('RTP packets', () => {

@@ -1,19 +1,19 @@
 import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
-import type { AudioCodec } from '../../../rtp/codec/g711.js';
-import { BYTES_PER_MS } from '../../../rtp/codec/frame.js';
-import { encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../../rtp/codec/g711.js';
+import { type AudioCodec, BYTES_PER_MS, encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../../rtp/codec/g711.js';
 import { RateHalver } from '../../../rtp/codec/rate-doubler.js';
 import { SpeechQueue } from './speech-queue.js';
 
 /** An agent's speech on its way to the caller: from the agent's format to the leg's codec, queued and paced. */
 export class Downlink {
-  readonly #format: StreamFormat;
   readonly #codec: AudioCodec;
   readonly queue: SpeechQueue;
   #halver: RateHalver | undefined;
 
-  constructor(format: StreamFormat, legCodec: AudioCodec, maxQueuedMs: number) {
-    this.#format = format;
+  constructor(
+    private readonly format: StreamFormat,
+    legCodec: AudioCodec,
+    maxQueuedMs: number,
+  ) {
     this.#codec = legCodec;
     this.queue = new SpeechQueue(maxQueuedMs, silenceByte(legCodec), (byte) => isQuietG711(legCodec, byte));
   }
@@ -25,7 +25,7 @@ export class Downlink {
 
   /** A binary message of a raw format; of any other it is ignored. The bytes are changed. */
   sendBinary(bytes: Uint8Array): number {
-    switch (this.#format) {
+    switch (this.format) {
       case 'twilio':
         return 0;
       case 'pcmu':

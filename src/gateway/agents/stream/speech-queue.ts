@@ -1,4 +1,4 @@
-import { BYTES_PER_MS } from '../../../rtp/codec/frame.js';
+import { BYTES_PER_MS } from '../../../rtp/codec/g711.js';
 
 const MAX_MARKS = 1_000;
 /** Pieces that are shorter together are put together. */
@@ -27,7 +27,6 @@ interface Mark {
  */
 export class SpeechQueue {
   readonly #maxBytes: number;
-  readonly #silence: number;
   #chunks: Uint8Array[] = [];
   /** Bytes of the first chunk that were played. */
   #offset = 0;
@@ -48,11 +47,10 @@ export class SpeechQueue {
    */
   constructor(
     maxMs: number,
-    silence: number,
+    private readonly silence: number,
     private readonly isQuiet: (byte: number) => boolean,
   ) {
     this.#maxBytes = maxMs * BYTES_PER_MS;
-    this.#silence = silence;
   }
 
   /** Pauses that were left out to make up for an agent's stalls, in milliseconds. */
@@ -105,7 +103,7 @@ export class SpeechQueue {
     const queued = this.#pushedBytes - this.#playedBytes;
     this.#watch(queued, target.length);
     if (queued === 0 || this.#isWorthWaiting(queued, target.length)) {
-      target.fill(this.#silence);
+      target.fill(this.silence);
       return false;
     }
     this.#starvedPulls = 0;
@@ -140,7 +138,7 @@ export class SpeechQueue {
       if (this.#offset === chunk.length) this.#dropChunk();
     }
     this.#playedBytes += filled;
-    if (filled < target.length) target.fill(this.#silence, filled);
+    if (filled < target.length) target.fill(this.silence, filled);
   }
 
   /** The marks that everything before was played of, each once, in order; `null` when there are none. */

@@ -1,11 +1,11 @@
 import { NOT_IN_TURBO, type AgentAnswer, type AgentConnectionLimits, type AgentRequest, type StreamSettings } from '../../model/agent.js';
+import type { AgentNote } from '../../model/media.js';
 import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
-import type { AudioCodec } from '../../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
 import { assertNever } from '../../../lib/result.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
-import { FRAME_MS } from '../../../rtp/codec/frame.js';
 import { MAX_END_OF_SPEECH_MS, MIN_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/voice-activity.js';
 import { digitOfEvent, eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
 import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
@@ -197,7 +197,7 @@ export class StreamAgent implements LegAgent {
     if (this.#framesSinceLook * FRAME_MS < pingIntervalMs) return;
     this.#framesSinceLook = 0;
     if (this.#isPongDue) {
-      this.#note(`the agent answered no ping for ${String(pingIntervalMs)} ms`, true);
+      this.#note('other', `the agent answered no ping for ${String(pingIntervalMs)} ms`, true);
       return this.#step({ type: 'silent' });
     }
     this.#isPongDue = this.#isPinged;
@@ -276,7 +276,7 @@ export class StreamAgent implements LegAgent {
           this.#framesSinceLook = 0;
           const tookMs = Math.round(clock.nowMs() - startedMs);
           this.log.debug({ took_ms: tookMs }, 'agent.connected');
-          this.#note(`connected to ${shownUrl(this.settings.url)} after ${String(tookMs)} ms`);
+          this.#note('other', `connected to ${shownUrl(this.settings.url)} after ${String(tookMs)} ms`);
           this.#step({ type: 'opened' });
         }),
       onFailed: (message) =>
@@ -305,7 +305,7 @@ export class StreamAgent implements LegAgent {
   #onClosed(code: number): void {
     this.#forgetSocket();
     this.log.info({ code }, 'agent.closed');
-    this.#note(`the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, code !== 1_000);
+    this.#note('closed', `the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, code !== 1_000);
     this.#step({ type: 'closed', code });
   }
 
@@ -330,7 +330,7 @@ export class StreamAgent implements LegAgent {
     this.dependencies.counters.reconnects += 1;
     const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
     this.log.info({ reconnects, away_ms: awayMs }, 'agent.reconnected');
-    this.#note(`connected again, time ${String(reconnects)}, after ${String(awayMs)} ms without`);
+    this.#note('other', `connected again, time ${String(reconnects)}, after ${String(awayMs)} ms without`);
   }
 
   #startTimer(timer: ConnectionTimer, delayMs: number): void {
@@ -379,7 +379,10 @@ export class StreamAgent implements LegAgent {
     this.#warn({ event: read.event, error: read.message }, 'agent.message.ignored');
     this.#ignored += 1;
     if (this.#ignored <= MAX_WARNINGS)
-      this.#note(`message ignored: ${read.event}: ${read.message}${this.#ignored === MAX_WARNINGS ? '; more are not told' : ''}`);
+      this.#note(
+        'ignored',
+        `message ignored: ${read.event}: ${read.message}${this.#ignored === MAX_WARNINGS ? '; more are not told' : ''}`,
+      );
     if (read.isKnown) this.#refuse(read.event, null, 'BAD_MESSAGE', read.message);
   }
 
@@ -476,13 +479,13 @@ export class StreamAgent implements LegAgent {
   }
 
   /** For the trace and the record of the call. */
-  #note(text: string, isFailure = false): void {
-    this.host.emit({ type: 'agent-note', text, isFailure });
+  #note(kind: AgentNote['kind'], text: string, isFailure = false): void {
+    this.host.emit({ type: 'agent-note', kind, text, isFailure });
   }
 
   #noteFailure(message: string, startedMs: number): void {
     const tookMs = Math.round(this.dependencies.clock.nowMs() - startedMs);
-    this.#note(`${shownUrl(this.settings.url)}: ${message}, after ${String(tookMs)} ms`, true);
+    this.#note('other', `${shownUrl(this.settings.url)}: ${message}, after ${String(tookMs)} ms`, true);
   }
 
   #warn(fields: object, event: string): void {

@@ -1,7 +1,5 @@
 import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
-import type { AudioCodec } from '../../../rtp/codec/g711.js';
-import { FRAME_BYTES, FRAME_MS } from '../../../rtp/codec/frame.js';
-import { decodeG711, transcodeG711 } from '../../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_BYTES, FRAME_MS, decodeG711, transcodeG711 } from '../../../rtp/codec/g711.js';
 import { RateDoubler } from '../../../rtp/codec/rate-doubler.js';
 import { ReorderBuffer } from '../../../rtp/reorder-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../../srtp/srtp.js';
@@ -34,12 +32,10 @@ interface WaitingFrame {
 
 /** The caller's audio on its way to an agent: in order, in frames of 20 ms, in the agent's format, bounded when the agent is slow. */
 export class Uplink {
-  readonly #format: StreamFormat;
   readonly #codec: AudioCodec;
   /** Maximum of frames in flight, and of frames that wait behind them. */
   readonly #maxInFlight: number;
   readonly #maxBehind: number;
-  readonly #events: UplinkEvents;
   readonly #reorderBuffer: ReorderBuffer;
   readonly #frame = new Uint8Array(FRAME_BYTES);
   #scratch: Uint8Array | undefined;
@@ -57,13 +53,16 @@ export class Uplink {
   wantsSamples = false;
 
   /** @param legCodec of the leg: linear formats are decoded from it without another law between */
-  constructor(format: StreamFormat, legCodec: AudioCodec, maxUnsentMs: number, events: UplinkEvents) {
-    this.#format = format;
+  constructor(
+    private readonly format: StreamFormat,
+    legCodec: AudioCodec,
+    maxUnsentMs: number,
+    private readonly events: UplinkEvents,
+  ) {
     this.#codec = wireCodecOf(format, legCodec);
     const frames = Math.max(2, Math.floor(maxUnsentMs / FRAME_MS));
     this.#maxInFlight = Math.floor(IN_FLIGHT * frames);
     this.#maxBehind = frames - this.#maxInFlight;
-    this.#events = events;
     this.#reorderBuffer = new ReorderBuffer(this.#codec, (buffer, offset, length) => this.#collect(buffer, offset, length));
   }
 
@@ -151,7 +150,7 @@ export class Uplink {
   #take(buffer: Uint8Array, offset: number): void {
     const timestampMs = this.#frames * FRAME_MS;
     this.#frames += 1;
-    if (this.wantsSamples) this.#events.onSamples(this.#decode(buffer, offset), timestampMs);
+    if (this.wantsSamples) this.events.onSamples(this.#decode(buffer, offset), timestampMs);
     const target = this.#target;
     if (target === null) return;
     if (this.#waiting.length === 0 && this.#mayPass(target)) {
@@ -174,7 +173,7 @@ export class Uplink {
       const frame = this.#waiting.shift();
       if (frame === undefined) return;
       if (this.#droppedMs > 0) {
-        this.#events.onDropped(this.#droppedMs);
+        this.events.onDropped(this.#droppedMs);
         this.#droppedMs = 0;
       }
       this.#send(target, frame.bytes, 0, frame.timestampMs);
@@ -187,7 +186,7 @@ export class Uplink {
 
   #send({ socket, writer }: UplinkTarget, buffer: Uint8Array, offset: number, timestampMs: number): void {
     this.#sent += 1;
-    switch (this.#format) {
+    switch (this.format) {
       case 'twilio':
         socket.sendText(writer.media(base64Of(buffer, offset), timestampMs));
         return;

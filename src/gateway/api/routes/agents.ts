@@ -18,7 +18,7 @@ import { changedFields, type RecordRefusal } from '../../model/agent-update.js';
 import { deleteAgent, type InUse } from '../naming.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import { MAX_AGENTS, type Stores } from '../../ports/stores.js';
-import { exampleOf, failureAnswers, keyedFailures, recordAnswer, successAnswer } from '../answers.js';
+import { exampleOf, failureAnswers, fieldsAnswer, keyedFailures, messageAnswer, recordAnswer } from '../answers.js';
 import {
   badFieldsOf,
   changedAgent,
@@ -52,7 +52,6 @@ const params = z.object({
     .max(100)
     .meta({ description: 'UUID', examples: ['4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
 });
-const done = z.object({ status: z.literal('success'), message: z.string() });
 
 /** POST, GET and DELETE /v1/agents. Registered behind authentication. */
 export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app, { stores, reads, policy, clock, note }) => {
@@ -103,10 +102,10 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       description: 'Oldest first, in pages.',
       querystring: z.strictObject(pageQuery),
       response: {
-        200: successAnswer(
+        200: fieldsAnswer(
           'A page of agents',
-          z.object({ status: z.literal('success'), agents: z.array(shownAgentSchema).readonly(), next: nextCursor }),
-          { status: 'success', agents: [exampleOf(shownAgentSchema)], next: null },
+          { agents: z.array(shownAgentSchema).readonly(), next: nextCursor },
+          { agents: [exampleOf(shownAgentSchema)], next: null },
         ),
         ...keyedFailures(),
       },
@@ -190,10 +189,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       params,
       headers: changeHeaders,
       response: {
-        200: successAnswer('It is deleted', done, {
-          status: 'success',
-          message: 'Agent "Front desk" (4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11) deleted',
-        }),
+        200: messageAnswer('It is deleted', 'Agent "Front desk" (4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11) deleted'),
         ...keyedFailures('NOT_FOUND', 'AGENT_IN_USE', 'PRECONDITION_FAILED'),
       },
     },

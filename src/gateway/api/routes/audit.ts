@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
-import { auditEntrySchema, auditQuerySchema, DEFAULT_AUDIT_TAKE } from '../schemas/audit-api.js';
+import { auditEntrySchema } from '../../model/audit-entry.js';
+import { auditQuerySchema, DEFAULT_AUDIT_TAKE } from '../schemas/audit-api.js';
 import { z } from 'zod';
 import type { ScopedReads } from '../scoped-reads.js';
-import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
+import { exampleOf, fieldsAnswer, keyedFailures } from '../answers.js';
 import { scopeOf } from '../auth.js';
 
 /** GET /v1/audit. Registered behind authentication. */
@@ -16,10 +17,7 @@ export const auditRoutes: FastifyPluginAsyncZod<{ readonly reads: ScopedReads }>
         "Changes to the organization's records by its keys and from the command line, newest first. The gateway keeps the newest 10000.",
       querystring: auditQuerySchema,
       response: {
-        200: successAnswer('The changes', z.object({ status: z.literal('success'), entries: z.array(auditEntrySchema).readonly() }), {
-          status: 'success',
-          entries: [exampleOf(auditEntrySchema)],
-        }),
+        200: fieldsAnswer('The changes', { entries: z.array(auditEntrySchema).readonly() }, { entries: [exampleOf(auditEntrySchema)] }),
         ...keyedFailures(),
       },
     },

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { batchEventBody, batchLogEntrySchema, batchSchema, newBatchBody } from '../schemas/batches-api.js';
+import { batchLogEntrySchema, batchSchema } from '../../model/batch-log.js';
+import { batchEventBody, newBatchBody } from '../schemas/batches-api.js';
 import { wholeNumber } from '../schemas/sip-api.js';
-import { successSchema } from '../schemas/sip-record.js';
 import { orgQuery } from '../schemas/page-query.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import type { Stores } from '../../ports/stores.js';
-import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
+import { dataAnswer, exampleOf, keyedFailures, success } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import type { RecordAudit } from '../audit.js';
 import { ApiFailure } from '../failure.js';
@@ -52,17 +52,12 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
       description: 'Newest first.',
       querystring: z.strictObject(page),
       response: {
-        200: successAnswer('The batches', successSchema(z.array(batchSchema).readonly()), {
-          status: 'success',
-          data: [exampleOf(batchSchema)],
-          errors: null,
-        }),
+        200: dataAnswer('The batches', z.array(batchSchema).readonly(), [exampleOf(batchSchema)]),
         ...keyedFailures(),
       },
     },
     handler: async (request) => {
-      const data = await reads.batches(scopeOf(request), pageOf(request.query));
-      return { status: 'success' as const, data, errors: null };
+      return success(await reads.batches(scopeOf(request), pageOf(request.query)));
     },
   });
 
@@ -74,14 +69,14 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
       description: 'The gateway keeps the batch and its log for `batches.retention_days`.',
       body: newBatchBody,
       response: {
-        200: successAnswer('The batch', successSchema(batchSchema), { status: 'success', data: exampleOf(batchSchema), errors: null }),
+        200: dataAnswer('The batch', batchSchema, exampleOf(batchSchema)),
         ...keyedFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
       },
     },
     handler: async (request) => {
       const data = await stores.batches.create({ orgId: identityOf(request).orgId, name: request.body.name.trim() });
       await note(request, 'batch.create', data.batch_id, ['name']);
-      return { status: 'success' as const, data, errors: null };
+      return success(data);
     },
   });
 
@@ -94,11 +89,7 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
       params,
       querystring: logQuery,
       response: {
-        200: successAnswer('The entries', successSchema(z.array(batchLogEntrySchema).readonly()), {
-          status: 'success',
-          data: [exampleOf(batchLogEntrySchema)],
-          errors: null,
-        }),
+        200: dataAnswer('The entries', z.array(batchLogEntrySchema).readonly(), [exampleOf(batchLogEntrySchema)]),
         ...keyedFailures('NOT_FOUND'),
       },
     },
@@ -109,7 +100,7 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
         direction,
       });
       if (data === null) throw noSuchBatch();
-      return { status: 'success' as const, data, errors: null };
+      return success(data);
     },
   });
 
@@ -122,18 +113,14 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
       params,
       body: batchEventBody,
       response: {
-        200: successAnswer('The entry', successSchema(batchLogEntrySchema), {
-          status: 'success',
-          data: exampleOf(batchLogEntrySchema),
-          errors: null,
-        }),
+        200: dataAnswer('The entry', batchLogEntrySchema, exampleOf(batchLogEntrySchema)),
         ...keyedFailures('NOT_FOUND', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
       },
     },
     handler: async (request) => {
       const entry = await stores.batches.append(identityOf(request).orgId, batchIdOf(request.params), request.body);
       if (entry === null) throw noSuchBatch();
-      return { status: 'success' as const, data: entry, errors: null };
+      return success(entry);
     },
   });
   return Promise.resolve();

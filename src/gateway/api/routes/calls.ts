@@ -6,7 +6,6 @@ import {
   callQualitySchema,
   callsQuerySchema,
   stopBodySchema,
-  stoppedSchema,
   traceSchema,
   type CallAnswerBody,
   type CallDetail,
@@ -16,7 +15,7 @@ import { parseE164 } from '../../model/e164.js';
 import { DEFAULT_PAGE_LIMIT, orgQuery } from '../schemas/page-query.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import type { CallPage, CallQuery, Scope, Stores } from '../../ports/stores.js';
-import { failureAnswers, successAnswer } from '../answers.js';
+import { keyedFailures, messageAnswer, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import type { CallControl } from '../call-control.js';
 import { endedCall, liveCall } from '../call-answers.js';
@@ -35,7 +34,6 @@ type AnsweredPage = CallPage<CallAnswerBody>;
 
 const tags = ['Calls'];
 const security = [{ apiKey: [] }];
-const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
 
 const params = z.object({
   call_id: z
@@ -72,7 +70,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
         'Ended and refused calls, newest first; with `state=live`, calls in progress on all gateways. With `sip_call_id`, the newest 200 with that Call-ID, from an index. One request scans at most 1000 calls: with a filter, a page may hold ' +
         'fewer than `limit` or none, and still have a `next`.',
       querystring: callsQuerySchema,
-      response: { 200: successAnswer('A page of calls', callPageSchema), ...failureAnswers(FAILURES) },
+      response: { 200: successAnswer('A page of calls', callPageSchema), ...keyedFailures() },
     },
     handler: async (request) => {
       const query = queryOf(request.query);
@@ -91,12 +89,12 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       description: 'Includes the transcript, which the list omits. For a call in progress, values not known yet are null.',
       params,
       querystring: z.object(orgQuery),
-      response: { 200: successAnswer('The call', callFoundSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
+      response: { 200: successAnswer('The call', callFoundSchema), ...keyedFailures('NOT_FOUND') },
     },
     handler: async (request) => {
       const callId = callIdOf(request.params);
       const call = callId === null ? null : await find(scopeOf(request), callId);
-      if (call === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      if (call === null) throw noSuchCall();
       return { status: 'success' as const, call };
     },
   });
@@ -111,7 +109,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
         'progress, up to now. Media keys, credentials and tokens are masked. Empty when no trace is stored.',
       params,
       querystring: z.object(orgQuery),
-      response: { 200: successAnswer('The trace', traceSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']) },
+      response: { 200: successAnswer('The trace', traceSchema), ...keyedFailures('NOT_FOUND', 'GATEWAY_UNAVAILABLE') },
     },
     handler: async (request) => {
       const scope = scopeOf(request);
@@ -120,7 +118,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       if (live !== null) return { status: 'success' as const, trace: live };
       const record = callId === null ? null : await reads.call(scope, callId);
       if (record !== null) return { status: 'success' as const, trace: await reads.trace(record) };
-      if (callId === null || (await reads.endingCall(scope, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      if (callId === null || (await reads.endingCall(scope, callId)) === null) throw noSuchCall();
       return { status: 'success' as const, trace: [] };
     },
   });
@@ -136,7 +134,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       querystring: z.object(orgQuery),
       response: {
         200: successAnswer('The samples', callQualitySchema),
-        ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']),
+        ...keyedFailures('NOT_FOUND', 'GATEWAY_UNAVAILABLE'),
       },
     },
     handler: async (request) => {
@@ -146,7 +144,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       if (live !== null) return { status: 'success' as const, live: true, samples: live };
       const record = callId === null ? null : await reads.call(scope, callId);
       if (record !== null) return { status: 'success' as const, live: false, samples: record.samples };
-      if (callId === null || (await reads.endingCall(scope, callId)) === null) throw new ApiFailure('NOT_FOUND', 'There is no such call');
+      if (callId === null || (await reads.endingCall(scope, callId)) === null) throw noSuchCall();
       return { status: 'success' as const, live: false, samples: [] };
     },
   });
@@ -160,8 +158,8 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       params,
       body: stopBodySchema,
       response: {
-        200: successAnswer('The gateway of the call ends it', stoppedSchema),
-        ...failureAnswers([...FAILURES, 'NOT_FOUND', 'GATEWAY_UNAVAILABLE']),
+        200: messageAnswer('The gateway of the call ends it', 'Call 153ee546-05b9-4d95-bd6d-f899f082d48b is being ended'),
+        ...keyedFailures('NOT_FOUND', 'GATEWAY_UNAVAILABLE'),
       },
     },
     handler: async (request) => {
@@ -177,6 +175,10 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
   });
   return Promise.resolve();
 };
+
+function noSuchCall(): ApiFailure {
+  return new ApiFailure('NOT_FOUND', 'There is no such call');
+}
 
 /** `null`: it is no id. */
 function callIdOf({ call_id: text }: z.output<typeof params>): string | null {

@@ -1,28 +1,62 @@
-import staticFiles from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
 import { PAGE_HEADERS } from '../page-headers.js';
 
 // The console: files that vite built. What it shows it asks the API for, with the key of who looks.
 
-/** The name holds a hash of what is in it. */
-const HASHED = /^assets\/[\w.-]+$/;
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+const INDEX = 'index.html';
+
+interface BuiltFile {
+  readonly body: Buffer;
+  readonly type: string;
+}
 
 /** @param directory where the console was built; null, or empty: there is none, and a text says how it is made */
-export async function consoleRoutes(app: FastifyInstance, { directory }: { readonly directory: string | null }): Promise<void> {
-  const isBuilt = directory !== null && existsSync(join(directory, 'index.html'));
-  if (isBuilt) await app.register(staticFiles, { root: directory, serve: false, cacheControl: false });
+export function consoleRoutes(app: FastifyInstance, { directory }: { readonly directory: string | null }, done: () => void): void {
+  let files: ReadonlyMap<string, BuiltFile> | undefined;
   app.get('/', { schema: { hide: true } }, (_request, reply) => reply.headers(PAGE_HEADERS).redirect('/console/'));
   app.get('/console', { schema: { hide: true } }, (_request, reply) => reply.headers(PAGE_HEADERS).redirect('/console/'));
   app.get<{ Params: { '*': string } }>('/console/*', { schema: { hide: true } }, (request, reply) => {
-    if (!isBuilt) return notBuilt(reply);
+    files ??= builtFiles(directory);
     const path = request.params['*'];
-    reply.headers(PAGE_HEADERS);
-    // A path of the console itself, such as calls/<id>, which it reads when it runs.
-    if (!HASHED.test(path)) return reply.header('cache-control', 'no-store').sendFile('index.html');
-    return reply.header('cache-control', 'public, max-age=31536000, immutable').sendFile(path);
+    // The name of an asset holds a hash of what is in it.
+    const isHashed = path.startsWith('assets/');
+    // Any other path is one of the console itself, such as calls/<id>, which it reads when it runs.
+    const file = files.get(isHashed ? path : INDEX);
+    if (!files.has(INDEX)) return notBuilt(reply);
+    if (file === undefined) {
+      reply.callNotFound();
+      return reply;
+    }
+    return reply
+      .headers(PAGE_HEADERS)
+      .header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-store')
+      .type(file.type)
+      .send(file.body);
   });
+  done();
+}
+
+/** The console's files by their paths: few, and small. Nothing else of the directory can be asked for. */
+function builtFiles(directory: string | null): ReadonlyMap<string, BuiltFile> {
+  if (directory === null) return new Map();
+  try {
+    const paths = [INDEX, ...readdirSync(join(directory, 'assets')).map((name) => `assets/${name}`)];
+    const typed = paths.flatMap((path) => {
+      const type = TYPES[extname(path)];
+      return type === undefined ? [] : [[path, { body: readFileSync(join(directory, path)), type }] as const];
+    });
+    return new Map(typed);
+  } catch {
+    return new Map();
+  }
 }
 
 function notBuilt(reply: FastifyReply): FastifyReply {

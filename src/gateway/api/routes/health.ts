@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { errorEnvelope, errorEnvelopeSchema } from '../schemas/api-error.js';
-import { exampleOf, failureAnswers, successAnswer } from '../answers.js';
+import { dataAnswer, exampleOf, failureAnswers, success, successAnswer } from '../answers.js';
 
 /** For each part of the service (`redis`, `rtpengine`, `sip_server`), whether it is ready. */
 export type PartStates = Readonly<Record<string, boolean>>;
@@ -27,15 +27,11 @@ export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (a
       summary: 'Check that the process runs',
       description: 'Checks no other part. Needs no key and has no rate limit.',
       response: {
-        200: successAnswer(
-          'The process runs',
-          z.object({ status: z.literal('success'), data: z.object({ version: z.string() }), errors: z.null() }),
-          { status: 'success', data: { version: '1.0.0' }, errors: null },
-        ),
+        200: dataAnswer('The process runs', z.object({ version: z.string() }), { version: '1.0.0' }),
         ...failureAnswers(['INTERNAL']),
       },
     },
-    handler: () => ({ status: 'success' as const, data: { version }, errors: null }),
+    handler: () => success({ version }),
   });
 
   app.get('/readyz', {
@@ -46,18 +42,14 @@ export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (a
       summary: 'Check that the gateway can take calls',
       description: 'Checks every part that a call needs. Needs no key and has no rate limit.',
       response: {
-        200: successAnswer(
-          'Every part is ready',
-          z.object({ status: z.literal('success'), data: z.object({ parts: partsSchema }), errors: z.null() }),
-          { status: 'success', data: { parts: exampleOf(partsSchema) }, errors: null },
-        ),
+        200: dataAnswer('Every part is ready', z.object({ parts: partsSchema }), { parts: exampleOf(partsSchema) }),
         503: successAnswer('`NOT_READY`: an entry of errors for each part that is not', errorEnvelopeSchema.extend({ parts: partsSchema })),
       },
     },
     handler: async (_request, reply) => {
       const parts = await partsOf(readiness);
       const missing = Object.keys(parts).filter((name) => parts[name] !== true);
-      if (missing.length === 0) return { status: 'success' as const, data: { parts }, errors: null };
+      if (missing.length === 0) return success({ parts });
       const errors = missing.map((name) => ({ error: 'NOT_READY' as const, message: `${name} is not ready` }));
       const envelope = errorEnvelope('NOT_READY', `Not ready: ${missing.join(', ')}`, errors);
       return reply.code(503).send({ ...envelope, parts });

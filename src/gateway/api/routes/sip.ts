@@ -3,15 +3,14 @@ import type { FastifyRequest, preHandlerAsyncHookHandler } from 'fastify';
 import { z } from 'zod';
 import type { ApiErrorEntry } from '../schemas/api-error.js';
 import { parseE164 } from '../../model/e164.js';
-import type { NumberRecord } from '../../model/records.js';
+import { sipConfigurationSchema, type NumberRecord } from '../../model/records.js';
 import { sipRequestSchemas, type SipApiPolicy } from '../schemas/sip-api.js';
 import { checkBodySchema, checkResultSchema, type CallCheck } from '../schemas/sip-check.js';
-import { sipConfigurationSchema, successSchema } from '../schemas/sip-record.js';
 import type { RecordRefusal } from '../../model/agent-update.js';
 import { attachNumber, updateNumber } from '../naming.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import type { Scope, Stores } from '../../ports/stores.js';
-import { exampleOf, recordAnswer, sipFailures, successAnswer } from '../answers.js';
+import { dataAnswer, exampleOf, recordAnswer, sipFailures, success, successSchema } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import type { RecordAudit } from '../audit.js';
 import { ApiFailure, validationFailure } from '../failure.js';
@@ -121,7 +120,7 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
         'Decides like a real INVITE to the number now, and counts nothing. It skips what the request omits; ' + '`explanation` says so.',
       body: checkBodySchema,
       response: {
-        200: successAnswer('The decision', successSchema(checkResultSchema), success(exampleOf(checkResultSchema))),
+        200: dataAnswer('The decision', checkResultSchema, exampleOf(checkResultSchema)),
         ...sipFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
       },
     },
@@ -159,10 +158,6 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
   });
   return Promise.resolve();
 };
-
-function success<T>(data: T): { status: 'success'; data: T; errors: null } {
-  return { status: 'success', data, errors: null };
-}
 
 function numberTaken(): ApiFailure {
   return new ApiFailure('NUMBER_TAKEN', 'The number is attached by another organization');

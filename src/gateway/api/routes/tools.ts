@@ -14,7 +14,7 @@ import type { RecordRefusal } from '../../model/agent-update.js';
 import { deleteTool, type InUse } from '../naming.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import { MAX_TOOLS, type Stores } from '../../ports/stores.js';
-import { exampleOf, keyedFailures, recordAnswer, successAnswer } from '../answers.js';
+import { exampleOf, fieldsAnswer, keyedFailures, messageAnswer, recordAnswer, successAnswer } from '../answers.js';
 import { identityOf, isOperator, scopeOf } from '../auth.js';
 import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
@@ -52,10 +52,11 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       description: 'All tools of the organization, oldest first; with `limit`, in pages.',
       querystring: z.strictObject(pageQueryOf('all')),
       response: {
-        200: successAnswer('The tools', z.object({ status, tools: z.array(toolRecordSchema).readonly(), next: nextCursor.optional() }), {
-          status: 'success',
-          tools: [exampleOf(toolRecordSchema)],
-        }),
+        200: fieldsAnswer(
+          'The tools',
+          { tools: z.array(toolRecordSchema).readonly(), next: nextCursor.optional() },
+          { tools: [exampleOf(toolRecordSchema)] },
+        ),
         ...keyedFailures(),
       },
     },
@@ -114,10 +115,7 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       params,
       headers: changeHeaders,
       response: {
-        200: successAnswer('It is deleted', z.object({ status, message: z.string() }), {
-          status: 'success',
-          message: 'Tool "BookTable" (TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11) deleted',
-        }),
+        200: messageAnswer('It is deleted', 'Tool "BookTable" (TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11) deleted'),
         ...keyedFailures('NOT_FOUND', 'TOOL_IN_USE', 'PRECONDITION_FAILED'),
       },
     },

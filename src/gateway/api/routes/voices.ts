@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
+import { exampleOf, fieldsAnswer, keyedFailures } from '../answers.js';
 
 export interface Voice {
   readonly name: string;
@@ -21,10 +21,7 @@ export const voiceRoutes: FastifyPluginAsyncZod<{ readonly voices: readonly Voic
       summary: 'List the voices',
       description: 'The voices that an agent may use. An agent with its own stream may use any voice.',
       response: {
-        200: successAnswer('The voices', z.object({ status: z.literal('success'), voices: z.array(voiceSchema).readonly() }), {
-          status: 'success',
-          voices: [exampleOf(voiceSchema)],
-        }),
+        200: fieldsAnswer('The voices', { voices: z.array(voiceSchema).readonly() }, { voices: [exampleOf(voiceSchema)] }),
         ...keyedFailures(),
       },
     },

@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { DeadLetter } from '../../model/delivery.js';
 import { DEFAULT_PAGE_LIMIT } from '../schemas/page-query.js';
-import { deadLetterPageSchema, deadLettersQuerySchema, resentSchema } from '../schemas/webhooks-api.js';
+import { deadLetterPageSchema, deadLettersQuerySchema } from '../schemas/webhooks-api.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import type { Stores } from '../../ports/stores.js';
-import { failureAnswers, successAnswer } from '../answers.js';
+import { keyedFailures, messageAnswer, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
@@ -19,7 +19,6 @@ export interface WebhookRoutesOptions {
 
 const tags = ['Webhooks'];
 const security = [{ apiKey: [] }];
-const FAILURES = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'] as const;
 
 /** Webhooks that were given up: GET /v1/webhooks/dead-letters and POST …/{delivery_id}/resend. Registered behind authentication. */
 export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async (app, { stores: { outbox }, reads, note }) => {
@@ -30,7 +29,7 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
       summary: 'List given-up webhooks',
       description: 'Newest first. The gateway keeps the newest 1000.',
       querystring: deadLettersQuerySchema,
-      response: { 200: successAnswer('A page of given-up webhooks', deadLetterPageSchema), ...failureAnswers(FAILURES) },
+      response: { 200: successAnswer('A page of given-up webhooks', deadLetterPageSchema), ...keyedFailures() },
     },
     handler: async (request) => {
       const { limit, before } = request.query;
@@ -52,7 +51,10 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
           .max(100)
           .meta({ description: "The given-up webhook's `delivery_id`", examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
       }),
-      response: { 200: successAnswer('It is sent again', resentSchema), ...failureAnswers([...FAILURES, 'NOT_FOUND']) },
+      response: {
+        200: messageAnswer('It is sent again', 'Delivery 153ee546-05b9-4d95-bd6d-f899f082d48b is sent again'),
+        ...keyedFailures('NOT_FOUND'),
+      },
     },
     handler: async (request) => {
       const { delivery_id: deliveryId } = request.params;

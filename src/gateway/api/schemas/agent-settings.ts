@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { STREAM_FORMATS } from '../../../agent-protocol/stream-format.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from '../../model/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type PronunciationEntry } from '../../model/agent-record.js';
 import { agentUrl } from '../../../agent-protocol/agent-url.js';
-import type { PronunciationEntry } from '../../model/pronunciation.js';
 import { toolDefinition } from '../../model/tool-definition.js';
 
 // What an agent's owner may set, field by field, as the control API takes it. Nothing here transforms, so that

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { STREAM_FORMATS } from '../../../agent-protocol/stream-format.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../model/agent-record.js';
+import { agentSettings, DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../model/agent-record.js';
 import type { AgentPolicy } from './agent-rules.js';
 import { agentName, agentSettingsSchema } from './agent-settings.js';
 import { errorEnvelopeSchema } from './api-error.js';
-import { shownTool, shownToolSchema } from './tools-api.js';
+import { shownTool } from './tools-api.js';
 
 // Agents over HTTP (§4.8 of the interface): what is sent, and what is shown.
 
@@ -45,27 +44,7 @@ export const shownAgentSchema = z
     agent_id: z.string().describe('UUID'),
     org_id: z.string(),
     name: z.string(),
-    prompt: z.string().nullable(),
-    voice: z.string().nullable().describe("null: the language's default voice"),
-    webhook: z.string().nullable(),
-    analysis_schema: z.record(z.string(), z.string()).nullable(),
-    metadata: z.record(z.string(), json).nullable(),
-    pathway_id: z.string().nullable(),
-    language: z.string(),
-    model: z.enum(['base', 'turbo']),
-    first_sentence: z.string().nullable(),
-    tools: z.array(z.union([z.string(), shownToolSchema])).readonly(),
-    dynamic_data: json.describe('An object, an array, or null'),
-    interruption_threshold: z.number().describe('Milliseconds'),
-    max_duration: z.number().describe('Minutes'),
-    pronunciation_guide: z
-      .array(z.object({ word: z.string(), pronunciation: z.string(), case_sensitive: z.boolean(), spaced: z.boolean() }))
-      .readonly(),
-    transfer_list: json.describe('An object, an array, or null'),
-    stream: z
-      .union([z.literal('test-line'), z.object({ url: z.string(), format: z.enum(STREAM_FORMATS) })])
-      .nullable()
-      .describe("null: the operator's default"),
+    ...agentSettings,
     created_at: z.string().describe('ISO 8601'),
     updated_at: z.string().describe('ISO 8601; differs after each change'),
   })

@@ -28,21 +28,6 @@ export const API_ERROR_STATUS = {
 
 export type ApiErrorCode = keyof typeof API_ERROR_STATUS;
 
-/** One entry of `errors`. `path` stands on validation errors only: `directions[0]`, `options.allowed_sources[1]`. */
-export interface ApiErrorEntry {
-  readonly error: ApiErrorCode;
-  readonly message: string;
-  readonly path?: string;
-}
-
-/** The body of every answer that is no success. */
-export interface ErrorEnvelope {
-  readonly status: 'error';
-  readonly message: string;
-  readonly data: null;
-  readonly errors: readonly ApiErrorEntry[];
-}
-
 const CODES = Object.keys(API_ERROR_STATUS) as [ApiErrorCode, ...ApiErrorCode[]];
 
 const entrySchema = z.object({
@@ -70,6 +55,12 @@ export const errorEnvelopeSchema = z
       },
     ],
   });
+
+/** One entry of `errors`. `path` stands on validation errors only: `directions[0]`, `options.allowed_sources[1]`. */
+export type ApiErrorEntry = Readonly<z.output<typeof entrySchema>>;
+
+/** The body of every answer that is no success. */
+export type ErrorEnvelope = Readonly<z.output<typeof errorEnvelopeSchema>>;
 
 /** The envelope with one entry, or with the entries given. */
 export function errorEnvelope(code: ApiErrorCode, message: string, errors?: readonly ApiErrorEntry[]): ErrorEnvelope {

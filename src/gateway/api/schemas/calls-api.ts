@@ -81,10 +81,6 @@ export const stopBodySchema = z
   .nullish()
   .meta({ examples: [{}] });
 
-export const stoppedSchema = z
-  .object({ status: z.literal('success'), message: z.string() })
-  .meta({ examples: [{ status: 'success', message: 'Call 153ee546-05b9-4d95-bd6d-f899f082d48b is being ended' }] });
-
 const moment = z.iso.datetime({ offset: true, error: 'must be a time in ISO 8601 with its zone, such as 2026-01-01T00:00:00Z' });
 
 /** The query of GET /v1/calls. */

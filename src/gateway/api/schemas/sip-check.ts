@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { ipFamily } from '../../../lib/address.js';
 import { phoneNumber } from './sip-api.js';
-import type { AudioCodec } from '../../../rtp/codec/g711.js';
 import type { E164 } from '../../model/e164.js';
 
 const MAX_SDP = 32_768;
@@ -39,24 +38,6 @@ export interface CheckRequest {
 }
 
 /** How an INVITE would be decided at this moment. */
-export interface CheckResult {
-  readonly outcome: 'accept' | 'reject';
-  readonly sip_status: number;
-  /** A code of the reason table; `null`: accepted. */
-  readonly reason: string | null;
-  readonly explanation: string;
-  /** `null`: nothing was chosen, because there was no SDP or it is refused. */
-  readonly codec: AudioCodec | null;
-  readonly crypto_tag: number | null;
-}
-
-/**
- * Decides as on a real INVITE, and counts nothing. A number that is not the organization's is as good as not attached.
- * Rejects with `StoreUnavailableError`.
- */
-export type CallCheck = (orgId: string, request: CheckRequest) => Promise<CheckResult>;
-
-/** `CheckResult` as the API returns it. */
 export const checkResultSchema = z
   .object({
     outcome: z.enum(['accept', 'reject']),
@@ -80,3 +61,11 @@ export const checkResultSchema = z
       },
     ],
   });
+
+export type CheckResult = Readonly<z.output<typeof checkResultSchema>>;
+
+/**
+ * Decides as on a real INVITE, and counts nothing. A number that is not the organization's is as good as not attached.
+ * Rejects with `StoreUnavailableError`.
+ */
+export type CallCheck = (orgId: string, request: CheckRequest) => Promise<CheckResult>;

@@ -1,31 +1,8 @@
 import { z } from 'zod';
-import { TOOL_METHODS, type ToolDefinition, type ToolRecord } from '../../model/agent-record.js';
-import { flatTool, newTool } from '../../model/tool-definition.js';
+import type { ToolRecord } from '../../model/agent-record.js';
+import { flatTool, newTool, shownToolSchema, type ToolDefinition } from '../../model/tool-definition.js';
 
 // Tools over HTTP (§2.3, §4.7 of the interface).
-
-/** A tool as it is shown: its headers, which hold keys, are not. */
-export const shownToolSchema = z
-  .object({
-    name: z.string(),
-    description: z.string(),
-    speech: z.string().describe('What the agent says while it waits; empty: nothing'),
-    method: z.enum(TOOL_METHODS),
-    timeout: z.number().describe('Milliseconds'),
-    url: z.string(),
-    body: z
-      .record(z.string(), z.unknown())
-      .nullable()
-      .describe('Template with `{{input}}` and `{{input.name}}`; null: the gateway sends the input itself'),
-    input_schema: z.object({
-      type: z.literal('object'),
-      example: z.record(z.string(), z.unknown()),
-      required: z.array(z.string()).readonly(),
-      properties: z.record(z.string(), z.string()),
-    }),
-    response: z.record(z.string(), z.string()).describe('Names of results and their JSONPath in the answer'),
-  })
-  .meta({ id: 'Tool', description: 'An HTTP API that an agent may call' });
 
 export const toolRecordSchema = z
   .object({

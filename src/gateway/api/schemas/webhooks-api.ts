@@ -36,8 +36,3 @@ export const deadLetterPageSchema = z
     next: nextCursor,
   })
   .meta({ examples: [{ status: 'success', dead_letters: [EXAMPLE_LETTER], next: null }] });
-
-/** The answer to POST /v1/webhooks/dead-letters/{delivery_id}/resend. */
-export const resentSchema = z
-  .object({ status: z.literal('success'), message: z.string() })
-  .meta({ examples: [{ status: 'success', message: 'Delivery 153ee546-05b9-4d95-bd6d-f899f082d48b is sent again' }] });

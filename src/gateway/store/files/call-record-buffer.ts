@@ -13,10 +13,6 @@ const SECOND_MS = 1_000;
  * the store little and pushes no real call out of it. Calls that cannot be written wait in the spool until Redis is back.
  */
 export class CallRecordBuffer implements CallStore {
-  readonly #log: Log;
-  readonly #clock: Clock;
-  readonly #store: CallStore;
-  readonly #spool: CallSpool | null;
   /** Records of unanswered calls in this second, by organization. */
   readonly #refused = new Map<string | null, number>();
   #writing: Promise<void> | undefined;
@@ -24,16 +20,17 @@ export class CallRecordBuffer implements CallStore {
   #cancelRetry: CancelTimer | undefined;
 
   /** @param spool `null`: calls that cannot be written are the caller's to keep. What an earlier process left in it is written at once. */
-  constructor(store: CallStore, spool: CallSpool | null, clock: Clock, log: Log) {
-    this.#store = store;
-    this.#spool = spool;
-    this.#clock = clock;
-    this.#log = log;
+  constructor(
+    private readonly store: CallStore,
+    private readonly spool: CallSpool | null,
+    private readonly clock: Clock,
+    private readonly log: Log,
+  ) {
     if (this.size > 0) this.#cancelRetry = clock.setTimer(0, () => void this.#retry());
   }
 
   get size(): number {
-    return this.#spool?.size ?? 0;
+    return this.spool?.size ?? 0;
   }
 
   /** Rejects when the call can be kept neither in Redis nor in the spool. */
@@ -41,11 +38,11 @@ export class CallRecordBuffer implements CallStore {
     const { record } = call;
     if (record.answered_at === null && this.#isLimited(record.org_id)) return;
     try {
-      await this.#store.write(call);
+      await this.store.write(call);
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || this.#spool === null) throw error;
-      await this.#spool.append(call);
-      this.#cancelRetry ??= this.#clock.setTimer(RETRY_MS, () => void this.#retry());
+      if (!(error instanceof StoreUnavailableError) || this.spool === null) throw error;
+      await this.spool.append(call);
+      this.#cancelRetry ??= this.clock.setTimer(RETRY_MS, () => void this.#retry());
     }
   }
 
@@ -63,36 +60,36 @@ export class CallRecordBuffer implements CallStore {
     this.#cancelRetry?.();
     this.#cancelSecond?.();
     await this.flush();
-    if (this.size > 0) this.#log.warn({ calls: this.size }, 'call.record.spooled');
-    await this.#spool?.close();
+    if (this.size > 0) this.log.warn({ calls: this.size }, 'call.record.spooled');
+    await this.spool?.close();
   }
 
   async #retry(): Promise<void> {
     await this.flush();
-    this.#cancelRetry = this.size === 0 ? undefined : this.#clock.setTimer(RETRY_MS, () => void this.#retry());
+    this.#cancelRetry = this.size === 0 ? undefined : this.clock.setTimer(RETRY_MS, () => void this.#retry());
   }
 
   async #writeAll(): Promise<void> {
     const write = async (call: EndedCall): Promise<void> => {
       try {
-        await this.#store.write(call);
+        await this.store.write(call);
       } catch (error) {
         if (error instanceof StoreUnavailableError) throw error;
-        this.#log.error({ call_id: call.record.call_id, error: errorText(error) }, 'call.record.lost');
+        this.log.error({ call_id: call.record.call_id, error: errorText(error) }, 'call.record.lost');
       }
     };
     try {
-      await this.#spool?.drain(write);
+      await this.spool?.drain(write);
     } catch (error) {
       // Redis is still away.
-      if (!(error instanceof StoreUnavailableError)) this.#log.error({ error: errorText(error) }, 'call.record.spool_unreadable');
+      if (!(error instanceof StoreUnavailableError)) this.log.error({ error: errorText(error) }, 'call.record.spool_unreadable');
     }
   }
 
   #isLimited(orgId: string | null): boolean {
     const count = (this.#refused.get(orgId) ?? 0) + 1;
     this.#refused.set(orgId, count);
-    this.#cancelSecond ??= this.#clock.setTimer(SECOND_MS, () => this.#endSecond());
+    this.#cancelSecond ??= this.clock.setTimer(SECOND_MS, () => this.#endSecond());
     return count > REFUSED_PER_SECOND;
   }
 
@@ -102,6 +99,6 @@ export class CallRecordBuffer implements CallStore {
     this.#refused.clear();
     if (over.length === 0) return;
     const leftOut = over.reduce((sum, count) => sum + count - REFUSED_PER_SECOND, 0);
-    this.#log.warn({ left_out: leftOut, orgs: over.length }, 'call.record.limited');
+    this.log.warn({ left_out: leftOut, orgs: over.length }, 'call.record.limited');
   }
 }

@@ -17,19 +17,16 @@ const RETRY_MS = 1_000;
 
 /** Hears of every record that any gateway writes, over a connection of its own, which Redis wants for that. */
 export class InvalidationChannel {
-  readonly #redis: RedisConnection;
-  readonly #listener: InvalidationListener;
-  readonly #clock: Clock;
-  readonly #log: Log;
   #isPinging = false;
   #isReported = false;
   #cancelRetry: CancelTimer | undefined;
 
-  constructor(redis: RedisConnection, listener: InvalidationListener, clock: Clock, log: Log) {
-    this.#redis = redis;
-    this.#listener = listener;
-    this.#clock = clock;
-    this.#log = log;
+  constructor(
+    private readonly redis: RedisConnection,
+    private readonly listener: InvalidationListener,
+    private readonly clock: Clock,
+    private readonly log: Log,
+  ) {
     redis.client.on('message', (channel: string, message: string) => {
       if (channel === CHANGES_CHANNEL) listener.onChange(message);
       else listener.also.take(message);
@@ -39,7 +36,7 @@ export class InvalidationChannel {
 
   /** A connection that says nothing may be dead: one that leaves a question without an answer is dialled again. */
   check(): void {
-    const { client } = this.#redis;
+    const { client } = this.redis;
     if (this.#isPinging || client.status !== 'ready') return;
     this.#isPinging = true;
     client
@@ -52,22 +49,22 @@ export class InvalidationChannel {
 
   close(): Promise<void> {
     this.#cancelRetry?.();
-    return this.#redis.close();
+    return this.redis.close();
   }
 
   async #subscribe(): Promise<void> {
-    const { client } = this.#redis;
+    const { client } = this.redis;
     this.#cancelRetry?.();
     try {
-      await client.subscribe(CHANGES_CHANNEL, this.#listener.also.channel);
+      await client.subscribe(CHANGES_CHANNEL, this.listener.also.channel);
       this.#isReported = false;
-      this.#listener.onGap();
+      this.listener.onGap();
     } catch (error) {
       // Lost again: the next connection subscribes. Still there: refused, by an ACL for instance.
       if (client.status !== 'ready') return;
-      if (!this.#isReported) this.#log.warn({ error: errorText(error) }, 'redis.invalidation.refused');
+      if (!this.#isReported) this.log.warn({ error: errorText(error) }, 'redis.invalidation.refused');
       this.#isReported = true;
-      this.#cancelRetry = this.#clock.setTimer(RETRY_MS, () => void this.#subscribe());
+      this.#cancelRetry = this.clock.setTimer(RETRY_MS, () => void this.#subscribe());
     }
   }
 }

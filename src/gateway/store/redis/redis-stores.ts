@@ -185,13 +185,10 @@ function openCalls(
   });
   const bus = new RedisGatewayBus(api, instance, clock, log);
   const figures = () => ({ slots: own.all.size, snapshots: snapshots.size });
+  const opened = { routes, checkedRoutes, snapshots, bus, figures };
   if (options.instance === undefined)
     return {
-      routes,
-      checkedRoutes,
-      snapshots,
-      bus,
-      figures,
+      ...opened,
       stop: () => {
         snapshots.close();
         return Promise.resolve();
@@ -218,11 +215,7 @@ function openCalls(
     });
   let cancel = renew();
   return {
-    routes,
-    checkedRoutes,
-    snapshots,
-    bus,
-    figures,
+    ...opened,
     stop: async () => {
       cancel();
       bus.close();

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HttpToolRunner } from '../../../../src/gateway/agents/tool-runner.js';
 import { fillBody, fillUrl, inputProblem } from '../../../../src/gateway/agents/tool-template.js';
-import type { ToolDefinition } from '../../../../src/gateway/model/agent-record.js';
+import type { ToolDefinition } from '../../../../src/gateway/model/tool-definition.js';
 import { parseResultPath } from '../../../../src/gateway/model/result-path.js';
 import { systemClock } from '../../../../src/lib/system-clock.js';
 import { toolOf } from '../../../support/tool.js';

@@ -3,7 +3,7 @@ import { auditCommand } from '../../../../src/cli/audit.js';
 import { keyCommand } from '../../../../src/cli/key.js';
 import { orgCommand } from '../../../../src/cli/org.js';
 import { StoreUnavailableError } from '../../../../src/gateway/ports/ports.js';
-import type { AuditEntry } from '../../../../src/gateway/ports/stores.js';
+import type { AuditEntry } from '../../../../src/gateway/model/audit-entry.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 const NUMBER = '+15551234567';

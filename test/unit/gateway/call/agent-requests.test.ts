@@ -1,11 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentAnswer, TranscriptEntry } from '../../../../src/gateway/model/agent.js';
-import {
-  DEFAULT_AGENT_SETTINGS,
-  type AgentSettings,
-  type ToolDefinition,
-  type ToolRecord,
-} from '../../../../src/gateway/model/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type ToolRecord } from '../../../../src/gateway/model/agent-record.js';
+import type { ToolDefinition } from '../../../../src/gateway/model/tool-definition.js';
 import type { Route } from '../../../../src/gateway/model/records.js';
 import { AgentRequests } from '../../../../src/gateway/call/agent-requests.js';
 import { StoreUnavailableError, type ToolOutcome } from '../../../../src/gateway/ports/ports.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolDefinition } from '../../../../src/gateway/model/agent-record.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
+import type { ToolDefinition } from '../../../../src/gateway/model/tool-definition.js';
 import { describeAgent, type CallFactsForAgent, type OperatorAgent } from '../../../../src/gateway/call/agent.js';
 import { callerIdentity } from '../../../../src/gateway/admission/caller-identity.js';
 import { NUMBER, ROUTE } from '../../../support/route.js';

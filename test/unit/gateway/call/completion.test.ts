@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentRecord } from '../../../../src/gateway/model/agent-record.js';
-import { completionOf } from '../../../../src/gateway/call/completion.js';
+import { completionOf } from '../../../../src/gateway/call/call-record.js';
 import { agentOf, callOf } from '../store/store-contract.js';
 
 const agent: AgentRecord = { ...agentOf('org'), webhook: 'https://example.com/hook', metadata: { campaign: 7 } };

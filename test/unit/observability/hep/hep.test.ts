@@ -124,7 +124,7 @@ describe('what is sent', () => {
       captureId: 7,
       password: null,
       ownAddress: '198.51.100.7',
-      counts: { count: (_name, labels) => void outcomes.push(Object.values(labels).join()), observe: () => undefined },
+      counts: { count: (_name, labels) => void outcomes.push(Object.values(labels).join()) },
       log: silentLog,
     });
     sender.send({ ...SEEN, direction: 'in', contact: '<sip:203.0.113.9:5071;transport=tls>' });
@@ -146,7 +146,7 @@ describe('what is sent', () => {
       captureId: 7,
       password: null,
       ownAddress: '198.51.100.7',
-      counts: { count: () => undefined, observe: () => undefined },
+      counts: { count: () => undefined },
       log: silentLog,
     });
     const seen = {

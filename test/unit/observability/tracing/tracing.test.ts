@@ -103,7 +103,12 @@ describe('the exporter', () => {
       url: collector.url,
       ratio: 1,
       instance: 'gw-1',
-      onSpans: (outcome, spans) => void counted.set(outcome, (counted.get(outcome) ?? 0) + spans),
+      counts: {
+        count: (_name, labels, by = 1) => {
+          const [outcome = ''] = Object.values(labels);
+          counted.set(outcome, (counted.get(outcome) ?? 0) + by);
+        },
+      },
       log,
     });
     work(({ record, timeline }) => {

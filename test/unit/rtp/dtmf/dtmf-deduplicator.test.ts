@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DtmfDeduplicator } from '../../../../src/rtp/dtmf/dtmf-deduplicator.js';
+import { DtmfDeduplicator } from '../../../../src/rtp/dtmf/telephone-event-receiver.js';
 
 describe('a key press that is told by telephone-event and by INFO', () => {
   it('counts once, whichever comes first', () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { TelephoneEventReceiver, type DtmfDigit } from '../../../../src/rtp/dtmf/telephone-event-receiver.js';
 import { TelephoneEventSender, type EventPacket } from '../../../../src/rtp/dtmf/telephone-event-sender.js';
 import { digitOfEvent, eventOfDigit, writeTelephoneEvent } from '../../../../src/rtp/dtmf/telephone-event.js';
-import { addTicks } from '../../../../src/rtp/sequence.js';
+import { addTicks } from '../../../../src/rtp/rtp-packet.js';
 import { telephoneEvent } from '../../../support/media/packets.js';
 
 const SSRC = 0x1234;

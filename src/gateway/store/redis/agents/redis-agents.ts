@@ -12,13 +12,10 @@ import { isOf, type AgentStore, type ListQuery, type RecordPage, type Scope } fr
 import { findUsers, settleUsers } from '../users-index.js';
 
 export class RedisAgentStore implements AgentStore {
-  readonly #redis: RedisConnection;
-  readonly #clock: Clock;
-
-  constructor(redis: RedisConnection, clock: Clock) {
-    this.#redis = redis;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly redis: RedisConnection,
+    private readonly clock: Clock,
+  ) {}
 
   async get(scope: Scope, agentId: string): Promise<AgentRecord | null> {
     const agent = await this.#read(agentId);
@@ -28,10 +25,10 @@ export class RedisAgentStore implements AgentStore {
   async put(agent: AgentRecord): Promise<void> {
     // The list first: an id in it without a record is skipped.
     const member = recordMember(agent.created_at, agent.agent_id);
-    await this.#redis.run((client) => client.zadd(orgAgentsKey(agent.org_id), 0, member));
+    await this.redis.run((client) => client.zadd(orgAgentsKey(agent.org_id), 0, member));
     const key = agentKey(agent.agent_id);
     // One transaction: a gateway that remembers the agent must not miss the change.
-    await this.#redis.run((client) => client.multi().set(key, JSON.stringify(agent)).publish(CHANGES_CHANNEL, key).exec());
+    await this.redis.run((client) => client.multi().set(key, JSON.stringify(agent)).publish(CHANGES_CHANNEL, key).exec());
     await this.#settleTools(agent.agent_id, []);
   }
 
@@ -43,9 +40,9 @@ export class RedisAgentStore implements AgentStore {
   ): Promise<Result<AgentRecord, F | RecordRefusal>> {
     let before: AgentRecord | null = null;
     const change = { orgId, decide, ifMatch };
-    const changed = await updateRecord(this.#redis, 'agent', agentKey(agentId), (current) => {
+    const changed = await updateRecord(this.redis, 'agent', agentKey(agentId), (current) => {
       before = current;
-      return decideAgentUpdate(current, change, this.#clock.wallMs());
+      return decideAgentUpdate(current, change, this.clock.wallMs());
     });
     if (!changed.ok) return changed;
     if (changed.value === null) return err('not-found');
@@ -54,35 +51,35 @@ export class RedisAgentStore implements AgentStore {
   }
 
   async delete(orgId: string, agentId: string, ifMatch?: IfMatch): Promise<Result<AgentRecord, RecordRefusal>> {
-    const deleted = await deleteRecord(this.#redis, 'agent', agentKey(agentId), (current) => decideDelete(current, orgId, ifMatch));
+    const deleted = await deleteRecord(this.redis, 'agent', agentKey(agentId), (current) => decideDelete(current, orgId, ifMatch));
     if (!deleted.ok) return deleted;
     const member = recordMember(deleted.value.created_at, agentId);
-    await this.#redis.run((client) => client.zrem(orgAgentsKey(orgId), member));
+    await this.redis.run((client) => client.zrem(orgAgentsKey(orgId), member));
     await this.#settleTools(agentId, namedTools(deleted.value));
     return deleted;
   }
 
   list(orgId: string, query: ListQuery = {}): Promise<RecordPage<AgentRecord>> {
-    return readRecordPage(this.#redis, { kind: 'agent', indexKey: orgAgentsKey(orgId), keyOf: agentKey }, query);
+    return readRecordPage(this.redis, { kind: 'agent', indexKey: orgAgentsKey(orgId), keyOf: agentKey }, query);
   }
 
   count(orgId: string): Promise<number> {
-    return this.#redis.run((client) => client.zcard(orgAgentsKey(orgId)));
+    return this.redis.run((client) => client.zcard(orgAgentsKey(orgId)));
   }
 
   findByTool(orgId: string, toolId: string, limit: number): Promise<readonly string[]> {
-    return findUsers(this.#redis, toolAgentsKey(toolId), limit, async (agentIds) => {
+    return findUsers(this.redis, toolAgentsKey(toolId), limit, async (agentIds) => {
       const agents = await Promise.all(agentIds.map((agentId) => this.#read(agentId)));
       return agents.map((agent) => agent?.org_id === orgId && namedTools(agent).includes(toolId));
     });
   }
 
   async #read(agentId: string): Promise<AgentRecord | null> {
-    return decodeRecord('agent', await this.#redis.run((client) => client.get(agentKey(agentId))));
+    return decodeRecord('agent', await this.redis.run((client) => client.get(agentKey(agentId))));
   }
 
   async #settleTools(agentId: string, before: readonly string[]): Promise<void> {
     const read = async (): Promise<readonly string[]> => namedTools(await this.#read(agentId));
-    await settleUsers(this.#redis, { user: agentId, keyOf: toolAgentsKey, read }, before);
+    await settleUsers(this.redis, { user: agentId, keyOf: toolAgentsKey, read }, before);
   }
 }

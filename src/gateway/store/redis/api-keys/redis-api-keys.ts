@@ -12,14 +12,12 @@ const TOUCHED_KEYS = 10_000;
 type Fields = Record<string, string>;
 
 export class RedisApiKeyStore implements ApiKeyStore {
-  readonly #redis: RedisConnection;
-  readonly #clock: Clock;
   readonly #touchedAtMs = new LRUCache<string, number>({ max: TOUCHED_KEYS });
 
-  constructor(redis: RedisConnection, clock: Clock) {
-    this.#redis = redis;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly redis: RedisConnection,
+    private readonly clock: Clock,
+  ) {}
 
   async create(orgId: string | null, name: string): Promise<{ readonly key: string; readonly record: ApiKeyRecord }> {
     const key = newApiKey();
@@ -29,11 +27,11 @@ export class RedisApiKeyStore implements ApiKeyStore {
   async restore(orgId: string | null, name: string, key: string): Promise<ApiKeyRecord> {
     const digest = apiKeyDigest(key);
     const existing = await this.#read(digest);
-    const record = existing ?? newApiKeyRecord(orgId, name, isoNow(this.#clock));
+    const record = existing ?? newApiKeyRecord(orgId, name, isoNow(this.clock));
     // The ways to the key first: a key that works and can neither be listed nor revoked must not exist.
-    await this.#redis.run((client) => client.sadd(keysKeyOf(record.org_id), digest));
-    await this.#redis.run((client) => client.set(apiKeyIdKey(record.key_id), digest));
-    if (existing === null) await this.#redis.run((client) => client.hset(apiKeyKey(digest), toFields(record, digest)));
+    await this.redis.run((client) => client.sadd(keysKeyOf(record.org_id), digest));
+    await this.redis.run((client) => client.set(apiKeyIdKey(record.key_id), digest));
+    if (existing === null) await this.redis.run((client) => client.hset(apiKeyKey(digest), toFields(record, digest)));
     return record;
   }
 
@@ -44,32 +42,32 @@ export class RedisApiKeyStore implements ApiKeyStore {
   }
 
   async touch(record: ApiKeyRecord): Promise<void> {
-    const nowMs = this.#clock.wallMs();
+    const nowMs = this.clock.wallMs();
     const lastMs = this.#touchedAtMs.get(record.key_id) ?? (record.last_used_at === null ? -Infinity : Date.parse(record.last_used_at));
     if (nowMs - lastMs < TOUCH_INTERVAL_MS) return;
     this.#touchedAtMs.set(record.key_id, nowMs);
-    const digest = await this.#redis.run((client) => client.get(apiKeyIdKey(record.key_id)));
+    const digest = await this.redis.run((client) => client.get(apiKeyIdKey(record.key_id)));
     if (digest === null) return;
-    await this.#redis.run((client) => client.hset(apiKeyKey(digest), 'last_used_at', new Date(nowMs).toISOString()));
+    await this.redis.run((client) => client.hset(apiKeyKey(digest), 'last_used_at', new Date(nowMs).toISOString()));
   }
 
   async list(orgId: string | null): Promise<readonly ApiKeyRecord[]> {
-    const digests = await this.#redis.run((client) => client.smembers(keysKeyOf(orgId)));
+    const digests = await this.redis.run((client) => client.smembers(keysKeyOf(orgId)));
     const found = await Promise.all(digests.map((digest) => this.#read(digest)));
     return found.filter((record) => record !== null).sort(newestFirst);
   }
 
   async revoke(keyId: string): Promise<ApiKeyRecord | null> {
-    const digest = await this.#redis.run((client) => client.get(apiKeyIdKey(keyId)));
+    const digest = await this.redis.run((client) => client.get(apiKeyIdKey(keyId)));
     const record = digest === null ? null : await this.#read(digest);
     if (digest === null || record === null) return null;
     // hsetnx: the time of the first revocation stays.
-    await this.#redis.run((client) => client.hsetnx(apiKeyKey(digest), 'revoked_at', isoNow(this.#clock)));
+    await this.redis.run((client) => client.hsetnx(apiKeyKey(digest), 'revoked_at', isoNow(this.clock)));
     return this.#read(digest);
   }
 
   async #read(digest: string): Promise<ApiKeyRecord | null> {
-    return fromFields(await this.#redis.run((client) => client.hgetall(apiKeyKey(digest))), digest);
+    return fromFields(await this.redis.run((client) => client.hgetall(apiKeyKey(digest))), digest);
   }
 }
 

@@ -12,34 +12,30 @@ const DAY_S = 86_400;
 
 /** One stream a batch. */
 export class RedisBatchLog implements BatchLog {
-  readonly #redis: RedisConnection;
-  readonly #clock: Clock;
-  readonly #retention: BatchRetention;
-
-  constructor(redis: RedisConnection, clock: Clock, retention: BatchRetention) {
-    this.#redis = redis;
-    this.#clock = clock;
-    this.#retention = retention;
-  }
+  constructor(
+    private readonly redis: RedisConnection,
+    private readonly clock: Clock,
+    private readonly retention: BatchRetention,
+  ) {}
 
   async create(batch: { readonly orgId: string; readonly name: string }): Promise<BatchRecord> {
-    const record = newBatch(batch, this.#clock);
+    const record = newBatch(batch, this.clock);
     const index = orgBatchesKey(record.org_id);
-    const seconds = this.#retention.days * DAY_S;
+    const seconds = this.retention.days * DAY_S;
     // The list first: an id in it without a record is skipped.
-    await this.#redis.run((client) => client.zadd(index, Date.parse(record.created_at), record.batch_id));
-    await this.#redis.run((client) => client.zremrangebyscore(index, '-inf', `(${String(this.#oldestMs())}`));
-    await this.#redis.run((client) => client.expire(index, seconds));
-    await this.#redis.run((client) => client.set(batchKey(record.batch_id), JSON.stringify(record), 'EX', seconds));
+    await this.redis.run((client) => client.zadd(index, Date.parse(record.created_at), record.batch_id));
+    await this.redis.run((client) => client.zremrangebyscore(index, '-inf', `(${String(this.#oldestMs())}`));
+    await this.redis.run((client) => client.expire(index, seconds));
+    await this.redis.run((client) => client.set(batchKey(record.batch_id), JSON.stringify(record), 'EX', seconds));
     return record;
   }
 
   async append(orgId: string, batchId: string, event: BatchEvent): Promise<BatchLogEntry | null> {
     const batch = await this.#find(batchId);
     if (!isOf(orgId, batch)) return null;
-    const entry = newBatchEntry(batch, event, this.#clock);
-    const args = [JSON.stringify(entry), String(this.#retention.maxEntries)];
-    const isWritten = await this.#redis.script(APPEND, [batchKey(batchId), batchLogKey(batchId)], args);
+    const entry = newBatchEntry(batch, event, this.clock);
+    const args = [JSON.stringify(entry), String(this.retention.maxEntries)];
+    const isWritten = await this.redis.script(APPEND, [batchKey(batchId), batchLogKey(batchId)], args);
     return isWritten === 1 ? entry : null;
   }
 
@@ -62,7 +58,7 @@ export class RedisBatchLog implements BatchLog {
   /** A stretch of a log: what is skipped is walked over in steps, so that Redis serves others between two. */
   #readAfter(key: string, direction: LogPage['direction'], last: string | null): Promise<[id: string, fields: string[]][]> {
     const after = last === null ? null : `(${last}`;
-    return this.#redis.run((client) =>
+    return this.redis.run((client) =>
       direction === 'asc'
         ? client.xrange(key, after ?? '-', '+', 'COUNT', READ_AT_ONCE)
         : client.xrevrange(key, after ?? '+', '-', 'COUNT', READ_AT_ONCE),
@@ -71,15 +67,15 @@ export class RedisBatchLog implements BatchLog {
 
   async list(orgId: string, { take, skip }: Page): Promise<readonly BatchRecord[]> {
     const oldest = String(this.#oldestMs());
-    const ids = await this.#redis.run((client) =>
+    const ids = await this.redis.run((client) =>
       client.zrange(orgBatchesKey(orgId), '+inf', oldest, 'BYSCORE', 'REV', 'LIMIT', skip, take),
     );
-    const texts = await this.#redis.getMany(ids.map(batchKey));
+    const texts = await this.redis.getMany(ids.map(batchKey));
     return texts.flatMap((text) => this.#kept(decodeRecord('batch', text)) ?? []);
   }
 
   async #find(batchId: string): Promise<BatchRecord | null> {
-    return this.#kept(decodeRecord('batch', await this.#redis.run((client) => client.get(batchKey(batchId)))));
+    return this.#kept(decodeRecord('batch', await this.redis.run((client) => client.get(batchKey(batchId)))));
   }
 
   #kept(batch: BatchRecord | null): BatchRecord | null {
@@ -87,6 +83,6 @@ export class RedisBatchLog implements BatchLog {
   }
 
   #oldestMs(): number {
-    return oldestKeptMs(this.#clock.wallMs(), this.#retention.days);
+    return oldestKeptMs(this.clock.wallMs(), this.retention.days);
   }
 }

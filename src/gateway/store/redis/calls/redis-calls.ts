@@ -9,7 +9,7 @@ import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
 import { callDetailKey, callKey, CALLS_KEY, orgCallsKey, sipCallsKey, traceKey } from '../keys.js';
 import { callIndexTime, idOfMember, recordMember } from '../../../ports/ordering.js';
-import { decodeRecord, type RedisConnection } from '../redis.js';
+import { decodeRecord, RedisScript, type RedisConnection } from '../redis.js';
 import { readPage } from '../call-page.js';
 import { StoredCalls, type StoredKind, type StoredPart } from './stored-calls.js';
 import {
@@ -27,6 +27,9 @@ const inflated = promisify(inflateRaw);
 // 35 µs for a usual trace. The same in the thread pool costs seven times that, most of it for the stream around it.
 const DEFLATE = { level: 1, windowBits: 13, memLevel: 6 };
 
+const WRITE_CALL = new RedisScript('calls/write-call');
+const LIST_SIP_CALL = new RedisScript('calls/list-sip-call');
+
 // What Redis needs beside names and values: its own structures for a key that expires, and for the indexes and lists that a call is in.
 const BYTES_A_KEY = 250;
 const BYTES_A_CALL = 900;
@@ -40,18 +43,18 @@ const TIDY_EACH_MAX = 50;
 const TIDIED_ORGS = 10_000;
 
 export class RedisCallLog implements CallLog {
-  readonly #redis: RedisConnection;
-  readonly #clock: Clock;
-  readonly #retention: CallRetention;
   readonly #tidyEach: number;
   /** Calls written since the oldest ones of an organization went the last time. */
   readonly #untidied = new LRUCache<string, number>({ max: TIDIED_ORGS });
 
   readonly #stored: StoredCalls;
 
-  constructor(redis: RedisConnection, clock: Clock, log: Log, retention: CallRetention) {
-    this.#redis = redis;
-    this.#clock = clock;
+  constructor(
+    private readonly redis: RedisConnection,
+    private readonly clock: Clock,
+    log: Log,
+    private readonly retention: CallRetention,
+  ) {
     this.#stored = new StoredCalls(
       redis,
       { maxBytes: retention.maxBytes, expireS: Math.max(retention.days, retention.traceDays) * DAY_S },
@@ -59,7 +62,6 @@ export class RedisCallLog implements CallLog {
       clock,
       log,
     );
-    this.#retention = retention;
     this.#tidyEach = Math.max(1, Math.min(TIDY_EACH_MAX, Math.floor(retention.maxPerOrg * TIDY_EACH_SHARE)));
   }
 
@@ -72,25 +74,25 @@ export class RedisCallLog implements CallLog {
   }
 
   async get(orgId: string, callId: string): Promise<CallRecord | null> {
-    const [text, detail] = await this.#redis.run((client) => client.mget(callKey(orgId, callId), callDetailKey(orgId, callId)));
+    const [text, detail] = await this.redis.run((client) => client.mget(callKey(orgId, callId), callDetailKey(orgId, callId)));
     const record = decodeCall(text);
     if (record === null || typeof detail !== 'string') return record;
     return { ...record, ...(JSON.parse(detail) as Pick<CallRecord, 'transcript' | 'samples'>) };
   }
 
   async trace(orgId: string, callId: string): Promise<readonly TraceEntry[]> {
-    const bytes = await this.#redis.run((client) => client.getBuffer(traceKey(orgId, callId)));
+    const bytes = await this.redis.run((client) => client.getBuffer(traceKey(orgId, callId)));
     return bytes === null ? [] : (JSON.parse((await inflated(bytes)).toString()) as TraceEntry[]);
   }
 
   list(scope: Scope, query: CallQuery): Promise<CallPage> {
     const index = indexOf(scope, query);
     return readPage(query, async ({ from, to }, count) => {
-      const members = await this.#redis.run((client) =>
+      const members = await this.redis.run((client) =>
         client.zrange(index, to === null ? '+' : `(${to}`, from === '' ? '-' : `[${from}`, 'BYLEX', 'REV', 'LIMIT', 0, count),
       );
       const calls = members.map((member) => partsOf(member, scope));
-      const texts = await this.#redis.getMany(calls.map(({ orgId, callId }) => callKey(orgId, callId)));
+      const texts = await this.redis.getMany(calls.map(({ orgId, callId }) => callKey(orgId, callId)));
       return calls.map(({ orgId, position }, at) => {
         const text = texts[at] ?? null;
         const isShown = scope === null || orgId === scope;
@@ -101,29 +103,24 @@ export class RedisCallLog implements CallLog {
 
   async write({ record, trace }: EndedCall): Promise<void> {
     const orgId = record.org_id ?? NO_ORG;
-    const expireS = Math.ceil((this.#retention.days * DAY_MS) / 1000);
+    const expireS = Math.ceil((this.retention.days * DAY_MS) / 1000);
     const { transcript, samples } = record;
     const recordText = JSON.stringify({ ...record, transcript: [], samples: [] });
     // Apart, so that a list of calls need not read what was said in each.
     const detail = transcript.length + samples.length === 0 ? null : JSON.stringify({ transcript, samples });
     const traceBytes = trace.length === 0 ? null : deflateRawSync(JSON.stringify(trace), DEFLATE);
-    const traceExpireS = this.#retention.traceDays * DAY_S;
+    const traceExpireS = this.retention.traceDays * DAY_S;
     const member = recordMember(record.started_at, record.call_id);
-    const sipCalls = sipCallsKey(digestOf(record.sip_call_id));
-    await this.#redis.run((client) =>
-      Promise.all([
-        client.set(callKey(orgId, record.call_id), recordText, 'EX', expireS),
-        client.zadd(orgCallsKey(orgId), 0, member),
-        client.zadd(CALLS_KEY, 0, `${member}:${orgId}`),
-        client.zadd(sipCalls, 0, `${member}:${orgId}`),
-        client.zremrangebyrank(sipCalls, 0, -MAX_CALLS_OF_SIP_CALL_ID - 1),
-        client.expire(sipCalls, expireS),
-        ...(detail === null ? [] : [client.set(callDetailKey(orgId, record.call_id), detail, 'EX', expireS)]),
-        ...(traceBytes === null ? [] : [client.set(traceKey(orgId, record.call_id), traceBytes, 'EX', traceExpireS)]),
-      ]),
-    );
+    const callId = record.call_id;
+    const keys = [callKey(orgId, callId), orgCallsKey(orgId), callDetailKey(orgId, callId), traceKey(orgId, callId)];
+    const listed = `${member}:${orgId}`;
+    await Promise.all([
+      this.redis.script(WRITE_CALL, keys, [recordText, expireS, member, detail ?? '', traceBytes ?? '', traceExpireS]),
+      this.redis.script(LIST_SIP_CALL, [sipCallsKey(digestOf(record.sip_call_id))], [listed, MAX_CALLS_OF_SIP_CALL_ID, expireS]),
+      this.redis.run((client) => client.zadd(CALLS_KEY, 0, listed)),
+    ]);
     const note = (kind: StoredKind, bytes: number, seconds: number): void =>
-      this.#stored.note({ kind, orgId, member, bytes, expiresMs: this.#clock.wallMs() + seconds * 1_000 });
+      this.#stored.note({ kind, orgId, member, bytes, expiresMs: this.clock.wallMs() + seconds * 1_000 });
     note('record', BYTES_A_CALL + BYTES_A_KEY + Buffer.byteLength(recordText) + sizeOf(detail), expireS);
     if (traceBytes !== null) note('trace', BYTES_A_KEY + traceBytes.length, traceExpireS);
     const untidied = (this.#untidied.get(orgId) ?? this.#tidyEach) + 1;
@@ -134,8 +131,8 @@ export class RedisCallLog implements CallLog {
   /** The oldest go: those past their time, and those over the number that is kept. */
   async #tidy(orgId: string, expireS: number): Promise<void> {
     const index = orgCallsKey(orgId);
-    const oldestMs = this.#clock.wallMs() - this.#retention.days * DAY_MS;
-    const [, count] = await this.#redis.run((client) =>
+    const oldestMs = this.clock.wallMs() - this.retention.days * DAY_MS;
+    const [, count] = await this.redis.run((client) =>
       Promise.all([
         client.zremrangebylex(index, '-', `(${callIndexTime(oldestMs)}`),
         client.zcard(index),
@@ -144,12 +141,12 @@ export class RedisCallLog implements CallLog {
         client.expire(CALLS_KEY, expireS),
       ]),
     );
-    const over = count - (orgId === NO_ORG ? this.#retention.maxUnrouted : this.#retention.maxPerOrg);
+    const over = count - (orgId === NO_ORG ? this.retention.maxUnrouted : this.retention.maxPerOrg);
     if (over > 0) await this.#evict(orgId, Math.min(over, EVICT_AT_ONCE));
   }
 
   async #evict(orgId: string, count: number): Promise<void> {
-    const popped = await this.#redis.run((client) => client.zpopmin(orgCallsKey(orgId), count));
+    const popped = await this.redis.run((client) => client.zpopmin(orgCallsKey(orgId), count));
     // Members and scores in turn.
     await this.#remove(
       orgId,
@@ -161,9 +158,9 @@ export class RedisCallLog implements CallLog {
   async #remove(orgId: string, members: readonly string[]): Promise<void> {
     if (members.length === 0) return;
     const callIds = members.map(idOfMember);
-    const texts = await this.#redis.getMany(callIds.map((callId) => callKey(orgId, callId)));
+    const texts = await this.redis.getMany(callIds.map((callId) => callKey(orgId, callId)));
     const keys = callIds.flatMap((callId) => [callKey(orgId, callId), callDetailKey(orgId, callId), traceKey(orgId, callId)]);
-    await this.#redis.run((client) =>
+    await this.redis.run((client) =>
       Promise.all([
         client.unlink(...keys),
         client.zrem(orgCallsKey(orgId), ...members),
@@ -180,7 +177,7 @@ export class RedisCallLog implements CallLog {
     for (const orgId of new Set(parts.map((part) => part.orgId))) {
       const members = parts.filter((part) => part.orgId === orgId).map(({ member }) => member);
       if (kind === 'record') await this.#remove(orgId, members);
-      else await this.#redis.run((client) => client.unlink(...members.map((member) => traceKey(orgId, idOfMember(member)))));
+      else await this.redis.run((client) => client.unlink(...members.map((member) => traceKey(orgId, idOfMember(member)))));
     }
   }
 }

@@ -58,6 +58,7 @@ export interface Slot {
 const ACQUIRE_SLOT = new RedisScript('leases/acquire-slot');
 const RENEW_SLOTS = new RedisScript('leases/renew-slots');
 const LIST_AGAIN = new RedisScript('leases/list-again');
+const END_CALL = new RedisScript('leases/end-call');
 
 /** Longer than a record takes to be written, Redis being there. */
 const ENDING_S = 30;
@@ -66,16 +67,12 @@ const RENEWED_AT_ONCE = 500;
 
 /** Places of calls in progress, counted and listed over all gateways. One lives `leaseMs` and is renewed, so that those of a gateway that died are free again. */
 export class Leases {
-  readonly #redis: RedisConnection;
-  readonly #leaseMs: number;
-  readonly #instance: string;
-
   /** @param instance names this gateway in the lists of calls in progress */
-  constructor(redis: RedisConnection, leaseMs: number, instance: string) {
-    this.#redis = redis;
-    this.#leaseMs = leaseMs;
-    this.#instance = instance;
-  }
+  constructor(
+    private readonly redis: RedisConnection,
+    private readonly leaseMs: number,
+    private readonly instance: string,
+  ) {}
 
   /** Reads records and takes a place on each that has one left, in one round trip; beside them an agent's record. */
   async take(
@@ -83,7 +80,7 @@ export class Leases {
     counted: Pick<CountedCall, 'number' | 'call'> | null,
     agentId: string | null,
   ): Promise<{ readonly slots: readonly Slot[]; readonly agent: string | null }> {
-    const entry = counted === null ? null : liveEntry(counted.call, counted.number, this.#instance);
+    const entry = counted === null ? null : liveEntry(counted.call, counted.number, this.instance);
     let answers: readonly unknown[];
     try {
       answers = await this.#ask(limited, entry, agentId, (script) => ['evalsha', script.sha1]);
@@ -97,24 +94,23 @@ export class Leases {
 
   /** The call is over: gives its places back. Until its record is written it is known as one that ends. */
   end({ number, orgId, call }: Pick<CountedCall, 'number' | 'orgId' | 'call'>): void {
-    const { text } = liveEntry(call, number, this.#instance);
-    const ending: RedisCommand = ['set', endingCallKey(orgId, call.call_id), text, 'EX', ENDING_S];
-    this.giveBack([limitedNumber(number), limitedOrg(orgId)], call, true, [ending]);
+    const { text, member, callId } = liveEntry(call, number, this.instance);
+    const keys = [endingCallKey(orgId, callId), orgLeasesKey(orgId), orgLiveKey(orgId), orgLiveCallsKey(orgId)];
+    // In full: sent again after NOSCRIPT it would come behind the next look-up.
+    this.redis.run((client) => client.eval(END_CALL.source, keys.length, ...keys, text, ENDING_S, callId, member)).catch(() => undefined);
+    this.redis.run((client) => client.zrem(numberLeasesKey(number), callId)).catch(() => undefined);
   }
 
-  /**
-   * Gives places back; `isRecent`: they still count as calls of the last second. What fails expires by itself.
-   * @param before what is to be done before
-   */
-  giveBack(limited: readonly Limited[], call: BeginningCall, isRecent: boolean, before: readonly RedisCommand[] = []): void {
+  /** Gives back the places of a call that did not begin: it does not count as one of the last second. What fails expires by itself. */
+  giveBack(limited: readonly Limited[], call: BeginningCall): void {
     const callId = call.call_id;
     if (limited.length === 0) return;
     const commands = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
       ['zrem', leasesKey, callId],
-      ...(isRecent ? [] : [['zrem', recentKey, callId] as const]),
+      ['zrem', recentKey, callId],
       ...(listKeys === null ? [] : [['zrem', listKeys[0], liveMemberOf(call)] as const, ['hdel', listKeys[1], callId] as const]),
     ]);
-    this.#redis.pipeline([...before, ...commands]).catch(() => undefined);
+    this.redis.pipeline(commands).catch(() => undefined);
   }
 
   /** Keeps the places of these calls for another lease; takes again those that Redis lost, and lists them again. */
@@ -123,7 +119,7 @@ export class Leases {
     const lists = new Map<string, string[]>();
     for (const [callId, { number, orgId, call }] of calls) {
       for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) append(places, key, callId);
-      const { member, text } = liveEntry(call, number, this.#instance);
+      const { member, text } = liveEntry(call, number, this.instance);
       append(lists, orgId, member, text);
     }
     const renewals = [
@@ -137,9 +133,9 @@ export class Leases {
     // All pipelines go out at once: a call that is released from now on is released behind them.
     await Promise.all(
       chunks(renewals, RENEWED_AT_ONCE).map((some) =>
-        this.#redis.pipeline(
+        this.redis.pipeline(
           // In full each time: to send it again after NOSCRIPT would bring back a call that was released in between.
-          some.map(({ script, keys, chunk }) => ['eval', script.source, keys.length, ...keys, this.#leaseMs, ...chunk]),
+          some.map(({ script, keys, chunk }) => ['eval', script.source, keys.length, ...keys, this.leaseMs, ...chunk]),
         ),
       ),
     );
@@ -155,9 +151,9 @@ export class Leases {
     const places = limited.map(({ kind, recordKey, leasesKey, recentKey, listKeys }): RedisCommand => {
       const keys = [recordKey, leasesKey, recentKey, ...(listKeys ?? [])];
       const listed = listKeys === null || entry === null ? [] : [entry.member, entry.text];
-      return [command, script, keys.length, ...keys, kind, entry?.callId ?? '', this.#leaseMs, ...listed];
+      return [command, script, keys.length, ...keys, kind, entry?.callId ?? '', this.leaseMs, ...listed];
     });
-    return this.#redis.pipeline(agentId === null ? places : [...places, ['get', agentKey(agentId)]]);
+    return this.redis.pipeline(agentId === null ? places : [...places, ['get', agentKey(agentId)]]);
   }
 }
 

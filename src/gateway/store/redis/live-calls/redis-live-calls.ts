@@ -10,28 +10,24 @@ const FIND_LIVE = new RedisScript('live-calls/find');
 
 /** Calls in progress, as the gateways list them in Redis. */
 export class RedisLiveCalls implements LiveCallLog {
-  readonly #redis: RedisConnection;
-
-  constructor(redis: RedisConnection) {
-    this.#redis = redis;
-  }
+  constructor(private readonly redis: RedisConnection) {}
 
   async get(orgId: string, callId: string): Promise<CallInProgress | null> {
-    const text = await this.#redis.script(FIND_LIVE, [orgLiveCallsKey(orgId), orgLeasesKey(orgId)], [callId]);
+    const text = await this.redis.script(FIND_LIVE, [orgLiveCallsKey(orgId), orgLeasesKey(orgId)], [callId]);
     if (typeof text !== 'string') return null;
     const [call = null] = await this.#withAnswers([readLiveEntry(orgId, text)]);
     return call;
   }
 
   async ending(orgId: string, callId: string): Promise<CallInProgress | null> {
-    const text = await this.#redis.run((client) => client.get(endingCallKey(orgId, callId)));
+    const text = await this.redis.run((client) => client.get(endingCallKey(orgId, callId)));
     return text === null ? null : readLiveEntry(orgId, text);
   }
 
   async list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>> {
     const keys = [orgLiveKey(orgId), orgLiveCallsKey(orgId), orgLeasesKey(orgId)];
     const { calls, next } = await readPage(query, async ({ from, to }, count) => {
-      const answer = await this.#redis.script(LIST_LIVE, keys, [
+      const answer = await this.redis.script(LIST_LIVE, keys, [
         to === null ? '+' : `(${to}`,
         from === '' ? '-' : `[${from}`,
         String(count),
@@ -52,7 +48,7 @@ export class RedisLiveCalls implements LiveCallLog {
     await Promise.all(
       [...gateways].map(async (gateway) => {
         const ids = calls.filter((call) => call.gateway === gateway).map(({ call_id: callId }) => callId);
-        const texts = await this.#redis.run((client) => client.hmget(gatewayAnswersKey(gateway), ...ids));
+        const texts = await this.redis.run((client) => client.hmget(gatewayAnswersKey(gateway), ...ids));
         for (const [index, callId] of ids.entries()) {
           const text = texts[index];
           if (typeof text === 'string') answers.set(callId, JSON.parse(text) as CallAnswer);

@@ -33,15 +33,11 @@ type Written = { readonly record: NumberRecord | null; readonly previous: Number
 
 /** Numbers in Redis: the record in one key, written by compare-and-set; the indexes after it. */
 export class RedisNumberStore implements NumberStore {
-  readonly #redis: RedisConnection;
-  readonly #clock: Clock;
-  readonly #log: Log;
-
-  constructor(redis: RedisConnection, clock: Clock, log: Log) {
-    this.#redis = redis;
-    this.#clock = clock;
-    this.#log = log;
-  }
+  constructor(
+    private readonly redis: RedisConnection,
+    private readonly clock: Clock,
+    private readonly log: Log,
+  ) {}
 
   async attach(orgId: string, number: E164, change: AttachChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, 'taken' | 'mismatch'>> {
     const inboundId = newInboundId();
@@ -72,14 +68,14 @@ export class RedisNumberStore implements NumberStore {
   async get(scope: Scope, number: E164): Promise<NumberRecord | null> {
     const record = await this.#read(number);
     if (!isOf(scope, record)) return null;
-    const score = await this.#redis.run((client) => client.zscore(orgNumbersKey(record.org_id), number));
+    const score = await this.redis.run((client) => client.zscore(orgNumbersKey(record.org_id), number));
     // Redis went away between the record and its indexes: this one is written last.
     if (score === null) await this.#settleIndexes({ record, previous: null });
     return record;
   }
 
   async getByInboundId(scope: Scope, inboundId: string): Promise<NumberRecord | null> {
-    const text = await this.#redis.run((client) => client.get(inboundIdKey(inboundId)));
+    const text = await this.redis.run((client) => client.get(inboundIdKey(inboundId)));
     const number = text === null ? undefined : parseE164(text);
     const record = number === undefined ? null : await this.#read(number);
     return isOf(scope, record) && record.inbound_id === inboundId ? record : null;
@@ -95,7 +91,7 @@ export class RedisNumberStore implements NumberStore {
   }
 
   async findByAgent(orgId: string, agentId: string): Promise<E164 | null> {
-    const [number = null] = await findUsers(this.#redis, agentNumbersKey(agentId), 1, async (numbers) => {
+    const [number = null] = await findUsers(this.redis, agentNumbersKey(agentId), 1, async (numbers) => {
       const records = await this.#readAll(numbers as E164[]);
       return records.map((record) => record?.org_id === orgId && agentsOf(record).includes(agentId));
     });
@@ -103,21 +99,19 @@ export class RedisNumberStore implements NumberStore {
   }
 
   count(orgId: string): Promise<number> {
-    return this.#redis.run((client) => client.zcard(orgNumbersKey(orgId)));
+    return this.redis.run((client) => client.zcard(orgNumbersKey(orgId)));
   }
 
   sweep(): Promise<SweepReport> {
-    return sweepNumbers(this.#redis);
+    return sweepNumbers(this.redis);
   }
 
   #terms(ifMatch: IfMatch): UpdateTerms {
-    return { nowMs: this.#clock.wallMs(), ifMatch };
+    return { nowMs: this.clock.wallMs(), ifMatch };
   }
 
   async #readPage(orgId: string, page: Page): Promise<{ records: NumberRecord[]; stale: E164[] }> {
-    const members = await this.#redis.run((client) =>
-      client.zrange(orgNumbersKey(orgId), '-', '+', 'BYLEX', 'LIMIT', page.skip, page.take),
-    );
+    const members = await this.redis.run((client) => client.zrange(orgNumbersKey(orgId), '-', '+', 'BYLEX', 'LIMIT', page.skip, page.take));
     const numbers = members.map((member) => member as E164);
     const found = await this.#readAll(numbers);
     const records: NumberRecord[] = [];
@@ -131,23 +125,23 @@ export class RedisNumberStore implements NumberStore {
   }
 
   async #readAll(numbers: readonly E164[]): Promise<readonly (NumberRecord | null)[]> {
-    const texts = await this.#redis.getMany(numbers.map(numberKey));
+    const texts = await this.redis.getMany(numbers.map(numberKey));
     return texts.map((text) => decodeRecord('number', text));
   }
 
   async #read(number: E164): Promise<NumberRecord | null> {
-    return decodeRecord('number', await this.#redis.run((client) => client.get(numberKey(number))));
+    return decodeRecord('number', await this.redis.run((client) => client.get(numberKey(number))));
   }
 
   async #change(number: E164, decide: (current: NumberRecord | null) => NumberDecision): Promise<Result<Written, 'taken' | RecordRefusal>> {
     const key = numberKey(number);
-    let raw = await this.#redis.run((client) => client.get(key));
+    let raw = await this.redis.run((client) => client.get(key));
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const previous = decodeRecord('number', raw);
       const decision = decide(previous);
       if (decision.kind === 'refuse') return err(decision.reason);
       if (previous === null && decision.record !== null) await this.#claimInboundId(decision.record);
-      const current = await this.#redis.compareAndSet(key, raw, decision.record === null ? null : JSON.stringify(decision.record));
+      const current = await this.redis.compareAndSet(key, raw, decision.record === null ? null : JSON.stringify(decision.record));
       if (current === undefined) {
         const written = { record: decision.record, previous };
         await this.#settleIndexes(written);
@@ -160,7 +154,7 @@ export class RedisNumberStore implements NumberStore {
 
   /** Before the record, so that a record can always be found by its id; it expires when no record follows. */
   async #claimInboundId(record: NumberRecord): Promise<void> {
-    await this.#redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number, 'EX', UNCLAIMED_INBOUND_ID_S));
+    await this.redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number, 'EX', UNCLAIMED_INBOUND_ID_S));
   }
 
   /** The record is written and true whatever happens here: reads and the sweep repair what fails. */
@@ -168,15 +162,15 @@ export class RedisNumberStore implements NumberStore {
     try {
       await this.#settleAgent(record ?? previous, previous);
       if (record !== null) {
-        await this.#redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number));
+        await this.redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number));
         await this.#settleNumber(record.phone_number, record.org_id);
       } else if (previous !== null) {
-        await this.#redis.run((client) => client.del(inboundIdKey(previous.inbound_id)));
+        await this.redis.run((client) => client.del(inboundIdKey(previous.inbound_id)));
         await this.#settleNumber(previous.phone_number, previous.org_id);
       }
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
-      this.#log.warn({ error: error.message, hint: 'the hourly sweep repairs it' }, 'numbers.index.not_written');
+      this.log.warn({ error: error.message, hint: 'the hourly sweep repairs it' }, 'numbers.index.not_written');
     }
   }
 
@@ -184,7 +178,7 @@ export class RedisNumberStore implements NumberStore {
     if (written === null) return;
     const number = written.phone_number;
     const read = async (): Promise<readonly string[]> => agentsOf(await this.#read(number));
-    await settleUsers(this.#redis, { user: number, keyOf: agentNumbersKey, read }, agentsOf(previous));
+    await settleUsers(this.redis, { user: number, keyOf: agentNumbersKey, read }, agentsOf(previous));
   }
 
   /**
@@ -195,7 +189,7 @@ export class RedisNumberStore implements NumberStore {
     let isOwned = (await this.#read(number))?.org_id === orgId;
     for (let round = 0; round < MAX_INDEX_ROUNDS; round += 1) {
       const wasOwned = isOwned;
-      await this.#redis.run((client) =>
+      await this.redis.run((client) =>
         wasOwned ? client.zadd(orgNumbersKey(orgId), 0, number) : client.zrem(orgNumbersKey(orgId), number),
       );
       isOwned = (await this.#read(number))?.org_id === orgId;

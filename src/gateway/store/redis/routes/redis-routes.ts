@@ -43,15 +43,12 @@ interface Found {
 
 /** What a call needs, in one round trip when the last look-up of the number tells what to ask for, and in two when it does not. */
 export class RedisRouteStore implements RouteStore {
-  readonly #parts: RouteStoreParts;
   readonly #looking = new Map<string, Looking>();
 
-  constructor(parts: RouteStoreParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: RouteStoreParts) {}
 
   async lookup(number: E164, call: BeginningCall | null): Promise<Lookup> {
-    const { remembered } = this.#parts;
+    const { remembered } = this.parts;
     const looking: Looking = { number, call, watch: remembered.watch(), asked: [], isReleased: false };
     if (call !== null) this.#looking.set(call.call_id, looking);
     try {
@@ -68,15 +65,15 @@ export class RedisRouteStore implements RouteStore {
   release(callId: string, wasRefused = false): void {
     const looking = this.#looking.get(callId);
     if (looking !== undefined) looking.isReleased = true;
-    const counted = this.#parts.own.remove(callId, !wasRefused);
+    const counted = this.parts.own.remove(callId, !wasRefused);
     if (counted === undefined) return;
     const { number, orgId, call } = counted;
-    if (wasRefused) this.#parts.leases.giveBack([limitedNumber(number), limitedOrg(orgId)], call, false);
-    else this.#parts.leases.end(counted);
+    if (wasRefused) this.parts.leases.giveBack([limitedNumber(number), limitedOrg(orgId)], call);
+    else this.parts.leases.end(counted);
   }
 
   async #read({ number, call, asked }: Looking): Promise<Found> {
-    const { leases, remembered } = this.#parts;
+    const { leases, remembered } = this.parts;
     const hint = remembered.get(number);
     const limited = [limitedNumber(number), ...(hint === undefined ? [] : [limitedOrg(hint.orgId)])];
     asked.push(...limited);
@@ -85,7 +82,7 @@ export class RedisRouteStore implements RouteStore {
     const [numberSlot, orgSlot = null] = first.slots;
     if (numberSlot === undefined) throw new Error('the number was not asked for');
     const taken = limited.filter((_one, index) => first.slots[index]?.isTaken === true);
-    const record = this.#parts.records.decode('number', numberSlot.record);
+    const record = this.parts.records.decode('number', numberSlot.record);
     if (record === null || record.inbound === null) return { numberSlot, orgSlot: null, orgId: null, agent: null, taken };
     const { org_id: orgId } = record;
     const { agent_id: agentId } = record.inbound;
@@ -99,10 +96,10 @@ export class RedisRouteStore implements RouteStore {
 
   /** Keeps both places or none: a call that one of the two refuses takes nothing of the other. */
   #settle(looking: Looking, { numberSlot, orgSlot, orgId, agent, taken }: Found): Lookup {
-    const { leases, own, remembered, clock } = this.#parts;
+    const { leases, own, remembered, clock } = this.parts;
     const { number, call, watch, isReleased } = looking;
     const texts = { number: numberSlot.record, org: orgSlot?.record ?? null, agent };
-    const route = routeOf(texts, this.#parts.records);
+    const route = routeOf(texts, this.parts.records);
     if (call !== null) {
       const isCounted = route !== null && !isReleased && numberSlot.isTaken && orgSlot?.isTaken === true;
       const kept = isCounted ? [limitedNumber(number).recordKey, limitedOrg(orgId ?? '').recordKey] : [];
@@ -110,7 +107,6 @@ export class RedisRouteStore implements RouteStore {
       leases.giveBack(
         taken.filter(({ recordKey }) => !kept.includes(recordKey)),
         call,
-        false,
       );
     }
     if (route === null || texts.number === null || texts.org === null) {
@@ -129,16 +125,16 @@ export class RedisRouteStore implements RouteStore {
 
   /** The store is away: the answer of before, if it is not too old, under the load that this process knows of. */
   #lastKnown({ number, call, asked, isReleased }: Looking, error: StoreUnavailableError): Lookup {
-    const { leases, own, remembered, clock, staleRouteMs } = this.#parts;
+    const { leases, own, remembered, clock, staleRouteMs } = this.parts;
     const known = remembered.get(number);
     const staleMs = known === undefined ? Infinity : clock.nowMs() - known.atMs;
-    const route = known === undefined || staleMs >= staleRouteMs ? null : routeOf(known.texts, this.#parts.records);
+    const route = known === undefined || staleMs >= staleRouteMs ? null : routeOf(known.texts, this.parts.records);
     if (call !== null) own.remove(call.call_id, false);
     const load = own.load(route);
     if (call !== null) {
       if (route !== null && !isReleased && brokenLimit(route, load) === null) own.add(call, route);
       // Redis may have taken the places and been too late to say so.
-      else leases.giveBack(asked, call, false);
+      else leases.giveBack(asked, call);
     }
     if (route === null) throw error;
     return { route, load, staleMs };

@@ -8,7 +8,7 @@ import type { RedisCommand, RedisConnection } from '../redis.js';
 
 const RETRY_MS = 1_000;
 const WRITTEN_AT_ONCE = 500;
-/** A call changes several times as it is answered: it is written when it has come to rest. Killed within it, the call is lost. */
+/** A call that Redis has changes several times as it is answered: it is written again when it has come to rest. */
 const KEEP_AFTER_MS = 10;
 const EXPIRE_EVERY_MS = 3_600_000;
 /** Longer than the longest call; what an instance left that never came back goes then. */
@@ -29,7 +29,6 @@ export interface SnapshotParts {
  * Redis that is away costs no more memory than the calls in progress.
  */
 export class RedisSnapshotStore implements SnapshotStore {
-  readonly #parts: SnapshotParts;
   /** `null`: to be forgotten. */
   readonly #waiting = new Map<string, CallSnapshot | null>();
   /** Calls that Redis has, or may have. */
@@ -39,25 +38,26 @@ export class RedisSnapshotStore implements SnapshotStore {
   #cancelKeep: CancelTimer | undefined;
   #expiresSetMs = -Infinity;
 
-  constructor(parts: SnapshotParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: SnapshotParts) {}
 
   /** Calls that are kept, or about to be. */
   get size(): number {
     return new Set([...this.#written, ...this.#waiting.keys()]).size;
   }
 
+  /** A call that Redis does not have is written at once: killed before that, it would be lost. */
   persist(snapshot: CallSnapshot): void {
+    const isNew = !this.#written.has(snapshot.call_id);
     this.#waiting.set(snapshot.call_id, snapshot);
-    this.#cancelKeep ??= this.#parts.clock.setTimer(KEEP_AFTER_MS, () => {
+    if (isNew) return void this.#write();
+    this.#cancelKeep ??= this.parts.clock.setTimer(KEEP_AFTER_MS, () => {
       this.#cancelKeep = undefined;
       void this.#write();
     });
   }
 
   delete(callId: string): void {
-    this.#parts.onForgotten(callId);
+    this.parts.onForgotten(callId);
     if (!this.#written.has(callId)) {
       this.#waiting.delete(callId);
       return;
@@ -68,14 +68,14 @@ export class RedisSnapshotStore implements SnapshotStore {
   }
 
   async orphaned(): Promise<readonly CallSnapshot[]> {
-    const { redis, instance } = this.#parts;
+    const { redis, instance } = this.parts;
     const fields = await redis.run((client) => client.hgetall(gatewayCallsKey(instance)));
     for (const callId of Object.keys(fields)) this.#written.add(callId);
     const kept = Object.entries(fields).flatMap(([callId, text]) => this.#decode(callId, text));
     const recorded = await redis.pipeline(kept.map(({ org_id: orgId, call_id: callId }) => ['exists', callKey(orgId, callId)]));
     const calls = kept.filter((_snapshot, index) => recorded[index] === 0);
     for (const [index, { call_id: callId }] of kept.entries()) if (recorded[index] !== 0) this.delete(callId);
-    await this.#parts.onLeft(calls);
+    await this.parts.onLeft(calls);
     return calls;
   }
 
@@ -104,17 +104,19 @@ export class RedisSnapshotStore implements SnapshotStore {
   }
 
   async #send(batch: readonly [string, CallSnapshot | null][]): Promise<boolean> {
-    const { redis, instance, clock, log } = this.#parts;
+    const { redis, instance, clock, log } = this.parts;
     const [key, answersKey] = [gatewayCallsKey(instance), gatewayAnswersKey(instance)];
     try {
-      const changes = batch.flatMap(([callId, snapshot]): RedisCommand[] =>
-        snapshot === null
-          ? [key, answersKey].map((one) => ['hdel', one, callId])
-          : [
-              ['hset', key, callId, JSON.stringify(snapshot)],
-              ['hset', answersKey, callId, JSON.stringify(snapshot.answer)],
-            ],
-      );
+      const gone = batch.flatMap(([callId, snapshot]) => (snapshot === null ? [callId] : []));
+      const written = batch.flatMap(([, snapshot]) => (snapshot === null ? [] : [snapshot]));
+      const fields = (of: (snapshot: CallSnapshot) => unknown): string[] =>
+        written.flatMap((one) => [one.call_id, JSON.stringify(of(one))]);
+      const changes: RedisCommand[] = [
+        ...(gone.length === 0 ? [] : [key, answersKey].map((one): RedisCommand => ['hdel', one, ...gone])),
+        ...(written.length === 0
+          ? []
+          : [['hset', key, ...fields((snapshot) => snapshot)] as const, ['hset', answersKey, ...fields(({ answer }) => answer)] as const]),
+      ];
       await redis.pipeline([...changes, ...this.#expiry([key, answersKey])]);
       for (const [callId, snapshot] of batch) if (snapshot === null && !this.#waiting.has(callId)) this.#written.delete(callId);
       return true;
@@ -133,7 +135,7 @@ export class RedisSnapshotStore implements SnapshotStore {
 
   /** Now and then: the time that they are kept is far longer. */
   #expiry(keys: readonly string[]): RedisCommand[] {
-    const nowMs = this.#parts.clock.nowMs();
+    const nowMs = this.parts.clock.nowMs();
     if (nowMs - this.#expiresSetMs < EXPIRE_EVERY_MS) return [];
     this.#expiresSetMs = nowMs;
     return keys.map((key) => ['expire', key, KEPT_S]);
@@ -143,7 +145,7 @@ export class RedisSnapshotStore implements SnapshotStore {
     try {
       return [JSON.parse(text) as CallSnapshot];
     } catch {
-      this.#parts.log.warn({ call_id: callId }, 'call.snapshot.unreadable');
+      this.parts.log.warn({ call_id: callId }, 'call.snapshot.unreadable');
       this.delete(callId);
       return [];
     }
