@@ -250,6 +250,8 @@ export function outboxLane(orgId: string): number {
 export interface Outbox {
   /** Due at once; nothing when one with this id is under way. */
   add(delivery: Delivery): Promise<void>;
+  /** Lanes in which webhooks may be due. One is left out only if a gateway died while it wrote: a claim of the lane finds its webhooks. */
+  dueLanes(): Promise<readonly number[]>;
   /**
    * Takes some of a lane that are due: no other gateway gets them within `claimMs`, in which the taker settles, defers or buries each.
    * @param lane 0 to `OUTBOX_LANES` - 1

@@ -9,7 +9,7 @@ import { nextAttemptInMs, type RetrySchedule } from './retry-schedule.js';
 import { signedHeaders } from './signature.js';
 
 export interface WebhookSenderParts {
-  readonly outbox: Pick<Outbox, 'claim' | 'settle' | 'defer' | 'bury'>;
+  readonly outbox: Pick<Outbox, 'dueLanes' | 'claim' | 'settle' | 'defer' | 'bury'>;
   readonly orgs: Pick<OrgStore, 'get'>;
   readonly post: (url: string, body: string, headers: Readonly<Record<string, string>>, aborted: AbortSignal) => Promise<Attempt>;
   readonly schedule: RetrySchedule;
@@ -22,6 +22,8 @@ export interface WebhookSenderParts {
 }
 
 const POLL_MS = 1_000;
+/** How often one of the lanes is looked at whatever the index tells. */
+const SWEEP_MS = 10_000;
 const MAX_UNDER_WAY = 128;
 const MAX_UNDER_WAY_OF_LANE = 32;
 const CLOSE_LIMIT_MS = 2_000;
@@ -47,16 +49,18 @@ export class WebhookSender {
   readonly #aborted = new AbortController();
   #underWay = 0;
   #cancelPoll: CancelTimer | undefined;
+  #cancelSweep: CancelTimer | undefined;
   #isClosed = false;
   #isReported = false;
 
   constructor(private readonly parts: WebhookSenderParts) {}
 
-  /** From now on. */
+  /** From now on, beginning with all lanes: an earlier process may have died while it wrote. */
   start(): void {
     if (this.#isClosed) return;
-    this.#cancelPoll = this.parts.clock.setTimer(POLL_MS, () => this.start());
     for (const lane of this.#lanes) this.#look(lane);
+    this.#poll();
+    this.#sweep(Math.floor(this.parts.chance() * OUTBOX_LANES));
   }
 
   /** Something of this organization may be due. */
@@ -69,9 +73,38 @@ export class WebhookSender {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelPoll?.();
+    this.#cancelSweep?.();
     const cancel = this.parts.clock.setTimer(CLOSE_LIMIT_MS, () => this.#aborted.abort());
     while (this.#work.size > 0) await Promise.all(this.#work);
     cancel();
+  }
+
+  #poll(): void {
+    this.#cancelPoll = this.parts.clock.setTimer(POLL_MS, () => {
+      this.#track(this.#lookAtDueLanes());
+      this.#poll();
+    });
+  }
+
+  #sweep(next: number): void {
+    this.#cancelSweep = this.parts.clock.setTimer(SWEEP_MS, () => {
+      const lane = this.#lanes[next % OUTBOX_LANES];
+      if (lane !== undefined) this.#look(lane);
+      this.#sweep((next + 1) % OUTBOX_LANES);
+    });
+  }
+
+  async #lookAtDueLanes(): Promise<void> {
+    try {
+      const due = await this.parts.outbox.dueLanes();
+      this.#isReported = false;
+      for (const number of due) {
+        const lane = this.#lanes[number];
+        if (lane !== undefined) this.#look(lane);
+      }
+    } catch (error) {
+      this.#reportAway(error);
+    }
   }
 
   #look(lane: Lane): void {
@@ -101,10 +134,14 @@ export class WebhookSender {
       for (const delivery of claimed) this.#take(lane, delivery);
       return claimed.length === room;
     } catch (error) {
-      if (!this.#isReported) this.parts.log.warn({ error: errorText(error) }, 'webhook.outbox.away');
-      this.#isReported = true;
+      this.#reportAway(error);
       return false;
     }
+  }
+
+  #reportAway(error: unknown): void {
+    if (!this.#isReported) this.parts.log.warn({ error: errorText(error) }, 'webhook.outbox.away');
+    this.#isReported = true;
   }
 
   #take(lane: Lane, delivery: Delivery): void {

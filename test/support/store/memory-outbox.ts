@@ -21,6 +21,12 @@ export class MemoryOutbox implements Outbox {
     return Promise.resolve();
   }
 
+  dueLanes(): Promise<readonly number[]> {
+    const nowMs = this.clock.wallMs();
+    const due = [...this.#jobs.values()].filter(({ dueMs }) => dueMs <= nowMs);
+    return Promise.resolve([...new Set(due.map(({ delivery }) => outboxLane(delivery.org_id)))]);
+  }
+
   claim(lane: number, limit: number, claimMs: number): Promise<readonly Delivery[]> {
     const nowMs = this.clock.wallMs();
     const due = [...this.#jobs.values()]

@@ -118,6 +118,9 @@ export const gatewayCallsKey = (instance: string): string => `gw:{${instance}}:c
 /** Sorted set: ids of webhooks of one lane by the time in ms at which they are due. */
 export const outboxDueKey = (lane: number): string => `outbox:{${String(lane)}}:due`;
 
+/** Sorted set: lanes of the outbox by the time in ms at which their first webhook is due. */
+export const OUTBOX_LANES_KEY = 'outbox:lanes';
+
 /** Hash: webhooks under way, JSON by id. */
 export const outboxJobsKey = (lane: number): string => `outbox:{${String(lane)}}:jobs`;
 

@@ -48,6 +48,19 @@ export function describeOutbox(name: string, open: () => { stores: Stores; clock
       expect(await due()).toEqual([]);
     });
 
+    it('names the lane of each one that is due: new, deferred until now, or claimed by a gateway that died', async () => {
+      const delivery = deliveryOf(orgId);
+      const isNamed = async (): Promise<boolean> => (await outbox.dueLanes()).includes(outboxLane(orgId));
+      await outbox.add(delivery);
+      expect(await isNamed()).toBe(true);
+      expect(await due(0)).toEqual([delivery]);
+      expect(await isNamed()).toBe(true);
+      expect(await due(LONG_MS)).toEqual([delivery]);
+      await outbox.defer(delivery, 0);
+      expect(await isNamed()).toBe(true);
+      await outbox.settle(delivery);
+    });
+
     it('gives no more than asked for', async () => {
       for (let count = 0; count < 5; count += 1) await outbox.add(deliveryOf(orgId));
       expect(await due(LONG_MS, 3)).toHaveLength(3);

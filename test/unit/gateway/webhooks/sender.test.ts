@@ -40,6 +40,7 @@ beforeEach(async () => {
   const { outbox } = stores;
   sender = new WebhookSender({
     outbox: {
+      dueLanes: () => (isAway ? Promise.reject(new StoreUnavailableError('away')) : outbox.dueLanes()),
       claim: (lane, limit, claimMs) => {
         claims += 1;
         return isAway ? Promise.reject(new StoreUnavailableError('away')) : outbox.claim(lane, limit, claimMs);

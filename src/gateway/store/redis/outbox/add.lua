@@ -3,10 +3,11 @@
 -- KEYS[2] hash: jobs by id
 -- ARGV[1] the id
 -- ARGV[2] the job
--- Returns 1 when it was put there.
+-- Returns when it is due, in ms; 0 when it was there.
 if redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2]) == 0 then
   return 0
 end
 local time = redis.call('TIME')
-redis.call('ZADD', KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000), ARGV[1])
-return 1
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+return now

@@ -3,7 +3,7 @@
 -- KEYS[2] hash: jobs by id
 -- ARGV[1] the most to take
 -- ARGV[2] how long the claim holds, in ms
--- Returns the jobs.
+-- Returns the time of the claim and that at which the next job is due, in ms (-1 without one), and the jobs.
 -- This server's clock, because the gateways' clocks differ.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -17,4 +17,5 @@ for _, id in ipairs(redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT
     redis.call('ZREM', KEYS[1], id)
   end
 end
-return jobs
+local next = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+return { now, tonumber(next[2] or '-1'), jobs }

@@ -4,10 +4,12 @@
 -- ARGV[1] the id
 -- ARGV[2] the job
 -- ARGV[3] in how many ms it is due
+-- Returns when it is due, in ms; 0 when it is settled.
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then
   return 0
 end
 local time = redis.call('TIME')
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
-redis.call('ZADD', KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3], ARGV[1])
-return 1
+local due = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
+redis.call('ZADD', KEYS[1], due, ARGV[1])
+return due

@@ -1,6 +1,6 @@
 import type { DeadLetter, Delivery } from '../../../model/delivery.js';
 import { isoNow, type Clock } from '../../../../lib/clock.js';
-import { outboxDueKey, outboxJobsKey, orgDeadLettersKey, orgDeadOrderKey } from '../keys.js';
+import { OUTBOX_LANES_KEY, outboxDueKey, outboxJobsKey, orgDeadLettersKey, orgDeadOrderKey } from '../keys.js';
 import { idOfMember, recordMember } from '../../../ports/ordering.js';
 import { RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
 import { MAX_DEAD_LETTERS, MAX_PAGE_BYTES, OUTBOX_LANES, outboxLane, type DeadLetterPage, type Outbox } from '../../../ports/stores.js';
@@ -8,10 +8,15 @@ import { MAX_DEAD_LETTERS, MAX_PAGE_BYTES, OUTBOX_LANES, outboxLane, type DeadLe
 const ADD = new RedisScript('outbox/add');
 const CLAIM = new RedisScript('outbox/claim');
 const DEFER = new RedisScript('outbox/defer');
+const DUE_LANES = new RedisScript('outbox/due-lanes');
+const SCHEDULE_LANE = new RedisScript('outbox/schedule-lane');
 /** Letters that are read in one round trip: one may have a long transcript. */
 const READ_AT_ONCE = 10;
 
-/** Each lane is a hash slot of its own; dead letters beside their organization. */
+/**
+ * Each lane is a hash slot of its own; dead letters beside their organization. One index has the lanes by the time at which their first job
+ * is due. It is another slot, so it is written after the lane: a process that dies between leaves a job that only a claim of its lane finds.
+ */
 export class RedisOutbox implements Outbox {
   constructor(
     private readonly redis: RedisConnection,
@@ -19,12 +24,22 @@ export class RedisOutbox implements Outbox {
   ) {}
 
   async add(delivery: Delivery): Promise<void> {
-    await this.redis.script(ADD, keysOf(delivery), [delivery.delivery_id, JSON.stringify(delivery)]);
+    const dueMs = await this.redis.script(ADD, keysOf(delivery), [delivery.delivery_id, JSON.stringify(delivery)]);
+    await this.#note(delivery, Number(dueMs));
+  }
+
+  async dueLanes(): Promise<readonly number[]> {
+    const lanes = await this.redis.script(DUE_LANES, [OUTBOX_LANES_KEY], []);
+    if (!Array.isArray(lanes)) throw new Error('outbox/due-lanes.lua answered no array');
+    return lanes.map(Number);
   }
 
   async claim(lane: number, limit: number, claimMs: number): Promise<readonly Delivery[]> {
-    const jobs = await this.redis.script(CLAIM, [outboxDueKey(lane), outboxJobsKey(lane)], [String(limit), String(claimMs)]);
-    if (!Array.isArray(jobs)) throw new Error('outbox/claim.lua answered no array');
+    const answer = await this.redis.script(CLAIM, [outboxDueKey(lane), outboxJobsKey(lane)], [String(limit), String(claimMs)]);
+    const [nowMs, nextMs, jobs] = Array.isArray(answer) ? (answer as unknown[]) : [];
+    if (!Array.isArray(jobs)) throw new Error('outbox/claim.lua answered no jobs');
+    // The jobs are claimed whatever becomes of this: the lane is looked at once more then.
+    await this.redis.script(SCHEDULE_LANE, [OUTBOX_LANES_KEY], [lane, nowMs, nextMs].map(String)).catch(() => undefined);
     return jobs.map((job) => JSON.parse(String(job)) as Delivery);
   }
 
@@ -36,7 +51,7 @@ export class RedisOutbox implements Outbox {
 
   async defer(delivery: Delivery, delayMs: number): Promise<void> {
     const job = [delivery.delivery_id, JSON.stringify(delivery), String(Math.round(delayMs))];
-    await this.redis.script(DEFER, keysOf(delivery), job);
+    await this.#note(delivery, Number(await this.redis.script(DEFER, keysOf(delivery), job)));
   }
 
   async bury(delivery: Delivery): Promise<void> {
@@ -81,6 +96,11 @@ export class RedisOutbox implements Outbox {
     await this.add({ ...delivery, created_at: isoNow(this.clock), attempts: 0, last_error: null });
     await this.redis.run((client) => client.multi().hdel(letters, deliveryId).zrem(order, memberOf(letter)).exec());
     return true;
+  }
+
+  /** A job of the delivery's lane is due then; 0: none was written. */
+  async #note({ org_id: orgId }: Delivery, dueMs: number): Promise<void> {
+    if (dueMs > 0) await this.redis.run((client) => client.zadd(OUTBOX_LANES_KEY, 'LT', dueMs, String(outboxLane(orgId))));
   }
 
   async #trim(orgId: string): Promise<void> {
