@@ -1,5 +1,6 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import type { LogFields } from '../../lib/log.js';
 import type { RtcpSeen } from '../../observability/hep/observed.js';
 import type { EndpointCounters } from '../media/endpoint.js';
 
@@ -53,4 +54,4 @@ export type WorkerMessage =
   | { readonly type: 'leg-event'; readonly callId: string; readonly event: LegEvent }
   /** Also sent for a closed leg: its last report is an RTCP BYE. */
   | { readonly type: 'rtcp'; readonly seen: RtcpSeen }
-  | { readonly type: 'log'; readonly level: LogLevel; readonly fields: object; readonly event: string };
+  | { readonly type: 'log'; readonly level: LogLevel; readonly fields: LogFields; readonly event: string };
