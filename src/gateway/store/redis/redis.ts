@@ -148,7 +148,7 @@ export class RedisConnection {
   }
 
   /** Runs a script that touches `keys`, all of one hash slot. */
-  async script(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  async script(script: RedisScript, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown> {
     return this.run(async (client) => {
       try {
         return await client.evalsha(script.sha1, keys.length, ...keys, ...args);

@@ -9,7 +9,7 @@ import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
 import { callDetailKey, callKey, CALLS_KEY, orgCallsKey, sipCallsKey, traceKey } from '../keys.js';
 import { callIndexTime, idOfMember, recordMember } from '../../../ports/ordering.js';
-import { decodeRecord, type RedisConnection } from '../redis.js';
+import { decodeRecord, RedisScript, type RedisConnection } from '../redis.js';
 import { readPage } from '../call-page.js';
 import { StoredCalls, type StoredKind, type StoredPart } from './stored-calls.js';
 import {
@@ -26,6 +26,9 @@ import {
 const inflated = promisify(inflateRaw);
 // 35 µs for a usual trace. The same in the thread pool costs seven times that, most of it for the stream around it.
 const DEFLATE = { level: 1, windowBits: 13, memLevel: 6 };
+
+const WRITE_CALL = new RedisScript('calls/write-call');
+const LIST_SIP_CALL = new RedisScript('calls/list-sip-call');
 
 // What Redis needs beside names and values: its own structures for a key that expires, and for the indexes and lists that a call is in.
 const BYTES_A_KEY = 250;
@@ -108,19 +111,14 @@ export class RedisCallLog implements CallLog {
     const traceBytes = trace.length === 0 ? null : deflateRawSync(JSON.stringify(trace), DEFLATE);
     const traceExpireS = this.retention.traceDays * DAY_S;
     const member = recordMember(record.started_at, record.call_id);
-    const sipCalls = sipCallsKey(digestOf(record.sip_call_id));
-    await this.redis.run((client) =>
-      Promise.all([
-        client.set(callKey(orgId, record.call_id), recordText, 'EX', expireS),
-        client.zadd(orgCallsKey(orgId), 0, member),
-        client.zadd(CALLS_KEY, 0, `${member}:${orgId}`),
-        client.zadd(sipCalls, 0, `${member}:${orgId}`),
-        client.zremrangebyrank(sipCalls, 0, -MAX_CALLS_OF_SIP_CALL_ID - 1),
-        client.expire(sipCalls, expireS),
-        ...(detail === null ? [] : [client.set(callDetailKey(orgId, record.call_id), detail, 'EX', expireS)]),
-        ...(traceBytes === null ? [] : [client.set(traceKey(orgId, record.call_id), traceBytes, 'EX', traceExpireS)]),
-      ]),
-    );
+    const callId = record.call_id;
+    const keys = [callKey(orgId, callId), orgCallsKey(orgId), callDetailKey(orgId, callId), traceKey(orgId, callId)];
+    const listed = `${member}:${orgId}`;
+    await Promise.all([
+      this.redis.script(WRITE_CALL, keys, [recordText, expireS, member, detail ?? '', traceBytes ?? '', traceExpireS]),
+      this.redis.script(LIST_SIP_CALL, [sipCallsKey(digestOf(record.sip_call_id))], [listed, MAX_CALLS_OF_SIP_CALL_ID, expireS]),
+      this.redis.run((client) => client.zadd(CALLS_KEY, 0, listed)),
+    ]);
     const note = (kind: StoredKind, bytes: number, seconds: number): void =>
       this.#stored.note({ kind, orgId, member, bytes, expiresMs: this.clock.wallMs() + seconds * 1_000 });
     note('record', BYTES_A_CALL + BYTES_A_KEY + Buffer.byteLength(recordText) + sizeOf(detail), expireS);

@@ -58,6 +58,7 @@ export interface Slot {
 const ACQUIRE_SLOT = new RedisScript('leases/acquire-slot');
 const RENEW_SLOTS = new RedisScript('leases/renew-slots');
 const LIST_AGAIN = new RedisScript('leases/list-again');
+const END_CALL = new RedisScript('leases/end-call');
 
 /** Longer than a record takes to be written, Redis being there. */
 const ENDING_S = 30;
@@ -93,24 +94,23 @@ export class Leases {
 
   /** The call is over: gives its places back. Until its record is written it is known as one that ends. */
   end({ number, orgId, call }: Pick<CountedCall, 'number' | 'orgId' | 'call'>): void {
-    const { text } = liveEntry(call, number, this.instance);
-    const ending: RedisCommand = ['set', endingCallKey(orgId, call.call_id), text, 'EX', ENDING_S];
-    this.giveBack([limitedNumber(number), limitedOrg(orgId)], call, true, [ending]);
+    const { text, member, callId } = liveEntry(call, number, this.instance);
+    const keys = [endingCallKey(orgId, callId), orgLeasesKey(orgId), orgLiveKey(orgId), orgLiveCallsKey(orgId)];
+    // In full: sent again after NOSCRIPT it would come behind the next look-up.
+    this.redis.run((client) => client.eval(END_CALL.source, keys.length, ...keys, text, ENDING_S, callId, member)).catch(() => undefined);
+    this.redis.run((client) => client.zrem(numberLeasesKey(number), callId)).catch(() => undefined);
   }
 
-  /**
-   * Gives places back; `isRecent`: they still count as calls of the last second. What fails expires by itself.
-   * @param before what is to be done before
-   */
-  giveBack(limited: readonly Limited[], call: BeginningCall, isRecent: boolean, before: readonly RedisCommand[] = []): void {
+  /** Gives back the places of a call that did not begin: it does not count as one of the last second. What fails expires by itself. */
+  giveBack(limited: readonly Limited[], call: BeginningCall): void {
     const callId = call.call_id;
     if (limited.length === 0) return;
     const commands = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
       ['zrem', leasesKey, callId],
-      ...(isRecent ? [] : [['zrem', recentKey, callId] as const]),
+      ['zrem', recentKey, callId],
       ...(listKeys === null ? [] : [['zrem', listKeys[0], liveMemberOf(call)] as const, ['hdel', listKeys[1], callId] as const]),
     ]);
-    this.redis.pipeline([...before, ...commands]).catch(() => undefined);
+    this.redis.pipeline(commands).catch(() => undefined);
   }
 
   /** Keeps the places of these calls for another lease; takes again those that Redis lost, and lists them again. */

@@ -68,7 +68,7 @@ export class RedisRouteStore implements RouteStore {
     const counted = this.parts.own.remove(callId, !wasRefused);
     if (counted === undefined) return;
     const { number, orgId, call } = counted;
-    if (wasRefused) this.parts.leases.giveBack([limitedNumber(number), limitedOrg(orgId)], call, false);
+    if (wasRefused) this.parts.leases.giveBack([limitedNumber(number), limitedOrg(orgId)], call);
     else this.parts.leases.end(counted);
   }
 
@@ -107,7 +107,6 @@ export class RedisRouteStore implements RouteStore {
       leases.giveBack(
         taken.filter(({ recordKey }) => !kept.includes(recordKey)),
         call,
-        false,
       );
     }
     if (route === null || texts.number === null || texts.org === null) {
@@ -135,7 +134,7 @@ export class RedisRouteStore implements RouteStore {
     if (call !== null) {
       if (route !== null && !isReleased && brokenLimit(route, load) === null) own.add(call, route);
       // Redis may have taken the places and been too late to say so.
-      else leases.giveBack(asked, call, false);
+      else leases.giveBack(asked, call);
     }
     if (route === null) throw error;
     return { route, load, staleMs };

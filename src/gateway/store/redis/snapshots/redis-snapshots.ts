@@ -8,7 +8,7 @@ import type { RedisCommand, RedisConnection } from '../redis.js';
 
 const RETRY_MS = 1_000;
 const WRITTEN_AT_ONCE = 500;
-/** A call changes several times as it is answered: it is written when it has come to rest. Killed within it, the call is lost. */
+/** A call that Redis has changes several times as it is answered: it is written again when it has come to rest. */
 const KEEP_AFTER_MS = 10;
 const EXPIRE_EVERY_MS = 3_600_000;
 /** Longer than the longest call; what an instance left that never came back goes then. */
@@ -45,8 +45,11 @@ export class RedisSnapshotStore implements SnapshotStore {
     return new Set([...this.#written, ...this.#waiting.keys()]).size;
   }
 
+  /** A call that Redis does not have is written at once: killed before that, it would be lost. */
   persist(snapshot: CallSnapshot): void {
+    const isNew = !this.#written.has(snapshot.call_id);
     this.#waiting.set(snapshot.call_id, snapshot);
+    if (isNew) return void this.#write();
     this.#cancelKeep ??= this.parts.clock.setTimer(KEEP_AFTER_MS, () => {
       this.#cancelKeep = undefined;
       void this.#write();
@@ -104,14 +107,16 @@ export class RedisSnapshotStore implements SnapshotStore {
     const { redis, instance, clock, log } = this.parts;
     const [key, answersKey] = [gatewayCallsKey(instance), gatewayAnswersKey(instance)];
     try {
-      const changes = batch.flatMap(([callId, snapshot]): RedisCommand[] =>
-        snapshot === null
-          ? [key, answersKey].map((one) => ['hdel', one, callId])
-          : [
-              ['hset', key, callId, JSON.stringify(snapshot)],
-              ['hset', answersKey, callId, JSON.stringify(snapshot.answer)],
-            ],
-      );
+      const gone = batch.flatMap(([callId, snapshot]) => (snapshot === null ? [callId] : []));
+      const written = batch.flatMap(([, snapshot]) => (snapshot === null ? [] : [snapshot]));
+      const fields = (of: (snapshot: CallSnapshot) => unknown): string[] =>
+        written.flatMap((one) => [one.call_id, JSON.stringify(of(one))]);
+      const changes: RedisCommand[] = [
+        ...(gone.length === 0 ? [] : [key, answersKey].map((one): RedisCommand => ['hdel', one, ...gone])),
+        ...(written.length === 0
+          ? []
+          : [['hset', key, ...fields((snapshot) => snapshot)] as const, ['hset', answersKey, ...fields(({ answer }) => answer)] as const]),
+      ];
       await redis.pipeline([...changes, ...this.#expiry([key, answersKey])]);
       for (const [callId, snapshot] of batch) if (snapshot === null && !this.#waiting.has(callId)) this.#written.delete(callId);
       return true;
