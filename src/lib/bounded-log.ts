@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js';
-import type { Log } from './log.js';
+import type { Log, LogFields } from './log.js';
 
 interface Window {
   startMs: number;
@@ -15,7 +15,7 @@ export function boundedLog(log: Log, clock: Clock, linesPerSecond: number): Log 
   const windows = new Map<string, Window>();
   const write =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
-    (fields: object, event: string): void => {
+    (fields: LogFields, event: string): void => {
       const nowMs = clock.nowMs();
       let window = windows.get(event);
       if (window === undefined) {

@@ -72,7 +72,7 @@ export class TlsReloader {
       if (text !== this.#inUse) {
         apply(material, facts);
         this.#inUse = text;
-        for (const certificate of facts) log.info(certificate, 'sip.tls.certificate_loaded');
+        for (const certificate of facts) log.info({ ...certificate }, 'sip.tls.certificate_loaded');
       } else if (isAsked) log.info({}, 'sip.tls.certificate_unchanged');
     } catch (error) {
       const problem = errorText(error);

@@ -1,5 +1,13 @@
+import type { RouteOptions } from 'fastify';
 import { z } from 'zod';
 import { API_ERROR_STATUS, errorEnvelopeSchema, type ApiErrorCode } from './schemas/api-error.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Failures of a route behind authentication that the others do not have. */
+    failures?: readonly ApiErrorCode[];
+  }
+}
 
 export const MEANING: Record<ApiErrorCode, string> = {
   VALIDATION: 'A field or the whole body is not valid',
@@ -31,17 +39,19 @@ const ETAG = {
 };
 
 /** Failures of every route behind authentication. */
-const COMMON: readonly ApiErrorCode[] = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE'];
-const SIP_ROUTES: readonly ApiErrorCode[] = [...COMMON, 'SIP_NOT_ENABLED', 'VALIDATION'];
+const COMMON: readonly ApiErrorCode[] = ['UNAUTHENTICATED', 'ORG_DISABLED', 'RATE_LIMITED', 'INTERNAL', 'STORE_UNAVAILABLE', 'VALIDATION'];
+/** And of every one of them with a body. */
+const OF_BODIES: readonly ApiErrorCode[] = ['TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
 
-/** Failures of the /sip routes, and those of one more. */
-export function sipFailures(...more: readonly ApiErrorCode[]): ReturnType<typeof failureAnswers> {
-  return failureAnswers([...SIP_ROUTES, ...more]);
-}
-
-/** Failures of a route behind authentication that takes parameters, and those of it alone. */
-export function keyedFailures(...more: readonly ApiErrorCode[]): ReturnType<typeof failureAnswers> {
-  return failureAnswers([...COMMON, 'VALIDATION', ...more]);
+/**
+ * `onRoute` hook for the routes behind authentication: their schemas get the API key, and the failures that they share beside those in
+ * `config.failures`. What a schema has already stays.
+ */
+export function describeKeyedRoute(route: RouteOptions): void {
+  const { schema = {}, config } = route;
+  const codes = [...COMMON, ...(schema.body === undefined ? [] : OF_BODIES), ...(config?.failures ?? [])];
+  const response = { ...failureAnswers(codes), ...(schema.response as object | undefined) };
+  route.schema = { security: [{ apiKey: [] }], ...schema, response };
 }
 
 /** The response entries of a route's schema for the failures it may answer with, by status. */

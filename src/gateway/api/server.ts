@@ -18,6 +18,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { ScopedReads } from './scoped-reads.js';
 import type { Stores } from '../ports/stores.js';
+import { describeKeyedRoute } from './answers.js';
 import { authenticate, identityOf, isOperator, keyIdOf, requireSipEntitlement } from './auth.js';
 import { auditRecorder } from './audit.js';
 import { CallControl } from './call-control.js';
@@ -175,6 +176,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   await app.register(healthRoutes, { readiness: deps.readiness, version });
   if (deps.metrics !== undefined) await app.register(metricsRoutes, { metrics: deps.metrics });
   await app.register(async (scope) => {
+    scope.addHook('onRoute', describeKeyedRoute);
     scope.addHook('onRequest', authenticate(deps.stores, deps.log));
     scope.addHook('onRequest', limits.perKey);
     scope.addHook(

@@ -4,6 +4,7 @@ import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
+import { pii } from '../../lib/pii.js';
 import { assertNever, errorText } from '../../lib/result.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -434,7 +435,16 @@ export class CallRunner {
     await this.#within(TRACE_LIMIT_MS, this.#trace.settled());
     const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
-    const facts = { reason, sip_status: sipStatus, from, to, source: source.ip, quality, timings, ...(stale ? { stale } : {}) };
+    const facts = {
+      reason,
+      sip_status: sipStatus,
+      from: pii(from),
+      to: pii(to),
+      source: source.ip,
+      quality,
+      timings,
+      ...(stale ? { stale } : {}),
+    };
     this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
     try {
       const completion = completionOf(record, this.#state.route?.agent ?? null);

@@ -1,5 +1,6 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import type { LogFields } from '../../lib/log.js';
 import type { RtcpSeen } from '../../observability/hep/observed.js';
 import type { EndpointCounters } from '../media/endpoint.js';
 
@@ -55,4 +56,4 @@ export type WorkerMessage =
   | { readonly type: 'rtcp'; readonly seen: RtcpSeen }
   /** How late its frames are now (`FrameDelay`), when that has changed. */
   | { readonly type: 'frame-delay'; readonly delayMs: number }
-  | { readonly type: 'log'; readonly level: LogLevel; readonly fields: object; readonly event: string };
+  | { readonly type: 'log'; readonly level: LogLevel; readonly fields: LogFields; readonly event: string };

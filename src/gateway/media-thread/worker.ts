@@ -9,7 +9,7 @@ import type { LegDescription, MediaAddress } from '../model/media.js';
 import { newStreamSid } from '../model/twilio-ids.js';
 import { AgentUnavailableError } from '../ports/ports.js';
 import { assertNever, errorText } from '../../lib/result.js';
-import type { Log } from '../../lib/log.js';
+import type { Log, LogFields } from '../../lib/log.js';
 import { TurnBatch } from '../../lib/turn-batch.js';
 import { systemClock } from '../../lib/system-clock.js';
 import { RtpEndpoint } from '../media/endpoint.js';
@@ -42,7 +42,7 @@ function closePort(): void {
 function workerLog(bindings: object): Log {
   const at =
     (level: LogLevel) =>
-    (fields: object, event: string): void =>
+    (fields: LogFields, event: string): void =>
       post({ type: 'log', level, fields: { ...bindings, ...fields }, event });
   return {
     debug: at('debug'),

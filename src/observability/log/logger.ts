@@ -1,11 +1,12 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import sonicBoom from 'sonic-boom';
 import type { Log } from '../../lib/log.js';
-import { REDACTED_FIELDS } from './pii.js';
 
 type Fields = Record<string, unknown>;
 
-const REDACTED = new Set(REDACTED_FIELDS);
+/** Names of fields whose values the logger redacts wherever they come from. An SDP holds media keys. Personal data comes as `Pii`. */
+export const SECRET_FIELDS: readonly string[] = ['authorization', 'apiKey', 'api_key', 'secret', 'password', 'masterKey', 'sdp'];
+const REDACTED = new Set(SECRET_FIELDS);
 const CENSOR = '[redacted]';
 const STDOUT = 1;
 const MAX_UNWRITTEN_BYTES = 1 << 20;
@@ -23,7 +24,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /**
  * One JSON line per event: `time` (ISO 8601), `level`, `process`, `msg` (the event's name) and its fields.
- * Redacts personal data and secrets in the fields and one level below.
+ * Redacts secrets in the fields and one level below; personal data redacts itself (`Pii`).
  */
 export function createLogger(name: string, level: LogLevel, destination?: DestinationStream): Log {
   const options = {

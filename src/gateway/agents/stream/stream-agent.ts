@@ -5,7 +5,7 @@ import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
 import { assertNever } from '../../../lib/result.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
-import type { Log } from '../../../lib/log.js';
+import type { Log, LogFields } from '../../../lib/log.js';
 import { MAX_END_OF_SPEECH_MS, MIN_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/voice-activity.js';
 import { digitOfEvent, eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
 import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
@@ -488,7 +488,7 @@ export class StreamAgent implements LegAgent {
     this.#note('other', `${shownUrl(this.settings.url)}: ${message}, after ${String(tookMs)} ms`, true);
   }
 
-  #warn(fields: object, event: string): void {
+  #warn(fields: LogFields, event: string): void {
     this.#warnings += 1;
     if (this.#warnings <= MAX_WARNINGS)
       this.log.warn({ ...fields, ...(this.#warnings === MAX_WARNINGS ? { more: 'not logged' } : {}) }, event);

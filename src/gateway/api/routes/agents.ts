@@ -18,7 +18,7 @@ import { changedFields, type RecordRefusal } from '../../model/agent-update.js';
 import { deleteAgent, type InUse } from '../naming.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import { MAX_AGENTS, type Stores } from '../../ports/stores.js';
-import { exampleOf, failureAnswers, fieldsAnswer, keyedFailures, messageAnswer, recordAnswer } from '../answers.js';
+import { exampleOf, failureAnswers, fieldsAnswer, messageAnswer, recordAnswer } from '../answers.js';
 import {
   badFieldsOf,
   changedAgent,
@@ -45,7 +45,6 @@ export interface AgentRoutesOptions {
 
 const DEFAULT_NAME = 'Agent';
 const tags = ['Agents'];
-const security = [{ apiKey: [] }];
 const params = z.object({
   agent_id: z
     .string()
@@ -66,16 +65,13 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
   app.post('/v1/agents', {
     // The handler names unknown tools together with the other bad fields.
     attachValidation: true,
+    config: { failures: ['LIMIT_REACHED'] },
     schema: {
       tags,
-      security,
       summary: 'Create an agent',
       description: 'Requires a `prompt`, a `pathway_id` or a `stream`. Omitted settings get their defaults.',
       body: bodies.create,
-      response: {
-        200: recordAnswer('The agent', agentAnswerSchema),
-        ...keyedFailures('LIMIT_REACHED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
-      },
+      response: { 200: recordAnswer('The agent', agentAnswerSchema) },
     },
     handler: async (request, reply) => {
       const { orgId } = identityOf(request);
@@ -97,7 +93,6 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
   app.get('/v1/agents', {
     schema: {
       tags,
-      security,
       summary: 'List the agents',
       description: 'Oldest first, in pages.',
       querystring: z.strictObject(pageQuery),
@@ -107,7 +102,6 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
           { agents: z.array(shownAgentSchema).readonly(), next: nextCursor },
           { agents: [exampleOf(shownAgentSchema)], next: null },
         ),
-        ...keyedFailures(),
       },
     },
     handler: async (request) => {
@@ -119,14 +113,14 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
   });
 
   app.get('/v1/agents/:agent_id', {
+    config: { failures: ['NOT_FOUND'] },
     schema: {
       tags,
-      security,
       summary: 'Read one agent',
       description: 'Returns all settings; those never set have their defaults.',
       params,
       querystring: z.object(orgQuery),
-      response: { 200: recordAnswer('The agent', agentAnswerSchema), ...keyedFailures('NOT_FOUND') },
+      response: { 200: recordAnswer('The agent', agentAnswerSchema) },
     },
     handler: async (request, reply) => {
       const agent = await stores.agents.get(scopeOf(request), agentIdOf(request.params));
@@ -140,7 +134,6 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
     attachValidation: true,
     schema: {
       tags,
-      security,
       summary: 'Update the settings of an agent',
       description:
         'Omitted settings stay; null or an empty text resets a setting to its default. A `pathway_id` resets `prompt`, `first_sentence`, ' +
@@ -151,7 +144,6 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       body: bodies.update,
       response: {
         200: recordAnswer('What changed', agentUpdatedSchema),
-        ...keyedFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
         ...failureAnswers(['VALIDATION', 'NOT_FOUND', 'PRECONDITION_FAILED'], failedUpdateSchema),
       },
     },
@@ -181,17 +173,14 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
   });
 
   app.delete('/v1/agents/:agent_id', {
+    config: { failures: ['NOT_FOUND', 'AGENT_IN_USE', 'PRECONDITION_FAILED'] },
     schema: {
       tags,
-      security,
       summary: 'Delete an agent',
       description: 'Fails while a number uses the agent. Calls in progress continue.',
       params,
       headers: changeHeaders,
-      response: {
-        200: messageAnswer('It is deleted', 'Agent "Front desk" (4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11) deleted'),
-        ...keyedFailures('NOT_FOUND', 'AGENT_IN_USE', 'PRECONDITION_FAILED'),
-      },
+      response: { 200: messageAnswer('It is deleted', 'Agent "Front desk" (4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11) deleted') },
     },
     handler: async (request) => {
       const { orgId } = identityOf(request);

@@ -6,7 +6,7 @@ import { wholeNumber } from '../schemas/sip-api.js';
 import { orgQuery } from '../schemas/page-query.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import type { Stores } from '../../ports/stores.js';
-import { dataAnswer, exampleOf, keyedFailures, success } from '../answers.js';
+import { dataAnswer, exampleOf, success } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import type { RecordAudit } from '../audit.js';
 import { ApiFailure } from '../failure.js';
@@ -19,7 +19,6 @@ export interface BatchRoutesOptions {
 
 const DEFAULT_TAKE = 100;
 const tags = ['Batches'];
-const security = [{ apiKey: [] }];
 const page = { take: wholeNumber(1, 1000, DEFAULT_TAKE), skip: wholeNumber(0, 10_000_000, 0), ...orgQuery };
 const pageOf = ({ take, skip }: { readonly take?: string | undefined; readonly skip?: string | undefined }) => ({
   take: Number(take ?? DEFAULT_TAKE),
@@ -47,14 +46,10 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
   app.get('/v2/batches', {
     schema: {
       tags,
-      security,
       summary: 'List the batches',
       description: 'Newest first.',
       querystring: z.strictObject(page),
-      response: {
-        200: dataAnswer('The batches', z.array(batchSchema).readonly(), [exampleOf(batchSchema)]),
-        ...keyedFailures(),
-      },
+      response: { 200: dataAnswer('The batches', z.array(batchSchema).readonly(), [exampleOf(batchSchema)]) },
     },
     handler: async (request) => {
       return success(await reads.batches(scopeOf(request), pageOf(request.query)));
@@ -64,14 +59,10 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
   app.post('/v2/batches', {
     schema: {
       tags,
-      security,
       summary: 'Create a batch',
       description: 'The gateway keeps the batch and its log for `batches.retention_days`.',
       body: newBatchBody,
-      response: {
-        200: dataAnswer('The batch', batchSchema, exampleOf(batchSchema)),
-        ...keyedFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
-      },
+      response: { 200: dataAnswer('The batch', batchSchema, exampleOf(batchSchema)) },
     },
     handler: async (request) => {
       const data = await stores.batches.create({ orgId: identityOf(request).orgId, name: request.body.name.trim() });
@@ -81,17 +72,14 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
   });
 
   app.get('/v2/batches/:batch_id/logs', {
+    config: { failures: ['NOT_FOUND'] },
     schema: {
       tags,
-      security,
       summary: 'Read the log of a batch',
       description: 'Newest first, unless `direction` is `asc`.',
       params,
       querystring: logQuery,
-      response: {
-        200: dataAnswer('The entries', z.array(batchLogEntrySchema).readonly(), [exampleOf(batchLogEntrySchema)]),
-        ...keyedFailures('NOT_FOUND'),
-      },
+      response: { 200: dataAnswer('The entries', z.array(batchLogEntrySchema).readonly(), [exampleOf(batchLogEntrySchema)]) },
     },
     handler: async (request) => {
       const { direction } = request.query;
@@ -105,17 +93,14 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
   });
 
   app.post('/v2/batches/:batch_id/logs', {
+    config: { failures: ['NOT_FOUND'] },
     schema: {
       tags,
-      security,
       summary: 'Append to the log of a batch',
       description: 'The log keeps the newest `batches.max_entries`.',
       params,
       body: batchEventBody,
-      response: {
-        200: dataAnswer('The entry', batchLogEntrySchema, exampleOf(batchLogEntrySchema)),
-        ...keyedFailures('NOT_FOUND', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
-      },
+      response: { 200: dataAnswer('The entry', batchLogEntrySchema, exampleOf(batchLogEntrySchema)) },
     },
     handler: async (request) => {
       const entry = await stores.batches.append(identityOf(request).orgId, batchIdOf(request.params), request.body);

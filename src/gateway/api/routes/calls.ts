@@ -15,7 +15,7 @@ import { parseE164 } from '../../model/e164.js';
 import { DEFAULT_PAGE_LIMIT, orgQuery } from '../schemas/page-query.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import type { CallPage, CallQuery, Scope, Stores } from '../../ports/stores.js';
-import { keyedFailures, messageAnswer, successAnswer } from '../answers.js';
+import { messageAnswer, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import type { CallControl } from '../call-control.js';
 import { endedCall, liveCall } from '../call-answers.js';
@@ -33,7 +33,6 @@ export interface CallRoutesOptions {
 type AnsweredPage = CallPage<CallAnswerBody>;
 
 const tags = ['Calls'];
-const security = [{ apiKey: [] }];
 
 const params = z.object({
   call_id: z
@@ -64,13 +63,12 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
   app.get('/v1/calls', {
     schema: {
       tags,
-      security,
       summary: 'List calls',
       description:
         'Ended and refused calls, newest first; with `state=live`, calls in progress on all gateways. With `sip_call_id`, the newest 200 with that Call-ID, from an index. One request scans at most 1000 calls: with a filter, a page may hold ' +
         'fewer than `limit` or none, and still have a `next`.',
       querystring: callsQuerySchema,
-      response: { 200: successAnswer('A page of calls', callPageSchema), ...keyedFailures() },
+      response: { 200: successAnswer('A page of calls', callPageSchema) },
     },
     handler: async (request) => {
       const query = queryOf(request.query);
@@ -82,14 +80,14 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
   });
 
   app.get('/v1/calls/:call_id', {
+    config: { failures: ['NOT_FOUND'] },
     schema: {
       tags,
-      security,
       summary: 'Read one call',
       description: 'Includes the transcript, which the list omits. For a call in progress, values not known yet are null.',
       params,
       querystring: z.object(orgQuery),
-      response: { 200: successAnswer('The call', callFoundSchema), ...keyedFailures('NOT_FOUND') },
+      response: { 200: successAnswer('The call', callFoundSchema) },
     },
     handler: async (request) => {
       const callId = callIdOf(request.params);
@@ -100,16 +98,16 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
   });
 
   app.get('/v1/calls/:call_id/trace', {
+    config: { failures: ['NOT_FOUND', 'GATEWAY_UNAVAILABLE'] },
     schema: {
       tags,
-      security,
       summary: 'Read the trace of a call',
       description:
         "SIP messages, commands to rtpengine, the agent's requests with their answers, and the gateway's decisions, oldest first; for a call in " +
         'progress, up to now. Media keys, credentials and tokens are masked. Empty when no trace is stored.',
       params,
       querystring: z.object(orgQuery),
-      response: { 200: successAnswer('The trace', traceSchema), ...keyedFailures('NOT_FOUND', 'GATEWAY_UNAVAILABLE') },
+      response: { 200: successAnswer('The trace', traceSchema) },
     },
     handler: async (request) => {
       const scope = scopeOf(request);
@@ -124,18 +122,15 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
   });
 
   app.get('/v1/calls/:call_id/quality', {
+    config: { failures: ['NOT_FOUND', 'GATEWAY_UNAVAILABLE'] },
     schema: {
       tags,
-      security,
       summary: 'Read the quality of a call over time',
       description:
         "Loss, jitter and MOS of both directions: the caller's audio as the gateway received it, and the agent's audio from the caller's RTCP reports. For a call in progress, up to now. Empty without audio.",
       params,
       querystring: z.object(orgQuery),
-      response: {
-        200: successAnswer('The samples', callQualitySchema),
-        ...keyedFailures('NOT_FOUND', 'GATEWAY_UNAVAILABLE'),
-      },
+      response: { 200: successAnswer('The samples', callQualitySchema) },
     },
     handler: async (request) => {
       const scope = scopeOf(request);
@@ -150,17 +145,14 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
   });
 
   app.post('/v1/calls/:call_id/stop', {
+    config: { failures: ['NOT_FOUND', 'GATEWAY_UNAVAILABLE'] },
     schema: {
       tags,
-      security,
       summary: 'End a call in progress',
       description: 'The gateway with the call sends BYE, or 603 before the answer. The record gets API_STOPPED or DECLINED.',
       params,
       body: stopBodySchema,
-      response: {
-        200: messageAnswer('The gateway of the call ends it', 'Call 153ee546-05b9-4d95-bd6d-f899f082d48b is being ended'),
-        ...keyedFailures('NOT_FOUND', 'GATEWAY_UNAVAILABLE'),
-      },
+      response: { 200: messageAnswer('The gateway of the call ends it', 'Call 153ee546-05b9-4d95-bd6d-f899f082d48b is being ended') },
     },
     handler: async (request) => {
       const { orgId } = identityOf(request);

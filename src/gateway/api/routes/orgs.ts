@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { orgQuery } from '../schemas/page-query.js';
 import type { Stores } from '../../ports/stores.js';
-import { exampleOf, keyedFailures, successAnswer } from '../answers.js';
+import { exampleOf, successAnswer } from '../answers.js';
 import { isOperator, scopeOf } from '../auth.js';
 
 const orgSchema = z.object({ org_id: z.string(), name: z.string(), sip_enabled: z.boolean(), disabled: z.boolean() }).meta({
@@ -21,7 +21,6 @@ export const orgRoutes: FastifyPluginAsyncZod<{ readonly stores: Pick<Stores, 'o
   app.get('/v1/organizations', {
     schema: {
       tags: ['Organizations'],
-      security: [{ apiKey: [] }],
       summary: 'List the organizations of the key',
       description: "The key's organization; for an operator key, all organizations by name.",
       querystring: z.object(orgQuery),
@@ -31,7 +30,6 @@ export const orgRoutes: FastifyPluginAsyncZod<{ readonly stores: Pick<Stores, 'o
           operator: false,
           organizations: [exampleOf(orgSchema)],
         }),
-        ...keyedFailures(),
       },
     },
     handler: async (request) => {

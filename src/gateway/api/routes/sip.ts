@@ -10,7 +10,7 @@ import type { RecordRefusal } from '../../model/agent-update.js';
 import { attachNumber, updateNumber } from '../naming.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import type { Scope, Stores } from '../../ports/stores.js';
-import { dataAnswer, exampleOf, recordAnswer, sipFailures, success, successSchema } from '../answers.js';
+import { dataAnswer, exampleOf, recordAnswer, success, successSchema } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import type { RecordAudit } from '../audit.js';
 import { ApiFailure, validationFailure } from '../failure.js';
@@ -27,7 +27,6 @@ export interface SipRoutesOptions {
 
 const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success;
 const tags = ['SIP'];
-const security = [{ apiKey: [] }];
 
 /** POST /sip/attach, /sip/update, /sip/detach, /sip/check and GET /sip. Registered behind authentication and the SIP entitlement. */
 export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, reads, check, policy, note }) => {
@@ -39,14 +38,14 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
     // The preHandler names a bad agent together with the other bad fields.
     attachValidation: true,
     preHandler: checkBody(stores, 'agent_id'),
+    config: { failures: ['SIP_NOT_ENABLED', 'NUMBER_TAKEN', 'PRECONDITION_FAILED'] },
     schema: {
       tags,
-      security,
       summary: 'Attach a phone number',
       description: 'Sets one or both directions of a number and replaces what is attached there. An unnamed direction stays.',
       headers: changeHeaders,
       body: schemas.attach,
-      response: { 200: changed, ...sipFailures('NUMBER_TAKEN', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
+      response: { 200: changed },
     },
     handler: async (request, reply) => {
       const { orgId } = identityOf(request);
@@ -63,14 +62,14 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
   app.post('/sip/update', {
     attachValidation: true,
     preHandler: checkBody(stores, 'updates', 'agent_id'),
+    config: { failures: ['SIP_NOT_ENABLED', 'NOT_FOUND', 'PRECONDITION_FAILED'] },
     schema: {
       tags,
-      security,
       summary: 'Update one direction of a phone number',
       description: 'Sets the named direction; the other one stays. Settings that an inbound update omits keep their values.',
       headers: changeHeaders,
       body: schemas.update,
-      response: { 200: changed, ...sipFailures('NOT_FOUND', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE') },
+      response: { 200: changed },
     },
     handler: async (request, reply) => {
       const { orgId } = identityOf(request);
@@ -85,9 +84,9 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
   });
 
   app.post('/sip/detach', {
+    config: { failures: ['SIP_NOT_ENABLED', 'NOT_FOUND', 'PRECONDITION_FAILED'] },
     schema: {
       tags,
-      security,
       summary: 'Detach a phone number',
       description:
         'Detaches all named directions, or none if one of them is not attached. Calls in progress continue. `data` is the ' +
@@ -96,7 +95,6 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       body: schemas.detach,
       response: {
         200: recordAnswer('The configuration that is left; null: none', successSchema(sipConfigurationSchema.nullable()), example),
-        ...sipFailures('NOT_FOUND', 'PRECONDITION_FAILED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
       },
     },
     handler: async (request, reply) => {
@@ -112,17 +110,14 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
   });
 
   app.post('/sip/check', {
+    config: { failures: ['SIP_NOT_ENABLED'] },
     schema: {
       tags,
-      security,
       summary: 'Dry-run a call',
       description:
         'Decides like a real INVITE to the number now, and counts nothing. It skips what the request omits; ' + '`explanation` says so.',
       body: checkBodySchema,
-      response: {
-        200: dataAnswer('The decision', checkResultSchema, exampleOf(checkResultSchema)),
-        ...sipFailures('TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
-      },
+      response: { 200: dataAnswer('The decision', checkResultSchema, exampleOf(checkResultSchema)) },
     },
     handler: async (request) => {
       const { source_ip, sdp } = request.body;
@@ -132,9 +127,9 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
   });
 
   app.get('/sip', {
+    config: { failures: ['SIP_NOT_ENABLED'] },
     schema: {
       tags,
-      security,
       summary: 'Read one SIP configuration, or list them',
       description: 'With `inbound_id`, `data` is the configuration or null. Without it, `data` is an array, sorted by number.',
       querystring: schemas.query,
@@ -144,7 +139,6 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
           successSchema(z.union([sipConfigurationSchema, z.array(sipConfigurationSchema).readonly(), z.null()])),
           example,
         ),
-        ...sipFailures(),
       },
     },
     handler: async (request, reply) => {

@@ -14,7 +14,7 @@ import type { RecordRefusal } from '../../model/agent-update.js';
 import { deleteTool, type InUse } from '../naming.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import { MAX_TOOLS, type Stores } from '../../ports/stores.js';
-import { exampleOf, fieldsAnswer, keyedFailures, messageAnswer, recordAnswer, successAnswer } from '../answers.js';
+import { exampleOf, fieldsAnswer, messageAnswer, recordAnswer, successAnswer } from '../answers.js';
 import { identityOf, isOperator, scopeOf } from '../auth.js';
 import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
@@ -33,7 +33,6 @@ export interface ToolRoutesOptions {
 const MAX_RUNNING = 8;
 const WRITTEN_AT_ONCE = 2;
 const tags = ['Tools'];
-const security = [{ apiKey: [] }];
 const params = z.object({
   tool_id: z
     .string()
@@ -47,7 +46,6 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
   app.get('/v1/tools', {
     schema: {
       tags,
-      security,
       summary: 'List the custom tools',
       description: 'All tools of the organization, oldest first; with `limit`, in pages.',
       querystring: z.strictObject(pageQueryOf('all')),
@@ -57,7 +55,6 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
           { tools: z.array(toolRecordSchema).readonly(), next: nextCursor.optional() },
           { tools: [exampleOf(toolRecordSchema)] },
         ),
-        ...keyedFailures(),
       },
     },
     handler: async (request, reply) => {
@@ -78,9 +75,9 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
   });
 
   app.post('/v1/tools', {
+    config: { failures: ['LIMIT_REACHED'] },
     schema: {
       tags,
-      security,
       summary: 'Create a custom tool',
       description: 'Agents refer to it by `tool_id`. The gateway sends the `headers` to the tool; the API never returns them.',
       body: newToolBody,
@@ -90,7 +87,6 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
           message: 'Tool "BookTable" (TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11) made',
           tool: exampleOf(toolRecordSchema),
         }),
-        ...keyedFailures('LIMIT_REACHED', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
       },
     },
     handler: async (request, reply) => {
@@ -107,17 +103,14 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
   });
 
   app.delete('/v1/tools/:tool_id', {
+    config: { failures: ['NOT_FOUND', 'TOOL_IN_USE', 'PRECONDITION_FAILED'] },
     schema: {
       tags,
-      security,
       summary: 'Delete a custom tool',
       description: 'Fails while an agent uses the tool.',
       params,
       headers: changeHeaders,
-      response: {
-        200: messageAnswer('It is deleted', 'Tool "BookTable" (TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11) deleted'),
-        ...keyedFailures('NOT_FOUND', 'TOOL_IN_USE', 'PRECONDITION_FAILED'),
-      },
+      response: { 200: messageAnswer('It is deleted', 'Tool "BookTable" (TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11) deleted') },
     },
     handler: async (request) => {
       const deleted = await deleteTool(stores, identityOf(request).orgId, toolIdOf(request.params.tool_id), ifMatchOf(request));
@@ -129,18 +122,14 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
 
   const running = new RunningTools();
   app.post('/v1/tools/:tool_id/invoke', {
-    config: { withoutTurn: true },
+    config: { withoutTurn: true, failures: ['NOT_FOUND', 'TOOL_FAILED', 'TOOL_TIMEOUT'] },
     schema: {
       tags,
-      security,
       summary: 'Call a custom tool',
       description: "Calls the tool as an agent does. Any answer of the tool counts as success; `http_status` is the tool's status.",
       params,
       body: invokeBody,
-      response: {
-        200: successAnswer('What the tool answered', invokeAnswerSchema),
-        ...keyedFailures('NOT_FOUND', 'TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'TOOL_FAILED', 'TOOL_TIMEOUT'),
-      },
+      response: { 200: successAnswer('What the tool answered', invokeAnswerSchema) },
     },
     handler: async (request, reply) => {
       const { orgId } = identityOf(request);

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { exampleOf, fieldsAnswer, keyedFailures } from '../answers.js';
+import { exampleOf, fieldsAnswer } from '../answers.js';
 
 export interface Voice {
   readonly name: string;
@@ -17,13 +17,9 @@ export const voiceRoutes: FastifyPluginAsyncZod<{ readonly voices: readonly Voic
   app.get('/v1/voices', {
     schema: {
       tags: ['Agents'],
-      security: [{ apiKey: [] }],
       summary: 'List the voices',
       description: 'The voices that an agent may use. An agent with its own stream may use any voice.',
-      response: {
-        200: fieldsAnswer('The voices', { voices: z.array(voiceSchema).readonly() }, { voices: [exampleOf(voiceSchema)] }),
-        ...keyedFailures(),
-      },
+      response: { 200: fieldsAnswer('The voices', { voices: z.array(voiceSchema).readonly() }, { voices: [exampleOf(voiceSchema)] }) },
     },
     handler: () => Promise.resolve({ status: 'success' as const, voices }),
   });

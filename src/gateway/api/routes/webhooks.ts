@@ -5,7 +5,7 @@ import { DEFAULT_PAGE_LIMIT } from '../schemas/page-query.js';
 import { deadLetterPageSchema, deadLettersQuerySchema } from '../schemas/webhooks-api.js';
 import type { ScopedReads } from '../scoped-reads.js';
 import type { Stores } from '../../ports/stores.js';
-import { keyedFailures, messageAnswer, successAnswer } from '../answers.js';
+import { messageAnswer, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
@@ -18,18 +18,16 @@ export interface WebhookRoutesOptions {
 }
 
 const tags = ['Webhooks'];
-const security = [{ apiKey: [] }];
 
 /** Webhooks that were given up: GET /v1/webhooks/dead-letters and POST …/{delivery_id}/resend. Registered behind authentication. */
 export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async (app, { stores: { outbox }, reads, note }) => {
   app.get('/v1/webhooks/dead-letters', {
     schema: {
       tags,
-      security,
       summary: 'List given-up webhooks',
       description: 'Newest first. The gateway keeps the newest 1000.',
       querystring: deadLettersQuerySchema,
-      response: { 200: successAnswer('A page of given-up webhooks', deadLetterPageSchema), ...keyedFailures() },
+      response: { 200: successAnswer('A page of given-up webhooks', deadLetterPageSchema) },
     },
     handler: async (request) => {
       const { limit, before } = request.query;
@@ -40,9 +38,9 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
   });
 
   app.post('/v1/webhooks/dead-letters/:delivery_id/resend', {
+    config: { failures: ['NOT_FOUND'] },
     schema: {
       tags,
-      security,
       summary: 'Redeliver a webhook',
       description: 'Due at once, with the same body and `webhook-id`, and with the retries of a new one.',
       params: z.object({
@@ -51,10 +49,7 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
           .max(100)
           .meta({ description: "The given-up webhook's `delivery_id`", examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
       }),
-      response: {
-        200: messageAnswer('It is sent again', 'Delivery 153ee546-05b9-4d95-bd6d-f899f082d48b is sent again'),
-        ...keyedFailures('NOT_FOUND'),
-      },
+      response: { 200: messageAnswer('It is sent again', 'Delivery 153ee546-05b9-4d95-bd6d-f899f082d48b is sent again') },
     },
     handler: async (request) => {
       const { delivery_id: deliveryId } = request.params;

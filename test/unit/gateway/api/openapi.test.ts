@@ -73,6 +73,15 @@ describe('/openapi.json', () => {
     expect(operations.filter(({ security }) => security === undefined)).toEqual([]);
   });
 
+  it('names what every operation with a key may answer, and what every one with a body may', () => {
+    const keyed = operationsOf(document).filter(({ security = [] }) => security.some((scheme) => 'apiKey' in scheme));
+    expect(keyed.length).toBeGreaterThan(25);
+    for (const operation of keyed) {
+      const expected = ['400', '401', '403', '429', '500', '503', ...(operation.requestBody === undefined ? [] : ['413', '415'])];
+      expect(Object.keys(operation.responses), nameOf(operation)).toEqual(expect.arrayContaining(expected));
+    }
+  });
+
   it('has Twilio’s way to end a call in Twilio’s form: HTTP Basic, a form, its failures', () => {
     const operation = document.paths['/2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json']?.['post'];
     expect(operation).toMatchObject({ tags: ['Calls'], security: [{ basic: [] }] });

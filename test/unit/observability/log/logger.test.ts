@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { REDACTED_FIELDS } from '../../../../src/observability/log/pii.js';
-import { createLogger } from '../../../../src/observability/log/logger.js';
+import { pii } from '../../../../src/lib/pii.js';
+import { createLogger, SECRET_FIELDS } from '../../../../src/observability/log/logger.js';
 
 function logged(write: (log: ReturnType<typeof createLogger>) => void, level: 'debug' | 'warn' = 'debug'): Record<string, unknown>[] {
   const lines: string[] = [];
@@ -10,7 +10,11 @@ function logged(write: (log: ReturnType<typeof createLogger>) => void, level: 'd
 
 describe('createLogger', () => {
   it('shows no personal data and no secret, at the top level, one below, and in a child', () => {
-    const fields = Object.fromEntries(REDACTED_FIELDS.map((name) => [name, 'SECRET-VALUE']));
+    const personal = ['from', 'to', 'caller', 'called', 'phoneNumber', 'phone_number', 'digit', 'digits', 'any'];
+    const fields = {
+      ...Object.fromEntries(SECRET_FIELDS.map((name) => [name, 'SECRET-VALUE'])),
+      ...Object.fromEntries(personal.map((name) => [name, pii('SECRET-VALUE')])),
+    };
     const lines = logged((log) => {
       log.info({ ...fields, nested: fields }, 'event');
       log.child(fields).info({}, 'event');
