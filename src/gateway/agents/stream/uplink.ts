@@ -126,8 +126,9 @@ export class Uplink {
 
   /** Each 20 ms; during a hold with each packet only. */
   tick(nowMs: number): void {
-    // What a hold left out: the times of the frames after it follow the clock.
-    this.#frames += this.#reorderBuffer.tick(nowMs);
+    // What a hold left out: the times of the frames after it follow the clock. (The tick itself counts those that it brings.)
+    const skipped = this.#reorderBuffer.tick(nowMs);
+    this.#frames += skipped;
     if (this.#waiting.length > 0) this.#flush();
   }
 
