@@ -10,7 +10,8 @@ import type { UserAgentListener } from '../sip/user-agent/user-agent-context.js'
 import { nextSerialId } from '../lib/ids.js';
 import type { AppConnection } from './app-connection.js';
 import { parseAppMessage } from './app-message.js';
-import { type BrokerOptions, AppDialogs, type AppDialog, peerOf } from './app-dialogs.js';
+import { AppDialogs, type AppDialog, peerOf } from './app-dialogs.js';
+import { type BrokerOptions } from './broker-options.js';
 import { CdrReporter } from './cdr.js';
 import { IncomingRequests } from './incoming.js';
 import type { AppCommand } from './meta-line.js';

@@ -8,7 +8,8 @@ import type { UserAgent } from '../sip/user-agent.js';
 import type { RespondProblem } from '../sip/user-agent/user-agent-context.js';
 import type { AppConnection } from './app-connection.js';
 import { arrangeHeaders, parseAppMessage, type AppMessage } from './app-message.js';
-import { type BrokerOptions, type AppDialogs, dialogIdOf, dialogIdOfEntry, peerOf, syntheticCancel } from './app-dialogs.js';
+import { type AppDialogs, dialogIdOf, dialogIdOfEntry, peerOf, syntheticCancel } from './app-dialogs.js';
+import { type BrokerOptions } from './broker-options.js';
 import type { CdrReporter } from './cdr.js';
 import { formatProxied, formatResponseSent, type ProxyCommand } from './meta-line.js';
 

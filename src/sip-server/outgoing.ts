@@ -7,7 +7,8 @@ import type { UserAgent } from '../sip/user-agent.js';
 import type { SendProblem } from '../sip/user-agent/user-agent-context.js';
 import type { AppConnection } from './app-connection.js';
 import { arrangeHeaders, type AppMessage } from './app-message.js';
-import { type BrokerOptions, type AppDialogs, dialogIdOfEntry, outgoingDialogId, peerOf, sentTo } from './app-dialogs.js';
+import { type AppDialogs, dialogIdOfEntry, outgoingDialogId, peerOf, sentTo } from './app-dialogs.js';
+import { type BrokerOptions } from './broker-options.js';
 import type { CdrReporter } from './cdr.js';
 import { formatRequestSent, type AppCommand } from './meta-line.js';
 

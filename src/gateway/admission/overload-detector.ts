@@ -10,9 +10,9 @@ export interface OverloadLimits {
 }
 
 export interface OverloadSample {
-  /** Of the process's event loop. */
+  /** How late the process's event loop is, in milliseconds. */
   readonly delayMs: number;
-  /** Of the frames of the latest media thread. */
+  /** How late the frames of the latest media thread are, in milliseconds. */
   readonly mediaDelayMs: number;
   readonly cpuPercent: number;
 }

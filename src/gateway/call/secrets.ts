@@ -19,7 +19,8 @@ const SECRETS: readonly (readonly [secret: RegExp, ...words: readonly string[]])
   [/^(y)([ \t]*:)[^\r\n]*(?:\r?\n[ \t][^\r\n]*)*/gim, '\ny'],
   [/\b(bearer[ \t]+)[^\s"',;]+/gi, 'bearer'],
 ];
-const MAYBE_SECRET = /crypto|inline|key-mgmt|k[=: \t]|authorization|authentication-info|identity|^y[ \t]*:|bearer/im;
+/** One of those words, where a word with a line break before it may also begin the text. */
+const MAYBE_SECRET = new RegExp(SECRETS.flatMap(([, ...words]) => words.map((word) => word.replace('\n', '(?:^|\n)'))).join('|'), 'i');
 const UNPRINTABLE = /[^\t\r\n\x20-\x7e\x80-\uffff]/g;
 
 /** A text without keys of media, credentials and tokens, nor anything that does not print. */

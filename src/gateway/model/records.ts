@@ -12,6 +12,14 @@ const optionsSchema = z.object({
   media_encryption: z.enum(['required', 'optional']),
 });
 
+/** A number's options in the examples of requests and answers. */
+export const EXAMPLE_OPTIONS = {
+  allowed_sources: ['203.0.113.0/24'],
+  max_concurrent_calls: 100,
+  max_calls_per_second: 20,
+  media_encryption: 'required' as const,
+};
+
 /** The SIP configuration of one number, as it is stored and as `GET /sip` returns it. */
 export const sipConfigurationSchema = z
   .object({
@@ -33,12 +41,7 @@ export const sipConfigurationSchema = z
         org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
         inbound: {
           agent_id: null,
-          options: {
-            allowed_sources: ['203.0.113.0/24'],
-            max_concurrent_calls: 100,
-            max_calls_per_second: 20,
-            media_encryption: 'required',
-          },
+          options: EXAMPLE_OPTIONS,
         },
         outbound: null,
         created_at: '2026-01-01T00:00:00.000Z',

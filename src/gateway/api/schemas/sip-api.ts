@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { orgQuery } from './page-query.js';
 import { parseE164 } from '../../model/e164.js';
-import { DEFAULT_INBOUND_OPTIONS } from '../../model/records.js';
+import { DEFAULT_INBOUND_OPTIONS, EXAMPLE_OPTIONS } from '../../model/records.js';
 import { sipEndpointProblem } from '../../../lib/sip-endpoint.js';
 import { isSourceAddress } from '../../../lib/address.js';
 
@@ -111,12 +111,7 @@ function attachSchema(policy: SipApiPolicy) {
           directions: ['inbound'],
           service: 'sip',
           agent_id: null,
-          options: {
-            allowed_sources: ['203.0.113.0/24'],
-            max_concurrent_calls: 100,
-            max_calls_per_second: 20,
-            media_encryption: 'required',
-          },
+          options: EXAMPLE_OPTIONS,
         },
         { phone_number: '15551234567', directions: [{ type: 'outbound', sip_endpoint: 'sips:pbx.example.com:5061' }], service: 'sip' },
       ],
