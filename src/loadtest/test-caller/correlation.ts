@@ -1,5 +1,8 @@
 import { Fft } from './fft.js';
 
+/** Audio that may still change behind the last look: packets that came out of order. 100 ms at 8 kHz. */
+const LATE_SAMPLES = 800;
+
 export interface Match {
   /** Where in the received audio the phrase begins best, in samples. */
   readonly offsetSamples: number;
@@ -34,6 +37,22 @@ export function findPhrase(received: Int16Array, expected: Int16Array): Match | 
   let best = 0;
   for (let offset = 1; offset < scores.length; offset += 1) if ((scores[offset] ?? 0) > (scores[best] ?? 0)) best = offset;
   return { offsetSamples: best, score: scores[best] ?? 0 };
+}
+
+/** Looks for one phrase in a recording that grows: each look costs what came since the last one, so that it does not delay the call's audio. */
+export class PhraseSearch {
+  #searched = 0;
+  #score = 0;
+
+  constructor(private readonly expected: Int16Array) {}
+
+  /** The best score so far. `received` begins where it began before. */
+  look(received: Int16Array): number {
+    const from = Math.max(0, this.#searched - this.expected.length - LATE_SAMPLES);
+    this.#searched = received.length;
+    this.#score = Math.max(this.#score, findPhrase(received.subarray(from), this.expected)?.score ?? 0);
+    return this.#score;
+  }
 }
 
 /** Every place where `expected` scores at least `minimumScore`, best of each neighbourhood of one phrase's length, in order of time. */

@@ -124,9 +124,9 @@ export class CarrierMediaLeg {
     return !this.#events.isIdle;
   }
 
-  /** What was heard so far, in order of RTP timestamps; what never came is silence. */
+  /** What was heard so far, in order of RTP timestamps; what never came is silence. A view, not a copy. */
   recording(): Int16Array {
-    return this.#recording.slice(0, this.#recordedEnd);
+    return this.#recording.subarray(0, this.#recordedEnd);
   }
 
   figures(): CarrierMediaFigures {

@@ -3,7 +3,7 @@ import { builtInGreeting, digitPhrase, figuresIntroduction, type SpokenText } fr
 import { EspeakSpeech, type Speech } from '../../gateway/agents/speech.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
-import { findPhrase } from './correlation.js';
+import { PhraseSearch } from './correlation.js';
 import { levelDbfs, voicedSegments } from './energy.js';
 import { throughG711 } from '../../rtp/codec/g711.js';
 import { eventOfDigit } from '../../rtp/dtmf/telephone-event.js';
@@ -141,10 +141,13 @@ class TestCall {
     if (this.options.isBot === null) this.#isBot = !(await this.#isTestLine(leg, codec, phrases));
     if (this.#isBot) return this.#talkToBot(leg);
     await this.#until(() => voicedSegments(leg.recording()).length > 0);
-    const pressed = this.#readBackDigits();
+    const pressed = this.#readBackDigits().map((digit) => ({
+      digit,
+      search: new PhraseSearch(throughG711(codec, phrases.get(digit) ?? new Int16Array(0))),
+    }));
     const at = leg.recording().length;
-    for (const digit of pressed) leg.press(eventOfDigit(digit) ?? 0);
-    await this.#until(() => this.#scoreDigits(pressed, phrases, codec, leg.recording().subarray(at)));
+    for (const { digit } of pressed) leg.press(eventOfDigit(digit) ?? 0);
+    await this.#until(() => this.#scoreDigits(pressed, leg.recording().subarray(at)));
     await this.#listenForEcho(leg);
     if (this.options.digits.includes('#')) {
       leg.press(eventOfDigit('#') ?? 11);
@@ -159,10 +162,10 @@ class TestCall {
   /** An agent of the built-in line may have a first sentence of its own: that one is recognised by reading a key back. */
   async #isTestLine(leg: CarrierMediaLeg, codec: AudioCodec, phrases: ReadonlyMap<string, Int16Array>): Promise<boolean> {
     const isHeard = async (phrase: string, from: number): Promise<boolean> => {
-      const expected = throughG711(codec, (phrases.get(phrase) ?? new Int16Array(0)).subarray(0, GREETING_SAMPLES));
+      const search = new PhraseSearch(throughG711(codec, (phrases.get(phrase) ?? new Int16Array(0)).subarray(0, GREETING_SAMPLES)));
       let found = false;
       await this.#until(() => {
-        found = (findPhrase(leg.recording().subarray(from), expected)?.score ?? 0) >= SCORE_THRESHOLD;
+        found = search.look(leg.recording().subarray(from)) >= SCORE_THRESHOLD;
         return found;
       }, RECOGNISED_WITHIN_MS);
       return found;
@@ -183,10 +186,9 @@ class TestCall {
   }
 
   /** Scores every digit's phrase in what was heard since the keys were pressed; true when all were read back. */
-  #scoreDigits(digits: readonly string[], phrases: ReadonlyMap<string, Int16Array>, codec: AudioCodec, heard: Int16Array): boolean {
-    this.#digits = digits.map((digit) => {
-      const expected = phrases.get(digit) ?? new Int16Array(0);
-      const score = findPhrase(heard, throughG711(codec, expected))?.score ?? 0;
+  #scoreDigits(pressed: readonly { readonly digit: string; readonly search: PhraseSearch }[], heard: Int16Array): boolean {
+    this.#digits = pressed.map(({ digit, search }) => {
+      const score = search.look(heard);
       const phrase = this.#answerTo(digit).text;
       return { digit, phrase, score: Math.round(score * 1_000) / 1_000, threshold: SCORE_THRESHOLD, heard: score >= SCORE_THRESHOLD };
     });
@@ -210,8 +212,9 @@ class TestCall {
     const at = leg.recording().length;
     leg.play(tone());
     this.#echoHeard = false;
+    const search = new PhraseSearch(tone().subarray(0, TONE_SAMPLES / 2));
     await this.#until(() => {
-      this.#echoHeard = (findPhrase(leg.recording().subarray(at), tone().subarray(0, TONE_SAMPLES / 2))?.score ?? 0) > SCORE_THRESHOLD;
+      this.#echoHeard = search.look(leg.recording().subarray(at)) > SCORE_THRESHOLD;
       return this.#echoHeard;
     });
   }

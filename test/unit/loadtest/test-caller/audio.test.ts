@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { crossCorrelation, findPhrase, findPhrases } from '../../../../src/loadtest/test-caller/correlation.js';
+import { crossCorrelation, findPhrase, findPhrases, PhraseSearch } from '../../../../src/loadtest/test-caller/correlation.js';
 import { levelDbfs, voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';
 import { throughG711 } from '../../../../src/rtp/codec/g711.js';
 import { resample } from '../../../../src/gateway/agents/resample.js';
@@ -46,6 +46,18 @@ describe('resample', () => {
     expect(clipped[735]).toBeGreaterThan(30_000);
     expect(clipped[753]).toBeLessThan(-30_000);
     expect(() => resample(square, 0, 8_000)).toThrow(RangeError);
+  });
+});
+
+describe('a search in a recording that grows', () => {
+  it.each([97, 799, 800, 5_000])('scores what one search of the whole does, %i samples at a time, and forgets nothing', (step) => {
+    const phrase = noise(700, 2);
+    const received = Int16Array.from([...noise(2_345, 1), ...phrase, ...noise(6_000, 3)]);
+    const search = new PhraseSearch(phrase);
+    let score = 0;
+    for (let length = step; length < received.length + step; length += step) score = search.look(received.subarray(0, length));
+    expect(score).toBeCloseTo(findPhrase(received, phrase)!.score, 5);
+    expect(score).toBeGreaterThan(0.999);
   });
 });
 
