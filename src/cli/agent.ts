@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { overApi, queryOf, type ApiFlags, type ApiIo } from './api.js';
 import { CommandFailure, jsonOf, printResult, table, textOf } from './command.js';
 
 type Agent = Schemas['Agent'];
@@ -19,52 +19,40 @@ const TOKEN_VARIABLE = 'AGENT_BEARER_TOKEN';
 /** `trunkline agent …`: the /v1/agents routes. */
 export function agentCommand(io: ApiIo): Command {
   const agent = new Command('agent').description('create, change, list and delete agents over the control API; agents answer calls');
-  const create = settingsFlags(agent.command('create').description('create an agent and print its id'));
-  create.action((flags: SettingsFlags) =>
-    withApi(create, io, flags, async (api) => {
-      const { agent: made, warnings } = await api.POST('/v1/agents', { body: await bodyOf(io, flags, null) });
-      printResult(io, flags, made, `Created agent "${made.name}": ${made.agent_id}`, ...warnings.map(warningLine));
-    }),
-  );
-  const set = settingsFlags(agent.command('set').description('change an agent; omitted settings stay').argument('<agent-id>'));
-  set.action((agentId: string, flags: SettingsFlags) =>
-    withApi(set, io, flags, async (api) => {
-      const path = { agent_id: agentId };
-      const { agent: before } = await api.GET('/v1/agents/{agent_id}', { params: { path } });
-      // If-Match: the flags replace a part of the stream that was read.
-      const header = { 'if-match': `"${before.updated_at}"` };
-      const { warnings } = await api.POST('/v1/agents/{agent_id}', { params: { path, header }, body: await bodyOf(io, flags, before) });
-      const { agent: changed } = await api.GET('/v1/agents/{agent_id}', { params: { path } });
-      printResult(io, flags, changed, `Changed agent "${changed.name}".`, ...warnings.map(warningLine));
-    }),
-  );
-  const list = apiFlags(agent.command('list').description('show the agents of an organization'));
-  list.action((flags: ApiFlags) =>
-    withApi(list, io, flags, async (api) => {
-      const agents = await allAgents(api);
-      const rows = agents.map((one) => [one.agent_id, one.name, whereOf(one), one.language, one.updated_at]);
-      printResult(io, flags, agents, ...table(['ID', 'NAME', 'WHERE', 'LANGUAGE', 'CHANGED'], rows));
-    }),
-  );
-  const show = apiFlags(agent.command('show').description('print an agent as JSON').argument('<agent-id>'));
-  show.action((agentId: string, flags: ApiFlags) =>
-    withApi(show, io, flags, async (api) => {
-      const { agent: found } = await api.GET('/v1/agents/{agent_id}', { params: { path: { agent_id: agentId } } });
-      io.print(JSON.stringify(found, null, 2));
-    }),
-  );
-  const remove = apiFlags(agent.command('delete').description('delete an agent that no number uses').argument('<agent-id>'));
-  remove.action((agentId: string, flags: ApiFlags) =>
-    withApi(remove, io, flags, async (api) => {
-      await api.DELETE('/v1/agents/{agent_id}', { params: { path: { agent_id: agentId } } });
-      printResult(io, flags, { agent_id: agentId }, `Deleted agent ${agentId}.`);
-    }),
-  );
+  const create = agent.command('create').description('create an agent and print its id');
+  settingsFlags(create, io, async (api, flags) => {
+    const { agent: made, warnings } = await api.POST('/v1/agents', { body: await bodyOf(io, flags, null) });
+    printResult(io, flags, made, `Created agent "${made.name}": ${made.agent_id}`, ...warnings.map(warningLine));
+  });
+  const set = agent.command('set <agent-id>').description('change an agent; omitted settings stay');
+  settingsFlags(set, io, async (api, flags, agent_id: string) => {
+    const path = { agent_id };
+    const { agent: before } = await api.GET('/v1/agents/{agent_id}', { params: { path } });
+    // If-Match: the flags replace a part of the stream that was read.
+    const header = { 'if-match': `"${before.updated_at}"` };
+    const { warnings } = await api.POST('/v1/agents/{agent_id}', { params: { path, header }, body: await bodyOf(io, flags, before) });
+    const { agent: changed } = await api.GET('/v1/agents/{agent_id}', { params: { path } });
+    printResult(io, flags, changed, `Changed agent "${changed.name}".`, ...warnings.map(warningLine));
+  });
+  overApi(agent.command('list').description('show the agents of an organization'), io, async (api, flags: ApiFlags) => {
+    const agents = await allAgents(api);
+    const rows = agents.map((one) => [one.agent_id, one.name, whereOf(one), one.language, one.updated_at]);
+    printResult(io, flags, agents, ...table(['ID', 'NAME', 'WHERE', 'LANGUAGE', 'CHANGED'], rows));
+  });
+  overApi(agent.command('show <agent-id>').description('print an agent as JSON'), io, async (api, _flags, agent_id: string) => {
+    const { agent: found } = await api.GET('/v1/agents/{agent_id}', { params: { path: { agent_id } } });
+    io.print(JSON.stringify(found, null, 2));
+  });
+  const remove = agent.command('delete <agent-id>').description('delete an agent that no number uses');
+  overApi(remove, io, async (api, flags: ApiFlags, agent_id: string) => {
+    await api.DELETE('/v1/agents/{agent_id}', { params: { path: { agent_id } } });
+    printResult(io, flags, { agent_id }, `Deleted agent ${agent_id}.`);
+  });
   return agent;
 }
 
-function settingsFlags(command: Command): Command {
-  return apiFlags(command)
+function settingsFlags(command: Command, io: ApiIo, work: (api: Client, flags: SettingsFlags, agentId: string) => Promise<void>): void {
+  overApi(command, io, work)
     .option('--name <name>', 'what you call it')
     .option('--url <url>', 'wss:// of the bot, or test-line; without it calls go to the operator’s default')
     .option('--format <format>', 'audio and framing of the bot: twilio, pcmu, pcma, pcm16-8000 or pcm16-16000')

@@ -27,14 +27,16 @@ export function apiFlags(command: Command): Command {
     .option('--json', 'print JSON');
 }
 
-/** Runs `work` with a client; a failure is one line on standard error and exit code 1. */
-export function withApi(command: Command, io: ApiIo, flags: ApiFlags, work: (api: Client) => Promise<void>): Promise<void> {
-  return orFail(command, async () => {
-    const { api, url } = await openApi(io, flags);
-    await work(api).catch((error: unknown) => {
-      throw error instanceof ApiError ? new CommandFailure(sentenceOf(error, url)) : error;
-    });
-  });
+/** Makes `command` one over the control API: gives it the flags of that, and `work` a client, the flags and the arguments. A failure is one line and exit code 1. */
+export function overApi(command: Command, io: ApiIo, work: (api: Client, flags: never, ...args: never[]) => Promise<void>): Command {
+  return apiFlags(command).action(() =>
+    orFail(command, async () => {
+      const { api, url } = await openApi(io, command.opts<ApiFlags>());
+      await work(api, command.opts<never>(), ...(command.processedArgs as never[])).catch((error: unknown) => {
+        throw error instanceof ApiError ? new CommandFailure(sentenceOf(error, url)) : error;
+      });
+    }),
+  );
 }
 
 /** A client of the API that is named, or of the running gateway. Throws a `CommandFailure` when there is none, or no key. */

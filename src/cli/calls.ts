@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { overApi, queryOf, type ApiFlags, type ApiIo } from './api.js';
 import { printResult, table } from './command.js';
 
 interface ListFlags extends ApiFlags {
@@ -18,15 +18,19 @@ interface ListFlags extends ApiFlags {
 /** `trunkline calls …`: the /v1/calls routes. */
 export function callsCommand(io: ApiIo): Command {
   const calls = new Command('calls').description('list, show, trace and stop calls over the control API');
-  addList(calls, io);
-  addShow(calls, io);
-  addTrace(calls, io);
-  addStop(calls, io);
-  return calls;
-}
-
-function addList(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('list').description('list ended and refused calls, newest first; or calls in progress'))
+  const list = calls.command('list').description('list ended and refused calls, newest first; or calls in progress');
+  overApi(list, io, async (api, flags: ListFlags) => {
+    const { live, number: phone_number, sipCallId: sip_call_id, from, since, until, limit, before } = flags;
+    const query = queryOf({ phone_number, from, sip_call_id, since, until, limit, before });
+    // The API says which reasons there are.
+    const reason = flags.reason === undefined ? {} : { reason: flags.reason as 'CALLER_HANGUP' };
+    const { calls: found, next } = await api.GET('/v1/calls', {
+      params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } },
+    });
+    const rows = found.map((one) => [one.started_at, one.call_id, one.from, one.to, one.reason ?? one.state, secondsOf(one)]);
+    const more = next === null ? [] : [`More: --before ${next}`];
+    printResult(io, flags, { calls: found, next }, ...table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
+  })
     .option('--live', 'calls in progress, on all gateways')
     .option('--number <number>', 'the called number')
     .option('--from <number>', 'the caller')
@@ -36,44 +40,30 @@ function addList(parent: Command, io: ApiIo): void {
     .option('--until <time>', 'began before this time')
     .option('--limit <n>', '1 to 500', '50')
     .option('--before <cursor>', 'cursor of the next page, which the previous page prints');
-  command.action((flags: ListFlags) =>
-    withApi(command, io, flags, async (api) => {
-      const { live, number: phone_number, sipCallId: sip_call_id, from, since, until, limit, before } = flags;
-      const query = queryOf({ phone_number, from, sip_call_id, since, until, limit, before });
-      // The API says which reasons there are.
-      const reason = flags.reason === undefined ? {} : { reason: flags.reason as 'CALLER_HANGUP' };
-      const { calls, next } = await api.GET('/v1/calls', {
-        params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } },
-      });
-      const rows = calls.map((one) => [one.started_at, one.call_id, one.from, one.to, one.reason ?? one.state, secondsOf(one)]);
-      const more = next === null ? [] : [`More: --before ${next}`];
-      printResult(io, flags, { calls, next }, ...table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
-    }),
-  );
-}
-
-function addShow(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('show').description('show one call, with its transcript').argument('<call-id>'));
-  command.action((callId: string, flags: ApiFlags) =>
-    withApi(command, io, flags, async (api) => {
-      const { call } = await api.GET('/v1/calls/{call_id}', { params: { path: { call_id: callId } } });
+  overApi(
+    calls.command('show <call-id>').description('show one call, with its transcript'),
+    io,
+    async (api, flags: ApiFlags, call_id: string) => {
+      const { call } = await api.GET('/v1/calls/{call_id}', { params: { path: { call_id } } });
       const agent = call.agent_id === null ? 'default agent' : await agentTitle(api, call.agent_id);
       printResult(io, flags, call, ...linesOf(call, agent));
-    }),
+    },
   );
-}
-
-function addTrace(parent: Command, io: ApiIo): void {
-  const command = apiFlags(
-    parent.command('trace').description('print the trace of a call, one line an event').argument('<call-id>'),
-  ).option('--full', 'include the messages');
-  command.action((callId: string, flags: ApiFlags & { readonly full?: boolean }) =>
-    withApi(command, io, flags, async (api) => {
-      const { trace } = await api.GET('/v1/calls/{call_id}/trace', { params: { path: { call_id: callId } } });
-      const lines = trace.flatMap((entry) => traceLines(entry, flags.full === true));
-      printResult(io, flags, trace, ...(trace.length === 0 ? ['No trace is stored for this call.'] : lines));
-    }),
+  const trace = calls.command('trace <call-id>').description('print the trace of a call, one line an event');
+  overApi(trace, io, async (api, flags: ApiFlags & { readonly full?: boolean }, call_id: string) => {
+    const { trace: entries } = await api.GET('/v1/calls/{call_id}/trace', { params: { path: { call_id } } });
+    const lines = entries.flatMap((entry) => traceLines(entry, flags.full === true));
+    printResult(io, flags, entries, ...(entries.length === 0 ? ['No trace is stored for this call.'] : lines));
+  }).option('--full', 'include the messages');
+  overApi(
+    calls.command('stop <call-id>').description('end a call in progress on any gateway'),
+    io,
+    async (api, flags: ApiFlags, call_id: string) => {
+      const { status, message } = await api.POST('/v1/calls/{call_id}/stop', { params: { path: { call_id } }, body: {} });
+      printResult(io, flags, { status, message }, `${message}.`);
+    },
   );
+  return calls;
 }
 
 const ARROWS = { in: '→', out: '←' } as const;
@@ -81,25 +71,8 @@ const ARROWS = { in: '→', out: '←' } as const;
 function traceLines({ at, source, direction, summary, text }: Schemas['TraceEntry'], isFull: boolean): string[] {
   const arrow = direction === null ? ' ' : ARROWS[direction];
   const line = `${at.slice(11, 23)}  ${source.padEnd(9)} ${arrow} ${summary.replaceAll('\n', ' ')}`;
-  return isFull && text !== null
-    ? [
-        line,
-        ...text
-          .trimEnd()
-          .split(/\r?\n/)
-          .map((one) => `    ${one}`),
-      ]
-    : [line];
-}
-
-function addStop(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('stop').description('end a call in progress on any gateway').argument('<call-id>'));
-  command.action((callId: string, flags: ApiFlags) =>
-    withApi(command, io, flags, async (api) => {
-      const { status, message } = await api.POST('/v1/calls/{call_id}/stop', { params: { path: { call_id: callId } }, body: {} });
-      printResult(io, flags, { status, message }, `${message}.`);
-    }),
-  );
+  const message = isFull && text !== null ? text.trimEnd().split(/\r?\n/) : [];
+  return [line, ...message.map((one) => `    ${one}`)];
 }
 
 /** One that was deleted since has its id only. */

@@ -40,7 +40,7 @@ export const whole = (least: number, most: number): ((text: string) => number) =
 /** Prints on standard output. */
 export const printLine = (line: string): void => console.log(line);
 
-interface JsonFlag {
+export interface JsonFlag {
   readonly json?: boolean;
 }
 
@@ -107,17 +107,23 @@ export interface StoreIo {
   readonly print: (line: string) => void;
 }
 
-/** Runs `work` with open stores and closes them; a failure is one line on standard error and exit code 1. */
-export function withStores(command: Command, { connect }: StoreIo, work: (stores: Stores) => Promise<void>): Promise<void> {
-  return orFail(command, async () => {
-    try {
-      const stores = await connect();
-      await work(stores).finally(() => stores.close());
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError)) throw error;
-      throw new CommandFailure(`${error.message}. Is Trunkline running? Start it with: trunkline up`);
-    }
-  });
+/** Makes `command` one over the store: `work` gets the open stores, the flags and the arguments. A failure is one line on standard error and exit code 1. */
+export function overStores(
+  command: Command,
+  { connect }: StoreIo,
+  work: (stores: Stores, flags: never, ...args: never[]) => Promise<void>,
+): Command {
+  return command.action(() =>
+    orFail(command, async () => {
+      try {
+        const stores = await connect();
+        await work(stores, command.opts<never>(), ...(command.processedArgs as never[])).finally(() => stores.close());
+      } catch (error) {
+        if (!(error instanceof StoreUnavailableError)) throw error;
+        throw new CommandFailure(`${error.message}. Is Trunkline running? Start it with: trunkline up`);
+      }
+    }),
+  );
 }
 
 /** Notes a change in the organization's audit log. Never rejects: the change is made, whatever becomes of the note. */

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { NO_ORG, type Stores } from '../gateway/ports/stores.js';
-import { checkName, CommandFailure, findOrg, noteChange, printResult, table, withStores, type StoreIo } from './command.js';
+import { checkName, CommandFailure, findOrg, noteChange, overStores, printResult, table, type StoreIo } from './command.js';
 
 interface Flags {
   readonly operator?: boolean;
@@ -12,67 +12,50 @@ interface Flags {
 /** `trunkline key …`. */
 export function keyCommand(io: StoreIo): Command {
   const key = new Command('key').description('create, list and revoke API keys');
-  addCreate(key, io);
-  addList(key, io);
-  addRevoke(key, io);
-  key.addHelpText(
-    'after',
-    '\nA key goes in the authorization header of every request:\n  curl -H "authorization: $TRUNKLINE_API_KEY" http://127.0.0.1:8080/sip',
-  );
-  return key;
-}
-
-function addCreate(parent: Command, io: StoreIo): void {
-  const command = parent
+  const create = key
     .command('create')
     .description('create an API key and print it; it is shown only once')
     .argument('[org]', "the organization's id or name")
     .option('--operator', "an operator's key instead: reads all organizations over HTTP, changes nothing")
     .option('--name <name>', 'what the key is for, such as "billing job"', 'default')
-    .option('--json', 'print JSON')
-    .action((idOrName: string | undefined, flags: Flags) =>
-      withStores(command, io, async (stores) => {
-        const org = await ownerOf(stores, idOrName, flags);
-        const { key, record } = await stores.keys.create(org?.org_id ?? null, checkName('a key', flags.name ?? 'default'));
-        await noteChange(stores, org?.org_id ?? NO_ORG, 'key.create', record.key_id, ['name']);
-        printResult(io, flags, { key, ...record }, key, `Key ${record.key_id} of ${titleOf(org)}. Store it now: it is not shown again.`);
-      }),
-    );
-}
-
-function addList(parent: Command, io: StoreIo): void {
-  const command = parent
+    .option('--json', 'print JSON');
+  overStores(create, io, async (stores, flags: Flags, idOrName: string | undefined) => {
+    const org = await ownerOf(stores, idOrName, flags);
+    const name = checkName('a key', flags.name ?? 'default');
+    const { key: secret, record } = await stores.keys.create(org?.org_id ?? null, name);
+    await noteChange(stores, org?.org_id ?? NO_ORG, 'key.create', record.key_id, ['name']);
+    const note = `Key ${record.key_id} of ${titleOf(org)}. Store it now: it is not shown again.`;
+    printResult(io, flags, { key: secret, ...record }, secret, note);
+  });
+  const list = key
     .command('list')
     .description("list an organization's keys, without the secrets")
     .argument('[org]', 'its id or its name')
     .option('--operator', "operators' keys instead")
-    .option('--json', 'print JSON')
-    .action((idOrName: string | undefined, flags: Flags) =>
-      withStores(command, io, async (stores) => {
-        const org = await ownerOf(stores, idOrName, flags);
-        const keys = await stores.keys.list(org?.org_id ?? null);
-        const none = `No keys for ${titleOf(org)}. Create one: trunkline key create ${org?.org_id ?? '--operator'}`;
-        const rows = keys.map((one) => [one.key_id, one.name, one.created_at, one.last_used_at ?? 'never', one.revoked_at ?? '-']);
-        printResult(io, flags, keys, ...(keys.length === 0 ? [none] : table(['ID', 'NAME', 'CREATED', 'LAST USED', 'REVOKED'], rows)));
-      }),
-    );
-}
-
-function addRevoke(parent: Command, io: StoreIo): void {
-  const command = parent
+    .option('--json', 'print JSON');
+  overStores(list, io, async (stores, flags: Flags, idOrName: string | undefined) => {
+    const org = await ownerOf(stores, idOrName, flags);
+    const keys = await stores.keys.list(org?.org_id ?? null);
+    const none = `No keys for ${titleOf(org)}. Create one: trunkline key create ${org?.org_id ?? '--operator'}`;
+    const rows = keys.map((one) => [one.key_id, one.name, one.created_at, one.last_used_at ?? 'never', one.revoked_at ?? '-']);
+    printResult(io, flags, keys, ...(keys.length === 0 ? [none] : table(['ID', 'NAME', 'CREATED', 'LAST USED', 'REVOKED'], rows)));
+  });
+  const revoke = key
     .command('revoke')
     .description('revoke a key; this cannot be undone')
     .argument('<key-id>', 'the id from "key list", not the key itself')
-    .option('--json', 'print JSON')
-    .action((keyId: string, flags: Flags) =>
-      withStores(command, io, async (stores) => {
-        const record = await stores.keys.revoke(keyId);
-        // Not quoted back: it may be the key itself, typed by mistake.
-        if (record === null) throw new CommandFailure('no key has this id (trunkline key list <org> shows all)');
-        await noteChange(stores, record.org_id ?? NO_ORG, 'key.revoke', record.key_id, ['revoked_at']);
-        printResult(io, flags, record, `Revoked key ${record.key_id} ("${record.name}").`);
-      }),
-    );
+    .option('--json', 'print JSON');
+  overStores(revoke, io, async (stores, flags: Flags, keyId: string) => {
+    const record = await stores.keys.revoke(keyId);
+    // Not quoted back: it may be the key itself, typed by mistake.
+    if (record === null) throw new CommandFailure('no key has this id (trunkline key list <org> shows all)');
+    await noteChange(stores, record.org_id ?? NO_ORG, 'key.revoke', record.key_id, ['revoked_at']);
+    printResult(io, flags, record, `Revoked key ${record.key_id} ("${record.name}").`);
+  });
+  return key.addHelpText(
+    'after',
+    '\nA key goes in the authorization header of every request:\n  curl -H "authorization: $TRUNKLINE_API_KEY" http://127.0.0.1:8080/sip',
+  );
 }
 
 /** Whose keys are meant; `null`: an operator's. */

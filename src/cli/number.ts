@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, queryOf, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { overApi, queryOf, type ApiFlags, type ApiIo } from './api.js';
 import { CommandFailure, plain, printResult, table, textOf } from './command.js';
 
 type SipRecord = Schemas['SipConfiguration'];
@@ -23,18 +23,90 @@ interface RoutingFlags extends ApiFlags {
 /** `trunkline number …`: the /sip routes. */
 export function numberCommand(io: ApiIo): Command {
   const number = new Command('number').description('attach, change, detach and list phone numbers over the control API');
-  addAttach(number, io);
-  addUpdate(number, io);
-  addDetach(number, io);
-  addList(number, io);
-  addShow(number, io);
-  addCheck(number, io);
+  const attach = number.command('attach').description('attach a number; inbound, unless only --outbound is set');
+  routingFlags(attach, io, async (api, flags, phone_number) => {
+    const { outbound } = flags;
+    const isInbound = flags.inbound === true || outbound === undefined || hasInbound(flags);
+    const { data } = await api.POST('/sip/attach', {
+      body: {
+        phone_number,
+        directions: [
+          ...(isInbound ? ['inbound' as const] : []),
+          ...(typeof outbound === 'string' ? [{ type: 'outbound' as const, sip_endpoint: outbound }] : []),
+        ],
+        service: 'sip',
+        ...(isInbound ? { agent_id: agentOf(flags) ?? null, options: optionsOf(flags) } : {}),
+      },
+    });
+    printResult(io, flags, data, `Attached ${data.phone_number} (${data.inbound_id}).`);
+  }).option('--inbound', 'attach the inbound direction too');
+  const update = number.command('update').description('change an attached number; omitted settings stay');
+  routingFlags(update, io, async (api, flags, phone_number) => {
+    const { outbound } = flags;
+    if (outbound === undefined && !hasInbound(flags))
+      throw new CommandFailure('nothing to change: set at least one option (trunkline number update --help)');
+    let record = await recordOf(api, phone_number);
+    if (hasInbound(flags)) record = await updated(api, record, inboundUpdate(record, flags));
+    if (typeof outbound === 'string') record = await updated(api, record, { type: 'outbound', sip_endpoint: outbound });
+    printResult(io, flags, record, `Changed ${record.phone_number}.`);
+  });
+  const detach = number
+    .command('detach <number>')
+    .description('detach a number in all or the named directions; calls in progress continue');
+  overApi(detach, io, async (api, flags: RoutingFlags, phone_number: string) => {
+    const isAll = flags.inbound === undefined && flags.outbound === undefined;
+    const record = isAll ? await recordOf(api, phone_number) : null;
+    const directions = (['inbound', 'outbound'] as const).filter((one) => (record === null ? flags[one] === true : record[one] !== null));
+    const { data } = await api.POST('/sip/detach', { body: { phone_number, directions, service: 'sip' } });
+    printResult(io, flags, data, `Detached ${phone_number}: ${directions.join(' and ')}.`);
+  })
+    .option('--inbound', 'the inbound direction')
+    .option('--outbound', 'the outbound direction');
+  const list = number.command('list').description('list the numbers, sorted');
+  overApi(list, io, async (api, flags: ApiFlags & { readonly take: string; readonly skip: string }) => {
+    const { data } = await api.GET('/sip', { params: { query: queryOf({ take: flags.take, skip: flags.skip }) } });
+    const records = Array.isArray(data) ? (data as readonly SipRecord[]) : [];
+    const rows = records.map((one) => [
+      one.phone_number,
+      one.inbound_id,
+      agentText(one),
+      one.outbound?.sip_endpoint ?? '-',
+      one.updated_at,
+    ]);
+    printResult(io, flags, records, ...table(['NUMBER', 'ID', 'INBOUND', 'OUTBOUND', 'CHANGED'], rows));
+  })
+    .option('--take <n>', 'page size, 1 to 1000', '100')
+    .option('--skip <n>', 'numbers to skip', '0');
+  const show = number.command('show').description('show one number').argument('<number>', 'or its id, IN-…');
+  overApi(show, io, async (api, flags: ApiFlags, id: string) => {
+    const record = await recordOf(api, id);
+    const { allowed_sources: sources, ...limits }: Partial<Options> = record.inbound?.options ?? {};
+    const rows = [
+      ['number', record.phone_number],
+      ['id', record.inbound_id],
+      ['inbound', agentText(record)],
+      ...(sources === undefined ? [] : [['allowed from', sources.join(', ') || 'anywhere']]),
+      ...Object.entries(limits).map(([name, value]) => [name.replaceAll('_', ' '), value === null ? 'no limit' : String(value)]),
+      ['outbound', record.outbound?.sip_endpoint ?? '-'],
+      ['made', record.created_at],
+      ['changed', record.updated_at],
+    ];
+    printResult(io, flags, record, ...rows.map(([name = '', value = '']) => `${name.padEnd(22)}${value}`));
+  });
+  const check = number.command('check <number>').description('dry run: how the gateway would decide a call now');
+  overApi(check, io, async (api, flags: ApiFlags & { readonly source?: string; readonly sdp?: string }, phone_number: string) => {
+    const sdp = flags.sdp === undefined ? undefined : await textOf(flags.sdp);
+    const { data } = await api.POST('/sip/check', { body: { phone_number, ...queryOf({ source_ip: flags.source, sdp }) } });
+    const { outcome, sip_status: status, reason, explanation } = data;
+    printResult(io, flags, data, `${outcome} (${[String(status), ...(reason === null ? [] : [reason])].join(' ')}): ${explanation}`);
+  })
+    .option('--source <address>', "the call's source IP address")
+    .option('--sdp <file>', "the call's SDP offer");
   return number;
 }
 
-function routingFlags(command: Command): Command {
-  return apiFlags(command)
-    .argument('<number>', 'in E.164 form, such as +15551234567')
+function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: RoutingFlags, number: string) => Promise<void>): Command {
+  return overApi(command.argument('<number>', 'in E.164 form, such as +15551234567'), io, work)
     .option('--outbound <endpoint>', 'outbound direction: a sip: or sips: URI, or host[:port]')
     .option('--agent <id>', 'agent that answers; "none": the test line, or the operator’s bot')
     .option('--allow-from <address>', 'accepted source address or CIDR block; repeatable', (one, all: readonly string[] | undefined) => [
@@ -52,44 +124,6 @@ function limit(text: string): Limit {
   return Number(text);
 }
 
-function addAttach(parent: Command, io: ApiIo): void {
-  const command = routingFlags(parent.command('attach').description('attach a number; inbound, unless only --outbound is set'));
-  command.option('--inbound', 'attach the inbound direction too');
-  command.action((number: string, flags: RoutingFlags) =>
-    withApi(command, io, flags, async (api) => {
-      const { outbound } = flags;
-      const isInbound = flags.inbound === true || outbound === undefined || hasInbound(flags);
-      const { data } = await api.POST('/sip/attach', {
-        body: {
-          phone_number: number,
-          directions: [
-            ...(isInbound ? ['inbound' as const] : []),
-            ...(typeof outbound === 'string' ? [{ type: 'outbound' as const, sip_endpoint: outbound }] : []),
-          ],
-          service: 'sip',
-          ...(isInbound ? { agent_id: agentOf(flags) ?? null, options: optionsOf(flags) } : {}),
-        },
-      });
-      printResult(io, flags, data, `Attached ${data.phone_number} (${data.inbound_id}).`);
-    }),
-  );
-}
-
-function addUpdate(parent: Command, io: ApiIo): void {
-  const command = routingFlags(parent.command('update').description('change an attached number; omitted settings stay'));
-  command.action((number: string, flags: RoutingFlags) =>
-    withApi(command, io, flags, async (api) => {
-      const { outbound } = flags;
-      if (outbound === undefined && !hasInbound(flags))
-        throw new CommandFailure('nothing to change: set at least one option (trunkline number update --help)');
-      let record = await recordOf(api, number);
-      if (hasInbound(flags)) record = await updated(api, record, inboundUpdate(record, flags));
-      if (typeof outbound === 'string') record = await updated(api, record, { type: 'outbound', sip_endpoint: outbound });
-      printResult(io, flags, record, `Changed ${record.phone_number}.`);
-    }),
-  );
-}
-
 function inboundUpdate({ inbound }: SipRecord, flags: RoutingFlags) {
   const agent = agentOf(flags);
   // The API replaces options whole.
@@ -103,81 +137,6 @@ type Updates = { type: 'outbound'; sip_endpoint: string } | ReturnType<typeof in
 async function updated(api: Client, { phone_number, updated_at }: SipRecord, updates: Updates): Promise<SipRecord> {
   const header = { 'if-match': `"${updated_at}"` };
   return (await api.POST('/sip/update', { params: { header }, body: { phone_number, updates } })).data;
-}
-
-function addDetach(parent: Command, io: ApiIo): void {
-  const command = apiFlags(
-    parent.command('detach').description('detach a number in all or the named directions; calls in progress continue'),
-  )
-    .argument('<number>')
-    .option('--inbound', 'the inbound direction')
-    .option('--outbound', 'the outbound direction');
-  command.action((number: string, flags: RoutingFlags) =>
-    withApi(command, io, flags, async (api) => {
-      const isAll = flags.inbound === undefined && flags.outbound === undefined;
-      const record = isAll ? await recordOf(api, number) : null;
-      const directions = (['inbound', 'outbound'] as const).filter((one) => (record === null ? flags[one] === true : record[one] !== null));
-      const { data } = await api.POST('/sip/detach', { body: { phone_number: number, directions, service: 'sip' } });
-      printResult(io, flags, data, `Detached ${number}: ${directions.join(' and ')}.`);
-    }),
-  );
-}
-
-function addList(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('list').description('list the numbers, sorted'))
-    .option('--take <n>', 'page size, 1 to 1000', '100')
-    .option('--skip <n>', 'numbers to skip', '0');
-  command.action((flags: ApiFlags & { readonly take: string; readonly skip: string }) =>
-    withApi(command, io, flags, async (api) => {
-      const { data } = await api.GET('/sip', { params: { query: queryOf({ take: flags.take, skip: flags.skip }) } });
-      const records = Array.isArray(data) ? (data as readonly SipRecord[]) : [];
-      const rows = records.map((one) => [
-        one.phone_number,
-        one.inbound_id,
-        agentText(one),
-        one.outbound?.sip_endpoint ?? '-',
-        one.updated_at,
-      ]);
-      printResult(io, flags, records, ...table(['NUMBER', 'ID', 'INBOUND', 'OUTBOUND', 'CHANGED'], rows));
-    }),
-  );
-}
-
-function addShow(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('show').description('show one number').argument('<number>', 'or its id, IN-…'));
-  command.action((number: string, flags: ApiFlags) =>
-    withApi(command, io, flags, async (api) => {
-      const record = await recordOf(api, number);
-      const { allowed_sources: sources, ...limits }: Partial<Options> = record.inbound?.options ?? {};
-      const rows = [
-        ['number', record.phone_number],
-        ['id', record.inbound_id],
-        ['inbound', agentText(record)],
-        ...(sources === undefined ? [] : [['allowed from', sources.join(', ') || 'anywhere']]),
-        ...Object.entries(limits).map(([name, value]) => [name.replaceAll('_', ' '), value === null ? 'no limit' : String(value)]),
-        ['outbound', record.outbound?.sip_endpoint ?? '-'],
-        ['made', record.created_at],
-        ['changed', record.updated_at],
-      ];
-      printResult(io, flags, record, ...rows.map(([name = '', value = '']) => `${name.padEnd(22)}${value}`));
-    }),
-  );
-}
-
-function addCheck(parent: Command, io: ApiIo): void {
-  const command = apiFlags(parent.command('check').description('dry run: how the gateway would decide a call now'))
-    .argument('<number>')
-    .option('--source <address>', "the call's source IP address")
-    .option('--sdp <file>', "the call's SDP offer");
-  command.action((number: string, flags: ApiFlags & { readonly source?: string; readonly sdp?: string }) =>
-    withApi(command, io, flags, async (api) => {
-      const sdp = flags.sdp === undefined ? {} : { sdp: await textOf(flags.sdp) };
-      const source = flags.source === undefined ? {} : { source_ip: flags.source };
-      const { data } = await api.POST('/sip/check', { body: { phone_number: number, ...source, ...sdp } });
-      const { outcome, sip_status: status, reason, explanation } = data;
-      printResult(io, flags, data, `${outcome} (${[String(status), ...(reason === null ? [] : [reason])].join(' ')}): ${explanation}`);
-    }),
-  );
 }
 
 async function recordOf(api: Client, id: string): Promise<SipRecord> {

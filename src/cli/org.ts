@@ -3,19 +3,59 @@ import type { OrgRecord } from '../gateway/model/records.js';
 import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
 import { isSourceAddress } from '../lib/address.js';
 import { newStreamKey, newWebhookSecret } from '../gateway/store/new-records.js';
-import type { OrgChange } from '../gateway/ports/stores.js';
-import { checkName, CommandFailure, findOrg, noteChange, printResult, table, withStores, type StoreIo } from './command.js';
+import type { OrgChange, Stores } from '../gateway/ports/stores.js';
+import { checkName, CommandFailure, findOrg, noteChange, overStores, printResult, table, type JsonFlag, type StoreIo } from './command.js';
 
-interface Flags {
-  readonly json?: boolean;
-  readonly sip?: boolean;
+const SECRETS = {
+  webhook_secret: {
+    command: 'webhook-secret',
+    description: "print the secret that signs the organization's webhooks",
+    rotate: 'create a new secret first; it signs webhooks at once',
+    make: newWebhookSecret,
+  },
+  stream_key: {
+    command: 'stream-key',
+    description: "print the key of X-Twilio-Signature, with which the organization's bots verify its calls",
+    rotate: 'create a new key first; it signs calls from their next look-up on',
+    make: newStreamKey,
+  },
+} as const;
+
+type LimitArgument = number | 'none';
+
+interface LimitFlags extends JsonFlag {
+  readonly maxConcurrentCalls?: LimitArgument;
+  readonly maxCallsPerSecond?: LimitArgument;
+  readonly allowedSources?: readonly string[];
 }
 
 /** `trunkline org …`. */
 export function orgCommand(io: StoreIo): Command {
   const org = new Command('org').description('create and change organizations, which own numbers, agents and API keys');
-  addCreate(org, io);
-  addList(org, io);
+  const create = org
+    .command('create')
+    .description('create an organization')
+    .argument('<name>', 'its name, such as "My company"')
+    .option('--sip', 'enable SIP too, as enable-sip does')
+    .option('--json', 'print JSON');
+  overStores(create, io, async (stores, flags: JsonFlag & { readonly sip?: boolean }, name: string) => {
+    const wanted = checkName('an organization', name);
+    if ((await stores.orgs.list()).some((other) => other.name === wanted))
+      throw new CommandFailure(`organization "${wanted}" already exists`);
+    const made = await stores.orgs.create({ name: wanted, sip_enabled: flags.sip === true });
+    const { org_id: id } = made;
+    await noteChange(stores, id, 'org.create', id, ['name', 'sip_enabled']);
+    printResult(io, flags, shown(made), `Created organization "${made.name}": ${id}`, `Next: trunkline key create ${id}`);
+  });
+  const list = org.command('list').description('list all organizations').option('--json', 'print JSON');
+  overStores(list, io, async (stores, flags: JsonFlag) => {
+    const orgs = await stores.orgs.list();
+    const none = 'There is no organization yet. Make one: trunkline org create <name> --sip';
+    const yes = (is: boolean): string => (is ? 'yes' : 'no');
+    const rows = orgs.map((one) => [one.org_id, one.name, yes(one.sip_enabled), yes(one.disabled), one.created_at]);
+    const lines = orgs.length === 0 ? [none] : table(['ID', 'NAME', 'SIP', 'DISABLED', 'CREATED'], rows);
+    printResult(io, flags, orgs.map(shown), ...lines);
+  });
   addChange(org, io, 'enable-sip', 'let an organization use the /sip routes and take calls', { sip_enabled: true });
   addChange(org, io, 'disable-sip', 'take that away: /sip is refused (403), new calls too; calls in progress go on', {
     sip_enabled: false,
@@ -25,93 +65,27 @@ export function orgCommand(io: StoreIo): Command {
   addSetLimits(org, io);
   addSecret('webhook_secret', org, io);
   addSecret('stream_key', org, io);
-  org.addHelpText(
+  return org.addHelpText(
     'after',
     '\nA first organization that can attach numbers:\n  trunkline org create "My company" --sip\n  trunkline key create "My company"',
   );
-  return org;
-}
-
-function addCreate(parent: Command, io: StoreIo): void {
-  const command = parent
-    .command('create')
-    .description('create an organization')
-    .argument('<name>', 'its name, such as "My company"')
-    .option('--sip', 'enable SIP too, as enable-sip does')
-    .option('--json', 'print JSON')
-    .action((name: string, flags: Flags) =>
-      withStores(command, io, async (stores) => {
-        const wanted = checkName('an organization', name);
-        if ((await stores.orgs.list()).some((other) => other.name === wanted)) {
-          throw new CommandFailure(`organization "${wanted}" already exists`);
-        }
-        const made = await stores.orgs.create({ name: wanted, sip_enabled: flags.sip === true });
-        await noteChange(stores, made.org_id, 'org.create', made.org_id, ['name', 'sip_enabled']);
-        printResult(
-          io,
-          flags,
-          shown(made),
-          `Created organization "${made.name}": ${made.org_id}`,
-          `Next: trunkline key create ${made.org_id}`,
-        );
-      }),
-    );
-}
-
-function addList(parent: Command, io: StoreIo): void {
-  const command = parent
-    .command('list')
-    .description('list all organizations')
-    .option('--json', 'print JSON')
-    .action((flags: Flags) =>
-      withStores(command, io, async (stores) => {
-        const orgs = await stores.orgs.list();
-        const none = 'There is no organization yet. Make one: trunkline org create <name> --sip';
-        const rows = orgs.map((org) => [org.org_id, org.name, org.sip_enabled ? 'yes' : 'no', org.disabled ? 'yes' : 'no', org.created_at]);
-        printResult(
-          io,
-          flags,
-          orgs.map(shown),
-          ...(orgs.length === 0 ? [none] : table(['ID', 'NAME', 'SIP', 'DISABLED', 'CREATED'], rows)),
-        );
-      }),
-    );
 }
 
 function addChange(parent: Command, io: StoreIo, name: string, description: string, change: OrgChange): void {
-  const command = parent
-    .command(name)
-    .description(description)
-    .argument('<org>', 'its id or its name')
-    .option('--json', 'print JSON')
-    .action((idOrName: string, flags: Flags) =>
-      withStores(command, io, async (stores) => {
-        const org = await findOrg(stores, idOrName);
-        const changed = await stores.orgs.change(org.org_id, change);
-        if (changed === null) throw new CommandFailure(`organization "${idOrName}" not found`);
-        await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
-        printResult(
-          io,
-          flags,
-          shown(changed),
-          `"${changed.name}": SIP ${changed.sip_enabled ? 'enabled' : 'not enabled'}, ${changed.disabled ? 'disabled' : 'active'}`,
-        );
-      }),
-    );
+  const command = parent.command(name).description(description).argument('<org>', 'its id or its name').option('--json', 'print JSON');
+  overStores(command, io, async (stores, flags: JsonFlag, idOrName: string) => {
+    const changed = await changeOrg(stores, idOrName, change);
+    const state = `SIP ${changed.sip_enabled ? 'enabled' : 'not enabled'}, ${changed.disabled ? 'disabled' : 'active'}`;
+    printResult(io, flags, shown(changed), `"${changed.name}": ${state}`);
+  });
 }
 
-interface SecretFlags {
-  readonly json?: boolean;
-  readonly rotate?: boolean;
-}
-
-type LimitArgument = number | 'none';
-
-interface LimitFlags {
-  readonly json?: boolean;
-  readonly maxConcurrentCalls?: LimitArgument;
-  readonly maxCallsPerSecond?: LimitArgument;
-  readonly allowedSources?: readonly string[];
+async function changeOrg(stores: Pick<Stores, 'orgs' | 'audit'>, idOrName: string, change: OrgChange): Promise<OrgRecord> {
+  const { org_id: id } = await findOrg(stores, idOrName);
+  const changed = await stores.orgs.change(id, change);
+  if (changed === null) throw new CommandFailure(`organization "${idOrName}" not found`);
+  await noteChange(stores, id, 'org.change', id, Object.keys(change));
+  return changed;
 }
 
 function addSetLimits(parent: Command, io: StoreIo): void {
@@ -122,22 +96,17 @@ function addSetLimits(parent: Command, io: StoreIo): void {
     .option('--max-concurrent-calls <n>', 'calls in progress, 0 to 100000, or "none"', limitArgument(100_000))
     .option('--max-calls-per-second <n>', 'new calls a second, 0 to 10000, or "none"', limitArgument(10_000))
     .option('--allowed-sources <list>', 'accepted source addresses and CIDR blocks, comma-separated, or "any"', sourcesArgument)
-    .option('--json', 'print JSON')
-    .action((idOrName: string, flags: LimitFlags) =>
-      withStores(command, io, async (stores) => {
-        const change: OrgChange = {
-          ...(flags.maxConcurrentCalls === undefined ? {} : { max_concurrent_calls: limitOf(flags.maxConcurrentCalls) }),
-          ...(flags.maxCallsPerSecond === undefined ? {} : { max_calls_per_second: limitOf(flags.maxCallsPerSecond) }),
-          ...(flags.allowedSources === undefined ? {} : { allowed_sources: flags.allowedSources }),
-        };
-        if (Object.keys(change).length === 0) throw new CommandFailure('nothing to change: set at least one limit (--help shows them)');
-        const org = await findOrg(stores, idOrName);
-        const changed = await stores.orgs.change(org.org_id, change);
-        if (changed === null) throw new CommandFailure(`organization "${idOrName}" not found`);
-        await noteChange(stores, org.org_id, 'org.change', org.org_id, Object.keys(change));
-        printResult(io, flags, shown(changed), limitsLine(changed));
-      }),
-    );
+    .option('--json', 'print JSON');
+  overStores(command, io, async (stores, flags: LimitFlags, idOrName: string) => {
+    const change: OrgChange = {
+      ...(flags.maxConcurrentCalls === undefined ? {} : { max_concurrent_calls: limitOf(flags.maxConcurrentCalls) }),
+      ...(flags.maxCallsPerSecond === undefined ? {} : { max_calls_per_second: limitOf(flags.maxCallsPerSecond) }),
+      ...(flags.allowedSources === undefined ? {} : { allowed_sources: flags.allowedSources }),
+    };
+    if (Object.keys(change).length === 0) throw new CommandFailure('nothing to change: set at least one limit (--help shows them)');
+    const changed = await changeOrg(stores, idOrName, change);
+    printResult(io, flags, shown(changed), limitsLine(changed));
+  });
 }
 
 function limitOf(argument: LimitArgument): number | null {
@@ -167,21 +136,6 @@ function limitsLine({ name, max_concurrent_calls, max_calls_per_second, allowed_
   return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}`;
 }
 
-const SECRETS = {
-  webhook_secret: {
-    command: 'webhook-secret',
-    description: "print the secret that signs the organization's webhooks",
-    rotate: 'create a new secret first; it signs webhooks at once',
-    make: newWebhookSecret,
-  },
-  stream_key: {
-    command: 'stream-key',
-    description: "print the key of X-Twilio-Signature, with which the organization's bots verify its calls",
-    rotate: 'create a new key first; it signs calls from their next look-up on',
-    make: newStreamKey,
-  },
-} as const;
-
 function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): void {
   const secret = SECRETS[field];
   const command = parent
@@ -189,16 +143,12 @@ function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): v
     .description(secret.description)
     .argument('<org>', 'its id or its name')
     .option('--rotate', secret.rotate)
-    .option('--json', 'print JSON')
-    .action((idOrName: string, flags: SecretFlags) =>
-      withStores(command, io, async (stores) => {
-        const org = await findOrg(stores, idOrName);
-        const found = flags.rotate === true ? await stores.orgs.change(org.org_id, { [field]: secret.make() }) : org;
-        if (found === null) throw new CommandFailure(`organization "${idOrName}" not found`);
-        if (flags.rotate === true) await noteChange(stores, org.org_id, 'org.change', org.org_id, [field]);
-        printResult(io, flags, { org_id: found.org_id, [field]: found[field] }, found[field]);
-      }),
-    );
+    .option('--json', 'print JSON');
+  overStores(command, io, async (stores, flags: JsonFlag & { readonly rotate?: boolean }, idOrName: string) => {
+    const isRotated = flags.rotate === true;
+    const found = isRotated ? await changeOrg(stores, idOrName, { [field]: secret.make() }) : await findOrg(stores, idOrName);
+    printResult(io, flags, { org_id: found.org_id, [field]: found[field] }, found[field]);
+  });
 }
 
 /** Everything but the secrets. */

@@ -4,9 +4,7 @@ import type { Config } from '../config/schema.js';
 import { baseUrl, wantsColour } from './api.js';
 import { CommandFailure, orFail, plain } from './command.js';
 import { runningGateway } from './ready.js';
-import { renderTop } from './top/render.js';
-import { Samples } from './top/samples.js';
-import { topView, type TopView } from './top/view.js';
+import { renderTop, Samples, topView, type TopView } from './top/view.js';
 
 interface TopFlags {
   readonly apiUrl?: string;

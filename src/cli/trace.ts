@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
-import { apiFlags, wantsColour, withApi, type ApiFlags, type ApiIo } from './api.js';
+import { overApi, wantsColour, type ApiFlags, type ApiIo } from './api.js';
 import { CommandFailure, plain } from './command.js';
 import { ladderHead, ladderLines, type LadderOptions } from './trace/ladder.js';
 
@@ -24,24 +24,17 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** `trunkline trace`: what happened in one call, between the carrier, the gateway, rtpengine and the agent. */
 export function traceCommand(io: TraceIo): Command {
-  const command = apiFlags(
-    new Command('trace')
-      .description('show one call as a ladder: carrier, gateway, rtpengine, agent')
-      .argument('<call-id>', "the call's id, or its SIP Call-ID")
-      .option('--full', 'include the messages, with keys and credentials masked')
-      .option('--follow', 'continue until the call ends'),
-  );
-  return command.action((given: string, flags: TraceFlags) =>
-    withApi(command, io, flags, async (api) => {
-      const callId = UUID.test(given) ? given.toLowerCase() : await callOfSipId(api, given);
-      if (flags.json === true) {
-        const { trace } = await api.GET('/v1/calls/{call_id}/trace', { params: { path: { call_id: callId } } });
-        io.print(JSON.stringify(trace));
-        return;
-      }
-      await show(api, io, callId, flags);
-    }),
-  );
+  const trace = new Command('trace')
+    .description('show one call as a ladder: carrier, gateway, rtpengine, agent')
+    .argument('<call-id>', "the call's id, or its SIP Call-ID")
+    .option('--full', 'include the messages, with keys and credentials masked')
+    .option('--follow', 'continue until the call ends');
+  return overApi(trace, io, async (api, flags: TraceFlags, given: string) => {
+    const callId = UUID.test(given) ? given.toLowerCase() : await callOfSipId(api, given);
+    if (flags.json !== true) return show(api, io, callId, flags);
+    const { trace: entries } = await api.GET('/v1/calls/{call_id}/trace', { params: { path: { call_id: callId } } });
+    io.print(JSON.stringify(entries));
+  });
 }
 
 async function show(api: Client, io: TraceIo, callId: string, flags: TraceFlags): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Schemas } from '../../client/index.js';
+import { toned, type Tone } from '../tone.js';
 
 type Entry = Schemas['TraceEntry'];
 
@@ -40,7 +41,7 @@ export function ladderLines(entry: Entry, options: LadderOptions): string[] {
   if (source === 'gateway' || direction === null) note(lifelines, at.gateway, entry.summary);
   else arrow(lifelines, at.gateway, at[FARTHER[source]], direction === 'out', labelOf(entry));
   const line = `${time}${lifelines.join('').slice(TIME_WIDTH)}`;
-  const lines = [coloured(line.trimEnd(), toneOf(entry), options.isColoured)];
+  const lines = [toned(line.trimEnd(), toneOf(entry), options.isColoured)];
   if (options.isFull && entry.text !== null) lines.push(...textLines(entry.text, options.isColoured));
   return lines;
 }
@@ -60,12 +61,8 @@ function labelOf({ source, direction, summary, text }: Entry): string {
 function placesOf(columns: number): { readonly [name in keyof typeof PLACES]: number } {
   const width = Math.min(MAX_COLUMNS, Math.max(MIN_COLUMNS, columns)) - TIME_WIDTH - 1;
   const place = (share: number): number => TIME_WIDTH + Math.round(share * width);
-  return {
-    carrier: place(PLACES.carrier),
-    gateway: place(PLACES.gateway),
-    rtpengine: place(PLACES.rtpengine),
-    agent: place(PLACES.agent),
-  };
+  const { carrier, gateway, rtpengine, agent } = PLACES;
+  return { carrier: place(carrier), gateway: place(gateway), rtpengine: place(rtpengine), agent: place(agent) };
 }
 
 /** Between two lifelines, the name on it; over those between. */
@@ -91,8 +88,6 @@ function note(line: string[], gateway: number, summary: string): void {
   line.splice(gateway, 1 + shown.length, '●', ...Array.from(shown));
 }
 
-type Tone = 'good' | 'bad' | 'dim' | 'plain';
-
 function toneOf({ source, summary }: Entry): Tone {
   const status = Number(/^SIP\/2\.0 (\d{3})/.exec(summary)?.[1] ?? 0);
   if (status >= 300 || / failed\b/.test(summary)) return 'bad';
@@ -102,13 +97,7 @@ function toneOf({ source, summary }: Entry): Tone {
 
 function textLines(text: string, isColoured: boolean): string[] {
   const lines = text.trimEnd().split(/\r?\n/);
-  return lines.map((line) => coloured(`${' '.repeat(TIME_WIDTH)}  ${line}`, 'dim', isColoured));
-}
-
-const CODES: Readonly<Record<Exclude<Tone, 'plain'>, string>> = { good: '32', bad: '31;1', dim: '2' };
-
-function coloured(line: string, tone: Tone, isColoured: boolean): string {
-  return isColoured && tone !== 'plain' ? `\u001b[${CODES[tone]}m${line}\u001b[0m` : line;
+  return lines.map((line) => toned(`${' '.repeat(TIME_WIDTH)}  ${line}`, 'dim', isColoured));
 }
 
 function oneLine(text: string): string {

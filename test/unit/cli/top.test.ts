@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { renderTop } from '../../../src/cli/top/render.js';
-import { quantile, Samples } from '../../../src/cli/top/samples.js';
-import { topView } from '../../../src/cli/top/view.js';
+import { renderTop, quantile, Samples, topView } from '../../../src/cli/top/view.js';
 
 const scrape = (at: number, lines: readonly string[]): Samples => new Samples(['# TYPE x counter', ...lines, ''].join('\n'), at * 1_000);
 
