@@ -7,7 +7,7 @@ import { ROOT } from './generate.js';
 import { logEvents } from './logs.js';
 import { settings } from './settings.js';
 import { mergeLayers, parseLayer } from '../../src/config/layers.js';
-import { API_ERROR_STATUS } from '../../src/gateway/api/schemas/api-error.js';
+import { API_ERRORS } from '../../src/gateway/api/schemas/api-error.js';
 import { REASONS, type ReasonFacts } from '../../src/gateway/model/reasons.js';
 
 /** A Markdown page. Each text has the length of the page: what a variant leaves out is blank, so that an index leads to the same line. */
@@ -82,7 +82,7 @@ const OTHERS = new Set(['sip.example.com', 'api.twilio.com', 'media.payload', 's
 const OPTIONS = longOptions();
 const DEFAULTS = parseLayer('config/default.yaml', read('config/default.yaml'));
 const reasons: Readonly<Partial<Record<string, ReasonFacts>>> = REASONS;
-const apiErrors: Readonly<Partial<Record<string, number>>> = API_ERROR_STATUS;
+const apiErrors: Readonly<Partial<Record<string, readonly [status: number, meaning: string]>>> = API_ERRORS;
 const { forbidden } = createRequire(import.meta.url)(`${ROOT}.dependency-cruiser.cjs`) as {
   forbidden: readonly { readonly comment?: string }[];
 };
@@ -202,7 +202,7 @@ export const RULES: readonly Rule[] = [
     least: 90,
     check: (page) => [
       ...each(page.prose, /\b([3-6]\d\d) `?([A-Z][A-Z_]{5,})\b/g, (status = '', code = '') =>
-        unless([reasons[code]?.sipStatus, apiErrors[code]].map(String).includes(status), `${code} is not answered with ${status}`),
+        unless([reasons[code]?.sipStatus, apiErrors[code]?.[0]].map(String).includes(status), `${code} is not answered with ${status}`),
       ),
       ...(GUIDES.test(page.file) ? rows(page, /^## What goes wrong/m) : []).flatMap(({ at, cells: [seen = ''] }) =>
         each(seen.replace(/`[^`]*`/g, ''), /\b([A-Z]+_[A-Z_]+)\b/g, (code = '') =>

@@ -7,7 +7,7 @@ import type { Log } from '../lib/log.js';
 import { Metrics } from '../observability/metrics/registry.js';
 import { generateSrtpKey } from '../srtp/srtp.js';
 import { HttpToolRunner } from './agents/tool-runner.js';
-import { answerGateway } from './api/other-gateways.js';
+import { answerGateway } from './api/call-control.js';
 import { Inbound } from './drachtio/inbound.js';
 import { createSrfApp } from './drachtio/srf-facade.js';
 import { openStirVerifier } from './stir/verifier.js';

@@ -1,6 +1,6 @@
 import type { RouteOptions } from 'fastify';
 import { z } from 'zod';
-import { API_ERROR_STATUS, errorEnvelopeSchema, type ApiErrorCode } from './schemas/api-error.js';
+import { API_ERRORS, errorEnvelopeSchema, type ApiErrorCode } from './schemas/api-error.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -8,31 +8,6 @@ declare module 'fastify' {
     failures?: readonly ApiErrorCode[];
   }
 }
-
-export const MEANING: Record<ApiErrorCode, string> = {
-  VALIDATION: 'A field or the whole body is not valid',
-  UNAUTHENTICATED: 'The API key is missing or not valid',
-  SIP_NOT_ENABLED: 'The organization does not have SIP enabled',
-  ORG_DISABLED: 'The organization is disabled',
-  READ_ONLY_KEY: 'An operator key cannot change anything',
-  NOT_FOUND: 'Not found, or another organization owns it',
-  METHOD_NOT_ALLOWED: 'The route does not have this method; the allow header lists its methods',
-  REQUEST_TIMEOUT: 'The request did not arrive in time',
-  NUMBER_TAKEN: 'The number belongs to another organization',
-  AGENT_IN_USE: 'A number uses the agent',
-  TOOL_IN_USE: 'Agents use the tool; the message lists their ids',
-  LIMIT_REACHED: 'The organization has reached its limit',
-  PRECONDITION_FAILED: 'The if-match header does not match',
-  TOO_LARGE: 'The body is larger than 256 KiB',
-  UNSUPPORTED_MEDIA_TYPE: 'The body is not application/json',
-  RATE_LIMITED: 'Too many requests; retry after the seconds in the retry-after header',
-  INTERNAL: 'The service failed; the message contains the request id',
-  TOOL_FAILED: 'The tool is unreachable or its answer is unusable; the message explains it',
-  TOOL_TIMEOUT: 'The tool did not answer in time',
-  STORE_UNAVAILABLE: 'The store does not answer; retry after the seconds in the retry-after header',
-  GATEWAY_UNAVAILABLE: 'The gateway with the call does not answer; retry after the seconds in the retry-after header',
-  NOT_READY: 'A part of the service is not ready',
-};
 
 const ETAG = {
   etag: { type: 'string', description: 'The version of the record, for `if-match`', examples: ['"2026-01-01T00:00:00.000Z"'] },
@@ -56,16 +31,13 @@ export function describeKeyedRoute(route: RouteOptions): void {
 
 /** The response entries of a route's schema for the failures it may answer with, by status. */
 export function failureAnswers(codes: readonly ApiErrorCode[], schema: typeof errorEnvelopeSchema = errorEnvelopeSchema) {
-  const byStatus = new Map<number, ApiErrorCode[]>();
-  for (const code of codes) byStatus.set(API_ERROR_STATUS[code], [...(byStatus.get(API_ERROR_STATUS[code]) ?? []), code]);
-  return Object.fromEntries([...byStatus].map(([status, list]) => [status, answer(list, schema)]));
-}
-
-function answer(codes: readonly ApiErrorCode[], schema: typeof errorEnvelopeSchema) {
-  return {
-    description: codes.map((code) => `\`${code}\`: ${MEANING[code]}`).join('. '),
-    content: { 'application/json': { schema } },
-  };
+  const statusOf = (code: ApiErrorCode): number => API_ERRORS[code][0];
+  return Object.fromEntries(
+    codes.map(statusOf).map((status) => {
+      const meanings = codes.filter((code) => statusOf(code) === status).map((code) => `\`${code}\`: ${API_ERRORS[code][1]}`);
+      return [status, { description: meanings.join('. '), content: { 'application/json': { schema } } }];
+    }),
+  );
 }
 
 /** A successful answer for a route's schema. @param example where the schema has none of its own */

@@ -1,11 +1,41 @@
-import type { z } from 'zod';
-import type { TraceEntry } from '../model/call-trace.js';
-import { qualityAnswerSchema, stopAnswerSchema, traceAnswerSchema, type GatewayRequest } from './schemas/gateway-requests.js';
+import { qualitySampleSchema } from './schemas/calls-api.js';
+import { z } from 'zod';
+import { type TraceEntry, traceEntrySchema } from '../model/call-trace.js';
 import type { QualitySample } from '../../rtp/quality-log.js';
 import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import type { ScopedReads } from './scoped-reads.js';
 import type { Scope, Stores } from '../ports/stores.js';
 import { ApiFailure } from './failure.js';
+
+/** What one gateway asks another about a call that is there. */
+const gatewayRequestSchema = z.discriminatedUnion('do', [
+  z.strictObject({ do: z.literal('stop'), call_id: z.uuid(), reason: z.enum(['AGENT_HANGUP', 'API_STOPPED']) }),
+  z.strictObject({ do: z.literal('trace'), call_id: z.uuid() }),
+  z.strictObject({ do: z.literal('quality'), call_id: z.uuid() }),
+]);
+
+type GatewayRequest = z.output<typeof gatewayRequestSchema>;
+
+const stopAnswerSchema = z.strictObject({ isStopped: z.boolean() });
+
+/** `null`: the call has ended. */
+const traceAnswerSchema = z.strictObject({ trace: z.array(traceEntrySchema).nullable() });
+
+/** `null`: the call has ended. */
+const qualityAnswerSchema = z.strictObject({ samples: z.array(qualitySampleSchema).nullable() });
+
+/** What this gateway answers to another one. Rejects what is no request: then the other one hears nothing. */
+export async function answerGateway(calls: LiveCalls, body: unknown): Promise<object> {
+  const request = gatewayRequestSchema.parse(body);
+  switch (request.do) {
+    case 'trace':
+      return { trace: calls.trace(request.call_id) };
+    case 'quality':
+      return { samples: await calls.quality(request.call_id) };
+    case 'stop':
+      return { isStopped: calls.stop(request.call_id, request.reason) };
+  }
+}
 
 const ANSWER_LIMIT_MS = 2_000;
 const RETRY_AFTER_S = 2;

@@ -1,12 +1,65 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance } from 'fastify';
-import { jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import { jsonSchemaTransformObject, jsonSchemaTransform } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { API_ERROR_STATUS, type ApiErrorCode } from './schemas/api-error.js';
-import { failureAnswers, MEANING, successAnswer } from './answers.js';
-import { CONTENT_SECURITY_POLICY, PAGE_HEADERS } from './page-headers.js';
-import { describeRoute } from './openapi-headers.js';
+import { API_ERRORS } from './schemas/api-error.js';
+import { failureAnswers, successAnswer } from './answers.js';
+import { CONTENT_SECURITY_POLICY, PAGE_HEADERS } from './routes/console.js';
+
+interface Header {
+  readonly type: 'string' | 'integer';
+  readonly description: string;
+  readonly examples?: readonly unknown[];
+}
+type Headers = Readonly<Record<string, Header>>;
+
+const EVERY: Headers = {
+  'x-request-id': {
+    type: 'string',
+    description: "The request's own id if it is up to 64 of `A-Za-z0-9._-`, else a new one; the request's log line has it too",
+    examples: ['0f1d3c5e-6a53-4c53-9f5b-0f0d8a2d1c11'],
+  },
+};
+const LIMITED: Headers = {
+  'ratelimit-limit': { type: 'integer', description: 'Requests a minute under the limit closest to exhaustion', examples: [6000] },
+  'ratelimit-remaining': { type: 'integer', description: 'Remaining requests', examples: [5999] },
+  'ratelimit-reset': { type: 'integer', description: 'Seconds until the limit resets', examples: [60] },
+};
+const RETRY_AFTER: Headers = { 'retry-after': { type: 'integer', description: 'Seconds to wait before a retry', examples: [2] } };
+const BY_STATUS: Readonly<Record<string, Headers>> = {
+  401: { 'www-authenticate': { type: 'string', description: 'Always `Bearer`', examples: ['Bearer'] } },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
+};
+
+interface Described {
+  readonly headers?: Headers;
+}
+type Answers = Readonly<Record<string, Described>>;
+
+/** The route's schemas as JSON Schema, with the headers of its answers. */
+const describeRoute: typeof jsonSchemaTransform = (document) => {
+  const { schema: made, url } = jsonSchemaTransform(document);
+  const schema = { operationId: operationIdOf(document.route.method, url), ...made };
+  if (schema.response === undefined) return { schema, url };
+  const given = document.schema.response as Answers;
+  const response = Object.entries(schema.response as Answers).map(([status, answer]) => {
+    return [status, { ...answer, headers: { ...headersOf(status, document.route), ...given[status]?.headers } }];
+  });
+  return { schema: { ...schema, response: Object.fromEntries(response) as Answers }, url };
+};
+
+/** `getV1AgentsAgentId`: the same as long as the route is. A route may have a name of its own. */
+function operationIdOf(method: string | readonly string[], url: string): string {
+  const words = url.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+  return `${String(method).toLowerCase()}${name}`;
+}
+
+function headersOf(status: string, { config }: RouteOptions): Headers {
+  return config?.unlimited === true ? EVERY : { ...EVERY, ...LIMITED, ...BY_STATUS[status] };
+}
 
 /** The console's own, which its pages have as a file. */
 const LOGO =
@@ -19,8 +72,6 @@ const DOCS_POLICY = CONTENT_SECURITY_POLICY.replace("style-src 'self'", "style-s
   "img-src 'self' data:",
 );
 
-const CODES = Object.entries(API_ERROR_STATUS) as readonly [ApiErrorCode, number][];
-
 const DESCRIPTION = `Routes the calls of a phone number to a voice agent.
 
 Every request carries an API key in the \`authorization\` header, raw or after \`Bearer\`. Every answer has the header
@@ -29,7 +80,9 @@ codes in \`errors[].error\`:
 
 | status | code | |
 |---|---|---|
-${CODES.map(([code, status]) => `| ${String(status)} | \`${code}\` | ${MEANING[code]} |`).join('\n')}
+${Object.entries(API_ERRORS)
+  .map(([code, [status, meaning]]) => `| ${String(status)} | \`${code}\` | ${meaning} |`)
+  .join('\n')}
 
 One operation, which ends calls for bots written for Twilio, uses Twilio's form and HTTP Basic instead of the key.
 

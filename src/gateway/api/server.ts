@@ -4,6 +4,7 @@ import Fastify, {
   type FastifyRequest,
   type InjectOptions,
   type LightMyRequestResponse,
+  type RouteOptions,
 } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { IncomingMessage } from 'node:http';
@@ -17,13 +18,11 @@ import { newUuid } from '../../lib/ids.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { ScopedReads } from './scoped-reads.js';
-import type { Stores } from '../ports/stores.js';
 import { describeKeyedRoute } from './answers.js';
 import { authenticate, identityOf, isOperator, keyIdOf, requireSipEntitlement } from './auth.js';
 import { auditRecorder } from './audit.js';
 import { CallControl } from './call-control.js';
-import { answerClientError } from './client-error.js';
-import { ApiFailure, failureOf } from './failure.js';
+import { answerClientError, ApiFailure, failureOf } from './failure.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { agentRoutes } from './routes/agents.js';
@@ -40,9 +39,9 @@ import { throughputRoutes } from './routes/throughput.js';
 import { webhookRoutes } from './routes/webhooks.js';
 import { toolRoutes } from './routes/tools.js';
 import { twilioRoutes } from './routes/twilio.js';
-import { voiceRoutes, type Voice } from './routes/voices.js';
+import { voiceRoutes } from './routes/voices.js';
+import type { RouteContext, Voice, ZodApp } from './context.js';
 import { takeTurn, Turns } from './turns.js';
-import { watchRoutes } from './unknown-routes.js';
 import { zodValidator } from './validation.js';
 
 declare module 'fastify' {
@@ -53,7 +52,7 @@ declare module 'fastify' {
 }
 
 export interface ApiDeps {
-  readonly stores: Omit<Stores, 'routes' | 'snapshots' | 'ping'>;
+  readonly stores: RouteContext['stores'];
   readonly check: CallCheck;
   readonly liveCalls: LiveCalls;
   readonly toolRunner: ToolRunner;
@@ -167,41 +166,46 @@ function isJson(text: string): boolean {
   }
 }
 
+const KEYED_ROUTES = [
+  ...[callRoutes, webhookRoutes, agentRoutes, voiceRoutes, batchRoutes, toolRoutes],
+  ...[auditRoutes, orgRoutes, reasonRoutes, throughputRoutes],
+];
+
 async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
+  const { stores, clock, log, check, toolRunner: runner } = deps;
   const version = options.version ?? UNKNOWN_VERSION;
   await collectOpenapi(app, version);
-  const note = auditRecorder(deps.stores.audit, deps.log);
-  const reads = new ScopedReads(deps.stores);
-  const control = new CallControl(deps.liveCalls, deps.stores, reads);
-  await app.register(healthRoutes, { readiness: deps.readiness, version });
-  if (deps.metrics !== undefined) await app.register(metricsRoutes, { metrics: deps.metrics });
+  const reads = new ScopedReads(stores);
+  const { voices, ...agents } = options.agents;
+  const context: RouteContext = {
+    ...{ stores, reads, check, runner, clock, voices },
+    control: new CallControl(deps.liveCalls, stores, reads),
+    note: auditRecorder(stores.audit, log),
+    agentPolicy: { ...agents, voices: voices.map(({ name }) => name) },
+    sipPolicy: { allowPlain: options.allowPlain },
+  };
+  healthRoutes(app.withTypeProvider(), { readiness: deps.readiness, version });
+  if (deps.metrics !== undefined) metricsRoutes(app.withTypeProvider(), { metrics: deps.metrics });
   await app.register(async (scope) => {
-    scope.addHook('onRoute', describeKeyedRoute);
-    scope.addHook('onRequest', authenticate(deps.stores, deps.log));
-    scope.addHook('onRequest', limits.perKey);
-    scope.addHook(
+    const keyed: ZodApp = scope.withTypeProvider();
+    keyed.addHook('onRoute', describeKeyedRoute);
+    keyed.addHook('onRequest', authenticate(stores, log));
+    keyed.addHook('onRequest', limits.perKey);
+    keyed.addHook(
       'onRequest',
-      takeTurn(new Turns(deps.clock), (request) => (isOperator(request) ? keyIdOf(request) : identityOf(request).orgId)),
+      takeTurn(new Turns(clock), (request) => (isOperator(request) ? keyIdOf(request) : identityOf(request).orgId)),
     );
-    await scope.register(callRoutes, { stores: deps.stores, reads, control, note });
-    await scope.register(webhookRoutes, { stores: deps.stores, reads, note });
-    const { voices, ...agents } = options.agents;
-    const policy = { ...agents, voices: voices.map(({ name }) => name) };
-    await scope.register(agentRoutes, { stores: deps.stores, reads, policy, clock: deps.clock, note });
-    await scope.register(voiceRoutes, { voices });
-    await scope.register(batchRoutes, { stores: deps.stores, reads, note });
-    await scope.register(toolRoutes, { stores: deps.stores, reads, runner: deps.toolRunner, clock: deps.clock, note });
-    await scope.register(auditRoutes, { reads });
-    await scope.register(orgRoutes, { stores: deps.stores });
-    await scope.register(reasonRoutes);
-    await scope.register(throughputRoutes, { reads });
-    await scope.register(async (sip) => {
+    for (const addTo of KEYED_ROUTES) addTo(keyed, context);
+    await keyed.register((sip, _options, done) => {
       sip.addHook('onRequest', requireSipEntitlement);
-      await sip.register(sipRoutes, { stores: deps.stores, reads, check: deps.check, policy: { allowPlain: options.allowPlain }, note });
+      sipRoutes(sip, context);
+      done();
     });
   });
-  const { stores, clock } = deps;
-  await app.register(twilioRoutes, { stores, control, clock, perKey: limits.perKey, note });
+  await app.register((scope, _options, done) => {
+    twilioRoutes(scope.withTypeProvider(), context, limits.perKey);
+    done();
+  });
   await app.register(consoleRoutes, { directory: options.consoleDirectory ?? null });
   await openapiRoutes(app);
 }
@@ -251,4 +255,36 @@ function serverOf(app: FastifyInstance): ApiServer {
     close: async () => app.close(),
     inject: (request) => app.inject(request),
   };
+}
+
+/** What routes there are, to tell a wrong method from a wrong path. */
+interface RouteTable {
+  /** The failure for a request that no route took. */
+  failureFor(method: string, url: string): ApiFailure;
+}
+
+/** Starts noting every route that is added to `app` from now on. */
+function watchRoutes(app: FastifyInstance): RouteTable {
+  const methods = new Map<string, Set<string>>();
+  app.addHook('onRoute', (route: RouteOptions) => {
+    const known = methods.get(route.url) ?? new Set<string>();
+    for (const method of [route.method].flat()) known.add(method);
+    methods.set(route.url, known);
+  });
+  return {
+    failureFor(method, url) {
+      const path = url.split('?', 1)[0] ?? '';
+      const allowed = [...methods].filter(([pattern]) => matches(pattern, path)).flatMap(([, set]) => [...set]);
+      // A route may take the request and then find nothing, as one for files does.
+      if (allowed.length === 0 || allowed.includes(method)) return new ApiFailure('NOT_FOUND', 'No such route');
+      const allow = [...new Set(allowed)].sort().join(', ');
+      return new ApiFailure('METHOD_NOT_ALLOWED', `The methods of this route are ${allow}`, { headers: { allow } });
+    },
+  };
+}
+
+function matches(pattern: string, path: string): boolean {
+  const escaped = pattern.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
+  const expression = escaped.replace(/:[A-Za-z_]\w*/g, '[^/]+').replace(/\*/g, '.*');
+  return new RegExp(`^${expression}$`).test(path);
 }

@@ -1,4 +1,5 @@
 type Labels = Readonly<Record<string, string | readonly string[]>>;
+type NoLabels = Readonly<Record<string, never>>;
 
 /** A metric. Every sample has the label `process` besides these. */
 export interface MetricDefinition {
@@ -8,14 +9,14 @@ export interface MetricDefinition {
   /** A sentence for a person. */
   readonly help: string;
   /** Each label with all its values, or with what bounds them: never a number, an organization, a call or a caller's address. */
-  readonly labels?: Labels | undefined;
+  readonly labels: Labels;
   /** Upper bounds of a histogram's buckets, in its unit. */
   readonly buckets?: readonly number[];
 }
 
 const metric =
   <const Kind extends Omit<MetricDefinition, 'help' | 'labels'>>(kind: Kind) =>
-  <L extends Labels | undefined = undefined>(help: string, labels?: L) => ({ ...kind, help, labels: labels as L });
+  <L extends Labels = NoLabels>(help: string, labels = {} as L) => ({ ...kind, help, labels });
 const gauge = metric({ type: 'gauge' });
 const counter = metric({ type: 'counter' });
 const counted = metric({ type: 'counter', isCounted: true });
@@ -175,9 +176,9 @@ export const METRICS = {
 
 export type MetricName = keyof typeof METRICS;
 
-type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name] extends { readonly labels: infer Own extends Labels }
-  ? Readonly<Record<keyof Own, string>>
-  : Readonly<Record<string, never>>;
+type LabelsOf<Name extends MetricName> = {
+  readonly [Label in keyof (typeof METRICS)[Name]['labels']]: (typeof METRICS)[Name]['labels'][Label] extends never ? never : string;
+};
 
 type NamesOf<Definition extends Partial<MetricDefinition>> = {
   [Name in MetricName]: (typeof METRICS)[Name] extends Definition ? Name : never;

@@ -12,7 +12,7 @@ import {
 } from '../../../web/src/calls/call-list.js';
 import { asksEnded, asksLive, filtersOf, queryOf, searchOf } from '../../../web/src/calls/filters.js';
 import { isNearEnd, movedTo, windowOf } from '../../../web/src/calls/virtual-window.js';
-import { endedCall } from '../../../src/gateway/api/call-answers.js';
+import { endedCall } from '../../../src/gateway/api/schemas/calls-api.js';
 import { callOf } from '../gateway/store/store-contract.js';
 
 /** A call that began at this second. */

@@ -1,7 +1,7 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
 import type { AgentRecord } from '../../model/agent-record.js';
-import { settingWarnings, type AgentPolicy } from '../schemas/agent-rules.js';
+import { settingWarnings } from '../schemas/agent-rules.js';
 import {
   agentAnswerSchema,
   agentBodySchemas,
@@ -11,13 +11,12 @@ import {
   shownAgentSchema,
   type AgentBody,
 } from '../schemas/agents-api.js';
-import { DEFAULT_PAGE_LIMIT, nextCursor, orgQuery, pageQuery } from '../schemas/page-query.js';
-import { isoNow, type Clock } from '../../../lib/clock.js';
+import { idParam, DEFAULT_PAGE_LIMIT, nextCursor, orgQuery, pageQuery } from '../schemas/page-query.js';
+import { isoNow } from '../../../lib/clock.js';
 import { newUuid } from '../../../lib/ids.js';
 import { changedFields, type RecordRefusal } from '../../model/agent-update.js';
 import { deleteAgent, type InUse } from '../naming.js';
-import type { ScopedReads } from '../scoped-reads.js';
-import { MAX_AGENTS, type Stores } from '../../ports/stores.js';
+import { MAX_AGENTS } from '../../ports/stores.js';
 import { exampleOf, failureAnswers, fieldsAnswer, messageAnswer, recordAnswer } from '../answers.js';
 import {
   badFieldsOf,
@@ -30,30 +29,18 @@ import {
   type BadFields,
 } from '../agent-mapper.js';
 import { identityOf, scopeOf } from '../auth.js';
-import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
 
-export interface AgentRoutesOptions {
-  readonly stores: Pick<Stores, 'agents' | 'tools' | 'numbers'>;
-  readonly reads: ScopedReads;
-  readonly policy: AgentPolicy;
-  readonly clock: Clock;
-  readonly note: RecordAudit;
-}
-
 const DEFAULT_NAME = 'Agent';
 const tags = ['Agents'];
 const params = z.object({
-  agent_id: z
-    .string()
-    .max(100)
-    .meta({ description: 'UUID', examples: ['4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
+  agent_id: idParam('UUID', '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11'),
 });
 
 /** POST, GET and DELETE /v1/agents. Registered behind authentication. */
-export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app, { stores, reads, policy, clock, note }) => {
+export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, clock, note }: RouteContext): void {
   const bodies = agentBodySchemas(policy);
   const answerOf = async (agent: AgentRecord, message: string) => ({
     status: 'success' as const,
@@ -191,8 +178,7 @@ export const agentRoutes: FastifyPluginAsyncZod<AgentRoutesOptions> = async (app
       return { status: 'success' as const, message: `Agent ${titleOf(deleted.value)} deleted` };
     },
   });
-  return Promise.resolve();
-};
+}
 
 /** UUIDs are the same in either case. Whatever is no id finds nothing, like an id that nobody has. */
 function agentIdOf({ agent_id: id }: z.output<typeof params>): string {

@@ -1,13 +1,25 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import { auditEntrySchema } from '../../model/audit-entry.js';
-import { auditQuerySchema, DEFAULT_AUDIT_TAKE } from '../schemas/audit-api.js';
+import { orgQuery } from '../schemas/page-query.js';
+import { wholeNumber } from '../schemas/sip-api.js';
+import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
-import type { ScopedReads } from '../scoped-reads.js';
 import { exampleOf, fieldsAnswer } from '../answers.js';
 import { scopeOf } from '../auth.js';
 
+const DEFAULT_AUDIT_TAKE = 100;
+
+const auditQuerySchema = z.strictObject({
+  take: wholeNumber(1, 1000, DEFAULT_AUDIT_TAKE),
+  ...orgQuery,
+  before: z
+    .string()
+    .regex(/^\d{1,15}-\d{1,15}$/, 'must be the id of an entry')
+    .optional()
+    .meta({ description: 'The `id` of an entry: list the entries before it', examples: ['1767225600000-0'] }),
+});
+
 /** GET /v1/audit. Registered behind authentication. */
-export const auditRoutes: FastifyPluginAsyncZod<{ readonly reads: ScopedReads }> = async (app, { reads }) => {
+export function auditRoutes(app: ZodApp, { reads }: RouteContext): void {
   app.get('/v1/audit', {
     schema: {
       tags: ['Audit'],
@@ -26,5 +38,4 @@ export const auditRoutes: FastifyPluginAsyncZod<{ readonly reads: ScopedReads }>
       return { status: 'success' as const, entries };
     },
   });
-  return Promise.resolve();
-};
+}

@@ -1,21 +1,47 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import { agentName } from '../schemas/agent-settings.js';
+import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
 import { batchLogEntrySchema, batchSchema } from '../../model/batch-log.js';
-import { batchEventBody, newBatchBody } from '../schemas/batches-api.js';
 import { wholeNumber } from '../schemas/sip-api.js';
-import { orgQuery } from '../schemas/page-query.js';
-import type { ScopedReads } from '../scoped-reads.js';
-import type { Stores } from '../../ports/stores.js';
+import { idParam, orgQuery } from '../schemas/page-query.js';
 import { dataAnswer, exampleOf, success } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
-import type { RecordAudit } from '../audit.js';
 import { ApiFailure } from '../failure.js';
 
-export interface BatchRoutesOptions {
-  readonly stores: Pick<Stores, 'batches'>;
-  readonly reads: ScopedReads;
-  readonly note: RecordAudit;
-}
+const MAX_PAYLOAD_BYTES = 16_384;
+
+const count = z.int().min(0);
+
+/** What an entry of each type says; one of any other type says what its writer likes. */
+const PAYLOADS = new Map<string, z.ZodType>([
+  ['lifecycle', z.strictObject({ message: z.string().min(1).max(2_000), state_change: z.string().min(1).max(64) })],
+  ['complete', z.strictObject({ calls_total: count, calls_failed: count, calls_successful: count })],
+]);
+
+const newBatchBody = z.strictObject({ name: agentName }).meta({ examples: [{ name: 'Reminders' }] });
+
+/** The body of a new entry. */
+const batchEventBody = z
+  .strictObject({
+    event_type: z
+      .string()
+      .regex(/^[a-z][a-z0-9_]{0,63}$/, 'must be 1 to 64 small letters, digits and underscores')
+      .describe('`lifecycle`, `complete`, or another one'),
+    payload: z
+      .record(z.string().max(256), z.unknown())
+      .refine((payload) => Buffer.byteLength(JSON.stringify(payload)) <= MAX_PAYLOAD_BYTES, {
+        message: `must have at most ${String(MAX_PAYLOAD_BYTES)} bytes as JSON`,
+      })
+      .describe('`lifecycle`: message, state_change. `complete`: calls_total, calls_failed, calls_successful'),
+    timestamp: z.iso.datetime({ offset: true, error: 'must be ISO 8601 with a zone' }).optional().describe('Default: now'),
+  })
+  .check(({ value: { event_type: type, payload }, issues }) => {
+    const found = PAYLOADS.get(type)?.safeParse(payload).error?.issues ?? [];
+    for (const issue of found) issues.push({ ...issue, input: payload, path: ['payload', ...issue.path] } as z.core.$ZodRawIssue);
+  })
+  .meta({
+    examples: [{ event_type: 'lifecycle', payload: { message: '100 requested, 0 dispatched', state_change: 'in_progress' } }],
+  });
 
 const DEFAULT_TAKE = 100;
 const tags = ['Batches'];
@@ -33,16 +59,13 @@ const logQuery = z.strictObject({
 });
 
 const params = z.object({
-  batch_id: z
-    .string()
-    .max(100)
-    .meta({ description: 'UUID', examples: ['7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
+  batch_id: idParam('UUID', '7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11'),
 });
 /** UUIDs are the same in either case. */
 const batchIdOf = ({ batch_id: id }: z.output<typeof params>): string => id.toLowerCase();
 
 /** GET and POST /v2/batches, and /v2/batches/{batch_id}/logs. Registered behind authentication. */
-export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app, { stores, reads, note }) => {
+export function batchRoutes(app: ZodApp, { stores, reads, note }: RouteContext): void {
   app.get('/v2/batches', {
     schema: {
       tags,
@@ -108,8 +131,7 @@ export const batchRoutes: FastifyPluginAsyncZod<BatchRoutesOptions> = async (app
       return success(entry);
     },
   });
-  return Promise.resolve();
-};
+}
 
 function noSuchBatch(): ApiFailure {
   return new ApiFailure('NOT_FOUND', 'There is no such batch');

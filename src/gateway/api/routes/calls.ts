@@ -1,4 +1,4 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
 import {
   callFoundSchema,
@@ -10,39 +10,27 @@ import {
   type CallAnswerBody,
   type CallDetail,
   type CallsQuery,
+  endedCall,
+  liveCall,
 } from '../schemas/calls-api.js';
 import { parseE164 } from '../../model/e164.js';
-import { DEFAULT_PAGE_LIMIT, orgQuery } from '../schemas/page-query.js';
-import type { ScopedReads } from '../scoped-reads.js';
-import type { CallPage, CallQuery, Scope, Stores } from '../../ports/stores.js';
+import { idParam, DEFAULT_PAGE_LIMIT, orgQuery } from '../schemas/page-query.js';
+import type { CallPage, CallQuery, Scope } from '../../ports/stores.js';
 import { messageAnswer, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
-import type { CallControl } from '../call-control.js';
-import { endedCall, liveCall } from '../call-answers.js';
-import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure } from '../failure.js';
-
-export interface CallRoutesOptions {
-  readonly stores: Pick<Stores, 'calls'>;
-  readonly reads: ScopedReads;
-  readonly control: CallControl;
-  readonly note: RecordAudit;
-}
 
 type AnsweredPage = CallPage<CallAnswerBody>;
 
 const tags = ['Calls'];
 
 const params = z.object({
-  call_id: z
-    .string()
-    .max(100)
-    .meta({ description: 'UUID', examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
+  call_id: idParam('UUID', '153ee546-05b9-4d95-bd6d-f899f082d48b'),
 });
 
 /** The routes of calls: list, read, stop. Registered behind authentication. */
-export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, { stores, reads, control, note }) => {
+export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteContext): void {
   const listEnded = async (scope: Scope, query: CallQuery): Promise<AnsweredPage> => {
     const { calls, next } = await reads.calls(scope, query);
     return { calls: calls.map(endedCall), next };
@@ -165,8 +153,7 @@ export const callRoutes: FastifyPluginAsyncZod<CallRoutesOptions> = async (app, 
       throw new ApiFailure('NOT_FOUND', record === null ? 'There is no such call in progress' : 'The call has ended');
     },
   });
-  return Promise.resolve();
-};
+}
 
 function noSuchCall(): ApiFailure {
   return new ApiFailure('NOT_FOUND', 'There is no such call');

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { PAGE_HEADERS } from '../page-headers.js';
 
 // The console: files that vite built. What it shows it asks the API for, with the key of who looks.
 
@@ -66,3 +65,15 @@ function notBuilt(reply: FastifyReply): FastifyReply {
     .type('text/plain; charset=utf-8')
     .send('The console is not in this build. In a checkout, scripts/build makes it.\n');
 }
+
+/** Nothing but what this server has, and nothing inline: an answer of the API that is shown as text stays text. */
+export const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/** Headers of every page and file for browsers. */
+export const PAGE_HEADERS = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+};

@@ -1,4 +1,4 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { ZodApp } from '../context.js';
 import { z } from 'zod';
 import { errorEnvelope, errorEnvelopeSchema } from '../schemas/api-error.js';
 import { dataAnswer, exampleOf, failureAnswers, success, successAnswer } from '../answers.js';
@@ -18,7 +18,7 @@ const partsSchema = z.record(z.string(), z.boolean()).meta({ examples: [{ redis:
 const tags = ['Health'];
 
 /** GET /healthz (the process runs) and GET /readyz (it can take calls). Without authentication. */
-export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (app, { readiness, version }) => {
+export function healthRoutes(app: ZodApp, { readiness, version }: HealthRoutesOptions): void {
   app.get('/healthz', {
     config: { unlimited: true },
     schema: {
@@ -55,8 +55,7 @@ export const healthRoutes: FastifyPluginAsyncZod<HealthRoutesOptions> = async (a
       return reply.code(503).send({ ...envelope, parts });
     },
   });
-  return Promise.resolve();
-};
+}
 
 async function partsOf(readiness: Readiness): Promise<Record<string, boolean>> {
   try {

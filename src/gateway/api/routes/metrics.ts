@@ -1,4 +1,4 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { ZodApp } from '../context.js';
 
 /** What Prometheus reads, and who may. */
 export interface MetricsSource {
@@ -9,7 +9,7 @@ export interface MetricsSource {
 }
 
 /** GET /metrics. Not a part of the control API: no API key opens it, and OpenAPI does not list it. */
-export const metricsRoutes: FastifyPluginAsyncZod<{ readonly metrics: MetricsSource }> = async (app, { metrics }) => {
+export function metricsRoutes(app: ZodApp, { metrics }: { readonly metrics: MetricsSource }): void {
   app.get('/metrics', {
     config: { unlimited: true },
     schema: { hide: true },
@@ -20,5 +20,4 @@ export const metricsRoutes: FastifyPluginAsyncZod<{ readonly metrics: MetricsSou
       return reply.code(refusal.status).type('text/plain; charset=utf-8').send(`${refusal.message}\n`);
     },
   });
-  return Promise.resolve();
-};
+}

@@ -1,7 +1,6 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
 import { orgQuery } from '../schemas/page-query.js';
-import type { Stores } from '../../ports/stores.js';
 import { exampleOf, successAnswer } from '../answers.js';
 import { isOperator, scopeOf } from '../auth.js';
 
@@ -17,7 +16,7 @@ const answerSchema = z.object({
 });
 
 /** GET /v1/organizations. Registered behind authentication. */
-export const orgRoutes: FastifyPluginAsyncZod<{ readonly stores: Pick<Stores, 'orgs'> }> = async (app, { stores }) => {
+export function orgRoutes(app: ZodApp, { stores }: RouteContext): void {
   app.get('/v1/organizations', {
     schema: {
       tags: ['Organizations'],
@@ -39,5 +38,4 @@ export const orgRoutes: FastifyPluginAsyncZod<{ readonly stores: Pick<Stores, 'o
       return { status: 'success' as const, operator: isOperator(request), organizations };
     },
   });
-  return Promise.resolve();
-};
+}

@@ -1,35 +1,24 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { RouteContext, ZodApp } from '../context.js';
 import type { FastifyRequest, preHandlerAsyncHookHandler } from 'fastify';
 import { z } from 'zod';
 import type { ApiErrorEntry } from '../schemas/api-error.js';
-import { parseE164 } from '../../model/e164.js';
-import { sipConfigurationSchema, type NumberRecord } from '../../model/records.js';
-import { sipRequestSchemas, type SipApiPolicy } from '../schemas/sip-api.js';
-import { checkBodySchema, checkResultSchema, type CallCheck } from '../schemas/sip-check.js';
+import { parseE164, type E164 } from '../../model/e164.js';
+import { sipConfigurationSchema, type NumberRecord, DEFAULT_INBOUND_OPTIONS } from '../../model/records.js';
+import { sipRequestSchemas, type AttachBody, type DetachBody, type SipQuery, type UpdateBody } from '../schemas/sip-api.js';
+import { checkBodySchema, checkResultSchema } from '../schemas/sip-check.js';
 import type { RecordRefusal } from '../../model/agent-update.js';
 import { attachNumber, updateNumber } from '../naming.js';
-import type { ScopedReads } from '../scoped-reads.js';
-import type { Scope, Stores } from '../../ports/stores.js';
+import type { Scope, Stores, AttachChange, DirectionType, Page, UpdateChange } from '../../ports/stores.js';
 import { dataAnswer, exampleOf, recordAnswer, success, successSchema } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
-import type { RecordAudit } from '../audit.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
-import { attachChange, detachedDirections, numberOf, pageOf, updateChange } from '../sip-mapper.js';
-
-export interface SipRoutesOptions {
-  readonly stores: Pick<Stores, 'numbers' | 'agents'>;
-  readonly reads: ScopedReads;
-  readonly check: CallCheck;
-  readonly policy: SipApiPolicy;
-  readonly note: RecordAudit;
-}
 
 const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success;
 const tags = ['SIP'];
 
 /** POST /sip/attach, /sip/update, /sip/detach, /sip/check and GET /sip. Registered behind authentication and the SIP entitlement. */
-export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { stores, reads, check, policy, note }) => {
+export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy, note }: RouteContext): void {
   const schemas = sipRequestSchemas(policy);
   const example = success(exampleOf(sipConfigurationSchema));
   const changed = recordAnswer('The configuration as it is now', successSchema(sipConfigurationSchema), example);
@@ -150,8 +139,7 @@ export const sipRoutes: FastifyPluginAsyncZod<SipRoutesOptions> = async (app, { 
       return success(record);
     },
   });
-  return Promise.resolve();
-};
+}
 
 function numberTaken(): ApiFailure {
   return new ApiFailure('NUMBER_TAKEN', 'The number is attached by another organization');
@@ -175,7 +163,7 @@ function notFound(message: string): ApiFailure {
   return new ApiFailure('NOT_FOUND', message);
 }
 
-async function findNumber(stores: SipRoutesOptions['stores'], scope: Scope, id: string): Promise<NumberRecord | null> {
+async function findNumber(stores: Pick<Stores, 'numbers' | 'agents'>, scope: Scope, id: string): Promise<NumberRecord | null> {
   const number = parseE164(id);
   if (number !== undefined) return stores.numbers.get(scope, number);
   // Whatever is no id finds nothing, like an id that nobody has.
@@ -184,7 +172,7 @@ async function findNumber(stores: SipRoutesOptions['stores'], scope: Scope, id: 
 }
 
 /** Refuses a bad body with all that is wrong with it: what the schema found, and an agent that the organization does not have. */
-function checkBody(stores: SipRoutesOptions['stores'], ...agentPath: readonly string[]): preHandlerAsyncHookHandler {
+function checkBody(stores: Pick<Stores, 'numbers' | 'agents'>, ...agentPath: readonly string[]): preHandlerAsyncHookHandler {
   return async (request) => {
     const invalid = request.validationError;
     const found = invalid instanceof ApiFailure ? invalid.envelope.errors : [];
@@ -196,8 +184,55 @@ function checkBody(stores: SipRoutesOptions['stores'], ...agentPath: readonly st
 }
 
 /** True when the body names no agent, or one of the organization's. */
-async function hasAgent(stores: SipRoutesOptions['stores'], request: FastifyRequest, agentPath: readonly string[]): Promise<boolean> {
+async function hasAgent(
+  stores: Pick<Stores, 'numbers' | 'agents'>,
+  request: FastifyRequest,
+  agentPath: readonly string[],
+): Promise<boolean> {
   let id: unknown = request.body;
   for (const part of agentPath) id = typeof id === 'object' && id !== null ? Reflect.get(id, part) : undefined;
   return !isUuid(id) || (await stores.agents.get(identityOf(request).orgId, id.toLowerCase())) !== null;
+}
+
+const DEFAULT_TAKE = 100;
+
+function numberOf(body: { readonly phone_number: string }): E164 {
+  const number = parseE164(body.phone_number);
+  if (number === undefined) throw new Error('the body was not validated');
+  return number;
+}
+
+function attachChange(body: AttachBody): AttachChange {
+  const directions = body.directions.map((member) => (typeof member === 'string' ? { type: member, sip_endpoint: undefined } : member));
+  const outbound = directions.find(({ type }) => type === 'outbound');
+  // The endpoint in the direction's own object is the closer one.
+  const endpoint = outbound?.sip_endpoint ?? body.sip_endpoint;
+  return {
+    ...(directions.some(({ type }) => type === 'inbound')
+      ? { inbound: { agent_id: agentId(body.agent_id ?? null), options: body.options ?? DEFAULT_INBOUND_OPTIONS } }
+      : {}),
+    ...(outbound !== undefined && endpoint !== undefined ? { outbound: { sip_endpoint: endpoint } } : {}),
+  };
+}
+
+function updateChange({ updates }: UpdateBody): UpdateChange {
+  if (updates.type === 'outbound') return updates;
+  return {
+    type: 'inbound',
+    ...(updates.agent_id === undefined ? {} : { agent_id: agentId(updates.agent_id) }),
+    ...(updates.options === undefined ? {} : { options: updates.options }),
+  };
+}
+
+function detachedDirections(body: DetachBody): DirectionType[] {
+  return [body.directions].flat().map((member) => (typeof member === 'string' ? member : member.type));
+}
+
+function pageOf(query: SipQuery): Page {
+  return { take: Number(query.take ?? DEFAULT_TAKE), skip: Number(query.skip ?? 0) };
+}
+
+/** UUIDs are the same in either case; the store knows them in lower case. */
+function agentId(id: string | null): string | null {
+  return id === null ? null : id.toLowerCase();
 }

@@ -1,13 +1,12 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
 import { orgQuery } from '../schemas/page-query.js';
 import { THROUGHPUT_STEP_S, throughputSchema } from '../../model/throughput.js';
-import type { ScopedReads } from '../scoped-reads.js';
 import { successAnswer } from '../answers.js';
 import { scopeOf } from '../auth.js';
 
 /** GET /v1/throughput. Registered behind authentication. */
-export const throughputRoutes: FastifyPluginAsyncZod<{ readonly reads: ScopedReads }> = async (app, { reads }) => {
+export function throughputRoutes(app: ZodApp, { reads }: RouteContext): void {
   app.get('/v1/throughput', {
     schema: {
       tags: ['Calls'],
@@ -21,5 +20,4 @@ export const throughputRoutes: FastifyPluginAsyncZod<{ readonly reads: ScopedRea
       return { status: 'success' as const, step_seconds: THROUGHPUT_STEP_S, in_progress: inProgress, intervals };
     },
   });
-  return Promise.resolve();
-};
+}

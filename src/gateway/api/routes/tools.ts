@@ -1,4 +1,4 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { RouteContext, ZodApp } from '../context.js';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { ToolRecord } from '../../model/agent-record.js';
@@ -6,43 +6,30 @@ import { newToolOf } from '../../model/tool-definition.js';
 import { toolIdOf } from '../schemas/agent-settings.js';
 import type { ApiErrorEntry } from '../schemas/api-error.js';
 import { invokeAnswerSchema, invokeBody, newToolBody, shownToolRecord, toolRecordSchema } from '../schemas/tools-api.js';
-import type { ToolOutcome, ToolRunner } from '../../ports/ports.js';
-import { nextCursor, pageQueryOf } from '../schemas/page-query.js';
-import { isoNow, type Clock } from '../../../lib/clock.js';
+import type { ToolOutcome } from '../../ports/ports.js';
+import { idParam, nextCursor, pageQueryOf } from '../schemas/page-query.js';
+import { isoNow } from '../../../lib/clock.js';
 import { newUuid } from '../../../lib/ids.js';
 import type { RecordRefusal } from '../../model/agent-update.js';
 import { deleteTool, type InUse } from '../naming.js';
-import type { ScopedReads } from '../scoped-reads.js';
-import { MAX_TOOLS, type Stores } from '../../ports/stores.js';
+import { MAX_TOOLS } from '../../ports/stores.js';
 import { exampleOf, fieldsAnswer, messageAnswer, recordAnswer, successAnswer } from '../answers.js';
 import { identityOf, isOperator, scopeOf } from '../auth.js';
-import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisions.js';
-
-export interface ToolRoutesOptions {
-  readonly stores: Pick<Stores, 'tools' | 'agents'>;
-  readonly reads: ScopedReads;
-  readonly runner: ToolRunner;
-  readonly clock: Clock;
-  readonly note: RecordAudit;
-}
 
 /** Invocations at a time, of one organization. */
 const MAX_RUNNING = 8;
 const WRITTEN_AT_ONCE = 2;
 const tags = ['Tools'];
 const params = z.object({
-  tool_id: z
-    .string()
-    .max(100)
-    .meta({ description: 'TL- and a UUID', examples: ['TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11'] }),
+  tool_id: idParam('TL- and a UUID', 'TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11'),
 });
 const status = z.literal('success');
 
 /** GET, POST and DELETE /v1/tools, and POST /v1/tools/{tool_id}/invoke. Registered behind authentication. */
-export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, { stores, reads, runner, clock, note }) => {
+export function toolRoutes(app: ZodApp, { stores, reads, runner, clock, note }: RouteContext): void {
   app.get('/v1/tools', {
     schema: {
       tags,
@@ -144,8 +131,7 @@ export const toolRoutes: FastifyPluginAsyncZod<ToolRoutesOptions> = async (app, 
       return { status: 'success' as const, result, http_status: httpStatus, took_ms: Math.round(clock.nowMs() - startedMs) };
     },
   });
-  return Promise.resolve();
-};
+}
 
 /** The answer with all tools of an organization, of which no step keeps calls waiting. */
 async function allTools(records: readonly ToolRecord[]): Promise<Buffer> {

@@ -1,19 +1,13 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
 import { exampleOf, fieldsAnswer } from '../answers.js';
-
-export interface Voice {
-  readonly name: string;
-  /** `null`: not known. */
-  readonly language: string | null;
-}
 
 const voiceSchema = z
   .object({ name: z.string(), language: z.string().nullable().describe('A language code; null: not known') })
   .meta({ id: 'Voice', examples: [{ name: 'en-us', language: 'ENG' }] });
 
 /** GET /v1/voices. Registered behind authentication. */
-export const voiceRoutes: FastifyPluginAsyncZod<{ readonly voices: readonly Voice[] }> = async (app, { voices }) => {
+export function voiceRoutes(app: ZodApp, { voices }: RouteContext): void {
   app.get('/v1/voices', {
     schema: {
       tags: ['Agents'],
@@ -23,5 +17,4 @@ export const voiceRoutes: FastifyPluginAsyncZod<{ readonly voices: readonly Voic
     },
     handler: () => Promise.resolve({ status: 'success' as const, voices }),
   });
-  return Promise.resolve();
-};
+}

@@ -1,26 +1,52 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
+import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
 import type { DeadLetter } from '../../model/delivery.js';
-import { DEFAULT_PAGE_LIMIT } from '../schemas/page-query.js';
-import { deadLetterPageSchema, deadLettersQuerySchema } from '../schemas/webhooks-api.js';
-import type { ScopedReads } from '../scoped-reads.js';
-import type { Stores } from '../../ports/stores.js';
+import { idParam, DEFAULT_PAGE_LIMIT, nextCursor, pageQuery } from '../schemas/page-query.js';
 import { messageAnswer, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
-import type { RecordAudit } from '../audit.js';
 import { beforeOf, nextOf } from '../cursor.js';
 import { ApiFailure } from '../failure.js';
 
-export interface WebhookRoutesOptions {
-  readonly stores: Pick<Stores, 'outbox'>;
-  readonly reads: ScopedReads;
-  readonly note: RecordAudit;
-}
+const EXAMPLE_LETTER = {
+  delivery_id: '153ee546-05b9-4d95-bd6d-f899f082d48b',
+  org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
+  call_id: '153ee546-05b9-4d95-bd6d-f899f082d48b',
+  url: 'https://customer.example/calls',
+  attempts: 17,
+  error: 'it answered 503',
+  created_at: '2026-01-01T00:00:00.000Z',
+  died_at: '2026-01-02T00:00:00.000Z',
+};
+
+/** The query of GET /v1/webhooks/dead-letters. */
+const deadLettersQuerySchema = z.strictObject(pageQuery);
+
+const deadLetterSchema = z
+  .object({
+    delivery_id: z.string().describe('As in `webhook-id`'),
+    org_id: z.string(),
+    call_id: z.string().describe('The call that the webhook reports'),
+    url: z.string(),
+    attempts: z.number(),
+    error: z.string().nullable().describe('Why the last attempt failed'),
+    created_at: z.string().describe('ISO 8601: when it was first due'),
+    died_at: z.string().describe('ISO 8601: when it was given up'),
+  })
+  .meta({ id: 'DeadLetter', description: 'A webhook that was given up', examples: [EXAMPLE_LETTER] });
+
+/** The answer to GET /v1/webhooks/dead-letters. */
+const deadLetterPageSchema = z
+  .object({
+    status: z.literal('success'),
+    dead_letters: z.array(deadLetterSchema).readonly(),
+    next: nextCursor,
+  })
+  .meta({ examples: [{ status: 'success', dead_letters: [EXAMPLE_LETTER], next: null }] });
 
 const tags = ['Webhooks'];
 
 /** Webhooks that were given up: GET /v1/webhooks/dead-letters and POST …/{delivery_id}/resend. Registered behind authentication. */
-export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async (app, { stores: { outbox }, reads, note }) => {
+export function webhookRoutes(app: ZodApp, { stores: { outbox }, reads, note }: RouteContext): void {
   app.get('/v1/webhooks/dead-letters', {
     schema: {
       tags,
@@ -44,10 +70,7 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
       summary: 'Redeliver a webhook',
       description: 'Due at once, with the same body and `webhook-id`, and with the retries of a new one.',
       params: z.object({
-        delivery_id: z
-          .string()
-          .max(100)
-          .meta({ description: "The given-up webhook's `delivery_id`", examples: ['153ee546-05b9-4d95-bd6d-f899f082d48b'] }),
+        delivery_id: idParam("The given-up webhook's `delivery_id`", '153ee546-05b9-4d95-bd6d-f899f082d48b'),
       }),
       response: { 200: messageAnswer('It is sent again', 'Delivery 153ee546-05b9-4d95-bd6d-f899f082d48b is sent again') },
     },
@@ -59,8 +82,7 @@ export const webhookRoutes: FastifyPluginAsyncZod<WebhookRoutesOptions> = async 
       return { status: 'success' as const, message: `Delivery ${deliveryId.toLowerCase()} is sent again` };
     },
   });
-  return Promise.resolve();
-};
+}
 
 /** Without the body: it is the call's, which GET /v1/calls/{call_id} shows. */
 function shownLetter({ delivery_id, org_id, url, attempts, last_error: error, created_at, died_at }: DeadLetter) {

@@ -1,34 +1,34 @@
 import { z } from 'zod';
 
-/** Every code that an HTTP answer's `errors[].error` may carry, with its HTTP status. */
-export const API_ERROR_STATUS = {
-  VALIDATION: 400,
-  UNAUTHENTICATED: 401,
-  SIP_NOT_ENABLED: 403,
-  ORG_DISABLED: 403,
-  READ_ONLY_KEY: 403,
-  NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
-  REQUEST_TIMEOUT: 408,
-  NUMBER_TAKEN: 409,
-  AGENT_IN_USE: 409,
-  TOOL_IN_USE: 409,
-  LIMIT_REACHED: 409,
-  PRECONDITION_FAILED: 412,
-  TOO_LARGE: 413,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  RATE_LIMITED: 429,
-  INTERNAL: 500,
-  TOOL_FAILED: 502,
-  STORE_UNAVAILABLE: 503,
-  GATEWAY_UNAVAILABLE: 503,
-  NOT_READY: 503,
-  TOOL_TIMEOUT: 504,
-} as const satisfies Record<string, number>;
+/** Every code that an HTTP answer's `errors[].error` may carry, with its HTTP status and its meaning. */
+export const API_ERRORS = {
+  VALIDATION: [400, 'A field or the whole body is not valid'],
+  UNAUTHENTICATED: [401, 'The API key is missing or not valid'],
+  SIP_NOT_ENABLED: [403, 'The organization does not have SIP enabled'],
+  ORG_DISABLED: [403, 'The organization is disabled'],
+  READ_ONLY_KEY: [403, 'An operator key cannot change anything'],
+  NOT_FOUND: [404, 'Not found, or another organization owns it'],
+  METHOD_NOT_ALLOWED: [405, 'The route does not have this method; the allow header lists its methods'],
+  REQUEST_TIMEOUT: [408, 'The request did not arrive in time'],
+  NUMBER_TAKEN: [409, 'The number belongs to another organization'],
+  AGENT_IN_USE: [409, 'A number uses the agent'],
+  TOOL_IN_USE: [409, 'Agents use the tool; the message lists their ids'],
+  LIMIT_REACHED: [409, 'The organization has reached its limit'],
+  PRECONDITION_FAILED: [412, 'The if-match header does not match'],
+  TOO_LARGE: [413, 'The body is larger than 256 KiB'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'The body is not application/json'],
+  RATE_LIMITED: [429, 'Too many requests; retry after the seconds in the retry-after header'],
+  INTERNAL: [500, 'The service failed; the message contains the request id'],
+  TOOL_FAILED: [502, 'The tool is unreachable or its answer is unusable; the message explains it'],
+  STORE_UNAVAILABLE: [503, 'The store does not answer; retry after the seconds in the retry-after header'],
+  GATEWAY_UNAVAILABLE: [503, 'The gateway with the call does not answer; retry after the seconds in the retry-after header'],
+  NOT_READY: [503, 'A part of the service is not ready'],
+  TOOL_TIMEOUT: [504, 'The tool did not answer in time'],
+} as const satisfies Record<string, readonly [status: number, meaning: string]>;
 
-export type ApiErrorCode = keyof typeof API_ERROR_STATUS;
+export type ApiErrorCode = keyof typeof API_ERRORS;
 
-const CODES = Object.keys(API_ERROR_STATUS) as [ApiErrorCode, ...ApiErrorCode[]];
+const CODES = Object.keys(API_ERRORS) as [ApiErrorCode, ...ApiErrorCode[]];
 
 const entrySchema = z.object({
   error: z.enum(CODES).describe('Code for programs'),

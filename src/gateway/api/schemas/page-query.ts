@@ -13,6 +13,13 @@ const before = z
   .optional()
   .meta({ description: "The previous page's `next`", examples: [EXAMPLE_CURSOR] });
 
+/** The id of a record in a path; what is no id finds nothing. */
+export const idParam = (description: string, example: string) =>
+  z
+    .string()
+    .max(100)
+    .meta({ description, examples: [example] });
+
 /** Whose records are read: for operator keys. */
 export const orgQuery = {
   org_id: z

@@ -6,7 +6,7 @@ import { sipEndpointProblem } from '../../../lib/sip-endpoint.js';
 import { isSourceAddress } from '../../../lib/address.js';
 
 // Nothing here transforms: zod stops at the first failed transform, and every bad field is to be named at once.
-// src/gateway/api/sip-mapper.ts turns a body that passed into what the store takes.
+// routes/sip.ts turns a body that passed into what the store takes.
 
 export const MAX_ALLOWED_SOURCES = 256;
 const MAX_CONCURRENT_CALLS = 100_000;

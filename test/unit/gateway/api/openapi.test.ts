@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { API_ERROR_STATUS } from '../../../../src/gateway/api/schemas/api-error.js';
+import { API_ERRORS } from '../../../../src/gateway/api/schemas/api-error.js';
 import { AnswerSchemas, bodyExamples, isTwilios, nameOf, operationsOf, type ApiDocument } from '../../../support/openapi.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
@@ -136,7 +136,9 @@ describe('/openapi.json', () => {
       const failures = Object.entries(responses).filter(([status]) => status !== '200');
       expect(failures.length, name).toBeGreaterThan(0);
       for (const [status, { description: codes }] of isTwilios(operation) ? [] : failures) {
-        const named = [...codes.matchAll(/`([A-Z_]+)`: /g)].map(([, code = '']) => (API_ERROR_STATUS as Record<string, number>)[code]);
+        const named = [...codes.matchAll(/`([A-Z_]+)`: /g)].map(
+          ([, code = '']) => (API_ERRORS as Record<string, readonly [number, string]>)[code]?.[0],
+        );
         expect([...new Set(named)], `${name} ${status}`).toEqual([Number(status)]);
       }
     }
@@ -153,7 +155,7 @@ describe('/openapi.json', () => {
   });
 
   it('has every code with its status, and the headers of answers', () => {
-    for (const [code, status] of Object.entries(API_ERROR_STATUS))
+    for (const [code, [status]] of Object.entries(API_ERRORS))
       expect(document.info.description).toContain(`| ${String(status)} | \`${code}\` |`);
     const limits = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'];
     for (const { path, responses } of operationsOf(document))
