@@ -3,7 +3,7 @@ import { table } from './table.js';
 
 /** Every metric of src/observability/metrics/catalog.ts. */
 export function metricsTable(): string {
-  const rows = Object.entries<MetricDefinition>(METRICS).map(([name, { type, labels, help, buckets }]) => [
+  const rows = Object.entries<MetricDefinition>(METRICS).map(([name, { type, labels = {}, help, buckets }]) => [
     `\`${name}\``,
     type,
     Object.entries(labels)

@@ -1,5 +1,4 @@
 type Labels = Readonly<Record<string, string | readonly string[]>>;
-type NoLabels = Readonly<Record<string, never>>;
 
 /** A metric. Every sample has the label `process` besides these. */
 export interface MetricDefinition {
@@ -9,14 +8,17 @@ export interface MetricDefinition {
   /** A sentence for a person. */
   readonly help: string;
   /** Each label with all its values, or with what bounds them: never a number, an organization, a call or a caller's address. */
-  readonly labels: Labels;
+  readonly labels?: Labels;
   /** Upper bounds of a histogram's buckets, in its unit. */
   readonly buckets?: readonly number[];
 }
 
-const metric =
-  <const Kind extends Omit<MetricDefinition, 'help' | 'labels'>>(kind: Kind) =>
-  <L extends Labels = NoLabels>(help: string, labels = {} as L) => ({ ...kind, help, labels });
+interface Metric<Kind> {
+  (help: string): Kind & { readonly help: string };
+  <L extends Labels>(help: string, labels: L): Kind & { readonly help: string; readonly labels: L };
+}
+const metric = <const Kind extends Omit<MetricDefinition, 'help' | 'labels'>>(kind: Kind) =>
+  ((help: string, labels?: Labels) => ({ ...kind, help, ...(labels === undefined ? {} : { labels }) })) as Metric<Kind>;
 const gauge = metric({ type: 'gauge' });
 const counter = metric({ type: 'counter' });
 const counted = metric({ type: 'counter', isCounted: true });
@@ -176,9 +178,9 @@ export const METRICS = {
 
 export type MetricName = keyof typeof METRICS;
 
-type LabelsOf<Name extends MetricName> = {
-  readonly [Label in keyof (typeof METRICS)[Name]['labels']]: (typeof METRICS)[Name]['labels'][Label] extends never ? never : string;
-};
+type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name] extends { readonly labels: infer Own }
+  ? Readonly<Record<keyof Own, string>>
+  : Readonly<Record<string, never>>;
 
 type NamesOf<Definition extends Partial<MetricDefinition>> = {
   [Name in MetricName]: (typeof METRICS)[Name] extends Definition ? Name : never;

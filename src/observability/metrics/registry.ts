@@ -31,7 +31,7 @@ export class Metrics implements MetricCounts {
       const { type, isCounted } = definition;
       if (type !== 'histogram' && isCounted !== true) continue;
       // Each series is created once: by the call that has all its labels and no others.
-      if (!Object.keys(known).every((label) => definition.labels[label] !== undefined)) continue;
+      if (!Object.keys(known).every((label) => definition.labels?.[label] !== undefined)) continue;
       for (const labels of seriesOf(definition, known))
         if (type === 'histogram') this.#counted.histogram(name).zero(labels);
         else this.#counted.counter(name).inc(labels, 0);
@@ -60,7 +60,7 @@ export class Metrics implements MetricCounts {
 }
 
 /** Every set of labels of a metric; none if a label's values are neither known nor a closed list. */
-function seriesOf({ labels }: MetricDefinition, known: Labels): readonly Labels[] {
+function seriesOf({ labels = {} }: MetricDefinition, known: Labels): readonly Labels[] {
   return Object.entries(labels).reduce<readonly Labels[]>(
     (sets, [label, bound]) => {
       const given = known[label];
@@ -100,7 +100,7 @@ class MetricObjects implements MetricFigures {
   }
 
   #options(name: MetricName): { name: string; help: string; labelNames: string[]; registers: Registry[]; buckets?: number[] } {
-    const { help, labels, buckets }: MetricDefinition = METRICS[name];
+    const { help, labels = {}, buckets }: MetricDefinition = METRICS[name];
     const shared = { name, help, labelNames: Object.keys(labels), registers: [this.#registry] };
     return buckets === undefined ? shared : { ...shared, buckets: [...buckets] };
   }
