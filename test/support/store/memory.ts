@@ -6,7 +6,7 @@ import type { NumberRecord, OrgRecord, Route } from '../../../src/gateway/model/
 import { brokenLimit } from '../../../src/gateway/admission/admission.js';
 import type { CallStore, EndedCall, Lookup, RouteStore, SnapshotStore } from '../../../src/gateway/ports/ports.js';
 import { isoNow, type Clock } from '../../../src/lib/clock.js';
-import { err, ok, type Result } from '../../../src/lib/result.js';
+import type { Result } from '../../../src/lib/result.js';
 import { MemoryAuditLog } from './memory-audit.js';
 import { MemoryBatchLog } from './memory-batches.js';
 import { MemoryAgentStore, MemoryToolStore } from './memory-agents.js';
@@ -20,13 +20,7 @@ import {
 } from '../../../src/gateway/store/new-records.js';
 import type { RecordRefusal } from '../../../src/gateway/model/agent-update.js';
 import type { IfMatch } from '../../../src/gateway/model/revision.js';
-import {
-  decideAttach,
-  decideDetach,
-  decideUpdate,
-  type UpdateTerms,
-  type NumberDecision,
-} from '../../../src/gateway/store/redis/numbers/number-update.js';
+import { decideAttach, decideDetach, decideUpdate, type UpdateTerms } from '../../../src/gateway/store/redis/numbers/number-update.js';
 import { readPage } from '../../../src/gateway/store/redis/call-page.js';
 import { meteredRoutes, meteredCalls, type CountCall } from '../../../src/gateway/store/redis/throughput/metered-stores.js';
 import { MemoryOutbox } from './memory-outbox.js';
@@ -109,15 +103,11 @@ class MemoryNumberStore implements NumberStore {
 
   attach(orgId: string, number: E164, change: AttachChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, 'taken' | 'mismatch'>> {
     const request = { orgId, number, change, inboundId: newInboundId() };
-    const record = this.#apply(number, decideAttach(this.read(number), request, this.#terms(ifMatch)));
-    if (!record.ok) return Promise.resolve(err(record.error === 'mismatch' ? 'mismatch' : 'taken'));
-    return Promise.resolve(record.value === null ? err('taken') : ok(record.value));
+    return Promise.resolve(this.#apply(number, decideAttach(this.read(number), request, this.#terms(ifMatch))));
   }
 
   update(orgId: string, number: E164, change: UpdateChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, RecordRefusal>> {
-    const record = this.#apply(number, decideUpdate(this.read(number), orgId, change, this.#terms(ifMatch)));
-    if (!record.ok) return Promise.resolve(err(record.error === 'mismatch' ? 'mismatch' : 'not-found'));
-    return Promise.resolve(record.value === null ? err('not-found') : ok(record.value));
+    return Promise.resolve(this.#apply(number, decideUpdate(this.read(number), orgId, change, this.#terms(ifMatch))));
   }
 
   detach(
@@ -126,8 +116,7 @@ class MemoryNumberStore implements NumberStore {
     directions: readonly DirectionType[],
     ifMatch?: IfMatch,
   ): Promise<Result<NumberRecord | null, RecordRefusal>> {
-    const record = this.#apply(number, decideDetach(this.read(number), orgId, directions, this.#terms(ifMatch)));
-    return Promise.resolve(record.ok ? record : err(record.error === 'mismatch' ? 'mismatch' : 'not-found'));
+    return Promise.resolve(this.#apply(number, decideDetach(this.read(number), orgId, directions, this.#terms(ifMatch))));
   }
 
   get(scope: Scope, number: E164): Promise<NumberRecord | null> {
@@ -168,11 +157,11 @@ class MemoryNumberStore implements NumberStore {
   }
 
   /** `null`: the record is gone. */
-  #apply(number: E164, decision: NumberDecision): Result<NumberRecord | null, 'taken' | RecordRefusal> {
-    if (decision.kind === 'refuse') return err(decision.reason);
-    if (decision.record === null) this.#records.delete(number);
-    else this.#records.set(number, decision.record);
-    return ok(decision.record);
+  #apply<V extends NumberRecord | null, F>(number: E164, decision: Result<V, F>): Result<V, F> {
+    if (!decision.ok) return decision;
+    if (decision.value === null) this.#records.delete(number);
+    else this.#records.set(number, decision.value);
+    return decision;
   }
 }
 

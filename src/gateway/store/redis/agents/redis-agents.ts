@@ -1,6 +1,6 @@
 import type { AgentRecord } from '../../../model/agent-record.js';
 import type { Clock } from '../../../../lib/clock.js';
-import { err, ok, type Result } from '../../../../lib/result.js';
+import type { Result } from '../../../../lib/result.js';
 import { decideAgentUpdate, decideDelete, namedTools, type AgentContent, type RecordRefusal } from '../../../model/agent-update.js';
 import { updateRecord, deleteRecord } from '../optimistic-update.js';
 import { agentKey, CHANGES_CHANNEL, orgAgentsKey, toolAgentsKey } from '../keys.js';
@@ -44,10 +44,8 @@ export class RedisAgentStore implements AgentStore {
       before = current;
       return decideAgentUpdate(current, change, this.clock.wallMs());
     });
-    if (!changed.ok) return changed;
-    if (changed.value === null) return err('not-found');
-    await this.#settleTools(agentId, namedTools(before));
-    return ok(changed.value);
+    if (changed.ok) await this.#settleTools(agentId, namedTools(before));
+    return changed;
   }
 
   async delete(orgId: string, agentId: string, ifMatch?: IfMatch): Promise<Result<AgentRecord, RecordRefusal>> {

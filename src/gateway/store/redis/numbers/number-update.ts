@@ -1,18 +1,12 @@
 import type { E164 } from '../../../model/e164.js';
 import { DEFAULT_INBOUND_OPTIONS, type NumberRecord } from '../../../model/records.js';
 import { isMeant, revisedAt, type IfMatch } from '../../../model/revision.js';
+import { err, ok, type Result } from '../../../../lib/result.js';
+import type { RecordRefusal } from '../../../model/agent-update.js';
 import type { AttachChange, DirectionType, UpdateChange } from '../../../ports/stores.js';
 
 // The rules of attach, update and detach, apart from where records are kept. The adapters apply them to the record they
 // read and write the outcome only if the record is still that one.
-
-/** `record: null`: the record goes. */
-export type NumberDecision =
-  | { readonly kind: 'write'; readonly record: NumberRecord | null }
-  | { readonly kind: 'refuse'; readonly reason: 'taken' | 'not-found' | 'mismatch' };
-
-const NOT_FOUND: NumberDecision = { kind: 'refuse', reason: 'not-found' };
-const MISMATCH: NumberDecision = { kind: 'refuse', reason: 'mismatch' };
 
 /** When a change is made, and the version of the record that it is meant for. */
 export interface UpdateTerms {
@@ -28,9 +22,13 @@ export interface AttachRequest {
   readonly inboundId: string;
 }
 
-export function decideAttach(current: NumberRecord | null, request: AttachRequest, { nowMs, ifMatch }: UpdateTerms): NumberDecision {
-  if (current !== null && current.org_id !== request.orgId) return { kind: 'refuse', reason: 'taken' };
-  if (!isMeant(current, ifMatch)) return MISMATCH;
+export function decideAttach(
+  current: NumberRecord | null,
+  request: AttachRequest,
+  { nowMs, ifMatch }: UpdateTerms,
+): Result<NumberRecord, 'taken' | 'mismatch'> {
+  if (current !== null && current.org_id !== request.orgId) return err('taken');
+  if (!isMeant(current, ifMatch)) return err('mismatch');
   const now = current === null ? new Date(nowMs).toISOString() : revisedAt(nowMs, current);
   const base: NumberRecord = current ?? {
     inbound_id: request.inboundId,
@@ -41,45 +39,42 @@ export function decideAttach(current: NumberRecord | null, request: AttachReques
     created_at: now,
     updated_at: now,
   };
-  return {
-    kind: 'write',
-    record: {
-      ...base,
-      inbound: request.change.inbound ?? base.inbound,
-      outbound: request.change.outbound ?? base.outbound,
-      updated_at: now,
-    },
-  };
+  const { inbound = base.inbound, outbound = base.outbound } = request.change;
+  return ok({ ...base, inbound, outbound, updated_at: now });
 }
 
-export function decideUpdate(current: NumberRecord | null, orgId: string, change: UpdateChange, terms: UpdateTerms): NumberDecision {
-  if (current?.org_id !== orgId) return NOT_FOUND;
-  if (!isMeant(current, terms.ifMatch)) return MISMATCH;
+export function decideUpdate(
+  current: NumberRecord | null,
+  orgId: string,
+  change: UpdateChange,
+  terms: UpdateTerms,
+): Result<NumberRecord, RecordRefusal> {
+  if (current?.org_id !== orgId) return err('not-found');
+  if (!isMeant(current, terms.ifMatch)) return err('mismatch');
   const now = revisedAt(terms.nowMs, current);
-  if (change.type === 'outbound') {
-    return { kind: 'write', record: { ...current, outbound: { sip_endpoint: change.sip_endpoint }, updated_at: now } };
-  }
+  if (change.type === 'outbound') return ok({ ...current, outbound: { sip_endpoint: change.sip_endpoint }, updated_at: now });
   const inbound = {
     agent_id: change.agent_id === undefined ? (current.inbound?.agent_id ?? null) : change.agent_id,
     options: change.options ?? current.inbound?.options ?? DEFAULT_INBOUND_OPTIONS,
   };
-  return { kind: 'write', record: { ...current, inbound, updated_at: now } };
+  return ok({ ...current, inbound, updated_at: now });
 }
 
+/** `null`: the record goes. */
 export function decideDetach(
   current: NumberRecord | null,
   orgId: string,
   directions: readonly DirectionType[],
   { nowMs, ifMatch }: UpdateTerms,
-): NumberDecision {
-  if (current?.org_id !== orgId) return NOT_FOUND;
-  if (directions.some((direction) => current[direction] === null)) return NOT_FOUND;
-  if (!isMeant(current, ifMatch)) return MISMATCH;
+): Result<NumberRecord | null, RecordRefusal> {
+  if (current?.org_id !== orgId) return err('not-found');
+  if (directions.some((direction) => current[direction] === null)) return err('not-found');
+  if (!isMeant(current, ifMatch)) return err('mismatch');
   const left: NumberRecord = {
     ...current,
     inbound: directions.includes('inbound') ? null : current.inbound,
     outbound: directions.includes('outbound') ? null : current.outbound,
     updated_at: revisedAt(nowMs, current),
   };
-  return { kind: 'write', record: left.inbound === null && left.outbound === null ? null : left };
+  return ok(left.inbound === null && left.outbound === null ? null : left);
 }

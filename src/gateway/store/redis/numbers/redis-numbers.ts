@@ -2,14 +2,15 @@ import { parseE164, type E164 } from '../../../model/e164.js';
 import type { NumberRecord } from '../../../model/records.js';
 import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
-import { err, ok, type Result } from '../../../../lib/result.js';
+import type { Result } from '../../../../lib/result.js';
 import { StoreUnavailableError } from '../../../ports/ports.js';
 import { agentNumbersKey, inboundIdKey, numberKey, orgNumbersKey } from '../keys.js';
 import { newInboundId } from '../../new-records.js';
 import type { RecordRefusal } from '../../../model/agent-update.js';
 import type { IfMatch } from '../../../model/revision.js';
-import { decideAttach, decideDetach, decideUpdate, type UpdateTerms, type NumberDecision } from './number-update.js';
-import { sweepNumbers } from './number-sweep.js';
+import { decideAttach, decideDetach, decideUpdate, type UpdateTerms } from './number-update.js';
+import { updateRecord } from '../optimistic-update.js';
+import { sweepNumbers } from './number-sweep-schedule.js';
 import { decodeRecord, type RedisConnection } from '../redis.js';
 import {
   isOf,
@@ -23,8 +24,6 @@ import {
 } from '../../../ports/stores.js';
 import { findUsers, settleUsers } from '../users-index.js';
 
-// Each lost race means that another writer won, so this many in a row on one number is no race any more.
-const MAX_ATTEMPTS = 200;
 const MAX_INDEX_ROUNDS = 5;
 /** An inbound_id whose record was never written is forgotten after this time, in seconds. */
 const UNCLAIMED_INBOUND_ID_S = 86_400;
@@ -40,18 +39,12 @@ export class RedisNumberStore implements NumberStore {
   ) {}
 
   async attach(orgId: string, number: E164, change: AttachChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, 'taken' | 'mismatch'>> {
-    const inboundId = newInboundId();
-    const outcome = await this.#change(number, (current) =>
-      decideAttach(current, { orgId, number, change, inboundId }, this.#terms(ifMatch)),
-    );
-    if (!outcome.ok) return err(outcome.error === 'mismatch' ? 'mismatch' : 'taken');
-    return outcome.value.record === null ? err('taken') : ok(outcome.value.record);
+    const request = { orgId, number, change, inboundId: newInboundId() };
+    return this.#change(number, (current) => decideAttach(current, request, this.#terms(ifMatch)));
   }
 
   async update(orgId: string, number: E164, change: UpdateChange, ifMatch?: IfMatch): Promise<Result<NumberRecord, RecordRefusal>> {
-    const outcome = await this.#change(number, (current) => decideUpdate(current, orgId, change, this.#terms(ifMatch)));
-    if (!outcome.ok) return err(outcome.error === 'mismatch' ? 'mismatch' : 'not-found');
-    return outcome.value.record === null ? err('not-found') : ok(outcome.value.record);
+    return this.#change(number, (current) => decideUpdate(current, orgId, change, this.#terms(ifMatch)));
   }
 
   async detach(
@@ -60,9 +53,7 @@ export class RedisNumberStore implements NumberStore {
     directions: readonly DirectionType[],
     ifMatch?: IfMatch,
   ): Promise<Result<NumberRecord | null, RecordRefusal>> {
-    const outcome = await this.#change(number, (current) => decideDetach(current, orgId, directions, this.#terms(ifMatch)));
-    if (!outcome.ok) return err(outcome.error === 'mismatch' ? 'mismatch' : 'not-found');
-    return ok(outcome.value.record);
+    return this.#change(number, (current) => decideDetach(current, orgId, directions, this.#terms(ifMatch)));
   }
 
   async get(scope: Scope, number: E164): Promise<NumberRecord | null> {
@@ -133,23 +124,19 @@ export class RedisNumberStore implements NumberStore {
     return decodeRecord('number', await this.redis.run((client) => client.get(numberKey(number))));
   }
 
-  async #change(number: E164, decide: (current: NumberRecord | null) => NumberDecision): Promise<Result<Written, 'taken' | RecordRefusal>> {
-    const key = numberKey(number);
-    let raw = await this.redis.run((client) => client.get(key));
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const previous = decodeRecord('number', raw);
-      const decision = decide(previous);
-      if (decision.kind === 'refuse') return err(decision.reason);
-      if (previous === null && decision.record !== null) await this.#claimInboundId(decision.record);
-      const current = await this.redis.compareAndSet(key, raw, decision.record === null ? null : JSON.stringify(decision.record));
-      if (current === undefined) {
-        const written = { record: decision.record, previous };
-        await this.#settleIndexes(written);
-        return ok(written);
-      }
-      raw = current;
-    }
-    throw new StoreUnavailableError('too many writers on one number');
+  async #change<V extends NumberRecord | null, F>(
+    number: E164,
+    decide: (current: NumberRecord | null) => Result<V, F>,
+  ): Promise<Result<V, F>> {
+    let previous: NumberRecord | null = null;
+    const written = await updateRecord(this.redis, 'number', numberKey(number), async (current) => {
+      previous = current;
+      const decided = decide(current);
+      if (current === null && decided.ok && decided.value !== null) await this.#claimInboundId(decided.value);
+      return decided;
+    });
+    if (written.ok) await this.#settleIndexes({ record: written.value, previous });
+    return written;
   }
 
   /** Before the record, so that a record can always be found by its id; it expires when no record follows. */
