@@ -45,9 +45,10 @@ export class StageRecorder {
   #lastSentMs = -Infinity;
   /** For each SIPp process, the last two readings in which its call count grew. */
   readonly #grew = new Map<number, readonly SippCounters[]>();
-  #interrupted = 0;
-  #behind = 0;
-  #peak = 0;
+  interrupted = 0;
+  /** Most calls that the processes were late with. */
+  behind = 0;
+  peakInProgress = 0;
   memoryFreeMb = Infinity;
   /** The stage takes longer than its calls can: the remaining ones have failed. */
   isOverdue = false;
@@ -68,7 +69,7 @@ export class StageRecorder {
 
   error(seen: CallError): void {
     if (seen.code === 'interrupted' && !this.isOverdue) {
-      this.#interrupted += 1;
+      this.interrupted += 1;
       return;
     }
     const error = seen.code === 'interrupted' ? { ...seen, code: 'unfinished' } : seen;
@@ -91,11 +92,11 @@ export class StageRecorder {
     this.#last.set(process, counters);
     // They tell of the second before them: its middle is where they belong.
     this.#at(counters.atMs - 500).counters.set(process, counters);
-    this.#peak = Math.max(this.#peak, this.inProgress);
+    this.peakInProgress = Math.max(this.peakInProgress, this.inProgress);
     const share = this.#shares.get(process);
     if (share === undefined) return;
     const due = Math.min(share.calls, Math.floor((share.cps * (counters.atMs - share.startMs)) / 1_000));
-    this.#behind = Math.max(this.#behind, due - counters.created);
+    this.behind = Math.max(this.behind, due - counters.created);
   }
 
   media(atMs: number, second: MediaSecond): void {
@@ -111,19 +112,6 @@ export class StageRecorder {
 
   get latency(): Latency | null {
     return latencyOf(this.#latencies);
-  }
-
-  /** p99 of the newest second that has answers. */
-  get recentP99(): number | null {
-    for (const second of [...this.#buckets.keys()].sort((one, other) => other - one)) {
-      const latencies = this.#buckets.get(second)?.latencies ?? [];
-      if (latencies.length > 0)
-        return percentile(
-          [...latencies].sort((one, other) => one - other),
-          0.99,
-        );
-    }
-    return null;
   }
 
   get answeredCount(): number {
@@ -151,14 +139,10 @@ export class StageRecorder {
     return this.#sum('current');
   }
 
-  get interrupted(): number {
-    return this.#interrupted;
-  }
-
   /** SIPp counts calls as failed that its log says nothing about. */
   get failures(): readonly Failure[] {
     const named = [...this.#failures.values()];
-    const unnamed = this.#sum('failed') - this.#interrupted - named.reduce((sum, { count }) => sum + count, 0);
+    const unnamed = this.#sum('failed') - this.interrupted - named.reduce((sum, { count }) => sum + count, 0);
     const all = unnamed > 0 ? [...named, { code: 'other', reason: null, count: unnamed }] : named;
     return all.sort((one, other) => other.count - one.count);
   }
@@ -167,19 +151,8 @@ export class StageRecorder {
     return this.failures.reduce((sum, { count }) => sum + count, 0);
   }
 
-  get behind(): number {
-    return this.#behind;
-  }
-
-  get peakInProgress(): number {
-    return this.#peak;
-  }
-
   get machineBusy(): number | null {
-    return percentile(
-      [...this.#machineBusy].sort((one, other) => one - other),
-      0.9,
-    );
+    return percentile(this.#machineBusy, 0.9);
   }
 
   /** Rate of started calls. Only answered calls have the time of their INVITE; SIPp reports the number of the others once a second. */
@@ -221,7 +194,7 @@ export class StageRecorder {
 
   #second(at: number, latest: Map<number, SippCounters>): Second {
     const bucket = this.#buckets.get(at);
-    const sorted = [...(bucket?.latencies ?? [])].sort((one, other) => one - other);
+    const latencies = bucket?.latencies ?? [];
     let started = 0;
     for (const [process, counters] of bucket?.counters ?? []) {
       started += counters.created - (latest.get(process)?.created ?? 0);
@@ -233,12 +206,12 @@ export class StageRecorder {
       at,
       stage: this.stage,
       started,
-      answered: sorted.length,
+      answered: latencies.length,
       failed: Object.values(failures).reduce((sum, count) => sum + count, 0),
       inProgress: [...latest.values()].reduce((sum, { current }) => sum + current, 0),
-      p50: percentile(sorted, 0.5),
-      p90: percentile(sorted, 0.9),
-      p99: percentile(sorted, 0.99),
+      p50: percentile(latencies, 0.5),
+      p90: percentile(latencies, 0.9),
+      p99: percentile(latencies, 0.99),
       failures,
       media: bucket?.media ?? null,
       processes,
@@ -261,9 +234,7 @@ export class StageRecorder {
 
 function processFigures(samples: readonly UsageSample[], calls: number): ProcessFigures {
   const [first] = samples as [UsageSample];
-  const ascending = (values: readonly number[]): number[] => [...values].sort((one, other) => one - other);
-  const of = (pick: (sample: UsageSample) => number): number[] => ascending(samples.map(pick));
-  const last = (values: readonly number[]): number => values.at(-1) ?? 0;
+  const of = (pick: (sample: UsageSample) => number): number[] => samples.map(pick);
   const cpuMs = samples.reduce((sum, sample) => sum + sample.cpuMs, 0);
   const cpu = of((sample) => sample.cpu);
   return {
@@ -271,15 +242,15 @@ function processFigures(samples: readonly UsageSample[], calls: number): Process
     side: first.side,
     pid: first.pid,
     cpuMean: cpu.reduce((sum, value) => sum + value, 0) / cpu.length,
-    cpuPeak: last(cpu),
+    cpuPeak: Math.max(...cpu),
     threadBusy:
       percentile(
         of((sample) => sample.threadBusy),
         0.9,
       ) ?? 0,
     cpuMsPerCall: calls === 0 ? null : cpuMs / calls,
-    memoryMb: last(of((sample) => sample.memoryMb)),
-    openFiles: last(of((sample) => sample.openFiles)),
+    memoryMb: Math.max(...of((sample) => sample.memoryMb)),
+    openFiles: Math.max(...of((sample) => sample.openFiles)),
     maxOpenFiles: first.maxOpenFiles,
   };
 }
