@@ -18,7 +18,7 @@ import { inboundOptions, inboundSettings, overloadDetector } from './wiring/inbo
 import { connectSipServer } from './wiring/sip-server.js';
 import { openEndpoint } from './wiring/media.js';
 import { openObservers } from './wiring/observers.js';
-import { headroomOf, headroomShare, openRelay } from './wiring/relay.js';
+import { headroomShare, openRelay } from './wiring/relay.js';
 import { openStores } from './wiring/stores.js';
 import { openWebhooks } from './wiring/webhooks.js';
 
@@ -61,7 +61,11 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   const inbound = new Inbound(
     { ...parts, ...inboundSettings(config), ...observers.services },
     inboundOptions(config),
-    () => ({ isOverloaded: overload.isOverloaded, isRelayUp: relay.isUp, mediaHeadroom: headroomOf(relay, endpoint) }),
+    () => ({
+      isOverloaded: overload.isOverloaded,
+      isRelayUp: relay.isUp,
+      mediaHeadroom: Math.min(relay.headroom() ?? Infinity, endpoint.capacity - endpoint.legs),
+    }),
     log,
   );
   relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds, config.rtpengine.on_node_loss === 'move' && relay.isUp));

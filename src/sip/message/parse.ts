@@ -1,7 +1,6 @@
 import { err, ok, type Result } from '../../lib/result.js';
 import { SIP_TOKEN } from '../../lib/sip-token.js';
-import { headerId, trimLws } from './header-name.js';
-import type { Header, SipMessage } from './message.js';
+import { headerId, trimLws, type Header, type SipMessage } from './message.js';
 import { parseStartLine, type MessageProblem } from './start-line.js';
 
 /** Why a text is not a SIP message that can be processed. `status` is the answer when it is a request that can be answered. */

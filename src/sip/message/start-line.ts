@@ -1,5 +1,5 @@
 import { SIP_TOKEN } from '../../lib/sip-token.js';
-import { trimLws } from './header-name.js';
+import { trimLws } from './message.js';
 import { parseSipUri, uriScheme } from './uri.js';
 
 /** Why a message cannot be processed, and what a request that has it is answered. */
