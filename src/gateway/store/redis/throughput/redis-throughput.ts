@@ -105,7 +105,7 @@ const STEP_MS = THROUGHPUT_STEP_S * 1_000;
 /** Most counts (organization, interval, kind) that a gateway keeps while it cannot write. */
 const MAX_COUNTS = 100_000;
 
-export interface Count {
+interface Count {
   readonly orgId: string;
   /** The stretch of time, by its beginning. */
   readonly atMs: number;
