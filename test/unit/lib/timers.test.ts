@@ -24,6 +24,16 @@ describe('TimerQueue', () => {
     clock.advance(20);
   });
 
+  it('drops every timer, those of rare delays too', () => {
+    const clock = new VirtualClock();
+    const queue = new TimerQueue(clock);
+    for (let delayMs = 1; delayMs <= 40; delayMs += 1) queue.start(delayMs, () => expect.unreachable());
+    expect(queue.size).toBe(40);
+    queue.clear();
+    expect([queue.size, clock.pendingTimers]).toEqual([0, 0]);
+    clock.advance(50);
+  });
+
   it('takes timers that are started and stopped by a timer that fires', () => {
     const clock = new VirtualClock();
     const queue = new TimerQueue(clock);
