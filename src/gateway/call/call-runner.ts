@@ -32,7 +32,7 @@ import {
   type SnapshotStore,
   type ToolRunner,
 } from '../ports/ports.js';
-import type { SipMessageSeen } from '../../observability/hep/observed.js';
+import type { SipMessageSeen } from '../../lib/observed.js';
 
 /** What every call of this process shares. */
 export interface CallServices extends MediaServices, DialogServices, RequestServices {

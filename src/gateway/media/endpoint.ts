@@ -1,7 +1,7 @@
 import { isIP, SocketAddress } from 'node:net';
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
-import type { RtcpSeen } from '../../observability/hep/observed.js';
+import type { RtcpSeen } from '../../lib/observed.js';
 import type { Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';

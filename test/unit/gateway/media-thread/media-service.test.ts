@@ -4,7 +4,7 @@ import { builtInGreeting, digitPhrase, goodbyePhrase } from '../../../../src/gat
 import { EspeakSpeech } from '../../../../src/gateway/agents/speech.js';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import type { LegChange, LegDescription, LegEvent, SrtpKeys } from '../../../../src/gateway/model/media.js';
-import type { RtcpSeen } from '../../../../src/observability/hep/observed.js';
+import type { RtcpSeen } from '../../../../src/lib/observed.js';
 import { MediaUnavailableError } from '../../../../src/gateway/ports/ports.js';
 import { silentLog } from '../../../../src/lib/log.js';
 import { findPhrase } from '../../../../src/loadtest/test-caller/correlation.js';
