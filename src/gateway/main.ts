@@ -18,7 +18,7 @@ import { beginGateway, collectGateway } from './wiring/gateway-metrics.js';
 import { inboundOptions, inboundSettings, overloadDetector } from './wiring/inbound-options.js';
 import { connectSipServer } from './wiring/sip-server.js';
 import { openObservers } from './wiring/observers.js';
-import { headroomOf, headroomShare, openRelay } from './wiring/relay.js';
+import { headroomShare, openRelay } from './wiring/relay.js';
 import { openStores } from './wiring/stores.js';
 import { openWebhooks } from './wiring/webhooks.js';
 
@@ -62,7 +62,11 @@ export async function startGateway(
   const inbound = new Inbound(
     { ...parts, ...inboundSettings(config), ...observers.services },
     inboundOptions(config),
-    () => ({ isOverloaded: overload.isOverloaded, isRelayUp: relay.isUp, mediaHeadroom: headroomOf(relay, endpoint) }),
+    () => ({
+      isOverloaded: overload.isOverloaded,
+      isRelayUp: relay.isUp,
+      mediaHeadroom: Math.min(relay.headroom() ?? Infinity, endpoint.capacity - endpoint.legs),
+    }),
     log,
   );
   relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds, config.rtpengine.on_node_loss === 'move' && relay.isUp));

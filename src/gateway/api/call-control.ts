@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { TraceEntry } from '../model/call-trace.js';
 import { qualityAnswerSchema, stopAnswerSchema, traceAnswerSchema, type GatewayRequest } from './schemas/gateway-requests.js';
-import type { QualitySample } from '../../rtp/quality-log.js';
+import type { QualitySample } from '../../rtp/quality.js';
 import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import type { ScopedReads } from './scoped-reads.js';
 import type { Scope, Stores } from '../ports/stores.js';
