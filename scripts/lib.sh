@@ -57,8 +57,36 @@ hash_of() {
     xargs -0 "$(command -v sha256sum || command -v shasum)") | sha256 | cut -d' ' -f1
 }
 
-# unchanged STAMP HASH: true when the stamp file holds this hash.
-unchanged() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }
+# once TITLE STAMP MORE PATH... -- COMMAND...: runs the step unless the stamp says that it ran with what is below the paths, and with MORE.
+# Their change times show quickly that nothing was written since (no copy keeps those); where one is newer, the hash decides. The stamp's
+# own time is that of the step's beginning: what is edited meanwhile is new.
+once() {
+  local title=$1 stamp=$2 more=$3 paths=() hash next
+  shift 3
+  while [ "$1" != -- ]; do paths+=("$1"); shift; done
+  shift
+  if [ -f "$stamp" ] && [ "$(cut -d' ' -f2- "$stamp")" = "$more" ] && is_older "$stamp" "${paths[@]}"; then
+    STEP_NOTE=unchanged step "$title" true
+    return
+  fi
+  mkdir -p "$LOG_DIR"
+  next=$(mktemp "$LOG_DIR/stamp.XXXXXX")
+  hash=$(hash_of "${paths[@]}")
+  printf '%s %s' "$hash" "$more" >"$next"
+  if [ -f "$stamp" ] && cmp -s "$stamp" "$next"; then
+    STEP_NOTE=unchanged step "$title" true
+  else
+    step "$title" "$@" || { rm -f "$next"; return 1; }
+  fi
+  mv "$next" "$stamp"
+}
+
+# True when nothing at or below the paths was written, renamed or removed since the file was.
+is_older() { # FILE PATH...
+  local file=$1
+  shift
+  [ -z "$(cd "$ROOT" && find "$@" -not -path '*/build' -not -path '*/build/*' -cnewer "$file" -print 2>&1 | head -n 1)" ]
+}
 
 # has NEED: whether a program or library is there, whoever installed it. A need has the name of its Debian package.
 has() { # PACKAGE
@@ -175,23 +203,20 @@ ensure_node() {
 }
 
 ensure_npm_packages() {
-  local stamp="$ROOT/node_modules/.trunkline-lock" hash
-  hash=$(hash_of package.json package-lock.json .npmrc)
-  if unchanged "$stamp" "$hash"; then STEP_NOTE="unchanged"; step "npm packages" true; return; fi
+  once "npm packages" "$ROOT/node_modules/.trunkline-lock" "" package.json package-lock.json .npmrc -- install_npm_packages
+}
+
+install_npm_packages() {
   if [ -L "$ROOT/node_modules" ]; then
-    echo "trunkline: node_modules is a link, and npm ci would empty what it points to: replace it by a directory of this checkout" >&2
-    exit 1
+    echo "trunkline: node_modules is a link, and npm ci would empty what it points to: replace it by a directory of this checkout"
+    return 1
   fi
-  step "npm packages" npm --prefix "$ROOT" ci --no-fund --no-audit --loglevel=error && printf '%s' "$hash" >"$stamp"
+  npm --prefix "$ROOT" ci --no-fund --no-audit --loglevel=error
 }
 
 # Node-API is the same for every Node.js: the addon depends on its sources and on libsrtp.
 ensure_native() {
-  local stamp="$ROOT/native/build/.hash" hash
-  hash=$(hash_of native; pkg-config --modversion libsrtp2 2>/dev/null)
-  hash=$(tr -d '\n' <<<"$hash")
-  if unchanged "$stamp" "$hash"; then STEP_NOTE="unchanged"; step "native addon" true; return; fi
-  step "native addon" build_native && printf '%s' "$hash" >"$stamp"
+  once "native addon" "$ROOT/native/build/.hash" "$(pkg-config --modversion libsrtp2 2>/dev/null)" native -- build_native
 }
 
 build_native() {
@@ -204,34 +229,18 @@ build_native() {
 
 # The types of the API's client are made from the API's own document, before anything is compiled or checked.
 ensure_client_types() {
-  local types="$ROOT/src/client/types.ts" stamp="$ROOT/dist/.client-types" hash
-  hash=$(hash_of src/gateway src/lib src/rtp src/agent-protocol scripts/client-types.ts package-lock.json)
-  if [ -f "$types" ] && unchanged "$stamp" "$hash"; then return; fi
-  mkdir -p "$ROOT/dist"
-  step "types of the API's client" make_client_types && printf '%s' "$hash" >"$stamp"
+  [ -f "$ROOT/src/client/types.ts" ] || rm -f "$ROOT/dist/.client-types"
+  once "types of the API's client" "$ROOT/dist/.client-types" "" src/gateway src/lib src/rtp src/agent-protocol scripts/client-types.ts \
+    package-lock.json -- make_client_types
 }
 
-make_client_types() { (cd "$ROOT" && node_modules/.bin/tsx scripts/client-types.ts); }
+make_client_types() { mkdir -p "$ROOT/dist" && (cd "$ROOT" && node_modules/.bin/tsx scripts/client-types.ts); }
 
 ensure_build() {
   ensure_client_types || return 1
-  local stamp="$ROOT/dist/.hash" hash
-  hash=$(hash_of src tsconfig.json tsconfig.build.json package-lock.json)
-  if unchanged "$stamp" "$hash"; then
-    STEP_NOTE="unchanged"
-    step "TypeScript build" true || return 1
-  else
-    step "TypeScript build" build_typescript && printf '%s' "$hash" >"$stamp" || return 1
-  fi
-  ensure_console
-}
-
-# What the gateway serves under /console; the client of the API is a part of it.
-ensure_console() {
-  local stamp="$ROOT/dist/console/.hash" hash
-  hash=$(hash_of web src/client tsconfig.json package-lock.json)
-  if unchanged "$stamp" "$hash"; then STEP_NOTE="unchanged"; step "console" true; return; fi
-  step "console" build_console && printf '%s' "$hash" >"$stamp"
+  once "TypeScript build" "$ROOT/dist/.hash" "" src tsconfig.json tsconfig.build.json package-lock.json -- build_typescript || return 1
+  # What the gateway serves under /console; the client of the API is a part of it.
+  once "console" "$ROOT/dist/console/.hash" "" web src/client tsconfig.json package-lock.json -- build_console
 }
 
 build_console() { (cd "$ROOT" && node node_modules/vite/bin/vite.js build -c web/vite.config.ts); }

@@ -72,7 +72,9 @@ export async function kamailioSubject(): Promise<KamailioSubject> {
 
 function sippArguments(port: number): string[] {
   const scenario = resolve('bench/kamailio/agent.xml');
-  return ['-sf', scenario, '-t', 'u1', '-i', '127.0.0.1', '-p', String(port), '-nostdin', '-l', '100000'];
+  // It sends media back as it came.
+  const media = ['-rtp_echo', '-mp', '29800'];
+  return ['-sf', scenario, '-t', 'u1', '-i', '127.0.0.1', '-p', String(port), ...media, '-nostdin', '-l', '100000'];
 }
 
 function modules(): string {

@@ -1,6 +1,6 @@
-import type { AudioCodec } from '../../src/rtp/codec/g711.js';
-import { endpointSdp } from '../../src/gateway/sdp/sdp-write.js';
-import { decide } from '../../src/gateway/admission/decide.js';
+import { type AudioCodec, payloadTypeOf } from '../../src/rtp/codec/g711.js';
+import { endpointSdp, canonicalSdp } from '../../src/gateway/sdp/sdp-write.js';
+import { decide, NO_USAGE } from '../../src/gateway/admission/admission.js';
 import { readRelaySdp } from '../../src/gateway/sdp/sdp-read.js';
 import { silentLog } from '../../src/lib/log.js';
 import { createMediaService, type MediaService } from '../../src/gateway/media-thread/media-service.js';
@@ -9,10 +9,7 @@ import { systemClock } from '../../src/lib/system-clock.js';
 import { openRelayPool, type RelayPool } from '../../src/gateway/relay/pool.js';
 import { AGENT_LIMITS } from '../../test/support/media/agent-limits.js';
 import { ROUTE } from '../../test/support/route.js';
-import { NO_USAGE } from '../../src/gateway/admission/admission.js';
-import { canonicalSdp } from '../../src/gateway/sdp/sdp-write.js';
 import { offerSdp } from '../../test/support/sdp.js';
-import { payloadTypeOf } from '../../src/rtp/codec/g711.js';
 import type { CarrierSide, EndpointOrder, FarSide } from './messages.js';
 import { takeOrders } from '../support/orders.js';
 

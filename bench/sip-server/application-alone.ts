@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
-import { encodeFrame, FrameDecoder } from '../../src/sip-server/frame.js';
+import { encodeFrame, FrameDecoder } from '../../src/sip-server/control-protocol.js';
 import { freePorts } from '../../test/support/ports.js';
 import { cpuMs } from '../support/process-figures.js';
 

@@ -1,8 +1,7 @@
 import { EventEmitter } from 'node:events';
-import { AppConnection, type ControlSocket } from '../../src/sip-server/app-connection.js';
+import { AppConnection, type ControlSocket } from '../../src/sip-server/applications.js';
 import { Broker } from '../../src/sip-server/broker.js';
-import { encodeFrame } from '../../src/sip-server/frame.js';
-import { frameTime } from '../../src/sip-server/meta-line.js';
+import { encodeFrame, frameTime } from '../../src/sip-server/control-protocol.js';
 import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 import { SipStack } from '../../src/sip/stack.js';

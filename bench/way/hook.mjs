@@ -3,10 +3,12 @@
 import { mkdirSync, watch, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { basename, join } from 'node:path';
+import { URL } from 'node:url';
 import { threadId } from 'node:worker_threads';
 
 const directory = process.env.WAY_DIR;
-const ROOM = /\/dist\/(?!.*node_modules)(.+)\.js$/;
+/** What the build made of src: a package has a folder of this name too. */
+const DIST = new URL('../../dist/', import.meta.url).href;
 
 if (directory !== undefined) {
   mkdirSync(join(directory, 'marks'), { recursive: true });
@@ -32,10 +34,9 @@ function processName() {
 
 /** @returns the file and the names of its functions that ran, without the module's own code */
 function ran(url, functions) {
-  const file = ROOM.exec(url)?.[1];
-  if (file === undefined) return [];
+  if (!url.startsWith(DIST) || !url.endsWith('.js')) return [];
   const names = functions
     .filter(({ functionName, ranges }) => functionName !== '' && ranges[0].count > 0)
     .map(({ functionName }) => functionName);
-  return names.length === 0 ? [] : [{ file: `${file}.ts`, functions: names }];
+  return names.length === 0 ? [] : [{ file: `${url.slice(DIST.length, -'.js'.length)}.ts`, functions: names }];
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.js';
-import { startGateway } from '../gateway/main.js';
-import type { GatewayWorker } from '../config/gateway-worker.js';
+import { workerConfig, type GatewayWorker } from '../config/gateway-worker.js';
+import { openEndpoint } from '../gateway/wiring/media.js';
 import { createLogger } from '../observability/log/logger.js';
 import { systemClock } from '../lib/system-clock.js';
 import { onStopSignal, tellReady } from './process.js';
@@ -14,7 +14,13 @@ export async function runGateway(config: Config, worker: GatewayWorker): Promise
   process.on('unhandledRejection', (error) =>
     log.error({ error: error instanceof Error ? error.stack : String(error) }, 'process.unhandled_rejection'),
   );
-  const gateway = await startGateway(config, systemClock, log, worker);
+  const settings = workerConfig(config, worker);
+  // Callers of an earlier process hear nothing until all this is done: the media threads start while the rest is loaded.
+  const opening = openEndpoint(settings, log);
+  // Should the start fail before this is awaited, report that failure and not this one.
+  opening.catch(() => undefined);
+  const { startGateway } = await import('../gateway/main.js');
+  const gateway = await startGateway(settings, systemClock, log, worker, opening);
   log.info({}, 'gateway.ready');
   tellReady(gateway.facts);
   onStopSignal(log, () => gateway.shutdown());

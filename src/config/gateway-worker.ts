@@ -11,8 +11,6 @@ export interface GatewayWorker {
 /** The largest value of the setting. */
 const MAX_WORKERS = 64;
 
-export const ONLY_WORKER: GatewayWorker = { index: 1, count: 1 };
-
 /** The number of gateway processes by the settings. The default leaves one core to the SIP server and rtpengine (docs/adr/0004). */
 export function workerCount(config: Config, cores = availableParallelism()): number {
   return config.gateway.workers ?? Math.min(MAX_WORKERS, Math.max(1, cores - 1));

@@ -1,5 +1,5 @@
 import { ensureDataDir, gatewayInstance } from '../config/data-dir.js';
-import { ONLY_WORKER, workerConfig, workerInstance, workerName, type GatewayWorker } from '../config/gateway-worker.js';
+import { workerInstance, workerName, type GatewayWorker } from '../config/gateway-worker.js';
 import { httpAddress, type Config } from '../config/schema.js';
 import type { Clock } from '../lib/clock.js';
 import { formatHostPort } from '../lib/address.js';
@@ -10,15 +10,15 @@ import { HttpToolRunner } from './agents/tool-runner.js';
 import { answerGateway } from './api/call-control.js';
 import { Inbound } from './drachtio/inbound.js';
 import { createSrfApp } from './drachtio/srf-facade.js';
+import type { MediaService } from './media-thread/media-service.js';
 import { openStirVerifier } from './stir/verifier.js';
 import { openApi } from './wiring/api.js';
 import { ensureDemo } from './wiring/demo.js';
 import { beginGateway, collectGateway } from './wiring/gateway-metrics.js';
 import { inboundOptions, inboundSettings, overloadDetector } from './wiring/inbound-options.js';
 import { connectSipServer } from './wiring/sip-server.js';
-import { openEndpoint } from './wiring/media.js';
 import { openObservers } from './wiring/observers.js';
-import { headroomOf, headroomShare, openRelay } from './wiring/relay.js';
+import { headroomShare, openRelay } from './wiring/relay.js';
 import { openStores } from './wiring/stores.js';
 import { openWebhooks } from './wiring/webhooks.js';
 
@@ -30,17 +30,18 @@ export interface Gateway {
   shutdown(): Promise<void>;
 }
 
-/** Opens everything and connects it. Rejects with a text for a person. */
-export async function startGateway(settings: Config, clock: Clock, log: Log, worker: GatewayWorker = ONLY_WORKER): Promise<Gateway> {
-  const config = workerConfig(settings, worker);
+/** Opens everything and connects it. Rejects with a text for a person. @param config of this worker @param opening its media threads */
+export async function startGateway(
+  config: Config,
+  clock: Clock,
+  log: Log,
+  worker: GatewayWorker,
+  opening: Promise<MediaService>,
+): Promise<Gateway> {
   const instance = workerInstance(gatewayInstance(config), worker);
   const metrics = new Metrics(workerName(worker.index));
   beginGateway(metrics);
   const observers = await openObservers(config, instance, clock, log, metrics);
-  // Callers of an earlier process hear nothing until all this is done: the threads start meanwhile, and the API comes last.
-  const opening = openEndpoint(config, log, observers.onRtcp);
-  // Should the start fail before this is awaited, report that failure and not this one.
-  opening.catch(() => undefined);
   const stores = await openStores(config, instance, worker, clock, log);
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
@@ -61,7 +62,11 @@ export async function startGateway(settings: Config, clock: Clock, log: Log, wor
   const inbound = new Inbound(
     { ...parts, ...inboundSettings(config), ...observers.services },
     inboundOptions(config),
-    () => ({ isOverloaded: overload.isOverloaded, isRelayUp: relay.isUp, mediaHeadroom: headroomOf(relay, endpoint) }),
+    () => ({
+      isOverloaded: overload.isOverloaded,
+      isRelayUp: relay.isUp,
+      mediaHeadroom: Math.min(relay.headroom() ?? Infinity, endpoint.capacity - endpoint.legs),
+    }),
     log,
   );
   relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds, config.rtpengine.on_node_loss === 'move' && relay.isUp));

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomFillSync, randomUUID } from 'node:crypto';
 
 /** UUID v4 text: 36 characters, lower-case hex. */
 export function newUuid(): string {
@@ -19,4 +19,20 @@ export function newToken(characters: number): string {
   return randomBytes(Math.ceil((characters * 3) / 4))
     .toString('base64url')
     .slice(0, characters);
+}
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789XZ';
+const pool = Buffer.alloc(4_096);
+let used = pool.length;
+
+/** 13 random characters of 6 bits: more than the 32 bits that RFC 3261 §19.3 asks of a tag. Randomness is drawn in blocks. */
+export function newTag(): string {
+  if (used + 13 > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  let tag = '';
+  for (let index = 0; index < 13; index += 1) tag += ALPHABET.charAt((pool[used + index] ?? 0) & 63);
+  used += 13;
+  return tag;
 }

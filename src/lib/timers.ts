@@ -1,84 +1,7 @@
 import type { CancelTimer, Clock } from './clock.js';
 
-/** An item's place in a heap; given back to remove the item. */
-export interface HeapEntry<T> {
-  readonly key: number;
-  readonly value: T;
-  index: number;
-}
-
-/** A binary min-heap that can drop any entry in O(log n): the one list of timers of a driver. */
-export class MinHeap<T> {
-  readonly #entries: HeapEntry<T>[] = [];
-
-  get size(): number {
-    return this.#entries.length;
-  }
-
-  peek(): HeapEntry<T> | undefined {
-    return this.#entries[0];
-  }
-
-  push(key: number, value: T): HeapEntry<T> {
-    const entry: HeapEntry<T> = { key, value, index: this.#entries.length };
-    this.#entries.push(entry);
-    this.#up(entry);
-    return entry;
-  }
-
-  pop(): HeapEntry<T> | undefined {
-    const top = this.#entries[0];
-    if (top !== undefined) this.remove(top);
-    return top;
-  }
-
-  /** Drops an entry. False when it is gone already. */
-  remove(entry: HeapEntry<T>): boolean {
-    if (this.#entries[entry.index] !== entry) return false;
-    const last = this.#entries.pop();
-    const hole = entry.index;
-    entry.index = -1;
-    if (last === undefined || last === entry) return true;
-    this.#place(last, hole);
-    this.#up(last);
-    this.#down(last);
-    return true;
-  }
-
-  #place(entry: HeapEntry<T>, index: number): void {
-    this.#entries[index] = entry;
-    entry.index = index;
-  }
-
-  #up(entry: HeapEntry<T>): void {
-    let index = entry.index;
-    while (index > 0) {
-      const parent = this.#entries[(index - 1) >> 1];
-      if (parent === undefined || parent.key <= entry.key) break;
-      const parentIndex = parent.index;
-      this.#place(parent, index);
-      index = parentIndex;
-    }
-    this.#place(entry, index);
-  }
-
-  #down(entry: HeapEntry<T>): void {
-    let index = entry.index;
-    for (;;) {
-      const left = this.#entries[2 * index + 1];
-      const right = this.#entries[2 * index + 2];
-      const child = right !== undefined && left !== undefined && right.key < left.key ? right : left;
-      if (child === undefined || child.key >= entry.key) break;
-      const childIndex = child.index;
-      this.#place(child, index);
-      index = childIndex;
-    }
-    this.#place(entry, index);
-  }
-}
-
 /** A timer of a queue; give it back to `stop`. */
-export type QueuedTimer = HeapEntry<() => void> | LaneTimer;
+export type QueuedTimer = LaneTimer | LoneTimer;
 
 /** Different delays with a lane of their own: the protocol timers of RFC 3261 are fewer. */
 const MAX_LANES = 16;
@@ -90,9 +13,14 @@ class LaneTimer {
 
   constructor(
     readonly lane: Lane,
-    readonly key: number,
-    readonly value: () => void,
+    readonly dueMs: number,
+    readonly fire: () => void,
   ) {}
+}
+
+/** A timer whose delay has no lane: a real timer of its own. */
+class LoneTimer {
+  cancel: CancelTimer = () => undefined;
 }
 
 /** Timers of one delay: starting and stopping one costs the same however many there are. */
@@ -100,8 +28,8 @@ class Lane {
   first: LaneTimer | undefined;
   #last: LaneTimer | undefined;
 
-  push(key: number, fire: () => void): LaneTimer {
-    const timer = new LaneTimer(this, key, fire);
+  push(dueMs: number, fire: () => void): LaneTimer {
+    const timer = new LaneTimer(this, dueMs, fire);
     timer.previous = this.#last;
     if (this.#last === undefined) this.first = timer;
     else this.#last.next = timer;
@@ -124,12 +52,12 @@ class Lane {
 }
 
 /**
- * Any number of timers on one real timer. Those of the usual delays stand in lanes, a queue for each; the others in a heap.
- * The earliest is the first of a lane or the top of the heap.
+ * Any number of timers on one real timer: those of the usual delays stand in lanes, a queue for each, and the earliest is the first of a
+ * lane. A timer whose delay finds no lane is a real one.
  */
 export class TimerQueue {
-  readonly #heap = new MinHeap<() => void>();
   readonly #lanes = new Map<number, Lane>();
+  readonly #alone = new Set<LoneTimer>();
   #size = 0;
   #wakeAtMs = Infinity;
   #cancelWake: CancelTimer | undefined;
@@ -137,12 +65,14 @@ export class TimerQueue {
   constructor(private readonly clock: Clock) {}
 
   get size(): number {
-    return this.#size;
+    return this.#size + this.#alone.size;
   }
 
   start(delayMs: number, fire: () => void): QueuedTimer {
+    const lane = this.#laneOf(delayMs);
+    if (lane === undefined) return this.#startAlone(delayMs, fire);
     const dueMs = this.clock.nowMs() + delayMs;
-    const timer = this.#laneOf(delayMs)?.push(dueMs, fire) ?? this.#heap.push(dueMs, fire);
+    const timer = lane.push(dueMs, fire);
     this.#size += 1;
     if (dueMs < this.#wakeAtMs) this.#wakeIn(delayMs, dueMs);
     return timer;
@@ -150,8 +80,11 @@ export class TimerQueue {
 
   /** Stopping a timer that fired already does nothing. */
   stop(timer: QueuedTimer): void {
-    const isRemoved = timer instanceof LaneTimer ? timer.lane.remove(timer) : this.#heap.remove(timer);
-    if (!isRemoved) return;
+    if (timer instanceof LoneTimer) {
+      if (this.#alone.delete(timer)) timer.cancel();
+      return;
+    }
+    if (!timer.lane.remove(timer)) return;
     this.#size -= 1;
     // The real timer stays: waking once for nothing is cheaper than moving it for each stop. With nothing left it goes.
     if (this.#size === 0) this.#disarm();
@@ -160,7 +93,17 @@ export class TimerQueue {
   /** Drops every timer. */
   clear(): void {
     for (let next = this.#earliest(); next !== undefined; next = this.#earliest()) this.stop(next);
-    this.#disarm();
+    for (const timer of this.#alone) this.stop(timer);
+  }
+
+  #startAlone(delayMs: number, fire: () => void): LoneTimer {
+    const timer = new LoneTimer();
+    this.#alone.add(timer);
+    timer.cancel = this.clock.setTimer(Math.max(0, delayMs), () => {
+      this.#alone.delete(timer);
+      fire();
+    });
+    return timer;
   }
 
   #laneOf(delayMs: number): Lane | undefined {
@@ -177,10 +120,10 @@ export class TimerQueue {
     return false;
   }
 
-  #earliest(): QueuedTimer | undefined {
-    let earliest: QueuedTimer | undefined = this.#heap.peek();
+  #earliest(): LaneTimer | undefined {
+    let earliest: LaneTimer | undefined;
     for (const { first } of this.#lanes.values()) {
-      if (first !== undefined && (earliest === undefined || first.key < earliest.key)) earliest = first;
+      if (first !== undefined && (earliest === undefined || first.dueMs < earliest.dueMs)) earliest = first;
     }
     return earliest;
   }
@@ -203,11 +146,11 @@ export class TimerQueue {
     const nowMs = this.clock.nowMs();
     let next = this.#earliest();
     // A real timer may fire up to a millisecond early.
-    for (; next !== undefined && next.key <= nowMs + 1; next = this.#earliest()) {
+    for (; next !== undefined && next.dueMs <= nowMs + 1; next = this.#earliest()) {
       this.stop(next);
-      next.value();
+      next.fire();
     }
-    if (next !== undefined && next.key < this.#wakeAtMs) this.#wakeIn(next.key - this.clock.nowMs(), next.key);
+    if (next !== undefined && next.dueMs < this.#wakeAtMs) this.#wakeIn(next.dueMs - this.clock.nowMs(), next.dueMs);
   }
 }
 

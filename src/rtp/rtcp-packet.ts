@@ -1,6 +1,6 @@
 import { err, ok, type Result } from '../lib/result.js';
 import type { NtpTimestamp } from './ntp.js';
-import type { ReceptionFigures } from './reception-statistics.js';
+import type { ReceptionFigures } from './quality.js';
 import { byteAt, uint16At, uint32At, writeUint16, writeUint32 } from './rtp-packet.js';
 
 const SR = 200;

@@ -1,6 +1,6 @@
 import { middle32, ntpFromUnixMs, roundTripMs } from './ntp.js';
 import { parseRtcpCompound, writeRtcpCompound, type ReportBlock, type SenderInfo } from './rtcp-packet.js';
-import type { ReceptionFigures } from './reception-statistics.js';
+import type { ReceptionFigures } from './quality.js';
 
 /** What a report states about our stream. */
 export interface SentFigures {

@@ -1,12 +1,12 @@
-import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
+import type { IncomingRequest } from '../sip/user-agent/user-agent-context.js';
 import { cseqNumber } from '../sip/message/core-headers.js';
 import { getHeader, header, type SipRequest } from '../sip/message/message.js';
-import { tagOf } from '../sip/message/name-addr.js';
-import type { FramePeer } from './meta-line.js';
+import { tagOf } from '../sip/message/uri.js';
+import type { FramePeer } from './control-protocol.js';
 import type { Flow } from '../sip/transport/flow.js';
 import type { QueuedTimer, TimerQueue } from '../lib/timers.js';
-import type { DialogEntry } from '../sip/dialog/dialog-entry.js';
-import type { AppConnection } from './app-connection.js';
+import type { DialogEntry } from '../sip/dialog/dialog-table.js';
+import type { AppConnection } from './applications.js';
 
 /** A dialog and the application that it belongs to. */
 export interface AppDialog {

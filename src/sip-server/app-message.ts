@@ -1,7 +1,6 @@
 import { formatHostPort } from '../lib/address.js';
 import { SIP_TOKEN } from '../lib/sip-token.js';
-import { canonicalHeaderName, headerId, trimLws } from '../sip/message/header-name.js';
-import { header, type Header } from '../sip/message/message.js';
+import { canonicalHeaderName, headerId, trimLws, header, type Header } from '../sip/message/message.js';
 import type { Endpoint } from '../sip/transport/flow.js';
 
 /** The SIP text of an application's frame. */

@@ -1,22 +1,17 @@
 import { randomInt } from 'node:crypto';
-import type { DialogEntry } from '../sip/dialog/dialog-entry.js';
-import { getHeader, header, type Header, type SipRequest, type SipResponse } from '../sip/message/message.js';
-import { serializeUnfolded } from '../sip/message/serialize.js';
+import type { DialogEntry } from '../sip/dialog/dialog-table.js';
+import { getHeader, header, type Header, type SipRequest, type SipResponse, serializeUnfolded } from '../sip/message/message.js';
 import type { Flow } from '../sip/transport/flow.js';
-import type { OutgoingRequest } from '../sip/user-agent/outgoing-request.js';
-import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
+import type { OutgoingRequest, IncomingRequest, UserAgentListener } from '../sip/user-agent/user-agent-context.js';
 import type { UserAgent } from '../sip/user-agent.js';
-import type { UserAgentListener } from '../sip/user-agent/user-agent-context.js';
 import { nextSerialId } from '../lib/ids.js';
-import type { AppConnection } from './app-connection.js';
+import { type AppConnection, CdrReporter, Router } from './applications.js';
 import { parseAppMessage } from './app-message.js';
 import { AppDialogs, type AppDialog, peerOf } from './app-dialogs.js';
-import { type BrokerOptions } from './broker-options.js';
-import { CdrReporter } from './cdr.js';
+import type { BrokerOptions } from './broker-options.js';
 import { IncomingRequests } from './incoming.js';
-import type { AppCommand } from './meta-line.js';
+import type { AppCommand } from './control-protocol.js';
 import { OutgoingRequests } from './outgoing.js';
-import { Router } from './router.js';
 
 const ROUTABLE = new Set(['INVITE', 'REGISTER', 'MESSAGE', 'OPTIONS', 'INFO', 'NOTIFY', 'SUBSCRIBE', 'PUBLISH', 'REFER']);
 

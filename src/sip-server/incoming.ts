@@ -1,17 +1,14 @@
 import { nextSerialId } from '../lib/ids.js';
 import type { QueuedTimer } from '../lib/timers.js';
-import type { IncomingRequest } from '../sip/user-agent/incoming-request.js';
-import { getHeader, header, type Header, type SipRequest } from '../sip/message/message.js';
-import { tagOf } from '../sip/message/name-addr.js';
-import { serializeUnfolded } from '../sip/message/serialize.js';
+import type { IncomingRequest, RespondProblem } from '../sip/user-agent/user-agent-context.js';
+import { getHeader, header, type Header, type SipRequest, serializeUnfolded } from '../sip/message/message.js';
+import { tagOf } from '../sip/message/uri.js';
 import type { UserAgent } from '../sip/user-agent.js';
-import type { RespondProblem } from '../sip/user-agent/user-agent-context.js';
-import type { AppConnection } from './app-connection.js';
+import type { AppConnection, CdrReporter } from './applications.js';
 import { arrangeHeaders, parseAppMessage, type AppMessage } from './app-message.js';
 import { type AppDialogs, dialogIdOf, dialogIdOfEntry, peerOf, syntheticCancel } from './app-dialogs.js';
-import { type BrokerOptions } from './broker-options.js';
-import type { CdrReporter } from './cdr.js';
-import { formatProxied, formatResponseSent, type ProxyCommand } from './meta-line.js';
+import type { BrokerOptions } from './broker-options.js';
+import { formatProxied, formatResponseSent, type ProxyCommand } from './control-protocol.js';
 
 type AppResponse = Extract<AppMessage, { kind: 'response' }>;
 

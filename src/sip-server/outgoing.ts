@@ -1,16 +1,13 @@
 import { nextSerialId } from '../lib/ids.js';
-import { getHeader, hasHeader, type SipResponse } from '../sip/message/message.js';
-import { serializeUnfolded } from '../sip/message/serialize.js';
+import { getHeader, hasHeader, type SipResponse, serializeUnfolded } from '../sip/message/message.js';
 import { parseSipUri } from '../sip/message/uri.js';
-import type { OutgoingRequest } from '../sip/user-agent/outgoing-request.js';
+import type { OutgoingRequest, SendProblem } from '../sip/user-agent/user-agent-context.js';
 import type { UserAgent } from '../sip/user-agent.js';
-import type { SendProblem } from '../sip/user-agent/user-agent-context.js';
-import type { AppConnection } from './app-connection.js';
+import type { AppConnection, CdrReporter } from './applications.js';
 import { arrangeHeaders, type AppMessage } from './app-message.js';
 import { type AppDialogs, dialogIdOfEntry, outgoingDialogId, peerOf, sentTo } from './app-dialogs.js';
-import { type BrokerOptions } from './broker-options.js';
-import type { CdrReporter } from './cdr.js';
-import { formatRequestSent, type AppCommand } from './meta-line.js';
+import type { BrokerOptions } from './broker-options.js';
+import { formatRequestSent, type AppCommand } from './control-protocol.js';
 
 type SipCommand = Extract<AppCommand, { verb: 'sip' }>;
 type AppRequest = Extract<AppMessage, { kind: 'request' }>;

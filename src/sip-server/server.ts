@@ -1,6 +1,5 @@
 import { IDENTITY_HEADER, TLS_HEADER } from '../lib/own-headers.js';
-import { header } from '../sip/message/message.js';
-import { headerId } from '../sip/message/header-name.js';
+import { header, headerId } from '../sip/message/message.js';
 import type { OwnHeaders } from '../sip/message/reception.js';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -18,9 +17,9 @@ import type { NameResolver } from '../sip/transport/locator.js';
 import type { ListenerTotals, ListenerTrust } from '../sip/transport/stream-listener.js';
 import { Transports, type TransportLimits } from '../sip/transport/transports.js';
 import { UserAgent } from '../sip/user-agent.js';
-import { AppConnection, type AppLimits } from './app-connection.js';
+import { AppConnection, type AppLimits } from './applications.js';
 import { Broker } from './broker.js';
-import { formatAnswer, frameTime, type AppCommand } from './meta-line.js';
+import { formatAnswer, frameTime, type AppCommand } from './control-protocol.js';
 
 export interface ApplicationLimits {
   readonly maxApplications: number;

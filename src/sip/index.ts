@@ -2,7 +2,7 @@
 // on `Transports` (src/loadtest/test-caller/sip-client.ts shows the three together). Messages are byte strings: one character a byte (latin1).
 
 export { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
-export { serialize } from './message/serialize.js';
+export { serialize } from './message/message.js';
 export {
   getHeader,
   getHeaders,
@@ -15,7 +15,7 @@ export {
   type SipRequest,
   type SipResponse,
 } from './message/message.js';
-export { parseNameAddr, type NameAddr } from './message/name-addr.js';
+export { parseNameAddr, type NameAddr } from './message/uri.js';
 export { parseSipUri, type SipUri } from './message/uri.js';
 export { SipStack, type StackLimits, type StackOptions, type TransactionUser } from './stack.js';
 export { DEFAULT_TIMERS, type TimerSettings } from './transaction/timers.js';
@@ -25,10 +25,10 @@ export type { NameResolver } from './transport/locator.js';
 export type { TlsCertificate, TlsMaterial } from './transport/tls-server-contexts.js';
 export { Transports, type TransportLimits, type TransportOptions } from './transport/transports.js';
 export { UserAgent } from './user-agent.js';
-export type { IncomingRequest } from './user-agent/incoming-request.js';
-export type { OutgoingRequest } from './user-agent/outgoing-request.js';
+export type { IncomingRequest } from './user-agent/user-agent-context.js';
+export type { OutgoingRequest } from './user-agent/user-agent-context.js';
 export type { FlowSource, RespondProblem, ResponseParts, SendProblem, UserAgentListener } from './user-agent/user-agent-context.js';
-export type { DialogEntry } from './dialog/dialog-entry.js';
+export type { DialogEntry } from './dialog/dialog-table.js';
 /** What every part of the stack asks for: real time, and a log that discards. */
 export { systemClock } from '../lib/system-clock.js';
 export { silentLog, type Log } from '../lib/log.js';

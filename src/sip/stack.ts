@@ -3,8 +3,9 @@ import type { Log } from '../lib/log.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timers.js';
 import type { Admission } from './admission.js';
-import { branchOf, newTag } from './user-agent/compose.js';
-import { readCoreHeaders, type CoreHeaders } from './message/core-headers.js';
+import { branchOf } from './user-agent/compose.js';
+import { newTag } from '../lib/ids.js';
+import { readCoreHeaders, type CoreHeaders, clientTransactionKey, serverTransactionKey } from './message/core-headers.js';
 import {
   changed,
   getHeader,
@@ -14,19 +15,18 @@ import {
   type SipMessage,
   type SipRequest,
   type SipResponse,
+  serialize,
 } from './message/message.js';
-import { hasTag } from './message/name-addr.js';
+import { hasTag } from './message/uri.js';
 import { parseFast } from './message/fast-path-parser.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 import { received, stampTopVia, type OwnHeaders, type Reception } from './message/reception.js';
-import { serialize } from './message/serialize.js';
 import {
   ClientTransaction,
   ServerTransaction,
   type ClientTransactionOwner,
   type TransactionHost,
 } from './transaction/transaction-runner.js';
-import { clientTransactionKey, serverTransactionKey } from './transaction/matching.js';
 import { defaultPort } from './transport/service-location.js';
 import type { TimerSettings, TransactionContext } from './transaction/timers.js';
 import type { Flow, FlowListener, Target } from './transport/flow.js';

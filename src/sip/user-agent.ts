@@ -5,11 +5,10 @@ import type {
   ResponseParts,
   SendProblem,
   UserAgentListener,
+  IncomingRequest,
+  OutgoingRequest,
 } from './user-agent/user-agent-context.js';
-import type { DialogEntry } from './dialog/dialog-entry.js';
-import { DialogTable } from './user-agent/dialog-table.js';
-import type { OutgoingRequest } from './user-agent/outgoing-request.js';
-import type { IncomingRequest } from './user-agent/incoming-request.js';
+import { DialogTable, type DialogEntry } from './dialog/dialog-table.js';
 import type { CoreHeaders } from './message/core-headers.js';
 import { header, type Header, type RequestParts, type SipRequest, type SipResponse } from './message/message.js';
 import { Proxy, type ProxyIdentity, type ProxyListener, type ProxyOrder } from './proxy/proxy.js';
@@ -29,7 +28,7 @@ export class UserAgent implements TransactionUser {
 
   /** `proxy` is `null` for a user agent that proxies nothing. */
   constructor(stack: SipStack, flows: FlowSource, proxy: ProxyIdentity | null = null) {
-    const dialogs = new DialogTable(stack, {
+    const dialogs = new DialogTable(stack.timers, stack.timerSettings, {
       onAckTimeout: (dialog) => this.#endByOurselves(dialog, 'SIP;cause=200;text="ACK timeout"'),
       onSubscriptionExpired: (dialog) => {
         dialogs.forget(dialog);

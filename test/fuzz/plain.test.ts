@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readCoreHeaders } from '../../src/sip/message/core-headers.js';
-import { getHeader, getHeaders, hasHeader, header, type SipMessage } from '../../src/sip/message/message.js';
+import { getHeader, getHeaders, hasHeader, header, type SipMessage, serialize } from '../../src/sip/message/message.js';
 import { parseMessage } from '../../src/sip/message/parse.js';
 import { parseFast } from '../../src/sip/message/fast-path-parser.js';
 import { received, type Peer, type Reception } from '../../src/sip/message/reception.js';
-import { serialize } from '../../src/sip/message/serialize.js';
 import { contentLength, plainLength } from '../../src/sip/message/stream-framer.js';
 import { corpus } from '../support/corpus.js';
 

@@ -1,16 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseAppMessage } from '../../src/sip-server/app-message.js';
-import { encodeFrame, FrameDecoder } from '../../src/sip-server/frame.js';
-import { parseCommand } from '../../src/sip-server/meta-line.js';
-import { readCoreHeaders } from '../../src/sip/message/core-headers.js';
-import { getHeader, getList, splitList, type SipMessage } from '../../src/sip/message/message.js';
-import { parseNameAddr, tagOf } from '../../src/sip/message/name-addr.js';
+import { encodeFrame, FrameDecoder, parseCommand } from '../../src/sip-server/control-protocol.js';
+import { readCoreHeaders, parseVia } from '../../src/sip/message/core-headers.js';
+import { getHeader, getList, splitList, type SipMessage, serialize } from '../../src/sip/message/message.js';
+import { parseNameAddr, tagOf, parseSipUri } from '../../src/sip/message/uri.js';
 import { parseMessage } from '../../src/sip/message/parse.js';
-import { serialize } from '../../src/sip/message/serialize.js';
 import { StreamFramer } from '../../src/sip/message/stream-framer.js';
-import { parseSipUri } from '../../src/sip/message/uri.js';
-import { parseVia } from '../../src/sip/message/via.js';
 
 const LIMITS = { maxHeaders: 200, maxHeaderBytes: 16_384, maxHeadBytes: 65_536, maxBodyBytes: 65_536 };
 const RUNS = { numRuns: 500, interruptAfterTimeLimit: 5_000 };

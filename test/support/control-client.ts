@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { encodeFrame, FrameDecoder } from '../../src/sip-server/frame.js';
+import { encodeFrame, FrameDecoder } from '../../src/sip-server/control-protocol.js';
 
 /** An application on the control port, frame by frame. */
 export class ControlClient {

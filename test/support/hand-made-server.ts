@@ -1,5 +1,5 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { encodeFrame, FrameDecoder } from '../../src/sip-server/frame.js';
+import { encodeFrame, FrameDecoder } from '../../src/sip-server/control-protocol.js';
 import { newUuid } from '../../src/lib/ids.js';
 
 const META = '300|tls|203.0.113.7|5061|09:00:00.000000';

@@ -5,8 +5,8 @@ import { DEFAULT_AGENT_SETTINGS } from '../../src/gateway/model/agent-record.js'
 import type { LegEvent } from '../../src/gateway/model/media.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import { CallRunner, type CallServices } from '../../src/gateway/call/call-runner.js';
-import { readKeptCall } from '../../src/gateway/call/call-snapshot.js';
-import { callerIdentity } from '../../src/gateway/admission/caller-identity.js';
+import { readKeptCall } from '../../src/gateway/call/call-record.js';
+import { callerIdentity } from '../../src/gateway/admission/parties.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports/ports.js';
 import type { SrfAnswer, SrfDialog, SrfHandler, SrfRequest, SrfResponse } from '../../src/gateway/ports/signalling.js';

@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { AppConnection, type ControlSocket } from '../../src/sip-server/app-connection.js';
+import { AppConnection, type ControlSocket } from '../../src/sip-server/applications.js';
 import { Broker } from '../../src/sip-server/broker.js';
-import { encodeFrame, FrameDecoder } from '../../src/sip-server/frame.js';
-import { frameTime } from '../../src/sip-server/meta-line.js';
+import { encodeFrame, FrameDecoder, frameTime } from '../../src/sip-server/control-protocol.js';
 import { silentLog } from '../../src/lib/log.js';
 import { SipStack, type StackLimits } from '../../src/sip/stack.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';

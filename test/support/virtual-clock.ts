@@ -1,9 +1,14 @@
 import type { CancelTimer, Clock } from '../../src/lib/clock.js';
-import { MinHeap } from '../../src/lib/timers.js';
+
+interface Timer {
+  readonly dueMs: number;
+  readonly fire: () => void;
+}
 
 /** Time that passes only when a test says so. */
 export class VirtualClock implements Clock {
-  readonly #timers = new MinHeap<() => void>();
+  /** By their time; of one time, in the order in which they were set. */
+  readonly #timers: Timer[] = [];
   #nowMs = 0;
   #setByMs = 0;
 
@@ -18,8 +23,12 @@ export class VirtualClock implements Clock {
   }
 
   setTimer(delayMs: number, fire: () => void): CancelTimer {
-    const entry = this.#timers.push(this.#nowMs + Math.max(0, delayMs), fire);
-    return () => this.#timers.remove(entry);
+    const timer: Timer = { dueMs: this.#nowMs + Math.max(0, delayMs), fire };
+    this.#timers.splice(this.#timers.findLastIndex(({ dueMs }) => dueMs <= timer.dueMs) + 1, 0, timer);
+    return () => {
+      const index = this.#timers.indexOf(timer);
+      if (index >= 0) this.#timers.splice(index, 1);
+    };
   }
 
   /** Somebody sets the wall clock; monotonic time goes on as it was. */
@@ -28,16 +37,16 @@ export class VirtualClock implements Clock {
   }
 
   get pendingTimers(): number {
-    return this.#timers.size;
+    return this.#timers.length;
   }
 
   /** Moves time on, firing every timer that falls due, each at its own time. */
   advance(byMs: number): void {
     const until = this.#nowMs + byMs;
-    for (let next = this.#timers.peek(); next !== undefined && next.key <= until; next = this.#timers.peek()) {
-      this.#timers.remove(next);
-      this.#nowMs = next.key;
-      next.value();
+    for (let next = this.#timers[0]; next !== undefined && next.dueMs <= until; next = this.#timers[0]) {
+      this.#timers.shift();
+      this.#nowMs = next.dueMs;
+      next.fire();
     }
     this.#nowMs = until;
   }
@@ -46,10 +55,10 @@ export class VirtualClock implements Clock {
   async advanceAsync(byMs: number): Promise<void> {
     const until = this.#nowMs + byMs;
     await settle();
-    for (let next = this.#timers.peek(); next !== undefined && next.key <= until; next = this.#timers.peek()) {
-      this.#timers.remove(next);
-      this.#nowMs = next.key;
-      next.value();
+    for (let next = this.#timers[0]; next !== undefined && next.dueMs <= until; next = this.#timers[0]) {
+      this.#timers.shift();
+      this.#nowMs = next.dueMs;
+      next.fire();
       await settle();
     }
     this.#nowMs = until;

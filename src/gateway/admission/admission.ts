@@ -1,5 +1,116 @@
 import type { Route } from '../model/records.js';
+import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
+import { isInBlocks } from '../../lib/address.js';
+import { err, ok, type Result } from '../../lib/result.js';
 import type { Reason } from '../model/reasons.js';
+import { isReachable, readOffer, type CarrierMedia } from '../sdp/sdp-read.js';
+
+/** The input of the decision on an INVITE. */
+export interface DecisionInput {
+  /** `null`: the number is not attached inbound. */
+  readonly route: Route | null;
+  /** Address of the INVITE's connection, never from a header; `null`: do not check. */
+  readonly sourceAddress: string | null;
+  /** The caller by a signature; `null`: do not check. */
+  readonly identity: VerifiedIdentity | null;
+  /** The verdicts that refuse a call. */
+  readonly refusedVerdicts: readonly IdentityVerdict[];
+  /** '' without an offer. */
+  readonly sdp: string;
+  /** The media relay's address on the carrier side; `null` before it answers. */
+  readonly relayAddress: string | null;
+  readonly load: ConcurrentUsage;
+}
+
+/** Accept with our choice from the offer (`null`: no offer, so ours goes out in the 200), or refuse with a reason. */
+export type Decision = Result<CarrierMedia | null, Reason>;
+
+/** The whole decision, without IO: the same for an INVITE and for a dry run. */
+export function decide(input: DecisionInput): Decision {
+  const { route } = input;
+  if (route === null || route.number.inbound === null) return err('NUMBER_NOT_ATTACHED');
+  if (route.org.disabled) return err('ORG_DISABLED');
+  if (!route.org.sip_enabled) return err('ORG_NOT_ENTITLED');
+  const { options } = route.number.inbound;
+  for (const allowed of [route.org.allowed_sources, options.allowed_sources])
+    if (input.sourceAddress !== null && !isSourceAllowed(allowed, input.sourceAddress)) return err('SOURCE_NOT_ALLOWED');
+  const unproven = identityRefusal(input.identity, input.refusedVerdicts);
+  if (unproven !== null) return err(unproven);
+  // The owner's agent no longer exists: an answer by another would surprise the owner.
+  if (route.number.inbound.agent_id !== null && route.agent === null) return err('AGENT_UNAVAILABLE');
+  const limit = brokenLimit(route, input.load);
+  if (limit !== null) return err(limit);
+  if (input.sdp === '') return ok(null);
+  const media = readOffer(input.sdp, options.media_encryption);
+  if (!media.ok || input.relayAddress === null || isReachable(media.value.address, input.relayAddress)) return media;
+  return err('ADDRESS_FAMILY_UNSUPPORTED');
+}
+
+/** Whether an address is in a list of addresses and CIDR blocks; an empty list allows any. */
+export function isSourceAllowed(allowed: readonly string[], address: string): boolean {
+  return allowed.length === 0 || isInBlocks(allowed, address);
+}
+
+/** RFC 8224 §6.2.2. */
+const REFUSALS: Readonly<Partial<Record<IdentityVerdict, Reason>>> = {
+  missing: 'IDENTITY_REQUIRED',
+  stale: 'IDENTITY_STALE',
+  'bad-info': 'IDENTITY_INFO_BAD',
+  credential: 'IDENTITY_CREDENTIAL_UNSUPPORTED',
+  invalid: 'IDENTITY_INVALID',
+};
+
+/** Why the verdict on the Identity header refuses a call; `null`: it does not. */
+function identityRefusal(identity: VerifiedIdentity | null, refused: readonly IdentityVerdict[]): Reason | null {
+  if (identity === null || !refused.includes(identity.verdict)) return null;
+  return REFUSALS[identity.verdict] ?? null;
+}
+
+/** Limits of the whole trunk, for all numbers. */
+export interface EdgePolicy {
+  /** CIDR blocks or addresses that INVITEs may come from; empty: any. */
+  readonly allowedSources: readonly string[];
+  /** One of these names must be in the peer's verified client certificate; empty: no check. */
+  readonly allowedIdentities: readonly string[];
+  /** Calls in progress on this gateway; `null`: no limit. */
+  readonly maxCalls: number | null;
+}
+
+/** The gateway's current state. */
+export interface EdgeState {
+  readonly isDraining: boolean;
+  /** Overloaded: event loop, media threads or CPU. */
+  readonly isOverloaded: boolean;
+  readonly calls: number;
+  /** At least one media relay responds. */
+  readonly isRelayUp: boolean;
+  /** Calls with media that still fit; `null`: unknown. */
+  readonly mediaHeadroom: number | null;
+}
+
+/** The source of a request. */
+export interface RequestSource {
+  readonly address: string;
+  /** Names in the peer's verified certificate, from the SIP server. */
+  readonly identities: readonly string[];
+}
+
+/** Why this gateway refuses calls; `null`: it accepts them. OPTIONS gets the same answer. */
+export function notReady(edge: EdgeState, policy: EdgePolicy): Extract<Reason, 'DRAINING' | 'OVERLOADED' | 'MEDIA_UNAVAILABLE'> | null {
+  if (edge.isDraining) return 'DRAINING';
+  const isFull = policy.maxCalls !== null && edge.calls >= policy.maxCalls;
+  if (edge.isOverloaded || isFull) return 'OVERLOADED';
+  return !edge.isRelayUp || (edge.mediaHeadroom !== null && edge.mediaHeadroom <= 0) ? 'MEDIA_UNAVAILABLE' : null;
+}
+
+/** Whether the trunk accepts requests from this source. */
+export function isTrusted(policy: EdgePolicy, source: RequestSource): boolean {
+  if (!isSourceAllowed(policy.allowedSources, source.address)) return false;
+  if (policy.allowedIdentities.length === 0) return true;
+  // `DNS:sip.example.com`, or `sip.example.com` for a name of any type.
+  const names = new Set(source.identities.flatMap((name) => [name.toLowerCase(), name.toLowerCase().replace(/^[a-z]+:/, '')]));
+  return policy.allowedIdentities.some((name) => names.has(name.toLowerCase()));
+}
 
 /** Current use of a number and its organization, over all gateways. */
 export interface ConcurrentUsage {

@@ -1,13 +1,12 @@
+import { FRAME_MS } from '../../rtp/codec/g711.js';
 import type { TestLineSettings } from '../model/agent.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { digitOfEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { AgentHost, LegView } from '../media/leg-agent.js';
 import type { SampleAgent } from '../media/sample-leg-agent.js';
-import { meanOpinionScore } from '../../rtp/mos.js';
-import { EchoDelay } from './echo-delay.js';
-import { isSupportedVoice } from './languages.js';
-import { textOf, type CallFigures, type SpokenText } from './phrases.js';
+import { meanOpinionScore } from '../../rtp/quality.js';
+import { isSupportedVoice, textOf, type CallFigures, type SpokenText } from './languages.js';
 import { INITIAL_SESSION, step, type Phrase, type SessionEffect, type SessionEvent, type SessionState } from './session.js';
 import { SpeechError, type Speech } from './speech.js';
 
@@ -179,5 +178,37 @@ export class TestLine implements SampleAgent {
     if (this.#hasWarned || this.#isClosed) return;
     this.#hasWarned = true;
     this.log.warn({ code: error instanceof SpeechError ? error.code : 'failed', hint: 'the test line only echoes' }, 'agent.speech.failed');
+  }
+}
+
+/** Frames between two looks at the buffer: ten a second are plenty. */
+const FRAMES_PER_LOOK = 5;
+/** The last 3.2 s count. */
+const KEPT_LOOKS = 32;
+
+/**
+ * How long the caller's audio takes from its arrival until it goes out again: what waits in the jitter buffer when a frame was taken
+ * out of it, and half a frame, since packets arrive at any moment between two frames. The median of the last looks: a key that is
+ * pressed empties the buffer, for its telephone-events come in place of audio.
+ */
+class EchoDelay {
+  readonly #looks: number[] = [];
+  #frames = 0;
+
+  /** To be called once a frame of echo. */
+  frame(bufferedMs: () => number | undefined): void {
+    this.#frames += 1;
+    if (this.#frames % FRAMES_PER_LOOK !== 0) return;
+    const looked = bufferedMs();
+    if (looked === undefined) return;
+    this.#looks.push(looked);
+    if (this.#looks.length > KEPT_LOOKS) this.#looks.shift();
+  }
+
+  /** `null`: there was no echo yet. */
+  get delayMs(): number | null {
+    const sorted = [...this.#looks].sort((a, b) => a - b);
+    const median = sorted[Math.floor(sorted.length / 2)];
+    return median === undefined ? null : median + FRAME_MS / 2;
   }
 }

@@ -1,7 +1,7 @@
 import { qualitySampleSchema } from './schemas/calls-api.js';
 import { z } from 'zod';
 import { type TraceEntry, traceEntrySchema } from '../model/call-trace.js';
-import type { QualitySample } from '../../rtp/quality-log.js';
+import type { QualitySample } from '../../rtp/quality.js';
 import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import type { ScopedReads } from './scoped-reads.js';
 import type { Scope, Stores } from '../ports/stores.js';

@@ -7,8 +7,7 @@ import type { DeadLetter } from '../model/delivery.js';
 import type { CallInProgress } from '../model/live-calls.js';
 import type { NumberRecord } from '../model/records.js';
 import type { Throughput } from '../model/throughput.js';
-import { liveMemberOf } from '../ports/live-entry.js';
-import { recordMember } from '../ports/ordering.js';
+import { liveMemberOf, recordMember } from '../ports/listing.js';
 import {
   NO_ORG,
   type CallPage,

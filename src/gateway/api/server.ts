@@ -134,6 +134,8 @@ function newApp(log: Log): FastifyInstance {
       send(log, request, reply, failureOf(error, request.id));
     },
     clientErrorHandler: answerClientError,
+    // The framework loads its own compilers unless others are named here.
+    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
   });
   app.server.maxConnections = MAX_CONNECTIONS;
   app.setValidatorCompiler(zodValidator);
@@ -142,6 +144,10 @@ function newApp(log: Log): FastifyInstance {
   app.removeContentTypeParser('text/plain');
   takeJson(app);
   return app;
+}
+
+function unused(): never {
+  throw new Error('every schema of the API is a zod schema');
 }
 
 /** Reads JSON as the framework does, and tells a body that is none from one with fields that could change what objects are. */

@@ -3,8 +3,7 @@ import type { LegEvent, LegFigures, LegFormat, MediaAddress, MediaDirection, Rel
 import type { Scope } from '../../lib/scope.js';
 import type { CallTrace } from './call-trace.js';
 import type { CallEffect, CallEvent } from './state.js';
-import { SUITE, type CryptoLine } from '../sdp/crypto-line.js';
-import type { CarrierMedia, RelaySide } from '../sdp/sdp-read.js';
+import { SUITE, type CryptoLine, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
 import { canonicalSdp } from '../sdp/sdp-write.js';
 import type { MediaEndpoint, MediaRelay, RelayAnswer, RelayCall } from '../ports/ports.js';
 

@@ -1,3 +1,6 @@
+import type { CallSnapshot } from '../model/call-snapshot.js';
+import type { OwnSide } from './call-dialog.js';
+import type { DialogSnapshot } from '../ports/signalling.js';
 import type { AgentRecord } from '../model/agent-record.js';
 import type { Completion } from '../model/completion.js';
 import type { CallerIdentity, CallQuality, CallRecord, CallSource, StreamQuality } from '../model/call-record.js';
@@ -6,7 +9,7 @@ import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';
-import { SUITE } from '../sdp/crypto-line.js';
+import { SUITE } from '../sdp/sdp-read.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 
 /** What is known of a call from its INVITE, whatever becomes of it. Plain data: it is kept for a restart. */
@@ -130,4 +133,41 @@ export function completionOf(record: CallRecord, agent: AgentRecord | null): Com
   const { call_id, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality } = record;
   const payload = { call_id, transcript, analysis, metadata: agent.metadata, from, to, reason, started_at, answered_at, ended_at, quality };
   return { url: agent.webhook, payload };
+}
+
+/** A call as it is kept for the next process of this gateway. */
+export interface KeptCall {
+  readonly origin: CallOrigin;
+  readonly own: OwnSide;
+  readonly progress: CallProgress;
+  readonly dialog: DialogSnapshot;
+  /** The media relay that has its session. */
+  readonly node: string | null;
+  readonly call: CallState;
+}
+
+/** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
+const FORM = 4;
+
+/** `null`: there is nothing to take up again. */
+export function snapshotCall(
+  call: CallState,
+  parts: Omit<KeptCall, 'call' | 'dialog'> & { readonly dialog: DialogSnapshot | null },
+): CallSnapshot | null {
+  const { route } = call;
+  if (parts.dialog === null || route === null) return null;
+  return {
+    call_id: parts.origin.callId,
+    org_id: route.org.org_id,
+    phone_number: route.number.phone_number,
+    call: beginningOf(parts.origin),
+    answer: answerOf(call, parts.progress),
+    state: { form: FORM, ...parts, call },
+  };
+}
+
+/** `undefined`: another version of the gateway wrote it. */
+export function readKeptCall({ state }: CallSnapshot): KeptCall | undefined {
+  const kept = state as (KeptCall & { readonly form: number }) | null;
+  return kept?.form === FORM ? kept : undefined;
 }

@@ -12,10 +12,8 @@ import { Scope } from '../../lib/scope.js';
 import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
-import { beginningOf, callRecord, type CallOrigin, type CallProgress, completionOf } from './call-record.js';
-import { CallTrace, type TraceWatch } from './call-trace.js';
-import { answerSummary, eventSummary, legSummary } from './trace-summaries.js';
-import { snapshotCall, type KeptCall } from './call-snapshot.js';
+import { beginningOf, callRecord, type CallOrigin, type CallProgress, completionOf, snapshotCall, type KeptCall } from './call-record.js';
+import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS } from './offer-answer.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
@@ -34,7 +32,7 @@ import {
   type SnapshotStore,
   type ToolRunner,
 } from '../ports/ports.js';
-import type { SipMessageSeen } from '../../observability/hep/observed.js';
+import type { SipMessageSeen } from '../../lib/observed.js';
 
 /** What every call of this process shares. */
 export interface CallServices extends MediaServices, DialogServices, RequestServices {

@@ -1,5 +1,5 @@
 import { assertNever } from '../../lib/result.js';
-import { decide } from '../admission/decide.js';
+import { decide } from '../admission/admission.js';
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readAnswer, readRelaySdp } from '../sdp/sdp-read.js';
 import { endpointOffer, endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../sdp/sdp-write.js';

@@ -3,9 +3,8 @@ import type { MediaAddress, MediaDirection } from '../model/media.js';
 import type { Route } from '../model/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
 import type { ConcurrentUsage } from '../admission/admission.js';
-import type { CryptoLine } from '../sdp/crypto-line.js';
+import type { CryptoLine, CarrierMedia, RelaySide } from '../sdp/sdp-read.js';
 import type { Reason } from '../model/reasons.js';
-import type { CarrierMedia, RelaySide } from '../sdp/sdp-read.js';
 import type { ReferProgress, TransferTarget } from './transfer-target.js';
 
 /** The phase of a call. docs/call-lifecycle.md draws them. */

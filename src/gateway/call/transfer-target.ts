@@ -1,6 +1,6 @@
 import { parseE164, type E164 } from '../model/e164.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import { calledNumber } from '../admission/called-number.js';
+import { calledNumber } from '../admission/parties.js';
 import type { Reason } from '../model/reasons.js';
 
 /** Where the agent transfers the caller. */

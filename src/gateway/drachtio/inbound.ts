@@ -2,19 +2,27 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { IdentityVerdict } from '../model/verified-identity.js';
-import type { QualitySample } from '../../rtp/quality-log.js';
+import type { QualitySample } from '../../rtp/quality.js';
 import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import { formatHostPort } from '../../lib/address.js';
 import { newUuid } from '../../lib/ids.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
 import { CallRunner, type CallServices, type InviteContext } from '../call/call-runner.js';
-import { readKeptCall, type KeptCall } from '../call/call-snapshot.js';
-import { callerIdentity, claimedCallers } from '../admission/caller-identity.js';
-import { calledUri, type CalledNumberSource } from '../admission/called-number.js';
-import { hostOf, ownContact, type OwnAddress } from './contact.js';
-import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/edge.js';
-import { admit, ALLOWED_METHODS, SUPPORTED_OPTIONS, type AdmissibleInvite, refusalHeaders, sessionExpiresOf } from '../call/invite.js';
+import { readKeptCall, type KeptCall } from '../call/call-record.js';
+import { callerIdentity, claimedCallers, calledUri, type CalledNumberSource } from '../admission/parties.js';
+import {
+  hostOf,
+  ownContact,
+  type OwnAddress,
+  admit,
+  ALLOWED_METHODS,
+  SUPPORTED_OPTIONS,
+  type AdmissibleInvite,
+  refusalHeaders,
+  sessionExpiresOf,
+} from '../call/invite.js';
+import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/admission.js';
 import { IDENTITY_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import type { SrfRequest, SrfResponse } from '../ports/signalling.js';

@@ -1,6 +1,6 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
-import type { RtcpSeen } from '../../observability/hep/observed.js';
+import type { RtcpSeen } from '../../lib/observed.js';
 import { publish } from '../ports/events.js';
 import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';

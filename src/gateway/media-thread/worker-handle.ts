@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { assertNever } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { LegEvent } from '../model/media.js';
-import type { RtcpSeen } from '../../observability/hep/observed.js';
+import type { RtcpSeen } from '../../lib/observed.js';
 import { MediaUnavailableError } from '../ports/ports.js';
 import { TurnBatch } from '../../lib/turn-batch.js';
 import type { WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';

@@ -1,7 +1,7 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
 import type { LogFields } from '../../lib/log.js';
-import type { RtcpSeen } from '../../observability/hep/observed.js';
+import type { RtcpSeen } from '../../lib/observed.js';
 import type { EndpointCounters } from '../media/endpoint.js';
 
 /** A worker thread's start parameters. */

@@ -13,7 +13,7 @@ import type { Log, LogFields } from '../../lib/log.js';
 import { TurnBatch } from '../../lib/turn-batch.js';
 import { systemClock } from '../../lib/system-clock.js';
 import { RtpEndpoint } from '../media/endpoint.js';
-import { FrameDelay } from '../media/frame-delay.js';
+import { FrameDelay } from '../media/slot-clock.js';
 import { noAgentCounters, type AgentHost, type LegAgent } from '../media/leg-agent.js';
 import { SampleLegAgent } from '../media/sample-leg-agent.js';
 import { VoiceDetectors } from '../media/voice-detector.js';

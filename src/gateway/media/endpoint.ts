@@ -1,15 +1,14 @@
 import { isIP, SocketAddress } from 'node:net';
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
-import type { RtcpSeen } from '../../observability/hep/observed.js';
+import type { RtcpSeen } from '../../lib/observed.js';
 import type { Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { MediaLeg } from './leg.js';
 import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent } from './leg-agent.js';
-import { PeerTable } from './peer-table.js';
-import { RestingPeers, type ShunnedSource } from './resting-peers.js';
+import { PeerTable, RestingPeers, type ShunnedSource } from './peers.js';
 import { RTP_HEADER_BYTES, uint32At } from '../../rtp/rtp-packet.js';
 import type { ReceiveOutcome } from './rtp-receiver.js';
 import { SlotClock, type Ticking } from './slot-clock.js';

@@ -3,8 +3,7 @@ import { type AudioCodec, FRAME_MS, G711_CLOCK_RATE_HZ, silenceByte, transcodeG7
 import type { Clock } from '../../lib/clock.js';
 import type { LegAgent, LegView } from './leg-agent.js';
 import { type DtmfDigit, DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/telephone-event-receiver.js';
-import { QualityLog } from '../../rtp/quality-log.js';
-import type { ReceptionFigures } from '../../rtp/reception-statistics.js';
+import { QualityLog, type ReceptionFigures } from '../../rtp/quality.js';
 import { RtcpSchedule, RtcpSession } from '../../rtp/rtcp-session.js';
 import { RtpReceiver, type HeardPackets, type ReceiveOutcome } from './rtp-receiver.js';
 import { RtpSender } from './rtp-sender.js';

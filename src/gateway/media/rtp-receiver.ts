@@ -4,7 +4,7 @@ import type { AudioCodec } from '../../rtp/codec/g711.js';
 import { G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from '../../rtp/codec/g711.js';
 import { TelephoneEventReceiver, type DtmfDigit } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { ReplayWindow } from '../../rtp/replay-window.js';
-import { ReceptionStatistics } from '../../rtp/reception-statistics.js';
+import { ReceptionStatistics } from '../../rtp/quality.js';
 import { RtpView } from '../../rtp/rtp-packet.js';
 import type { ReceivedFigures } from '../../rtp/rtcp-session.js';
 import type { SrtpSession } from '../../srtp/srtp.js';

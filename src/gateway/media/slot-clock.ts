@@ -1,6 +1,5 @@
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { FRAME_MS } from '../../rtp/codec/g711.js';
-import { FramePacer } from '../../rtp/frame-pacer.js';
 
 /** Called once per period, or with the periods that a stall skipped. */
 export interface Ticking {
@@ -92,5 +91,68 @@ export class SlotClock {
     }
     this.#isFiring = false;
     if (this.size > 0) this.#arm();
+  }
+}
+
+const MAX_SAMPLES = 1_024;
+const PERCENTILE = 0.99;
+
+/** How late the frames of a media thread are: the 99th percentile of the wake-ups since the last look. */
+export class FrameDelay {
+  readonly #samples = new Float64Array(MAX_SAMPLES);
+  #count = 0;
+
+  /** @param lateMs of one wake-up */
+  add(lateMs: number): void {
+    if (this.#count < MAX_SAMPLES) this.#samples[this.#count] = lateMs;
+    this.#count = Math.min(MAX_SAMPLES, this.#count + 1);
+  }
+
+  /** Whole milliseconds, and starts anew; 0 without a wake-up: no leg sends. */
+  take(): number {
+    const sorted = this.#samples.subarray(0, this.#count).sort();
+    this.#count = 0;
+    return Math.round(sorted[Math.ceil(sorted.length * PERCENTILE) - 1] ?? 0);
+  }
+}
+
+/** The whole frames that are due. */
+export interface DueFrames {
+  /** Frames to skip: the RTP timestamp advances over them. They precede the frames to send. */
+  readonly skip: number;
+  readonly send: number;
+}
+
+const NOTHING: DueFrames = { skip: 0, send: 0 };
+
+/**
+ * Absolute deadlines of a stream of frames: frame n is due at start + n · frame, however late the previous frames were, so that delays do
+ * not add up. After a stall longer than `maxBehindMs` the pacer skips the oldest frames instead of sending a burst.
+ */
+export class FramePacer {
+  readonly #frameMs: number;
+  readonly #maxBehindMs: number;
+  #next = 0;
+
+  constructor(
+    private readonly startMs: number,
+    frameMs = 20,
+    maxBehindMs = 100,
+  ) {
+    this.#frameMs = frameMs;
+    this.#maxBehindMs = maxBehindMs;
+  }
+
+  get nextDeadlineMs(): number {
+    return this.startMs + this.#next * this.#frameMs;
+  }
+
+  /** Takes the frames that are due. */
+  take(nowMs: number): DueFrames {
+    if (nowMs < this.nextDeadlineMs) return NOTHING;
+    const due = Math.floor((nowMs - this.nextDeadlineMs) / this.#frameMs) + 1;
+    this.#next += due;
+    const skip = (due - 1) * this.#frameMs > this.#maxBehindMs ? due - 1 : 0;
+    return { skip, send: due - skip };
   }
 }

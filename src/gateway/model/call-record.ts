@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { QualitySample } from '../../rtp/quality-log.js';
+import type { QualitySample } from '../../rtp/quality.js';
 import { identitySchema } from './verified-identity.js';
 
 // What is kept of a call: the same words for the store and for the control API.

@@ -12,3 +12,16 @@ export const traceEntrySchema = z
   .meta({ id: 'TraceEntry', description: "An event in a call's trace" });
 
 export type TraceEntry = Readonly<z.output<typeof traceEntrySchema>>;
+
+/** A piece of work of a call. Milliseconds of the epoch. */
+export interface TimedStep {
+  readonly name: string;
+  readonly startedMs: number;
+  readonly endedMs: number;
+  readonly isFailed: boolean;
+}
+
+export interface Timeline {
+  readonly steps: readonly TimedStep[];
+  readonly moments: readonly { readonly name: string; readonly atMs: number }[];
+}

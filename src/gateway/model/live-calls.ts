@@ -1,6 +1,6 @@
 import type { CallRecord } from './call-record.js';
 import type { TraceEntry } from './call-trace.js';
-import type { QualitySample } from '../../rtp/quality-log.js';
+import type { QualitySample } from '../../rtp/quality.js';
 
 /** What is known of a call when its number is looked up. */
 export type BeginningCall = Pick<CallRecord, 'call_id' | 'sip_call_id' | 'from' | 'source' | 'started_at'>;

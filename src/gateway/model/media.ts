@@ -1,6 +1,6 @@
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { AgentRequest } from './agent.js';
-import type { QualitySample } from '../../rtp/quality-log.js';
+import type { QualitySample } from '../../rtp/quality.js';
 
 /** `a=sendrecv` and so on, as a peer says it of itself (RFC 3264 §5.1). */
 export type MediaDirection = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';

@@ -1,4 +1,5 @@
 import { channel, subscribe as subscribeTo, unsubscribe, type Channel } from 'node:diagnostics_channel';
+import type { RtcpSeen } from '../../lib/observed.js';
 import type { EndedCall } from './ports.js';
 
 /** What happens in a gateway, for whoever observes it. Publishers import no observer, and pay nothing while there is none. */
@@ -8,6 +9,8 @@ export interface GatewayEvents {
   /** Redis, or the spool, has the record of a call. */
   readonly 'call.stored': EndedCall;
   readonly 'agent.connect': { readonly agent: 'stream' | 'test-line'; readonly isConnected: boolean; readonly tookMs: number };
+  /** RTCP of a leg, as sent or received. */
+  readonly 'rtcp.seen': RtcpSeen;
   readonly 'tool.run': { readonly outcome: 'ok' | 'TOOL_BAD_INPUT' | 'TOOL_FAILED' | 'TOOL_TIMEOUT'; readonly tookMs: number };
   readonly 'webhook.attempt': { readonly outcome: 'delivered' | 'failed' | 'refused' | 'aborted'; readonly tookMs: number };
   readonly 'webhook.dead_letter': { readonly deliveryId: string };

@@ -11,7 +11,7 @@ import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, Med
 import type { Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import type { Result } from '../../lib/result.js';
-import type { Timeline } from '../model/call-timeline.js';
+import type { Timeline } from '../model/call-trace.js';
 import type { ConcurrentUsage } from '../admission/admission.js';
 
 /** What one look-up tells of a called number. */

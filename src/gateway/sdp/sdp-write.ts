@@ -1,6 +1,13 @@
 import type { MediaAddress, MediaDirection } from '../model/media.js';
-import { SUITE, type CryptoLine } from './crypto-line.js';
-import type { CarrierMedia, MediaLineHead, NegotiatedCodec, OwnOffer, RelaySide } from './sdp-read.js';
+import {
+  SUITE,
+  type CryptoLine,
+  type CarrierMedia,
+  type MediaLineHead,
+  type NegotiatedCodec,
+  type OwnOffer,
+  type RelaySide,
+} from './sdp-read.js';
 
 /** Our `o=` line: the id is fixed for the call; each changed description increments the version (RFC 3264 §8). */
 export interface Origin {

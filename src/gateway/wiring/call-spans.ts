@@ -1,5 +1,5 @@
 import type { CallRecord } from '../model/call-record.js';
-import type { Timeline } from '../model/call-timeline.js';
+import type { Timeline } from '../model/call-trace.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import type { CallSpan } from '../../observability/tracing/exporter.js';
 import { spanIdOf } from '../../observability/tracing/trace-context.js';

@@ -1,6 +1,6 @@
 import type { CallCheck, CheckResult } from '../api/schemas/sip-check.js';
 import { streamOf, type OperatorAgent } from '../call/agent.js';
-import { decide } from '../admission/decide.js';
+import { decide } from '../admission/admission.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import type { CarrierMedia } from '../sdp/sdp-read.js';
 import type { RouteStore } from '../ports/ports.js';

@@ -1,12 +1,16 @@
 import type { Config } from '../../config/schema.js';
 import type { Log } from '../../lib/log.js';
 import { agentCertificates } from '../../tls/tls-material.js';
-import { createMediaService, type MediaService, type MediaServiceOptions } from '../media-thread/media-service.js';
+import { createMediaService, type MediaService } from '../media-thread/media-service.js';
 import type { AgentConnectionLimits } from '../model/agent.js';
+import type { RtcpSeen } from '../../lib/observed.js';
+import { publish } from '../ports/events.js';
 
-export async function openEndpoint(config: Config, log: Log, onRtcp: MediaServiceOptions['onRtcp']): Promise<MediaService> {
+/** Starts the media threads, with the ports of one worker. */
+export async function openEndpoint(config: Config, log: Log): Promise<MediaService> {
   const { port_min: portMin, port_max: portMax, workers, timeout_ms: mediaTimeoutMs } = config.media;
   const address = config.rtpengine.address === null ? '127.0.0.1' : config.bind_address;
+  const onRtcp = config.hep.address === null ? undefined : (seen: RtcpSeen): void => publish('rtcp.seen', seen);
   return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: await agentLimits(config), onRtcp }, log);
 }
 

@@ -8,7 +8,6 @@ import type { Metrics } from '../../observability/metrics/registry.js';
 import { openTraceExporter } from '../../observability/tracing/exporter.js';
 import { traceparentOf } from '../../observability/tracing/trace-context.js';
 import type { InboundServices } from '../drachtio/inbound.js';
-import type { MediaServiceOptions } from '../media-thread/media-service.js';
 import { subscribe } from '../ports/events.js';
 import { CallArchive } from '../store/files/call-archive.js';
 import { callSpans } from './call-spans.js';
@@ -18,7 +17,6 @@ import { callsDirectory } from './stores.js';
 /** What the gateway hands to observers beside its events. */
 export interface Observers {
   readonly services: Pick<InboundServices, 'isTimed' | 'onSipMessage' | 'traceparent'>;
-  readonly onRtcp: MediaServiceOptions['onRtcp'];
   /** Sends and writes what waits. */
   close(): Promise<void>;
 }
@@ -40,6 +38,7 @@ export async function openObservers(config: Config, instance: string, clock: Clo
           counts: metrics,
           log,
         });
+  if (homer !== null) ends.push(subscribe('rtcp.seen', (seen) => homer.sendRtcp(seen)));
   const { otlp_url: url, sample_ratio: ratio } = telemetry;
   const traces = url === null ? null : await openTraceExporter({ url, ratio, instance, counts: metrics, log });
   if (traces !== null)
@@ -54,7 +53,6 @@ export async function openObservers(config: Config, instance: string, clock: Clo
       ...(homer === null ? {} : { onSipMessage: (message) => homer.send(message) }),
       ...(traces === null ? {} : { traceparent: (callId: string) => traceparentOf(callId, ratio) }),
     },
-    onRtcp: homer === null ? undefined : (seen) => homer.sendRtcp(seen),
     close: async () => {
       for (const end of ends) end();
       homer?.close();

@@ -29,11 +29,6 @@ export async function openRelay(config: Config, worker: GatewayWorker, instance:
   });
 }
 
-/** Calls that this process has media for. */
-export function headroomOf(relay: RelayPool, endpoint: MediaService): number {
-  return Math.min(relay.headroom() ?? Infinity, endpoint.capacity - endpoint.legs);
-}
-
 /** Calls that this process has media for, for metrics: each of several gateway processes reports its share of the rtpengine, so that the sum is right. */
 export function headroomShare({ count }: GatewayWorker, relay: RelayPool, endpoint: MediaService): number {
   return Math.min(Math.floor((relay.headroom() ?? Infinity) / count), endpoint.capacity - endpoint.legs);

@@ -4,9 +4,9 @@ import { type AudioCodec, decodeG711, encodeG711, payloadTypeOf, FRAME_MS, FRAME
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { TelephoneEventSender } from '../../rtp/dtmf/telephone-event-sender.js';
 import { TELEPHONE_EVENT_BYTES, writeTelephoneEvent } from '../../rtp/dtmf/telephone-event.js';
-import { FramePacer } from '../../rtp/frame-pacer.js';
+import { FramePacer } from '../../gateway/media/slot-clock.js';
 import { middle32, ntpFromUnixMs, roundTripMs } from '../../rtp/ntp.js';
-import { ReceptionStatistics } from '../../rtp/reception-statistics.js';
+import { ReceptionStatistics } from '../../rtp/quality.js';
 import { parseRtcpCompound, writeRtcpCompound, type ReportBlock } from '../../rtp/rtcp-packet.js';
 import { RtcpSchedule } from '../../rtp/rtcp-session.js';
 import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../rtp/rtp-packet.js';

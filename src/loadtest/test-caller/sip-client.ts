@@ -9,11 +9,9 @@ import { SipStack } from '../../sip/stack.js';
 import { DEFAULT_TIMERS } from '../../sip/transaction/timers.js';
 import type { FlowListener, TlsFacts } from '../../sip/transport/flow.js';
 import { StreamFlow } from '../../sip/transport/stream-flow.js';
-import type { OutgoingRequest } from '../../sip/user-agent/outgoing-request.js';
-import type { IncomingRequest } from '../../sip/user-agent/incoming-request.js';
+import type { OutgoingRequest, IncomingRequest, UserAgentListener } from '../../sip/user-agent/user-agent-context.js';
 import { UserAgent } from '../../sip/user-agent.js';
-import type { UserAgentListener } from '../../sip/user-agent/user-agent-context.js';
-import type { DialogEntry } from '../../sip/dialog/dialog-entry.js';
+import type { DialogEntry } from '../../sip/dialog/dialog-table.js';
 
 /** One SIP message that went by. */
 export interface SipEvent {

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { builtInGreeting, digitPhrase, figuresIntroduction, type SpokenText } from '../../gateway/agents/phrases.js';
+import { builtInGreeting, digitPhrase, figuresIntroduction, type SpokenText } from '../../gateway/agents/languages.js';
 import { EspeakSpeech, type Speech } from '../../gateway/agents/speech.js';
-import type { AudioCodec } from '../../rtp/codec/g711.js';
+import { type AudioCodec, throughG711 } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
 import { PhraseSearch } from './correlation.js';
 import { levelDbfs, voicedSegments } from './energy.js';
-import { throughG711 } from '../../rtp/codec/g711.js';
 import { eventOfDigit } from '../../rtp/dtmf/telephone-event.js';
 import { formatInlineKey, generateSrtpKey, parseInlineKey } from '../../srtp/srtp.js';
 import type { CallReport, DigitReport } from './call-report.js';

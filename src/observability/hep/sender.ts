@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { isIP, isIPv6 } from 'node:net';
-import type { SipMessageSeen, RtcpSeen } from './observed.js';
+import type { SipMessageSeen, RtcpSeen } from '../../lib/observed.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { MetricCounts } from '../metrics/catalog.js';

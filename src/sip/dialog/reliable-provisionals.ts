@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { TimerQueue } from '../../lib/timers.js';
 import { getHeader, type SipRequest } from '../message/message.js';
-import { RetransmittedResponse } from './retransmitted-response.js';
+import { RetransmittedResponse } from './retransmission.js';
 import type { Flow } from '../transport/flow.js';
 
 interface Unacknowledged {
@@ -37,10 +37,15 @@ export class ReliableProvisionals {
   }
 
   sent(rseq: number, text: string): void {
-    const response = new RetransmittedResponse(text, this.flow, { t1Ms: this.t1Ms, longestMs: Infinity }, this.timers, () => {
-      this.#unacknowledged = undefined;
-      this.onGaveUp();
-    });
+    const response = new RetransmittedResponse(
+      () => this.flow.send(text),
+      { t1Ms: this.t1Ms, longestMs: Infinity },
+      this.timers,
+      () => {
+        this.#unacknowledged = undefined;
+        this.onGaveUp();
+      },
+    );
     this.#unacknowledged = { rseq, response };
   }
 

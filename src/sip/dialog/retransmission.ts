@@ -1,26 +1,27 @@
+import { NamedTimers, type TimerQueue } from '../../lib/timers.js';
 import { assertNever } from '../../lib/result.js';
 
 /**
  * A response that the user agent itself repeats until the peer says that it has it, on every transport: a 2xx to an INVITE until its ACK
  * (RFC 3261 §13.3.1.4), a reliable provisional response until its PRACK (RFC 3262 §3).
  */
-export interface RetransmitState {
+interface RetransmitState {
   readonly name: 'Waiting' | 'Acknowledged' | 'GaveUp';
   readonly intervalMs: number;
 }
 
-export type RetransmitTimer = 'retransmit' | 'give-up';
+type RetransmitTimer = 'retransmit' | 'give-up';
 
 export type RetransmitEvent =
   { readonly type: 'sent' } | { readonly type: 'acknowledged' } | { readonly type: 'timer'; readonly timer: RetransmitTimer };
 
-export type RetransmitEffect =
+type RetransmitEffect =
   | { readonly do: 'resend' }
   | { readonly do: 'start'; readonly timer: RetransmitTimer; readonly delayMs: number }
   | { readonly do: 'stop-timers' }
   | { readonly do: 'gave-up' };
 
-export interface RetransmitTimes {
+interface RetransmitTimes {
   readonly t1Ms: number;
   /** The interval doubles up to this: T2 for a 2xx, without end for a provisional response. */
   readonly longestMs: number;
@@ -56,5 +57,52 @@ export function stepRetransmit(
     }
     default:
       return assertNever(event);
+  }
+}
+
+/** A response on its way, as often as it takes. */
+export class RetransmittedResponse {
+  readonly #timers: NamedTimers<RetransmitTimer>;
+  #state: RetransmitState = RETRANSMIT_START;
+
+  /** It has been sent once. `onGaveUp`: the peer has not acknowledged it within 64·T1. */
+  constructor(
+    private readonly resend: () => void,
+    private readonly times: RetransmitTimes,
+    timers: TimerQueue,
+    private readonly onGaveUp: () => void,
+  ) {
+    this.#timers = new NamedTimers(timers, (timer) => this.#step({ type: 'timer', timer }));
+    this.#step({ type: 'sent' });
+  }
+
+  acknowledged(): void {
+    this.#step({ type: 'acknowledged' });
+  }
+
+  /** It is of no use any more. */
+  end(): void {
+    this.#timers.stopAll();
+  }
+
+  #step(event: RetransmitEvent): void {
+    const { state, effects } = stepRetransmit(this.#state, event, this.times);
+    this.#state = state;
+    for (const effect of effects) {
+      switch (effect.do) {
+        case 'resend':
+          this.resend();
+          break;
+        case 'start':
+          this.#timers.start(effect.timer, effect.delayMs);
+          break;
+        case 'stop-timers':
+          this.#timers.stopAll();
+          break;
+        case 'gave-up':
+          this.onGaveUp();
+          break;
+      }
+    }
   }
 }

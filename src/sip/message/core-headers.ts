@@ -1,8 +1,7 @@
+import { parseHostPort, parseParams, parseNameAddr } from './uri.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { SIP_TOKEN } from '../../lib/sip-token.js';
 import { getHeader, splitList, type SipMessage, type WithHeaders } from './message.js';
-import { parseNameAddr } from './name-addr.js';
-import { parseVia, type Via } from './via.js';
 
 /** The headers that every message must have (RFC 3261 §8.1.1), read once. */
 export interface CoreHeaders {
@@ -80,4 +79,70 @@ export function parseCSeq(text: string | undefined): { number: number; method: s
 /** The CSeq number of a message whose CSeq was read before, or is ours. */
 export function cseqNumber(message: WithHeaders): number {
   return parseCSeq(getHeader(message, 'cseq'))?.number ?? 1;
+}
+
+/** One Via value (RFC 3261 §20.42). */
+export interface Via {
+  /** The whole value. */
+  readonly text: string;
+  /** Upper case: `TLS`, `TCP`, `UDP`, … */
+  readonly transport: string;
+  /** Sent-by; the host without brackets, in lower case. */
+  readonly host: string;
+  readonly port: number | null;
+  /** '' when there is none. */
+  readonly branch: string;
+  readonly params: ReadonlyMap<string, string>;
+}
+
+/** `;` with nothing after it (RFC 4475 §3.1.2.1). */
+const EMPTY_PARAMETER = /;[ \t]*(?:;|$)/;
+
+/** RFC 3261 §8.1.1.7: a branch that begins so is unique by itself. */
+const MAGIC_COOKIE = 'z9hG4bK';
+
+export function parseVia(text: string): Via | undefined {
+  const match = /^SIP[ \t]*\/[ \t]*2\.0[ \t]*\/[ \t]*([A-Za-z0-9.!%*_+`'~-]+)[ \t]+([^; \t]+(?:[ \t]*:[ \t]*\d+)?)[ \t]*(;[\s\S]*)?$/i.exec(
+    text,
+  );
+  if (match === null || EMPTY_PARAMETER.test(match[3] ?? '')) return undefined;
+  const sentBy = parseHostPort(match[2] ?? '');
+  if (sentBy === undefined) return undefined;
+  const params = parseParams(match[3] ?? '');
+  const { host, port } = sentBy;
+  return { text, transport: (match[1] ?? '').toUpperCase(), host, port, branch: params.get('branch') ?? '', params };
+}
+
+/**
+ * The Via value as the receiver of a request keeps it: `received` when the source address is not the sent-by host
+ * (RFC 3261 §18.2.1), `rport` filled in when it was asked for (RFC 3581 §4). Unchanged text when neither applies.
+ */
+export function stampVia(via: Via, source: { readonly address: string; readonly port: number }): string {
+  let stamped = via.text;
+  if (via.host === source.address && !/rport/i.test(stamped)) return stamped;
+  const asked = via.params.get('rport') === '';
+  if (asked) stamped = stamped.replace(/;\s*rport(?=\s*(;|$))/i, `;rport=${String(source.port)}`);
+  if ((asked || via.host !== source.address) && !via.params.has('received')) stamped += `;received=${source.address}`;
+  return stamped;
+}
+
+/**
+ * The key of the server transaction that a request belongs to (RFC 3261 §17.2.3): branch, sent-by and method, where ACK and
+ * CANCEL find the INVITE when `method` says so. Without the magic cookie, the RFC 2543 rules.
+ */
+export function serverTransactionKey(core: CoreHeaders, method: string, requestUri: string): string {
+  const { branch } = core.topVia;
+  const sentBy = `${core.topVia.host}:${String(core.topVia.port ?? '')}`;
+  if (branch.startsWith(MAGIC_COOKIE) && branch.length > MAGIC_COOKIE.length) return `${branch}|${sentBy}|${method}`;
+  return `2543|${requestUri}|${core.callId}|${String(core.cseq.number)}|${core.fromTag ?? ''}|${sentBy}|${branch}|${method}`;
+}
+
+/** The key of the client transaction that a response belongs to (RFC 3261 §17.1.3). */
+export function clientTransactionKey(core: CoreHeaders): string {
+  return `${core.topVia.branch}|${core.cseq.method}`;
+}
+
+/** Requests with one key and different branches are one request that came by two ways (RFC 3261 §8.2.2.2). */
+export function mergeKey(core: CoreHeaders): string {
+  return `${core.callId}|${core.fromTag ?? ''}|${String(core.cseq.number)}|${core.cseq.method}`;
 }

@@ -1,10 +1,8 @@
 import { SIP_TOKEN } from '../../lib/sip-token.js';
-import { CALL_ID, isMaxForwards, parseCSeq, type CoreHeaders } from './core-headers.js';
-import { canonicalHeaderName, headerId, isLws } from './header-name.js';
-import type { Header, KnownHeaders, SipRequest, SipResponse } from './message.js';
+import { CALL_ID, isMaxForwards, parseCSeq, type CoreHeaders, stampVia, type Via } from './core-headers.js';
+import { canonicalHeaderName, headerId, isLws, type Header, type KnownHeaders, type SipRequest, type SipResponse } from './message.js';
 import { readHeaders, type MessageLimits } from './parse.js';
 import type { OwnHeaders, Peer, Reception } from './reception.js';
-import { stampVia, type Via } from './via.js';
 import { parseParams } from './uri.js';
 
 // The way of nearly every message: spelled as everybody spells it, nothing folded, nothing odd. It is read in one pass, keeps its text, and

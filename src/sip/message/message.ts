@@ -1,5 +1,3 @@
-import { canonicalHeaderName, headerId, trimLws } from './header-name.js';
-
 /**
  * SIP text is kept as "byte strings": each character is one byte of the wire (latin1), so that a message passes through
  * unchanged whatever its encoding, its length is its size in bytes, and V8 stores it in one byte a character.
@@ -114,4 +112,114 @@ export function splitList(text: string): string[] {
   }
   parts.push(trimLws(text.slice(start)));
   return parts.filter((part) => part !== '');
+}
+
+// RFC 3261 §7.3.3 and the IANA registry: the one-letter forms.
+const COMPACT: Readonly<Record<string, string>> = {
+  a: 'accept-contact',
+  b: 'referred-by',
+  c: 'content-type',
+  d: 'request-disposition',
+  e: 'content-encoding',
+  f: 'from',
+  i: 'call-id',
+  j: 'reject-contact',
+  k: 'supported',
+  l: 'content-length',
+  m: 'contact',
+  n: 'identity-info',
+  o: 'event',
+  r: 'refer-to',
+  s: 'subject',
+  t: 'to',
+  u: 'allow-events',
+  v: 'via',
+  x: 'session-expires',
+  y: 'identity',
+};
+
+/** Names whose usual spelling is not one capital a word. */
+const SPELLED: Readonly<Record<string, string>> = {
+  'call-id': 'Call-ID',
+  cseq: 'CSeq',
+  'www-authenticate': 'WWW-Authenticate',
+  'mime-version': 'MIME-Version',
+  rack: 'RAck',
+  rseq: 'RSeq',
+  'min-se': 'Min-SE',
+  'sip-etag': 'SIP-ETag',
+  'sip-if-match': 'SIP-If-Match',
+};
+
+const cache = new Map<string, string>();
+const CACHE_LIMIT = 1_000;
+
+/** The long form of a header name in lower case: what headers are compared by. */
+export function headerId(name: string): string {
+  const known = cache.get(name);
+  if (known !== undefined) return known;
+  const lower = name.toLowerCase();
+  const id = COMPACT[lower] ?? lower;
+  // Names come from outside: the cache has a bound.
+  if (cache.size < CACHE_LIMIT) cache.set(name, id);
+  return id;
+}
+
+const canonical = new Map<string, string>(Object.entries(SPELLED));
+
+/** `my-header` as it is usually written: `My-Header`. */
+export function canonicalHeaderName(id: string): string {
+  const known = canonical.get(id);
+  if (known !== undefined) return known;
+  const name = id.replace(/(^|-)([a-z])/g, (_all, dash: string, letter: string) => dash + letter.toUpperCase());
+  if (canonical.size < CACHE_LIMIT) canonical.set(id, name);
+  return name;
+}
+
+/**
+ * Without the spaces and tabs around it. Not `String.trim`: that takes the byte A0 for a no-break space, and it is the last byte
+ * of `à` in UTF-8.
+ */
+export function trimLws(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isLws(text.charCodeAt(start))) start += 1;
+  while (end > start && isLws(text.charCodeAt(end - 1))) end -= 1;
+  return start === 0 && end === text.length ? text : text.slice(start, end);
+}
+
+export function isLws(code: number): boolean {
+  return code === 32 || code === 9;
+}
+
+function startLine(message: SipMessage): string {
+  return message.kind === 'request' ? `${message.method} ${message.uri} SIP/2.0` : `SIP/2.0 ${String(message.status)} ${message.reason}`;
+}
+
+/** The message as a byte string. Content-Length is always the body's real size, in the place where the message has it, or last. */
+export function serialize(message: SipMessage): string {
+  if (message.wire !== undefined) return message.wire;
+  let text = `${startLine(message)}\r\n`;
+  let counted = false;
+  for (const line of message.headers) {
+    if (line.id === 'content-length') {
+      if (counted) continue;
+      counted = true;
+      text += Number(line.value) === message.body.length ? `${line.line}\r\n` : `Content-Length: ${message.body.length}\r\n`;
+      continue;
+    }
+    text += `${line.line}\r\n`;
+  }
+  if (!counted) text += `Content-Length: ${message.body.length}\r\n`;
+  return `${text}\r\n${message.body}`;
+}
+
+/** The same with every header on one line, for readers that do not know folds (RFC 3261 §7.3.1). */
+export function serializeUnfolded(message: SipMessage): string {
+  // What goes on as it was received has none.
+  if (message.wire !== undefined || !message.headers.some(({ line }) => line.includes('\n'))) return serialize(message);
+  const headers = message.headers.map((item) =>
+    item.line.includes('\n') ? { ...item, line: `${item.line.slice(0, item.line.indexOf(':'))}: ${item.value}` } : item,
+  );
+  return serialize(changed(message, { headers }));
 }

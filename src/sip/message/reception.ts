@@ -1,7 +1,6 @@
-import type { CoreHeaders } from './core-headers.js';
+import { type CoreHeaders, parseVia, stampVia, type Via } from './core-headers.js';
 import { changed, header, splitList, type Header, type SipRequest } from './message.js';
 import type { MessageLimits } from './parse.js';
-import { parseVia, stampVia, type Via } from './via.js';
 
 /** Where a message came from: a flow of the transport layer. */
 export interface Peer {

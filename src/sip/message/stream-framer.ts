@@ -1,4 +1,4 @@
-import { parseStartLine } from './start-line.js';
+import { parseStartLine } from './parse.js';
 
 /** What a stream yields. After `error` the stream is spoiled: close the connection. */
 export type StreamItem =

@@ -12,8 +12,7 @@ import {
   type SipRequest,
   type SipResponse,
 } from '../message/message.js';
-import { parseNameAddr } from '../message/name-addr.js';
-import { parseSipUri, type SipUri } from '../message/uri.js';
+import { parseNameAddr, parseSipUri, type SipUri } from '../message/uri.js';
 
 /** The parameter of our Record-Route that proves it was ours: nobody else can make us forward. */
 const TOKEN_PARAM = 'tk';

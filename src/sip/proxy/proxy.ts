@@ -1,14 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { NamedTimers } from '../../lib/timers.js';
-import { ownTransport } from '../user-agent/user-agent-context.js';
+import { ownTransport, type FlowSource } from '../user-agent/user-agent-context.js';
 import { cancelOf, viaOf } from '../user-agent/compose.js';
+import { newTag } from '../../lib/ids.js';
 import type { CoreHeaders } from '../message/core-headers.js';
-import { changed, getHeader, type Header, type SipRequest, type SipResponse } from '../message/message.js';
-import { serialize } from '../message/serialize.js';
+import { changed, getHeader, type Header, type SipRequest, type SipResponse, serialize } from '../message/message.js';
 import { uriScheme } from '../message/uri.js';
 import { resolveTarget } from '../transport/service-location.js';
 import { makeResponse, type SipStack } from '../stack.js';
-import { newTag } from '../user-agent/compose.js';
 import type {
   ClientTransaction,
   ClientTransactionOwner,
@@ -16,7 +15,6 @@ import type {
   ServerTransactionOwner,
 } from '../transaction/transaction-runner.js';
 import type { Flow } from '../transport/flow.js';
-import type { FlowSource } from '../user-agent/user-agent-context.js';
 import { forkingStart, stepForking, type ForkingEffect, type ForkingEvent, type ForkingState, type ForkingTimer } from './forking.js';
 import {
   forwardRequest,

@@ -1,12 +1,10 @@
 import { NamedTimers, type TimerQueue } from '../../lib/timers.js';
-import { cseqNumber, type CoreHeaders } from '../message/core-headers.js';
-import { getHeader, getHeaders, header, type SipRequest, type SipResponse } from '../message/message.js';
-import { serialize } from '../message/serialize.js';
+import { cseqNumber, type CoreHeaders, mergeKey } from '../message/core-headers.js';
+import { getHeader, getHeaders, header, type SipRequest, type SipResponse, serialize } from '../message/message.js';
 import { inviteClientStart, stepInviteClient, type InviteClientEvent, type InviteClientState } from './invite-client.js';
 import { INVITE_SERVER_START, stepInviteServer, type InviteServerEvent, type InviteServerState } from './invite-server.js';
 import { nonInviteClientStart, stepNonInviteClient, type NonInviteClientEvent, type NonInviteClientState } from './non-invite-client.js';
 import { NON_INVITE_SERVER_START, stepNonInviteServer, type NonInviteServerEvent, type NonInviteServerState } from './non-invite-server.js';
-import { mergeKey } from './matching.js';
 import type { Step, TimerSettings, TransactionContext } from './timers.js';
 import type { Flow } from '../transport/flow.js';
 

@@ -1,5 +1,4 @@
-import { parseNameAddr } from '../message/name-addr.js';
-import { parseSipUri } from '../message/uri.js';
+import { parseNameAddr, parseSipUri } from '../message/uri.js';
 import type { Endpoint, Target, TransportName } from './flow.js';
 
 /** An SRV record (RFC 2782). */

@@ -1,8 +1,8 @@
-import { randomFillSync } from 'node:crypto';
+import { newTag } from '../../lib/ids.js';
 import { formatHostPort } from '../../lib/address.js';
 import { cseqNumber } from '../message/core-headers.js';
 import { getHeader, getHeaders, hasHeader, header, type Header, type RequestParts, type SipRequest } from '../message/message.js';
-import { parseNameAddr } from '../message/name-addr.js';
+import { parseNameAddr } from '../message/uri.js';
 import type { Endpoint, TransportName } from '../transport/flow.js';
 
 /** What our own Via and Contact name for a transport. */
@@ -75,22 +75,6 @@ export function branchOf(request: SipRequest): string {
 export function withoutTag(value: string): string {
   const parsed = parseNameAddr(value);
   return parsed === undefined ? value : `${parsed.displayName === '' ? '' : `${parsed.displayName} `}<${parsed.uri}>`;
-}
-
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789XZ';
-const pool = Buffer.alloc(4_096);
-let used = pool.length;
-
-/** 13 random characters of 6 bits: more than the 32 bits that RFC 3261 §19.3 asks of a tag. Randomness is drawn in blocks. */
-export function newTag(): string {
-  if (used + 13 > pool.length) {
-    randomFillSync(pool);
-    used = 0;
-  }
-  let tag = '';
-  for (let index = 0; index < 13; index += 1) tag += ALPHABET.charAt((pool[used + index] ?? 0) & 63);
-  used += 13;
-  return tag;
 }
 
 /** A branch that is unique by itself (RFC 3261 §8.1.1.7). */

@@ -1,8 +1,7 @@
 import type { QueuedTimer, TimerQueue } from '../../lib/timers.js';
 import { DEFAULT_EXPIRES_SECONDS, MAX_EXPIRES_SECONDS } from './user-agent-context.js';
 import { getHeader, getList, type SipRequest, type SipResponse } from '../message/message.js';
-import { parseNameAddr } from '../message/name-addr.js';
-import { parseSipUri } from '../message/uri.js';
+import { parseNameAddr, parseSipUri } from '../message/uri.js';
 import type { Flow } from '../transport/flow.js';
 
 interface Registration {

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import type { TimerQueue } from '../../lib/timers.js';
 import { flatten } from '../message/fast-path-parser.js';
-import type { DialogEntry } from '../dialog/dialog-entry.js';
-import { expiryMs, sessionDueMs, sessionTimerOf } from '../dialog/session-timer.js';
+import type { DialogEntry } from '../dialog/dialog-table.js';
+import { expiryMs, sessionDueMs, sessionTimerOf } from '../dialog/dialog.js';
 import { getHeader, header, type RequestParts, type SipResponse } from '../message/message.js';
 
 /** What the refresher asks of the user agent. */

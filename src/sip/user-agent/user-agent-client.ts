@@ -1,15 +1,31 @@
 import { randomInt } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
-import { endsSubscription, ownTransport, setsSession, subscribed, type UserAgentContext, type SendProblem } from './user-agent-context.js';
-import { cancelOf, composeRequest, contactOf, viaOf, withoutTag, newTag } from './compose.js';
-import type { DialogEntry } from '../dialog/dialog-entry.js';
+import {
+  endsSubscription,
+  ownTransport,
+  setsSession,
+  subscribed,
+  type UserAgentContext,
+  type SendProblem,
+  OutgoingRequest,
+  type OutgoingOwner,
+} from './user-agent-context.js';
+import { cancelOf, composeRequest, contactOf, viaOf, withoutTag } from './compose.js';
+import { newTag } from '../../lib/ids.js';
+import type { DialogEntry } from '../dialog/dialog-table.js';
 import { refreshTarget, routingOf, uacDialog } from '../dialog/dialog.js';
-import { OutgoingRequest, type OutgoingOwner } from './outgoing-request.js';
 import { cseqNumber, parseCSeq, type CoreHeaders } from '../message/core-headers.js';
-import { changed, getHeader, header, type Header, type RequestParts, type SipRequest, type SipResponse } from '../message/message.js';
-import { tagOf } from '../message/name-addr.js';
-import { serialize } from '../message/serialize.js';
-import { uriScheme } from '../message/uri.js';
+import {
+  changed,
+  getHeader,
+  header,
+  type Header,
+  type RequestParts,
+  type SipRequest,
+  type SipResponse,
+  serialize,
+} from '../message/message.js';
+import { tagOf, uriScheme } from '../message/uri.js';
 import { insteadOfUdp, resolveTarget } from '../transport/service-location.js';
 import { RegisteredFlows } from './registered-flows.js';
 import { makeResponse } from '../stack.js';

@@ -8,12 +8,12 @@ import {
   type UserAgentContext,
   type RespondProblem,
   type ResponseParts,
+  IncomingRequest,
+  type IncomingOwner,
 } from './user-agent-context.js';
 import { contactOf } from './compose.js';
-import { refreshTarget, uasDialog } from '../dialog/dialog.js';
-import { agreedSession } from '../dialog/session-timer.js';
-import type { DialogEntry } from '../dialog/dialog-entry.js';
-import { IncomingRequest, type IncomingOwner } from './incoming-request.js';
+import { refreshTarget, uasDialog, agreedSession } from '../dialog/dialog.js';
+import type { DialogEntry } from '../dialog/dialog-table.js';
 import type { CoreHeaders } from '../message/core-headers.js';
 import { getHeader, getHeaders, getList, hasHeader, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { uriScheme } from '../message/uri.js';

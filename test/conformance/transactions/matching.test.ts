@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { readCoreHeaders, type CoreHeaders } from '../../../src/sip/message/core-headers.js';
+import {
+  readCoreHeaders,
+  type CoreHeaders,
+  clientTransactionKey,
+  mergeKey,
+  serverTransactionKey,
+} from '../../../src/sip/message/core-headers.js';
 import { parseMessage } from '../../../src/sip/message/parse.js';
-import { clientTransactionKey, mergeKey, serverTransactionKey } from '../../../src/sip/transaction/matching.js';
 
 const LIMITS = { maxHeaders: 30, maxHeaderBytes: 300, maxBodyBytes: 300 };
 const URI = 'sip:b@gw.example';

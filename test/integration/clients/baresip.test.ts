@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { digitPhrase } from '../../../src/gateway/agents/phrases.js';
+import { digitPhrase } from '../../../src/gateway/agents/languages.js';
 import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
 import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { throughG711 } from '../../../src/rtp/codec/g711.js';

@@ -4,7 +4,7 @@ import type { CallSnapshot } from '../../../src/gateway/model/call-snapshot.js';
 import type { Inbound } from '../../../src/gateway/drachtio/inbound.js';
 import { NO_USAGE } from '../../../src/gateway/admission/admission.js';
 import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
-import { type SrfApp } from '../../../src/gateway/ports/signalling.js';
+import type { SrfApp } from '../../../src/gateway/ports/signalling.js';
 import { INSIDE, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE } from '../../support/call-machine.js';
 import { HandMadeServer, refused, sentRequest, sentResponse, shown, type AppFrame } from '../../support/hand-made-server.js';
 import { ROUTE } from '../../support/route.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digitPhrase } from '../../../src/gateway/agents/phrases.js';
+import { digitPhrase } from '../../../src/gateway/agents/languages.js';
 import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
 import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { throughG711 } from '../../../src/rtp/codec/g711.js';

@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { meanOpinionScore } from '../../../src/rtp/mos.js';
+import { meanOpinionScore } from '../../../src/rtp/quality.js';
 import { middle32, ntpFromUnixMs } from '../../../src/rtp/ntp.js';
 import { reserveMediaPorts } from '../../support/gateway.js';
 import { EchoEnd, type Answering } from '../../support/load/echo-end.js';

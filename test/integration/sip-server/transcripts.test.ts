@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FrameDecoder } from '../../../src/sip-server/frame.js';
+import { FrameDecoder } from '../../../src/sip-server/control-protocol.js';
 import { ControlClient } from '../../support/control-client.js';
 import { EventLog } from '../../support/event-log.js';
 import { readFrames, readPeer, readRecording } from '../../support/recordings.js';

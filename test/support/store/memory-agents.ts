@@ -8,7 +8,7 @@ import {
   type AgentContent,
   type RecordRefusal,
 } from '../../../src/gateway/model/agent-update.js';
-import { recordMember } from '../../../src/gateway/ports/ordering.js';
+import { recordMember } from '../../../src/gateway/ports/listing.js';
 import type { IfMatch } from '../../../src/gateway/model/revision.js';
 import {
   isOf,

@@ -1,7 +1,7 @@
 import type { CallAnswer, CallInProgress } from '../../../src/gateway/model/live-calls.js';
 import { readPage } from '../../../src/gateway/store/redis/call-page.js';
-import { liveMemberOf } from '../../../src/gateway/ports/live-entry.js';
-import type { LocalCallRegistry } from '../../../src/gateway/store/redis/leases/local-call-registry.js';
+import { liveMemberOf } from '../../../src/gateway/ports/listing.js';
+import type { LocalCallRegistry } from '../../../src/gateway/store/redis/leases/leases.js';
 import type { CallPage, CallQuery, LiveCallLog } from '../../../src/gateway/ports/stores.js';
 
 /** The calls in progress of this process, which is the only one. */

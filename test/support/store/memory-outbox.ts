@@ -1,6 +1,6 @@
 import type { DeadLetter, Delivery } from '../../../src/gateway/model/delivery.js';
 import { isoNow, type Clock } from '../../../src/lib/clock.js';
-import { recordMember } from '../../../src/gateway/ports/ordering.js';
+import { recordMember } from '../../../src/gateway/ports/listing.js';
 import { MAX_DEAD_LETTERS, outboxLane, type DeadLetterPage, type Outbox } from '../../../src/gateway/ports/stores.js';
 
 interface Job {

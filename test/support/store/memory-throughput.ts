@@ -7,7 +7,7 @@ import {
   oldestInterval,
   ThroughputCounts,
   type Counted,
-} from '../../../src/gateway/store/redis/throughput/throughput-counts.js';
+} from '../../../src/gateway/store/redis/throughput/redis-throughput.js';
 
 export class MemoryThroughput implements ThroughputLog {
   readonly #counts = new ThroughputCounts();

@@ -22,13 +22,13 @@ import type { RecordRefusal } from '../../../src/gateway/model/agent-update.js';
 import type { IfMatch } from '../../../src/gateway/model/revision.js';
 import { decideAttach, decideDetach, decideUpdate, type UpdateTerms } from '../../../src/gateway/store/redis/numbers/number-update.js';
 import { readPage } from '../../../src/gateway/store/redis/call-page.js';
-import { meteredRoutes, meteredCalls, type CountCall } from '../../../src/gateway/store/redis/throughput/metered-stores.js';
+import { meteredRoutes, meteredCalls, type CountCall } from '../../../src/gateway/store/redis/throughput/redis-throughput.js';
 import { MemoryOutbox } from './memory-outbox.js';
 import { MemoryThroughput } from './memory-throughput.js';
 import { MemoryBus } from './memory-bus.js';
 import { MemoryLiveCalls } from './memory-live-calls.js';
-import { LocalCallRegistry } from '../../../src/gateway/store/redis/leases/local-call-registry.js';
-import { byName, recordMember, callIndexTime, newestFirst } from '../../../src/gateway/ports/ordering.js';
+import { LocalCallRegistry } from '../../../src/gateway/store/redis/leases/leases.js';
+import { byName, recordMember, callIndexTime, newestFirst } from '../../../src/gateway/ports/listing.js';
 import {
   DEFAULT_BATCH_RETENTION,
   DEFAULT_CALL_RETENTION,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DelayTarget } from '../../../src/rtp/delay-target.js';
+import { DelayTarget } from '../../../src/rtp/jitter-buffer.js';
 
 const LEAST = 160;
 const MOST = 1_600;

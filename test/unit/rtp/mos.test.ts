@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { meanOpinionScore, scoreOfRating } from '../../../src/rtp/mos.js';
+import { meanOpinionScore, scoreOfRating } from '../../../src/rtp/quality.js';
 
 describe('mean opinion score', () => {
   it.each([

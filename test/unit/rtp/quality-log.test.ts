@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { QualityLog, type QualityReading } from '../../../src/rtp/quality-log.js';
+import { QualityLog, type QualityReading } from '../../../src/rtp/quality.js';
 
 const reading = (atMs: number, fields: Partial<QualityReading> = {}): QualityReading => ({
   atMs,

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RtcpPacketConverter, RtcpReceiverInfo, RtcpRrPacket, RtcpSenderInfo, RtcpSrPacket, RtpHeader, RtpPacket } from 'werift-rtp';
-import { FramePacer } from '../../../src/rtp/frame-pacer.js';
+import { FramePacer } from '../../../src/gateway/media/slot-clock.js';
 import { middle32, ntpFromUnixMs, roundTripMs } from '../../../src/rtp/ntp.js';
-import { ReceptionStatistics } from '../../../src/rtp/reception-statistics.js';
+import { ReceptionStatistics } from '../../../src/rtp/quality.js';
 import { parseRtcpCompound, writeRtcpCompound, type CompoundReport } from '../../../src/rtp/rtcp-packet.js';
 import { RtcpSchedule, RtcpSession } from '../../../src/rtp/rtcp-session.js';
 import { RtpView, writeRtpHeader, addTicks, nextSequence, sequenceDelta, timestampDelta } from '../../../src/rtp/rtp-packet.js';

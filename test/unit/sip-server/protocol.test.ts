@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { arrangeHeaders, parseAppMessage } from '../../../src/sip-server/app-message.js';
-import { encodeFrame, FrameDecoder } from '../../../src/sip-server/frame.js';
-import { formatSip, frameTime, parseCommand } from '../../../src/sip-server/meta-line.js';
-import { Router } from '../../../src/sip-server/router.js';
+import { encodeFrame, FrameDecoder, formatSip, frameTime, parseCommand } from '../../../src/sip-server/control-protocol.js';
+import { Router } from '../../../src/sip-server/applications.js';
 
 describe('frames', () => {
   it('finds the same frames wherever the reads fall, also inside the length', () => {

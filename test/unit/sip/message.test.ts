@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { readCoreHeaders } from '../../../src/sip/message/core-headers.js';
-import { getHeader, getList, splitList, type SipMessage } from '../../../src/sip/message/message.js';
-import { parseNameAddr, tagOf } from '../../../src/sip/message/name-addr.js';
+import { readCoreHeaders, parseVia, stampVia } from '../../../src/sip/message/core-headers.js';
+import { getHeader, getList, splitList, type SipMessage, serialize } from '../../../src/sip/message/message.js';
+import { parseNameAddr, tagOf, parseSipUri } from '../../../src/sip/message/uri.js';
 import { parseMessage, type MessageLimits } from '../../../src/sip/message/parse.js';
-import { serialize } from '../../../src/sip/message/serialize.js';
-import { parseSipUri } from '../../../src/sip/message/uri.js';
-import { parseVia, stampVia } from '../../../src/sip/message/via.js';
 
 const LIMITS: MessageLimits = { maxHeaders: 50, maxHeaderBytes: 2_000, maxBodyBytes: 1_000 };
 

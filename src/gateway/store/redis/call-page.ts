@@ -1,4 +1,4 @@
-import { callIndexTime } from '../../ports/ordering.js';
+import { callIndexTime } from '../../ports/listing.js';
 import { MAX_PAGE_BYTES, MAX_SCANNED_CALLS, type CallFilter, type CallPage, type CallQuery } from '../../ports/stores.js';
 
 // The rules of listing calls, apart from where they are kept.

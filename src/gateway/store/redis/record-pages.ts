@@ -1,4 +1,4 @@
-import { idOfMember } from '../../ports/ordering.js';
+import { idOfMember } from '../../ports/listing.js';
 import { decodeRecord, type RecordTypes, type RedisConnection } from './redis.js';
 import { MAX_PAGE_BYTES, type ListQuery, type RecordPage } from '../../ports/stores.js';
 

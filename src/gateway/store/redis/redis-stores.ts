@@ -1,16 +1,15 @@
-import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from '../../ports/ports.js';
+import type { CallStore, RouteStore, ToolDirectory } from '../../ports/ports.js';
 import { isoNow, type Clock } from '../../../lib/clock.js';
 import { errorText } from '../../../lib/result.js';
-import { meteredCalls, meteredRoutes } from './throughput/metered-stores.js';
+import { meteredCalls, meteredRoutes, RedisThroughput } from './throughput/redis-throughput.js';
 import type { CallSpool } from '../files/call-spool.js';
 import type { StoredKind } from './calls/stored-calls.js';
 import { newDelivery } from '../new-records.js';
 import { InvalidationChannel } from './invalidation-channel.js';
 import { RedisGatewayBus } from './gateway-bus.js';
 import { gatewayChannel } from './keys.js';
-import { Leases } from './leases/leases.js';
+import { Leases, LocalCallRegistry } from './leases/leases.js';
 import { scheduleSweep } from './numbers/number-sweep-schedule.js';
-import { LocalCallRegistry } from './leases/local-call-registry.js';
 import { RedisAgentStore } from './agents/redis-agents.js';
 import { RedisAuditLog } from './audit/redis-audit.js';
 import { RedisBatchLog } from './batches/redis-batches.js';
@@ -23,11 +22,8 @@ import { RedisNumberStore } from './numbers/redis-numbers.js';
 import { RedisOrgStore } from './orgs/redis-orgs.js';
 import { RedisRouteStore } from './routes/redis-routes.js';
 import { RedisSnapshotStore } from './snapshots/redis-snapshots.js';
-import { RedisThroughput } from './throughput/redis-throughput.js';
-import { RecordCache } from './record-cache.js';
+import { RecordCache, RouteCache, dropOutdated } from './routes/route-cache.js';
 import { RedisConnection, type RedisOptions } from './redis.js';
-import { RouteCache } from './routes/route-cache.js';
-import { dropOutdated } from './routes/outdated-routes.js';
 import {
   DEFAULT_BATCH_RETENTION,
   DEFAULT_CALL_RETENTION,
@@ -108,7 +104,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const numbers = new RedisNumberStore(api, clock, log);
   const records = new RedisCallLog(redis, clock, log, retention);
   const waiting = new CallRecordBuffer(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
-  const { routes, checkedRoutes, snapshots, bus, stop, figures } = openCalls(redis, api, instance, options);
+  const { routes, checkedRoutes, snapshots, bus, stop, figures } = openCalls(redis, api, instance, waiting, options);
   const throughput = new RedisThroughput(redis, api, clock);
   const written = meteredCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
   let stopSweeping = (): void => undefined;
@@ -126,7 +122,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     throughput,
     routes: meteredRoutes(routes, (orgId, kind) => throughput.count(orgId, kind)),
     checkedRoutes,
-    snapshots: afterWaiting(snapshots, waiting),
+    snapshots,
     outbox: new RedisOutbox(api, clock),
     ping: () => redis.ping(),
     bus,
@@ -158,6 +154,7 @@ function openCalls(
   redis: RedisConnection,
   api: RedisConnection,
   instance: string,
+  waiting: CallRecordBuffer,
   options: RedisStoresOptions,
 ): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'bus'> & {
   readonly stop: () => Promise<void>;
@@ -177,6 +174,7 @@ function openCalls(
     instance,
     clock,
     log,
+    beforeLeft: () => waiting.flush(),
     onLeft: async (calls) => {
       for (const call of calls) own.resume(call);
       await leases.renew(own.all);
@@ -236,18 +234,6 @@ function withOutbox(records: CallStore, outbox: Outbox, clock: Clock): CallStore
       const isTold = completion !== null && record.org_id !== null;
       if (isTold) await outbox.add(newDelivery(record.org_id, record.call_id, completion, isoNow(clock)));
       await records.write(call);
-    },
-  };
-}
-
-/** What an earlier process left is looked at when the records that it could not write are written. */
-function afterWaiting(snapshots: SnapshotStore, waiting: CallRecordBuffer): SnapshotStore {
-  return {
-    persist: (snapshot) => snapshots.persist(snapshot),
-    delete: (callId) => snapshots.delete(callId),
-    orphaned: async () => {
-      await waiting.flush();
-      return snapshots.orphaned();
     },
   };
 }

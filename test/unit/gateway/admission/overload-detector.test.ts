@@ -6,7 +6,7 @@ import {
   type OverloadSample,
   type OverloadVerdict,
 } from '../../../../src/gateway/admission/overload-detector.js';
-import { FrameDelay } from '../../../../src/gateway/media/frame-delay.js';
+import { FrameDelay } from '../../../../src/gateway/media/slot-clock.js';
 import { EventLog } from '../../../support/event-log.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 

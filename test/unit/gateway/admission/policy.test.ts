@@ -1,14 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../../src/gateway/model/records.js';
-import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
-import { sessionDescription } from '../../../../src/gateway/sdp/body.js';
-import { calledNumber, calledUri } from '../../../../src/gateway/admission/called-number.js';
-import { ownContact } from '../../../../src/gateway/drachtio/contact.js';
-import { decide, isSourceAllowed } from '../../../../src/gateway/admission/decide.js';
-import { isTrusted, notReady } from '../../../../src/gateway/admission/edge.js';
+import { NO_USAGE, decide, isSourceAllowed, isTrusted, notReady } from '../../../../src/gateway/admission/admission.js';
+import {
+  sessionDescription,
+  admit,
+  ALLOWED_METHODS,
+  refusalHeaders,
+  sessionTimerHeaders,
+  ownContact,
+} from '../../../../src/gateway/call/invite.js';
+import { calledNumber, calledUri } from '../../../../src/gateway/admission/parties.js';
 import { readInfoDigit } from '../../../../src/gateway/call/info-digit.js';
 import { REFUSABLE_VERDICTS } from '../../../../src/config/schema.js';
-import { admit, ALLOWED_METHODS, refusalHeaders, sessionTimerHeaders } from '../../../../src/gateway/call/invite.js';
 import { REASONS, reasonHeaderOf, warningOf } from '../../../../src/gateway/model/reasons.js';
 import { NUMBER, ROUTE } from '../../../support/route.js';
 import { offerSdp } from '../../../support/sdp.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { applyPronunciation, type PronunciationRule } from '../../../../src/gateway/agents/pronunciation.js';
+import { applyPronunciation, type PronunciationRule } from '../../../../src/gateway/agents/speech.js';
 
 const rule = (word: string, pronunciation: string, rest: Partial<PronunciationRule> = {}): PronunciationRule => ({
   word,

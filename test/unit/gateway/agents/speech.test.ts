@@ -2,15 +2,18 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { isSupportedVoice, supportedLanguages, supportedVoices, voiceOf } from '../../../../src/gateway/agents/languages.js';
 import {
+  isSupportedVoice,
+  supportedLanguages,
+  supportedVoices,
+  voiceOf,
   digitPhrase,
   figuresIntroduction,
   figuresPhrase,
   goodbyePhrase,
   textOf,
   type CallFigures,
-} from '../../../../src/gateway/agents/phrases.js';
+} from '../../../../src/gateway/agents/languages.js';
 import { EspeakSpeech, SpeechError } from '../../../../src/gateway/agents/speech.js';
 import { findPhrase } from '../../../../src/loadtest/test-caller/correlation.js';
 import { levelDbfs, voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { SpokenText } from '../../../../src/gateway/agents/phrases.js';
+import type { SpokenText } from '../../../../src/gateway/agents/languages.js';
 import { EspeakSpeech, SpeechError, type Speech } from '../../../../src/gateway/agents/speech.js';
 import { TestLine } from '../../../../src/gateway/agents/test-line.js';
 import type { TestLineSettings, TranscriptEntry } from '../../../../src/gateway/model/agent.js';

@@ -3,7 +3,7 @@ import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
 import type { ToolDefinition } from '../../../../src/gateway/model/tool-definition.js';
 import { describeAgent, type CallFactsForAgent, type OperatorAgent } from '../../../../src/gateway/call/agent.js';
-import { callerIdentity } from '../../../../src/gateway/admission/caller-identity.js';
+import { callerIdentity } from '../../../../src/gateway/admission/parties.js';
 import { NUMBER, ROUTE } from '../../../support/route.js';
 
 const CALL_ID = '0f8fad5b-d9cb-469f-a165-70867728950e';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DEFAULT_AGENT_SETTINGS } from '../../../../src/gateway/model/agent-record.js';
 import type { CallEvent } from '../../../../src/gateway/call/state.js';
 import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
-import { hostOf } from '../../../../src/gateway/drachtio/contact.js';
+import { hostOf } from '../../../../src/gateway/call/invite.js';
 import { readReferProgress, transferTarget } from '../../../../src/gateway/call/transfer-target.js';
 import { CALL, effect, kinds, play, playOn } from '../../../support/call-machine.js';
 import { ROUTE } from '../../../support/route.js';

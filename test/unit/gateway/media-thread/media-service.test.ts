@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { builtInGreeting, digitPhrase, goodbyePhrase } from '../../../../src/gateway/agents/phrases.js';
+import { builtInGreeting, digitPhrase, goodbyePhrase } from '../../../../src/gateway/agents/languages.js';
 import { EspeakSpeech } from '../../../../src/gateway/agents/speech.js';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import type { LegChange, LegDescription, LegEvent, SrtpKeys } from '../../../../src/gateway/model/media.js';
-import type { RtcpSeen } from '../../../../src/observability/hep/observed.js';
+import type { RtcpSeen } from '../../../../src/lib/observed.js';
 import { MediaUnavailableError } from '../../../../src/gateway/ports/ports.js';
 import { silentLog } from '../../../../src/lib/log.js';
 import { findPhrase } from '../../../../src/loadtest/test-caller/correlation.js';

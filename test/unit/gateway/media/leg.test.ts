@@ -4,7 +4,7 @@ import { levelDbfs } from '../../../../src/loadtest/test-caller/energy.js';
 import { decodeG711 } from '../../../../src/rtp/codec/g711.js';
 import { SampleLegAgent, type SampleAgent } from '../../../../src/gateway/media/sample-leg-agent.js';
 import { MediaLeg, type LegMedia } from '../../../../src/gateway/media/leg.js';
-import { PeerTable } from '../../../../src/gateway/media/peer-table.js';
+import { PeerTable } from '../../../../src/gateway/media/peers.js';
 import { parseRtcpCompound } from '../../../../src/rtp/rtcp-packet.js';
 import { SlotClock } from '../../../../src/gateway/media/slot-clock.js';
 import { generateSrtpKey, SrtpSession } from '../../../../src/srtp/srtp.js';

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { chooseCrypto } from '../../../../src/gateway/sdp/crypto-line.js';
-import { readOffer, readRelaySdp, type CarrierMedia } from '../../../../src/gateway/sdp/sdp-read.js';
+import { chooseCrypto, readOffer, readRelaySdp, type CarrierMedia, commonEvents } from '../../../../src/gateway/sdp/sdp-read.js';
 import { canonicalSdp, sessionSdp } from '../../../../src/gateway/sdp/sdp-write.js';
-import { commonEvents } from '../../../../src/gateway/sdp/telephone-events.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../../support/sdp.js';
 
 const SUITE = 'AES_CM_128_HMAC_SHA1_80';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../../src/gateway/model/call-record.js';
-import { CallTimeline } from '../../../../src/gateway/model/call-timeline.js';
+import { CallTimeline } from '../../../../src/gateway/call/call-trace.js';
 import type { EndedCall } from '../../../../src/gateway/ports/ports.js';
 import { isSampled, spanIdOf, traceIdOf, traceparentOf } from '../../../../src/observability/tracing/trace-context.js';
 import { callSpans } from '../../../../src/gateway/wiring/call-spans.js';

@@ -4,7 +4,7 @@ import type { Result } from '../../../../lib/result.js';
 import { decideAgentUpdate, decideDelete, namedTools, type AgentContent, type RecordRefusal } from '../../../model/agent-update.js';
 import { updateRecord, deleteRecord } from '../optimistic-update.js';
 import { agentKey, CHANGES_CHANNEL, orgAgentsKey, toolAgentsKey } from '../keys.js';
-import { recordMember } from '../../../ports/ordering.js';
+import { recordMember } from '../../../ports/listing.js';
 import { readRecordPage } from '../record-pages.js';
 import { decodeRecord, type RedisConnection } from '../redis.js';
 import type { IfMatch } from '../../../model/revision.js';

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { isoNow, type Clock } from '../../../../lib/clock.js';
 import { apiKeyIdKey, apiKeyKey, OPERATOR_KEYS_KEY, orgKeysKey } from '../keys.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, sameDigest, TOUCH_INTERVAL_MS } from '../../new-records.js';
-import { newestFirst } from '../../../ports/ordering.js';
+import { newestFirst } from '../../../ports/listing.js';
 import type { RedisConnection } from '../redis.js';
 import type { ApiKeyRecord, ApiKeyStore } from '../../../ports/stores.js';
 

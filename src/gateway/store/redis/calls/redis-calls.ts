@@ -8,7 +8,7 @@ import type { EndedCall } from '../../../ports/ports.js';
 import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
 import { callDetailKey, callKey, CALLS_KEY, orgCallsKey, sipCallsKey, traceKey } from '../keys.js';
-import { callIndexTime, idOfMember, recordMember } from '../../../ports/ordering.js';
+import { callIndexTime, idOfMember, recordMember } from '../../../ports/listing.js';
 import { decodeRecord, RedisScript, type RedisConnection } from '../redis.js';
 import { readPage } from '../call-page.js';
 import { StoredCalls, type StoredKind, type StoredPart } from './stored-calls.js';

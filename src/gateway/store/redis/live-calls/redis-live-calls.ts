@@ -1,7 +1,7 @@
 import type { CallAnswer, CallInProgress } from '../../../model/live-calls.js';
 import { readPage } from '../call-page.js';
 import { endingCallKey, gatewayAnswersKey, orgLeasesKey, orgLiveCallsKey, orgLiveKey } from '../keys.js';
-import { readLiveEntry } from '../../../ports/live-entry.js';
+import { readLiveEntry } from '../../../ports/listing.js';
 import { RedisScript, type RedisConnection } from '../redis.js';
 import type { CallPage, CallQuery, LiveCallLog } from '../../../ports/stores.js';
 

@@ -3,7 +3,7 @@ import { err, ok, type Result } from '../../../../lib/result.js';
 import { isoNow, type Clock } from '../../../../lib/clock.js';
 import { orgKey, ORGS_KEY } from '../keys.js';
 import { newOrgRecord } from '../../new-records.js';
-import { byName } from '../../../ports/ordering.js';
+import { byName } from '../../../ports/listing.js';
 import { updateRecord } from '../optimistic-update.js';
 import { decodeRecord, type RedisConnection } from '../redis.js';
 import type { NewOrg, OrgChange, OrgStore } from '../../../ports/stores.js';

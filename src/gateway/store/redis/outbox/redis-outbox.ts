@@ -1,7 +1,7 @@
 import type { DeadLetter, Delivery } from '../../../model/delivery.js';
 import { isoNow, type Clock } from '../../../../lib/clock.js';
 import { OUTBOX_LANES_KEY, outboxDueKey, outboxJobsKey, orgDeadLettersKey, orgDeadOrderKey } from '../keys.js';
-import { idOfMember, recordMember } from '../../../ports/ordering.js';
+import { idOfMember, recordMember } from '../../../ports/listing.js';
 import { RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
 import { MAX_DEAD_LETTERS, MAX_PAGE_BYTES, OUTBOX_LANES, outboxLane, type DeadLetterPage, type Outbox } from '../../../ports/stores.js';
 

@@ -3,10 +3,8 @@ import type { BeginningCall } from '../../../model/live-calls.js';
 import { brokenLimit, NO_USAGE } from '../../../admission/admission.js';
 import { StoreUnavailableError, type Lookup, type RouteStore } from '../../../ports/ports.js';
 import type { Clock } from '../../../../lib/clock.js';
-import { limitedNumber, limitedOrg, type Leases, type Limited, type Slot } from '../leases/leases.js';
-import type { LocalCallRegistry } from '../leases/local-call-registry.js';
-import type { RecordCache } from '../record-cache.js';
-import { routeOf, type RouteCache, type Watch } from './route-cache.js';
+import { limitedNumber, limitedOrg, type Leases, type Limited, type Slot, type LocalCallRegistry } from '../leases/leases.js';
+import { type RecordCache, routeOf, type RouteCache, type Watch } from './route-cache.js';
 
 export interface RouteStoreParts {
   readonly leases: Leases;

@@ -1,11 +1,11 @@
+import { decodeRecord, type RecordTypes, type RedisConnection } from '../redis.js';
 import { LRUCache } from 'lru-cache';
 import type { E164 } from '../../../model/e164.js';
 import type { Route } from '../../../model/records.js';
 import { agentKey, numberKey, numberOfKey, orgKey } from '../keys.js';
-import type { RecordCache } from '../record-cache.js';
 
 /** The stored texts of a route: a tenth of the memory that the objects would take. */
-export interface RouteTexts {
+interface RouteTexts {
   readonly number: string;
   readonly org: string;
   readonly agent: string | null;
@@ -90,4 +90,41 @@ export function routeOf(texts: { readonly [K in keyof RouteTexts]: string | null
   const agent = records.decode('agent', texts.agent);
   if (number === null || number.inbound === null || org === null) return null;
   return { number, org, agent: agent?.org_id === org.org_id ? agent : null };
+}
+
+/** Records that calls read again and again, decoded once for as long as their text stays the same. Nobody may change them. */
+export class RecordCache {
+  readonly #byText: { readonly [K in 'number' | 'org' | 'agent']: LRUCache<string, RecordTypes[K]> };
+
+  /** @param maxRecords of each kind */
+  constructor(maxRecords: number) {
+    this.#byText = {
+      number: new LRUCache({ max: maxRecords }),
+      org: new LRUCache({ max: maxRecords }),
+      agent: new LRUCache({ max: maxRecords }),
+    };
+  }
+
+  decode<K extends 'number' | 'org' | 'agent'>(kind: K, text: string | null): RecordTypes[K] | null {
+    if (text === null) return null;
+    const known = this.#byText[kind].get(text);
+    if (known !== undefined) return known;
+    const record = decodeRecord(kind, text);
+    if (record !== null) this.#byText[kind].set(text, record);
+    return record;
+  }
+}
+
+const READ_AT_ONCE = 500;
+
+/** After a gap in what Redis tells of changes: forgets what is remembered of records that are others now. */
+export async function dropOutdated(redis: RedisConnection, remembered: RouteCache): Promise<void> {
+  const records = [...remembered.records()];
+  for (let from = 0; from < records.length; from += READ_AT_ONCE) {
+    const batch = records.slice(from, from + READ_AT_ONCE);
+    const texts = await redis.pipeline(batch.map(([key]) => ['get', key]));
+    batch.forEach(([key, text], index) => {
+      if (texts[index] !== text) remembered.onChange(key);
+    });
+  }
 }

@@ -19,6 +19,8 @@ export interface SnapshotParts {
   readonly instance: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** Records that an earlier process could not write are written, before its calls are looked at: one with a record is not left behind. */
+  beforeLeft(): Promise<void>;
   /** Calls left behind are in progress again. */
   onLeft(calls: readonly CallSnapshot[]): Promise<void>;
   onForgotten(callId: string): void;
@@ -69,6 +71,7 @@ export class RedisSnapshotStore implements SnapshotStore {
 
   async orphaned(): Promise<readonly CallSnapshot[]> {
     const { redis, instance } = this.parts;
+    await this.parts.beforeLeft();
     const fields = await redis.run((client) => client.hgetall(gatewayCallsKey(instance)));
     for (const callId of Object.keys(fields)) this.#written.add(callId);
     const kept = Object.entries(fields).flatMap(([callId, text]) => this.#decode(callId, text));

@@ -3,7 +3,7 @@ import type { Result } from '../../../../lib/result.js';
 import { decideDelete, type RecordRefusal } from '../../../model/agent-update.js';
 import { deleteRecord } from '../optimistic-update.js';
 import { orgToolsKey, toolKey } from '../keys.js';
-import { recordMember } from '../../../ports/ordering.js';
+import { recordMember } from '../../../ports/listing.js';
 import { readRecordPage } from '../record-pages.js';
 import { decodeRecord, type RedisConnection } from '../redis.js';
 import type { IfMatch } from '../../../model/revision.js';

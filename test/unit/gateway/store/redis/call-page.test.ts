@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { readPage } from '../../../../../src/gateway/store/redis/call-page.js';
-import { recordMember } from '../../../../../src/gateway/ports/ordering.js';
+import { recordMember } from '../../../../../src/gateway/ports/listing.js';
 import { MAX_SCANNED_CALLS } from '../../../../../src/gateway/ports/stores.js';
 import { callOf } from '../store-contract.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../../../../src/gateway/model/records.js';
-import { LocalCallRegistry } from '../../../../../../src/gateway/store/redis/leases/local-call-registry.js';
+import { LocalCallRegistry } from '../../../../../../src/gateway/store/redis/leases/leases.js';
 import { begun } from '../../../../../support/begun-call.js';
 import { NUMBER, ROUTE } from '../../../../../support/route.js';
 import { VirtualClock } from '../../../../../support/virtual-clock.js';

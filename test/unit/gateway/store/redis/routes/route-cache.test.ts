@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { E164 } from '../../../../../../src/gateway/model/e164.js';
 import type { Route } from '../../../../../../src/gateway/model/records.js';
 import { agentKey, numberKey, numberLeasesKey, numberOfKey, orgKey } from '../../../../../../src/gateway/store/redis/keys.js';
-import { RecordCache } from '../../../../../../src/gateway/store/redis/record-cache.js';
-import { RouteCache, routeOf } from '../../../../../../src/gateway/store/redis/routes/route-cache.js';
+import { RecordCache, RouteCache, routeOf } from '../../../../../../src/gateway/store/redis/routes/route-cache.js';
 import { NUMBER, ROUTE } from '../../../../../support/route.js';
 import { agentOf } from '../../store-contract.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RecordCache } from '../../../../../src/gateway/store/redis/record-cache.js';
+import { RecordCache } from '../../../../../../src/gateway/store/redis/routes/route-cache.js';
 
 const org = (name: string): string => JSON.stringify({ org_id: 'o', name });
 

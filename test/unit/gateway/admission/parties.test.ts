@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { callerIdentity } from '../../../../src/gateway/admission/caller-identity.js';
+import { callerIdentity } from '../../../../src/gateway/admission/parties.js';
 
 function identity(headers: Readonly<Record<string, string>>) {
   const byName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

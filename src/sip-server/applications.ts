@@ -1,10 +1,19 @@
+import { type SipMessage, serialize } from '../sip/message/message.js';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TurnBatch } from '../lib/turn-batch.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
-import { encodeFrame, FrameDecoder } from './frame.js';
-import { formatAnswer, formatSip, parseCommand, type AppCommand, type SipFrame } from './meta-line.js';
+import {
+  encodeFrame,
+  FrameDecoder,
+  formatAnswer,
+  formatSip,
+  parseCommand,
+  type AppCommand,
+  type SipFrame,
+  formatCdr,
+} from './control-protocol.js';
 
 export interface AppLimits {
   readonly maxFrameBytes: number;
@@ -109,5 +118,88 @@ export class AppConnection {
       this.log.error({ peer: this.peer, bytes: this.socket.writableLength }, 'sip_server.application.not_reading');
       this.socket.destroy();
     }
+  }
+}
+
+/** Which applications asked for which methods, served in turn. `T` is compared by identity. */
+export class Router<T> {
+  readonly #slots = new Map<string, T[]>();
+  readonly #offsets = new Map<string, number>();
+  readonly #everRouted = new Set<string>();
+
+  /** A method routed twice has two slots, as applications expect. */
+  add(method: string, application: T): void {
+    this.#everRouted.add(method);
+    const slots = this.#slots.get(method);
+    if (slots === undefined) this.#slots.set(method, [application]);
+    else slots.push(application);
+  }
+
+  /** Drops the application's slots for this method only. */
+  remove(method: string, application: T): void {
+    this.#set(
+      method,
+      (this.#slots.get(method) ?? []).filter((candidate) => candidate !== application),
+    );
+  }
+
+  removeAll(application: T): void {
+    for (const method of [...this.#slots.keys()]) this.remove(method, application);
+  }
+
+  /** The next application for the method (in lower case), or `undefined`. */
+  next(method: string): T | undefined {
+    const slots = this.#slots.get(method);
+    if (slots === undefined) return undefined;
+    const offset = (this.#offsets.get(method) ?? 0) % slots.length;
+    this.#offsets.set(method, offset + 1);
+    return slots[offset];
+  }
+
+  /** Whether an application has asked for it, now or before: then it is served here, and only nobody is there at the moment. */
+  isServed(method: string): boolean {
+    return this.#everRouted.has(method);
+  }
+
+  /** Every SIP method that somebody asked for, in lower case; `cdr:` events are none. */
+  methods(): string[] {
+    return [...this.#slots.keys()].filter((name) => !name.includes(':'));
+  }
+
+  #set(method: string, slots: T[]): void {
+    if (slots.length === 0) this.#slots.delete(method);
+    else this.#slots.set(method, slots);
+  }
+}
+
+/** Who caused the event. */
+type CdrSource = 'network' | 'application';
+type CdrRole = 'uac' | 'uas' | 'proxy-uas';
+type CdrReason = 'call-rejected' | 'call-canceled' | 'normal-release' | 'session-expired' | 'ackbye';
+
+/** Call detail events, for applications that routed `cdr:attempt`, `cdr:start` or `cdr:stop`; nothing is made when none did. */
+export class CdrReporter {
+  constructor(
+    private readonly router: Router<AppConnection>,
+    private readonly time: () => string,
+  ) {}
+
+  attempt(source: CdrSource, invite: SipMessage | string): void {
+    this.#report('attempt', source, '', invite);
+  }
+
+  start(source: CdrSource, role: CdrRole, success: SipMessage | string): void {
+    this.#report('start', source, role, success);
+  }
+
+  stop(source: CdrSource, reason: CdrReason, message: SipMessage | string): void {
+    this.#report('stop', source, reason, message);
+  }
+
+  #report(event: 'attempt' | 'start' | 'stop', source: CdrSource, detail: string, message: SipMessage | string): void {
+    const app = this.router.next(`cdr:${event}`);
+    if (app === undefined) return;
+    const text = typeof message === 'string' ? message : serialize(message);
+    app.payload(formatCdr(nextSerialId(), event, source, this.time(), detail, text));
   }
 }

@@ -1,8 +1,9 @@
+import type { CoreHeaders } from '../message/core-headers.js';
+import type { ServerTransaction } from '../transaction/transaction-runner.js';
 import type { QueuedTimer, TimerQueue } from '../../lib/timers.js';
-import { dialogKey, type Dialog } from './dialog.js';
-import { RetransmittedResponse } from './retransmitted-response.js';
+import { dialogKey, type Dialog, type SessionTimer } from './dialog.js';
+import { RetransmittedResponse } from './retransmission.js';
 import type { ReliableProvisionals } from './reliable-provisionals.js';
-import type { SessionTimer } from './session-timer.js';
 import type { TimerSettings } from '../transaction/timers.js';
 import type { Flow } from '../transport/flow.js';
 
@@ -12,7 +13,7 @@ interface Answered {
 }
 
 /** What happens when a dialog ends by its own clock. */
-export interface DialogEnds {
+interface DialogEnds {
   /** No ACK to a 2xx within 64·T1. */
   onAckTimeout(dialog: DialogEntry): void;
   /** Nobody refreshed the subscription. */
@@ -27,7 +28,7 @@ export interface PendingInvite {
 }
 
 /** What the dialog is for: its usage in the sense of RFC 5057. */
-export type DialogUsage = 'invite' | 'subscribe';
+type DialogUsage = 'invite' | 'subscribe';
 
 /** A dialog as it lives: its state, the flow it came by, and the 2xx of ours that wait for their ACK. */
 export class DialogEntry {
@@ -91,10 +92,15 @@ export class DialogEntry {
   /** A 2xx to the INVITE with this CSeq number went out: it is repeated until the ACK. */
   answered(cseq: number, text: string, flow: Flow): void {
     const { t1Ms, t2Ms } = this.timerSettings;
-    const response = new RetransmittedResponse(text, flow, { t1Ms, longestMs: t2Ms }, this.timers, () => {
-      this.#answered = undefined;
-      this.ends.onAckTimeout(this);
-    });
+    const response = new RetransmittedResponse(
+      () => flow.send(text),
+      { t1Ms, longestMs: t2Ms },
+      this.timers,
+      () => {
+        this.#answered = undefined;
+        this.ends.onAckTimeout(this);
+      },
+    );
     this.#answered = { cseq, response };
   }
 
@@ -123,5 +129,61 @@ export class DialogEntry {
     if (this.#subscriptionTimer !== undefined) this.timers.stop(this.#subscriptionTimer);
     this.#answered?.response.end();
     this.#answered = undefined;
+  }
+}
+
+/** All dialogs, by RFC 3261 §12's id, and the requests that a copy by another way would be merged with (§8.2.2.2). */
+export class DialogTable {
+  readonly #dialogs = new Map<string, DialogEntry>();
+  readonly #merged = new Map<string, ServerTransaction | DialogEntry>();
+
+  constructor(
+    private readonly timers: TimerQueue,
+    private readonly timerSettings: TimerSettings,
+    private readonly ends: DialogEnds,
+  ) {}
+
+  get size(): number {
+    return this.#dialogs.size;
+  }
+
+  find(callId: string, localTag: string, remoteTag: string): DialogEntry | undefined {
+    return this.#dialogs.get(dialogKey(callId, localTag, remoteTag));
+  }
+
+  /** `merge`: the initial INVITE's key, which stands for the dialog as long as it lives; `null` when the request was ours. */
+  add(state: Dialog, flow: Flow, usage: DialogUsage, merge: string | null): DialogEntry {
+    const entry = new DialogEntry(state, flow, usage, merge, this.timers, this.timerSettings, this.ends);
+    this.#dialogs.set(entry.key, entry);
+    return entry;
+  }
+
+  forget(dialog: DialogEntry): void {
+    const { invite } = dialog;
+    dialog.invite = null;
+    dialog.end();
+    if (this.#dialogs.get(dialog.key) === dialog) this.#dialogs.delete(dialog.key);
+    if (dialog.mergeKey !== null && this.#merged.get(dialog.mergeKey) === dialog) this.#merged.delete(dialog.mergeKey);
+    invite?.onDialogEnded();
+  }
+
+  /** False when the same request came by another way and is not done. */
+  claim(transaction: ServerTransaction): boolean {
+    const key = transaction.mergeKey;
+    if (this.#merged.has(key)) return false;
+    this.#merged.set(key, transaction);
+    return true;
+  }
+
+  /** The request has its final answer; an INVITE's key goes over to the dialog that it made. */
+  release(transaction: ServerTransaction, dialog: DialogEntry | null): void {
+    const key = transaction.mergeKey;
+    if (this.#merged.get(key) === transaction) this.#merged.delete(key);
+    if (dialog !== null && dialog.mergeKey === key) this.#merged.set(key, dialog);
+  }
+
+  /** The dialog that a request or an ACK of a peer names. */
+  of(core: CoreHeaders): DialogEntry | undefined {
+    return this.find(core.callId, core.toTag ?? '', core.fromTag ?? '');
   }
 }

@@ -1,0 +1,181 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cpus, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../../src/lib/system-clock.js';
+import type { StageFigures } from '../../src/loadtest/figures.js';
+import { LoadRun, type LoadOptions } from '../../src/loadtest/run/load-run.js';
+import { NUMBER, type Subject } from '../gateway/subject.js';
+import { productSubject } from '../gateway/product.js';
+import { kamailioSubject } from '../kamailio/start.js';
+import { RFC_PARAMETERS, sessionEstablishmentRate, type SearchParameters } from './search.js';
+
+// RFC 7502: the rate at which a device establishes sessions, for Trunkline and for Kamailio. The emulated agent is SIPp over TLS, with
+// the media generator of `trunkline load` where sessions have media. Prints the report of RFC 7502 §5 as Markdown.
+
+const { values } = parseArgs({
+  options: {
+    /** trunkline, kamailio */
+    subjects: { type: 'string', default: 'trunkline,kamailio' },
+    /** tls (§6.5, no media), media (§6.4 over TLS: media through the device) */
+    cases: { type: 'string', default: 'tls,media' },
+    /** t and T of RFC 7502 §4.10; those of sessions with media are a tenth */
+    attempts: { type: 'string', default: String(RFC_PARAMETERS.localAttempts) },
+    'all-attempts': { type: 'string', default: String(RFC_PARAMETERS.globalAttempts) },
+    /** Session duration of sessions with media, in seconds */
+    duration: { type: 'string', default: '5' },
+  },
+});
+
+interface Case {
+  readonly name: string;
+  readonly section: string;
+  readonly hasMedia: boolean;
+  readonly holdMs: number;
+  readonly parameters: SearchParameters;
+}
+
+const own = { ...RFC_PARAMETERS, localAttempts: Number(values.attempts), globalAttempts: Number(values['all-attempts']) };
+const CASES: Readonly<Record<string, Case>> = {
+  tls: { name: 'TLS, no media', section: '6.5', hasMedia: false, holdMs: 0, parameters: own },
+  media: {
+    name: 'TLS, media through the device',
+    section: '6.4 and 6.5',
+    hasMedia: true,
+    holdMs: Number(values.duration) * 1_000,
+    parameters: { ...own, firstRate: 10, granularity: 1, localAttempts: own.localAttempts / 10, globalAttempts: own.globalAttempts / 10 },
+  },
+};
+const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = { Trunkline: () => productSubject({}), Kamailio: kamailioSubject };
+/** Longer than this a session counts as not established. */
+const ESTABLISHMENT_THRESHOLD_MS = 5_000;
+/** Not counted, at half the first rate. */
+const WARM_UP_ATTEMPTS = 500;
+/** Below this share of the rate it was not the device that was tried. */
+const KEPT_RATE = 0.95;
+/** Neither the product's ports nor rtpengine's. */
+const MEDIA_PORTS = { min: 10_000, max: 19_999 };
+
+async function trial(subject: Subject, caFile: string, { holdMs, hasMedia }: Case, rate: number, attempts: number): Promise<StageFigures> {
+  const options: LoadOptions = {
+    target: { host: '127.0.0.1', port: subject.target.port },
+    caFile,
+    gatewayPid: null,
+    called: NUMBER,
+    caller: '+15550100999',
+    cps: rate,
+    calls: attempts,
+    holdMs,
+    mediaPercent: hasMedia ? 100 : 0,
+    digits: '',
+    scenario: null,
+    scenarioDirectory: resolve('config/load'),
+    connections: null,
+    setupTimeoutMs: ESTABLISHMENT_THRESHOLD_MS,
+    direction: hasMedia ? 'sendrecv' : 'inactive',
+    thresholds: { maxFailures: 0, maxP99: null, maxLossPercent: 100, echoes: false },
+    ramps: [],
+    stageSeconds: 0,
+    highest: rate,
+    generatorProgram: resolve('native/build/Release/media-generator'),
+    mediaPorts: MEDIA_PORTS,
+    batchId: null,
+    notes: [],
+  };
+  const quiet = { lifecycle: () => Promise.resolve(), onSecond: () => undefined, onStage: () => undefined };
+  const { stages } = await new LoadRun(options, quiet, systemClock, new AbortController().signal).run();
+  const [stage] = stages;
+  if (stage === undefined) throw new Error('the load generator ran no stage');
+  return stage;
+}
+
+interface Found {
+  readonly rate: number;
+  readonly latency: StageFigures['latency'];
+  /** The first trial above it that failed, and why. */
+  readonly limit: string;
+}
+
+async function find(name: string, tried: Case): Promise<Found> {
+  const subject = await (SUBJECTS[name] as () => Promise<Subject>)();
+  const directory = await mkdtemp(join(tmpdir(), 'trunkline-rfc7502-'));
+  const caFile = join(directory, 'ca.pem');
+  await writeFile(caFile, subject.target.ca ?? '');
+  let last: StageFigures | undefined;
+  let limit = '-';
+  try {
+    // Its code is compiled as it runs: a device that started a second ago is another one.
+    await trial(subject, caFile, tried, tried.parameters.firstRate / 2, WARM_UP_ATTEMPTS);
+    const rate = await sessionEstablishmentRate(async (cps, attempts) => {
+      const stage = await trial(subject, caFile, tried, cps, attempts);
+      const isKept = stage.callsPerSecond >= KEPT_RATE * cps || attempts < 2 * cps;
+      const passed = stage.failed === 0 && stage.successful === attempts && isKept;
+      const why = isKept
+        ? `${String(attempts - stage.successful)} of ${String(attempts)} failed (${causes(stage)})`
+        : 'the generator did not keep the rate';
+      console.error(`  ${name}, ${tried.name}: ${String(cps)}/s, ${String(attempts)} attempts: ${passed ? 'all succeeded' : why}`);
+      if (passed) last = stage;
+      else limit = `${String(cps)}/s: ${why}`;
+      return passed;
+    }, tried.parameters);
+    return { rate, latency: last?.latency ?? null, limit };
+  } finally {
+    await subject.close();
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function causes({ failures }: StageFigures): string {
+  return failures.map(({ code, reason, count }) => `${String(count)} ${reason ?? code}`).join(', ');
+}
+
+function report(tried: Case, found: ReadonlyMap<string, Found>): string {
+  const { parameters: p } = tried;
+  const setup: [string, string][] = [
+    ['SIP transport protocol', 'TLS over TCP'],
+    ['TLS cipher suite', 'what the device chooses of TLS 1.3'],
+    ['IPsec profile', '-'],
+    ['Session attempt rate', 'searched (RFC 7502 §4.10)'],
+    ['Session duration', `${String(tried.holdMs / 1_000)} s`],
+    ['Warm-up', `${String(WARM_UP_ATTEMPTS)} attempts at half the first rate`],
+    ['Session attempts', `${String(p.localAttempts)} a trial (t), ${String(p.globalAttempts)} at the result (T)`],
+    ['First rate, granularity, calibration', `${String(p.firstRate)}/s (s), ${String(p.granularity)}/s (G), ${String(p.calibration)} (C)`],
+    ['Media streams a session', tried.hasMedia ? '1, both ways' : '0'],
+    ['Media protocol', tried.hasMedia ? 'SRTP, AES_CM_128_HMAC_SHA1_80' : '-'],
+    ['Codec, media packet', tried.hasMedia ? 'G.711, 160 bytes each 20 ms' : '-'],
+    ['Establishment threshold time', `${String(ESTABLISHMENT_THRESHOLD_MS / 1_000)} s`],
+    ['Loop detection, forking', 'on, none'],
+  ];
+  const ms = (value: number | undefined): string => (value === undefined ? '-' : `${value.toFixed(1)} ms`);
+  const names = [...found.keys()];
+  const row = (title: string, of: (one: Found) => string): string => `| ${title} | ${[...found.values()].map(of).join(' | ')} |`;
+  return [
+    `### ${tried.name} (§${tried.section})`,
+    '',
+    '| Test set-up | |',
+    '|---|---|',
+    ...setup.map(([title, value]) => `| ${title} | ${value} |`),
+    '',
+    `| Benchmark | ${names.join(' | ')} |`,
+    `|---|${names.map(() => '---|').join('')}`,
+    row('Session establishment rate', ({ rate }) => `**${String(rate)}/s**`),
+    row('INVITE to 200 at that rate, p50', ({ latency }) => ms(latency?.p50)),
+    row('INVITE to 200 at that rate, p99', ({ latency }) => ms(latency?.p99)),
+    row('Lowest rate that failed', ({ limit }) => limit),
+    row('Is the device a media relay', () => (tried.hasMedia ? 'yes' : 'yes, unused')),
+    '',
+  ].join('\n');
+}
+
+const names = Object.keys(SUBJECTS).filter((name) => values.subjects.split(',').includes(name.toLowerCase()));
+const reports: string[] = [];
+for (const tried of values.cases.split(',').map((name) => CASES[name])) {
+  if (tried === undefined) throw new Error('--cases takes tls and media');
+  const found = new Map<string, Found>();
+  for (const name of names) found.set(name, await find(name, tried));
+  reports.push(report(tried, found));
+}
+console.log(
+  `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; generator, devices, Redis and rtpengine on them\n`,
+);
+console.log(reports.join('\n'));
