@@ -21,8 +21,8 @@ const { values } = parseArgs({
     concurrency: { type: 'string', default: '40' },
     held: { type: 'string', default: '4000' },
     connections: { type: 'string', default: '4' },
-    /** most, rate, held */
-    only: { type: 'string', default: 'most,rate,held' },
+    /** most, rate, overload, held */
+    only: { type: 'string', default: 'most,rate,overload,held' },
     /** trunkline, kamailio */
     subjects: { type: 'string', default: 'trunkline,kamailio' },
     profile: { type: 'boolean', default: false },
@@ -75,6 +75,7 @@ function describe(title: string, { result, cpu, own }: Figures): void {
 interface Outcome {
   most?: Figures;
   rate?: Figures;
+  overload?: Figures;
 }
 
 /** So many slices in which calls fail, one after the other, and the run is given up: a subject that fails proves nothing. */
@@ -91,6 +92,9 @@ async function slice(name: string, start: () => Promise<Subject>): Promise<Outco
   }
 }
 
+/** Times the most calls a second. */
+const OVERLOAD = 3;
+
 async function measure(subject: Subject): Promise<Outcome> {
   const outcome: Outcome = {};
   const generator = await started('bench/sip-server/generator.ts');
@@ -105,6 +109,16 @@ async function measure(subject: Subject): Promise<Outcome> {
     if (wants('rate')) {
       outcome.rate = await measured(generator, subject, { type: 'open', target, rate: Number(values.rate), seconds, connections });
       describe(`${values.rate} calls a second`, outcome.rate);
+    }
+    if (wants('overload') && outcome.most !== undefined) {
+      const peak = perSecond(outcome.most);
+      const order: LoadOrder = { type: 'open', target, rate: Math.round(OVERLOAD * peak), seconds, connections };
+      outcome.overload = await measured(generator, subject, order);
+      const { result } = outcome.overload;
+      describe(`${String(order.rate)} calls a second, ${String(OVERLOAD)} times the most`, outcome.overload);
+      console.log(
+        `    overload        goodput ${(result.completed / result.wholeSeconds / peak).toFixed(2)} of the most; ${String(result.refused)} got 503, p99 after ${result.refusalMs.toFixed(0)} ms; ${String(result.failed - result.refused)} failed otherwise`,
+      );
     }
   } finally {
     generator.child.kill();

@@ -42,6 +42,8 @@ const broker = new Broker(userAgent, {
   silenceTimeoutMs: 20_000,
   tryingAfterMs: 3_500,
   graceMs: 10_000,
+  maxApplicationDelayMs: 100,
+  clock: systemClock,
 });
 
 class FakeSocket extends EventEmitter {

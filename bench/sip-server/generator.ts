@@ -40,9 +40,15 @@ export interface LoadResult {
   readonly started: number;
   readonly completed: number;
   readonly failed: number;
+  /** INVITEs that got 503. */
+  readonly refused: number;
   readonly seconds: number;
+  /** Until the last call had ended. */
+  readonly wholeSeconds: number;
   /** INVITE to 200, in milliseconds. */
   readonly latencyMs: { readonly p50: number; readonly p99: number; readonly p999: number };
+  /** INVITE to 503, in milliseconds, 99th percentile. */
+  readonly refusalMs: number;
   /** How late the generator itself was in sending, at worst, in milliseconds. */
   readonly maxLateMs: number;
 }
@@ -103,6 +109,7 @@ class Connection {
   readonly #offer: string;
   readonly #sentAt = new Map<number, number>();
   readonly #latencies: number[] = [];
+  readonly #refusals: number[] = [];
   #pending = '';
   #outbox = '';
   #started = 0;
@@ -153,15 +160,18 @@ class Connection {
     this.#write(this.#inDialog('BYE', 2, 'b', id, dialog));
   }
 
-  static result(connections: readonly Connection[], seconds: number, maxLateMs: number): LoadResult {
+  static result(connections: readonly Connection[], seconds: number, maxLateMs: number, wholeSeconds = seconds): LoadResult {
     const sorted = Float64Array.from(connections.flatMap((one) => one.#latencies)).sort();
     const sum = (of: (one: Connection) => number): number => connections.reduce((all, one) => all + of(one), 0);
     return {
       started: sum((one) => one.#started),
       completed: sum((one) => one.#completed),
       failed: sum((one) => one.#failed),
+      refused: sum((one) => one.#refusals.length),
       seconds,
+      wholeSeconds,
       latencyMs: { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), p999: percentile(sorted, 0.999) },
+      refusalMs: percentile(Float64Array.from(connections.flatMap((one) => one.#refusals)).sort(), 0.99),
       maxLateMs,
     };
   }
@@ -234,6 +244,7 @@ class Connection {
     const sentAt = this.#sentAt.get(id);
     if (sentAt === undefined) return;
     if (this.isMixed && this.#onMixed(text, at, status, id)) return;
+    if (status === 503) return this.#onRefused(text, at, id, sentAt);
     if (status >= 300) return this.#fail(id);
     if (text.startsWith('CSeq: 2', text.indexOf('\r\nCSeq: ', at) + 2)) {
       this.#sentAt.delete(id);
@@ -270,6 +281,13 @@ class Connection {
     this.#completed += 1;
     this.onEnd(id);
     return true;
+  }
+
+  #onRefused(text: string, at: number, id: number, sentAt: number): void {
+    const to = text.indexOf('\r\nTo: ', at);
+    this.#write(this.#ofInvite('ACK', id, text.slice(to + 6, text.indexOf('\r\n', to + 2))));
+    this.#refusals.push(performance.now() - sentAt);
+    this.#fail(id);
   }
 
   #fail(id: number): void {
@@ -335,8 +353,9 @@ async function openLoop(order: Extract<LoadOrder, { type: 'open' }>): Promise<Lo
   });
   const seconds = (performance.now() - begun) / 1_000;
   await drain(...connections);
+  const wholeSeconds = (performance.now() - begun) / 1_000;
   for (const connection of connections) connection.close();
-  return Connection.result(connections, seconds, maxLateMs);
+  return Connection.result(connections, seconds, maxLateMs, wholeSeconds);
 }
 
 async function hold(order: Extract<LoadOrder, { type: 'hold' }>): Promise<LoadResult> {

@@ -87,6 +87,7 @@ export const configSchema = z
         max_transactions: count,
         max_dialogs: count,
         max_memory_mb: count,
+        max_application_delay_ms: milliseconds,
         max_requests_per_second_per_source: count,
         drop_above_factor: z.int().min(1).max(1_000),
         // A shorter part would match many legitimate User-Agents.
@@ -120,6 +121,7 @@ export const configSchema = z
       max_calls_per_second: z.int().min(1).max(100_000).nullable(),
       max_event_loop_delay_ms: milliseconds,
       max_media_delay_ms: milliseconds,
+      max_relay_delay_ms: milliseconds,
       max_cpu_percent: z.int().min(1).max(1_000),
     }),
     drachtio: z.strictObject({

@@ -1,6 +1,8 @@
 /** Only the embedded SIP server sets these headers. It removes what a peer sends under their names. */
 export const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
 export const TLS_HEADER = 'X-Trunkline-Tls';
+/** On an OPTIONS request of the SIP server itself: the gateway answers 503 while it has more work than it can do, else 200. */
+export const PING_HEADER = 'X-Trunkline-Ping';
 
 const OWN = new RegExp(`^(?:${IDENTITY_HEADER}|${TLS_HEADER}):[^\\r\\n]*\\r?\\n`, 'gim');
 

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TurnBatch } from '../lib/turn-batch.js';
 import { nextSerialId } from '../lib/ids.js';
+import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import {
   encodeFrame,
@@ -121,6 +122,57 @@ export class AppConnection {
   }
 }
 
+/** At most so often an application is asked. */
+const PING_EACH_MS = 25;
+/** An application is asked when so many calls have come, and is behind when as many more have: a pause with little to do is no overload. */
+const MIN_CALLS = 10;
+/** A ping without an answer by then was lost, or the application answers none. */
+const PING_LOST_MS = 10_000;
+
+/**
+ * How far an application is behind. It reads its connection in order: an OPTIONS request is answered when the requests before it are read.
+ * While one is unanswered for longer than the limit, or the last answer was 503, the application better gets no further call.
+ */
+export class ApplicationPing {
+  #transactionId: string | null = null;
+  #sentMs = -Infinity;
+  #isBusy = false;
+  #calls = 0;
+
+  /** @param send sends the application an OPTIONS request with this transaction id */
+  constructor(
+    private readonly clock: Clock,
+    private readonly maxDelayMs: number,
+    private readonly send: (transactionId: string) => void,
+  ) {}
+
+  /** Call it for each new call that comes: asks the application again when it is time. True: it is behind. */
+  isBehind(): boolean {
+    this.#calls += 1;
+    const waitedMs = this.clock.nowMs() - this.#sentMs;
+    if (this.#transactionId === null) {
+      if (waitedMs < PING_EACH_MS || (this.#calls < MIN_CALLS && !this.#isBusy)) return this.#isBusy;
+    } else if (waitedMs < PING_LOST_MS) {
+      return this.#isBusy || (waitedMs > this.maxDelayMs && this.#calls >= MIN_CALLS);
+    }
+    // What it said long ago says nothing of now.
+    if (waitedMs > this.maxDelayMs) this.#isBusy = false;
+    this.#transactionId = nextSerialId();
+    this.#sentMs = this.clock.nowMs();
+    this.#calls = 0;
+    this.send(this.#transactionId);
+    return this.#isBusy;
+  }
+
+  /** False: it is the response to something else. */
+  onResponse(transactionId: string, status: number): boolean {
+    if (transactionId !== this.#transactionId) return false;
+    this.#transactionId = null;
+    this.#isBusy = status === 503;
+    return true;
+  }
+}
+
 /** Which applications asked for which methods, served in turn. `T` is compared by identity. */
 export class Router<T> {
   readonly #slots = new Map<string, T[]>();
@@ -154,6 +206,11 @@ export class Router<T> {
     const offset = (this.#offsets.get(method) ?? 0) % slots.length;
     this.#offsets.set(method, offset + 1);
     return slots[offset];
+  }
+
+  /** Every application that has a slot for the method. */
+  of(method: string): readonly T[] {
+    return this.#slots.get(method) ?? [];
   }
 
   /** Whether an application has asked for it, now or before: then it is served here, and only nobody is there at the moment. */

@@ -1,3 +1,4 @@
+import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import type { TimerQueue } from '../lib/timers.js';
 import type { Endpoint, TransportName } from '../sip/transport/flow.js';
@@ -16,6 +17,9 @@ export interface BrokerOptions {
   readonly optionsUserAgents: readonly string[];
   /** How long an application may leave a request without any answer before the caller gets 500. */
   readonly silenceTimeoutMs: number;
+  /** An application that is further behind gets no new call. */
+  readonly maxApplicationDelayMs: number;
+  readonly clock: Clock;
   /** When a non-INVITE request without an answer gets 100 (RFC 4320 §4.1). */
   readonly tryingAfterMs: number;
   /** How long the calls of a lost application that said who it is wait for it to come back. */

@@ -45,6 +45,7 @@ export function configOptions(config: Config): Omit<SipServerOptions, 'tls' | 'o
       scannerAction: sip.scanner_action,
       maxDialogs: sip.max_dialogs,
       maxMemoryMb: sip.max_memory_mb,
+      maxApplicationDelayMs: sip.max_application_delay_ms,
       maxFrameBytes: drachtio.max_frame_bytes,
       maxUnsentFrameBytes: drachtio.max_unsent_bytes,
       maxApplications: drachtio.max_applications,

@@ -1,4 +1,4 @@
-import { IDENTITY_HEADER, TLS_HEADER } from '../lib/own-headers.js';
+import { IDENTITY_HEADER, PING_HEADER, TLS_HEADER } from '../lib/own-headers.js';
 import { header, headerId } from '../sip/message/message.js';
 import type { OwnHeaders } from '../sip/message/reception.js';
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -23,6 +23,8 @@ import { formatAnswer, frameTime, type AppCommand } from './control-protocol.js'
 
 export interface ApplicationLimits {
   readonly maxApplications: number;
+  /** An application that is further behind with its work gets no new call. */
+  readonly maxApplicationDelayMs: number;
   /** From the connection to the secret. */
   readonly authenticateTimeoutMs: number;
 }
@@ -81,6 +83,7 @@ export class SipServer {
       clock,
       log,
       dialogCount: () => this.#userAgent.dialogCount,
+      isBehind: () => this.#broker.isBehind(),
       residentMb: options.residentMb,
     });
     const peerLog = boundedLog(log, clock, PEER_LINES_PER_SECOND);
@@ -112,6 +115,8 @@ export class SipServer {
       silenceTimeoutMs: options.silenceTimeoutMs,
       tryingAfterMs: timers.t2Ms - timers.t1Ms,
       graceMs: options.graceMs,
+      maxApplicationDelayMs: limits.maxApplicationDelayMs,
+      clock,
     });
     this.#control = createServer((socket) => this.#onApplication(socket));
   }
@@ -249,7 +254,7 @@ function sha256(text: string): Buffer {
  */
 export function tlsHeaders(passClientIdentity: boolean, passTls: boolean): OwnHeaders {
   return {
-    ids: new Set([IDENTITY_HEADER, TLS_HEADER].map(headerId)),
+    ids: new Set([IDENTITY_HEADER, TLS_HEADER, PING_HEADER].map(headerId)),
     of: ({ tlsIdentity = '', tls = null }, method, toTag) => [
       ...(passClientIdentity && tlsIdentity !== '' ? [header(IDENTITY_HEADER, tlsIdentity)] : []),
       ...(passTls && tls !== null && method === 'INVITE' && toTag === undefined

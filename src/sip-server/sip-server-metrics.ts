@@ -22,6 +22,7 @@ export function collectSipServer(
     figures.set('trunkline_sip_refused_total', { cause: 'rate' }, totals.refusedByRate);
     figures.set('trunkline_sip_refused_total', { cause: 'dialogs' }, totals.refusedByDialogs);
     figures.set('trunkline_sip_refused_total', { cause: 'memory' }, totals.refusedByMemory);
+    figures.set('trunkline_sip_refused_total', { cause: 'application_delay' }, totals.refusedByDelay);
     figures.set('trunkline_sip_refused_total', { cause: 'connections_per_source' }, totals.refusedPerSource);
     figures.set('trunkline_sip_refused_total', { cause: 'file_handles' }, totals.refusedByHandles);
     figures.set('trunkline_sip_refused_total', { cause: 'stranger' }, totals.closedStrangers);

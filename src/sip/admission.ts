@@ -21,6 +21,8 @@ export interface AdmissionOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly dialogCount: () => number;
+  /** Whether all that could take a call are behind with their work. */
+  readonly isBehind: () => boolean;
   /** Resident memory of this process, in MiB. */
   readonly residentMb: () => number;
 }
@@ -32,6 +34,7 @@ export interface AdmissionTotals {
   readonly refusedByRate: number;
   readonly refusedByDialogs: number;
   readonly refusedByMemory: number;
+  readonly refusedByDelay: number;
 }
 
 const MEMORY_SAMPLE_MS = 1_000;
@@ -53,6 +56,7 @@ export class Admission {
     refusedByRate: 0,
     refusedByDialogs: 0,
     refusedByMemory: 0,
+    refusedByDelay: 0,
   };
   #sampledMs = -Infinity;
   #isShortOfMemory = false;
@@ -106,7 +110,8 @@ export class Admission {
   /** Whether there is room for another call. */
   isFull(): boolean {
     if (this.options.dialogCount() >= this.options.limits.maxDialogs) return this.#counted('refusedByDialogs');
-    return this.#lacksMemory() && this.#counted('refusedByMemory');
+    if (this.#lacksMemory()) return this.#counted('refusedByMemory');
+    return this.options.isBehind() && this.#counted('refusedByDelay');
   }
 
   #counted(what: keyof AdmissionTotals): true {

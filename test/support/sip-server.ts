@@ -25,6 +25,7 @@ export const SERVER_LIMITS: SipServerOptions['limits'] = {
   maxFrameBytes: 262_144,
   maxApplications: 64,
   authenticateTimeoutMs: 5_000,
+  maxApplicationDelayMs: 100,
   maxRequestsPerSecondPerSource: 10_000,
   dropAboveFactor: 5,
   scannerUserAgents: ['friendly-scanner', 'sipvicious'],

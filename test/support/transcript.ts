@@ -57,6 +57,8 @@ export class Bench {
       silenceTimeoutMs: 20_000,
       tryingAfterMs: 3_500,
       graceMs: 10_000,
+      maxApplicationDelayMs: 100,
+      clock: this.clock,
     });
     this.#socket = this.#connect();
   }

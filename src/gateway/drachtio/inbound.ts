@@ -23,7 +23,7 @@ import {
   sessionExpiresOf,
 } from '../call/invite.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/admission.js';
-import { IDENTITY_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
+import { IDENTITY_HEADER, PING_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
 
@@ -347,9 +347,9 @@ export class Inbound implements LiveCalls {
     return names.split(',').map((name) => name.trim());
   }
 
-  /** The carrier's health check. */
+  /** The carrier's health check, or the SIP server's question whether calls are better refused there: those leave no record. */
   #onOptions(request: SrfRequest, response: SrfResponse): void {
-    const reason = this.notReady;
+    const reason = request.get(PING_HEADER) === undefined ? this.notReady : this.probe().isOverloaded ? 'OVERLOADED' : null;
     if (reason !== null) return this.#refuse(request, response, reason);
     response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });
   }

@@ -29,7 +29,7 @@ export interface MemberOwner {
   onBack(member: PoolMember): void;
 }
 
-export type MemberNode = Pick<RtpengineNode, 'command' | 'probe' | 'abandon' | 'close' | 'outstanding'>;
+export type MemberNode = Pick<RtpengineNode, 'command' | 'probe' | 'abandon' | 'close' | 'outstanding' | 'delayMs'>;
 
 /** One rtpengine of the pool: whether it lives, its calls, and its sessions that are still to be freed. */
 export class PoolMember {
@@ -72,6 +72,11 @@ export class PoolMember {
   setFull(): void {
     if (this.takesCalls) this.options.log.warn({ node: this.name, calls: this.assigned.size }, 'rtpengine.node.full');
     this.#fullUntilMs = this.options.clock.nowMs() + FULL_MS;
+  }
+
+  /** How long its oldest offer has waited to be sent, in milliseconds. */
+  get delayMs(): number {
+    return this.node.delayMs;
   }
 
   get outstanding(): number {

@@ -98,16 +98,21 @@ interface Waiting {
   readonly name: NgCommand;
   readonly args: object;
   readonly timeoutMs: number;
+  readonly sinceMs: number;
   /** Does not count as outstanding. */
   readonly isProbe: boolean;
   readonly resolve: (reply: NgReply) => void;
   readonly reject: (error: RtpengineError) => void;
 }
 
-/** One rtpengine: commands with a time limit, retransmission with the same cookie, and a limit on outstanding ones. */
+/**
+ * One rtpengine: commands with a time limit, retransmission with the same cookie, and a limit on outstanding ones. Beyond it offers wait
+ * behind everything else: a call that has begun goes before a new one.
+ */
 export class RtpengineNode {
   readonly #client: UdpClient;
   readonly #queue: Waiting[] = [];
+  readonly #offers: Waiting[] = [];
   /** Aborts each command that was sent. */
   readonly #giveUps = new Set<(error: RtpengineError) => void>();
   #outstanding = 0;
@@ -121,7 +126,13 @@ export class RtpengineNode {
   }
 
   get outstanding(): number {
-    return this.#outstanding + this.#queue.length;
+    return this.#outstanding + this.#queue.length + this.#offers.length;
+  }
+
+  /** How long the oldest offer has waited to be sent, in milliseconds; 0: none waits. */
+  get delayMs(): number {
+    const [oldest] = this.#offers;
+    return oldest === undefined ? 0 : this.options.clock.nowMs() - oldest.sinceMs;
   }
 
   /** Rejects with `RtpengineError`: `refused` carries rtpengine's own reason. */
@@ -140,7 +151,8 @@ export class RtpengineNode {
         reject_(error);
       };
       if (this.#isClosed) return reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
-      this.#queue.push({ name, args, timeoutMs: this.options.timeoutMs, isProbe: false, resolve, reject });
+      const waiting = { name, args, timeoutMs: this.options.timeoutMs, sinceMs: startedMs, isProbe: false, resolve, reject };
+      (name === 'offer' ? this.#offers : this.#queue).push(waiting);
       this.#pump();
     });
   }
@@ -156,27 +168,31 @@ export class RtpengineNode {
   /** Aborts all pending commands: the node is dead. */
   abandon(): void {
     const error = new RtpengineError('timeout', `rtpengine at ${this.options.address}:${this.options.port} does not answer`);
-    for (const { reject } of this.#queue.splice(0)) reject(error);
+    for (const { reject } of this.#unsent()) reject(error);
     for (const giveUp of [...this.#giveUps]) giveUp(error);
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const { reject } of this.#queue.splice(0)) reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
+    for (const { reject } of this.#unsent()) reject(new RtpengineError('closed', 'the connection to rtpengine is closed'));
     this.#client.close();
+  }
+
+  #unsent(): Waiting[] {
+    return [...this.#queue.splice(0), ...this.#offers.splice(0)];
   }
 
   #pump(): void {
     while (this.#outstanding < MAX_OUTSTANDING) {
-      const next = this.#queue.shift();
+      const next = this.#queue.shift() ?? this.#offers.shift();
       if (next === undefined) return;
       this.#outstanding += 1;
       this.#send(next);
     }
   }
 
-  #send({ name, args, timeoutMs, isProbe, resolve, reject }: Waiting): void {
+  #send({ name, args, timeoutMs, isProbe, resolve, reject }: Omit<Waiting, 'sinceMs'>): void {
     const { clock, address, port } = this.options;
     const deadlineMs = clock.nowMs() + timeoutMs;
     let cancel: CancelTimer | undefined;

@@ -133,6 +133,12 @@ export class RelayPool implements MediaRelay {
     return this.#members.some(({ isAlive }) => isAlive);
   }
 
+  /** How long an offer waits to be sent on the quickest live node, in milliseconds. */
+  get delayMs(): number {
+    const delays = this.#members.filter(({ isAlive }) => isAlive).map(({ delayMs }) => delayMs);
+    return delays.length === 0 ? 0 : Math.min(...delays);
+  }
+
   nodes(): readonly RelayNodeState[] {
     return this.#members.map(({ name, isAlive, assigned, outstanding }) => ({ name, isAlive, calls: assigned.size, outstanding }));
   }

@@ -159,7 +159,7 @@ export const METRICS = {
   trunkline_sip_messages_total: counter('SIP messages of peers.', { kind: 'taken, malformed' }),
   trunkline_sip_tls_handshakes_total: counter('TLS handshakes of peers.', { outcome: 'ok, failed' }),
   trunkline_sip_refused_total: counter('Requests that got 503, and connections that were closed at once, at a limit.', {
-    cause: 'rate, dialogs, memory, connections_per_source, file_handles, stranger',
+    cause: 'rate, dialogs, memory, application_delay, connections_per_source, file_handles, stranger',
   }),
   trunkline_sip_dropped_total: counter('Messages that got no answer.', { cause: 'rate, scanner' }),
   trunkline_certificate_end_seconds: gauge('When a certificate of the SIP server ends, in seconds of the Unix epoch.', {

@@ -2,6 +2,7 @@ import { createSocket, type RemoteInfo } from 'node:dgram';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
 import { RtpengineNode } from '../../../src/gateway/relay/node.js';
 
 const COOKIE_CHARACTERS = 36;
@@ -93,6 +94,25 @@ it(`asks ${String(MOST_OUTSTANDING)} things at a time and keeps the others waiti
   server.release();
   expect(await replies).toHaveLength(200);
   expect(server.asked.size).toBe(200);
+});
+
+it('sends what belongs to calls in progress before offers that wait, and tells how long the oldest of those has waited', async () => {
+  const clock = new VirtualClock();
+  const node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs: 60_000, clock, log: silentLog });
+  nodes.push(node);
+  const all = Array.from({ length: MOST_OUTSTANDING }, () => node.command('offer'));
+  clock.advance(50);
+  expect(node.delayMs).toBe(0);
+  const order: string[] = [];
+  for (const name of ['offer', 'answer', 'delete'] as const) all.push(node.command(name).finally(() => order.push(name)));
+  clock.advance(30);
+  expect(node.delayMs).toBe(30);
+  await expect.poll(() => server.asked.size).toBe(MOST_OUTSTANDING);
+  server.isHolding = false;
+  server.release();
+  await Promise.all(all);
+  expect(order).toEqual(['answer', 'delete', 'offer']);
+  expect(node.delayMs).toBe(0);
 });
 
 it('rejects what waits when it is closed', async () => {

@@ -5,7 +5,7 @@ import type { SipServer, SipServerOptions } from '../../../src/sip-server/server
 import { testCertificates } from '../../support/certificates.js';
 import { ControlClient } from '../../support/control-client.js';
 import { EventLog } from '../../support/event-log.js';
-import { SipPeer } from '../../support/sip-peer.js';
+import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 import { SERVER_LIMITS, startSipServer } from '../../support/sip-server.js';
 
 let server: SipServer;
@@ -271,6 +271,91 @@ describe('number', () => {
     respond(application, await offered, 200);
     await peer.status(200);
     expect(log.named('sip.memory.high')).toHaveLength(1);
+  });
+});
+
+describe('an application that is behind with its work', () => {
+  const isPing = (frame: string): boolean => frame.includes('\r\nX-Trunkline-Ping: ');
+  const answered = (peer: SipPeer): Promise<WireMessage> => peer.next('100 or 503', ({ status }) => status === 100 || status === 503);
+
+  /** Calls one after the other until one is refused; resolves with the number of those before it. */
+  async function callsUntilRefused(peer: SipPeer): Promise<number> {
+    for (let count = 0; ; count += 1) {
+      peer.send(lines('INVITE'));
+      if ((await answered(peer)).status === 503) return count;
+    }
+  }
+
+  it('by a ping that it does not answer gets no new call, other requests go on, and it gets calls again once it has answered', async () => {
+    await start({ maxApplicationDelayMs: 1 });
+    const application = kept(await ControlClient.application(server.controlPort, 'invite', 'options'));
+    const ping = application.next(isPing);
+    const peer = await tcpPeer();
+    expect(await callsUntilRefused(peer)).toBeGreaterThanOrEqual(19);
+    expect(server.totals.refusedByDelay).toBe(1);
+    const offered = application.next((frame) => frame.includes('OPTIONS') && !isPing(frame));
+    peer.send(lines('OPTIONS'));
+    respond(application, await offered, 200);
+    await peer.status(200);
+    respond(application, await ping, 200);
+    await application.ask('p|ping');
+    const call = application.next((frame) => frame.includes('\r\nINVITE '));
+    peer.send(lines('INVITE'));
+    await call;
+    expect((await log.next('sip_server.applications.behind')).fields['refused']).toBe(1);
+  });
+
+  it('by its own answer gets no new call until the next answer is another', async () => {
+    await start({ maxApplicationDelayMs: 60_000 });
+    const application = kept(await ControlClient.application(server.controlPort, 'invite', 'options'));
+    const peer = await tcpPeer();
+    const first = application.next(isPing);
+    for (let count = 0; count < 10; count += 1) {
+      peer.send(lines('INVITE'));
+      await answered(peer);
+    }
+    respond(application, await first, 503);
+    await application.ask('p|ping');
+    expect(await callsUntilRefused(peer)).toBe(0);
+    const second = application.next(isPing);
+    const pings: string[] = [];
+    void second.then((frame) => pings.push(frame));
+    while (pings.length === 0) expect(await callsUntilRefused(peer)).toBe(0);
+    respond(application, await second, 200);
+    await application.ask('q|ping');
+    peer.send(lines('INVITE'));
+    expect((await answered(peer)).status).toBe(100);
+  });
+
+  it('is passed over for another one, and one that did not ask for OPTIONS is never asked', async () => {
+    await start({ maxApplicationDelayMs: 1 });
+    const slow = kept(await ControlClient.application(server.controlPort, 'invite', 'options'));
+    const other = kept(await ControlClient.application(server.controlPort, 'invite'));
+    const peer = await tcpPeer();
+    const isCall = (frame: string): boolean => frame.includes('\r\nINVITE ');
+    const calls = (application: ControlClient): number => application.frames.filter(isCall).length;
+    const place = async (count: number): Promise<void> => {
+      for (; count > 0; count -= 1) {
+        peer.send(lines('INVITE'));
+        await answered(peer);
+      }
+      await Promise.all([slow.ask('p|ping'), other.ask('p|ping')]);
+    };
+    await place(24);
+    const [before, passed] = [calls(slow), calls(other)];
+    expect(slow.frames.filter(isPing)).toHaveLength(1);
+    await place(10);
+    expect([calls(slow) - before, calls(other) - passed]).toEqual([0, 10]);
+    expect(other.frames.some(isPing)).toBe(false);
+    expect(server.totals.refusedByDelay).toBe(0);
+  });
+
+  it('is not known by a header that a peer sends', async () => {
+    await start();
+    const application = kept(await ControlClient.application(server.controlPort, 'invite', 'options'));
+    const offered = application.next((frame) => frame.includes('OPTIONS'));
+    (await tcpPeer()).send(lines('OPTIONS', { extra: ['X-Trunkline-Ping: overload'] }));
+    expect(await offered).not.toContain('X-Trunkline-Ping');
   });
 });
 

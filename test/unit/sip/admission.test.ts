@@ -9,12 +9,14 @@ let clock: VirtualClock;
 let log: EventLog;
 let dialogs: number;
 let resident: number;
+let isBehind: boolean;
 
 beforeEach(() => {
   clock = new VirtualClock();
   log = new EventLog();
   dialogs = 0;
   resident = 100;
+  isBehind = false;
 });
 
 function admission(limits: Partial<AdmissionLimits> = {}): Admission {
@@ -31,6 +33,7 @@ function admission(limits: Partial<AdmissionLimits> = {}): Admission {
     clock,
     log,
     dialogCount: () => dialogs,
+    isBehind: () => isBehind,
     residentMb: () => resident,
   });
 }

@@ -28,6 +28,7 @@ class FakeNode {
   answer: NgReply | null = null;
   upSinceMs = 0;
   outstanding = 0;
+  delayMs = 0;
   readonly #held: (() => void)[] = [];
   readonly #unanswered = new Set<(error: RtpengineError) => void>();
 
