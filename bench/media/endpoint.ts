@@ -36,6 +36,7 @@ async function setUp(order: Extract<EndpointOrder, { type: 'set-up' }>): Promise
     clock: systemClock,
     log: silentLog,
     timeoutMs: 5_000,
+    maxDelayMs: 250,
     own: null,
   });
 }

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { errorText } from '../../src/lib/result.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 import type { StageFigures } from '../../src/loadtest/figures.js';
 import { LoadRun, type LoadOptions } from '../../src/loadtest/run/load-run.js';
@@ -97,26 +98,39 @@ interface Found {
 }
 
 async function find(name: string, tried: Case): Promise<Found> {
-  const subject = await (SUBJECTS[name] as () => Promise<Subject>)();
+  const start = SUBJECTS[name] as () => Promise<Subject>;
+  let subject = await start();
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-rfc7502-'));
   const caFile = join(directory, 'ca.pem');
   await writeFile(caFile, subject.target.ca ?? '');
   let last: StageFigures | undefined;
   let limit = '-';
+  /** Its code is compiled as it runs: a device that started a second ago is another one. */
+  const warmUp = (): Promise<unknown> => trial(subject, caFile, tried, tried.parameters.firstRate / 2, WARM_UP_ATTEMPTS);
+  /** What a failure left behind must not count against the next trial: that gets a new device. */
+  const failed = async (cps: number, attempts: number, why: string): Promise<false> => {
+    console.error(`  ${name}, ${tried.name}: ${String(cps)}/s, ${String(attempts)} attempts: ${why}`);
+    limit = `${String(cps)}/s: ${why}`;
+    await subject.close();
+    subject = await start();
+    await writeFile(caFile, subject.target.ca ?? '');
+    await warmUp();
+    return false;
+  };
   try {
-    // Its code is compiled as it runs: a device that started a second ago is another one.
-    await trial(subject, caFile, tried, tried.parameters.firstRate / 2, WARM_UP_ATTEMPTS);
+    await warmUp();
     const rate = await sessionEstablishmentRate(async (cps, attempts) => {
-      const stage = await trial(subject, caFile, tried, cps, attempts);
+      const stage = await trial(subject, caFile, tried, cps, attempts).catch((error: unknown) => errorText(error));
+      if (typeof stage === 'string') return failed(cps, attempts, stage);
       const isKept = stage.callsPerSecond >= KEPT_RATE * cps || attempts < 2 * cps;
       const passed = stage.failed === 0 && stage.successful === attempts && isKept;
       const why = isKept
         ? `${String(attempts - stage.successful)} of ${String(attempts)} failed (${causes(stage)})`
         : 'the generator did not keep the rate';
-      console.error(`  ${name}, ${tried.name}: ${String(cps)}/s, ${String(attempts)} attempts: ${passed ? 'all succeeded' : why}`);
-      if (passed) last = stage;
-      else limit = `${String(cps)}/s: ${why}`;
-      return passed;
+      if (!passed) return failed(cps, attempts, why);
+      console.error(`  ${name}, ${tried.name}: ${String(cps)}/s, ${String(attempts)} attempts: all succeeded`);
+      last = stage;
+      return true;
     }, tried.parameters);
     return { rate, latency: last?.latency ?? null, limit };
   } finally {

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { TurnBatch } from '../lib/turn-batch.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { Clock } from '../lib/clock.js';
+import { DelayLimit } from '../lib/delay-limit.js';
 import type { Log } from '../lib/log.js';
 import {
   encodeFrame,
@@ -138,27 +139,31 @@ export class ApplicationPing {
   #sentMs = -Infinity;
   #isBusy = false;
   #calls = 0;
+  readonly #limit: DelayLimit;
 
   /** @param send sends the application an OPTIONS request with this transaction id */
   constructor(
     private readonly clock: Clock,
     private readonly maxDelayMs: number,
     private readonly send: (transactionId: string) => void,
-  ) {}
+  ) {
+    this.#limit = new DelayLimit(maxDelayMs);
+  }
 
   /** Call it for each new call that comes: asks the application again when it is time. True: it is behind. */
   isBehind(): boolean {
     this.#calls += 1;
-    const waitedMs = this.clock.nowMs() - this.#sentMs;
+    const nowMs = this.clock.nowMs();
+    const waitedMs = nowMs - this.#sentMs;
     if (this.#transactionId === null) {
       if (waitedMs < PING_EACH_MS || (this.#calls < MIN_CALLS && !this.#isBusy)) return this.#isBusy;
     } else if (waitedMs < PING_LOST_MS) {
-      return this.#isBusy || (waitedMs > this.maxDelayMs && this.#calls >= MIN_CALLS);
+      return this.#isBusy || (this.#calls >= MIN_CALLS && this.#limit.isExceeded(waitedMs, nowMs));
     }
     // What it said long ago says nothing of now.
     if (waitedMs > this.maxDelayMs) this.#isBusy = false;
     this.#transactionId = nextSerialId();
-    this.#sentMs = this.clock.nowMs();
+    this.#sentMs = nowMs;
     this.#calls = 0;
     this.send(this.#transactionId);
     return this.#isBusy;

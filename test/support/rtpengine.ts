@@ -43,6 +43,7 @@ export class RunningRtpengine {
       clock: systemClock,
       log: silentLog,
       timeoutMs: 1_000,
+      maxDelayMs: 250,
       own: { capacity: callsOfPorts(this.ports), isAlone: true },
       ...changes,
     });

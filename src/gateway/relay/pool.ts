@@ -2,6 +2,7 @@ import type { RelayFigures } from '../model/media.js';
 import { MediaUnavailableError, type MediaRelay, type RelayAnswer, type RelayCall } from '../ports/ports.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { formatHostPort } from '../../lib/address.js';
+import { DelayLimit } from '../../lib/delay-limit.js';
 import type { Log } from '../../lib/log.js';
 import {
   answerCommand,
@@ -32,6 +33,8 @@ export interface RelayPoolOptions {
   readonly log: Log;
   /** Time limit of one command, retransmissions included. */
   readonly timeoutMs: number;
+  /** An offer that waits longer to be sent means that the relay is behind. */
+  readonly maxDelayMs: number;
   /** For our own single node: its capacity in calls, and whether only this gateway uses it. `null`: external nodes. */
   readonly own: { readonly capacity: number; readonly isAlone: boolean } | null;
 }
@@ -59,6 +62,7 @@ export class RelayPool implements MediaRelay {
   readonly #lostListeners: LostListener[] = [];
   readonly #backListeners: BackListener[] = [];
   readonly #prefix: string;
+  readonly #delay: DelayLimit;
   /** Nodes without a response whose calls are not lost yet. */
   readonly #silent = new Map<PoolMember, CancelTimer>();
   /** Each call's pending command, which its `delete` must not overtake. */
@@ -68,6 +72,7 @@ export class RelayPool implements MediaRelay {
     private readonly options: Omit<RelayPoolOptions, 'timeoutMs'>,
     newNode: (at: { readonly address: string; readonly port: number }) => MemberNode,
   ) {
+    this.#delay = new DelayLimit(options.maxDelayMs);
     this.#prefix = `${encodeURIComponent(options.instance)}:`;
     const owner = {
       onLost: (member: PoolMember, relayIds: readonly string[]) => this.#onLost(member, relayIds),
@@ -133,10 +138,10 @@ export class RelayPool implements MediaRelay {
     return this.#members.some(({ isAlive }) => isAlive);
   }
 
-  /** How long an offer waits to be sent on the quickest live node, in milliseconds. */
-  get delayMs(): number {
+  /** Offers wait too long to be sent, on every live node. */
+  get isBehind(): boolean {
     const delays = this.#members.filter(({ isAlive }) => isAlive).map(({ delayMs }) => delayMs);
-    return delays.length === 0 ? 0 : Math.min(...delays);
+    return this.#delay.isExceeded(delays.length === 0 ? 0 : Math.min(...delays), this.options.clock.nowMs());
   }
 
   nodes(): readonly RelayNodeState[] {

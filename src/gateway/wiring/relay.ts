@@ -14,7 +14,7 @@ export async function openRelay(config: Config, worker: GatewayWorker, instance:
     address === null
       ? [{ address: '127.0.0.1', port: ngPort }]
       : await Promise.all(address.split(',').map((node) => resolveHostPort(node.trim())));
-  const shared = { instance, clock, log, timeoutMs };
+  const shared = { instance, clock, log, timeoutMs, maxDelayMs: config.admission.max_relay_delay_ms };
   if (address !== null) {
     const [outside, inside] = config.rtpengine.interfaces?.split(',').map((name) => name.trim()) ?? [];
     const interfaces = outside === undefined || inside === undefined ? null : { outside, inside };

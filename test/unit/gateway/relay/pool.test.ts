@@ -94,6 +94,7 @@ function poolOf(count: number, changes: Partial<RelayPoolOptions> = {}) {
     instance: 'gw',
     clock,
     log: silentLog,
+    maxDelayMs: 100,
     own: null,
     ...changes,
   };
@@ -127,6 +128,16 @@ describe('placing calls', () => {
     nodes[0]!.outstanding = 5;
     for (const id of ['a', 'b', 'c']) await pool.offer(call(id), 'v=0');
     expect(nodes.map(({ sessions }) => sessions.size)).toEqual([0, 3]);
+  });
+
+  it('is behind when offers wait too long on every node, and on those that live only', () => {
+    const { pool, nodes } = poolOf(2);
+    nodes[0]!.delayMs = 101;
+    expect(pool.isBehind).toBe(false);
+    nodes[1]!.delayMs = 101;
+    expect(pool.isBehind).toBe(true);
+    nodes[1]!.delayMs = 20;
+    expect(pool.isBehind).toBe(false);
   });
 
   it.each(['Ran out of ports', 'Parallel session limit reached'])('tries a second node when the first says %s', async (refusal) => {
