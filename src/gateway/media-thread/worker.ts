@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import { EspeakSpeech, type Speech } from '../agents/speech.js';
 import { webSocketDial } from '../agents/stream/dial.js';
@@ -172,7 +172,7 @@ async function run(): Promise<void> {
   const endpoint = await RtpEndpoint.open(settings, {
     clock: systemClock,
     log: workerLog({}),
-    random32: () => randomBytes(4).readUInt32BE(),
+    random32: () => randomInt(2 ** 32),
     agentCounters,
     onFrameDelay: (lateMs) => frameDelay.add(lateMs),
     newAgent: (agent, host, log) => newAgent(agent, speech, stream, host, log),

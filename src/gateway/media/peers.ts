@@ -54,30 +54,39 @@ export interface ShunnedSource {
 
 /** Recent peers of a pair of sockets. */
 export class RestingPeers {
+  /** In the order in which their calls ended. */
   readonly #peers: RestingPeer[] = [];
+  readonly #byPort = new Map<number, RestingPeer[]>();
 
   /** Adds the peer of an ended call. */
   add(callId: string, address: string, port: number, ssrc: number | undefined, nowMs: number): void {
     this.#forget(nowMs);
-    this.#peers.push({ callId, address, port, ssrc, untilMs: nowMs + REST_MS });
+    const peer = { callId, address, port, ssrc, untilMs: nowMs + REST_MS };
+    this.#peers.push(peer);
+    const samePort = this.#byPort.get(port);
+    if (samePort === undefined) this.#byPort.set(port, [peer]);
+    else samePort.push(peer);
   }
 
   has(address: string, port: number, nowMs: number): boolean {
     this.#forget(nowMs);
-    return this.#peers.some((peer) => peer.address === address && peer.port === port);
+    return this.#byPort.get(port)?.some((peer) => peer.address === address) ?? false;
   }
 
   /** SSRCs of other calls from there, which this call must ignore. */
   sources(callId: string, address: string, port: number, nowMs: number): ShunnedSource[] {
     this.#forget(nowMs);
-    return this.#peers.flatMap((peer) =>
-      peer.callId !== callId && peer.address === address && peer.port === port && peer.ssrc !== undefined
-        ? [{ ssrc: peer.ssrc, untilMs: peer.untilMs }]
-        : [],
+    return (this.#byPort.get(port) ?? []).flatMap((peer) =>
+      peer.callId !== callId && peer.address === address && peer.ssrc !== undefined ? [{ ssrc: peer.ssrc, untilMs: peer.untilMs }] : [],
     );
   }
 
   #forget(nowMs: number): void {
-    while (this.#peers[0] !== undefined && this.#peers[0].untilMs <= nowMs) this.#peers.shift();
+    for (let [oldest] = this.#peers; oldest !== undefined && oldest.untilMs <= nowMs; [oldest] = this.#peers) {
+      this.#peers.shift();
+      const samePort = this.#byPort.get(oldest.port);
+      samePort?.shift();
+      if (samePort?.length === 0) this.#byPort.delete(oldest.port);
+    }
   }
 }

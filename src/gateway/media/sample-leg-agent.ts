@@ -4,6 +4,12 @@ import type { LegAgent } from './leg-agent.js';
 import { JitterBuffer } from '../../rtp/jitter-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../srtp/srtp.js';
 
+// All legs of a thread share these: each is used within one call of a method.
+const PACKET = new Int16Array(MAX_SRTP_PACKET_BYTES);
+const PACKET_FRAME = PACKET.subarray(0, FRAME_SAMPLES);
+const HEARD = new Int16Array(FRAME_SAMPLES);
+const SPOKEN = new Int16Array(FRAME_SAMPLES);
+
 /** As many frames as the jitter buffer can hold: half a second. */
 const MAX_PULLS = 25;
 
@@ -26,10 +32,6 @@ export interface SampleAgent {
 /** Puts an agent that works on samples on a leg: decodes G.711, with a jitter buffer that makes the input even. */
 export class SampleLegAgent implements LegAgent {
   readonly #jitterBuffer = new JitterBuffer();
-  readonly #scratch = new Int16Array(MAX_SRTP_PACKET_BYTES);
-  readonly #scratchFrame = this.#scratch.subarray(0, FRAME_SAMPLES);
-  readonly #heard = new Int16Array(FRAME_SAMPLES);
-  readonly #spoken = new Int16Array(FRAME_SAMPLES);
   #codec: AudioCodec = 'PCMU';
 
   constructor(private readonly agent: SampleAgent) {}
@@ -57,22 +59,20 @@ export class SampleLegAgent implements LegAgent {
 
   hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number): void {
     if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
-    decodeG711(codec, buffer, this.#scratch, offset, lengthBytes);
-    this.#jitterBuffer.push(
-      ssrc,
-      rtpTimestamp,
-      lengthBytes === FRAME_SAMPLES ? this.#scratchFrame : this.#scratch.subarray(0, lengthBytes),
-    );
+    decodeG711(codec, buffer, PACKET, offset, lengthBytes);
+    this.#jitterBuffer.push(ssrc, rtpTimestamp, lengthBytes === FRAME_SAMPLES ? PACKET_FRAME : PACKET.subarray(0, lengthBytes));
   }
 
   fill(payload: Uint8Array): void {
-    this.#jitterBuffer.pull(this.#heard);
-    this.agent.frame(this.#heard, this.#spoken);
-    encodeG711(this.#codec, this.#spoken, payload);
+    this.#jitterBuffer.pull(HEARD);
+    // Nothing of another call's frame may be left.
+    SPOKEN.fill(0);
+    this.agent.frame(HEARD, SPOKEN);
+    encodeG711(this.#codec, SPOKEN, payload);
   }
 
   pass(_nowMs: number, frames: number): void {
-    for (let frame = 0; frame < Math.min(frames, MAX_PULLS); frame += 1) this.#jitterBuffer.pull(this.#heard);
+    for (let frame = 0; frame < Math.min(frames, MAX_PULLS); frame += 1) this.#jitterBuffer.pull(HEARD);
   }
 
   notify(answer: AgentAnswer): void {

@@ -438,8 +438,11 @@ describe('media service, its life', () => {
     const [segment] = voicedSegments(call.peer.heard);
     expect(segment!.start).toBeLessThan(4_000);
     expect(levelDbfs(call.peer.heard)).toBeGreaterThan(-35);
-    const expected = (await said(builtInGreeting('ENG').text)).subarray(0, 8_000);
-    expect(findPhrase(call.peer.heard, throughG711('PCMU', expected))!.score).toBeGreaterThan(0.9);
+    const expected = throughG711('PCMU', (await said(builtInGreeting('ENG').text)).subarray(0, 8_000));
+    const quarters = [0, 2_000, 4_000, 6_000].map((at) => findPhrase(call.peer.heard, expected.subarray(at, at + 2_000))!);
+    // A stall of the machine leaves a gap in the audio: it may tear one of them.
+    expect(quarters.filter(({ score }) => score > 0.9).length).toBeGreaterThanOrEqual(3);
+    expect(quarters.at(-1)!.offsetSamples).toBeGreaterThan(quarters[0]!.offsetSamples + 5_000);
     await service.shutdown();
     await call.peer.close();
   });
