@@ -53,7 +53,7 @@ export function agentCommand(io: ApiIo): Command {
 
 function settingsFlags(command: Command, io: ApiIo, work: (api: Client, flags: SettingsFlags, agentId: string) => Promise<void>): void {
   overApi(command, io, work)
-    .option('--name <name>', 'what you call it')
+    .option('--name <name>', 'its name')
     .option('--url <url>', 'wss:// of the bot, or test-line; without it calls go to the operator’s default')
     .option('--format <format>', 'audio and framing of the bot: twilio, pcmu, pcma, pcm16-8000 or pcm16-16000')
     .option('--bearer-token-file <file>', `file with the bot's bearer token (or ${TOKEN_VARIABLE})`)

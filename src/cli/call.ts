@@ -28,7 +28,7 @@ export function callCommand(config: () => Config): Command {
     .option('--seconds <n>', 'longest duration of the call', number(1, 3_600), 30)
     .option('--json', 'print one JSON object')
     .option('--target <host:port>', 'SIP address to call (default: the running gateway)')
-    .option('--ca <file>', 'CA certificate that must have signed the gateway’s')
+    .option('--ca <file>', 'CA certificate that verifies the gateway’s')
     .option('--from <number>', 'caller number', '+15550100999')
     .option('--language <code>', 'language of the test line', 'ENG')
     .option(

@@ -23,6 +23,6 @@ export function healthCommand(config: () => Pick<Config, 'bind_address' | 'http'
       const answer = await body.json().catch(() => null);
       if (json === true) print(JSON.stringify(answer));
       if (statusCode !== 200) throw new Error(answerSchema.safeParse(answer).data?.message ?? `${url} answered ${String(statusCode)}`);
-      if (json !== true) print('the gateway takes calls');
+      if (json !== true) print('the gateway accepts calls');
     });
 }

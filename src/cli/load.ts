@@ -78,7 +78,7 @@ export function loadCommand(io: LoadIo): Command {
     )
     .option('--setup-timeout <s>', 'longest wait for any answer', number(0.1, 300), 10)
     .option('--media-ports <range>', 'UDP ports of the media generator, two a slot', portRange, { min: 40_000, max: 49_999 })
-    .option('--ramp [kind]', 'find the highest rate without a failure; held: most calls held at once; both', rampKinds)
+    .option('--ramp [kind]', 'find the highest rate without a failure; held: highest number of concurrent calls; both', rampKinds)
     .option('--stage <s>', 'seconds a stage of a ramp', number(1, 3_600), 10)
     .option('--highest <n>', 'highest value a ramp tries', whole(1, 1_000_000), 20_000)
     .option('--max-failures <n>', 'failed calls to tolerate', whole(0, 10_000_000), 0)
@@ -89,7 +89,7 @@ export function loadCommand(io: LoadIo): Command {
     )
     .option('--max-loss <percent>', 'media packet loss to tolerate', number(0, 100), 0.1)
     .option('--target <host:port>', 'SIP address (TLS) to call (default: the running gateway)')
-    .option('--ca <file>', 'CA certificate that must have signed the gateway’s')
+    .option('--ca <file>', 'CA certificate that verifies the gateway’s')
     .option('--i-own-the-target', 'confirm that the target, another machine, is yours to load')
     .option('--name <text>', 'name of the batch that records the run', 'Load test')
     .option('--report <file>', 'path of the HTML report (default: load-reports in data_dir)')
@@ -108,7 +108,7 @@ async function run(io: LoadIo, flags: LoadFlags): Promise<void> {
   const stop = new AbortController();
   const onSignal = (): void => {
     if (stop.signal.aborted) process.exit(130);
-    say('\nEnding the calls in progress; once more ends at once.');
+    say('\nEnding the calls in progress. Ctrl-C again stops immediately.');
     stop.abort();
   };
   process.on('SIGINT', onSignal);
@@ -119,7 +119,7 @@ async function run(io: LoadIo, flags: LoadFlags): Promise<void> {
     await batch.lifecycle(`load test of ${options.target.host}:${String(options.target.port)} began`, 'started');
     const run_ = new LoadRun({ ...options, batchId: batch.id, notes }, observer, systemClock, stop.signal);
     const figures = await run_.run().catch(async (error: unknown) => {
-      await batch.lifecycle(`the load test broke off: ${errorText(error)}`.slice(0, 2_000), 'failed');
+      await batch.lifecycle(`the load test failed: ${errorText(error)}`.slice(0, 2_000), 'failed');
       throw error;
     });
     await batch.complete(figures);

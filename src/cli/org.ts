@@ -10,13 +10,13 @@ const SECRETS = {
   webhook_secret: {
     command: 'webhook-secret',
     description: "print the secret that signs the organization's webhooks",
-    rotate: 'create a new secret first; it signs webhooks at once',
+    rotate: 'create a new secret first; it signs webhooks immediately',
     make: newWebhookSecret,
   },
   stream_key: {
     command: 'stream-key',
     description: "print the key of X-Twilio-Signature, with which the organization's bots verify its calls",
-    rotate: 'create a new key first; it signs calls from their next look-up on',
+    rotate: 'create a new key first; it signs calls from the next lookup on',
     make: newStreamKey,
   },
 } as const;
@@ -50,14 +50,14 @@ export function orgCommand(io: StoreIo): Command {
   const list = org.command('list').description('list all organizations').option('--json', 'print JSON');
   overStores(list, io, async (stores, flags: JsonFlag) => {
     const orgs = await stores.orgs.list();
-    const none = 'There is no organization yet. Make one: trunkline org create <name> --sip';
+    const none = 'No organization yet. Create one: trunkline org create <name> --sip';
     const yes = (is: boolean): string => (is ? 'yes' : 'no');
     const rows = orgs.map((one) => [one.org_id, one.name, yes(one.sip_enabled), yes(one.disabled), one.created_at]);
     const lines = orgs.length === 0 ? [none] : table(['ID', 'NAME', 'SIP', 'DISABLED', 'CREATED'], rows);
     printResult(io, flags, orgs.map(shown), ...lines);
   });
-  addChange(org, io, 'enable-sip', 'let an organization use the /sip routes and take calls', { sip_enabled: true });
-  addChange(org, io, 'disable-sip', 'take that away: /sip is refused (403), new calls too; calls in progress go on', {
+  addChange(org, io, 'enable-sip', 'let an organization use the /sip routes and receive calls', { sip_enabled: true });
+  addChange(org, io, 'disable-sip', 'undo enable-sip: the gateway refuses /sip (403) and new calls; calls in progress continue', {
     sip_enabled: false,
   });
   addChange(org, io, 'disable', 'refuse all API requests and new calls of an organization; nothing is deleted', { disabled: true });

@@ -6,7 +6,7 @@ export function tellReady(facts: ReadyMessage['facts']): void {
   process.send?.({ type: 'ready', facts } satisfies ReadyMessage);
 }
 
-/** Runs `stop` once at SIGTERM or SIGINT, or when the supervisor is gone; exits 0 when it succeeded. Returns the way to begin it otherwise. */
+/** Runs `stop` once at SIGTERM or SIGINT, or when the supervisor has exited; exits 0 when it succeeded. Returns the way to begin it otherwise. */
 export function onStopSignal(log: Log, stop: () => Promise<void>): (why: string) => void {
   let isStopping = false;
   const begin = (why: string): void => {
@@ -25,7 +25,7 @@ export function onStopSignal(log: Log, stop: () => Promise<void>): (why: string)
   const isSupervised = process.send !== undefined;
   process.on('SIGTERM', () => begin('SIGTERM'));
   process.on('SIGINT', () => (isSupervised ? undefined : begin('SIGINT')));
-  process.on('disconnect', () => begin('the supervisor is gone'));
+  process.on('disconnect', () => begin('the supervisor has exited'));
   return begin;
 }
 

@@ -51,7 +51,7 @@ async function show(api: Client, io: TraceIo, callId: string, flags: TraceFlags)
       await wait(FOLLOW_MS);
       continue;
     }
-    if (trace.length === 0) io.print('Nothing is kept of this call (calls.trace, calls.trace_retention_days).');
+    if (trace.length === 0) io.print('No trace is stored for this call (calls.trace, calls.trace_retention_days).');
     if (isOver) io.print(plain(`\n${call.reason ?? ''}, SIP ${String(call.sip_status ?? '-')}`));
     return;
   }

@@ -17,7 +17,7 @@ export function webhookCommand(io: StoreIo): Command {
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new CommandFailure(`--limit must be 1 to ${String(MAX_LIMIT)}`);
     const org = await findOrg(stores, idOrName);
     const { letters } = await stores.outbox.dead(org.org_id, limit, null);
-    const none = `"${org.name}" has no dead letters: every webhook was delivered, or is still tried.`;
+    const none = `"${org.name}" has no dead letters: every webhook was delivered, or is being retried.`;
     const rows = letters.map((one) => [one.delivery_id, one.died_at, String(one.attempts), one.last_error ?? '-', one.url]);
     const lines = letters.length === 0 ? [none] : table(['DELIVERY', 'GIVEN UP', 'ATTEMPTS', 'LAST ERROR', 'URL'], rows);
     printResult(io, flags, letters, ...lines);

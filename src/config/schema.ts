@@ -167,7 +167,7 @@ export const configSchema = z
       })
       .refine(({ cluster, sentinel_name: sentinel }) => !cluster || sentinel === null, {
         path: ['sentinel_name'],
-        message: 'cannot be set with redis.cluster: a cluster fails over by itself',
+        message: 'cannot be set with redis.cluster, which has its own failover',
       })
       .refine(({ url, sentinel_name: sentinel }) => sentinel === null || url !== null, {
         path: ['url'],
@@ -193,7 +193,7 @@ export const configSchema = z
       })
       .refine((value) => value.port_max - value.port_min >= 4, {
         path: ['port_max'],
-        message: 'must leave room for at least one call (4 ports)',
+        message: 'must have at least 4 ports (one call)',
       }),
     media: z
       .strictObject({

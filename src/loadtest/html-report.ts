@@ -204,7 +204,7 @@ function failuresTable(stages: readonly StageFigures[]): string {
 }
 
 function processesTable(processes: readonly ProcessFigures[]): string {
-  if (processes.length === 0) return '<p>None could be looked at.</p>';
+  if (processes.length === 0) return '<p>None could be measured.</p>';
   const rows = processes.map((one) => [
     one.name,
     one.side === 'gateway' ? 'gateway' : 'load test',

@@ -93,7 +93,7 @@ function mediaRows(media: MediaFigures): [string, string][] {
     [
       'media',
       `${String(media.calls)} calls: own tone heard in ${String(tone.heard)}, silent ${String(tone.silent)}, another's ${String(tone.wrong)}; ` +
-        `keys read back ${String(digits.answered)} of ${String(digits.pressed)}${media.unchecked > 0 ? `; ${String(media.unchecked)} not looked at` : ''}`,
+        `keys read back ${String(digits.answered)} of ${String(digits.pressed)}${media.unchecked > 0 ? `; ${String(media.unchecked)} not checked` : ''}`,
     ],
     [
       'packets',

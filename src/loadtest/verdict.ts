@@ -46,8 +46,8 @@ function mediaFaults(media: MediaFigures, maxLossPercent: number, echoes: boolea
   const { tone, digits, packets, unchecked } = media;
   const loss = lossPercent(packets);
   return [
-    ...(unchecked > 0 ? [`the media of ${calls(unchecked)} could not be looked at`] : []),
-    ...(tone.wrong > 0 ? [`${calls(tone.wrong)} heard the audio of another one`] : []),
+    ...(unchecked > 0 ? [`the media of ${calls(unchecked)} could not be checked`] : []),
+    ...(tone.wrong > 0 ? [`${calls(tone.wrong)} heard another call's audio`] : []),
     ...(echoes && tone.silent > 0 ? [`${calls(tone.silent)} did not hear their own tone come back`] : []),
     ...(echoes && digits.answered < digits.pressed
       ? [`${String(digits.pressed - digits.answered)} of ${String(digits.pressed)} keys were not read back`]
@@ -185,7 +185,7 @@ function unknown({ processes, failures }: Facts): Limit {
   const settings = failures.some(({ code }) => code === 'timeout') ? DROPS : [];
   const text =
     busy === undefined
-      ? 'not known: no process could be looked at'
+      ? 'not known: no process could be measured'
       : `no process was at its limit; the busiest was ${shareText(busy)} of a core`;
   return { kind: 'unknown', who: busy?.name ?? 'unknown', text, settings };
 }

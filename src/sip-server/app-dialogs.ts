@@ -8,14 +8,14 @@ import type { QueuedTimer, TimerQueue } from '../lib/timers.js';
 import type { DialogEntry } from '../sip/dialog/dialog-table.js';
 import type { AppConnection } from './applications.js';
 
-/** A dialog and the application that it belongs to. */
+/** A dialog and its application. */
 export interface AppDialog {
-  /** The protocol's dialog id. */
+  /** Dialog id of the control protocol. */
   readonly id: string;
   readonly entry: DialogEntry;
-  /** `null`: its application is gone and may come back. */
+  /** `null`: its application disconnected and may return. */
   app: AppConnection | null;
-  /** The transaction id of the initial INVITE, which its ACK carries. */
+  /** Transaction id of the initial INVITE, which its ACK carries. */
   readonly inviteTransactionId: string;
 }
 
@@ -24,7 +24,7 @@ interface Orphans {
   readonly timer: QueuedTimer;
 }
 
-/** Every dialog that an application has, and those whose application is awaited back. */
+/** Every application's dialogs, including those of disconnected applications. */
 export class AppDialogs {
   readonly #byId = new Map<string, AppDialog>();
   readonly #byEntry = new Map<DialogEntry, AppDialog>();
@@ -33,7 +33,7 @@ export class AppDialogs {
 
   constructor(
     private readonly timers: TimerQueue,
-    /** How long a lost application may take to come back; 0: its calls end at once. */
+    /** How long calls wait for a disconnected application; 0: they end immediately. */
     private readonly graceMs: number,
     private readonly end: (call: AppDialog) => void,
   ) {}
@@ -72,7 +72,7 @@ export class AppDialogs {
     }
   }
 
-  /** The application is gone: its calls end, or wait for it when it said who it is. */
+  /** The application disconnected: ends its calls, or keeps them if it has an instance id. */
   orphan(app: AppConnection): void {
     const calls = [...this.#byEntry.values()].filter((call) => call.app === app);
     const { instance } = app;
@@ -94,7 +94,7 @@ export class AppDialogs {
     this.#orphans.set(instance, { calls: new Set(calls), timer });
   }
 
-  /** The application is back: its calls are its own again. Returns how many. */
+  /** The application reconnected: reassigns its calls. Returns how many. */
   adopt(app: AppConnection): number {
     const orphans = app.instance === null ? undefined : this.#orphans.get(app.instance);
     if (app.instance === null || orphans === undefined) return 0;
@@ -110,17 +110,17 @@ export class AppDialogs {
   }
 }
 
-/** Where a message came from or went to. */
+/** Source or destination of a message. */
 export function peerOf(flow: Flow): FramePeer {
   return { protocol: flow.transport.toLowerCase(), address: flow.remote.address, port: flow.remote.port };
 }
 
-/** What the echo of a request of ours names: the remote end of a connection, the local one of UDP. */
+/** Address in the echo of our request: the remote end of a connection, the local end for UDP. */
 export function sentTo(flow: Flow): FramePeer {
   return flow.reliable ? peerOf(flow) : { protocol: flow.transport.toLowerCase(), ...flow.local };
 }
 
-/** The dialog id of the protocol: Call-ID and the From tag of the INVITE, whoever sent it. */
+/** Dialog id of the protocol: Call-ID and From tag of the INVITE, whoever sent it. */
 export function dialogIdOfEntry(dialog: DialogEntry): string {
   const { role, callId, localTag, remoteTag } = dialog.state;
   return `${callId};from-tag=${role === 'uas' ? remoteTag : localTag}`;
@@ -134,7 +134,7 @@ export function outgoingDialogId(message: SipRequest): string {
   return `${getHeader(message, 'call-id') ?? ''};from-tag=${tagOf(getHeader(message, 'from') ?? '') ?? ''}`;
 }
 
-/** What an application is told when the caller is gone without a CANCEL: it knows no other way to hear of it. */
+/** Notifies an application that the caller is gone without a CANCEL: it supports no other way. */
 export function syntheticCancel(invite: SipRequest): SipRequest {
   const kept = invite.headers.filter(({ id }) => ['via', 'from', 'to', 'call-id', 'max-forwards'].includes(id));
   return {

@@ -3,7 +3,7 @@ import { SIP_TOKEN } from '../lib/sip-token.js';
 import { canonicalHeaderName, headerId, trimLws, header, type Header } from '../sip/message/message.js';
 import type { Endpoint } from '../sip/transport/flow.js';
 
-/** The SIP text of an application's frame. */
+/** The SIP text in an application's frame. */
 export type AppMessage =
   | {
       readonly kind: 'response';
@@ -14,10 +14,10 @@ export type AppMessage =
     }
   | { readonly kind: 'request'; readonly method: string; readonly uri: string; readonly headers: readonly Header[]; readonly body: string };
 
-/** Headers that are the server's business: dropped without a word. */
+/** Headers that the server sets itself: dropped silently. */
 const DISCARDED = new Set(['via', 'route', 'rseq', 'record-route', 'content-length']);
 
-/** Headers that the server knows: written under their usual names, in front of Content-Length. All others follow it. */
+/** Headers with usual names, written before Content-Length. All others follow it. */
 const WELL_KNOWN = new Set(
   `from to call-id cseq contact max-forwards server user-agent accept accept-encoding accept-language alert-info allow allow-events
    authentication-info authorization call-info content-disposition content-encoding content-language content-type date error-info event
@@ -31,14 +31,14 @@ const WELL_KNOWN = new Set(
 
 const LOCALHOST = /@localhost(?::\d+)?(?=[;>?\s]|$)/i;
 
-/** What a header name of an application stands for. */
+/** How to treat a header name from an application. */
 interface KnownName {
   readonly id: string;
-  /** How it is written when it goes out, with what follows it. */
+  /** The name as sent, with colon and space. */
   readonly written: string;
 }
 
-/** The names that applications write are few and come again and again; `null`: such a header is dropped. */
+/** Applications use few names; `null`: drop the header. */
 const names = new Map<string, KnownName | null>();
 const MAX_NAMES = 1_000;
 
@@ -51,7 +51,7 @@ function knownName(name: string): KnownName | null {
 }
 
 function resolveName(name: string): KnownName | null {
-  // A name that is no token is dropped.
+  // Drops a name that is no token.
   if (!SIP_TOKEN.test(name)) return null;
   const id = headerId(name);
   if (DISCARDED.has(id)) return null;
@@ -59,7 +59,7 @@ function resolveName(name: string): KnownName | null {
   return { id, written: `${/^x-/i.test(name) ? name : canonicalHeaderName(name.toLowerCase())}: ` };
 }
 
-/** Reads what an application sent; `undefined` when the start line is none. The body is everything after the first empty line. */
+/** Parses an application's message; `undefined` for an invalid start line. The body is everything after the first empty line. */
 export function parseAppMessage(text: string): AppMessage | undefined {
   const lineEnd = text.indexOf('\r\n');
   const start = lineEnd < 0 ? text : text.slice(0, lineEnd);
@@ -82,7 +82,7 @@ function readLines(text: string, from: number, end: number): Header[] {
     const name = colon < 0 || colon > lineEnd ? null : knownName(text.slice(position, colon));
     if (name !== null) {
       const value = trimLws(text.slice(colon + 1, lineEnd));
-      // A bare CR or LF never gets into a header.
+      // No bare CR or LF in a header.
       if (!value.includes('\r') && !value.includes('\n')) headers.push({ id: name.id, value, line: name.written + value });
     }
     position = lineEnd + 2;
@@ -90,10 +90,7 @@ function readLines(text: string, from: number, end: number): Header[] {
   return headers;
 }
 
-/**
- * The headers in the order in which they go out: well-known ones, Content-Type, Content-Length, then the rest.
- * `own` takes the place of `@localhost` in the headers that name us.
- */
+/** Orders the headers: well-known ones, Content-Type, Content-Length, the rest. `own` replaces `@localhost` in headers that name us. */
 export function arrangeHeaders(headers: readonly Header[], body: string, own: Endpoint, drop: ReadonlySet<string>): Header[] {
   const known: Header[] = [];
   const custom: Header[] = [];
@@ -110,7 +107,7 @@ export function arrangeHeaders(headers: readonly Header[], body: string, own: En
   return [...known, header('Content-Length', String(body.length)), ...custom, ...identity];
 }
 
-/** Stands last, as drachtio-server writes it. */
+/** Goes last, as in drachtio-server. */
 const IDENTITY = 'p-asserted-identity';
 const NAMES_US = new Set(['from', 'to', 'contact', IDENTITY]);
 

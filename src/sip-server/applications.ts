@@ -19,7 +19,7 @@ import {
 
 export interface AppLimits {
   readonly maxFrameBytes: number;
-  /** Bytes that an application may leave unread before it is cut off. */
+  /** Unread bytes at which we disconnect an application. */
   readonly maxUnsentFrameBytes: number;
 }
 
@@ -28,10 +28,10 @@ export interface AppConnectionListener {
   onGone(connection: AppConnection): void;
 }
 
-/** What is used of the socket. */
+/** The parts of the socket in use. */
 export type ControlSocket = Duplex & Pick<Socket, 'setNoDelay' | 'setKeepAlive' | 'destroySoon' | 'remoteAddress' | 'remotePort'>;
 
-/** One application on the control port. */
+/** An application's connection to the control port. */
 export class AppConnection {
   isAuthenticated = false;
   tags: readonly string[] = [];
@@ -63,7 +63,7 @@ export class AppConnection {
     return this.#isOpen;
   }
 
-  /** Who the application is across its connections (tag `gw:<instance>`), or `null`: it did not say. */
+  /** The application's identity across connections (tag `gw:<instance>`), or `null`. */
   get instance(): string | null {
     return this.tags.find((tag) => tag.startsWith('gw:')) ?? null;
   }
@@ -76,7 +76,7 @@ export class AppConnection {
     this.#write(formatSip(nextSerialId(), frame));
   }
 
-  /** A ready payload. */
+  /** Sends a formatted payload. */
   payload(text: string): void {
     this.#write(text);
   }
@@ -85,7 +85,7 @@ export class AppConnection {
     this.#write(formatAnswer(nextSerialId(), answered, verdict, ...fields));
   }
 
-  /** Answers `NO` and closes, as the protocol does for what it cannot go on after. */
+  /** Answers `NO` and closes, as the protocol requires after fatal errors. */
   refuse(answered: string, reason: string): void {
     this.#write(formatAnswer(nextSerialId(), answered, 'NO', reason));
     this.#writer.flush();
@@ -123,16 +123,16 @@ export class AppConnection {
   }
 }
 
-/** At most so often an application is asked. */
+/** Minimum interval of pings. */
 const PING_EACH_MS = 25;
-/** An application is asked when so many calls have come, and is behind when as many more have: a pause with little to do is no overload. */
+/** Pings after this many calls; the application is behind after as many more: a pause at low load is no overload. */
 const MIN_CALLS = 10;
-/** A ping without an answer by then was lost, or the application answers none. */
+/** After this time an unanswered ping counts as lost. */
 const PING_LOST_MS = 10_000;
 
 /**
- * How far an application is behind. It reads its connection in order: an OPTIONS request is answered when the requests before it are read.
- * While one is unanswered for longer than the limit, or the last answer was 503, the application better gets no further call.
+ * Measures how far an application is behind. It reads its connection in order, so it answers an OPTIONS request after all earlier ones.
+ * While a response is overdue, or if the last was 503, the application should get no further call.
  */
 export class ApplicationPing {
   #transactionId: string | null = null;
@@ -150,7 +150,7 @@ export class ApplicationPing {
     this.#limit = new DelayLimit(maxDelayMs);
   }
 
-  /** Call it for each new call that comes: asks the application again when it is time. True: it is behind. */
+  /** Call it for each new call: pings when due. True: the application is behind. */
   isBehind(): boolean {
     this.#calls += 1;
     const nowMs = this.clock.nowMs();
@@ -160,7 +160,7 @@ export class ApplicationPing {
     } else if (waitedMs < PING_LOST_MS) {
       return this.#isBusy || (this.#calls >= MIN_CALLS && this.#limit.isExceeded(waitedMs, nowMs));
     }
-    // What it said long ago says nothing of now.
+    // An old 503 no longer counts.
     if (waitedMs > this.maxDelayMs) this.#isBusy = false;
     this.#transactionId = nextSerialId();
     this.#sentMs = nowMs;
@@ -169,7 +169,7 @@ export class ApplicationPing {
     return this.#isBusy;
   }
 
-  /** False: it is the response to something else. */
+  /** False: the response belongs to another request. */
   onResponse(transactionId: string, status: number): boolean {
     if (transactionId !== this.#transactionId) return false;
     this.#transactionId = null;
@@ -178,13 +178,13 @@ export class ApplicationPing {
   }
 }
 
-/** Which applications asked for which methods, served in turn. `T` is compared by identity. */
+/** Routes methods to applications, round robin. Compares `T` by identity. */
 export class Router<T> {
   readonly #slots = new Map<string, T[]>();
   readonly #offsets = new Map<string, number>();
   readonly #everRouted = new Set<string>();
 
-  /** A method routed twice has two slots, as applications expect. */
+  /** Routing a method twice takes two slots, as applications expect. */
   add(method: string, application: T): void {
     this.#everRouted.add(method);
     const slots = this.#slots.get(method);
@@ -192,7 +192,7 @@ export class Router<T> {
     else slots.push(application);
   }
 
-  /** Drops the application's slots for this method only. */
+  /** Removes the application's slots for this method only. */
   remove(method: string, application: T): void {
     this.#set(
       method,
@@ -204,7 +204,7 @@ export class Router<T> {
     for (const method of [...this.#slots.keys()]) this.remove(method, application);
   }
 
-  /** The next application for the method (in lower case), or `undefined`. */
+  /** `method` in lower case. */
   next(method: string): T | undefined {
     const slots = this.#slots.get(method);
     if (slots === undefined) return undefined;
@@ -213,17 +213,17 @@ export class Router<T> {
     return slots[offset];
   }
 
-  /** Every application that has a slot for the method. */
+  /** Every application with a slot for the method. */
   of(method: string): readonly T[] {
     return this.#slots.get(method) ?? [];
   }
 
-  /** Whether an application has asked for it, now or before: then it is served here, and only nobody is there at the moment. */
+  /** Whether any application routed it, now or before: then its absence is temporary. */
   isServed(method: string): boolean {
     return this.#everRouted.has(method);
   }
 
-  /** Every SIP method that somebody asked for, in lower case; `cdr:` events are none. */
+  /** Every routed SIP method, in lower case, without `cdr:` events. */
   methods(): string[] {
     return [...this.#slots.keys()].filter((name) => !name.includes(':'));
   }
@@ -234,12 +234,12 @@ export class Router<T> {
   }
 }
 
-/** Who caused the event. */
+/** Cause of the event. */
 type CdrSource = 'network' | 'application';
 type CdrRole = 'uac' | 'uas' | 'proxy-uas';
 type CdrReason = 'call-rejected' | 'call-canceled' | 'normal-release' | 'session-expired' | 'ackbye';
 
-/** Call detail events, for applications that routed `cdr:attempt`, `cdr:start` or `cdr:stop`; nothing is made when none did. */
+/** Call detail events, for applications that route `cdr:attempt`, `cdr:start` or `cdr:stop`. */
 export class CdrReporter {
   constructor(
     private readonly router: Router<AppConnection>,

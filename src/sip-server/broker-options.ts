@@ -7,21 +7,21 @@ import type { Endpoint, TransportName } from '../sip/transport/flow.js';
 export interface BrokerOptions {
   readonly log: Log;
   readonly timers: TimerQueue;
-  /** The wall clock as frames state it. */
+  /** Wall clock time in frame format. */
   readonly time: () => string;
-  /** What Contact and `@localhost` name for a transport. */
+  /** Address in Contact and for `@localhost`, by transport. */
   readonly advertised: (transport: TransportName) => Endpoint;
-  /** Whether a host and port are our own. */
+  /** Whether a host and port are ours. */
   readonly isSelf: (host: string, port: number | null) => boolean;
-  /** Whole User-Agents whose OPTIONS outside of dialogs get 200 here, without an application. */
+  /** Exact User-Agents whose OPTIONS outside dialogs the server answers with 200. */
   readonly optionsUserAgents: readonly string[];
-  /** How long an application may leave a request without any answer before the caller gets 500. */
+  /** Time without any response from the application before the caller gets 500. */
   readonly silenceTimeoutMs: number;
-  /** An application that is further behind gets no new call. */
+  /** An application further behind gets no new calls. */
   readonly maxApplicationDelayMs: number;
   readonly clock: Clock;
-  /** When a non-INVITE request without an answer gets 100 (RFC 4320 §4.1). */
+  /** When an unanswered non-INVITE request gets 100 (RFC 4320 §4.1). */
   readonly tryingAfterMs: number;
-  /** How long the calls of a lost application that said who it is wait for it to come back. */
+  /** How long calls of a disconnected application with an instance id wait for it. */
   readonly graceMs: number;
 }

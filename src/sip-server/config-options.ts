@@ -6,12 +6,12 @@ import { systemClock } from '../lib/system-clock.js';
 import { sipHost } from '../tls/tls-material.js';
 import type { SipServerOptions } from './server.js';
 
-/** For listeners, logs, certificates that are read anew, names that are looked up, and what Node.js itself has open. */
+/** For listeners, logs, certificate reloads, DNS, and Node.js itself. */
 const HANDLES_KEPT_BACK = 48;
-/** A peer that connects in order to speak has spoken by then. */
+/** A legitimate peer has sent a message by then. */
 const STRANGER_TIMEOUT_MS = 5_000;
 
-/** The settings of the SIP server as it takes them, in real time; the rest comes from files, or is the caller's. */
+/** The SIP server's options from the configuration; the rest comes from files or the caller. */
 export function configOptions(config: Config): Omit<SipServerOptions, 'tls' | 'outgoingTls' | 'control' | 'log'> {
   const { sip, drachtio } = config;
   const files = maxOpenFiles();

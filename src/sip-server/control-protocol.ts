@@ -1,4 +1,4 @@
-/** What an application asks for: the first line of a frame's payload, and the SIP text after it. */
+/** An application's command: the first line of a frame's payload, and the SIP text after it. */
 export type AppCommand =
   | { readonly verb: 'authenticate'; readonly id: string; readonly secret: string; readonly tags: readonly string[] }
   | { readonly verb: 'ping'; readonly id: string }
@@ -12,7 +12,7 @@ export type AppCommand =
       readonly text: string;
     }
   | ProxyCommand
-  /** No verb at all, or one that nobody knows: answered NO, and the connection is closed. */
+  /** No verb, or an unknown one: answer NO and close the connection. */
   | { readonly verb: 'invalid'; readonly id: string; readonly reason: 'Invalid message format' | 'Unknown message type' };
 
 export interface ProxyCommand {
@@ -20,7 +20,7 @@ export interface ProxyCommand {
   readonly id: string;
   readonly transactionId: string;
   readonly remainInDialog: boolean;
-  /** Every final response is wanted, not just that it is over. */
+  /** Report every final response, not just the end. */
   readonly fullResponse: boolean;
   readonly followRedirects: boolean;
   readonly isSerial: boolean;
@@ -46,7 +46,7 @@ function parseProxy(id: string, fields: readonly string[], text: string): ProxyC
   };
 }
 
-/** `2s`, `1500ms`; anything else is no limit. */
+/** `2s`, `1500ms`; anything else: no limit. */
 function parseDuration(text: string): number | null {
   const match = /^(\d{1,6})(ms|s)$/.exec(text);
   return match === null ? null : Number(match[1]) * (match[2] === 's' ? 1_000 : 1);
@@ -82,11 +82,11 @@ export function parseCommand(payload: string): AppCommand {
   }
 }
 
-/** Where a message came from or went to, as every frame states it. */
+/** Source or destination of a message. */
 export interface FramePeer {
   /** `tls`, `tcp`, `udp`. */
   readonly protocol: string;
-  /** '' and 0 for what the server made itself. */
+  /** '' and 0 for messages that the server made. */
   readonly address: string;
   readonly port: number;
 }
@@ -98,7 +98,7 @@ export interface SipFrame {
   readonly time: string;
   readonly transactionId: string;
   readonly dialogId: string;
-  /** Only of a new request outside a dialog: the listener that received it. */
+  /** Only for a new request outside dialogs: the listener that received it. */
   readonly receivedOn: { readonly address: string; readonly port: number } | null;
   readonly text: string;
 }
@@ -117,13 +117,13 @@ export interface SentEcho {
   readonly text: string;
 }
 
-/** The answer to a response that was sent. */
+/** Confirms a sent response. */
 export function formatResponseSent(id: string, answered: string, echo: SentEcho, dialogId: string): string {
   const { peer } = echo;
   return `${id}|response|${answered}|OK|application|${echo.text.length}|${peer.protocol}|${peer.address}|${peer.port}|${echo.time}|${echo.transactionId}|${dialogId}||Msg sent:|\r\n${echo.text}`;
 }
 
-/** The answer to a request that was sent: one field fewer, no dialog id. */
+/** Confirms a sent request: one field fewer, no dialog id. */
 export function formatRequestSent(id: string, answered: string, echo: SentEcho): string {
   const { peer } = echo;
   return `${id}|response|${answered}|OK|application|${echo.text.length}|${peer.protocol}|${peer.address}|${peer.port}|${echo.time}|${echo.transactionId}|Msg sent:|\r\n${echo.text}`;
@@ -147,7 +147,7 @@ export function formatCdr(
   return `${id}|cdr:${event}|${source}|${time}${event === 'attempt' ? '' : `|${detail}`}\r\n${text}`;
 }
 
-/** `OK` and what follows it, `NO` (the connection is then closed) or `NOK`. */
+/** `OK` and its fields, `NO` (the connection then closes) or `NOK`. */
 export function formatAnswer(id: string, answered: string, verdict: 'OK' | 'NO' | 'NOK', ...fields: readonly string[]): string {
   return [id, 'response', answered, verdict, ...fields].join('|');
 }
@@ -157,7 +157,7 @@ let cachedSecondText = '';
 let cachedMs = -1;
 let cachedText = '';
 
-/** UTC wall clock `HH:MM:SS.uuuuuu`; made once a millisecond, the part before the dot once a second. */
+/** UTC wall clock `HH:MM:SS.uuuuuu`; cached for a millisecond, the part before the dot for a second. */
 export function frameTime(wallMs: number): string {
   if (wallMs === cachedMs) return cachedText;
   const second = Math.floor(wallMs / 1_000);
@@ -171,14 +171,14 @@ export function frameTime(wallMs: number): string {
   return cachedText;
 }
 
-/** Text in front of the payload: its length in bytes. All text here is a byte string, so length and size are the same. */
+/** Prefixes the payload with its length in bytes. Text is a byte string, so its length is its size. */
 export function encodeFrame(payload: string): string {
   return `${payload.length}#${payload}`;
 }
 
 type FrameItem = { readonly type: 'frame'; readonly payload: string } | { readonly type: 'error'; readonly reason: string };
 
-/** Cuts a byte stream into frames: `<decimal length>#<payload>`, wherever the reads fall. A spoiled stream yields one error. */
+/** Cuts a byte stream into frames: `<decimal length>#<payload>`. A malformed stream yields one error. */
 export class FrameDecoder {
   #pending = '';
   #spoiled = false;
@@ -201,7 +201,7 @@ export class FrameDecoder {
         return this.#spoil(items, `a frame of ${length} bytes is over the limit of ${this.maxPayloadBytes}`);
       const end = hash + 1 + length;
       if (end > this.#pending.length) break;
-      // Zero length is allowed and means nothing.
+      // Length zero is valid and ignored.
       if (length > 0) items.push({ type: 'frame', payload: this.#pending.slice(hash + 1, end) });
       at = end;
     }

@@ -20,7 +20,7 @@ interface Pending {
 }
 
 const FROM_REQUEST = new Set(['from', 'to', 'call-id', 'cseq', 'max-forwards']);
-/** Headers of a proxied request that stay as the caller wrote them. */
+/** Headers that a proxied request keeps as received. */
 const NOT_ADDED = new Set([...FROM_REQUEST, 'contact', 'content-type', 'content-length']);
 const UNKNOWN_TRANSACTION = 'Response not sent due to unknown transaction';
 
@@ -30,7 +30,7 @@ const PROBLEMS: Readonly<Record<RespondProblem, string>> = {
   'not-allowed': 'a non-INVITE request gets neither 408 nor a provisional response but 100 (RFC 4320)',
 };
 
-/** Requests from the network that wait for an application's answer. */
+/** Requests from the network that await an application's response. */
 export class IncomingRequests {
   readonly #byId = new Map<string, Pending>();
 
@@ -45,7 +45,7 @@ export class IncomingRequests {
     return this.#byId.size;
   }
 
-  /** Shows the request to the application that is to answer it. */
+  /** Sends the request to the application that is to answer it. */
   offer(request: IncomingRequest, app: AppConnection): void {
     const pending: Pending = { transactionId: nextSerialId(), request, app, silence: undefined };
     this.#watch(pending);
@@ -66,7 +66,7 @@ export class IncomingRequests {
     });
   }
 
-  /** The caller does not wait any more; it has its 487. */
+  /** The caller gave up; it has its 487. */
   #onCancelled(pending: Pending, cancel: SipRequest | null): void {
     const { request } = pending;
     this.#settle(pending);
@@ -148,7 +148,7 @@ export class IncomingRequests {
     if (!command.fullResponse) app.answer(command.id, 'OK', 'done');
   }
 
-  /** Nobody is left to answer its requests: they are answered here. */
+  /** The application disconnected: answers its requests here. */
   onAppGone(app: AppConnection): void {
     for (const pending of [...this.#byId.values()]) {
       if (pending.app !== app) continue;
@@ -159,9 +159,9 @@ export class IncomingRequests {
 
   #answerFor(request: IncomingRequest): void {
     const { transaction, isInDialog, message } = request;
-    // Its call has ended already.
+    // Its call has ended.
     if (message.method === 'BYE' && isInDialog) return this.refuse(request, 200, 'OK');
-    // A 503 to a request within a call would keep the caller away from the only server that has the call.
+    // A 503 within a call would divert the caller from the only server with the call.
     if (!transaction.isInvite || isInDialog) return this.refuse(request, 500, 'Server Internal Error');
     this.refuse(request, 503, 'Service Unavailable', [header('Retry-After', '1')]);
   }
@@ -214,7 +214,7 @@ export class IncomingRequests {
     this.calls.add({ id: dialogIdOf(request), entry: dialog, app: pending.app, inviteTransactionId: pending.transactionId });
   }
 
-  /** A response that cannot be this transaction's: the caller is not left waiting. */
+  /** An invalid response: answers the caller anyway. */
   #badResponse(app: AppConnection, id: string, pending: Pending): void {
     this.#settle(pending);
     this.refuse(pending.request, 500, 'Server Internal Error');
@@ -224,7 +224,7 @@ export class IncomingRequests {
   #watch(pending: Pending): void {
     const { timers, silenceTimeoutMs } = this.options;
     const { request } = pending;
-    // RFC 4320 §4.1: a non-INVITE request that is not answered when the sender's timer E has reached T2 gets 100.
+    // RFC 4320 §4.1: a non-INVITE request without a final response when the sender's timer E reaches T2 gets 100.
     const trying = this.options.tryingAfterMs;
     if (request.transaction.isInvite || trying >= silenceTimeoutMs) {
       pending.silence = timers.start(silenceTimeoutMs, () => this.#onSilence(pending));

@@ -1,4 +1,4 @@
-// `trunkline/sip-server`: the embedded SIP server alone, in a test or a product. drachtio-srf connects to it as to a drachtio-server.
+// `trunkline/sip-server`: the embedded SIP server alone, for a test or a product. drachtio-srf connects to it as to a drachtio-server.
 
 import { loadConfig } from '../config/load.js';
 import { silentLog, type Log } from '../lib/log.js';
@@ -6,28 +6,28 @@ import { configOptions } from './config-options.js';
 import { SipServer, type SipServerOptions } from './server.js';
 
 export interface SipServerSettings {
-  /** One address of this machine; 127.0.0.1 when left out. */
+  /** One address of this machine. Default: 127.0.0.1. */
   readonly bindAddress?: string;
-  /** What Contact and Via name; the bind address when left out. */
+  /** Address in Contact and Via. Default: the bind address. */
   readonly externalHost?: string;
-  /** A transport that is left out is off; 0: any free port, which `portOf` tells. TLS needs `tls` too. */
+  /** Unset: disabled; 0: any free port, see `portOf`. TLS also needs `tls`. */
   readonly ports: { readonly tls?: number; readonly tcp?: number; readonly udp?: number };
   /** Certificate chain and key of the server, PEM. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Connections of ours by TLS: `ca` (PEM) in place of the public certificates; `verify: false` takes any certificate. */
+  /** For our TLS connections: `ca` (PEM) replaces the public CAs; `verify: false` accepts any certificate. */
   readonly outgoingTls?: { readonly ca?: string; readonly verify?: boolean };
-  /** Where applications connect; port 0: any free one, which `controlPort` tells. The address is 127.0.0.1 when left out. */
+  /** Where applications connect; port 0: any free one, see `controlPort`. Default address: 127.0.0.1. */
   readonly control: { readonly address?: string; readonly port: number; readonly secret: string };
-  /** RFC 3261's T1, T2 and T4, limits and so on, in place of the defaults of config/default.yaml (docs/settings.md explains them). */
+  /** Timers T1, T2 and T4, limits and so on; default: config/default.yaml (see docs/settings.md). */
   readonly overrides?: Partial<Pick<SipServerOptions, 'timers' | 'limits' | 'optionsUserAgents' | 'silenceTimeoutMs' | 'graceMs'>>;
-  /** pino's methods; nothing is logged when left out. */
+  /** pino's methods. Default: no logs. */
   readonly log?: Log;
 }
 
 /**
  * Starts a SIP server and resolves when every socket listens. It reads no configuration of the machine and writes no file.
- * `close` ends it at once: it sends no BYE.
- * @throws the system's error, with address and port, when a port is taken
+ * `close` ends it immediately, without BYE.
+ * @throws the system error, with address and port, when a port is taken
  */
 export async function startSipServer(settings: SipServerSettings): Promise<SipServer> {
   const { bindAddress = '127.0.0.1', externalHost = null, ports, tls, outgoingTls, control, overrides, log = silentLog } = settings;

@@ -23,46 +23,46 @@ import { formatAnswer, frameTime, type AppCommand } from './control-protocol.js'
 
 export interface ApplicationLimits {
   readonly maxApplications: number;
-  /** An application that is further behind with its work gets no new call. */
+  /** An application further behind gets no new calls. */
   readonly maxApplicationDelayMs: number;
-  /** From the connection to the secret. */
+  /** From connection to authentication. */
   readonly authenticateTimeoutMs: number;
 }
 
 export interface SipServerOptions {
   readonly bindAddress: string;
-  /** What Contact and Via name; `null`: the bind address. */
+  /** Address in Contact and Via; `null`: the bind address. */
   readonly externalHost: string | null;
   readonly ports: { readonly tls: number | null; readonly tcp: number | null; readonly udp: number | null };
   readonly tls: TlsMaterial | null;
-  /** Whether requests get the header that names the owner of the peer's checked certificate. */
+  /** Adds a header with the name in the peer's verified certificate to each request. */
   readonly passClientIdentity: boolean;
-  /** INVITEs that came by TLS have its version and cipher in X-Trunkline-Tls. */
+  /** INVITEs over TLS carry version and cipher in X-Trunkline-Tls. */
   readonly passTls: boolean;
   readonly trust: ListenerTrust;
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
-  /** How names of peers are found. */
+  /** Resolves names of peers. */
   readonly resolver: NameResolver;
   readonly control: Endpoint & { readonly secret: string };
   readonly timers: TimerSettings;
   readonly limits: TransportLimits & StackLimits & AdmissionLimits & AppLimits & ApplicationLimits;
   readonly optionsUserAgents: readonly string[];
   readonly silenceTimeoutMs: number;
-  /** How long the calls of a disconnected application wait for it to reconnect. */
+  /** How long calls of a disconnected application wait for it. */
   readonly graceMs: number;
-  /** Resident memory of this process, in MiB. */
+  /** Of this process, in MiB. */
   readonly residentMb: () => number;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Limit for each kind of event that peers cause. */
+/** For each kind of event that peers cause. */
 const PEER_LINES_PER_SECOND = 20;
 
-/** What drachtio-srf looks at to know which features it may use. `-resume`: a lost application's calls wait for it (docs/control-protocol.md). */
+/** drachtio-srf derives features from it. `-resume`: calls wait for a disconnected application (docs/control-protocol.md). */
 const VERSION = 'v0.9.10-trunkline-resume';
 
-/** The embedded SIP server: SIP on one side, the control protocol of drachtio-server on the other. */
+/** The embedded SIP server: SIP on one side, drachtio-server's control protocol on the other. */
 export class SipServer {
   readonly #admission: Admission;
   readonly #stack: SipStack;
@@ -121,14 +121,14 @@ export class SipServer {
     this.#control = createServer((socket) => this.#onApplication(socket));
   }
 
-  /** Opens every socket. Rejects with the system's error, which names address and port. */
+  /** Opens every socket. Rejects with the system error, with address and port. */
   async listen(): Promise<void> {
     await this.#transports.listen();
     await new Promise<void>((resolve, reject) => {
       this.#control.once('error', reject);
       this.#control.listen({ host: this.options.control.address, port: this.options.control.port }, () => {
         this.#control.off('error', reject);
-        // No file handle is left for a gateway that connects: it tries again.
+        // No file handle left for a connecting gateway, which retries.
         this.#control.on('error', (error) => this.options.log.error({ error: error.message }, 'sip_server.listener.error'));
         const bound = this.#control.address();
         if (bound !== null && typeof bound === 'object') this.#controlPort = bound.port;
@@ -137,7 +137,7 @@ export class SipServer {
     });
   }
 
-  /** New connections see the new certificates. Throws, and changes nothing, when they cannot be used. */
+  /** For new connections. Throws on unusable certificates, and changes nothing. */
   setTls(material: TlsMaterial): void {
     this.#transports.setTls(material);
   }
@@ -152,12 +152,12 @@ export class SipServer {
     return this.#controlPort;
   }
 
-  /** The real port of a transport, or `undefined` when it is off. */
+  /** The real port of a transport; `undefined`: disabled. */
   portOf(transport: TransportName): number | undefined {
     return this.#transports.bound.find((candidate) => candidate.transport === transport)?.local.port;
   }
 
-  /** Everything that could leak: all but `connections` and `applications` are zero when nothing is going on. */
+  /** For leak detection: all but `connections` and `applications` are zero when idle. */
   get counts(): Readonly<Record<string, number>> {
     return {
       ...this.#broker.counts,
@@ -169,7 +169,7 @@ export class SipServer {
     };
   }
 
-  /** Since the start: what came, and what was not taken. */
+  /** Since the start: received and refused. */
   get totals(): AdmissionTotals & ListenerTotals & SipStack['messageTotals'] {
     return { ...this.#admission.totals, ...this.#transports.listenerTotals, ...this.#stack.messageTotals };
   }
@@ -201,7 +201,7 @@ export class SipServer {
     this.#apps.add(app);
   }
 
-  /** Unlike drachtio-server, nothing is done for a connection that has not shown the secret. */
+  /** Unlike drachtio-server, ignores all commands before authentication. */
   #onCommand(app: AppConnection, command: AppCommand): void {
     if (app.isAuthenticated) return this.#broker.onCommand(app, command);
     if (command.verb !== 'authenticate') return app.refuse(command.id, 'not authenticated');
@@ -247,9 +247,8 @@ function sha256(text: string): Buffer {
 }
 
 /**
- * What applications learn about the TLS connection of a request's peer.
- *
- * @param passClientIdentity each request names the owner of the peer's checked certificate
+ * Headers that describe the TLS connection of a request's peer.
+ * @param passClientIdentity each request names the owner of the peer's verified certificate
  * @param passTls the INVITE of a new dialog has TLS version and cipher
  */
 export function tlsHeaders(passClientIdentity: boolean, passTls: boolean): OwnHeaders {

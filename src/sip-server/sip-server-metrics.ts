@@ -2,7 +2,7 @@ import type { SipServer } from './server.js';
 import type { CertificateFacts } from '../tls/certificate-files.js';
 import type { Metrics } from '../observability/metrics/registry.js';
 
-/** What the embedded SIP server tells. A drachtio-server has metrics of its own. */
+/** Metrics of the embedded SIP server. A drachtio-server has its own. */
 export function collectSipServer(
   metrics: Metrics,
   server: Pick<SipServer, 'counts' | 'totals'>,

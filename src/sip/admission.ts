@@ -4,13 +4,13 @@ import { getHeader, type SipMessage } from './message/message.js';
 import { SourceRates } from '../lib/source-rates.js';
 
 export interface AdmissionLimits {
-  /** New requests of one address; more get 503. */
+  /** New requests of one address; the stack answers more with 503. */
   readonly maxRequestsPerSecondPerSource: number;
-  /** So many times that rate, counting every message: dropped unread. */
+  /** Multiple of that rate, over all messages, above which the stack drops them unparsed. */
   readonly dropAboveFactor: number;
-  /** Parts of a User-Agent. */
+  /** Substrings of User-Agent. */
   readonly scannerUserAgents: readonly string[];
-  /** What a request of theirs gets: nothing, or 603. */
+  /** The response to a scanner: none, or 603. */
   readonly scannerAction: 'drop' | 'decline';
   readonly maxDialogs: number;
   readonly maxMemoryMb: number;
@@ -21,9 +21,9 @@ export interface AdmissionOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly dialogCount: () => number;
-  /** Whether all that could take a call are behind with their work. */
+  /** Whether every application that takes calls is behind. */
   readonly isBehind: () => boolean;
-  /** Resident memory of this process, in MiB. */
+  /** Of this process, in MiB. */
   readonly residentMb: () => number;
 }
 
@@ -38,12 +38,12 @@ export interface AdmissionTotals {
 }
 
 const MEMORY_SAMPLE_MS = 1_000;
-/** Names come from outside: what is remembered of them has a bound. */
+/** Bounds what peers can make us store. */
 const MAX_USER_AGENTS = 1_000;
 
 /**
- * What is not taken, so that the rest can be served. A source that sends too much loses new work first: requests outside of dialogs get
- * 503 while ACK, BYE, CANCEL, everything else in a dialog, and responses go on; only far above the rate is everything dropped.
+ * Overload control. A source above its rate loses new work first: the stack answers its requests outside dialogs with 503 and serves the
+ * rest. Far above the rate it drops everything.
  */
 export class Admission {
   readonly #newRequests: SourceRates;
@@ -82,8 +82,8 @@ export class Admission {
   }
 
   /**
-   * Tools that look for servers to abuse: an answer tells them that they have found one. They are known by the User-Agent, or by that name
-   * as the display name of From, which is what SIPVicious writes when its User-Agent was changed.
+   * A scanner looks for servers to abuse; any response confirms a find. User-Agent identifies it, or the display name of From, where
+   * SIPVicious writes its name when User-Agent is changed.
    */
   isScanner(message: SipMessage): boolean {
     if (message.kind !== 'request' || this.#scanners.length === 0) return false;
@@ -92,7 +92,7 @@ export class Admission {
     return isOne && this.#counted('scanners');
   }
 
-  /** The same few names come again and again. */
+  /** Cached: the same few names recur. */
   #isScannerName(userAgent: string): boolean {
     const known = this.#userAgents.get(userAgent);
     if (known !== undefined) return known;
@@ -102,12 +102,12 @@ export class Admission {
     return isOne;
   }
 
-  /** Call it for a request outside of dialogs that is not a retransmission. */
+  /** Call it for a request outside dialogs that is not a retransmission. */
   isOverRate(source: string): boolean {
     return !this.#newRequests.take(source) && this.#counted('refusedByRate');
   }
 
-  /** Whether there is room for another call. */
+  /** Whether the server has no capacity for another call. */
   isFull(): boolean {
     if (this.options.dialogCount() >= this.options.limits.maxDialogs) return this.#counted('refusedByDialogs');
     if (this.#lacksMemory()) return this.#counted('refusedByMemory');
@@ -119,7 +119,7 @@ export class Admission {
     return true;
   }
 
-  /** Looked at once a second at most, and told once for each crossing. */
+  /** Reads memory at most once a second; logs each crossing once. */
   #lacksMemory(): boolean {
     const { clock, log, residentMb, limits } = this.options;
     if (clock.nowMs() - this.#sampledMs < MEMORY_SAMPLE_MS) return this.#isShortOfMemory;
@@ -136,7 +136,7 @@ export class Admission {
   }
 }
 
-/** In lower case, without its quotes; '' when there is none. */
+/** In lower case, without quotes; '' if absent. */
 function displayName(from: string): string {
   const bracket = from.indexOf('<');
   if (bracket <= 0) return '';

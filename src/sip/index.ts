@@ -1,5 +1,5 @@
-// `trunkline/sip`: the SIP stack without the gateway. Start with `parseMessage` and `serialize`, or with `UserAgent` on a `SipStack`
-// on `Transports` (src/loadtest/test-caller/sip-client.ts shows the three together). Messages are byte strings: one character a byte (latin1).
+// `trunkline/sip`: the SIP stack alone. Start with `parseMessage` and `serialize`, or with `UserAgent` on a `SipStack` on `Transports`
+// (example: src/loadtest/test-caller/sip-client.ts). Messages are byte strings: one character a byte (latin1).
 
 export { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 export { serialize } from './message/message.js';
@@ -29,7 +29,7 @@ export type { IncomingRequest } from './user-agent/user-agent-context.js';
 export type { OutgoingRequest } from './user-agent/user-agent-context.js';
 export type { FlowSource, RespondProblem, ResponseParts, SendProblem, UserAgentListener } from './user-agent/user-agent-context.js';
 export type { DialogEntry } from './dialog/dialog-table.js';
-/** What every part of the stack asks for: real time, and a log that discards. */
+/** Required by every part of the stack: real time, and a log that discards. */
 export { systemClock } from '../lib/system-clock.js';
 export { silentLog, type Log } from '../lib/log.js';
 export type { Clock } from '../lib/clock.js';

@@ -32,17 +32,17 @@ import type { TimerSettings, TransactionContext } from './transaction/timers.js'
 import type { Flow, FlowListener, Target } from './transport/flow.js';
 
 export interface StackLimits extends MessageLimits {
-  /** Server and client transactions together; beyond it new requests get 503. */
+  /** Server and client transactions together; above it new requests get 503. */
   readonly maxTransactions: number;
 }
 
-/** What the stack hands upwards: the transaction user of RFC 3261 §5. */
+/** The transaction user (RFC 3261 §5). */
 export interface TransactionUser {
-  /** A new request, CANCEL and ACK excepted. Who takes it makes itself the transaction's owner. */
+  /** A new request, except CANCEL and ACK. The one who takes it becomes the transaction's owner. */
   onRequest(transaction: ServerTransaction): void;
   /** The ACK to a 2xx. */
   onAck(ack: SipRequest, core: CoreHeaders, flow: Flow): void;
-  /** A 2xx to an INVITE whose transaction is gone: the ACK was lost (RFC 3261 §13.2.2.4). */
+  /** A 2xx to an INVITE without a transaction: the ACK was lost (RFC 3261 §13.2.2.4). */
   onStrayResponse(response: SipResponse, core: CoreHeaders): void;
 }
 
@@ -52,17 +52,17 @@ export interface StackOptions {
   readonly limits: StackLimits;
   readonly log: Log;
   readonly ownHeaders?: OwnHeaders;
-  /** Opens a connection for responses whose own is closed; none: the transaction fails. */
+  /** Opens a connection for responses whose own closed; unset: the transaction fails. */
   readonly reopen?: (target: Target) => Flow | undefined;
-  /** None: everything is taken. */
+  /** Unset: no limits. */
   readonly admission?: Admission;
 }
 
 const NO_OWN_HEADERS: OwnHeaders = { ids: new Set(), of: () => [] };
-/** What is in a dialog, and CANCEL, may go this far above the limit of transactions. */
+/** Requests in dialogs, and CANCEL, may exceed the limit of transactions by this factor. */
 const ROOM_IN_DIALOGS = 1.1;
 
-/** Sockets → messages → transactions → the user, and back. Decides nothing that a transaction or the user decides. */
+/** Sockets → messages → transactions → the user, and back. */
 export class SipStack implements FlowListener, TransactionHost {
   readonly timerSettings: TimerSettings;
   readonly timers: TimerQueue;
@@ -92,12 +92,12 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#reopen = options.reopen;
   }
 
-  /** Must be called once before the first message. */
+  /** Call it once, before the first message. */
   attach(user: TransactionUser): void {
     this.#user = user;
   }
 
-  /** Messages of peers since the start: those that were read, and those that could not be. */
+  /** Messages received since the start, valid and malformed. */
   get messageTotals(): { readonly taken: number; readonly malformed: number } {
     return { taken: this.#taken - this.#malformed, malformed: this.#malformed };
   }
@@ -106,7 +106,7 @@ export class SipStack implements FlowListener, TransactionHost {
     return this.#server.size + this.#client.size;
   }
 
-  /** Drops every transaction and timer; nothing is sent. */
+  /** Drops every transaction and timer; sends nothing. */
   close(): void {
     this.timers.clear();
     this.#server.clear();
@@ -125,7 +125,7 @@ export class SipStack implements FlowListener, TransactionHost {
     else this.#onRequest(flow, message, core);
   }
 
-  /** A message that is not spelled as most are, or is wrong. */
+  /** A message in unusual spelling, or a malformed one. */
   #onSlowPath(flow: Flow, text: string): void {
     const parsed = parseMessage(text, this.#limits);
     const read = parsed.ok ? parsed.value : parsed.error.partial;
@@ -162,8 +162,8 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   /**
-   * RFC 3261 §18.2.2: when the connection of a request is closed, its response goes over a new one, to the address that it came from and the
-   * port of sent-by. It is opened at once and not when the response is there, so that a caller who is gone is noticed at once.
+   * RFC 3261 §18.2.2: if the connection of a request closes, the response needs a new one, to the source address and the port of sent-by.
+   * It opens immediately, so that the stack detects a lost caller early.
    */
   #reroute(transaction: ClientTransaction | ServerTransaction): boolean {
     if (!(transaction instanceof ServerTransaction) || transaction.isRerouted || !transaction.isUnanswered) return false;
@@ -178,7 +178,7 @@ export class SipStack implements FlowListener, TransactionHost {
     return true;
   }
 
-  /** Makes a client transaction for a request and its wire text. Nothing goes out before its `start`. */
+  /** Creates a client transaction for a request and its wire text. Call `start` to send it. */
   sendRequest(request: SipRequest, text: string, flow: Flow, owner: ClientTransactionOwner): ClientTransaction {
     const key = `${branchOf(request)}|${request.method}`;
     const transaction = new ClientTransaction(this, key, request, text, flow, owner);
@@ -187,21 +187,20 @@ export class SipStack implements FlowListener, TransactionHost {
     return transaction;
   }
 
-  /** Hands a response to the transaction that answers the request; the wire text comes back. */
+  /** Passes a response to the request's transaction; returns the wire text. */
   respond(transaction: ServerTransaction, response: SipResponse): string {
     const text = serialize(response);
     transaction.respond(response.status, text);
     return text;
   }
 
-  /** An INVITE has its 2xx, and its user is done with it: what is kept of it for 64·T1 (RFC 6026) is small, for there are many. */
+  /** The user sent the 2xx of an INVITE: shrinks what the transaction keeps for 64·T1 (RFC 6026). */
   accepted(transaction: ServerTransaction): void {
     transaction.release();
-    // Whether its connection lives is of no interest any more (RFC 6026 §8.7).
+    // Its connection no longer matters (RFC 6026 §8.7).
     this.#untrack(transaction.flow, transaction);
   }
 
-  /** TransactionHost: the runner is done. */
   ended(transaction: ServerTransaction | ClientTransaction): void {
     if (transaction instanceof ServerTransaction) this.#server.delete(transaction.key);
     else this.#client.delete(transaction.key);
@@ -224,7 +223,7 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#user?.onRequest(transaction);
   }
 
-  /** Seconds after which a request that cannot be served may be tried again; `null`: it is served. Calls that are there go before new ones. */
+  /** Retry-After in seconds for a request that cannot be served; `null`: serve it. Existing calls go first. */
   #overload(flow: Flow, request: SipRequest, core: CoreHeaders): number | null {
     const isNew = core.toTag === undefined && request.method !== 'CANCEL';
     if (this.transactionCount >= this.#limits.maxTransactions * (isNew ? 1 : ROOM_IN_DIALOGS)) return 5;
@@ -235,14 +234,14 @@ export class SipStack implements FlowListener, TransactionHost {
 
   #onAck(flow: Flow, request: SipRequest, core: CoreHeaders): void {
     const invite = this.#server.get(serverTransactionKey(core, 'INVITE', request.uri));
-    // The ACK to a final error has the INVITE's branch and is the transaction's; that to a 2xx has its own and is the dialog's.
+    // The ACK to a final error has the INVITE's branch and goes to the transaction; that to a 2xx goes to the dialog.
     if (invite?.isErrorAwaitingAck === true) return invite.acknowledged();
     this.#user?.onAck(request, core, flow);
   }
 
   #onCancel(cancel: ServerTransaction): void {
     const invite = this.#server.get(serverTransactionKey(cancel.core, 'INVITE', cancel.request.uri));
-    // RFC 3261 §9.2: the To-tag of the answer is that of the INVITE's answer.
+    // RFC 3261 §9.2: same To-tag as the INVITE's response.
     const tag = invite?.localTag ?? cancel.localTag;
     this.respond(
       cancel,
@@ -266,13 +265,13 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#answerStateless(flow, stampTopVia(error.partial, flow), error.status, error.reason);
   }
 
-  /** Answers without a transaction, with whatever of the headers of an answer the request has (RFC 3261 §8.2.7). */
+  /** Answers statelessly (RFC 3261 §8.2.7) with the headers that the request has. */
   #answerStateless(flow: Flow, request: SipRequest, status: number, reason: string, extra: readonly Header[] = []): void {
     if (request.method === 'ACK' || getHeader(request, 'via') === undefined) return;
     flow.send(serialize(makeResponse(request, status, reason, newTag(), extra)));
   }
 
-  /** A scanner gets 603, or silence; on a stream its connection goes too then. */
+  /** A scanner gets 603, or nothing; then a stream is closed too. */
   #turnAway(flow: Flow, message: SipMessage): void {
     if (this.#admission?.declinesScanners !== true) {
       if (flow.reliable) flow.close();
@@ -292,7 +291,7 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 }
 
-/** A datagram's message ends at its Content-Length: what follows is dropped, what is missing makes it 400 (RFC 3261 §18.3). */
+/** A datagram's message ends at its Content-Length: drops the excess; 400 if bytes are missing (RFC 3261 §18.3). */
 function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
   const stated = getHeader(message, 'content-length');
   if (stated === undefined) return ok(message);
@@ -302,10 +301,7 @@ function cutDatagram(message: SipMessage): Result<SipMessage, ParseError> {
   return ok(length === message.body.length ? message : changed(message, { body: message.body.slice(0, length) }));
 }
 
-/**
- * A response with the headers that RFC 3261 §8.2.6.2 copies from the request, the To-tag added when there is none (not to a 100),
- * then `extra`.
- */
+/** A response with the headers of RFC 3261 §8.2.6.2, a To-tag if missing (except in a 100), then `extra`. */
 export function makeResponse(
   request: SipRequest,
   status: number,
@@ -321,7 +317,7 @@ export function makeResponse(
     const tagged = id === 'to' && status > 100 && !hasTag(value) ? `${value};tag=${localTag}` : value;
     headers.push(header(id, tagged));
   }
-  // RFC 3261 §8.2.6.1: a 100 repeats the Timestamp, by which the sender measures the round trip.
+  // RFC 3261 §8.2.6.1: a 100 copies Timestamp, for the sender's round-trip measurement.
   const timestamp = status === 100 ? getHeader(request, 'timestamp') : undefined;
   if (timestamp !== undefined) headers.push(header('Timestamp', timestamp));
   return { kind: 'response', status, reason, headers: [...headers, ...extra], body };

@@ -19,14 +19,14 @@ import type { Flow } from './transport/flow.js';
 import { UserAgentClient } from './user-agent/user-agent-client.js';
 import { UserAgentServer, type SentCallback } from './user-agent/user-agent-server.js';
 
-/** RFC 3261's user agent core: both sides of it, and the dialogs that they share. */
+/** The user agent core of RFC 3261: UAC, UAS, and their dialogs. */
 export class UserAgent implements TransactionUser {
   readonly #context: UserAgentContext;
   readonly #server: UserAgentServer;
   readonly #client: UserAgentClient;
   readonly #proxy: Proxy | null;
 
-  /** `proxy` is `null` for a user agent that proxies nothing. */
+  /** `proxy`: `null` disables proxying. */
   constructor(stack: SipStack, flows: FlowSource, proxy: ProxyIdentity | null = null) {
     const dialogs = new DialogTable(stack.timers, stack.timerSettings, {
       onAckTimeout: (dialog) => this.#endByOurselves(dialog, 'SIP;cause=200;text="ACK timeout"'),
@@ -62,7 +62,6 @@ export class UserAgent implements TransactionUser {
     return this.#context.dialogs.size;
   }
 
-  /** Requests that are being forwarded. */
   get proxiedCount(): number {
     return this.#proxy?.openCount ?? 0;
   }
@@ -71,27 +70,27 @@ export class UserAgent implements TransactionUser {
     return this.#client.registered.size;
   }
 
-  /** Sends a response, now or after the PRACK that it has to wait for; `sent` gets its wire text then. */
+  /** Sends a response, now or after a pending PRACK; `sent` then gets its wire text. */
   respond(request: IncomingRequest, parts: ResponseParts, sent: SentCallback = () => undefined): RespondProblem | null {
     return this.#server.respond(request, parts, sent);
   }
 
-  /** Sends a request outside of any dialog. */
+  /** Sends a request outside dialogs. */
   send(uri: string, parts: RequestParts, routeUri: string | null): OutgoingRequest | SendProblem {
     return this.#client.send(uri, parts, routeUri);
   }
 
-  /** Sends a request in a dialog; `ACK` goes without a transaction. */
+  /** Sends a request in a dialog; `ACK` without a transaction. */
   sendInDialog(dialog: DialogEntry, parts: RequestParts): OutgoingRequest | SendProblem {
     return this.#client.sendInDialog(dialog, parts);
   }
 
-  /** Cancels an INVITE of ours. Returns the CANCEL, or `undefined` when there is nothing to cancel. */
+  /** Cancels our INVITE. Returns the CANCEL, or `undefined` if it cannot be cancelled. */
   cancel(request: OutgoingRequest, extra: readonly Header[] = []): OutgoingRequest | undefined {
     return this.#client.cancel(request, extra);
   }
 
-  /** Hands an unanswered request over to the proxy. Returns why not; the sender has its answer then. */
+  /** Passes an unanswered request to the proxy. On an error, which it returns, the sender is already answered. */
   proxy(request: IncomingRequest, order: ProxyOrder, listener: ProxyListener): 'too-many-hops' | 'no-proxy' | null {
     const { transaction } = request;
     if (this.#proxy === null) return 'no-proxy';
@@ -104,12 +103,12 @@ export class UserAgent implements TransactionUser {
     });
   }
 
-  /** A request over this connection was granted for some time: later ones to its Contact go back that way. */
+  /** A request over this connection got a 2xx: later requests to its Contact use this connection until it expires. */
   registered(request: SipRequest, response: SipResponse, flow: Flow): void {
     this.#client.registered.granted(request, response, flow);
   }
 
-  /** Ends a dialog with a BYE of our own and forgets it. Returns the BYE, or `undefined` when none can be sent, or none is due. */
+  /** Ends and removes a dialog with our BYE. Returns the BYE, or `undefined` if none is possible or due. */
   hangUp(dialog: DialogEntry, reason: string): SipRequest | undefined {
     const sent =
       dialog.isConfirmed && dialog.usage === 'invite' && !dialog.isEnded
@@ -135,7 +134,7 @@ export class UserAgent implements TransactionUser {
     this.#client.onStrayResponse(core);
   }
 
-  /** The user hears of it by the BYE that went out. */
+  /** The user learns of it from the BYE. */
   #endByOurselves(dialog: DialogEntry, reason: string): void {
     if (dialog.isEnded) return;
     const bye = this.hangUp(dialog, reason);

@@ -93,7 +93,7 @@ export async function sipServer(url: string): Promise<Finding> {
     const { address, port } = await resolveHostPort(url);
     socket = connect({ host: address, port });
     await once(socket, 'connect', { signal: AbortSignal.timeout(3_000) });
-    return fine(name, `takes connections at ${formatHostPort(address, port)}`);
+    return fine(name, `accepts connections at ${formatHostPort(address, port)}`);
   } catch (error) {
     const what = (error as Error).name === 'AbortError' ? 'no answer within 3 s' : (error as Error).message;
     return wrong(name, `cannot be reached at ${url}: ${what}`, 'start drachtio-server there, or correct drachtio.url');
@@ -110,7 +110,7 @@ async function running(config: Config): Promise<Finding> {
     return wrong(
       'gateway',
       `runs, but is not ready: ${(await response.text()).slice(0, 300)}`,
-      'look at the part that is not ready, and at logs/ in data_dir',
+      'check the part that is not ready, and logs/ in data_dir',
     );
   } catch {
     return wrong('gateway', 'is not running', 'start it: trunkline up');
@@ -125,5 +125,5 @@ async function storedCalls(config: Config, storedBytes: () => Promise<number>): 
   const mb = bytes / (1 << 20);
   const isFull = mb > 0.99 * maxMb;
   const detail = `${mb.toFixed(1)} of ${String(maxMb)} MB in Redis`;
-  return fine('records and traces of calls', isFull ? `${detail}: the oldest go (calls.max_stored_mb)` : detail);
+  return fine('records and traces of calls', isFull ? `${detail}: the gateway deletes the oldest (calls.max_stored_mb)` : detail);
 }

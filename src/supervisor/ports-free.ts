@@ -25,7 +25,7 @@ export function takenRange({ setting, address, min, max }: WantedRange): string 
   const taken = openUdpPorts(address).filter((port) => port >= min && port <= max);
   if (taken.length === 0) return null;
   const range = `of the UDP ports ${String(min)} to ${String(max)} on ${address}`;
-  return `${String(taken.length)} ${range} are taken by other programs, among them ${String(taken[0])}: set ${setting}.port_min and ${setting}.port_max to a free range`;
+  return `${String(taken.length)} ${range} are in use by other programs, among them ${String(taken[0])}: set ${setting}.port_min and ${setting}.port_max to a free range`;
 }
 
 /** Linux only: addresses are hexadecimal, each 32 bits in the machine's byte order. */
@@ -49,7 +49,7 @@ export async function takenPorts(wanted: readonly WantedPort[]): Promise<string[
       const code = await tryPort(port);
       if (code === undefined) return [];
       const variable = `TRUNKLINE_${port.setting.replaceAll('.', '_').toUpperCase()}`;
-      const why = code === 'EADDRINUSE' ? 'is taken by another program' : `cannot be opened (${code})`;
+      const why = code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be opened (${code})`;
       return [
         `${port.protocol.toUpperCase()} port ${port.port} on ${port.address} ${why}: set ${port.setting} (${variable}) to a free one`,
       ];

@@ -40,7 +40,7 @@ function stayUser(name: string | null): void {
   const { username } = userInfo();
   if (name === null || name === username) return;
   throw new ConfigError(
-    `run_as = ${JSON.stringify(name)} needs root, and this is ${username}: start it as root or as ${name}, or leave run_as (TRUNKLINE_RUN_AS) out`,
+    `run_as = ${JSON.stringify(name)} needs root, and this is ${username}: start it as root or as ${name}, or unset run_as (TRUNKLINE_RUN_AS)`,
   );
 }
 
@@ -51,12 +51,10 @@ function userOf(name: string): User {
   try {
     user = { uid: idOf('-u'), gid: idOf('-g') };
   } catch {
-    throw new ConfigError(
-      `run_as = ${JSON.stringify(name)}: there is no such user. useradd --system --shell /usr/sbin/nologin ${name} makes it`,
-    );
+    throw new ConfigError(`run_as = ${JSON.stringify(name)}: no such user. Create it: useradd --system --shell /usr/sbin/nologin ${name}`);
   }
   if (user.uid === 0 || user.gid === 0)
-    throw new ConfigError(`run_as = ${JSON.stringify(name)} is root, or of its group: name another user`);
+    throw new ConfigError(`run_as = ${JSON.stringify(name)} is root or in its group: name another user`);
   return user;
 }
 
@@ -70,7 +68,7 @@ function giveDirectory(directory: string, name: string, { uid, gid }: User): voi
   if (owner === uid) return;
   if (owner !== 0) {
     throw new ConfigError(
-      `data_dir ${directory} belongs to the user with number ${String(owner)}: chown -R ${name} it, or set data_dir to another directory`,
+      `data_dir ${directory} belongs to user id ${String(owner)}: chown -R ${name} it, or set data_dir to another directory`,
     );
   }
   const real = realpathSync(directory);
@@ -96,7 +94,7 @@ function assertReachable(directory: string, name: string): void {
     try {
       accessSync(path, mode);
     } catch {
-      throw new ConfigError(`${what} cannot be reached by ${name} (run_as): it, or a directory above it, is closed to that user`);
+      throw new ConfigError(`${what} is not accessible to ${name} (run_as): change its permissions, or those of a directory above it`);
     }
   }
 }

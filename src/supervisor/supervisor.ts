@@ -107,7 +107,7 @@ export class Supervisor {
     try {
       writeFileSync(file, String(process.pid), { mode: 0o600, flag: pid === process.pid ? 'w' : 'wx' });
     } catch {
-      throw new ConfigError(`Trunkline is being started with data_dir ${this.#directory} by another process at this moment.`);
+      throw new ConfigError(`Another process is starting Trunkline with data_dir ${this.#directory} at the moment.`);
     }
   }
 

@@ -26,7 +26,7 @@ export async function readCertificatePair(certFile: SettingFile, keyFile: Settin
   try {
     isKeyOf = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
   } catch (error) {
-    throw problem(keyFile, `holds no private key that can be used (PEM, without a passphrase): ${errorText(error)}`);
+    throw problem(keyFile, `has no usable private key (PEM, without a passphrase): ${errorText(error)}`);
   }
   if (!isKeyOf) throw problem(keyFile, `is not the key of ${certFile.setting} = ${JSON.stringify(certFile.file)}`);
   return { cert, key };
@@ -36,7 +36,7 @@ export async function readCertificatePair(certFile: SettingFile, keyFile: Settin
 export async function readCertificates(from: SettingFile): Promise<string> {
   const text = await readSettingFile(from);
   const blocks = text.match(/-----BEGIN (?:TRUSTED )?CERTIFICATE-----[\s\S]*?(?:-----END (?:TRUSTED )?CERTIFICATE-----|$)/g) ?? [];
-  if (blocks.length === 0) throw problem(from, 'holds no certificate (PEM)');
+  if (blocks.length === 0) throw problem(from, 'has no certificate (PEM)');
   blocks.forEach((block, index) => {
     try {
       new X509Certificate(block);

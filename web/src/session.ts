@@ -39,7 +39,7 @@ export function signOut(because: string | null = null): void {
 /** One request with the key of the session; a refused key ends the session. */
 export async function ask<T>(request: (api: Client) => Promise<T>): Promise<T> {
   const api = client.peek();
-  if (api === null) throw new ApiError('Nobody is signed in', { status: 401, code: 'UNAUTHENTICATED' });
+  if (api === null) throw new ApiError('You are not signed in', { status: 401, code: 'UNAUTHENTICATED' });
   try {
     return await request(api);
   } catch (error) {

@@ -29,7 +29,7 @@ export function SignIn(): JSX.Element {
           required
           autofocus
           autocomplete="off"
-          hint="It stays in this tab until you close it. trunkline key create makes one."
+          hint="It stays in this tab until you close it. trunkline key create prints one."
         />
         <button class="primary" disabled={isBusy}>
           {isBusy ? 'Signing in…' : 'Sign in'}

@@ -37,9 +37,10 @@ export class HttpToolRunner implements ToolRunner {
     const problem = inputProblem(tool.input_schema, input);
     if (problem !== null) return err({ code: 'TOOL_BAD_INPUT', message: problem });
     const url = fillUrl(tool.url, input as ToolInput);
-    if (url === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input would change where the tool is.' });
+    if (url === undefined)
+      return err({ code: 'TOOL_BAD_INPUT', message: "The input would change the host or the path depth of the tool's URL." });
     const headers = fillHeaders(tool.headers, input as ToolInput);
-    if (headers === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input has what the header of a request cannot hold.' });
+    if (headers === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input has characters that a header cannot contain.' });
     const request = requestOf({ ...tool, headers: { ...more, ...headers } }, input as ToolInput, ended);
     const answer = await this.#client.send(url, request);
     return answer.ok ? resultOf(tool, answer.value) : failedWith(answer.error);
@@ -68,11 +69,11 @@ function resultOf({ response }: ToolDefinition, { status, text }: GuardedAnswer)
   if (status >= 300 && status < 400)
     return err({
       code: 'TOOL_FAILED',
-      message: `The tool sends its callers elsewhere (HTTP ${String(status)}), where it is not followed.`,
+      message: `The tool redirects its callers (HTTP ${String(status)}), which the gateway does not follow.`,
     });
   const answer = json(text);
   if (status >= 300 || paths.length === 0) return ok({ result: answer === undefined ? text : answer, httpStatus: status });
-  if (answer === undefined) return err({ code: 'TOOL_FAILED', message: 'The answer of the tool is no JSON.' });
+  if (answer === undefined) return err({ code: 'TOOL_FAILED', message: "The tool's response is not JSON." });
   const result = Object.fromEntries(paths.map(([name, path]) => [name, found(path, answer)]));
   // What a path repeats may be more than there was.
   if (Buffer.byteLength(JSON.stringify(result)) > MAX_RESPONSE_BYTES) return err({ code: 'TOOL_FAILED', message: TOO_LARGE });
@@ -91,12 +92,12 @@ function json(text: string): unknown {
 /** One value as it is, several as a list, none as null. */
 function found(path: string, answer: unknown): unknown {
   const query = parseResultPath(path);
-  if (query === undefined) throw new Error(`${path} is no path of a result`);
+  if (query === undefined) throw new Error(`${path} is not a result path`);
   const values = query.query(answer as never).values();
   return values.length > 1 ? values : (values[0] ?? null);
 }
 
-const TOO_LARGE = `The answer of the tool has more than ${String(MAX_RESPONSE_BYTES)} bytes.`;
+const TOO_LARGE = `The tool's response has more than ${String(MAX_RESPONSE_BYTES)} bytes.`;
 
 function failedWith({ kind, text }: GuardedFailure): ToolOutcome {
   const message = kind === 'too-large' ? TOO_LARGE : `The tool ${text}.`;

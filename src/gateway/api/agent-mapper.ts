@@ -35,7 +35,7 @@ export async function danglingTools(agent: AgentRecord, tools: Stores['tools']):
   return agent.tools.flatMap((tool, index) =>
     typeof tool !== 'string' || known.has(tool)
       ? []
-      : [{ path: `tools[${String(index)}]`, message: 'is the id of a tool that was deleted: the agent goes on without it' }],
+      : [{ path: `tools[${String(index)}]`, message: 'is the id of a tool that was deleted: the agent continues without it' }],
   );
 }
 

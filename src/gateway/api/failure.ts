@@ -95,7 +95,7 @@ function frameworkFailure(error: unknown): ApiFailure | undefined {
   const status = 'statusCode' in error ? error.statusCode : undefined;
   if (typeof status !== 'number' || status < 400 || status > 499) return undefined;
   const cause = error;
-  if (status === 413) return new ApiFailure('TOO_LARGE', 'The body is larger than this service takes', { cause });
+  if (status === 413) return new ApiFailure('TOO_LARGE', 'The body is larger than this service accepts', { cause });
   if (status === 415) return new ApiFailure('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json', { cause });
   const code = 'code' in error ? error.code : undefined;
   if (code === 'FST_ERR_BAD_URL') return new ApiFailure('VALIDATION', 'The URL is malformed', { cause });

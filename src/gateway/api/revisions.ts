@@ -29,6 +29,6 @@ export function setEtag(reply: FastifyReply, { updated_at }: { readonly updated_
 }
 
 export function preconditionFailed(fields?: Readonly<Record<string, unknown>>): ApiFailure {
-  const message = 'The record is not the one that if-match names: read it again; nothing changed';
+  const message = 'The record does not match if-match: read it again; nothing changed';
   return new ApiFailure('PRECONDITION_FAILED', message, fields === undefined ? {} : { fields });
 }

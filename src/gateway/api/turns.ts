@@ -92,6 +92,6 @@ function giveBackAtEnd(reply: FastifyReply, giveBack: (bytes?: number) => void):
 }
 
 function tooMany(): ApiFailure {
-  const message = `The organization has more requests under way than are worked on at a time (${String(AT_ONCE)}); wait for some of them`;
+  const message = `The organization has reached its limit of concurrent requests (${String(AT_ONCE)}); wait for some to finish`;
   return new ApiFailure('RATE_LIMITED', message, { headers: { 'retry-after': '1' } });
 }

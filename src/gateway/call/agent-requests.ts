@@ -127,7 +127,7 @@ export class AgentRequests {
     const names = Object.keys(wrong)
       .slice(0, MAX_NAMES_TOLD)
       .map((name) => name.slice(0, MAX_NAME_TOLD));
-    const message = `Kept apart, for the analysis_schema of the agent does not have them, or not with such a value: ${names.join(', ')}.`;
+    const message = `Stored separately, because they do not match the agent's analysis_schema: ${names.join(', ')}.`;
     this.answer({ type: 'refused', requestId, request: 'analysis', code: 'ANALYSIS_INVALID', message });
   }
 

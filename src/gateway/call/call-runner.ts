@@ -182,7 +182,7 @@ export class CallRunner {
     }
     const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
     try {
-      if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is gone');
+      if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is unavailable');
       // The leg first: only one media worker has its port, and the agent has to be on the same.
       await this.#connectAgent(this.#state.agent.choice);
     } catch (error) {
@@ -199,7 +199,7 @@ export class CallRunner {
     this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
     this.#dialog.ping('GATEWAY_RESTARTED');
-    this.#trace.add('gateway', null, 'taken up again after a restart of the gateway');
+    this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
   }
 

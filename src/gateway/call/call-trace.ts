@@ -114,7 +114,7 @@ export class CallTrace {
               ...next,
               source: 'gateway',
               direction: null,
-              summary: `${String(this.#leftOut)} entries are left out here`,
+              summary: `${String(this.#leftOut)} entries omitted`,
               text: null,
             } as const,
           ];
@@ -222,21 +222,21 @@ export function eventSummary(event: CallEvent, before: CallState, after: CallSta
 function happened(event: CallEvent): string {
   switch (event.type) {
     case 'invited':
-      return 'the call begins';
+      return 'INVITE received';
     case 'inadmissible':
-      return 'refused before the number is looked up';
+      return 'refused before the number lookup';
     case 'routed':
       return looked(event);
     case 'agent-connected':
       return 'the agent is connected';
     case 'relay-offered':
-      return 'rtpengine has taken the offer';
+      return 'rtpengine accepted the offer';
     case 'relay-answered':
-      return 'rtpengine has taken the answer';
+      return 'rtpengine accepted the answer';
     case 'relay-offered-to-carrier':
-      return 'rtpengine has made the offer for the carrier';
+      return 'rtpengine made the offer for the carrier';
     case 'relay-answered-from-carrier':
-      return "rtpengine has taken the carrier's answer";
+      return "rtpengine accepted the carrier's answer";
     case 'leg-reserved':
       return "the agent's media port is reserved";
     case 'leg-opened':
@@ -244,15 +244,15 @@ function happened(event: CallEvent): string {
     case 'failed':
       return `a step failed (${event.reason})`;
     case 'answer-failed':
-      return 'the 200 could not be sent';
+      return 'sending the 200 failed';
     case 'server-lost':
-      return 'the SIP server has lost the call';
+      return 'the SIP server lost the call';
     case 'cancelled':
-      return 'the caller gave up before the answer';
+      return 'the caller cancelled before the answer';
     case 'acknowledged':
-      return 'established: the ACK is here';
+      return 'established: ACK received';
     case 'bye':
-      return event.reason === 'CALLER_HANGUP' ? 'the caller hung up' : 'the SIP server gave the call up';
+      return event.reason === 'CALLER_HANGUP' ? 'the caller hung up' : 'the SIP server ended the call';
     case 'hangup':
       return 'the gateway hangs up';
     case 'reoffered':
@@ -260,13 +260,13 @@ function happened(event: CallEvent): string {
     case 'reinvite-answered':
       return `the carrier answered our re-INVITE: ${String(event.status)}`;
     case 'transfer-asked':
-      return 'the agent asks for a transfer';
+      return 'the agent requested a transfer';
     case 'refer-answered':
-      return event.status === null ? 'the REFER could not be sent' : `the carrier answered the REFER: ${String(event.status)}`;
+      return event.status === null ? 'sending the REFER failed' : `the carrier answered the REFER: ${String(event.status)}`;
     case 'notified':
-      return 'the carrier tells how the transfer goes';
+      return 'the carrier reported transfer progress';
     case 'relay-lost':
-      return 'rtpengine has lost the call';
+      return 'rtpengine lost the call';
     case 'pinged':
       return `the carrier ${event.isAnswered ? 'answered' : 'did not answer'} our OPTIONS`;
     case 'timer':
@@ -275,16 +275,16 @@ function happened(event: CallEvent): string {
 }
 
 const TIMERS: Readonly<Record<CallTimer, string>> = {
-  ringing: 'the agent is not there yet: ringing',
-  'max-duration': 'the longest duration is over',
-  reinvite: 'the re-INVITE is due again',
-  held: 'held for a minute: the carrier is asked by OPTIONS',
-  transfer: 'nothing was told of the transfer in time',
+  ringing: 'the agent is not connected yet: ringing',
+  'max-duration': 'maximum duration reached',
+  reinvite: 'retrying the re-INVITE',
+  held: 'held for a minute: pinging the carrier with OPTIONS',
+  transfer: 'no transfer progress within the time limit',
 };
 
 function looked({ route, isStale, identity }: Extract<CallEvent, { type: 'routed' }>): string {
   const what = route === null ? 'is not attached' : `is attached, agent ${route.agent?.agent_id ?? 'of the operator'}`;
-  return `looked up: the number ${what}${isStale ? ', as it was remembered' : ''}${identityText(identity)}`;
+  return `looked up: the number ${what}${isStale ? ', from the cache' : ''}${identityText(identity)}`;
 }
 
 function identityText(identity: VerifiedIdentity | null): string {
@@ -303,9 +303,9 @@ export function legSummary(event: LegEvent): string {
     case 'analysis':
       return `analysis, ${String(Object.keys(request.analysis).length)} data points`;
     case 'tool':
-      return `tool ${request.name} asked for`;
+      return `tool ${request.name} requested`;
     case 'transfer':
-      return `transfer asked for, to ${request.to}`;
+      return `transfer requested, to ${request.to}`;
   }
 }
 

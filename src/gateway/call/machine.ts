@@ -167,7 +167,7 @@ function onAgentConnected(state: CallState): CallStep {
 
 const RING: readonly CallEffect[] = [{ do: 'ring' }];
 
-/** rtpengine has taken the offer. */
+/** rtpengine accepted the offer. */
 function isAccepted({ name }: CallState): boolean {
   return name === 'Opening' || name === 'Answering' || name === 'AwaitingAgent';
 }

@@ -22,8 +22,8 @@ const SILENCE_MS = 60_000;
 
 const REFUSALS = {
   TRANSFER_TOO_EARLY: 'The call is not in progress yet.',
-  TRANSFER_PENDING: 'Another transfer is under way.',
-  TRANSFER_NOT_ALLOWED: 'The target does not stand in the transfer_list of the agent.',
+  TRANSFER_PENDING: 'Another transfer is in progress.',
+  TRANSFER_NOT_ALLOWED: "The target is not in the agent's transfer_list.",
   TRANSFER_BAD_TARGET: 'The target is neither a number in E.164 form nor a sip:, sips: or tel: URI.',
 } as const;
 

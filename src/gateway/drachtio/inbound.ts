@@ -152,7 +152,7 @@ export class Inbound implements LiveCalls {
       const cancel = this.#services.clock.setTimer(withinMs, () =>
         reject(
           new Error(
-            `no SIP server at ${where} within ${withinMs} ms: ${this.#lastError}. Look whether it runs there, and whether both sides have the same drachtio.secret`,
+            `no SIP server at ${where} within ${withinMs} ms: ${this.#lastError}. Check that it runs there and that both sides have the same drachtio.secret`,
           ),
         ),
       );

@@ -171,7 +171,7 @@ function requestInDialog(
   // The object-only form of `request` throws. The dialog's target replaces the URI.
   srf.request('sip:placeholder', options, (error, sent) => {
     if (error !== null && error !== undefined) return onAnswer(error);
-    if (sent === undefined) return onAnswer(new Error('the SIP server did not say what it sent'));
+    if (sent === undefined) return onAnswer(new Error('the SIP server did not return the request that it sent'));
     onMessage?.('out', sent.raw, method);
     if (onUpdate !== undefined) sent.on('update', onUpdate);
     sent.on('response', (response, acknowledge) => {

@@ -323,7 +323,7 @@ class ThreadedMediaService implements MediaService {
       if (slot.worker.hasExited || slot.legs >= slot.capacity) continue;
       if (best === undefined || slot.legs < best.legs) best = slot;
     }
-    if (best === undefined) throw new MediaUnavailableError('no media worker has room');
+    if (best === undefined) throw new MediaUnavailableError('no media worker has capacity');
     return best;
   }
 

@@ -71,7 +71,7 @@ export class WorkerHandle {
   request(command: (requestId: number) => WorkerCommand): Promise<WorkerReply> {
     return new Promise((resolve, reject) => {
       if (this.#hasExited) {
-        reject(new MediaUnavailableError('the media worker is gone'));
+        reject(new MediaUnavailableError('the media worker has exited'));
         return;
       }
       const requestId = this.#nextRequestId;

@@ -428,7 +428,7 @@ export class RtpEndpoint {
     const portPair = localRtpPort === null ? reserved : this.#portPairs.find(({ pair }) => pair.rtpPort === localRtpPort);
     if (portPair === undefined) throw new EndpointFullError(`port ${String(localRtpPort)} is not one of the media endpoint's`);
     if (usedOf(portPair) >= CALLS_PER_SOCKET_PAIR)
-      throw new EndpointFullError(`port ${String(localRtpPort)} of the media endpoint has no room`);
+      throw new EndpointFullError(`port ${String(localRtpPort)} of the media endpoint has no free slot`);
     if (isTaken(portPair, remote, null)) throw new EndpointFullError('the peer has another leg on these sockets');
     return portPair;
   }
@@ -445,7 +445,7 @@ export class RtpEndpoint {
       if (best === undefined || cost < best.cost) best = { portPair, cost };
       if (cost === 0) break;
     }
-    if (best === undefined) throw new EndpointFullError('no pair of media sockets has room');
+    if (best === undefined) throw new EndpointFullError('no media port pair is free');
     return best.portPair;
   }
 }

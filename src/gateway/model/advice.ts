@@ -3,11 +3,11 @@ import { REASONS, type Fault, type Reason } from './reasons.js';
 // What to do about a call that was refused or ended, for people who look at its record.
 
 const BY_FAULT: Readonly<Record<Fault, string>> = {
-  caller: 'Look at what the carrier sent in the trace, and at its settings for this trunk.',
-  customer: 'Look at the settings of the number and of the organization.',
-  gateway: "Tell the operator the call id: the gateway's log has more under it.",
-  agent: "Look at the agent's own log for the time of the call.",
-  nobody: 'Nothing: the call ended as calls do.',
+  caller: "Check in the trace what the carrier sent, and the carrier's settings for this trunk.",
+  customer: 'Check the settings of the number and the organization.',
+  gateway: "Give the operator the call id: the gateway's log has details under it.",
+  agent: "Check the agent's own log for the time of the call.",
+  nobody: 'Nothing: the call ended normally.',
 };
 
 const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
@@ -17,29 +17,29 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   NUMBER_NOT_ATTACHED: 'Attach the number for inbound calls, or have the carrier send it elsewhere.',
   INVALID_NUMBER: 'Have the carrier send the called number in E.164 form (+ and digits) in the Request-URI or To.',
   NUMBER_TOO_SHORT: 'Have the carrier send the whole number, country code included.',
-  NUMBER_CALL_LIMIT: 'Raise max_concurrent_calls of the number, or have the carrier send fewer calls at once.',
+  NUMBER_CALL_LIMIT: 'Raise max_concurrent_calls of the number, or have the carrier send fewer concurrent calls.',
   NUMBER_RATE_LIMIT: 'Raise max_calls_per_second of the number, or have the carrier send them more slowly.',
-  ORG_CALL_LIMIT: 'Ask the operator for more calls at once for the organization.',
-  ORG_RATE_LIMIT: 'Ask the operator for more calls a second for the organization.',
-  CALLER_CANCELLED: 'Nothing, unless it happens often: then see in the trace what took long before the answer.',
+  ORG_CALL_LIMIT: "Ask the operator to raise the organization's limit of concurrent calls.",
+  ORG_RATE_LIMIT: "Ask the operator to raise the organization's limit of calls a second.",
+  CALLER_CANCELLED: 'Nothing, unless it happens often: then find in the trace what delayed the answer.',
   SRTP_REQUIRED: `Turn on SRTP with SDES on the carrier's trunk; or, where the operator allows it, media_encryption "optional" on the number.`,
   SRTP_SUITE_UNSUPPORTED: 'Have the carrier offer AES_CM_128_HMAC_SHA1_80.',
   NO_COMMON_CODEC: 'Have the carrier offer PCMU or PCMA (G.711).',
   ADDRESS_FAMILY_UNSUPPORTED: 'Have the carrier offer the address family of the media relay, or ask the operator to add the other one.',
   AGENT_UNAVAILABLE:
-    "See in agent_error of the record, and in the trace, what the connection to the agent met; look at the agent's URL, token and log.",
-  AGENT_LOST: "See in agent_error of the record, and in the trace, how the connection broke; look at the agent's log for that time.",
-  OVERLOADED: 'Have the carrier try again or another gateway; ask the operator to add room when it happens often.',
-  DRAINING: 'Have the carrier use the next gateway meanwhile; it passes by itself.',
-  MEDIA_UNAVAILABLE: 'Ask the operator to look at rtpengine: /readyz and `trunkline doctor` tell its state.',
-  STORE_UNAVAILABLE: 'Ask the operator to look at Redis: /readyz tells its state.',
+    "See agent_error of the record, and the trace, for the failure of the connection; check the agent's URL, token and log.",
+  AGENT_LOST: "See agent_error of the record, and the trace, for how the connection broke; check the agent's log for that time.",
+  OVERLOADED: 'Have the carrier retry or use another gateway; if it happens often, ask the operator to add capacity.',
+  DRAINING: 'Have the carrier use the next gateway meanwhile.',
+  MEDIA_UNAVAILABLE: 'Ask the operator to check rtpengine: /readyz and `trunkline doctor` show its state.',
+  STORE_UNAVAILABLE: 'Ask the operator to check Redis: /readyz shows its state.',
   MAX_DURATION: 'Raise max_duration of the agent if calls should last longer.',
   MEDIA_TIMEOUT: "No packets arrived: look for a firewall or NAT between the carrier's media address and the relay.",
-  SESSION_EXPIRED: 'The carrier agreed to refresh the session and did not: look at its session timer.',
+  SESSION_EXPIRED: 'The carrier agreed to refresh the session and did not: check its session timer.',
   ACK_TIMEOUT: 'Our 200 or the ACK was lost: look for a firewall, or a Contact address that the carrier cannot reach.',
   MEDIA_LOST: 'Ask the operator what happened to rtpengine at that time.',
-  API_STOPPED: 'Nothing: somebody ended it with an API key or in the console; GET /v1/audit says who.',
-  REQUEST_PENDING: 'Nothing: the carrier tries again by itself.',
+  API_STOPPED: 'Nothing: a user ended it with an API key or in the console; GET /v1/audit shows which.',
+  REQUEST_PENDING: 'Nothing: the carrier retries.',
 };
 
 /** What to do about it, in a sentence. */

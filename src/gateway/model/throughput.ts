@@ -38,7 +38,7 @@ export const throughputSchema = z
       .array(intervalSchema)
       .readonly()
       .describe(
-        `The last ${String((THROUGHPUT_INTERVALS * THROUGHPUT_STEP_S) / 60)} minutes, oldest first; the last interval is not over yet`,
+        `The last ${String((THROUGHPUT_INTERVALS * THROUGHPUT_STEP_S) / 60)} minutes, oldest first; the last interval is incomplete`,
       ),
   })
   .meta({ examples: [EXAMPLE] });

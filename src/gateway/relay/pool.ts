@@ -251,7 +251,7 @@ export class RelayPool implements MediaRelay {
       if (member === besides || !member.takesCalls) continue;
       if (best === undefined || costOf(member) < costOf(best)) best = member;
     }
-    if (best === undefined) throw new MediaUnavailableError(this.isUp ? 'no rtpengine has room' : 'no rtpengine answers');
+    if (best === undefined) throw new MediaUnavailableError(this.isUp ? 'no rtpengine has capacity' : 'no rtpengine answers');
     return best;
   }
 

@@ -47,7 +47,7 @@ export class CertificateRepository {
     if (kept !== undefined && clock.wallMs() < kept.untilMs) return kept.result;
     const running = this.#fetching.get(address);
     if (running !== undefined) return (await running).result;
-    if (this.#fetching.size >= MAX_FETCHES) return badInfo('Too many certificates are being fetched at this moment.');
+    if (this.#fetching.size >= MAX_FETCHES) return badInfo('The gateway is fetching too many certificates at the moment.');
     const fetching = this.#fetch(address);
     this.#fetching.set(address, fetching);
     const fetched = await fetching;
@@ -79,11 +79,10 @@ export class CertificateRepository {
   /** Why the URL may not be fetched, as a sentence. */
   #allowed(address: string): URL | string {
     const { allowPrivate } = this.options;
-    if (address.length > MAX_URL || !URL.canParse(address)) return 'The address of the certificate is none.';
+    if (address.length > MAX_URL || !URL.canParse(address)) return 'The certificate URL is invalid.';
     const url = new URL(address);
-    if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
-      return 'The address of the certificate is not one of https.';
-    if (url.username !== '' || url.password !== '') return 'The address of the certificate has a password in it.';
+    if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) return 'The certificate URL is not https.';
+    if (url.username !== '' || url.password !== '') return 'The certificate URL contains a password.';
     return url;
   }
 

@@ -32,7 +32,7 @@ const EXTENSIONS_TAG = 3;
 /** The certificates in a PEM text. Throws if one is unreadable, or if the text has none. */
 export function certificatesOf(pem: string): X509Certificate[] {
   const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  if (found.length === 0) throw new Error('it holds no certificate in PEM');
+  if (found.length === 0) throw new Error('it contains no PEM certificate');
   return found.map((text) => new X509Certificate(text));
 }
 
@@ -42,17 +42,17 @@ export function credentialOf(pem: string, roots: readonly X509Certificate[], now
   try {
     given = certificatesOf(pem);
   } catch {
-    return err('What the Identity header points to is no certificate.');
+    return err('The URL in the Identity header returned no certificate.');
   }
   const [leaf, ...others] = given;
-  if (leaf === undefined || given.length > MAX_CHAIN) return err('What the Identity header points to is no chain of certificates.');
+  if (leaf === undefined || given.length > MAX_CHAIN) return err('The URL in the Identity header returned no certificate chain.');
   // RFC 8225 §8.1: ES256 is the only algorithm.
   if (leaf.publicKey.asymmetricKeyType !== 'ec' || leaf.publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
-    return err("The signer's key is not one of ES256.");
+    return err("The signer's key is not an ES256 key.");
   const list = tnAuthorizationList(leaf);
-  if (leaf.ca || list === null) return err('The certificate has no TN authorization list: it is none for callers.');
+  if (leaf.ca || list === null) return err('The certificate has no TN authorization list.');
   const path = pathTo(roots, leaf, others, nowMs);
-  if (path === null) return err('The certificate does not lead to a trusted root, or is not valid at this time.');
+  if (path === null) return err('The certificate does not chain to a trusted root, or is not valid at this time.');
   return ok({
     key: leaf.publicKey,
     subject: leaf.subject.replaceAll('\n', ', '),

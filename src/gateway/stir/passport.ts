@@ -24,7 +24,7 @@ const text = z.string().max(256);
 const tn = text.transform((value, context) => {
   const digits = value.replace(/[\s().+-]/g, '');
   if (/^\d{3,15}$/.test(digits)) return digits;
-  context.addIssue('is no telephone number');
+  context.addIssue('is not a telephone number');
   return z.NEVER;
 });
 
@@ -46,16 +46,16 @@ export function readPassport(value: IdentityHeaderValue, call: CallIdentity, dat
   const [headPart = '', claimsPart = ''] = full.value.split('.');
   const head = headSchema.safeParse(jsonOf(headPart));
   const claims = claimsSchema.safeParse(jsonOf(claimsPart));
-  if (!head.success || !claims.success) return err('The Identity header holds no PASSporT as RFC 8225 has it.');
+  if (!head.success || !claims.success) return err('The Identity header contains no valid PASSporT (RFC 8225).');
   // RFC 8224 §6.2: the header's parameters must equal what was signed.
-  if (head.data.x5u !== value.info) return err('The certificate that the Identity header names is not the one that was signed.');
+  if (head.data.x5u !== value.info) return err('The certificate URL in the Identity header is not the signed one.');
   if (head.data.alg !== value.alg || (head.data.ppt ?? null) !== value.ppt)
-    return err('Algorithm or type of the Identity header is not what was signed.');
+    return err('The algorithm or type in the Identity header is not the signed one.');
   const { orig, dest, iat, attest = null, origid = null } = claims.data;
   // RFC 8588 §4, §5: both claims are mandatory.
-  if (value.ppt === 'shaken' && (attest === null || origid === null)) return err('Attestation or origid of SHAKEN is missing.');
-  if (!call.callers.includes(orig.tn)) return err('The signed caller is not the one that the call names.');
-  if (!dest.tn.includes(call.called)) return err('The signed called number is not the one that is called.');
+  if (value.ppt === 'shaken' && (attest === null || origid === null)) return err('The SHAKEN attestation or origid is missing.');
+  if (!call.callers.includes(orig.tn)) return err('The signed caller is not the caller of the call.');
+  if (!dest.tn.includes(call.called)) return err('The signed called number is not the called number.');
   return ok({ jws: full.value, origin: orig.tn, iatS: iat, attestation: attest, origid });
 }
 

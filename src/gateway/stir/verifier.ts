@@ -49,7 +49,7 @@ export class StirVerifier implements IdentityVerifier {
     certificates: CertificateRepository,
   ): Promise<Pick<VerifiedIdentity, 'detail' | 'signer'> & { readonly verdict: IdentityVerdict }> {
     const nowMs = this.options.clock.wallMs();
-    if (value.alg !== 'ES256') return { verdict: 'credential', detail: 'The Identity header is not signed by ES256.', signer: null };
+    if (value.alg !== 'ES256') return { verdict: 'credential', detail: 'The Identity header is not signed with ES256.', signer: null };
     // Before any fetch: a stale PASSporT is refused, whatever its content.
     if (Math.abs(nowMs - passport.iatS * 1_000) > this.options.maxAgeMs)
       return { verdict: 'stale', detail: 'The Identity header was signed too long ago, or in the future.', signer: null };
@@ -60,10 +60,10 @@ export class StirVerifier implements IdentityVerifier {
     try {
       await compactVerify(passport.jws, key, { algorithms: ['ES256'] });
     } catch {
-      return { verdict: 'invalid', detail: 'The signature of the Identity header is wrong.', signer };
+      return { verdict: 'invalid', detail: 'The signature of the Identity header is invalid.', signer };
     }
     if (!maySignFor(passport.origin))
-      return { verdict: 'credential', detail: 'The certificate is not for the number of the caller.', signer };
+      return { verdict: 'credential', detail: "The certificate does not cover the caller's number.", signer };
     return { verdict: 'valid', detail: null, signer };
   }
 

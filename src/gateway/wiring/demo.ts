@@ -93,7 +93,7 @@ function demoAgent(orgId: string, agentId: string, now: string): AgentRecord {
 
 function demoNumber(): E164 {
   const number = parseE164(DEMO_NUMBER);
-  if (number === undefined) throw new Error(`${DEMO_NUMBER} is no phone number`);
+  if (number === undefined) throw new Error(`${DEMO_NUMBER} is not a phone number`);
   return number;
 }
 

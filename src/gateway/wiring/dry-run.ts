@@ -44,7 +44,7 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
       ...(sdp === null ? ['sdp'] : []),
       ...(sdp !== null && relayAddress === null ? ['whether the media relay has the address family of the sdp'] : []),
     ];
-    const notes = refusal === null ? [] : [`The test line would answer, for the agent is not connected: ${refusal}.`];
+    const notes = refusal === null ? [] : [`The test line would answer, because the agent is not connected: ${refusal}.`];
     return accepted(decision.value, notJudged, notes, staleMs);
   };
 }
@@ -59,9 +59,9 @@ function accepted(media: CarrierMedia | null, notJudged: readonly string[], note
   const sentences = [
     'The call would be answered.',
     ...notes,
-    ...(notJudged.length === 0 ? [] : [`Not judged, because not known: ${notJudged.join(', ')}.`]),
+    ...(notJudged.length === 0 ? [] : [`Not checked, because unknown: ${notJudged.join(', ')}.`]),
     ...(media === null && notJudged.length === 0 ? ['The INVITE has no offer: the answer carries one.'] : []),
-    ...(staleMs === null ? [] : [`The store is away: decided on what was known ${String(Math.round(staleMs / 1_000))} s ago.`]),
+    ...(staleMs === null ? [] : [`The store is unavailable: decided with data from ${String(Math.round(staleMs / 1_000))} s ago.`]),
   ];
   return {
     outcome: 'accept',

@@ -36,7 +36,7 @@ async function openSpool(config: Config, worker: GatewayWorker, log: Log): Promi
   try {
     return await CallSpool.open(join(callsDirectory(config), `waiting.${workerName(worker.index)}`));
   } catch (error) {
-    log.error({ error: errorText(error), hint: 'records of calls are lost while Redis is away' }, 'call.spool.not_opened');
+    log.error({ error: errorText(error), hint: 'call records are lost while Redis is unavailable' }, 'call.spool.not_opened');
     return null;
   }
 }

@@ -81,7 +81,7 @@ export class MediaGenerator {
         reject(new Error(`the media generator cannot be started: ${error.message} (trunkline up makes it)`)),
       );
       this.child.once('exit', (code) => reject(new Error(`the media generator ended with ${String(code)}: ${complaint.trim()}`)));
-      const cancel = this.options.clock.setTimer(READY_WITHIN_MS, () => reject(new Error('the media generator does not get ready')));
+      const cancel = this.options.clock.setTimer(READY_WITHIN_MS, () => reject(new Error('the media generator did not become ready')));
       if (this.child.stdout === null) return;
       createInterface({ input: this.child.stdout }).on('line', (line) => {
         const event = parseMediaEvent(line);

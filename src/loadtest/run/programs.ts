@@ -29,7 +29,7 @@ export async function installedSipp(): Promise<SippBuild> {
     },
   );
   const version = sippVersion(text);
-  if (version === null) throw new Error('the program sipp does not tell its version');
+  if (version === null) throw new Error('the program sipp does not print its version');
   return { version, speaksTls: speaksTls(text) };
 }
 

@@ -92,7 +92,7 @@ function untilOpen(port: number, child: ChildProcess, clock: Clock): Promise<voi
         resolve();
       });
       socket.once('error', () => {
-        if (clock.nowMs() > untilMs) reject(new Error('stunnel4 does not take connections'));
+        if (clock.nowMs() > untilMs) reject(new Error('stunnel4 does not accept connections'));
         else clock.setTimer(TRY_EVERY_MS, attempt);
       });
     };

@@ -231,7 +231,7 @@ class TestCall {
     const mayBeBot = this.options.isBot === null;
     if (mayBeBot) phrases.set(GREETING, await this.#speech.synthesize(builtInGreeting(this.options.language), []));
     for (const digit of new Set(this.options.digits + (mayBeBot ? KEY_TO_RECOGNISE : ''))) {
-      if (eventOfDigit(digit) === undefined) throw new Error(`${JSON.stringify(digit)} is no key: use 0-9, *, #, A-D`);
+      if (eventOfDigit(digit) === undefined) throw new Error(`${JSON.stringify(digit)} is not a DTMF digit: use 0-9, *, #, A-D`);
       phrases.set(digit, await this.#speech.synthesize(this.#answerTo(digit), []));
     }
     return phrases;
@@ -292,7 +292,7 @@ class TestCall {
     const ok = this.#failure === undefined && Object.values(checks).every(Boolean);
     return {
       ok,
-      outcome: this.#failure ?? (ok ? 'answered, heard, and ended as expected' : 'not everything was as it should be'),
+      outcome: this.#failure ?? (ok ? 'answered, heard, and ended as expected' : 'a check failed'),
       called: this.options.called,
       answered_by: this.#answer === undefined ? null : this.#isBot ? 'bot' : 'test line',
       checks,

@@ -41,36 +41,36 @@ export const METRICS = {
   trunkline_build_info: gauge('Always 1.', { version: 'one', node: 'one: the version of Node.js' }),
   trunkline_process_up: gauge('1 when the process answered this scrape in time, else 0.'),
 
-  trunkline_calls_in_progress: gauge('Calls from their INVITE until everything of them is freed.'),
-  trunkline_calls_begun_total: counter('INVITEs that made a call, those that were refused too.'),
+  trunkline_calls_in_progress: gauge('Calls from INVITE until all their resources are freed.'),
+  trunkline_calls_begun_total: counter('INVITEs for new calls, including refused ones.'),
   trunkline_calls_ended_total: counted('Answered calls that ended.', REASON),
   trunkline_calls_refused_total: counted('Calls that ended without an answer.', REASON),
-  trunkline_calls_identity_total: counted('Calls whose Identity header was looked at (STIR/SHAKEN). The attestation is as claimed.', {
+  trunkline_calls_identity_total: counted('Calls whose Identity header was checked (STIR/SHAKEN). The attestation is as claimed.', {
     verdict: 'verdicts of docs/stir-shaken.md',
     attestation: ['A', 'B', 'C', 'none'],
   }),
   trunkline_call_answer_seconds: histogram(ANSWER_BUCKETS)('From the INVITE to the 200.'),
-  trunkline_call_first_audio_seconds: histogram(ANSWER_BUCKETS)('From the ACK to the first audio of the caller; 0 when it came before.'),
+  trunkline_call_first_audio_seconds: histogram(ANSWER_BUCKETS)("From the ACK to the caller's first audio; 0 if it arrived earlier."),
   trunkline_call_talk_seconds: histogram(TALK_BUCKETS)('From the 200 to the end.'),
   trunkline_call_mos: histogram([1.5, 2, 2.5, 3, 3.5, 3.8, 4, 4.2, 4.4])(
-    'Mean opinion score of an answered call, 1.0 to 4.5, where RTCP reports came.',
+    'Mean opinion score of an answered call, 1.0 to 4.5, if RTCP reports arrived.',
     DIRECTION,
   ),
   trunkline_call_lost_ratio: histogram([0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25])(
-    'Share of the packets of an answered call that were lost, 0 to 1, where RTCP reports came.',
+    'Share of the packets of an answered call that were lost, 0 to 1, if RTCP reports arrived.',
     DIRECTION,
   ),
   trunkline_call_jitter_seconds: histogram([0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1])(
-    'Interarrival jitter of an answered call (RFC 3550 §6.4.1), where RTCP reports came.',
+    'Interarrival jitter of an answered call (RFC 3550 §6.4.1), if RTCP reports arrived.',
     DIRECTION,
   ),
-  trunkline_calls_stale_route_total: counted('Calls decided on what was remembered, for Redis was away.'),
-  trunkline_calls_resumed_total: counted('Ended calls that a restarted gateway had taken up again.'),
-  trunkline_call_room: gauge('Calls that there is still media for: ports and open files of rtpengine, ports of the media endpoint.'),
+  trunkline_calls_stale_route_total: counted('Calls decided with cached routes because Redis was unavailable.'),
+  trunkline_calls_resumed_total: counted('Ended calls that a restarted gateway had resumed.'),
+  trunkline_call_room: gauge('Calls for which media capacity is left: ports and open files of rtpengine, ports of the media endpoint.'),
   trunkline_call_places: gauge('Calls counted under the limits of numbers and organizations.'),
   trunkline_call_snapshots: gauge('Answered calls kept for a restart.'),
-  trunkline_taking_calls: gauge('1 when new calls are taken, 0 while they get 503.'),
-  trunkline_sip_server_connected: gauge('1 while the control connection to the SIP server stands.'),
+  trunkline_taking_calls: gauge('1 while the gateway accepts new calls, 0 while they get 503.'),
+  trunkline_sip_server_connected: gauge('1 while the control connection to the SIP server is up.'),
 
   trunkline_relay_up: gauge('1 while the rtpengine answers.', NODE),
   trunkline_relay_sessions: gauge('Calls of this gateway on the rtpengine.', NODE),
@@ -79,7 +79,7 @@ export const METRICS = {
     ...NODE,
     command: COMMANDS,
   }),
-  trunkline_relay_command_failures_total: counted('Commands that were refused or had no answer.', {
+  trunkline_relay_command_failures_total: counted('Commands that were refused or not answered.', {
     ...NODE,
     command: COMMANDS,
     cause: ['timeout', 'refused', 'closed'],
@@ -89,45 +89,44 @@ export const METRICS = {
   trunkline_media_legs: gauge('Open media legs.', WORKER),
   trunkline_media_packets_sent_total: counter('RTP packets towards callers.', WORKER),
   trunkline_media_packets_received_total: counter('RTP packets of callers.', WORKER),
-  trunkline_media_packets_lost_total: counter('Packets of callers that never came, by their sequence numbers.', WORKER),
-  trunkline_media_packets_late_total: counter('Packets of callers that came after their time to be played.', WORKER),
+  trunkline_media_packets_lost_total: counter('Lost packets of callers, by sequence number.', WORKER),
+  trunkline_media_packets_late_total: counter('Packets of callers that arrived after their playout time.', WORKER),
   trunkline_media_srtp_failures_total: counter('SRTP and SRTCP packets with a wrong key, changed, or seen before.', WORKER),
   trunkline_media_stray_packets_total: counter('Datagrams that belong to no call.', {
     ...WORKER,
     kind: 'stranger, malformed, earlier_call',
   }),
-  trunkline_media_send_errors_total: counter('Packets that the system did not take.', WORKER),
-  trunkline_media_late_frames_total: counter('Wake-ups of the 20 ms pacing that came a whole frame late or more.', WORKER),
+  trunkline_media_send_errors_total: counter('Packets that the kernel did not accept.', WORKER),
+  trunkline_media_late_frames_total: counter('Wake-ups of the 20 ms pacing that were late by a frame or more.', WORKER),
   trunkline_media_pacing_late_seconds: gauge('The latest wake-up since the last scrape.', WORKER),
   trunkline_media_delay_seconds: gauge(
     'How late the latest media thread sends frames: 99th percentile of half a second. New calls get 503 above admission.max_media_delay_ms.',
   ),
-  trunkline_media_kernel_drops_total: counter('Datagrams that the kernel threw away because a receive buffer was full.'),
+  trunkline_media_kernel_drops_total: counter('Datagrams that the kernel dropped because a receive buffer was full.'),
   trunkline_media_worker_restarts_total: counter('Media worker threads that died and were replaced.'),
 
-  trunkline_agent_connects_total: counted('Attempts to get the agent of a call ready.', {
+  trunkline_agent_connects_total: counted('Attempts to connect the agent of a call.', {
     agent: ['stream', 'test-line'],
     outcome: ['connected', 'failed'],
   }),
-  trunkline_agent_connect_seconds: histogram(REQUEST_BUCKETS)(
-    'What it took until the agent was ready: of a stream the WebSocket handshake.',
-    { agent: ['stream', 'test-line'] },
-  ),
-  trunkline_agent_reconnects_total: counter('Connections of agents that broke in a call and came back.', WORKER),
+  trunkline_agent_connect_seconds: histogram(REQUEST_BUCKETS)('Time until the agent was ready; for a stream, the WebSocket handshake.', {
+    agent: ['stream', 'test-line'],
+  }),
+  trunkline_agent_reconnects_total: counter('Agent connections that broke during a call and were restored.', WORKER),
   trunkline_agent_dropped_audio_seconds_total: counter(
-    'Audio that was thrown away: inbound, because the agent reads too slowly; outbound, because it says more than may wait.',
+    'Dropped audio: inbound, because the agent reads too slowly; outbound, because its queue is full.',
     { ...WORKER, direction: 'inbound, outbound' },
   ),
 
-  trunkline_tool_calls_total: counted('Custom tools that were called.', {
+  trunkline_tool_calls_total: counted('Calls of custom tools.', {
     outcome: ['ok', 'TOOL_BAD_INPUT', 'TOOL_FAILED', 'TOOL_TIMEOUT'],
   }),
-  trunkline_tool_seconds: histogram(REQUEST_BUCKETS)('What a tool took.'),
+  trunkline_tool_seconds: histogram(REQUEST_BUCKETS)('Duration of a tool call.'),
 
-  trunkline_webhook_attempts_total: counted('Webhooks that were sent, each attempt.', {
+  trunkline_webhook_attempts_total: counted('Webhook delivery attempts.', {
     outcome: ['delivered', 'failed', 'refused', 'aborted'],
   }),
-  trunkline_webhook_seconds: histogram(REQUEST_BUCKETS)('What one attempt took.'),
+  trunkline_webhook_seconds: histogram(REQUEST_BUCKETS)('Duration of an attempt.'),
   trunkline_webhook_dead_letters_total: counted('Webhooks that were given up.'),
   trunkline_webhooks_waiting: gauge('Webhooks to be sent, of all gateways on this Redis.'),
 
@@ -138,10 +137,10 @@ export const METRICS = {
   }),
   trunkline_api_request_seconds: histogram(REQUEST_BUCKETS)('From a request to its answer.'),
 
-  trunkline_redis_up: gauge('1 when the connection to Redis can be used.'),
+  trunkline_redis_up: gauge('1 while the connection to Redis is usable.'),
   trunkline_redis_command_seconds: histogram(COMMAND_BUCKETS)('One command, script or pipeline.', { outcome: ['ok', 'failed'] }),
-  trunkline_redis_connects_total: counter('Times that the connection became usable: the first, and each time that it was lost before.'),
-  trunkline_redis_waiting_records: gauge('Ended calls in the spool file, for Redis does not take them.'),
+  trunkline_redis_connects_total: counter('Times that the connection became usable: the first, and each reconnect.'),
+  trunkline_redis_waiting_records: gauge('Ended calls in the spool file, waiting for Redis.'),
   trunkline_stored_calls_bytes: gauge('Records and traces of calls in Redis, of all gateways on it; calls.max_stored_mb bounds them.'),
   trunkline_stored_calls_evicted_total: counter(
     'Traces and records that were dropped before the end of their retention, to stay below calls.max_stored_mb.',
@@ -155,14 +154,14 @@ export const METRICS = {
   trunkline_sip_dialogs: gauge('SIP dialogs.'),
   trunkline_sip_connections: gauge('TLS and TCP connections with peers.'),
   trunkline_sip_applications: gauge('Gateways on the control port.'),
-  trunkline_sip_timers: gauge('Timers that run.'),
+  trunkline_sip_timers: gauge('Running timers.'),
   trunkline_sip_messages_total: counter('SIP messages of peers.', { kind: 'taken, malformed' }),
   trunkline_sip_tls_handshakes_total: counter('TLS handshakes of peers.', { outcome: 'ok, failed' }),
-  trunkline_sip_refused_total: counter('Requests that got 503, and connections that were closed at once, at a limit.', {
+  trunkline_sip_refused_total: counter('Requests refused with 503, and connections closed, at a limit.', {
     cause: 'rate, dialogs, memory, application_delay, connections_per_source, file_handles, stranger',
   }),
-  trunkline_sip_dropped_total: counter('Messages that got no answer.', { cause: 'rate, scanner' }),
-  trunkline_certificate_end_seconds: gauge('When a certificate of the SIP server ends, in seconds of the Unix epoch.', {
+  trunkline_sip_dropped_total: counter('Messages dropped without an answer.', { cause: 'rate, scanner' }),
+  trunkline_certificate_end_seconds: gauge('When a certificate of the SIP server expires, in seconds of the Unix epoch.', {
     certificate: 'sip.cert_file, and sip.certificates.0 and so on',
   }),
 
@@ -170,10 +169,10 @@ export const METRICS = {
   trunkline_process_resident_bytes: gauge('Resident memory.'),
   trunkline_process_heap_bytes: gauge('Used JavaScript heap of the main thread.'),
   trunkline_process_open_files: gauge('Open file handles, sockets too.'),
-  trunkline_process_max_files: gauge('How many may be open (ulimit -n).'),
-  trunkline_log_lines_dropped_total: counter('Log lines that were dropped because whoever reads the log was behind by 1 MiB.'),
+  trunkline_process_max_files: gauge('Limit of open file handles (ulimit -n).'),
+  trunkline_log_lines_dropped_total: counter('Log lines dropped because the reader of the log was 1 MiB behind.'),
   trunkline_process_start_seconds: gauge('When the process started, in seconds of the Unix epoch.'),
-  trunkline_event_loop_delay_seconds: gauge('How late the event loop was in the last whole 5 s.', { percentile: '50, 99, 100' }),
+  trunkline_event_loop_delay_seconds: gauge('Event loop delay in the last whole 5 s.', { percentile: '50, 99, 100' }),
 } as const satisfies Readonly<Record<`trunkline_${string}`, MetricDefinition>>;
 
 export type MetricName = keyof typeof METRICS;

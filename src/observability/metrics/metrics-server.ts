@@ -11,8 +11,8 @@ export async function openMetricsServer(
   const server = createServer((request, response) => {
     const answer = (status: number, type: string, text: string): void =>
       void response.writeHead(status, { 'content-type': type }).end(text);
-    if (request.url?.split('?')[0] !== '/metrics') return answer(404, 'text/plain', 'Only GET /metrics is here\n');
-    if (request.method !== 'GET') return answer(405, 'text/plain', 'Only GET /metrics is here\n');
+    if (request.url?.split('?')[0] !== '/metrics') return answer(404, 'text/plain', 'Use GET /metrics\n');
+    if (request.method !== 'GET') return answer(405, 'text/plain', 'Use GET /metrics\n');
     const refusal = metricsRefusal(access, request.socket.remoteAddress ?? '', request.headers.authorization);
     if (refusal !== null) return answer(refusal.status, 'text/plain', `${refusal.message}\n`);
     metrics
@@ -20,7 +20,7 @@ export async function openMetricsServer(
       .then((snapshot) => exposition([snapshot, upSnapshot(new Map([[metrics.process, true]]))]))
       .then(
         (text) => answer(200, METRICS_CONTENT_TYPE, text),
-        () => answer(500, 'text/plain', 'The metrics could not be gathered\n'),
+        () => answer(500, 'text/plain', 'The metrics could not be collected\n'),
       );
   });
   server.maxConnections = 64;

@@ -12,55 +12,54 @@ interface Answered {
   readonly response: RetransmittedResponse;
 }
 
-/** What happens when a dialog ends by its own clock. */
+/** Called when a timer ends a dialog. */
 interface DialogEnds {
   /** No ACK to a 2xx within 64·T1. */
   onAckTimeout(dialog: DialogEntry): void;
-  /** Nobody refreshed the subscription. */
+  /** The subscription expired without a refresh. */
   onSubscriptionExpired(dialog: DialogEntry): void;
 }
 
-/** An INVITE of the peer without its final answer. */
+/** An INVITE of the peer without a final response. */
 export interface PendingInvite {
   readonly reliable: ReliableProvisionals | undefined;
-  /** The dialog is over before the answer (RFC 3261 §15.1.2). */
+  /** The dialog ended before the final response (RFC 3261 §15.1.2). */
   onDialogEnded(): void;
 }
 
-/** What the dialog is for: its usage in the sense of RFC 5057. */
+/** The dialog's usage (RFC 5057). */
 type DialogUsage = 'invite' | 'subscribe';
 
-/** A dialog as it lives: its state, the flow it came by, and the 2xx of ours that wait for their ACK. */
+/** A live dialog: its state, its flow, and our 2xx that await an ACK. */
 export class DialogEntry {
-  /** What the dialog is found by. */
   readonly key: string;
-  /** A 2xx was sent or received; before that the dialog is early (RFC 3261 §12.1). */
+  /** We sent or received a 2xx; before that the dialog is early (RFC 3261 §12.1). */
   isConfirmed = false;
-  /** A re-INVITE of ours that the peer has not answered. */
+  /** Our re-INVITE has no final response yet. */
   hasOwnInvite = false;
   hasPendingUpdate = false;
-  /** The ACK to our first 2xx has come. */
+  /** The ACK to our first 2xx arrived. */
   wasAcknowledged = false;
   isEnded = false;
-  /** A BYE of ours is under way. */
+  /** Our BYE is in progress. */
   isEnding = false;
-  /** `null`: no session timer was settled. */
+  /** `null`: no session timer negotiated. */
   sessionTimer: SessionTimer | null = null;
   sessionTimerHandle: QueuedTimer | undefined;
-  /** What our refreshes repeat: the last SDP and Contact of ours. */
+  /** Our last SDP and Contact, which our refreshes repeat. */
   lastSdp = '';
   lastContact: string | undefined;
-  /** The INVITE of the peer that waits for its final answer: the first one, or a re-INVITE. */
+  /** The peer's INVITE or re-INVITE without a final response. */
   invite: PendingInvite | null = null;
-  /** CSeq number of our last INVITE: what its ACK carries. */
+  /** CSeq number of our last INVITE, for its ACK. */
   ownInviteSeq = 0;
-  /** RSeq of the last reliable provisional response of the peer (RFC 3262 §4). */
+  /** RSeq of the peer's last reliable provisional response (RFC 3262 §4). */
   remoteRSeq: number | null = null;
-  /** Our INVITE was cancelled, but the peer had answered: BYE follows our ACK. */
+  /** We cancelled our INVITE, but the peer had answered: BYE follows our ACK. */
   isCancelled = false;
-  /** UAC: the ACK by CSeq number, to be repeated when the 2xx is. */
+  /** UAC: our ACKs by CSeq number, to answer retransmitted 2xx. */
   #acks: Map<number, string> | undefined;
-  /** One at a time: until its ACK, another INVITE gets 491. */
+  /** At most one: until its ACK, another INVITE gets 491. */
   #answered: Answered | undefined;
   #subscriptionTimer: QueuedTimer | undefined;
 
@@ -68,7 +67,7 @@ export class DialogEntry {
     public state: Dialog,
     public flow: Flow,
     readonly usage: DialogUsage,
-    /** The key under which copies of the initial INVITE are recognised as merged. */
+    /** Recognizes merged copies of the initial INVITE. */
     readonly mergeKey: string | null,
     private readonly timers: TimerQueue,
     private readonly timerSettings: TimerSettings,
@@ -77,19 +76,18 @@ export class DialogEntry {
     this.key = dialogKey(state.callId, state.localTag, state.remoteTag);
   }
 
-  /** The subscription ends this long from now unless it is refreshed; the peer has 64·T1 of grace. */
+  /** Ends the subscription after this time plus 64·T1 of grace, unless refreshed. */
   subscribedFor(seconds: number): void {
     if (this.#subscriptionTimer !== undefined) this.timers.stop(this.#subscriptionTimer);
     const graceMs = 64 * this.timerSettings.t1Ms;
     this.#subscriptionTimer = this.timers.start(seconds * 1_000 + graceMs, () => this.ends.onSubscriptionExpired(this));
   }
 
-  /** A 2xx of ours waits for its ACK. */
   get awaitsAck(): boolean {
     return this.#answered !== undefined;
   }
 
-  /** A 2xx to the INVITE with this CSeq number went out: it is repeated until the ACK. */
+  /** Retransmits our 2xx to the INVITE with this CSeq number until the ACK. */
   answered(cseq: number, text: string, flow: Flow): void {
     const { t1Ms, t2Ms } = this.timerSettings;
     const response = new RetransmittedResponse(
@@ -104,7 +102,7 @@ export class DialogEntry {
     this.#answered = { cseq, response };
   }
 
-  /** Returns whether this is the first ACK for that INVITE. */
+  /** Returns whether this is the first ACK to that INVITE. */
   acknowledged(cseq: number): boolean {
     if (this.#answered?.cseq !== cseq) return false;
     this.#answered.response.acknowledged();
@@ -112,7 +110,7 @@ export class DialogEntry {
     return true;
   }
 
-  /** UAC: keeps our ACK, to be repeated when the 2xx is. */
+  /** UAC: stores our ACK, to answer retransmitted 2xx. */
   keepAck(cseq: number, text: string): void {
     this.#acks ??= new Map();
     this.#acks.set(cseq, text);
@@ -132,7 +130,7 @@ export class DialogEntry {
   }
 }
 
-/** All dialogs, by RFC 3261 §12's id, and the requests that a copy by another way would be merged with (§8.2.2.2). */
+/** All dialogs by their id (RFC 3261 §12), and the requests for merge detection (§8.2.2.2). */
 export class DialogTable {
   readonly #dialogs = new Map<string, DialogEntry>();
   readonly #merged = new Map<string, ServerTransaction | DialogEntry>();
@@ -151,7 +149,7 @@ export class DialogTable {
     return this.#dialogs.get(dialogKey(callId, localTag, remoteTag));
   }
 
-  /** `merge`: the initial INVITE's key, which stands for the dialog as long as it lives; `null` when the request was ours. */
+  /** `merge`: merge key of the initial INVITE, valid for the dialog's life; `null` when the request was ours. */
   add(state: Dialog, flow: Flow, usage: DialogUsage, merge: string | null): DialogEntry {
     const entry = new DialogEntry(state, flow, usage, merge, this.timers, this.timerSettings, this.ends);
     this.#dialogs.set(entry.key, entry);
@@ -167,7 +165,7 @@ export class DialogTable {
     invite?.onDialogEnded();
   }
 
-  /** False when the same request came by another way and is not done. */
+  /** False for a merged copy of a request in progress. */
   claim(transaction: ServerTransaction): boolean {
     const key = transaction.mergeKey;
     if (this.#merged.has(key)) return false;
@@ -175,14 +173,14 @@ export class DialogTable {
     return true;
   }
 
-  /** The request has its final answer; an INVITE's key goes over to the dialog that it made. */
+  /** After the final response; an INVITE's merge key moves to its dialog. */
   release(transaction: ServerTransaction, dialog: DialogEntry | null): void {
     const key = transaction.mergeKey;
     if (this.#merged.get(key) === transaction) this.#merged.delete(key);
     if (dialog !== null && dialog.mergeKey === key) this.#merged.set(key, dialog);
   }
 
-  /** The dialog that a request or an ACK of a peer names. */
+  /** The dialog of a peer's request or ACK. */
   of(core: CoreHeaders): DialogEntry | undefined {
     return this.find(core.callId, core.toTag ?? '', core.fromTag ?? '');
   }

@@ -2,18 +2,17 @@ import { cseqNumber, type CoreHeaders } from '../message/core-headers.js';
 import { getHeader, getList, header, splitList, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { parseNameAddr, tagOf, parseSipUri, parseParams } from '../message/uri.js';
 
-/** The state of RFC 3261 §12 that both ends keep. Values are header values as on the wire. */
+/** Dialog state (RFC 3261 §12). Values are header values as on the wire. */
 export interface Dialog {
   readonly role: 'uas' | 'uac';
   readonly callId: string;
   readonly localTag: string;
-  /** '' when the peer gave none (RFC 2543). */
+  /** '' when the peer sent none (RFC 2543). */
   readonly remoteTag: string;
-  /** Our From in requests of ours, tag included. */
+  /** From of our requests, tag included. */
   readonly local: string;
-  /** Our To in requests of ours, tag included. */
+  /** To of our requests, tag included. */
   readonly remote: string;
-  /** The peer's Contact URI. */
   readonly remoteTarget: string;
   /** Route values, nearest hop first. */
   readonly routeSet: readonly string[];
@@ -21,7 +20,7 @@ export interface Dialog {
   readonly remoteSeq: number | null;
 }
 
-/** What a dialog is found by: unique among all of ours. */
+/** Unique among our dialogs. */
 export function dialogKey(callId: string, localTag: string, remoteTag: string): string {
   return `${callId}|${localTag}|${remoteTag}`;
 }
@@ -60,13 +59,13 @@ export function uacDialog(request: SipRequest, response: SipResponse): Dialog {
   };
 }
 
-/** RFC 3261 §12.2: INVITE and UPDATE, and their 2xx, may move the peer's Contact. */
+/** RFC 3261 §12.2: INVITE, UPDATE and their 2xx may change the peer's Contact. */
 export function refreshTarget(dialog: Dialog, message: SipRequest | SipResponse): Dialog {
   const target = contactUri(message);
   return target === undefined || target === dialog.remoteTarget ? dialog : { ...dialog, remoteTarget: target };
 }
 
-/** Nearly every Contact: one value, a URI in angle brackets. */
+/** Nearly every Contact: one URI in angle brackets. */
 const PLAIN_CONTACT = /^<([^<>\s",]+)>(?:;[^",]*)?$/;
 
 function contactUri(message: SipRequest | SipResponse): string | undefined {
@@ -79,11 +78,11 @@ function contactUri(message: SipRequest | SipResponse): string | undefined {
 export interface Routing {
   readonly requestUri: string;
   readonly route: readonly Header[];
-  /** The URI that the request is sent to (RFC 3261 §12.2.1.1, §16.12). */
+  /** URI that determines the destination (RFC 3261 §12.2.1.1, §16.12). */
   readonly nextHop: string;
 }
 
-/** Where a request in the dialog goes: loose routing, or strict when the first route has no `lr`. */
+/** Loose routing, or strict routing when the first route has no `lr`. */
 export function routingOf(dialog: Dialog): Routing {
   const first = dialog.routeSet[0];
   const firstUri = first === undefined ? undefined : parseNameAddr(first)?.uri;
@@ -97,18 +96,18 @@ export function routingOf(dialog: Dialog): Routing {
   return { requestUri: firstUri, route: rest.map((value) => header('Route', value)), nextHop: firstUri };
 }
 
-/** A session timer as it was settled by a 2xx (RFC 4028 §7, §9). */
+/** A session timer as negotiated (RFC 4028 §7, §9). */
 export interface SessionTimer {
   readonly intervalMs: number;
-  /** We send the refreshes; else the peer does, and we end the call when it falls silent. */
+  /** We send the refreshes; otherwise the peer does, and we end the call without them. */
   readonly weRefresh: boolean;
 }
 
-/** RFC 4028 §4: no interval is shorter. */
+/** Minimum of RFC 4028 §4. */
 const MIN_INTERVAL_SECONDS = 90;
 const MAX_INTERVAL_SECONDS = 86_400;
 
-/** What a 2xx says; `null`: it sets no timer. `weAreUac`: the request was ours. */
+/** The timer that a 2xx sets; `null`: none. `weAreUac`: the request was ours. */
 export function sessionTimerOf(response: SipResponse, weAreUac: boolean): SessionTimer | null {
   const stated = readSessionExpires(response);
   if (stated === null) return null;
@@ -116,15 +115,15 @@ export function sessionTimerOf(response: SipResponse, weAreUac: boolean): Sessio
 }
 
 /**
- * The Session-Expires of our 2xx to an INVITE or UPDATE whose user says nothing of a timer: what the peer asks for, with the refresher that it names
- * (RFC 4028 §9), at least 90 s. None when it asks for none, or names no refresher, as in drachtio-server.
+ * Session-Expires of our 2xx to an INVITE or UPDATE when the application sets none: the peer's interval, at least 90 s, and its refresher
+ * (RFC 4028 §9). None if the peer asks for none or names no refresher, as in drachtio-server.
  */
 export function agreedSession(request: SipRequest): Header[] {
   const asked = readSessionExpires(request);
   return asked === null ? [] : [header('Session-Expires', `${String(asked.seconds)};refresher=${asked.refresher}`)];
 }
 
-/** `null` when nobody is named: nobody has promised to refresh, so nobody can be held to it. */
+/** `null` when no refresher is named: then neither side must refresh. */
 function readSessionExpires(message: SipRequest | SipResponse): { readonly seconds: number; readonly refresher: 'uac' | 'uas' } | null {
   const match = /^\s*(\d{1,9})\s*(;.*)?$/.exec(getHeader(message, 'session-expires') ?? '');
   if (match === null) return null;
@@ -135,13 +134,13 @@ function readSessionExpires(message: SipRequest | SipResponse): { readonly secon
   return refresher === 'uac' || refresher === 'uas' ? { seconds, refresher } : null;
 }
 
-/** How long after the 2xx something is due: our refresh at half the interval, or the end of a peer that did not refresh (RFC 4028 §10). */
+/** Time from the 2xx to our refresh (half the interval), or to our BYE if the peer does not refresh (RFC 4028 §10). */
 export function sessionDueMs(timer: SessionTimer): number {
   if (timer.weRefresh) return timer.intervalMs / 2;
   return expiryMs(timer);
 }
 
-/** When the BYE goes out: a little before the interval ends, so that it still finds the peer's state. */
+/** Our BYE precedes the end of the interval, so that it still finds the peer's state. */
 export function expiryMs(timer: SessionTimer): number {
   return timer.intervalMs - Math.min(32_000, timer.intervalMs / 3);
 }

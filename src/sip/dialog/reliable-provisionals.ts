@@ -9,7 +9,7 @@ interface Unacknowledged {
   readonly response: RetransmittedResponse;
 }
 
-/** The reliable provisional responses to one INVITE (RFC 3262 §3): one at a time, repeated until its PRACK; what comes after waits. */
+/** The reliable provisional responses to one INVITE (RFC 3262 §3): one at a time, retransmitted until its PRACK; later ones wait. */
 export class ReliableProvisionals {
   #nextRSeq = randomInt(1, 2 ** 31);
   #unacknowledged: Unacknowledged | undefined;
@@ -24,12 +24,11 @@ export class ReliableProvisionals {
     private readonly onGaveUp: () => void,
   ) {}
 
-  /** A response waits for its PRACK: the next reliable one and a 2xx must not go out yet. */
+  /** Until the PRACK, neither the next reliable response nor a 2xx may go out. */
   get isWaiting(): boolean {
     return this.#unacknowledged !== undefined;
   }
 
-  /** The RSeq of the next one. */
   nextRSeq(): number {
     const rseq = this.#nextRSeq;
     this.#nextRSeq += 1;
@@ -49,15 +48,15 @@ export class ReliableProvisionals {
     this.#unacknowledged = { rseq, response };
   }
 
-  /** Runs it when the PRACK has come. */
+  /** Runs `act` after the PRACK. */
   afterPrack(act: () => void): void {
     this.#waiting.push(act);
   }
 
-  /** Whether the PRACK names the response that waits; it does so no more then. */
+  /** Whether the PRACK acknowledges the waiting response; true only once. */
   acknowledge(prack: SipRequest): boolean {
     const waiting = this.#unacknowledged;
-    // What follows the method is not looked at, as in drachtio-server: SIPp scenarios send `INVITE INVITE`.
+    // Ignores what follows the method, as drachtio-server does: SIPp scenarios send `INVITE INVITE`.
     const match = /^(\d+)\s+(\d+)\s+INVITE(?=\s|$)/.exec(getHeader(prack, 'rack') ?? '');
     if (waiting === undefined || match === null) return false;
     if (Number(match[1]) !== waiting.rseq || Number(match[2]) !== this.inviteCSeq) return false;
@@ -66,7 +65,7 @@ export class ReliableProvisionals {
     return true;
   }
 
-  /** Sends what waited for the PRACK, up to the next reliable response. */
+  /** Sends the waiting responses, up to the next reliable one. */
   release(): void {
     while (this.#unacknowledged === undefined) {
       const act = this.#waiting.shift();
@@ -75,7 +74,7 @@ export class ReliableProvisionals {
     }
   }
 
-  /** The INVITE has its final answer, or is gone: nothing is repeated, and what waited is let go (it finds the INVITE answered). */
+  /** The INVITE ended: stops retransmission and runs the waiting actions, which find the INVITE answered. */
   end(): void {
     this.#unacknowledged?.response.end();
     this.#unacknowledged = undefined;

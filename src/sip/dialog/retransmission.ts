@@ -2,8 +2,8 @@ import { NamedTimers, type TimerQueue } from '../../lib/timers.js';
 import { assertNever } from '../../lib/result.js';
 
 /**
- * A response that the user agent itself repeats until the peer says that it has it, on every transport: a 2xx to an INVITE until its ACK
- * (RFC 3261 §13.3.1.4), a reliable provisional response until its PRACK (RFC 3262 §3).
+ * A response that the user agent retransmits on every transport: a 2xx to INVITE until the ACK (RFC 3261 §13.3.1.4), a reliable provisional
+ * response until the PRACK (RFC 3262 §3).
  */
 interface RetransmitState {
   readonly name: 'Waiting' | 'Acknowledged' | 'GaveUp';
@@ -23,7 +23,7 @@ type RetransmitEffect =
 
 interface RetransmitTimes {
   readonly t1Ms: number;
-  /** The interval doubles up to this: T2 for a 2xx, without end for a provisional response. */
+  /** Upper bound of the doubled interval: T2 for a 2xx, none for a provisional response. */
   readonly longestMs: number;
 }
 
@@ -60,12 +60,11 @@ export function stepRetransmit(
   }
 }
 
-/** A response on its way, as often as it takes. */
 export class RetransmittedResponse {
   readonly #timers: NamedTimers<RetransmitTimer>;
   #state: RetransmitState = RETRANSMIT_START;
 
-  /** It has been sent once. `onGaveUp`: the peer has not acknowledged it within 64·T1. */
+  /** After the first send. `onGaveUp`: no acknowledgement within 64·T1. */
   constructor(
     private readonly resend: () => void,
     private readonly times: RetransmitTimes,
@@ -80,7 +79,6 @@ export class RetransmittedResponse {
     this.#step({ type: 'acknowledged' });
   }
 
-  /** It is of no use any more. */
   end(): void {
     this.#timers.stopAll();
   }

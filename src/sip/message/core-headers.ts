@@ -3,7 +3,7 @@ import { err, ok, type Result } from '../../lib/result.js';
 import { SIP_TOKEN } from '../../lib/sip-token.js';
 import { getHeader, splitList, type SipMessage, type WithHeaders } from './message.js';
 
-/** The headers that every message must have (RFC 3261 §8.1.1), read once. */
+/** The mandatory headers (RFC 3261 §8.1.1), parsed once. */
 export interface CoreHeaders {
   readonly topVia: Via;
   readonly callId: string;
@@ -14,7 +14,7 @@ export interface CoreHeaders {
   readonly toTag: string | undefined;
 }
 
-/** Reads and checks them. The error is a sentence for the 400's reason phrase. */
+/** Reads and validates them. The error becomes the reason phrase of the 400. */
 export function readCoreHeaders(message: SipMessage): Result<CoreHeaders, string> {
   const problem = problemOfSingles(message);
   if (problem !== null) return err(problem);
@@ -39,12 +39,12 @@ export function readCoreHeaders(message: SipMessage): Result<CoreHeaders, string
   return ok({ topVia, callId, cseq, from, fromTag: fromTag.value, to, toTag: toTag.value });
 }
 
-// RFC 3261 §25.1: word [ "@" word ]. What is outside of it (`|` above all) would break the lines that carry it on.
+// RFC 3261 §25.1: word [ "@" word ]. Other characters, `|` above all, would break the control protocol's frames.
 export const CALL_ID = /^[\w.!%*+`'~()<>:\\"/[\]?{}@-]+$/;
 
 const SINGLE = new Set(['call-id', 'cseq', 'from', 'to', 'max-forwards', 'content-length']);
 
-/** RFC 4475 §3.3.8: several values of a header that has one are an error, not a choice. */
+/** RFC 4475 §3.3.8: rejects repeated single-value headers. */
 function problemOfSingles(message: SipMessage): string | null {
   let mask = '';
   for (const { id, value } of message.headers) {
@@ -61,7 +61,7 @@ export function isMaxForwards(value: string): boolean {
   return /^\d{1,10}$/.test(value) && Number(value) <= 255;
 }
 
-/** The tag of a From or To; `undefined` when it has none. */
+/** `undefined` if a From or To has no tag. */
 function readTag(value: string): Result<string | undefined, 'unreadable'> {
   const address = parseNameAddr(value);
   const tag = address?.params.get('tag') ?? '';
@@ -76,21 +76,20 @@ export function parseCSeq(text: string | undefined): { number: number; method: s
   return number < 2 ** 31 && SIP_TOKEN.test(method) ? { number, method } : undefined;
 }
 
-/** The CSeq number of a message whose CSeq was read before, or is ours. */
+/** For a message whose CSeq was validated, or is ours. */
 export function cseqNumber(message: WithHeaders): number {
   return parseCSeq(getHeader(message, 'cseq'))?.number ?? 1;
 }
 
 /** One Via value (RFC 3261 §20.42). */
 export interface Via {
-  /** The whole value. */
   readonly text: string;
   /** Upper case: `TLS`, `TCP`, `UDP`, … */
   readonly transport: string;
   /** Sent-by; the host without brackets, in lower case. */
   readonly host: string;
   readonly port: number | null;
-  /** '' when there is none. */
+  /** '' if absent. */
   readonly branch: string;
   readonly params: ReadonlyMap<string, string>;
 }
@@ -98,7 +97,7 @@ export interface Via {
 /** `;` with nothing after it (RFC 4475 §3.1.2.1). */
 const EMPTY_PARAMETER = /;[ \t]*(?:;|$)/;
 
-/** RFC 3261 §8.1.1.7: a branch that begins so is unique by itself. */
+/** RFC 3261 §8.1.1.7: marks a globally unique branch. */
 const MAGIC_COOKIE = 'z9hG4bK';
 
 export function parseVia(text: string): Via | undefined {
@@ -114,8 +113,8 @@ export function parseVia(text: string): Via | undefined {
 }
 
 /**
- * The Via value as the receiver of a request keeps it: `received` when the source address is not the sent-by host
- * (RFC 3261 §18.2.1), `rport` filled in when it was asked for (RFC 3581 §4). Unchanged text when neither applies.
+ * The Via value as received: `received` if the source address differs from sent-by (RFC 3261 §18.2.1), `rport` filled in if requested
+ * (RFC 3581 §4). Unchanged if neither applies.
  */
 export function stampVia(via: Via, source: { readonly address: string; readonly port: number }): string {
   let stamped = via.text;
@@ -127,8 +126,8 @@ export function stampVia(via: Via, source: { readonly address: string; readonly 
 }
 
 /**
- * The key of the server transaction that a request belongs to (RFC 3261 §17.2.3): branch, sent-by and method, where ACK and
- * CANCEL find the INVITE when `method` says so. Without the magic cookie, the RFC 2543 rules.
+ * Key of the server transaction (RFC 3261 §17.2.3): branch, sent-by and method; for ACK and CANCEL pass `INVITE` as `method` to find the
+ * INVITE. Without the magic cookie, the RFC 2543 rules.
  */
 export function serverTransactionKey(core: CoreHeaders, method: string, requestUri: string): string {
   const { branch } = core.topVia;
@@ -137,12 +136,12 @@ export function serverTransactionKey(core: CoreHeaders, method: string, requestU
   return `2543|${requestUri}|${core.callId}|${String(core.cseq.number)}|${core.fromTag ?? ''}|${sentBy}|${branch}|${method}`;
 }
 
-/** The key of the client transaction that a response belongs to (RFC 3261 §17.1.3). */
+/** Key of the client transaction of a response (RFC 3261 §17.1.3). */
 export function clientTransactionKey(core: CoreHeaders): string {
   return `${core.topVia.branch}|${core.cseq.method}`;
 }
 
-/** Requests with one key and different branches are one request that came by two ways (RFC 3261 §8.2.2.2). */
+/** Requests with one key and different branches are merged copies of one request (RFC 3261 §8.2.2.2). */
 export function mergeKey(core: CoreHeaders): string {
   return `${core.callId}|${core.fromTag ?? ''}|${String(core.cseq.number)}|${core.cseq.method}`;
 }

@@ -5,11 +5,10 @@ import { readHeaders, type MessageLimits } from './parse.js';
 import type { OwnHeaders, Peer, Reception } from './reception.js';
 import { parseParams } from './uri.js';
 
-// The way of nearly every message: spelled as everybody spells it, nothing folded, nothing odd. It is read in one pass, keeps its text, and
-// only the headers that the server itself looks at are found; the others when somebody asks. Whatever is not plain goes the long way
-// through `parse.ts`, so that nothing here has to decide what is right.
+// Parses messages in their usual spelling, unfolded, in one pass; keeps the text and finds only the headers that the server needs, the
+// others on demand. Everything else goes to `parse.ts`, so this file decides no validity.
 
-/** Headers that are found while the message is read, by their place in this list. */
+/** Headers located in the pass; the index is the code. */
 const TRACKED = [
   'via',
   'from',
@@ -44,7 +43,7 @@ const CSEQ = code('cseq');
 const MAX_FORWARDS = code('max-forwards');
 const CONTENT_LENGTH = code('content-length');
 
-/** By first letter: the usual spellings of the tracked headers, with the colon, and their codes. */
+/** By first letter: usual spellings of the tracked headers, colon included, and their codes. */
 const SPELLINGS: readonly (readonly [string, number])[][] = Array.from({ length: 128 }, () => []);
 TRACKED.forEach((id, index) => {
   const spelling = `${canonicalHeaderName(id)}:`;
@@ -60,7 +59,6 @@ const PLAIN_VIA =
 const PLAIN_ADDRESS = /^(?:"[^"\\<>]*" ?|[\w .!%*+`'~-]*)<[^<>\s"]+>(?:;tag=([\w.!%*+`'~-]+))?$/;
 const CR = 13;
 
-/** A message as it was received. */
 class PlainMessage {
   #headers: readonly Header[] | undefined;
 
@@ -73,7 +71,7 @@ class PlainMessage {
     readonly received: Received,
   ) {}
 
-  // On the prototype, so that a copy made with `...` has neither: its own headers and body count then.
+  // On the prototype, so that a copy made with `...` has neither and its own headers and body count.
   get wire(): string {
     return this.received.text;
   }
@@ -99,7 +97,7 @@ class PlainMessage {
 
 const NO_LIMITS: MessageLimits = { maxHeaders: Infinity, maxHeaderBytes: Infinity, maxBodyBytes: Infinity };
 
-/** The text, and where in it the tracked headers are. */
+/** The text, and the positions of the tracked headers. */
 class Received implements KnownHeaders {
   bodyStart = 0;
   /** Code, start and end of the value of each tracked header. */
@@ -110,7 +108,7 @@ class Received implements KnownHeaders {
     readonly headersStart: number,
   ) {}
 
-  /** Puts `via` in place of the first Via value, and `lines` behind the last header. */
+  /** Replaces the first Via value with `via` and appends `lines` to the headers. */
   rewrite(via: string, lines: string): void {
     const { text, marks } = this;
     const at = this.#markOf(VIA);
@@ -164,11 +162,11 @@ export interface FastParsed {
   readonly core: CoreHeaders;
 }
 
-/** Reads a plain message from `peer` as its receiver keeps it; `undefined`: it is not plain, which says nothing about its being right or wrong. */
+/** Parses a message from `peer` on the fast path; `undefined`: use the slow path, which judges validity. */
 export function parseFast(text: string, peer: Peer, reception: Reception): FastParsed | undefined {
   const lineEnd = text.indexOf('\r\n');
   const line = text.slice(0, lineEnd);
-  // In another case it is the same version (RFC 3261 §7.1), but applications need not read it: the long way writes it anew.
+  // Another case is the same version (RFC 3261 §7.1), but applications may not read it: the slow path normalizes it.
   const request = line.endsWith(VERSION) ? REQUEST_LINE.exec(line.slice(0, -VERSION.length)) : null;
   const status = request === null ? STATUS_LINE.exec(line) : null;
   if (request === null && status === null) return undefined;
@@ -186,7 +184,7 @@ export function parseFast(text: string, peer: Peer, reception: Reception): FastP
   return { message: message as SipRequest | SipResponse, core };
 }
 
-/** Makes the text of a request what its receiver keeps; false when a header that this needs is not plain. */
+/** Adds what the receiver adds to a request; false if that needs the slow path. */
 function stamp(received: Received, peer: Peer, method: string, own: OwnHeaders): boolean {
   const via = PLAIN_VIA.exec(received.firstOf(VIA) ?? '');
   const to = PLAIN_ADDRESS.exec(received.firstOf(TO) ?? '');
@@ -197,12 +195,12 @@ function stamp(received: Received, peer: Peer, method: string, own: OwnHeaders):
   return true;
 }
 
-/** Parts of these are kept as long as a dialog lives: they get a text that keeps nothing else in memory. */
+/** A dialog keeps parts of these: they get flat copies that hold no larger text in memory. */
 function isKept(text: string): boolean {
   return text.startsWith('INVITE ') || text.startsWith('SUBSCRIBE ') || text.startsWith('SIP/2.0 2');
 }
 
-/** One pass over the lines; false when one of them is not plain. */
+/** One pass over the lines; false if one needs the slow path. */
 function findHeaders(received: Received, { limits, own }: Reception): boolean {
   const { text, marks } = received;
   let count = 0;
@@ -232,7 +230,7 @@ function findHeaders(received: Received, { limits, own }: Reception): boolean {
 
 const LENGTHS = TRACKED.map((id) => id.length + 1);
 
-/** The code of the header that begins here; -1: one that is not tracked; -2: not plain. */
+/** Code of the header at `position`; -1: not tracked; -2: needs the slow path. */
 function findName(text: string, position: number, lineEnd: number, ownIds: ReadonlySet<string>): number {
   for (const [spelling, index] of SPELLINGS[text.charCodeAt(position)] ?? []) if (text.startsWith(spelling, position)) return index;
   const colon = text.indexOf(':', position);
@@ -246,7 +244,7 @@ function findName(text: string, position: number, lineEnd: number, ownIds: Reado
 function isPlainBody(received: Received, limits: MessageLimits): boolean {
   const { text, bodyStart } = received;
   const size = text.length - bodyStart;
-  // NUL has its place in quoted strings only, which is for the long way.
+  // NUL is valid only in quoted strings, which the slow path checks.
   const nul = text.indexOf('\0');
   if (size > limits.maxBodyBytes || (nul >= 0 && nul < bodyStart)) return false;
   return received.countOf(CONTENT_LENGTH) === 1 && received.firstOf(CONTENT_LENGTH) === String(size);
@@ -277,7 +275,7 @@ function areSingle(received: Received): boolean {
   );
 }
 
-/** A Via whose parameters are taken apart when they are asked for. */
+/** A Via with parameters parsed on demand. */
 class PlainVia implements Via {
   readonly text: string;
   readonly transport: string;
@@ -302,7 +300,7 @@ class PlainVia implements Via {
   }
 }
 
-/** The branch, where it comes first and there is nothing else that could be one. */
+/** The branch, if it comes first and nothing else could be one. */
 function branchIn(parameters: string): string | undefined {
   if (!parameters.startsWith(';branch=')) return undefined;
   const end = parameters.indexOf(';', 8);
@@ -310,7 +308,7 @@ function branchIn(parameters: string): string | undefined {
   return /branch/i.test(parameters.slice(end)) ? undefined : parameters.slice(8, end);
 }
 
-/** A copy that stands by itself: a part of a longer text keeps all of that in memory for as long as it lives. */
+/** A flat copy: a slice would keep the whole text in memory. */
 export function flatten(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }

@@ -1,27 +1,26 @@
 /**
- * SIP text is kept as "byte strings": each character is one byte of the wire (latin1), so that a message passes through
- * unchanged whatever its encoding, its length is its size in bytes, and V8 stores it in one byte a character.
+ * SIP text is a "byte string": each character is one byte of the wire (latin1). A message passes through unchanged whatever its encoding,
+ * its length is its size in bytes, and V8 stores one byte a character.
  */
 export interface Header {
   /** Long form in lower case. */
   readonly id: string;
   /** Unfolded and trimmed. */
   readonly value: string;
-  /** The line as received, folds included, without its last CRLF. */
+  /** The line as received, folds included, without the last CRLF. */
   readonly line: string;
 }
 
-/** The headers of a received message that were found while it was read, by their ids. */
+/** The headers of a received message that the parser located, by id. */
 export interface KnownHeaders {
-  /** Whether it can say of this header what there is of it. */
+  /** Whether it has all values of this header. */
   knows(id: string): boolean;
   first(id: string): string | undefined;
   all(id: string): string[];
 }
 
-/** What a message that goes on as it was received has besides. */
+/** Additional fields of a message forwarded as received. */
 interface AsReceived {
-  /** The whole text. */
   readonly wire?: string;
   readonly known?: KnownHeaders;
 }
@@ -44,12 +43,12 @@ export interface SipResponse extends AsReceived {
 
 export type SipMessage = SipRequest | SipResponse;
 
-/** A request of ours before From, To, Call-ID, CSeq, Via and the routes are added. */
+/** Our request before the stack adds From, To, Call-ID, CSeq, Via and routes. */
 export type RequestParts = Pick<SipRequest, 'method' | 'headers' | 'body'>;
 
 export type WithHeaders = Pick<SipMessage, 'headers'> & Pick<AsReceived, 'known'>;
 
-/** A copy with other parts; what it was received as does not count any more. */
+/** A copy with other parts, which drops the received text. */
 export function changed<M extends SipMessage>(message: M, changes: Partial<Pick<SipRequest, 'uri' | 'headers' | 'body'>>): M {
   const { headers, body } = message;
   const start =
@@ -59,13 +58,13 @@ export function changed<M extends SipMessage>(message: M, changes: Partial<Pick<
   return { ...start, headers, body, ...changes } as SipMessage as M;
 }
 
-/** Makes a header under its usual spelling. */
+/** A header under its usual spelling. */
 export function header(name: string, value: string): Header {
   const id = headerId(name);
   return { id, value, line: `${canonicalHeaderName(id)}: ${value}` };
 }
 
-/** The first value of a header, or `undefined`. `id` is the long form in lower case. */
+/** The first value of a header. `id` is the long form in lower case. */
 export function getHeader(message: WithHeaders, id: string): string | undefined {
   if (message.known?.knows(id) === true) return message.known.first(id);
   for (const candidate of message.headers) if (candidate.id === id) return candidate.value;
@@ -77,7 +76,7 @@ export function hasHeader(message: WithHeaders, id: string): boolean {
   return message.headers.some((candidate) => candidate.id === id);
 }
 
-/** The values of every line with this name, not split at commas. */
+/** The values of all lines with this name, not split at commas. */
 export function getHeaders(message: WithHeaders, id: string): string[] {
   if (message.known?.knows(id) === true) return message.known.all(id);
   const values: string[] = [];
@@ -85,12 +84,12 @@ export function getHeaders(message: WithHeaders, id: string): string[] {
   return values;
 }
 
-/** Every value of a header that may be repeated or hold a comma-separated list, in order. */
+/** All values of a header that may repeat or hold a comma-separated list, in order. */
 export function getList(message: WithHeaders, id: string): string[] {
   return getHeaders(message, id).flatMap(splitList);
 }
 
-/** Splits at commas that stand outside quoted strings and angle brackets (RFC 3261 §7.3.1). */
+/** Splits at commas outside quoted strings and angle brackets (RFC 3261 §7.3.1). */
 export function splitList(text: string): string[] {
   if (!text.includes(',')) return text === '' ? [] : [text];
   const parts: string[] = [];
@@ -114,7 +113,7 @@ export function splitList(text: string): string[] {
   return parts.filter((part) => part !== '');
 }
 
-// RFC 3261 §7.3.3 and the IANA registry: the one-letter forms.
+// RFC 3261 §7.3.3 and the IANA registry: compact forms.
 const COMPACT: Readonly<Record<string, string>> = {
   a: 'accept-contact',
   b: 'referred-by',
@@ -138,7 +137,7 @@ const COMPACT: Readonly<Record<string, string>> = {
   y: 'identity',
 };
 
-/** Names whose usual spelling is not one capital a word. */
+/** Names not spelled with one capital a word. */
 const SPELLED: Readonly<Record<string, string>> = {
   'call-id': 'Call-ID',
   cseq: 'CSeq',
@@ -154,20 +153,20 @@ const SPELLED: Readonly<Record<string, string>> = {
 const cache = new Map<string, string>();
 const CACHE_LIMIT = 1_000;
 
-/** The long form of a header name in lower case: what headers are compared by. */
+/** The long form in lower case, for comparison. */
 export function headerId(name: string): string {
   const known = cache.get(name);
   if (known !== undefined) return known;
   const lower = name.toLowerCase();
   const id = COMPACT[lower] ?? lower;
-  // Names come from outside: the cache has a bound.
+  // Names come from peers: the cache needs a bound.
   if (cache.size < CACHE_LIMIT) cache.set(name, id);
   return id;
 }
 
 const canonical = new Map<string, string>(Object.entries(SPELLED));
 
-/** `my-header` as it is usually written: `My-Header`. */
+/** `my-header` → `My-Header`. */
 export function canonicalHeaderName(id: string): string {
   const known = canonical.get(id);
   if (known !== undefined) return known;
@@ -176,10 +175,7 @@ export function canonicalHeaderName(id: string): string {
   return name;
 }
 
-/**
- * Without the spaces and tabs around it. Not `String.trim`: that takes the byte A0 for a no-break space, and it is the last byte
- * of `à` in UTF-8.
- */
+/** Without surrounding spaces and tabs. Not `String.trim`: it strips byte A0, the last byte of `à` in UTF-8. */
 export function trimLws(text: string): string {
   let start = 0;
   let end = text.length;
@@ -196,7 +192,7 @@ function startLine(message: SipMessage): string {
   return message.kind === 'request' ? `${message.method} ${message.uri} SIP/2.0` : `SIP/2.0 ${String(message.status)} ${message.reason}`;
 }
 
-/** The message as a byte string. Content-Length is always the body's real size, in the place where the message has it, or last. */
+/** The message as a byte string. Content-Length is always the body's real size, in its original place or last. */
 export function serialize(message: SipMessage): string {
   if (message.wire !== undefined) return message.wire;
   let text = `${startLine(message)}\r\n`;
@@ -214,9 +210,9 @@ export function serialize(message: SipMessage): string {
   return `${text}\r\n${message.body}`;
 }
 
-/** The same with every header on one line, for readers that do not know folds (RFC 3261 §7.3.1). */
+/** Unfolds every header, for readers without folding (RFC 3261 §7.3.1). */
 export function serializeUnfolded(message: SipMessage): string {
-  // What goes on as it was received has none.
+  // A message forwarded as received has no folds.
   if (message.wire !== undefined || !message.headers.some(({ line }) => line.includes('\n'))) return serialize(message);
   const headers = message.headers.map((item) =>
     item.line.includes('\n') ? { ...item, line: `${item.line.slice(0, item.line.indexOf(':'))}: ${item.value}` } : item,

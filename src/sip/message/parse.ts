@@ -3,9 +3,9 @@ import { err, ok, type Result } from '../../lib/result.js';
 import { SIP_TOKEN } from '../../lib/sip-token.js';
 import { headerId, trimLws, type Header, type SipMessage } from './message.js';
 
-/** Why a text is not a SIP message that can be processed. `status` is the answer when it is a request that can be answered. */
+/** Why a text is not a valid SIP message. `status` answers a request. */
 export interface ParseError extends MessageProblem {
-  /** As much as could be read: enough to answer when it holds a start line and the headers of an answer. */
+  /** The part that was read; may suffice for a response. */
   readonly partial: SipMessage | null;
 }
 
@@ -16,12 +16,12 @@ export interface MessageLimits {
   readonly maxBodyBytes: number;
 }
 
-/** What an answer copies (RFC 3261 §8.2.6.2): read on for, whatever was wrong before. */
+/** Headers that a response copies (RFC 3261 §8.2.6.2): read on for them after a fault. */
 const ANSWERED_WITH = new Set(['via', 'from', 'to', 'call-id', 'cseq']);
 
 /**
- * Reads one whole message: start line, headers, and the body, which is everything after the first empty line.
- * Where the body ends is the caller's business (a datagram's end, a stream's Content-Length).
+ * Parses one message: start line, headers, and everything after the first empty line as the body. The caller cuts the body (end of
+ * datagram, Content-Length of a stream).
  */
 export function parseMessage(text: string, limits: MessageLimits): Result<SipMessage, ParseError> {
   const headEnd = text.indexOf('\r\n\r\n');
@@ -39,14 +39,14 @@ export function parseMessage(text: string, limits: MessageLimits): Result<SipMes
   return ok(message);
 }
 
-/** Reads header lines from `at` up to `end` (where the last CRLF begins) into `into`; returns the first problem. */
+/** Appends header lines from `at` to `end` (start of the last CRLF) to `into`; returns the first problem. */
 export function readHeaders(text: string, at: number, end: number, limits: MessageLimits, into: Header[]): MessageProblem | null {
   let position = at;
   let problem: MessageProblem | null = null;
   while (position < end) {
     let lineEnd = text.indexOf('\r\n', position);
     let folded = false;
-    // RFC 3261 §7.3.1: a line that begins with white space continues the one before.
+    // RFC 3261 §7.3.1: a line that begins with white space continues the previous one.
     while (lineEnd < end && (text.charCodeAt(lineEnd + 2) === 32 || text.charCodeAt(lineEnd + 2) === 9)) {
       folded = true;
       lineEnd = text.indexOf('\r\n', lineEnd + 2);
@@ -61,7 +61,7 @@ export function readHeaders(text: string, at: number, end: number, limits: Messa
   return problem;
 }
 
-/** `undefined`: this is no header. */
+/** `undefined`: not a header. */
 function readHeader(line: string, folded: boolean): Header | undefined {
   const colon = line.indexOf(':');
   const name = trimLws(line.slice(0, Math.max(colon, 0)));
@@ -72,12 +72,12 @@ function readHeader(line: string, folded: boolean): Header | undefined {
   return { id: headerId(name), value, line };
 }
 
-/** NUL may stand in a quoted string behind a backslash (RFC 3261 §25.1, quoted-pair; RFC 4475 §3.1.1.2), and nowhere else. */
+/** NUL is valid only after a backslash in a quoted string (RFC 3261 §25.1, quoted-pair; RFC 4475 §3.1.1.2). */
 function hasBareNul(value: string): boolean {
   return value.includes('\0') && value.replaceAll('\\\0', '').includes('\0');
 }
 
-/** Why a message cannot be processed, and what a request that has it is answered. */
+/** A fault, and the response for a request with it. */
 interface MessageProblem {
   readonly status: 400 | 413 | 414 | 505 | 513;
   readonly reason: string;
@@ -87,7 +87,7 @@ interface StartLine {
   readonly line:
     | { readonly kind: 'request'; readonly method: string; readonly uri: string }
     | { readonly kind: 'response'; readonly status: number; readonly reason: string };
-  /** It is SIP, but not as it must be: a request is answered, a response is dropped. */
+  /** Malformed SIP: the stack answers a request, drops a response. */
   readonly problem: MessageProblem | null;
 }
 
@@ -97,7 +97,7 @@ const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d) ([^\r\n]*)$/i;
 const RESPONSE = /^SIP\/\d{1,5}\.\d{1,5} /i;
 const MAX_URI_BYTES = 4_096;
 
-/** Reads a Request-Line or Status-Line (RFC 3261 §7.1, §7.2); `undefined`: this is not SIP. */
+/** Parses a Request-Line or Status-Line (RFC 3261 §7.1, §7.2); `undefined`: not SIP. */
 export function parseStartLine(line: string): StartLine | undefined {
   if (line.includes('\0')) return undefined;
   if (RESPONSE.test(line)) {
@@ -108,7 +108,7 @@ export function parseStartLine(line: string): StartLine | undefined {
   return parseRequestLine(line);
 }
 
-/** White space where none may be is a fault of a request that can still be answered (RFC 4475 §3.1.2.8 to §3.1.2.10). */
+/** Misplaced white space is a fault, but the request can be answered (RFC 4475 §3.1.2.8 to §3.1.2.10). */
 function parseRequestLine(line: string): StartLine | undefined {
   const trimmed = trimLws(line);
   const first = line.indexOf(' ');
@@ -129,11 +129,11 @@ function requestLineProblem(version: RegExpExecArray, isExact: boolean, uri: str
   return isRequestUri(uri) ? null : bad('Bad Request-URI');
 }
 
-/** For a foreign scheme, checks only the scheme's syntax: the user agent answers 416. */
+/** For a foreign scheme, checks only the syntax: the user agent answers 416. */
 function isRequestUri(uri: string): boolean {
   const scheme = uriScheme(uri);
   if (scheme !== 'sip' && scheme !== 'sips') return scheme !== '';
-  // RFC 3261 §19.1.1: headers have no place in a Request-URI.
+  // RFC 3261 §19.1.1: a Request-URI has no headers.
   return parseSipUri(uri)?.headers === '';
 }
 

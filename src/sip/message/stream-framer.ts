@@ -1,39 +1,39 @@
 import { parseStartLine } from './parse.js';
 
-/** What a stream yields. After `error` the stream is spoiled: close the connection. */
+/** After `error`, close the connection. */
 export type StreamItem =
   | { readonly type: 'message'; readonly text: string }
   /** CRLF CRLF: answer with one CRLF (RFC 5626 §4.4.1). */
   | { readonly type: 'ping' }
-  /** A single CRLF: the answer to our ping. */
+  /** A single CRLF: response to our ping. */
   | { readonly type: 'pong' }
-  /** `head`: what could be read of it, as a head of its own: the request can be answered with `status` before the connection is closed. */
+  /** `head`: the readable part, as a head: answer the request with `status`, then close the connection. */
   | { readonly type: 'error'; readonly reason: string; readonly status: 400 | 413 | 513; readonly head: string | null };
 
 export interface StreamLimits {
-  /** Start line and headers together. */
+  /** Start line and headers. */
   readonly maxHeadBytes: number;
   readonly maxBodyBytes: number;
 }
 
-/** Folds included, so that what is found here is what the parser finds. */
+/** Folds included, to match what the parser finds. */
 const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:((?:[^\r\n]|\r\n[ \t])*)(?=\r\n)/gi;
-/** What nearly every message begins with. */
+/** How nearly every message begins. */
 const PLAIN_START = /^(?:[A-Z]{1,32} sips?:[^\s<>"]{1,1000} SIP\/2\.0|SIP\/2\.0 [1-6]\d\d [^\r\n\0]*)\r\n/;
-/** A start line of which the end has not come: what every SIP message begins with. */
+/** An incomplete start line of any SIP message. */
 const BEGINNING = /^[\w.!%*+`'~/-]{1,64}(?: |$)/;
 const MAX_FIRST_WORD = 64;
 
-/** Cuts a byte stream into SIP messages (RFC 3261 §18.3), whatever the pieces in which it arrives. */
+/** Cuts a byte stream into SIP messages (RFC 3261 §18.3), however it is segmented. */
 export class StreamFramer {
   readonly #limits: StreamLimits;
   #pending = '';
-  /** The message's start line is there, and is one. */
+  /** A valid start line arrived. */
   #hasBegun = false;
-  // Without these two a message that drips in would be read anew at each drop.
-  /** Less than this many pending bytes hold no whole item. */
+  // Without these two, each new fragment would rescan the whole message.
+  /** Below this many pending bytes, no item is complete. */
   #needed = 0;
-  /** What must come before there is more to say, and the last bytes before the read in which it may be. */
+  /** The text to wait for, and the last bytes before the read, in case it spans reads. */
   #awaited: { readonly text: string; seam: string } | null = null;
   #spoiled = false;
 
@@ -41,12 +41,12 @@ export class StreamFramer {
     this.#limits = limits;
   }
 
-  /** Whether a message has begun and is not complete: the time limit for its rest is running. */
+  /** A message is incomplete: its time limit runs. */
   get isMidMessage(): boolean {
     return this.#pending !== '' && this.#pending !== '\r\n';
   }
 
-  /** Takes the next bytes (as a byte string) and returns every item that is complete. */
+  /** Appends bytes (a byte string) and returns the complete items. */
   push(bytes: string): StreamItem[] {
     if (this.#spoiled) return [];
     this.#pending += bytes;
@@ -63,17 +63,16 @@ export class StreamFramer {
     return items;
   }
 
-  /** A lone CRLF that nothing followed within the read: the peer's pong. */
   #next(): StreamItem | undefined {
     const text = this.#pending;
     if (text.startsWith('\r\n')) {
       if (text.startsWith('\r\n\r\n')) return this.#take(4, { type: 'ping' });
-      // `\r\n` and `\r\n\r` may become a ping; anything else after CRLF makes it a pong.
+      // `\r\n` and `\r\n\r` may become a ping; other bytes after CRLF make it a pong.
       if (text.length === 2 || text === '\r\n\r') return undefined;
       return this.#take(2, { type: 'pong' });
     }
     if (text === '' || text === '\r') return undefined;
-    // Only what a head may be long is looked at, so that the answer does not depend on where the reads fall.
+    // Inspects no more than the longest valid head, so that the result does not depend on segmentation.
     const window = text.slice(0, this.#limits.maxHeadBytes + 4);
     const firstEnd = this.#hasBegun ? -1 : window.indexOf('\n');
     if (firstEnd >= 0 && window[firstEnd - 1] !== '\r') return this.#bareLines(window, firstEnd);
@@ -81,12 +80,12 @@ export class StreamFramer {
     const headEnd = window.indexOf('\r\n\r\n');
     if (headEnd >= 0) return this.#cut(text, headEnd);
     if (window.length === this.#limits.maxHeadBytes + 4) return spoiled('Headers Too Large', 513, wholeLines(window));
-    // As long as it is short, what it is may still be open.
+    // Rescan short text: it may still prove garbage.
     if (window.length > MAX_FIRST_WORD) this.#awaited = { text: this.#hasBegun ? '\r\n\r\n' : '\n', seam: window.slice(-3) };
     return undefined;
   }
 
-  /** Lines that end with LF alone (RFC 3261 §7 wants CRLF): the sender is told, once its head is there. */
+  /** Lines that end with a bare LF (RFC 3261 §7 requires CRLF): the sender gets 400 once the head is complete. */
   #bareLines(window: string, firstEnd: number): StreamItem | undefined {
     if (parseStartLine(window.slice(0, firstEnd)) === undefined) return spoiled('Not SIP', 400);
     const headEnd = window.indexOf('\n\n');
@@ -125,7 +124,7 @@ export class StreamFramer {
     return !seam.includes(this.#awaited.text);
   }
 
-  /** Garbage is noticed as soon as it can be told from a start line, before a limit is reached. */
+  /** Detects garbage as early as possible, before a limit applies. */
   #begins(window: string): boolean {
     const lineEnd = window.indexOf('\r\n');
     if (lineEnd < 0) return BEGINNING.test(window);
@@ -134,7 +133,7 @@ export class StreamFramer {
   }
 }
 
-/** The lines that are whole, as a head: a request that is too large gets its answer where its Via came first. */
+/** The complete lines as a head: a too large request gets a response if its Via is among them. */
 function wholeLines(window: string): string | null {
   const end = window.lastIndexOf('\r\n');
   return end < 0 ? null : `${window.slice(0, end)}\r\n\r\n`;
@@ -147,13 +146,13 @@ function spoiled(reason: string, status: 400 | 413 | 513, head: string | null = 
 const PLAIN_HEADERS_IN_C = ['Call-ID:', 'CSeq:', 'Contact:', 'Content-Type:'];
 const STATED = 'Content-Length: ';
 
-/** The length of a message that states it as nearly all do, once; `undefined`: look closer. */
+/** Content-Length in its usual spelling, once; `undefined`: use `contentLength`. */
 export function plainLength(head: string): number | undefined {
   let length: number | undefined;
   for (let end = head.indexOf('\n'); end >= 0 && end < head.length - 1; end = head.indexOf('\n', end + 1)) {
     const at = end + 1;
     const first = head[at];
-    // A bare LF; folded, or short or unusual spellings.
+    // A bare LF, a fold, or a short or unusual spelling.
     if (head[end - 1] !== '\r' || first === ' ' || first === '\t' || first === 'l' || first === 'L' || first === 'c') return undefined;
     if (first !== 'C') continue;
     if (!head.startsWith(STATED, at)) {
@@ -168,8 +167,7 @@ export function plainLength(head: string): number | undefined {
 }
 
 /**
- * The stated length. RFC 3261 §18.3 demands one on streams: without it a message that names a body's type cannot be cut,
- * and one that does not has no body.
+ * RFC 3261 §18.3 requires it on streams: a message with a Content-Type but no length cannot be cut; one without Content-Type has no body.
  */
 export function contentLength(head: string): number | 'missing' | 'bad' {
   let length: number | undefined;

@@ -1,6 +1,6 @@
 import { trimLws } from './message.js';
 
-/** A parsed SIP or SIPS URI (RFC 3261 §19.1). All parts as received, but the host in lower case. */
+/** A SIP or SIPS URI (RFC 3261 §19.1). Parts as received; the host in lower case. */
 export interface SipUri {
   readonly scheme: 'sip' | 'sips';
   readonly user: string | null;
@@ -8,18 +8,18 @@ export interface SipUri {
   /** Without the brackets of an IPv6 reference. */
   readonly host: string;
   readonly port: number | null;
-  /** Names in lower case; a parameter without a value is ''. */
+  /** Names in lower case; '' for a parameter without a value. */
   readonly params: ReadonlyMap<string, string>;
-  /** Everything after the `?`, or ''. */
+  /** The part after `?`, or ''. */
   readonly headers: string;
 }
 
 const HOSTNAME = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i;
-/** White space and control characters, and what would end a URI that stands in brackets. */
+/** White space, control characters, and what would end a URI in brackets. */
 const NOT_IN_URI = /[^!-~\x80-\xff]|[<>"]/;
 const IPV6 = /^[0-9a-f:.]{2,45}$/i;
 
-/** The scheme of any absolute URI in lower case, or '' when there is none. */
+/** The scheme of an absolute URI in lower case, or ''. */
 export function uriScheme(text: string): string {
   const match = /^([a-z][a-z0-9+.-]*):/i.exec(text);
   return match?.[1]?.toLowerCase() ?? '';
@@ -30,7 +30,7 @@ export function parseSipUri(text: string): SipUri | undefined {
   if (match === null || text.length > 4096 || NOT_IN_URI.test(text)) return undefined;
   const scheme = match[1]?.toLowerCase() === 'sips' ? 'sips' : 'sip';
   const rest = match[2] ?? '';
-  // The user part may hold `;` and `?` (RFC 3261 §25.1, user-unreserved): the last `@` before the host ends it.
+  // The user part may contain `;` and `?` (RFC 3261 §25.1, user-unreserved): the last `@` before the host ends it.
   const at = rest.lastIndexOf('@', rest.indexOf('?', rest.indexOf('@')) < 0 ? undefined : rest.indexOf('?', rest.indexOf('@')));
   const userInfo = at < 0 ? null : rest.slice(0, at);
   if (userInfo === '') return undefined;
@@ -68,7 +68,7 @@ export function parseHostPort(text: string): HostPort | undefined {
   return { host: host.toLowerCase(), port };
 }
 
-/** Parses `;name=value;name` (with or without white space around the separators). Quoted values keep their quotes. */
+/** Parses `;name=value;name`, white space around separators allowed. Quoted values keep their quotes. */
 export function parseParams(text: string): Map<string, string> {
   const params = new Map<string, string>();
   if (text === '') return params;
@@ -82,14 +82,14 @@ export function parseParams(text: string): Map<string, string> {
 
 /** A From, To, Contact, Route or Record-Route value (RFC 3261 §20.10). */
 export interface NameAddr {
-  /** As written, quotes included; '' when there is none. */
+  /** As written, quotes included; '' if absent. */
   readonly displayName: string;
   readonly uri: string;
   /** Header parameters, names in lower case. */
   readonly params: ReadonlyMap<string, string>;
 }
 
-/** Reads one value (no list). In the form without angle brackets every parameter belongs to the header (§20.10). */
+/** Parses one value (no list). Without angle brackets every parameter belongs to the header (§20.10). */
 export function parseNameAddr(text: string): NameAddr | undefined {
   const value = trimLws(text);
   const bracket = openBracket(value);
@@ -108,7 +108,7 @@ export function parseNameAddr(text: string): NameAddr | undefined {
   return { displayName: trimLws(value.slice(0, bracket)), uri, params: parseParams(rest) };
 }
 
-/** Where `<` opens outside a quoted string; -1: nowhere; `undefined`: the quotes are not closed. */
+/** Position of `<` outside quoted strings; -1: none; `undefined`: unclosed quotes. */
 function openBracket(value: string): number | undefined {
   let quoted = false;
   for (let index = 0; index < value.length; index += 1) {
@@ -124,17 +124,16 @@ function openBracket(value: string): number | undefined {
 
 /** The tag of a From or To value, or `undefined`. */
 export function tagOf(value: string): string | undefined {
-  // Most values end in `>;tag=…`; the general parser is for the others.
+  // Fast path: most values end in `>;tag=…`.
   const quick = /^[^"]*>;tag=([^; \t]+)$/.exec(value);
   if (quick !== null) return quick[1];
   const tag = parseNameAddr(value)?.params.get('tag');
   return tag === '' ? undefined : tag;
 }
 
-/** Whether a From or To has a tag. */
 export function hasTag(value: string): boolean {
   const bracket = value.lastIndexOf('>');
-  // What follows the last bracket is parameters, when it holds no quotes.
+  // After the last bracket there are only parameters, unless it contains quotes.
   if (bracket === value.length - 1) return false;
   return bracket >= 0 && value.startsWith(';tag=', bracket + 1) ? value.length > bracket + 6 : tagOf(value) !== undefined;
 }

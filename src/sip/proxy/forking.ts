@@ -1,21 +1,21 @@
 import { assertNever } from '../../lib/result.js';
 
-/** One target that a request was forwarded to. `Abandoned`: given up, but its final response is still awaited. */
+/** One target of a forwarded request. `Abandoned`: given up, awaiting its final response. */
 interface Branch {
   readonly id: number;
   readonly name: 'Calling' | 'Proceeding' | 'Abandoned' | 'Done';
-  /** Its final response, or 408 or 503 made here. */
+  /** Its final response, or our 408 or 503. */
   readonly status: number | null;
 }
 
-/** The response context of RFC 3261 §16.7: which targets were tried, what they said, what is left. */
+/** The response context (RFC 3261 §16.7): targets tried, their responses, targets left. */
 export interface ForkingState {
   readonly isInvite: boolean;
   readonly isSerial: boolean;
   readonly followsRedirects: boolean;
   readonly waiting: readonly string[];
   readonly branches: readonly Branch[];
-  /** A final response went to the caller. */
+  /** We sent the caller a final response. */
   readonly isAnswered: boolean;
   readonly isDone: boolean;
 }
@@ -26,21 +26,21 @@ export type ForkingEvent =
   | { readonly type: 'start' }
   /** `contacts`: of a 3xx, best first. */
   | { readonly type: 'response'; readonly branch: number; readonly status: number; readonly contacts: readonly string[] }
-  /** No answer (408), or no way to the target (503). */
+  /** No response (408), or unreachable (503). */
   | { readonly type: 'failed'; readonly branch: number; readonly status: 408 | 503 }
   | { readonly type: 'timer'; readonly branch: number; readonly timer: ForkingTimer }
-  /** The caller does not want an answer any more. */
+  /** The caller sent CANCEL. */
   | { readonly type: 'cancel' };
 
 export type ForkingEffect =
   | { readonly do: 'launch'; readonly branch: number; readonly target: string }
   | { readonly do: 'cancel'; readonly branch: number }
   | { readonly do: 'restart-final-timer' | 'stop-provisional-timer' | 'stop-timers'; readonly branch: number }
-  /** A provisional response or a 2xx goes to the caller as it is. */
+  /** Forward a provisional response or 2xx to the caller. */
   | { readonly do: 'forward' }
-  /** The best final response goes to the caller: that of this branch; `null`: none came, nothing was tried. */
+  /** Send the caller the best final response, that of this branch; `null`: there is none. */
   | { readonly do: 'answer'; readonly branch: number | null; readonly status: number }
-  /** Every target has its final response. */
+  /** Every target has a final response. */
   | { readonly do: 'done' };
 
 export interface ForkingStep {
@@ -48,7 +48,7 @@ export interface ForkingStep {
   readonly effects: readonly ForkingEffect[];
 }
 
-/** Targets that redirections add have a bound. */
+/** Bounds the targets that redirections add. */
 const MAX_BRANCHES = 32;
 
 export function forkingStart(options: {
@@ -62,7 +62,7 @@ export function forkingStart(options: {
 }
 
 export function stepForking(state: ForkingState, event: ForkingEvent): ForkingStep {
-  // A 2xx may be repeated, or come from a fork beyond the target, when all is over.
+  // A 2xx may be retransmitted, or come from a downstream fork, after the end.
   if (state.isDone && event.type !== 'response') return { state, effects: [] };
   switch (event.type) {
     case 'start':
@@ -95,10 +95,10 @@ function onResponse(state: ForkingState, id: number, status: number, contacts: r
     const next = branch.name === 'Calling' ? withBranch(state, { ...branch, name: 'Proceeding' }) : state;
     return { state: next, effects: [...effects, { do: 'forward' }] };
   }
-  // RFC 3261 §16.7 step 5: every 2xx to an INVITE is forwarded, however late.
+  // RFC 3261 §16.7 step 5: forwards every 2xx to an INVITE, however late.
   if (branch.name === 'Done') return { state, effects: status < 300 && state.isInvite ? [{ do: 'forward' }] : [] };
   const stop: ForkingEffect = { do: 'stop-timers', branch: id };
-  // A target that we gave up and cancelled was too slow (RFC 3261 §16.8): its 487 says nothing to a caller who did not cancel.
+  // We gave up and cancelled a slow target (RFC 3261 §16.8): its 487 would mislead a caller who did not cancel.
   const counted = branch.name === 'Abandoned' && status === 487 ? 408 : status;
   const settled = withBranch(state, { ...branch, name: 'Done', status: counted });
   if (status < 300) {
@@ -117,13 +117,13 @@ function onTimer(state: ForkingState, id: number, timer: ForkingTimer): ForkingS
   const branch = find(state, id);
   if (branch === undefined || branch.name === 'Done' || branch.name === 'Abandoned') return { state, effects: [] };
   if (timer === 'provisional' && branch.name !== 'Calling') return { state, effects: [] };
-  // A non-INVITE request cannot be cancelled; an INVITE that nobody has answered is when somebody does (§9.1).
+  // A non-INVITE request cannot be cancelled; an INVITE only after a provisional response (§9.1).
   const effects: ForkingEffect[] = [{ do: 'stop-timers', branch: id }];
   if (state.isInvite) effects.push({ do: 'cancel', branch: id });
   return proceed(withBranch(state, { ...branch, name: 'Abandoned', status: 408 }), effects);
 }
 
-/** Starts what may be started now, or answers and ends when nothing is left. */
+/** Starts waiting targets, or answers and ends when none are left. */
 function proceed(state: ForkingState, before: readonly ForkingEffect[]): ForkingStep {
   const effects = [...before];
   let next = state;
@@ -147,8 +147,8 @@ function proceed(state: ForkingState, before: readonly ForkingEffect[]): Forking
 }
 
 /**
- * RFC 3261 §16.7 step 6: a 6xx first, else the lowest class; among the 4xx those that tell the caller what to change come first.
- * 503 is the target's trouble, not ours: the caller gets 500.
+ * RFC 3261 §16.7 step 6: a 6xx, else the lowest class; among 4xx, first those that let the caller correct the request. A target's 503
+ * becomes 500: the trouble is not ours.
  */
 function bestOf(branches: readonly Branch[]): ForkingEffect | undefined {
   let best: Branch | undefined;

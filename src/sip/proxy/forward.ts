@@ -14,28 +14,27 @@ import {
 } from '../message/message.js';
 import { parseNameAddr, parseSipUri, type SipUri } from '../message/uri.js';
 
-/** The parameter of our Record-Route that proves it was ours: nobody else can make us forward. */
+/** Authenticates our Record-Route: others cannot make us forward. */
 const TOKEN_PARAM = 'tk';
 
-/** Whether a closer look is worth its cost: most requests have no Route at all. */
+/** Cheap pre-check: most requests have no Route. */
 export function namesRoute(request: SipRequest): boolean {
   return hasHeader(request, 'route') || request.uri.includes(`;${TOKEN_PARAM}=`);
 }
 
-/** Whether a URI names this server. */
 export type IsSelf = (uri: SipUri) => boolean;
 
-/** A request without the topmost routes that name us (RFC 3261 §16.4): a client that has us as its outbound proxy begins with one. */
+/** Removes the topmost routes that name us (RFC 3261 §16.4), as clients with us as outbound proxy send. */
 export function withoutOwnRoutes(request: SipRequest, isSelf: IsSelf): SipRequest {
   const routes = getList(request, 'route');
   const own = countLeading(routes, (route) => namesUs(route, isSelf));
   return own === 0 ? request : withRoutes(request, routes.slice(own));
 }
 
-/** A request without the routes that name us (RFC 3261 §16.4), when one of them is our Record-Route and its token is right. */
+/** Removes the routes that name us (RFC 3261 §16.4), if one is our Record-Route with a valid token. */
 export function takeOwnRoutes(request: SipRequest, token: string, isSelf: IsSelf): SipRequest | undefined {
   const routes = getList(request, 'route');
-  // A strict router before us has put our own URI into the Request-URI, and the target last.
+  // A preceding strict router put our URI into the Request-URI and the target last.
   if (isOurs(request.uri, token)) {
     const target = parseNameAddr(routes.at(-1) ?? '')?.uri;
     return target === undefined ? undefined : withRoutes(changed(request, { uri: target }), routes.slice(0, -1));
@@ -64,7 +63,7 @@ function withRoutes(request: SipRequest, routes: readonly string[]): SipRequest 
   return changed(request, { headers: [...routes.map((value) => header('Route', value)), ...others] });
 }
 
-/** What we add in order to stay in the way of a dialog: one value a transport (RFC 5658), that of the next hop on top. */
+/** Our Record-Route: one value a transport (RFC 5658), that of the next hop on top. */
 export function recordRoutes(next: OwnTransport, previous: OwnTransport, isSecure: boolean, token: string): Header[] {
   const ways = next.transport === previous.transport ? [next] : [next, previous];
   return ways.map((own) => {
@@ -74,13 +73,13 @@ export function recordRoutes(next: OwnTransport, previous: OwnTransport, isSecur
   });
 }
 
-/** Where a request goes next and what it says then, but for our Via. */
+/** The forwarded request, without our Via, and its next hop. */
 export interface Forward {
   readonly request: SipRequest;
   readonly nextHop: string;
 }
 
-/** RFC 3261 §16.6 steps 1 to 7. `added` come on top. The error: Max-Forwards has run out. */
+/** RFC 3261 §16.6 steps 1 to 7. `added` goes on top. Error: Max-Forwards is exhausted. */
 export function forwardRequest(request: SipRequest, target: string, added: readonly Header[]): Result<Forward, 'too-many-hops'> {
   const maxForwards = Number(getHeader(request, 'max-forwards') ?? 70);
   if (maxForwards === 0) return err('too-many-hops');
@@ -90,12 +89,12 @@ export function forwardRequest(request: SipRequest, target: string, added: reado
   const first = parseNameAddr(getList(request, 'route')[0] ?? '')?.uri;
   if (first === undefined) return ok({ request: moved, nextHop: target });
   if (parseSipUri(first)?.params.has('lr') === true) return ok({ request: moved, nextHop: first });
-  // The next hop is a strict router: it wants its URI in the Request-URI, and the target as the last route.
+  // The next hop is a strict router: its URI goes into the Request-URI, the target into the last route.
   const routes = [...getList(request, 'route').slice(1), `<${target}>`];
   return ok({ request: changed(withRoutes(moved, routes), { uri: first }), nextHop: first });
 }
 
-/** RFC 3261 §16.7 step 3: without our Via. `undefined`: there is no other, so nobody is left to get it. */
+/** RFC 3261 §16.7 step 3: removes our Via. `undefined`: no other is left. */
 export function forwardResponse(response: SipResponse): SipResponse | undefined {
   const index = response.headers.findIndex(({ id }) => id === 'via');
   const line = response.headers[index];

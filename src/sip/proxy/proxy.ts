@@ -27,30 +27,29 @@ import {
   type IsSelf,
 } from './forward.js';
 
-/** How a request is to be proxied. */
+/** How to proxy a request. */
 export interface ProxyOrder {
   readonly targets: readonly string[];
   readonly isSerial: boolean;
   readonly recordRoute: boolean;
   readonly followsRedirects: boolean;
-  /** `null`: only the final one counts. */
+  /** `null`: no limit. */
   readonly provisionalTimeoutMs: number | null;
-  /** `null`: RFC 3261's timer C. */
+  /** `null`: timer C of RFC 3261. */
   readonly finalTimeoutMs: number | null;
-  /** Added to the forwarded request. */
   readonly headers: readonly Header[];
 }
 
-/** What makes a user agent a proxy too. */
+/** Makes a user agent a proxy too. */
 export interface ProxyIdentity {
-  /** What our Record-Route tokens are made with: a secret that outlives the process, so that dialogs are routed after a restart too. */
+  /** Secret for our Record-Route tokens; keep it across restarts, so that dialogs stay routable. */
   readonly key: string;
   readonly isSelf: IsSelf;
 }
 
-/** What the orderer is told. */
+/** Reports to the application that requested the proxying. */
 export interface ProxyListener {
-  /** A final response of a target. */
+  /** Called for each final response of a target. */
   onFinal(response: SipResponse, flow: Flow): void;
   onDone(): void;
 }
@@ -58,7 +57,7 @@ export interface ProxyListener {
 /** RFC 3261 §16.6 step 11: more than three minutes. */
 const TIMER_C_MS = 181_000;
 
-/** A stateful proxy (RFC 3261 §16) for requests that an application wants forwarded, and for the dialogs that stay with us then. */
+/** A stateful proxy (RFC 3261 §16) for the requests that applications forward, and for their dialogs. */
 export class Proxy {
   #open = 0;
 
@@ -68,12 +67,11 @@ export class Proxy {
     private readonly identity: ProxyIdentity,
   ) {}
 
-  /** Requests that are being forwarded. */
   get openCount(): number {
     return this.#open;
   }
 
-  /** Forwards `request`, the transaction's own but for routes, as ordered; the transaction is the proxy's from here on. Returns why not. */
+  /** Forwards `request` (the transaction's own except for routes) and takes over the transaction. Returns why not. */
   forward(transaction: ServerTransaction, request: SipRequest, order: ProxyOrder, listener: ProxyListener | null): 'too-many-hops' | null {
     if (/^0+$/.test(getHeader(request, 'max-forwards') ?? '')) {
       this.stack.respond(transaction, makeResponse(transaction.request, 483, 'Too Many Hops', transaction.localTag));
@@ -88,7 +86,7 @@ export class Proxy {
     return null;
   }
 
-  /** Takes a request of a dialog that we stayed in the way of. */
+  /** Forwards a request of a dialog that we record-routed. */
   takes(transaction: ServerTransaction): boolean {
     const { core, request } = transaction;
     const routed = this.#routed(request, core);
@@ -141,11 +139,11 @@ interface Fork {
   cancelState: 'none' | 'wanted' | 'sent';
 }
 
-/** One request on its way to its targets, and their answers on the way back. */
+/** One forwarded request and its responses. */
 class ProxyContext implements ServerTransactionOwner {
   #state: ForkingState;
   readonly #forks = new Map<number, Fork>();
-  /** What `forward` means in the step that is being carried out. */
+  /** The response that `forward` refers to in the present step. */
   #current: SipResponse | null = null;
 
   constructor(
@@ -194,7 +192,7 @@ class ProxyContext implements ServerTransactionOwner {
         this.#cancel(effect.branch);
         break;
       case 'restart-final-timer':
-        // RFC 3261 §16.7 step 2 restarts timer C; a limit of the application's is for the final response, however long it rings.
+        // RFC 3261 §16.7 step 2 restarts timer C; the application's own limit covers the final response, however long it rings.
         if (this.order.finalTimeoutMs === null) this.#forks.get(effect.branch)?.timers.start('final', TIMER_C_MS);
         break;
       case 'stop-provisional-timer':
@@ -249,7 +247,7 @@ class ProxyContext implements ServerTransactionOwner {
     const fork = this.#forks.get(branch);
     if (fork === undefined) return;
     if (response.status === 100) {
-      // RFC 3261 §16.7: a 100 is between neighbours; it shows that the target is there.
+      // RFC 3261 §16.7: a 100 is hop by hop; it shows that the target is reachable.
       fork.timers.stop('provisional');
       if (fork.cancelState === 'wanted') this.#sendCancel(fork);
       return;
@@ -286,7 +284,7 @@ class ProxyContext implements ServerTransactionOwner {
   }
 
   #answer(branch: number | null, status: number): void {
-    // RFC 4320 §4.2: no 408 to a non-INVITE request; its sender's own timer tells it the same.
+    // RFC 4320 §4.2: no 408 to a non-INVITE request; its sender's own timer fires.
     if (status === 408 && !this.transaction.isInvite) return this.transaction.abandon();
     const response = branch === null ? null : (this.#forks.get(branch)?.response ?? null);
     const forwarded = response?.status === status ? forwardResponse(response) : undefined;

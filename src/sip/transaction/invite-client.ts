@@ -6,26 +6,26 @@ export interface InviteClientState {
   readonly name: 'Calling' | 'Proceeding' | 'Accepted' | 'Completed' | 'Terminated';
   /** The INVITE, for retransmission. */
   readonly request: string;
-  /** The ACK to a final error, once there is one. */
+  /** The ACK to a final error. */
   readonly ack: string | null;
   readonly intervalMs: number;
 }
 
-/** `cancel`: the wait for a final answer after a CANCEL (§9.1). */
+/** `cancel`: waits for a final response after CANCEL (§9.1). */
 export type InviteClientTimer = 'A' | 'B' | 'D' | 'M' | 'cancel';
 
 export type InviteClientEvent =
   | { readonly type: 'start' }
-  /** Its CANCEL went out. */
+  /** CANCEL was sent. */
   | { readonly type: 'cancelled' }
-  /** Nobody wants its answer any more, and it cannot be cancelled before a provisional response (§9.1). */
+  /** The user abandoned it, but cannot cancel before a provisional response (§9.1). */
   | { readonly type: 'abandoned' }
-  /** `ack`: the ACK to send when the status is 300 or more (RFC 3261 §17.1.1.3). */
+  /** `ack`: the ACK to a status of 300 or more (RFC 3261 §17.1.1.3). */
   | { readonly type: 'response'; readonly status: number; readonly ack: string }
   | { readonly type: 'timer'; readonly timer: InviteClientTimer }
   | { readonly type: 'transport-error' };
 
-/** `response`: the response of this event is for the user. */
+/** `response`: pass this event's response to the user. */
 export type InviteClientUser = 'response' | 'timeout' | 'transport-error';
 
 type InviteClientStep = Step<InviteClientState, InviteClientTimer, InviteClientUser>;
@@ -61,7 +61,7 @@ export function stepInviteClient(state: InviteClientState, event: InviteClientEv
       return onTimer(state, event.timer);
     case 'transport-error':
       if (state.name === 'Terminated' || state.name === 'Accepted') return { state, effects: NOTHING };
-      // RFC 3261 §17.1.1.2, figure 5: in Completed too, where the ACK could not be sent.
+      // RFC 3261 §17.1.1.2, figure 5: also in Completed, if the ACK could not be sent.
       return terminated(state, [{ do: 'notify', user: 'transport-error' }]);
     default:
       return assertNever(event);
@@ -123,7 +123,7 @@ function onTimer(state: InviteClientState, timer: InviteClientTimer): InviteClie
         { do: 'notify', user: 'timeout' },
       ]);
     case 'cancel':
-      // §9.1: a peer that does not answer a cancelled INVITE within 64·T1 (RFC 2543 allowed it) has none to send.
+      // §9.1: no response to a cancelled INVITE within 64·T1 (allowed by RFC 2543): none will come.
       return state.name === 'Proceeding' ? terminated(state, [{ do: 'notify', user: 'timeout' }]) : { state, effects: NOTHING };
     case 'D':
       return state.name === 'Completed' ? terminated(state) : { state, effects: NOTHING };

@@ -4,9 +4,9 @@ import type { Step, TransactionContext, TransactionEffect } from './timers.js';
 // RFC 3261 §17.2.1 with RFC 6026 §7.1 (Accepted, timer L).
 export interface InviteServerState {
   readonly name: 'Proceeding' | 'Accepted' | 'Completed' | 'Confirmed' | 'Terminated';
-  /** The last response sent, as on the wire: what a retransmitted INVITE is answered with. */
+  /** The last response sent, as on the wire, for retransmissions. */
   readonly response: string | null;
-  /** Timer G's present interval. */
+  /** Current interval of timer G. */
   readonly intervalMs: number;
 }
 
@@ -19,7 +19,7 @@ export type InviteServerEvent =
   | { readonly type: 'timer'; readonly timer: InviteServerTimer }
   | { readonly type: 'transport-error' };
 
-/** `ack`: the ACK to a 2xx, for the dialog. `failed`: no ACK to a final error, or the transport failed. */
+/** `ack`: the ACK to a 2xx, for the dialog. `ack-timeout`: no ACK to a final error. */
 export type InviteServerUser = 'ack' | 'ack-timeout' | 'transport-error';
 
 type InviteServerStep = Step<InviteServerState, InviteServerTimer, InviteServerUser>;
@@ -40,7 +40,7 @@ export function stepInviteServer(state: InviteServerState, event: InviteServerEv
     case 'timer':
       return onTimer(state, event.timer, context);
     case 'transport-error':
-      // RFC 6026 §8.7: in Accepted the user retransmits the 2xx itself; a failed send there ends nothing.
+      // RFC 6026 §8.7: in Accepted the user retransmits the 2xx; a failed send changes nothing.
       if (state.name === 'Accepted' || state.name === 'Terminated') return { state, effects: NOTHING };
       return terminated(state, [{ do: 'notify', user: 'transport-error' }]);
     default:
@@ -48,7 +48,7 @@ export function stepInviteServer(state: InviteServerState, event: InviteServerEv
   }
 }
 
-/** A retransmitted INVITE is answered with the last response in Proceeding and Completed, and absorbed elsewhere. */
+/** Answers a retransmitted INVITE with the last response in Proceeding and Completed; absorbs it elsewhere. */
 function resend(state: InviteServerState): readonly Effect[] {
   if (state.response === null || (state.name !== 'Proceeding' && state.name !== 'Completed')) return NOTHING;
   return [{ do: 'send', text: state.response }];

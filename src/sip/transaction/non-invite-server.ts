@@ -12,7 +12,7 @@ export type NonInviteServerTimer = 'J';
 export type NonInviteServerEvent =
   | { readonly type: 'request' }
   | { readonly type: 'respond'; readonly status: number; readonly text: string }
-  /** RFC 4320 §4.2: nothing is answered. */
+  /** RFC 4320 §4.2: send no response. */
   | { readonly type: 'abandon' }
   | { readonly type: 'timer'; readonly timer: NonInviteServerTimer }
   | { readonly type: 'transport-error' };

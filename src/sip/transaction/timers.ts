@@ -7,18 +7,18 @@ export interface TimerSettings {
 
 export const DEFAULT_TIMERS: TimerSettings = { t1Ms: 500, t2Ms: 4_000, t4Ms: 5_000 };
 
-/** What a transaction is told about the transport that carries it. */
+/** Timers, and properties of the transport. */
 export interface TransactionContext extends TimerSettings {
-  /** TCP and TLS: no retransmission, and no time to absorb any. */
+  /** TCP and TLS: no retransmission, so none to absorb. */
   readonly reliable: boolean;
 }
 
-/** What the driver of a transaction must do, in order. Timer names are those of RFC 3261 and RFC 6026. */
+/** What the runner must do, in order. Timer names are those of RFC 3261 and RFC 6026. */
 export type TransactionEffect<Timer extends string, User> =
   | { readonly do: 'send'; readonly text: string }
   | { readonly do: 'start'; readonly timer: Timer; readonly delayMs: number }
   | { readonly do: 'stop'; readonly timer: Timer }
-  /** Hand something to the transaction user. */
+  /** Notify the transaction user. */
   | { readonly do: 'notify'; readonly user: User }
   | { readonly do: 'terminate' };
 

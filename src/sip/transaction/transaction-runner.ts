@@ -8,35 +8,34 @@ import { NON_INVITE_SERVER_START, stepNonInviteServer, type NonInviteServerEvent
 import type { Step, TimerSettings, TransactionContext } from './timers.js';
 import type { Flow } from '../transport/flow.js';
 
-/** Who owns the transactions: gives them timers, and is told what they come to. */
+/** Owns the transactions: provides timers, receives their outcomes. */
 export interface TransactionHost {
   readonly timers: TimerQueue;
   readonly timerSettings: TimerSettings;
-  /** What a transaction over TCP or TLS is told, and one over UDP. */
+  /** Contexts for TCP and TLS, and for UDP. */
   readonly reliableContext: TransactionContext;
   readonly unreliableContext: TransactionContext;
   ended(transaction: ServerTransaction | ClientTransaction): void;
 }
 
-/** Who answers a request: a user agent or a proxy. */
+/** Answers a request: a user agent or a proxy. */
 export interface ServerTransactionOwner {
-  /** A CANCEL for the unanswered INVITE; the CANCEL has its 200 already. */
+  /** A CANCEL for the unanswered INVITE; the stack has answered the CANCEL. */
   onCancel(cancel: SipRequest): void;
-  /** No ACK to a final error, or no way to send the response. */
+  /** No ACK to a final error, or the response could not be sent. */
   onFailure(why: 'ack-timeout' | 'transport-error'): void;
 }
 
-/** Who sent a request. */
 export interface ClientTransactionOwner {
   onResponse(response: SipResponse): void;
   onFailure(why: 'timeout' | 'transport-error'): void;
-  /** Nothing more will come of the transaction. */
+  /** The transaction ended; no further callbacks. */
   onEnded(): void;
 }
 
 type AnyTimer = string;
 
-/** Carries out the effects of one state machine: sends, keeps its timers, tells its user. One event, all its effects, then the next. */
+/** Runs one state machine: sends, manages timers, notifies the user. Each event's effects finish before the next event. */
 abstract class Runner<State extends { readonly name: string }, Event, User> {
   protected state: State;
   readonly #timers: NamedTimers<AnyTimer>;
@@ -97,14 +96,14 @@ interface Taken {
   mergeKey: string;
 }
 
-/** A request from a peer, and the machine that answers it. */
+/** A peer's request, and its state machine. */
 export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUser> {
-  /** The To-tag of our answers. The user may set its own before the first answer that carries one. */
+  /** The To-tag of our responses. The user may set its own before the first response with a tag. */
   localTag: string;
   readonly isInvite: boolean;
-  /** `null`: the stack itself answers it. */
+  /** `null`: the stack answers. */
   owner: ServerTransactionOwner | null = null;
-  /** Its own connection closed, and another was opened for the response. */
+  /** Its connection closed, and the stack opened another for the response. */
   isRerouted = false;
   #taken: Taken | undefined;
 
@@ -124,14 +123,14 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
     return this.#whole.core;
   }
 
-  /** Requests with one key are one request (RFC 3261 §8.2.2.2). */
+  /** Equal for copies of one request (RFC 3261 §8.2.2.2). */
   get mergeKey(): string {
     const whole = this.#whole;
     if (whole.mergeKey === '') whole.mergeKey = mergeKey(whole.core);
     return whole.mergeKey;
   }
 
-  /** The 2xx is out and what follows is the dialog's: only a copy of the INVITE, or a CANCEL, can still come. Neither needs what it said. */
+  /** After the 2xx, only a retransmitted INVITE or a CANCEL can arrive. Neither needs the request's content. */
   release(): void {
     this.#taken = undefined;
     this.owner = null;
@@ -142,17 +141,17 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
     return this.#taken;
   }
 
-  /** No final response was sent yet. */
+  /** No final response sent yet. */
   get isUnanswered(): boolean {
     return this.state.name === 'Proceeding' || this.state.name === 'Trying';
   }
 
-  /** A 2xx was sent to the INVITE (RFC 6026). */
+  /** We sent a 2xx to the INVITE (RFC 6026). */
   get isAccepted(): boolean {
     return this.state.name === 'Accepted';
   }
 
-  /** A final error was sent and its ACK has not come, or came already and is repeated. */
+  /** We sent a final error; its ACK, or a retransmitted one, may arrive. */
   get isErrorAwaitingAck(): boolean {
     return this.isInvite && (this.state.name === 'Completed' || this.state.name === 'Confirmed');
   }
@@ -169,7 +168,7 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
     this.dispatch({ type: 'respond', status, text });
   }
 
-  /** Ends a request that gets no answer (RFC 4320 §4.2). */
+  /** Ends a request without a response (RFC 4320 §4.2). */
   abandon(): void {
     if (!this.isInvite) this.dispatch({ type: 'abandon' });
   }
@@ -184,7 +183,7 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
   }
 
   protected override step(state: ServerState, event: ServerEvent, context: TransactionContext): Step<ServerState, AnyTimer, ServerUser> {
-    // The kind never changes, so state and event are of the same machine.
+    // The kind never changes, so state and event belong to the same machine.
     return this.isInvite
       ? stepInviteServer(state as InviteServerState, event as InviteServerEvent, context)
       : stepNonInviteServer(state as NonInviteServerState, event as NonInviteServerEvent, context);
@@ -195,7 +194,7 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
   }
 
   protected override tell(user: ServerUser): void {
-    // The ACK to a 2xx goes to the dialog by its tags, not through the transaction.
+    // The ACK to a 2xx goes to the dialog, not through the transaction.
     if (user !== 'ack') this.owner?.onFailure(user);
   }
 
@@ -208,7 +207,7 @@ type ClientState = InviteClientState | NonInviteClientState;
 type ClientEvent = InviteClientEvent | NonInviteClientEvent;
 type ClientUser = 'response' | 'timeout' | 'transport-error';
 
-/** A request of ours, and the machine that sees it answered. */
+/** Our request, and its state machine. */
 export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUser> {
   readonly isInvite: boolean;
   #response: SipResponse | undefined;
@@ -226,7 +225,7 @@ export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUs
     this.isInvite = isInvite;
   }
 
-  /** A provisional response came and no final one: a CANCEL may go out (RFC 3261 §9.1). */
+  /** A provisional but no final response arrived: CANCEL is allowed (RFC 3261 §9.1). */
   get isProceeding(): boolean {
     return this.state.name === 'Proceeding';
   }
@@ -236,18 +235,18 @@ export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUs
   }
 
   start(): void {
-    // It may have failed before its turn came.
+    // It may have failed meanwhile.
     if (!this.isUnanswered) return;
-    // A flow that closed before the first byte fails like one that closes later.
+    // A flow closed before the first byte fails like one closed later.
     this.dispatch(this.flow.isOpen ? { type: 'start' } : { type: 'transport-error' });
   }
 
-  /** The CANCEL went out. */
+  /** We sent CANCEL. */
   cancelled(): void {
     if (this.isInvite) this.dispatch({ type: 'cancelled' });
   }
 
-  /** Nobody wants its answer any more: an INVITE that nobody has answered is not repeated. */
+  /** The user abandons it: stops retransmitting an INVITE without any response. */
   abandon(): void {
     if (this.isInvite) this.dispatch({ type: 'abandoned' });
   }
@@ -283,7 +282,7 @@ export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUs
   }
 }
 
-/** RFC 3261 §17.1.1.3: the ACK to a final error has the INVITE's Request-URI, top Via, Call-ID, From, Route and CSeq number, and the answer's To. */
+/** RFC 3261 §17.1.1.3: the INVITE's Request-URI, top Via, Call-ID, From, Route and CSeq number, and the response's To. */
 function errorAck(invite: SipRequest, response: SipResponse): SipRequest {
   const headers = [
     header('Via', getHeader(invite, 'via') ?? ''),

@@ -2,12 +2,12 @@ import { lookup, Resolver } from 'node:dns/promises';
 import type { Found, NameResolver } from './locator.js';
 import type { SrvRecord } from './service-location.js';
 
-/** Node.js does not tell the TTL of SRV records, nor has the system's name service one. */
+/** Neither Node.js (SRV) nor the system's name service returns a TTL. */
 const UNKNOWN_TTL_MS = 60_000;
 
 /**
- * Names by the DNS servers of the machine. Addresses of a name that the DNS does not have, and of one without a dot, come from the system's
- * name service, which reads /etc/hosts too.
+ * Resolves names with the machine's DNS servers. For addresses of names unknown to DNS or without a dot, it uses the system's name service,
+ * which reads /etc/hosts too.
  */
 export class DnsNames implements NameResolver {
   constructor(private readonly resolver: Resolver = new Resolver({ timeout: 1_000, tries: 2 })) {}

@@ -5,10 +5,10 @@ import { defaultPort } from './service-location.js';
 import type { Endpoint, Flow, FlowListener, Target } from './flow.js';
 import type { UdpListener } from './udp-listener.js';
 
-/** Retransmissions go on while the name is looked up: more are not kept. */
+/** Bounds the retransmissions queued during the lookup. */
 const MAX_WAITING = 16;
 
-/** A UDP peer that was given by name: what is sent before its address is known waits. */
+/** A UDP peer given by name: queues messages until its address is known. */
 export class LocatedUdpFlow implements Flow {
   readonly transport = 'UDP' as const;
   readonly reliable = false;

@@ -5,11 +5,11 @@ import type { Endpoint, Target } from './flow.js';
 
 export interface Found<T> {
   readonly records: readonly T[];
-  /** How long the answer holds, by the DNS. */
+  /** TTL of the DNS answer. */
   readonly ttlMs: number;
 }
 
-/** The questions that locating a server asks. Both reject when nobody answers; a name without such records has none. */
+/** DNS queries for locating a server. Both reject without a DNS answer; a name without such records yields none. */
 export interface NameResolver {
   srv(name: string): Promise<Found<SrvRecord>>;
   addresses(name: string): Promise<Found<string>>;
@@ -19,7 +19,7 @@ export interface LocatorOptions {
   readonly resolver: NameResolver;
   readonly clock: Clock;
   readonly random: () => number;
-  /** An answer is kept no longer, whatever it says. */
+  /** Upper bound of the TTL. */
   readonly maxTtlMs: number;
 }
 
@@ -29,16 +29,16 @@ interface Cached {
 }
 
 const MAX_NAMES = 1_000;
-/** More addresses of one target are not tried: the request's own timer has run out by then. */
+/** Bounds the addresses of one target: the request's own timer fires by then. */
 const MAX_ENDPOINTS = 16;
 
-/** Where a target is served (RFC 3263 §4.2): SRV when it names a host without a port, else, or where there are none, its addresses. */
+/** Locates a target (RFC 3263 §4.2): by SRV for a host without a port, otherwise, or without records, by address. */
 export class Locator {
   readonly #cache = new Map<string, Cached>();
 
   constructor(private readonly options: LocatorOptions) {}
 
-  /** In the order in which they are to be tried. Rejects when there are none. */
+  /** In the order to try. Rejects when there are none. */
   async locate(target: Target): Promise<Endpoint[]> {
     const port = target.port ?? defaultPort(target.transport);
     if (target.address !== undefined) return [{ address: target.address, port }];
@@ -55,7 +55,7 @@ export class Locator {
     const name = serviceName(target.transport, target.host);
     const { records } = await this.#ask(`SRV ${name}`, () => this.options.resolver.srv(name)).catch(() => ({ records: [] }));
     if (records.length === 0) return [fallback];
-    // RFC 2782: a target of "." says that the service is decidedly not there.
+    // RFC 2782: a target of "." means that the service is not available.
     const usable = records.filter((record) => record.name !== '' && record.name !== '.');
     return orderServers(usable, this.options.random).slice(0, MAX_ENDPOINTS);
   }
@@ -66,11 +66,11 @@ export class Locator {
     return records.map((address) => ({ address, port }));
   }
 
-  /** One question at a time for each name; a failure is not kept. */
+  /** One query at a time for each name; failures are not cached. */
   #ask<T>(key: string, question: () => Promise<Found<T>>): Promise<Found<T>> {
     const { clock, maxTtlMs } = this.options;
     const known = this.#cache.get(key);
-    // The key has the kind of record in it, so what is kept under it is of that kind.
+    // The key includes the record type, so the cast is safe.
     if (known !== undefined && clock.nowMs() < known.expiresMs) return known.found as Promise<Found<T>>;
     const found = question();
     const cached: Cached = { found, expiresMs: Infinity };

@@ -7,15 +7,15 @@ import type { Endpoint, Flow, FlowListener, Target, TlsFacts } from './flow.js';
 import { StreamFlow, type StreamFlowLimits } from './stream-flow.js';
 
 export interface OutgoingLimits extends StreamFlowLimits {
-  /** To one address, TLS handshake included. */
+  /** For one address, TLS handshake included. */
   readonly connectTimeoutMs: number;
-  /** No bytes either way for so long: closed. */
+  /** Closes after this time without bytes either way. */
   readonly idleTimeoutMs: number;
 }
 
 export interface Dialing {
   locate(target: Target): Promise<readonly Endpoint[]>;
-  /** A socket that is connecting; `ready` is the event after which it can be written to. */
+  /** A connecting socket; it is writable after the event `ready`. */
   connect(endpoint: Endpoint): { readonly socket: Socket; readonly ready: 'connect' | 'secureConnect' };
   readonly listener: FlowListener;
   readonly limits: OutgoingLimits;
@@ -24,8 +24,8 @@ export interface Dialing {
 }
 
 /**
- * A connection that we open. What is sent before it is there waits; addresses are tried one after the other (RFC 3263 §4.3), and when
- * none can be connected to the flow closes, which the transactions on it hear as a transport error.
+ * A connection that we open. It queues messages until connected and tries the addresses in turn (RFC 3263 §4.3). If all fail, the flow
+ * closes: a transport error for its transactions.
  */
 export class OutgoingFlow implements Flow {
   readonly reliable = true;
@@ -61,7 +61,7 @@ export class OutgoingFlow implements Flow {
     return this.#stream !== undefined;
   }
 
-  /** The target's host and port until it is connected, then the address that answered. */
+  /** The target's host and port until connected, then the peer's address. */
   get remote(): Endpoint {
     return this.#remote;
   }
@@ -84,7 +84,7 @@ export class OutgoingFlow implements Flow {
 
   close(): void {
     if (!this.#isOpen) return;
-    // A stream tells of its end, and that is then ours.
+    // The stream's `onClose` then ends this flow.
     if (this.#stream !== undefined) return this.#stream.close();
     this.#connecting?.destroy();
     this.#ended();

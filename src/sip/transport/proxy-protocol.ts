@@ -1,19 +1,19 @@
 import type { Socket } from 'node:net';
 import type { Endpoint } from './flow.js';
 
-// PROXY protocol version 2 (the specification of HAProxy, section 2.2): what a balancer in front of us says about the connection that it
-// hands on, before the first byte of its client. A header of another kind cannot tell it: TLS ends here.
+// PROXY protocol version 2 (HAProxy's specification, section 2.2): a balancer states the client's address before the client's first byte.
+// No SIP header can: TLS ends here.
 
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const HEAD_BYTES = 16;
-/** Addresses of UNIX sockets take 216 bytes; what more there is says things that we do not ask for. */
+/** UNIX socket addresses take 216 bytes; the rest is TLVs that we ignore. */
 const MAX_REST_BYTES = 1_024;
 const LOCAL = 0x20;
 const PROXY = 0x21;
 const TCP4 = 0x11;
 const TCP6 = 0x21;
 
-/** From the first 16 bytes: how many more the header has; `null`: not a header, or too long. */
+/** Remaining header bytes, from the first 16; `null`: not a header, or too long. */
 function restBytes(head: Buffer): number | null {
   if (!head.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return null;
   const command = head.readUInt8(12);
@@ -21,7 +21,7 @@ function restBytes(head: Buffer): number | null {
   return (command !== LOCAL && command !== PROXY) || bytes > MAX_REST_BYTES ? null : bytes;
 }
 
-/** Where the connection comes from; `'itself'`: from the balancer (its health check); `null`: the header does not say it. */
+/** Source of the connection; `'itself'`: the balancer's health check; `null`: not stated. */
 function originOf(head: Buffer, rest: Buffer): Endpoint | 'itself' | null {
   if (head.readUInt8(12) === LOCAL) return 'itself';
   switch (head.readUInt8(13)) {
@@ -34,15 +34,15 @@ function originOf(head: Buffer, rest: Buffer): Endpoint | 'itself' | null {
   }
 }
 
-/** As Node.js writes addresses of sockets: without leading zeros, the longest run of zeros as `::`. */
+/** In Node.js's notation: no leading zeros, the longest run of zeros as `::`. */
 function ipv6(bytes: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(2 * index).toString(16));
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
 }
 
 /**
- * Reads the header from a socket that nobody reads yet, and nothing beyond it. `done` runs once: with the origin, or with `null` when
- * there is no header or one that says nothing; not when the socket is closed before.
+ * Reads exactly the header from an unread socket. Calls `done` once, with the origin, or `null` if the header is missing or states none;
+ * never if the socket closes first.
  */
 export function readProxyHeader(socket: Socket, done: (origin: Endpoint | 'itself' | null) => void): void {
   let head: Buffer | null = null;

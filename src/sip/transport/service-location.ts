@@ -9,7 +9,7 @@ export interface SrvRecord {
   readonly weight: number;
 }
 
-/** The name whose SRV records say where a domain is served over a transport (RFC 3263 §4.2). */
+/** Owner name of the SRV records of a domain and transport (RFC 3263 §4.2). */
 export function serviceName(transport: TransportName, domain: string): string {
   const service = { TLS: '_sips._tcp', TCP: '_sip._tcp', UDP: '_sip._udp' }[transport];
   return `${service}.${domain}`;
@@ -19,10 +19,7 @@ export function defaultPort(transport: TransportName): number {
   return transport === 'TLS' ? 5061 : 5060;
 }
 
-/**
- * The order in which servers are tried (RFC 2782): by priority; among equals at random, each as likely as its weight, those of weight 0
- * hardly ever first. `random` gives numbers from 0 up to 1.
- */
+/** Order of servers (RFC 2782): by priority, then random by weight, weight 0 almost never first. `random` returns 0 up to 1. */
 export function orderServers(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
   const priorities = [...new Set(records.map(({ priority }) => priority))].sort((one, other) => one - other);
   return priorities.flatMap((priority) =>
@@ -34,7 +31,7 @@ export function orderServers(records: readonly SrvRecord[], random: () => number
 }
 
 function drawByWeight(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
-  // RFC 2782: those of weight 0 stand first, so that only a draw of exactly 0 takes one while others are left.
+  // RFC 2782: weight 0 goes first, so that only a draw of exactly 0 selects it while others are left.
   const left = [...records].sort((one, other) => one.weight - other.weight);
   const drawn: SrvRecord[] = [];
   while (left.length > 0) {
@@ -47,15 +44,15 @@ function drawByWeight(records: readonly SrvRecord[], random: () => number): SrvR
   return drawn;
 }
 
-/** Each address once, in order, and no more than `limit`. */
+/** Distinct addresses, in order, at most `limit`. */
 export function distinctEndpoints(endpoints: readonly Endpoint[], limit: number): Endpoint[] {
   const byText = new Map(endpoints.map((endpoint) => [`${endpoint.address}|${String(endpoint.port)}`, endpoint]));
   return [...byText.values()].slice(0, limit);
 }
 
-/** The transport, host and port that a URI names (RFC 3263 §4.1, without NAPTR); `undefined`: none that we speak. `usual`: where it names no transport. */
+/** Transport, host and port of a URI (RFC 3263 §4.1, without NAPTR); `undefined`: unsupported. `usual`: the transport if it names none. */
 export function resolveTarget(uriOrNameAddr: string, usual: TransportName = 'UDP'): Target | undefined {
-  // Without angle brackets parseNameAddr would take the URI's parameters for the header's, and transport among them.
+  // Without angle brackets parseNameAddr would read the URI's parameters, transport among them, as the header's.
   const uri = parseSipUri(uriOrNameAddr.includes('<') ? (parseNameAddr(uriOrNameAddr)?.uri ?? '') : uriOrNameAddr);
   if (uri === undefined) return undefined;
   const named = uri.params.get('transport')?.toUpperCase();
@@ -65,10 +62,10 @@ export function resolveTarget(uriOrNameAddr: string, usual: TransportName = 'UDP
   return { transport, host, port: uri.port };
 }
 
-/** RFC 3261 §18.1.1, where the MTU of the path is not known. */
+/** RFC 3261 §18.1.1, for an unknown path MTU. */
 const MAX_DATAGRAM_BYTES = 1_300;
 
-/** Where a request goes that is too long for UDP; `undefined`: it is not, or the URI names its transport. */
+/** Target for a request too long for UDP; `undefined`: it fits, or the URI names its transport. */
 export function insteadOfUdp(uriOrNameAddr: string, lengthBytes: number): Target | undefined {
   if (lengthBytes <= MAX_DATAGRAM_BYTES || resolveTarget(uriOrNameAddr)?.transport !== 'UDP') return undefined;
   const target = resolveTarget(uriOrNameAddr, 'TCP');

@@ -9,7 +9,7 @@ import { identityOf } from './tls-identity.js';
 export interface StreamFlowLimits extends StreamLimits {
   /** From the first byte of a message to its last. */
   readonly messageTimeoutMs: number;
-  /** Bytes that a peer may leave unread before it is cut off. */
+  /** Unread bytes at which we disconnect a peer. */
   readonly maxUnsentBytes: number;
 }
 
@@ -44,12 +44,12 @@ export class StreamFlow implements Flow {
     this.#framer = new StreamFramer(limits);
     this.#writer = new TurnBatch((texts) => this.#write(texts.join('')));
     socket.setNoDelay(true);
-    // A peer that vanished without a FIN is found by the kernel's probes.
+    // The kernel's probes detect a peer that vanished without a FIN.
     socket.setKeepAlive(true, 30_000);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('error', () => this.close());
     socket.on('close', () => this.#onClosed());
-    // The peer finished sending: nothing more can come, and answers are due on this connection only while it is whole.
+    // Closes our side too: no requests follow, and responses need an open connection.
     socket.on('end', () => socket.end());
   }
 
@@ -57,7 +57,7 @@ export class StreamFlow implements Flow {
     return this.#isOpen;
   }
 
-  /** A whole message has come: until then the peer is a stranger. */
+  /** A complete message arrived: until then the peer is a stranger. */
   get hasSpoken(): boolean {
     return this.#hasSpoken;
   }
@@ -92,7 +92,7 @@ export class StreamFlow implements Flow {
 
   #onData(chunk: Buffer): void {
     const items = this.#framer.push(chunk.toString('latin1'));
-    // What is left in the framer began within this read: the limit is one message's, not the connection's.
+    // The bytes left in the framer began in this read: the limit applies to each message, not to the connection.
     if (items.length > 0 || !this.#framer.isMidMessage) this.#stopMessageTimer();
     for (const item of items) {
       switch (item.type) {
@@ -114,7 +114,7 @@ export class StreamFlow implements Flow {
       }
       if (!this.#isOpen) return;
     }
-    // A message that has begun must be complete in time, however slowly its bytes drip.
+    // Limits the time for a message, however slowly its bytes arrive.
     if (this.#framer.isMidMessage) this.#cancelMessageTimer ??= this.#clock.setTimer(this.#limits.messageTimeoutMs, () => this.close());
   }
 

@@ -8,21 +8,20 @@ import { readProxyHeader } from './proxy-protocol.js';
 import { StreamFlow, type StreamFlowLimits } from './stream-flow.js';
 import { TlsServerContexts, type TlsMaterial } from './tls-server-contexts.js';
 
-/** Who may tell where a connection comes from. */
 export interface ListenerTrust {
-  /** Addresses and blocks of balancers: their connections begin with a PROXY protocol header. */
+  /** Addresses and CIDR blocks of balancers: their connections begin with a PROXY protocol header. */
   readonly proxyProtocolFrom: readonly string[];
 }
 
 export interface ListenerLimits extends StreamFlowLimits {
   readonly maxConnections: number;
   readonly maxConnectionsPerSource: number;
-  /** Connections that there are file handles for, of all transports and directions together; `null`: no limit. */
+  /** File handles for connections, over all transports and directions; `null`: no limit. */
   readonly maxHandles: number | null;
-  /** A connection without a message for so long is closed when handles are short. */
+  /** When handles are short, closes connections without a message after this time. */
   readonly strangerTimeoutMs: number;
   readonly handshakeTimeoutMs: number;
-  /** No bytes either way for so long: closed. */
+  /** Closes after this time without bytes either way. */
   readonly idleTimeoutMs: number;
 }
 
@@ -31,26 +30,26 @@ export interface ListenerTotals {
   readonly handshakes: number;
   readonly failedHandshakes: number;
   readonly refusedPerSource: number;
-  /** No file handle was left for them. */
+  /** Refused for lack of a file handle. */
   readonly refusedByHandles: number;
-  /** Strangers that had to make room. */
+  /** Strangers closed to free handles. */
   readonly closedStrangers: number;
 }
 
-/** The share of the handles above which they are short. */
+/** Share of the handles in use above which they are short. */
 const SHORT_OF_HANDLES = 0.8;
 
-/** Accepts TCP or TLS connections and makes flows of them. */
+/** Accepts TCP or TLS connections and wraps them in flows. */
 export class StreamListener {
   readonly #server: Server;
   readonly #flows = new Set<StreamFlow>();
-  /** Connections that may have said nothing yet, the oldest first, and since when they are here. */
+  /** Connections that may not have sent a message yet, oldest first, with their accept time. */
   readonly #strangers = new Map<StreamFlow, number>();
   readonly #perSource = new Map<string, number>();
   readonly #raw = new Set<Socket>();
-  /** Takes the connections when balancers are among them; `null`: the server does. */
+  /** Accepts connections if balancers are configured; `null`: the server does. */
   readonly #front: Server | null;
-  /** Where a balancer's connections come from, by their address and port here. */
+  /** Client addresses of balanced connections, by address and port of the socket. */
   readonly #origins = new Map<string, Endpoint>();
   #local: Endpoint;
   #contexts: TlsServerContexts | undefined;
@@ -65,7 +64,7 @@ export class StreamListener {
     private readonly trust: ListenerTrust,
     private readonly clock: Clock,
     private readonly log: Log,
-    /** Handles of all listeners and of outgoing connections. */
+    /** Handles of all listeners and outgoing connections. */
     private readonly handlesInUse: () => number,
   ) {
     this.#local = bind;
@@ -85,7 +84,7 @@ export class StreamListener {
     this.#listening.maxConnections = limits.maxConnections;
   }
 
-  /** Where it listens; the port is the real one once `listen` has resolved. */
+  /** The real address; the port is valid once `listen` resolves. */
   get local(): Endpoint {
     return this.#local;
   }
@@ -102,12 +101,12 @@ export class StreamListener {
     return this.#flows.size;
   }
 
-  /** Those included that have not shaken hands. */
+  /** Including connections before their handshake. */
   get handleCount(): number {
     return this.#raw.size;
   }
 
-  /** New handshakes see the new material; connections stay as they are. Throws, and changes nothing, when it cannot be used. */
+  /** Applies to new handshakes; existing connections stay. Throws on unusable material, and changes nothing. */
   setTls(material: TlsMaterial): void {
     if (!(this.#server instanceof TlsServer)) return;
     const contexts = new TlsServerContexts(material);
@@ -115,7 +114,7 @@ export class StreamListener {
     this.#contexts = contexts;
   }
 
-  /** Rejects with the system's error (EADDRINUSE, EACCES, …). */
+  /** Rejects with the system error (EADDRINUSE, EACCES, …). */
   listen(): Promise<void> {
     return new Promise((resolve, reject) => {
       const server = this.#listening;
@@ -149,7 +148,7 @@ export class StreamListener {
     });
   }
 
-  /** A balancer's connection says first where it comes from; everybody else's is what it is. */
+  /** A balancer's connection begins with its client's address; any other is its own source. */
   #receive(socket: Socket): void {
     const address = plainAddress(socket.remoteAddress ?? '');
     if (!isInBlocks(this.trust.proxyProtocolFrom, address)) return this.#handOn(socket, address);
@@ -179,7 +178,7 @@ export class StreamListener {
     if (!socket.destroyed) this.#server.emit('connection', socket);
   }
 
-  /** Counts the connection against its source before any work is done for it. */
+  /** Counts the connection against its source before any work. */
   #admit(socket: Socket, source: string): void {
     if (!this.#hasHandleFor(source)) {
       this.#totals.refusedByHandles += 1;
@@ -205,8 +204,8 @@ export class StreamListener {
   }
 
   /**
-   * Without a handle the kernel's connections are closed unseen, and the applications' too: so some are kept back. When handles are short, each new
-   * connection takes the place of the stranger that has been silent for longest.
+   * Without a free handle the kernel closes connections unseen, the applications' too: so we reserve some. When handles are short, each new
+   * connection evicts the stranger that has been silent longest.
    */
   #hasHandleFor(source: string): boolean {
     const { maxHandles } = this.limits;
@@ -247,12 +246,12 @@ export class StreamListener {
   }
 }
 
-/** The same key for a connection and for the TLS socket on it. */
+/** Equal for a connection and its TLS socket. */
 function socketKey(socket: Socket): string {
   return `${socket.remoteAddress ?? ''}|${String(socket.remotePort)}`;
 }
 
-/** `::ffff:192.0.2.1`, as a dual-stack socket names an IPv4 peer, without the prefix. */
+/** Strips the prefix of `::ffff:192.0.2.1`, a dual-stack socket's notation of an IPv4 peer. */
 export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 }

@@ -1,12 +1,12 @@
-/** The parts of `tls.PeerCertificate` that name its owner. */
+/** The parts of `tls.PeerCertificate` with its names. */
 export interface CertificateNames {
   readonly subjectaltname?: string | undefined;
   readonly subject: { readonly CN?: string | readonly string[] | undefined };
 }
 
 /**
- * Whom a checked certificate names, as one line: `DNS:sip.example.com, URI:sip:example.com`; without such SANs the common name, `CN:…`
- * (RFC 5922 §7.1). Names with characters that none of the three needs are left out: a header carries the line on. '' when there is none.
+ * The names of a verified certificate in one line: `DNS:sip.example.com, URI:sip:example.com`; without such SANs the common name, `CN:…`
+ * (RFC 5922 §7.1). '' if none. Skips names with characters unsafe in a header.
  */
 export function identityOf(certificate: CertificateNames): string {
   const names = sansOf(certificate);
@@ -16,13 +16,13 @@ export function identityOf(certificate: CertificateNames): string {
   return /^[A-Za-z0-9 *@._:-]{1,253}$/.test(text) ? `CN:${text}` : '';
 }
 
-/** Node.js quotes, as JSON, a SAN that has a comma or another character that would make it look like several. */
+/** Node.js quotes, as JSON, a SAN with a comma or another ambiguous character. */
 function sansOf({ subjectaltname: text = '' }: CertificateNames): string[] {
   const entries = text.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g) ?? [];
   return entries.map((entry) => entry.trim()).filter((entry) => /^(?:DNS:[A-Za-z0-9*._-]{1,253}|URI:[!#-+\--~]{1,1000})$/.test(entry));
 }
 
-/** RFC 5922 §7.1: a certificate for the SIP domain itself, whatever the host's name, has it as a URI. */
+/** RFC 5922 §7.1: a certificate for the SIP domain, whatever the host's name, has it as a URI. */
 export function namesSipDomain(certificate: CertificateNames, domain: string): boolean {
   return sansOf(certificate).some(
     (entry) => /^URI:sips?:/i.test(entry) && entry.replace(/^URI:sips?:/i, '').toLowerCase() === domain.toLowerCase(),

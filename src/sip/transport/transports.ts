@@ -13,16 +13,16 @@ import type { TlsMaterial } from './tls-server-contexts.js';
 import { UdpListener } from './udp-listener.js';
 
 export interface TransportLimits extends ListenerLimits, OutgoingLimits {
-  /** An answer of the DNS is kept no longer, whatever it says. */
+  /** Upper bound of DNS TTLs. */
   readonly dnsMaxTtlMs: number;
 }
 
 export interface TransportOptions {
   readonly bindAddress: string;
-  /** `null`: this transport is off. 0: any free port (tests). */
+  /** `null`: disabled. 0: any free port (tests). */
   readonly ports: { readonly tls: number | null; readonly tcp: number | null; readonly udp: number | null };
   readonly tls: TlsMaterial | null;
-  /** What connections of ours trust and whether the peer's certificate must check out. */
+  /** CAs for our connections, and whether to verify the peer's certificate. */
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
   readonly limits: TransportLimits;
   readonly trust: ListenerTrust;
@@ -36,18 +36,18 @@ export interface BoundTransport {
   readonly local: Endpoint;
 }
 
-/** For a connection that is an attempt. */
+/** Connect timeout of an attempt. */
 const ATTEMPT_LIMIT_MS = 1_000;
-/** An attempt that failed is not made again for so long. */
+/** Pause after a failed attempt. */
 const ATTEMPT_PAUSE_MS = 60_000;
 
-/** Every socket that carries SIP: the listeners, and the connections that we open ourselves. */
+/** Every SIP socket: the listeners, and the connections that we open. */
 export class Transports {
   readonly #listeners: (StreamListener | UdpListener)[] = [];
   readonly #locator: Locator;
-  // By target: transport, host, port and, where it was given, address.
+  // By transport, host, port and, if given, address.
   readonly #opened = new Map<string, OutgoingFlow>();
-  /** Targets of attempts that failed lately, and until when they are left alone: oldest first. */
+  /** Targets of recently failed attempts and when their pause ends, oldest first. */
   readonly #failed = new Map<string, number>();
 
   constructor(
@@ -75,17 +75,17 @@ export class Transports {
     }
   }
 
-  /** Rejects with the system's error, its `port` and `address` named. */
+  /** Rejects with the system error, with `port` and `address`. */
   async listen(): Promise<void> {
     for (const listener of this.#listeners) await listener.listen();
   }
 
-  /** Takes other certificates into use for new connections. Throws, and changes nothing, when they cannot be used. */
+  /** Replaces the certificates for new connections. Throws on unusable ones, and changes nothing. */
   setTls(material: TlsMaterial): void {
     for (const listener of this.#listeners) if (listener instanceof StreamListener) listener.setTls(material);
   }
 
-  /** The listeners in the order TLS, TCP, UDP. */
+  /** In the order TLS, TCP, UDP. */
   get bound(): BoundTransport[] {
     return this.#listeners.map(({ transport, local }) => ({ transport, local }));
   }
@@ -117,8 +117,8 @@ export class Transports {
   }
 
   /**
-   * A flow to the target: the connection that goes there already (RFC 5923), else one that is being located and opened, which may fail and
-   * then closes. `undefined`: this transport is not enabled, too many connections are open, or an attempt failed lately.
+   * A flow to the target: an existing connection (RFC 5923), or a new one that may still fail and then closes. `undefined`: transport
+   * disabled, too many connections, or an attempt failed recently.
    */
   open(target: Target): Flow | undefined {
     const { transport } = target;
@@ -188,7 +188,7 @@ export class Transports {
       ...(ca === null ? {} : { ca }),
       // RFC 6066 §3: a name, never an address.
       ...(isIP(target.host) === 0 ? { servername: target.host } : {}),
-      // RFC 5922 §4: the domain of the URI, whatever server SRV named. Wildcards are taken, against §7.2: carriers use them.
+      // RFC 5922 §4: the URI's domain, whatever server SRV named. Accepts wildcards, against §7.2: carriers use them.
       checkServerIdentity: (_host, certificate) =>
         namesSipDomain(certificate, target.host) ? undefined : checkServerIdentity(target.host, certificate),
     });

@@ -3,7 +3,7 @@ import type { Log } from '../../lib/log.js';
 import type { Endpoint, Flow, FlowListener } from './flow.js';
 import { plainAddress } from './stream-listener.js';
 
-/** A UDP peer seen through our one socket. Never closes by itself. */
+/** A UDP peer on our one socket. Never closes on its own. */
 class UdpFlow implements Flow {
   readonly transport = 'UDP' as const;
   readonly reliable = false;
@@ -35,7 +35,7 @@ const MAX_PEERS = 10_000;
 export class UdpListener {
   readonly transport = 'UDP' as const;
   readonly #socket: Socket;
-  // One flow object a peer, so that transactions can be found by their flow; the oldest goes when there are too many.
+  // One flow object a peer, so that transactions are found by flow; evicts the oldest.
   readonly #peers = new Map<string, UdpFlow>();
   #local: Endpoint;
   #isOpen = false;
@@ -50,7 +50,7 @@ export class UdpListener {
     this.#socket = createSocket({ type: bind.address.includes(':') ? 'udp6' : 'udp4', recvBufferSize: 4 << 20 });
     this.#socket.on('message', (data, from) => {
       if (data.length > this.maxDatagramBytes) return;
-      // RFC 5626 §3.5.1: keepalives over UDP are STUN or CRLF; neither is a message.
+      // RFC 5626 §3.5.1: UDP keepalives are STUN or CRLF, not messages.
       const text = data.toString('latin1');
       if (text.trim() === '' || (data[0] ?? 0) < 0x20) return;
       this.listener.onMessage(this.flowTo({ address: plainAddress(from.address), port: from.port }), text);

@@ -5,19 +5,19 @@ import { getHeader, getHeaders, hasHeader, header, type Header, type RequestPart
 import { parseNameAddr } from '../message/uri.js';
 import type { Endpoint, TransportName } from '../transport/flow.js';
 
-/** What our own Via and Contact name for a transport. */
+/** Address in our Via and Contact for a transport. */
 export interface OwnTransport extends Endpoint {
   readonly transport: TransportName;
 }
 
-/** The headers that the user agent decides, whatever the parts of a request say. */
+/** Headers that the user agent sets, overriding the request's parts. */
 export interface FixedHeaders {
   readonly uri: string;
   readonly from: string;
   readonly to: string;
   readonly callId: string;
   readonly cseq: number;
-  /** `null`: none is added. */
+  /** `null`: add none. */
   readonly contact: string | null;
   readonly route: readonly Header[];
 }
@@ -30,7 +30,7 @@ export function viaOf(own: OwnTransport): Header {
   return header('Via', `SIP/2.0/${own.transport} ${formatHostPort(own.address, own.port)}${rport};branch=${newBranch()}`);
 }
 
-/** A whole request (RFC 3261 §8.1.1) with a new branch. */
+/** A complete request (RFC 3261 §8.1.1) with a new branch. */
 export function composeRequest(own: OwnTransport, parts: RequestParts, fixed: FixedHeaders): SipRequest {
   const headers: Header[] = [
     viaOf(own),
@@ -46,7 +46,7 @@ export function composeRequest(own: OwnTransport, parts: RequestParts, fixed: Fi
   return { kind: 'request', method: parts.method, uri: fixed.uri, headers, body: parts.body };
 }
 
-/** RFC 3261 §9.1: the CANCEL has the INVITE's Request-URI, top Via, Route, To, From, Call-ID and CSeq number. */
+/** RFC 3261 §9.1: the INVITE's Request-URI, top Via, Route, To, From, Call-ID and CSeq number. */
 export function cancelOf(invite: SipRequest, extra: readonly Header[]): SipRequest {
   const headers = [
     header('Via', getHeader(invite, 'via') ?? ''),
@@ -59,25 +59,24 @@ export function cancelOf(invite: SipRequest, extra: readonly Header[]): SipReque
   return { kind: 'request', method: 'CANCEL', uri: invite.uri, headers, body: '' };
 }
 
-/** Our Contact as drachtio-server writes it when the application gave none. */
+/** Our default Contact, as drachtio-server writes it. */
 export function contactOf(own: OwnTransport, isSecure: boolean): string {
   const hostPort = formatHostPort(own.address, own.port);
   if (own.transport === 'UDP') return `<sip:${hostPort}>`;
   return `<${isSecure && own.transport === 'TLS' ? 'sips' : 'sip'}:${hostPort};transport=${own.transport.toLowerCase()}>`;
 }
 
-/** The branch of a request's top Via. */
 export function branchOf(request: SipRequest): string {
   return /;branch=([^;,\s]+)/.exec(getHeader(request, 'via') ?? '')?.[1] ?? '';
 }
 
-/** The display name and URI of a From or To without its parameters. */
+/** A From or To without parameters. */
 export function withoutTag(value: string): string {
   const parsed = parseNameAddr(value);
   return parsed === undefined ? value : `${parsed.displayName === '' ? '' : `${parsed.displayName} `}<${parsed.uri}>`;
 }
 
-/** A branch that is unique by itself (RFC 3261 §8.1.1.7). */
+/** A globally unique branch (RFC 3261 §8.1.1.7). */
 export function newBranch(): string {
   return `z9hG4bK${newTag()}`;
 }

@@ -9,11 +9,11 @@ interface Registration {
   readonly expiry: QueuedTimer;
 }
 
-/** Contacts of one request, and of all: what a peer can make us keep has a bound. */
+/** Contacts of one request, and of all: bounds what peers can make us store. */
 const MAX_CONTACTS = 10;
 const MAX_REGISTRATIONS = 100_000;
 
-/** Which connection a Contact was registered over (RFC 5626 in spirit): a client behind NAT is reached by no other way. */
+/** Maps a Contact to the connection that registered it (in the spirit of RFC 5626): the only way to a client behind NAT. */
 export class RegisteredFlows {
   readonly #registrations = new Map<string, Registration>();
 
@@ -23,7 +23,7 @@ export class RegisteredFlows {
     return this.#registrations.size;
   }
 
-  /** The open connection that this URI's user@host was registered over. */
+  /** The open connection over which this URI's user@host registered. */
   find(uri: string): Flow | undefined {
     if (this.#registrations.size === 0) return undefined;
     const key = keyOf(uri);
@@ -34,7 +34,7 @@ export class RegisteredFlows {
     return undefined;
   }
 
-  /** A REGISTER or SUBSCRIBE got its 2xx: its Contacts live as long as was granted, 0 seconds remove them. */
+  /** After a 2xx to REGISTER or SUBSCRIBE: stores its Contacts for the granted time; 0 seconds removes them. */
   granted(request: SipRequest, response: SipResponse, flow: Flow): void {
     if (!flow.reliable) return;
     for (const value of getList(request, 'contact').slice(0, MAX_CONTACTS)) {

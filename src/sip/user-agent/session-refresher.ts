@@ -5,23 +5,22 @@ import type { DialogEntry } from '../dialog/dialog-table.js';
 import { expiryMs, sessionDueMs, sessionTimerOf } from '../dialog/dialog.js';
 import { getHeader, header, type RequestParts, type SipResponse } from '../message/message.js';
 
-/** What the refresher asks of the user agent. */
 export interface RefreshActions {
-  /** Sends a re-INVITE whose answers come to `onRefreshAnswer`; false when it cannot be sent. */
+  /** Sends a re-INVITE and passes its responses to `onRefreshAnswer`; false if it cannot be sent. */
   refresh(dialog: DialogEntry, parts: RequestParts): boolean;
   acknowledge(dialog: DialogEntry): void;
-  /** BYE, and the user is told. */
+  /** Sends BYE and notifies the user. */
   expire(dialog: DialogEntry): void;
 }
 
-/** The session timers of all dialogs (RFC 4028): the server owns them, whoever answers the calls. */
+/** The session timers of all dialogs (RFC 4028): the server runs them, for every application. */
 export class SessionRefresher {
   constructor(
     private readonly timers: TimerQueue,
     private readonly actions: RefreshActions,
   ) {}
 
-  /** A 2xx to INVITE or UPDATE was sent or received: its Session-Expires starts the timer anew; without one there is none. */
+  /** After a 2xx to INVITE or UPDATE: Session-Expires restarts the timer; without one there is none. */
   settled(dialog: DialogEntry, response: SipResponse, weAreUac: boolean): void {
     if (!weAreUac) {
       if (response.body !== '') dialog.lastSdp = flatten(response.body);
@@ -34,7 +33,7 @@ export class SessionRefresher {
     this.#start(dialog, sessionDueMs(dialog.sessionTimer), () => this.#due(dialog));
   }
 
-  /** An answer to a refresh of ours. */
+  /** A response to our refresh. */
   onRefreshAnswer(dialog: DialogEntry, response: SipResponse): void {
     if (response.status < 200 || dialog.isEnded) return;
     if (response.status < 300) {
@@ -42,9 +41,9 @@ export class SessionRefresher {
       this.settled(dialog, response, true);
       return;
     }
-    // RFC 4028 §10: the peer has no such call, or is not there.
+    // RFC 4028 §10: the peer has no such call, or is gone.
     if (response.status === 408 || response.status === 481) return this.actions.expire(dialog);
-    // RFC 3261 §14.1: glare; the one that did not make the Call-ID waits 0 to 2 s.
+    // RFC 3261 §14.1: glare; the side that did not generate the Call-ID waits 0 to 2 s.
     if (response.status === 491) return this.#start(dialog, randomInt(0, 2_000), () => this.#due(dialog));
     const { sessionTimer } = dialog;
     if (sessionTimer !== null) this.#start(dialog, expiryMs(sessionTimer) - sessionDueMs(sessionTimer), () => this.actions.expire(dialog));

@@ -34,17 +34,16 @@ import type { Flow } from '../transport/flow.js';
 
 const WANTS_CONTACT = new Set(['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE']);
 
-/** Dialogs that end without the user having asked for it. */
 export interface ClientEnds {
-  /** BYE with this Reason, and the user is told. */
+  /** Sends BYE with this Reason and notifies the user. */
   endByOurselves(dialog: DialogEntry, reason: string): void;
-  /** A request that came before what it belongs to was there. */
+  /** Processes a request that arrived too early. */
   takeAgain(transaction: ServerTransaction): void;
 }
 
-/** RFC 3261 §8.1: requests of ours, the dialogs that their answers make, and the answers on their way to the user. */
+/** RFC 3261 §8.1: our requests, their dialogs, and the responses for the user. */
 export class UserAgentClient implements OutgoingOwner {
-  /** Connections that peers registered over: requests to their Contact go back that way. */
+  /** Connections that peers registered over, for requests to their Contact. */
   readonly registered: RegisteredFlows;
 
   constructor(
@@ -54,7 +53,7 @@ export class UserAgentClient implements OutgoingOwner {
     this.registered = new RegisteredFlows(context.stack.timers);
   }
 
-  /** Sends a request outside of any dialog. */
+  /** Sends a request outside dialogs. */
   send(uri: string, parts: RequestParts, routeUri: string | null): OutgoingRequest | SendProblem {
     const registered = routeUri === null ? this.registered.find(uri) : undefined;
     const flow = registered ?? this.#flowTo(routeUri ?? uri);
@@ -74,12 +73,12 @@ export class UserAgentClient implements OutgoingOwner {
     });
     if (parts.method === 'SUBSCRIBE') this.context.earlyNotifies.set(earlyNotifyKey(message), []);
     const request = new OutgoingRequest(message, serialize(message), null, flow, this);
-    // A peer that registered by UDP may be behind a NAT, where no connection reaches it.
+    // A peer that registered over UDP may be behind a NAT, unreachable by TCP.
     if (registered === undefined) this.#preferTcp(request, routeUri ?? uri);
     return this.#launch(request);
   }
 
-  /** Sends a request in a dialog; `ACK` goes without a transaction. */
+  /** Sends a request in a dialog; `ACK` without a transaction. */
   sendInDialog(dialog: DialogEntry, parts: RequestParts): OutgoingRequest | SendProblem {
     const isAck = parts.method === 'ACK';
     const routing = routingOf(dialog.state);
@@ -96,7 +95,7 @@ export class UserAgentClient implements OutgoingOwner {
       from: dialog.state.local,
       to: dialog.state.remote,
       callId: dialog.state.callId,
-      // RFC 3261 §13.2.2.4: the ACK has the CSeq number of its INVITE, whatever was sent since.
+      // RFC 3261 §13.2.2.4: the ACK has its INVITE's CSeq number.
       cseq: isAck ? dialog.ownInviteSeq : dialog.state.localSeq,
       contact: WANTS_CONTACT.has(parts.method) ? contactOf(this.#own(flow), uriScheme(dialog.state.remoteTarget) === 'sips') : null,
       route: routing.route,
@@ -107,7 +106,7 @@ export class UserAgentClient implements OutgoingOwner {
     return this.#launch(sent);
   }
 
-  /** Cancels an INVITE of ours: at once when a provisional response came, else when it does (RFC 3261 §9.1). Returns the CANCEL. */
+  /** Cancels our INVITE: immediately after a provisional response, otherwise on its arrival (RFC 3261 §9.1). Returns the CANCEL. */
   cancel(request: OutgoingRequest, extra: readonly Header[] = []): OutgoingRequest | undefined {
     const { transaction } = request;
     if (transaction?.isInvite !== true || !transaction.isUnanswered || request.cancel !== null) return undefined;
@@ -118,7 +117,7 @@ export class UserAgentClient implements OutgoingOwner {
     return cancel;
   }
 
-  /** A 2xx to an INVITE of ours whose transaction is gone: the ACK was lost. */
+  /** A 2xx to an INVITE without a transaction: the ACK was lost. */
   onStrayResponse(core: CoreHeaders): void {
     this.context.dialogs.find(core.callId, core.fromTag ?? '', core.toTag ?? '')?.repeatAck(core.cseq.number);
   }
@@ -130,7 +129,7 @@ export class UserAgentClient implements OutgoingOwner {
   }
 
   onFailure(request: OutgoingRequest, why: 'timeout' | 'transport-error'): void {
-    // Its ACK was lost: the user has the answer.
+    // Only its ACK was lost: the user has the response.
     if (request.hasFinal || this.#fallBack(request)) return;
     const [status, reason] = why === 'timeout' ? ([408, 'Request Timeout'] as const) : ([503, 'Service Unavailable'] as const);
     this.#receive(request, makeResponse(request.message, status, reason, newTag()), true);
@@ -162,13 +161,13 @@ export class UserAgentClient implements OutgoingOwner {
     if (isFinal && message.method === 'SUBSCRIBE' && !request.isInDialog) this.#takeEarlyNotifies(request);
   }
 
-  /** A 401 or 407 to a BYE is for the user to answer: a user that has no credentials sends no other BYE. */
+  /** Lets the user answer a 401 or 407 to BYE; without credentials it sends no other. */
   #forgetUnlessEnded(dialog: DialogEntry): void {
     const { timers, timerSettings } = this.context.stack;
     timers.start(64 * timerSettings.t1Ms, () => this.context.dialogs.forget(dialog));
   }
 
-  /** In a later turn, so that the user has the answer to its SUBSCRIBE first. */
+  /** In a later turn, so that the user gets the response to SUBSCRIBE first. */
   #takeEarlyNotifies(subscribe: OutgoingRequest): void {
     const key = earlyNotifyKey(subscribe.message);
     const early = this.context.earlyNotifies.get(key) ?? [];
@@ -176,7 +175,7 @@ export class UserAgentClient implements OutgoingOwner {
     for (const transaction of early) setImmediate(() => this.ends.takeAgain(transaction));
   }
 
-  /** Dialogs follow a provisional response or a 2xx. False when the user need not know of it: it is a copy. */
+  /** Updates dialogs after a provisional response or 2xx. False for a copy, which the user does not need. */
   #onProgress(request: OutgoingRequest, response: SipResponse, isFinal: boolean): boolean {
     const { method } = request.message;
     if (method !== 'INVITE' && method !== 'SUBSCRIBE') return true;
@@ -211,7 +210,7 @@ export class UserAgentClient implements OutgoingOwner {
     return true;
   }
 
-  /** RFC 3261 §13.2.2.4: a repeated 2xx gets its ACK again; one of another fork gets ACK and BYE, for the user has its call. */
+  /** RFC 3261 §13.2.2.4: a retransmitted 2xx gets its ACK again; that of another fork gets ACK and BYE. */
   #onOtherSuccess(request: OutgoingRequest, entry: DialogEntry): false {
     if (entry === request.dialog) {
       entry.repeatAck(entry.ownInviteSeq);
@@ -244,7 +243,7 @@ export class UserAgentClient implements OutgoingOwner {
     return this.context.flows.open(target) ?? 'no-transport';
   }
 
-  /** RFC 3261 §18.1.1: a request that is too long for UDP goes over TCP, if the peer takes a connection, with a Via that says so. */
+  /** RFC 3261 §18.1.1: sends a request too long for UDP over TCP, with a matching Via, if the peer accepts. */
   #preferTcp(request: OutgoingRequest, nextHop: string): void {
     if (request.flow.transport !== 'UDP') return;
     const target = insteadOfUdp(nextHop, request.text.length);
@@ -257,7 +256,7 @@ export class UserAgentClient implements OutgoingOwner {
     request.flow = flow;
   }
 
-  /** The connection did not come: the request goes by UDP, with the branch that it has there. One that was cancelled goes nowhere. */
+  /** TCP failed: sends over UDP, with that message's own branch, unless cancelled. */
   #fallBack(request: OutgoingRequest): boolean {
     const { byUdp } = request;
     if (byUdp === null || request.flow.wasConnected !== false || request.cancel !== null) return false;
@@ -268,12 +267,12 @@ export class UserAgentClient implements OutgoingOwner {
   }
 
   #flowOf(dialog: DialogEntry, nextHop: string): Flow | SendProblem {
-    // RFC 5923: the connection that the peer opened, as long as it lives.
+    // RFC 5923: reuses the peer's connection.
     if (dialog.flow.isOpen && dialog.flow.reliable) return dialog.flow;
-    // A Contact that names no transport means the one that the dialog came by: falling back to UDP would send it in clear.
+    // A Contact without a transport means the dialog's: UDP would send it in clear.
     const target = resolveTarget(nextHop, dialog.flow.transport);
     if (target === undefined) return 'bad-uri';
-    // What began encrypted does not go on in clear, whatever the Contact says: a re-INVITE holds the keys of the media.
+    // An encrypted dialog never continues in clear, whatever the Contact: a re-INVITE holds the media keys.
     if (dialog.flow.transport === 'TLS' && target.transport !== 'TLS') return 'no-transport';
     const flow = this.context.flows.open(target);
     if (flow === undefined) return 'no-transport';
@@ -292,20 +291,20 @@ export class UserAgentClient implements OutgoingOwner {
 
   #launch(request: OutgoingRequest): OutgoingRequest {
     request.transaction = this.context.stack.sendRequest(request.message, request.text, request.flow, request);
-    // In the next turn, so that the user knows the request before anything comes of it.
+    // In the next turn, so that the user has the request before its events.
     process.nextTick(() => request.transaction?.start());
     return request;
   }
 }
 
-/** RFC 3261 §8.1.3.5: a request that goes again, as after a challenge, keeps Call-ID and From tag, and its CSeq is the next one: the user states all three. */
+/** RFC 3261 §8.1.3.5: for a request sent again, as after a challenge, the user sets the same Call-ID and From tag, and the next CSeq. */
 function sentBefore(parts: RequestParts): { readonly tag: string; readonly cseq: number } | undefined {
   const tag = tagOf(getHeader(parts, 'from') ?? '');
   const cseq = parseCSeq(getHeader(parts, 'cseq'));
   return tag === undefined || cseq?.method !== parts.method ? undefined : { tag, cseq: cseq.number };
 }
 
-/** Whether a reliable provisional response is a retransmission or out of order (RFC 3262 §4). */
+/** Whether a reliable provisional response is retransmitted or out of order (RFC 3262 §4). */
 function isCopy(dialog: DialogEntry, response: SipResponse): boolean {
   const text = getHeader(response, 'rseq');
   if (text === undefined) return false;

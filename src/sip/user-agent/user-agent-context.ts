@@ -13,19 +13,19 @@ import type {
 } from '../transaction/transaction-runner.js';
 import type { Flow, Endpoint, Target, TransportName } from '../transport/flow.js';
 
-/** What the client and the server side of the user agent share. */
+/** Shared by the UAC and UAS sides. */
 export interface UserAgentContext {
   readonly stack: SipStack;
   readonly flows: FlowSource;
   readonly dialogs: DialogTable;
   readonly sessions: SessionRefresher;
-  /** NOTIFYs that came before the answer to the SUBSCRIBE of ours that they belong to, by Call-ID and our tag (RFC 6665 §4.1.2.4). */
+  /** NOTIFYs that precede the response to our SUBSCRIBE, by Call-ID and our tag (RFC 6665 §4.1.2.4). */
   readonly earlyNotifies: Map<string, ServerTransaction[]>;
   /** Set once, before the first message. */
   listener: UserAgentListener | undefined;
 }
 
-/** What our Via and Contact name on this flow. */
+/** Address in our Via and Contact on this flow. */
 export function ownTransport(flows: FlowSource, flow: Flow): OwnTransport {
   return { transport: flow.transport, ...flows.advertised(flow.transport) };
 }
@@ -40,26 +40,26 @@ export function endsSubscription(dialog: DialogEntry, method: string, subscripti
   return dialog.usage === 'subscribe' && method === 'NOTIFY' && /^terminated\b/i.test(subscriptionState ?? '');
 }
 
-/** A 2xx to SUBSCRIBE: its Expires, or else the request's, says how long the subscription lives (RFC 6665 §4.2.1). */
+/** A 2xx to SUBSCRIBE: its Expires, or else the request's, is the subscription's lifetime (RFC 6665 §4.2.1). */
 export function subscribed(dialog: DialogEntry, request: SipRequest, response: SipResponse): void {
   if (dialog.usage !== 'subscribe') return;
   const seconds = Number(getHeader(response, 'expires') ?? getHeader(request, 'expires') ?? DEFAULT_EXPIRES_SECONDS);
   dialog.subscribedFor(Number.isInteger(seconds) && seconds >= 0 ? Math.min(seconds, MAX_EXPIRES_SECONDS) : DEFAULT_EXPIRES_SECONDS);
 }
 
-/** What a registration or a subscription lasts when nobody says (RFC 3261 §10.2, RFC 6665 §3.1.1 leave it open). */
+/** Lifetime of a registration or subscription without Expires (RFC 3261 §10.2, RFC 6665 §3.1.1 leave it open). */
 export const DEFAULT_EXPIRES_SECONDS = 3_600;
-/** What is asked for beyond that is not kept for longer. */
+/** Upper bound of a requested lifetime. */
 export const MAX_EXPIRES_SECONDS = 604_800;
 
-/** What the user agent tells its user. */
+/** Events for the user. */
 export interface UserAgentListener {
   onRequest(request: IncomingRequest): void;
   /** The first ACK to a 2xx. */
   onAck(dialog: DialogEntry, ack: SipRequest, flow: Flow): void;
-  /** `synthesized`: 408 or 503 made here because none came. */
+  /** `synthesized`: our own 408 or 503, in place of a response. */
   onResponse(request: OutgoingRequest, response: SipResponse, synthesized: boolean): void;
-  /** The user agent ended the dialog by itself: with this BYE, or a subscription that ran out without one. */
+  /** The user agent ended the dialog: with this BYE, or `null` for an expired subscription. */
   onDialogEnded(dialog: DialogEntry, bye: SipRequest | null): void;
 }
 
@@ -68,50 +68,47 @@ export interface ResponseParts {
   readonly reason: string;
   readonly headers: readonly Header[];
   readonly body: string;
-  /** Used when no tag went out yet. */
+  /** Used if no tag was sent yet. */
   readonly localTag?: string | undefined;
 }
 
-/** The ways out: which flows there are and which addresses our own URIs state. */
+/** Opens flows and provides the addresses for our URIs. */
 export interface FlowSource {
   open(target: Target): Flow | undefined;
-  /** What Via and Contact name for this transport. */
+  /** Address in Via and Contact. */
   advertised(transport: TransportName): Endpoint;
 }
 
 export type SendProblem = 'bad-uri' | 'no-transport';
 
-/** `no-100rel`: a reliable provisional response to a peer that knows none. `not-allowed`: RFC 4320 forbids this status to a non-INVITE request. */
+/** `no-100rel`: the peer does not support reliable provisional responses. `not-allowed`: forbidden by RFC 4320 §4.1, §4.2. */
 export type RespondProblem = 'unknown-transaction' | 'no-100rel' | 'not-allowed';
 
-/** The side of the user agent that answers requests. */
+/** The UAS side. */
 export interface IncomingOwner {
-  /** `cancel` is `null` when the dialog ended before the answer. */
+  /** `cancel` is `null` if the dialog ended first. */
   onCancel(request: IncomingRequest, cancel: SipRequest | null): void;
   onFailure(request: IncomingRequest, why: 'ack-timeout' | 'transport-error'): void;
 }
 
-/** A request from a peer that the user has to answer. */
+/** A peer's request for the user to answer. */
 export class IncomingRequest implements ServerTransactionOwner, PendingInvite {
-  /** A provisional response with a tag, or a final one, has gone out: the tag is settled. */
+  /** We sent a final response, or a provisional one with a tag: the tag is fixed. */
   isTagged = false;
-  /** A final response has gone out. */
+  /** We sent a final response. */
   isAnswered = false;
-  /** Set once an INVITE got a reliable provisional response (RFC 3262). */
+  /** Set with the first reliable provisional response to an INVITE (RFC 3262). */
   reliable: ReliableProvisionals | undefined;
 
-  /**
-   * Set by the user that answers it: the INVITE was cancelled, or its sender is gone; it is answered already. `cancel` is `null` when no
-   * CANCEL came.
-   */
+  /** Callback of the user: the INVITE was cancelled, or its sender is gone, and is answered. `cancel` is `null` without a CANCEL. */
   onCancelled: (cancel: SipRequest | null) => void = () => undefined;
 
-  /** False: it may make a dialog. */
+  /** False: it may create a dialog. */
   readonly isInDialog: boolean;
 
   constructor(
     readonly transaction: ServerTransaction,
-    /** `null`: outside of any dialog. */
+    /** `null`: outside dialogs. */
     public dialog: DialogEntry | null,
     private readonly owner: IncomingOwner,
   ) {
@@ -144,28 +141,27 @@ export class IncomingRequest implements ServerTransactionOwner, PendingInvite {
   }
 }
 
-/** Who is told what becomes of a request of ours. */
+/** Receives the outcome of our request. */
 export interface OutgoingOwner {
   onResponse(request: OutgoingRequest, response: SipResponse): void;
   onFailure(request: OutgoingRequest, why: 'timeout' | 'transport-error'): void;
   onEnded(request: OutgoingRequest): void;
 }
 
-/** A request of ours, from the moment it was sent. */
+/** Our request, once sent. */
 export class OutgoingRequest implements ClientTransactionOwner {
   transaction: ClientTransaction | null = null;
-  /** A refresh of the session timer: its answers are no business of the user's. */
+  /** A session timer refresh: its responses do not go to the user. */
   isRefresh = false;
-  /** The CANCEL that was asked for; it goes out when a provisional response has come (RFC 3261 §9.1). */
+  /** The requested CANCEL; sent after a provisional response (RFC 3261 §9.1). */
   cancel: OutgoingRequest | null = null;
-  /** Dialogs that provisional responses made, one a fork (RFC 3261 §12.1.2). */
+  /** Dialogs of provisional responses, one a fork (RFC 3261 §12.1.2). */
   readonly forks = new Set<DialogEntry>();
 
-  /** A final response has come. */
   hasFinal = false;
-  /** It goes over TCP because it is long: as it goes by UDP when the peer takes no connection (RFC 3261 §18.1.1). */
+  /** Sent over TCP for its length: the UDP version, in case TCP fails (RFC 3261 §18.1.1). */
   byUdp: Pick<OutgoingRequest, 'message' | 'text' | 'flow'> | null = null;
-  /** False: it may make dialogs. */
+  /** False: it may create dialogs. */
   readonly isInDialog: boolean;
 
   constructor(

@@ -22,7 +22,7 @@ import { makeResponse } from '../stack.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
 import type { Flow } from '../transport/flow.js';
 
-/** What is sent, or `undefined` when the request found another end while the response waited. */
+/** The text sent, or `undefined` if the request ended while the response waited. */
 export type SentCallback = (text: string | undefined) => void;
 
 /** Per SUBSCRIBE. */
@@ -30,7 +30,7 @@ const MAX_EARLY_NOTIFIES = 8;
 
 const REFRESHES_TARGET = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
 
-/** RFC 3261 §8.2: requests from peers, what is answered without asking anybody, and the answers of the user. */
+/** RFC 3261 §8.2: requests from peers, automatic responses, and the user's responses. */
 export class UserAgentServer implements IncomingOwner {
   constructor(private readonly context: UserAgentContext) {}
 
@@ -46,7 +46,7 @@ export class UserAgentServer implements IncomingOwner {
     if (request.method === 'BYE' || request.method === 'UPDATE' || request.method === 'PRACK') {
       return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
     }
-    // RFC 3261 §8.2.2.2: the same request by another way.
+    // RFC 3261 §8.2.2.2: a merged request.
     if (!this.context.dialogs.claim(transaction)) return this.#refuse(transaction, 482, 'Loop Detected');
     this.#offer(transaction, null);
   }
@@ -58,7 +58,7 @@ export class UserAgentServer implements IncomingOwner {
     if (dialog.acknowledged(core.cseq.number)) this.context.listener?.onAck(dialog, ack, flow);
   }
 
-  /** Sends a response, now or when the PRACK that it has to wait for has come. */
+  /** Sends a response, now or after a pending PRACK. */
   respond(request: IncomingRequest, parts: ResponseParts, sent: SentCallback): RespondProblem | null {
     const { transaction, reliable } = request;
     if (!transaction.isUnanswered) return 'unknown-transaction';
@@ -102,7 +102,7 @@ export class UserAgentServer implements IncomingOwner {
     }
     const retryLater = [header('Retry-After', String(randomInt(0, 11)))];
     if (request.method === 'INVITE') {
-      // RFC 3261 §14.2: a second INVITE before our answer to the first.
+      // RFC 3261 §14.2: another INVITE before our final response to the first.
       if (dialog.invite !== null) return this.#refuse(transaction, 500, 'Server Internal Error', retryLater);
       if (dialog.hasOwnInvite || dialog.awaitsAck) return this.#refuse(transaction, 491, 'Request Pending');
     }
@@ -116,7 +116,7 @@ export class UserAgentServer implements IncomingOwner {
     }
     if (request.method === 'UPDATE') dialog.hasPendingUpdate = true;
     if (REFRESHES_TARGET.has(request.method)) dialog.state = refreshTarget(dialog.state, request);
-    // The dialog is over at receipt.
+    // BYE ends the dialog on receipt.
     if (request.method === 'BYE') this.context.dialogs.forget(dialog);
     this.#offer(transaction, dialog);
     if (request.method === 'PRACK') reliable?.release();
@@ -189,13 +189,13 @@ export class UserAgentServer implements IncomingOwner {
   #reliableOf(request: IncomingRequest): ReliableProvisionals {
     const { stack } = this.context;
     request.reliable ??= new ReliableProvisionals(request.core.cseq.number, request.flow, stack.timers, stack.timerSettings.t1Ms, () =>
-      // RFC 3262 §3: the caller does not acknowledge, so it will not get anything else either.
+      // RFC 3262 §3: the caller does not acknowledge, so the call fails.
       this.#endUnanswered(request, 504, 'Server Time-out', null),
     );
     return request.reliable;
   }
 
-  /** The dialog exists before its response goes out, so that nothing that comes back can miss it. */
+  /** Creates the dialog before its response goes out, so that no reply can miss it. */
   #establish(request: IncomingRequest): void {
     if (request.dialog !== null) return;
     const { transaction } = request;

@@ -22,7 +22,7 @@ withProxiedGateway((site) => ({ rtpengine, proxy, gateway, peer } = site), 30_70
 const provisionalOf = (call: HandMadeCall): WireMessage[] =>
   peer.received.filter(({ status, text }) => status > 100 && status < 200 && text.includes(call.callId));
 
-/** A call that rings: rtpengine has taken the offer, and its answer to ours is kept back. */
+/** A call that rings: rtpengine accepted the offer, and its answer to ours is kept back. */
 async function ringing(extra: readonly string[] = []): Promise<{ call: HandMadeCall; early: WireMessage }> {
   proxy.holding = 'answer';
   const call = new HandMadeCall(peer, NUMBER);

@@ -93,7 +93,7 @@ describe('STIR/SHAKEN on the wire', () => {
     const wrong = await called(`Identity: ${identity({ claims: { dest: { tn: ['15550100999'] } } })}`);
     expect(wrong.record).toMatchObject({
       sip_status: 200,
-      identity: { verdict: 'invalid', detail: 'The signed called number is not the one that is called.' },
+      identity: { verdict: 'invalid', detail: 'The signed called number is not the called number.' },
     });
     expect((await called(`y: ${identity({ claims: { attest: 'C' } })}`)).record).toMatchObject({
       identity: { verdict: 'valid', attestation: 'C' },

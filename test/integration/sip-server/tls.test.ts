@@ -249,8 +249,8 @@ describe('a reload', () => {
 
   it.each([
     ['a certificate that is cut off', 'tls.crt', (text: string) => text.slice(0, 200), /cert_file = .*certificate 1 of 1 cannot be read/],
-    ['an empty file', 'tls.crt', () => '', /cert_file = .* holds no certificate/],
-    ['a key that is none', 'tls.key', () => 'nonsense', /key_file = .* holds no private key/],
+    ['an empty file', 'tls.crt', () => '', /cert_file = .* has no certificate/],
+    ['a key that is none', 'tls.key', () => 'nonsense', /key_file = .* has no usable private key/],
     ['the key of another certificate', 'tls.key', () => readFile(other.keyFile, 'utf8'), /key_file = .* is not the key of sip\.cert_file/],
   ] as const)('keeps the old one at %s, and says so', async (_what, name, spoil, message) => {
     await install(main, directory);

@@ -73,8 +73,8 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
   });
 
   it.each([
-    ['nobody-of-this-name', 'there is no such user'],
-    ['root', 'is root, or of its group'],
+    ['nobody-of-this-name', 'no such user. Create it: useradd'],
+    ['root', 'is root or in its group'],
     ['-x', 'must be the name of a user'],
   ])('%s is refused: %s', async (name, text) => {
     const refused = start({ TRUNKLINE_RUN_AS: name });
@@ -88,7 +88,7 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
     chownSync(instance.dataDir, 12_345, 12_345);
     const refused = start({ TRUNKLINE_RUN_AS: 'nobody' });
     expect(await refused.ended).toBe(1);
-    expect(refused.output).toContain(`data_dir ${instance.dataDir} belongs to the user with number 12345`);
+    expect(refused.output).toContain(`data_dir ${instance.dataDir} belongs to user id 12345`);
     expect(statSync(instance.dataDir).uid).toBe(12_345);
   });
 
@@ -96,7 +96,7 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
     chmodSync(instance.directory, 0o700);
     const refused = start({ TRUNKLINE_RUN_AS: 'nobody' });
     expect(await refused.ended).toBe(1);
-    expect(refused.output).toContain(`data_dir ${instance.dataDir} cannot be reached by nobody`);
+    expect(refused.output).toContain(`data_dir ${instance.dataDir} is not accessible to nobody`);
   });
 
   it('without run_as a warning says what to set', async () => {
@@ -109,7 +109,7 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
     const refused = start({ TRUNKLINE_RUN_AS: 'daemon' }, NOBODY);
     expect(await refused.ended).toBe(1);
     expect(refused.output.trim()).toBe(
-      'trunkline: run_as = "daemon" needs root, and this is nobody: start it as root or as daemon, or leave run_as (TRUNKLINE_RUN_AS) out',
+      'trunkline: run_as = "daemon" needs root, and this is nobody: start it as root or as daemon, or unset run_as (TRUNKLINE_RUN_AS)',
     );
   });
 });

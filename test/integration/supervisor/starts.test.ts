@@ -52,7 +52,7 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
     const refused = up();
     expect(await refused.ended).toBe(1);
     expect(refused.output.trim()).toBe(
-      `trunkline: ${protocol.toUpperCase()} port ${String(port)} on 127.0.0.1 is taken by another program: set ${setting} (${variable}) to a free one`,
+      `trunkline: ${protocol.toUpperCase()} port ${String(port)} on 127.0.0.1 is in use by another program: set ${setting} (${variable}) to a free one`,
     );
     expect(processesOf(instance.dataDir)).toEqual([]);
     release();
@@ -66,7 +66,7 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
     ['TRUNKLINE_SIP_TSL_PORT', '5061', 'Unknown environment variable TRUNKLINE_SIP_TSL_PORT.', 'Did you mean TRUNKLINE_SIP_TLS_PORT?'],
     ['TRUNKLINE_SIP_CERT_FILE', '/nowhere/cert.pem', 'sip.cert_file and sip.key_file go together', 'trunkline:'],
     ['TRUNKLINE_AGENTS_CA_FILE', '/nowhere/ca.pem', 'agents.ca_file = "/nowhere/ca.pem" cannot be read', 'ENOENT'],
-    ['TRUNKLINE_AGENTS_CA_FILE', 'package.json', 'agents.ca_file = "package.json" holds no certificate (PEM)', 'trunkline:'],
+    ['TRUNKLINE_AGENTS_CA_FILE', 'package.json', 'agents.ca_file = "package.json" has no certificate (PEM)', 'trunkline:'],
     ['TRUNKLINE_CONFIG', '/nowhere/trunkline.yaml', 'Cannot read the configuration file /nowhere/trunkline.yaml', 'ENOENT'],
   ])('%s=%s', async (name, value, ...texts) => {
     const refused = up({ [name]: value });

@@ -39,7 +39,7 @@ async function run(port: number, ...flags: readonly string[]): Promise<{ printed
 }
 
 it('says that the gateway takes calls when /readyz does', async () => {
-  expect(await asked(200, '{}')).toEqual({ printed: ['the gateway takes calls'], url: '/readyz', error: null });
+  expect(await asked(200, '{}')).toEqual({ printed: ['the gateway accepts calls'], url: '/readyz', error: null });
 });
 
 it('fails with what is not ready', async () => {

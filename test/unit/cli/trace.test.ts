@@ -158,6 +158,6 @@ describe('trunkline trace', () => {
     expect(JSON.parse(printed[0] ?? '')).toHaveLength(2);
     [printed, traces] = [[], [[]]];
     await run(CALL_ID);
-    expect(printed[0]).toMatch(/^Nothing is kept/);
+    expect(printed[0]).toMatch(/^No trace is stored/);
   });
 });

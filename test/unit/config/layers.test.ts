@@ -60,7 +60,7 @@ describe('configuration', () => {
       { TRUNKLINE_AGENTS_URL: 'wss://[::1]:9000/' },
       /agents\.url = \(hidden\) \(from the environment\): is at a private, .* which needs agents\.allow_private/,
     ],
-    [{ TRUNKLINE_RTPENGINE_PORT_MAX: '30001' }, /rtpengine\.port_max = 30001 \(from the environment\): must leave room/],
+    [{ TRUNKLINE_RTPENGINE_PORT_MAX: '30001' }, /rtpengine\.port_max = 30001 \(from the environment\): must have at least 4 ports/],
   ])('names the setting, its value, what is allowed and where it came from: %j', (environment, message) => {
     expect(() => load(environment)).toThrow(message);
   });

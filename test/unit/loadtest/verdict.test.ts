@@ -43,12 +43,12 @@ describe('whether a stage passed', () => {
     ['a slow answer', { latency: { count: 9, p50: 1, p90: 2, p99: 10.4, max: 11 } }, 'p99 is 10.4 ms, over 10 ms'],
     ['no answer', { latency: null }, 'no call was answered'],
     ['a load that was not placed', { behind: 26 }, 'the load generator was 26 calls behind its schedule'],
-    ["another call's audio", { media: { ...MEDIA, tone: { heard: 9, silent: 0, wrong: 1 } } }, '1 call heard the audio of another one'],
+    ["another call's audio", { media: { ...MEDIA, tone: { heard: 9, silent: 0, wrong: 1 } } }, "1 call heard another call's audio"],
     ['silence', { media: { ...MEDIA, tone: { heard: 9, silent: 1, wrong: 0 } } }, '1 call did not hear their own tone come back'],
     ['a key that was not read back', { media: { ...MEDIA, digits: { pressed: 10, answered: 9 } } }, '1 of 10 keys were not read back'],
     ['loss', { media: { ...MEDIA, packets: { ...MEDIA.packets, lost: 2 } } }, '0.20 % of the packets were lost'],
     ['packets with a wrong key', { media: { ...MEDIA, packets: { ...MEDIA.packets, rejected: 3 } } }, '3 packets failed their SRTP check'],
-    ['media that was not looked at', { media: { ...MEDIA, unchecked: 2 } }, 'the media of 2 calls could not be looked at'],
+    ['media that was not looked at', { media: { ...MEDIA, unchecked: 2 } }, 'the media of 2 calls could not be checked'],
   ])('%s is a fault', (_name, over, fault) => {
     const verdict = verdictOf(facts(over), thresholds);
     expect(verdict.passed).toBe(false);

@@ -7,7 +7,7 @@ it('a SIP server of one’s own is looked at where drachtio.url says: there it i
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `127.0.0.1:${String((server.address() as AddressInfo).port)}`;
-  expect(await sipServer(url)).toMatchObject({ isFine: true, detail: `takes connections at ${url}` });
+  expect(await sipServer(url)).toMatchObject({ isFine: true, detail: `accepts connections at ${url}` });
   await new Promise((resolve) => server.close(resolve));
   expect(await sipServer(url)).toEqual({
     name: 'SIP server (drachtio.url)',

@@ -61,13 +61,13 @@ describe('ports', () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
     const { port } = server.address() as AddressInfo;
-    const sentence = `TCP port ${String(port)} on 127.0.0.1 is taken by another program: set sip.tls_port (TRUNKLINE_SIP_TLS_PORT) to a free one`;
+    const sentence = `TCP port ${String(port)} on 127.0.0.1 is in use by another program: set sip.tls_port (TRUNKLINE_SIP_TLS_PORT) to a free one`;
     expect(await takenPorts([wanted('tcp', port), wanted('udp', port)])).toEqual([sentence]);
     server.close();
 
     const socket = createSocket('udp4');
     await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', () => resolve()));
-    expect((await takenPorts([wanted('udp', socket.address().port)]))[0]).toMatch(/^UDP port \d+ on 127\.0\.0\.1 is taken/);
+    expect((await takenPorts([wanted('udp', socket.address().port)]))[0]).toMatch(/^UDP port \d+ on 127\.0\.0\.1 is in use/);
     socket.close();
   });
 
@@ -77,7 +77,7 @@ describe('ports', () => {
     const { port } = socket.address();
     const range = { setting: 'media', address: '127.0.0.1', min: port, max: port };
     expect(takenRange(range)).toBe(
-      `1 of the UDP ports ${String(port)} to ${String(port)} on 127.0.0.1 are taken by other programs, among them ${String(port)}: set media.port_min and media.port_max to a free range`,
+      `1 of the UDP ports ${String(port)} to ${String(port)} on 127.0.0.1 are in use by other programs, among them ${String(port)}: set media.port_min and media.port_max to a free range`,
     );
     // Another address of this machine has ports of its own.
     expect(takenRange({ ...range, address: '127.0.0.77' })).toBeNull();

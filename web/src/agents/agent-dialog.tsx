@@ -199,7 +199,7 @@ function Where({ fields, failure, hasToken }: PartProps & { readonly hasToken: b
             value={fields.bearer_token}
             type="password"
             autocomplete="new-password"
-            hint={hasToken ? 'Never shown. Empty: it stays as it is' : 'Never shown again'}
+            hint={hasToken ? 'Never shown. Empty: unchanged' : 'Never shown again'}
             path="stream.bearer_token"
             failure={failure}
           />

@@ -159,7 +159,7 @@ function textOf({ event_type: type, payload }: LogEntry): string {
 const PLOTS: readonly { readonly title: string; readonly unit: string; readonly fields: readonly string[] }[] = [
   { title: 'Calls started a second', unit: '/s', fields: ['calls_per_second'] },
   { title: 'Calls in progress', unit: '', fields: ['in_progress'] },
-  { title: 'Calls answered and failed, in all', unit: '', fields: ['answered', 'failed'] },
+  { title: 'Calls answered and failed, in total', unit: '', fields: ['answered', 'failed'] },
   { title: 'INVITE to 200, ms', unit: ' ms', fields: ['setup_p50_ms', 'setup_p99_ms'] },
 ];
 

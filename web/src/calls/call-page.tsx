@@ -90,7 +90,7 @@ function CallView({ call, trace, samples, onStopped }: Shown & { readonly onStop
           }}
         >
           <p>
-            The caller {call.from} is disconnected at once. The call’s record gets the reason <code>API_STOPPED</code>.
+            The gateway disconnects the caller {call.from} immediately. The call’s record gets the reason <code>API_STOPPED</code>.
           </p>
         </Confirm>
       )}

@@ -141,7 +141,7 @@ function Search({ filters }: { readonly filters: CallFilters }): JSX.Element {
       <TextField label="From" value={from} type="tel" placeholder="Number or user" />
       {isOpen && (
         <>
-          <TextField label="SIP Call-ID" value={sipCallId} placeholder="As the carrier has it" />
+          <TextField label="SIP Call-ID" value={sipCallId} placeholder="As the carrier sent it" />
           <SelectField label="State" value={state} options={STATES} />
           <SelectField label="Reason" value={reason} options={[['', 'Any'], ...codes.map((code) => [code, code] as const)]} />
           <TextField label="Began at or after" value={since} type="datetime-local" />

@@ -32,7 +32,7 @@ export function CheckDialog({ number, onClose }: { readonly number: string; read
           label="From address"
           value={source}
           placeholder="203.0.113.7"
-          hint="Empty: the source is not judged"
+          hint="Empty: the source is not checked"
           path="source_ip"
           failure={failure}
         />

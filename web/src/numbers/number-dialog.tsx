@@ -73,7 +73,7 @@ export function NumberDialog({ number, agents, onClose, onDone }: NumberDialogPr
         <fieldset>
           <legend>Directions</legend>
           <CheckField label="Inbound: the gateway answers calls to the number" value={isInbound} />
-          <CheckField label="Outbound: calls from it leave by your endpoint" value={isOutbound} />
+          <CheckField label="Outbound: calls from it use your endpoint" value={isOutbound} />
           {failure?.errorAt('directions') !== undefined && <p class="hint bad-text">{failure.errorAt('directions')}</p>}
         </fieldset>
         {isInbound.value && (
@@ -90,7 +90,7 @@ export function NumberDialog({ number, agents, onClose, onDone }: NumberDialogPr
               value={sources}
               rows={3}
               isCode
-              hint="Addresses and CIDR blocks, one a line. Empty: anywhere."
+              hint="Addresses and CIDR blocks, one a line. Empty: any source."
               path="options.allowed_sources"
               failure={failure}
             />

@@ -10,7 +10,7 @@ export interface Failure {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  PRECONDITION_FAILED: 'It changed meanwhile. Close this dialog and open it again to see the current values.',
+  PRECONDITION_FAILED: 'The record changed meanwhile. Close this dialog and open it again to see the current values.',
   TOOL_IN_USE: 'First remove the tool from these agents under Agents.',
   AGENT_IN_USE: 'First give the number another agent under Numbers, or detach it.',
   NUMBER_TAKEN: 'If the number is yours, ask the operator which organization has it.',

@@ -3,7 +3,7 @@ import { ApiError } from '../../../src/client/api-error.js';
 // What was typed, as the API takes it. What cannot be sent is refused in the API's own shape, so that a form shows both alike.
 
 export function refuse(path: string, message: string): never {
-  throw new ApiError(`The form is not right: ${path} ${message}`, {
+  throw new ApiError(`The form has errors: ${path} ${message}`, {
     status: 400,
     code: 'VALIDATION',
     errors: [{ error: 'VALIDATION', message, path }],

@@ -31,7 +31,7 @@ function ThroughputView({ throughput }: { readonly throughput: Throughput }): JS
         </a>
         <Tile value={totals.begun} text="started in 15 minutes" />
         <Tile value={totals.ended} text="ended" />
-        <Tile value={totals.refused} text="refused or given up" />
+        <Tile value={totals.refused} text="refused or cancelled" />
       </div>
       <section class="card">
         <Plot

@@ -39,7 +39,7 @@ const CLOSE_CODES: Readonly<Record<number, string>> = {
   1000: ' (done)',
   1001: ' (going away)',
   1005: ' (no code)',
-  1006: ' (it broke)',
+  1006: ' (connection lost)',
   1008: ' (policy)',
   1011: ' (error of the agent)',
   1012: ' (restart)',
@@ -381,7 +381,7 @@ export class StreamAgent implements LegAgent {
     if (this.#ignored <= MAX_WARNINGS)
       this.#note(
         'ignored',
-        `message ignored: ${read.event}: ${read.message}${this.#ignored === MAX_WARNINGS ? '; more are not told' : ''}`,
+        `message ignored: ${read.event}: ${read.message}${this.#ignored === MAX_WARNINGS ? '; further warnings are not sent' : ''}`,
       );
     if (read.isKnown) this.#refuse(read.event, null, 'BAD_MESSAGE', read.message);
   }
@@ -459,7 +459,7 @@ export class StreamAgent implements LegAgent {
     for (const digit of digits) {
       const event = eventOfDigit(digit);
       if (event !== undefined && this.host.sendDtmf(event, durationMs)) continue;
-      return this.#refuse('dtmf', null, 'DTMF_NOT_SENT', 'the call has no telephone-events, or too many digits wait');
+      return this.#refuse('dtmf', null, 'DTMF_NOT_SENT', 'the call has no telephone-events, or too many digits are queued');
     }
   }
 

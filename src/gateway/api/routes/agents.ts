@@ -198,7 +198,7 @@ function updateFailure(error: RecordRefusal | BadFields, body: AgentBody): ApiFa
 function deleteFailure(error: RecordRefusal | InUse): ApiFailure {
   if (typeof error === 'string') return error === 'mismatch' ? preconditionFailed() : noSuchAgent();
   const numbers = error.usedBy.join(', ');
-  return new ApiFailure('AGENT_IN_USE', `The calls of ${numbers} go to this agent: give them to another one first`);
+  return new ApiFailure('AGENT_IN_USE', `The calls of ${numbers} go to this agent: give the number another agent first`);
 }
 
 function noSuchAgent(fields?: Readonly<Record<string, unknown>>): ApiFailure {

@@ -190,7 +190,7 @@ function titleOf({ tool, tool_id: id }: ToolRecord): string {
 
 function deleteFailure(error: RecordRefusal | InUse): ApiFailure {
   if (typeof error === 'string') return error === 'mismatch' ? preconditionFailed() : noSuchTool();
-  return new ApiFailure('TOOL_IN_USE', `Agents name this tool: take it from them first. Their ids: ${error.usedBy.join(', ')}`);
+  return new ApiFailure('TOOL_IN_USE', `Agents use this tool: remove it from them first. Their ids: ${error.usedBy.join(', ')}`);
 }
 
 function noSuchTool(): ApiFailure {

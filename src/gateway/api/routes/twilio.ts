@@ -133,8 +133,8 @@ const schema = {
     },
     404: failure(`\`${String(NOT_FOUND)}\`: The organization has no such call in progress`),
     413: failure(`\`${String(BAD_REQUEST)}\`: The form is larger than 16 KiB`),
-    415: failure(`\`${String(BAD_REQUEST)}\`: The body is no form`),
-    429: failure(`\`${String(RATE_LIMITED)}\`: Too many requests; the retry-after header says when to come back`),
+    415: failure(`\`${String(BAD_REQUEST)}\`: The body is not a form`),
+    429: failure(`\`${String(RATE_LIMITED)}\`: Too many requests; retry after the seconds in the retry-after header`),
     500: failure(`\`${String(INTERNAL)}\`: A fault of the service; the message holds the request id`),
     503: failure(
       `\`${String(INTERNAL)}\`: The store, or the gateway that has the call, does not answer; try again after retry-after seconds`,

@@ -55,7 +55,7 @@ export const checkResultSchema = z
         outcome: 'reject',
         sip_status: 403,
         reason: 'SOURCE_NOT_ALLOWED',
-        explanation: 'The number does not take calls from this source address.',
+        explanation: 'The number does not accept calls from this source address.',
         codec: null,
         crypto_tag: null,
       },

@@ -55,7 +55,7 @@ export class CallSpool {
     return this.#inTurn(async () => {
       const line = Buffer.from(`${JSON.stringify(call)}\n\0`);
       const length = line.length - 1;
-      if (this.#end + line.length > this.maxBytes) throw new Error(`the file of waiting calls is full (${String(this.maxBytes)} bytes)`);
+      if (this.#end + line.length > this.maxBytes) throw new Error(`the spool file is full (${String(this.maxBytes)} bytes)`);
       await writeAll(this.file, line, this.#end);
       this.#waiting.push({ position: this.#end, length });
       this.#end += length;
@@ -75,7 +75,7 @@ export class CallSpool {
       this.#waiting.shift();
     }
     await this.#empty();
-    if (unreadable > 0) throw new Error(`${String(unreadable)} lines of the file of waiting calls are no JSON`);
+    if (unreadable > 0) throw new Error(`${String(unreadable)} lines of the spool file are not JSON`);
   }
 
   async close(): Promise<void> {

@@ -121,7 +121,7 @@ export class RedisConnection {
       await Promise.all(nodes.map((node) => node.ping()));
       // Those that are away are not among the nodes.
       const isWhole = info.includes('cluster_state:ok') && nodes.length >= Number(/cluster_size:(\d+)/.exec(info)?.[1] ?? Infinity);
-      if (!isWhole) throw new StoreUnavailableError('a part of the Redis Cluster is away');
+      if (!isWhole) throw new StoreUnavailableError('a part of the Redis Cluster is unavailable');
     });
   }
 

@@ -91,7 +91,7 @@ describe('a tool over HTTP', () => {
 
   it.each(['/elsewhere', 'http://10.0.0.1/', 'http://127.0.0.1:1/', 'http://[::1]/'])('is not followed to %s', async (location) => {
     answer = (response) => response.writeHead(302, { location }).end('{"id":7}');
-    const message = 'The tool sends its callers elsewhere (HTTP 302), where it is not followed.';
+    const message = 'The tool redirects its callers (HTTP 302), which the gateway does not follow.';
     expect(await run(tool({ response: { id: '$.id' } }))).toEqual({ ok: false, error: { code: 'TOOL_FAILED', message } });
     expect(received).toHaveLength(1);
   });
@@ -125,7 +125,7 @@ describe('a tool over HTTP', () => {
     const outcome = await run(tool({ headers: { 'x-day': '{{input.day}}' } }), { day });
     expect(outcome).toEqual({
       ok: false,
-      error: { code: 'TOOL_BAD_INPUT', message: 'The input has what the header of a request cannot hold.' },
+      error: { code: 'TOOL_BAD_INPUT', message: 'The input has characters that a header cannot contain.' },
     });
     expect(received).toEqual([]);
   });

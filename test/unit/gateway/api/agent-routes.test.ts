@@ -225,7 +225,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     const saved = await update(agent, { tools: [tool.tool_id], max_duration: 5 });
     expect([saved.status, bodyOf(saved).warnings]).toEqual([
       200,
-      [{ path: 'tools[0]', message: 'is the id of a tool that was deleted: the agent goes on without it' }],
+      [{ path: 'tools[0]', message: 'is the id of a tool that was deleted: the agent continues without it' }],
     ]);
     expect(pathsOf(await update(agent, { tools: [tool.tool_id, `TL-${newUuid()}`] }))).toEqual(['tools[1]']);
   });

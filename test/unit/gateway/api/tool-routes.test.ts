@@ -193,7 +193,7 @@ describe('POST /v1/tools/{tool_id}/invoke', () => {
       return [status, failure.errors[0]?.error, failure.message];
     };
     answer = (_request, response) => response.end('x'.repeat(1_100_000));
-    expect(await failed(await tool())).toEqual([502, 'TOOL_FAILED', 'The answer of the tool has more than 1048576 bytes.']);
+    expect(await failed(await tool())).toEqual([502, 'TOOL_FAILED', "The tool's response has more than 1048576 bytes."]);
     answer = (_request, response) => response.destroy();
     expect(await failed(await tool())).toEqual([502, 'TOOL_FAILED', expect.stringContaining('could not be reached')]);
     answer = () => undefined;

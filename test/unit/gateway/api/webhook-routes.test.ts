@@ -90,6 +90,6 @@ describe('trunkline webhook', () => {
     expect(printed).toEqual([`Delivery ${ids[0]!} is sent again.`, `Delivery ${ids[1]!} is sent again.`]);
     await run('resend', 'acme', ids[2]!);
     await run('dead', 'acme');
-    expect(printed).toEqual(['"acme" has no dead letters: every webhook was delivered, or is still tried.']);
+    expect(printed).toEqual(['"acme" has no dead letters: every webhook was delivered, or is being retried.']);
   });
 });

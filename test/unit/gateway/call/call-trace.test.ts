@@ -53,7 +53,7 @@ it('keeps the first and the last of too many entries, and says how many it left 
   expect([summaries[0], summaries[99], summaries[100], summaries[101], summaries[200]]).toEqual([
     '0',
     '99',
-    '800 entries are left out here',
+    '800 entries omitted',
     '900',
     '999',
   ]);
@@ -67,7 +67,7 @@ it('keeps at most 64 KiB of texts, the last among them', () => {
   expect(characters).toBeLessThanOrEqual(65_536);
   expect(characters).toBeGreaterThan(55_000);
   expect([entries[0]?.summary, entries.at(-1)?.summary]).toEqual(['0', '99']);
-  expect(entries.filter(({ summary }) => summary.includes('left out'))).toHaveLength(1);
+  expect(entries.filter(({ summary }) => summary.includes('omitted'))).toHaveLength(1);
 });
 
 it('keeps nothing when it is off', () => {

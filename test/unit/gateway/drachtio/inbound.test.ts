@@ -13,6 +13,6 @@ it('a SIP server that does not take us is named, with its setting, what happened
   lost(new Error('the connection was closed'));
   clock.advance(15_000);
   await expect(connected).rejects.toThrow(
-    'no SIP server at 192.0.2.1:9022 (drachtio.url) within 15000 ms: the connection was closed. Look whether it runs there, and whether both sides have the same drachtio.secret',
+    'no SIP server at 192.0.2.1:9022 (drachtio.url) within 15000 ms: the connection was closed. Check that it runs there and that both sides have the same drachtio.secret',
   );
 });

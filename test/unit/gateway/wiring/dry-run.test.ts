@@ -25,9 +25,9 @@ it('tells of an agent at an address that settings refuse, and of the test line t
   });
   expect(await check({ ...REFUSED, mayFallBack: true })).toMatchObject({
     sip_status: 200,
-    explanation: 'The call would be answered. The test line would answer, for the agent is not connected: 127.0.0.1 is private.',
+    explanation: 'The call would be answered. The test line would answer, because the agent is not connected: 127.0.0.1 is private.',
   });
   const fine = { ...REFUSED, urlRefusal: () => null };
   expect((await check(fine)).explanation).toBe('The call would be answered.');
-  expect((await check(fine, null)).explanation).toContain('Not judged, because not known: whether the media relay');
+  expect((await check(fine, null)).explanation).toContain('Not checked, because unknown: whether the media relay');
 });

@@ -356,7 +356,7 @@ describe('what the call is told of the connection', () => {
       'connected to wss://bot.example.com/stream?… after 0 ms',
       ...Array.from(
         { length: 5 },
-        (_, index) => expect.stringMatching(index < 4 ? /^message ignored: mark: [^;]+$/ : /; more are not told$/) as string,
+        (_, index) => expect.stringMatching(index < 4 ? /^message ignored: mark: [^;]+$/ : /; further warnings are not sent$/) as string,
       ),
       "the agent's connection was closed with 1011 (error of the agent)",
       'wss://bot.example.com/stream?…: connect ECONNREFUSED 192.0.2.1:443, after 30 ms',
