@@ -18,7 +18,8 @@ show_progress() { # TITLE LOG
   local seconds=0 sleeping=
   trap '[ -z "$sleeping" ] || kill $sleeping 2>/dev/null; exit' TERM
   while :; do
-    sleep 10 &
+    # Without our output: left over by a kill in this moment, it would keep that open.
+    sleep 10 >/dev/null 2>&1 &
     sleeping=$!
     wait $sleeping
     seconds=$((seconds + 10))
