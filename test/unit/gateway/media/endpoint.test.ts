@@ -117,7 +117,7 @@ describe('a leg on a port that the far side knows', () => {
     open('a', far(1_000), FIRST);
     expect(() => open('b', far(1_000), FIRST)).toThrow('the peer has another leg');
     for (let serial = 1; serial < CALLS_PER_SOCKET_PAIR; serial += 1) open(String(serial), far(1_000 + 2 * serial), FIRST);
-    expect(() => open('c', far(9_000), FIRST)).toThrow('has no room');
+    expect(() => open('c', far(9_000), FIRST)).toThrow('has no free slot');
     expect(open('c', far(9_000), FIRST + 2).rtpPort).toBe(FIRST + 2);
   });
 });
