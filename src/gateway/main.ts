@@ -63,7 +63,7 @@ export async function startGateway(
     { ...parts, ...inboundSettings(config), ...observers.services },
     inboundOptions(config),
     () => ({
-      isOverloaded: overload.isOverloaded || relay.isBehind,
+      isOverloaded: overload.isOverloaded || relay.isBehind(),
       isRelayUp: relay.isUp,
       mediaHeadroom: Math.min(relay.headroom() ?? Infinity, endpoint.capacity - endpoint.legs),
     }),

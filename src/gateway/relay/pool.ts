@@ -138,8 +138,8 @@ export class RelayPool implements MediaRelay {
     return this.#members.some(({ isAlive }) => isAlive);
   }
 
-  /** Offers wait too long to be sent, on every live node. */
-  get isBehind(): boolean {
+  /** Whether offers wait too long to be sent, on every live node. Each excess tightens the limit for a while (`DelayLimit`). */
+  isBehind(): boolean {
     const delays = this.#members.filter(({ isAlive }) => isAlive).map(({ delayMs }) => delayMs);
     return this.#delay.isExceeded(delays.length === 0 ? 0 : Math.min(...delays), this.options.clock.nowMs());
   }

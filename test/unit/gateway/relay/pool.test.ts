@@ -133,11 +133,11 @@ describe('placing calls', () => {
   it('is behind when offers wait too long on every node, and on those that live only', () => {
     const { pool, nodes } = poolOf(2);
     nodes[0]!.delayMs = 101;
-    expect(pool.isBehind).toBe(false);
+    expect(pool.isBehind()).toBe(false);
     nodes[1]!.delayMs = 101;
-    expect(pool.isBehind).toBe(true);
+    expect(pool.isBehind()).toBe(true);
     nodes[1]!.delayMs = 20;
-    expect(pool.isBehind).toBe(false);
+    expect(pool.isBehind()).toBe(false);
   });
 
   it.each(['Ran out of ports', 'Parallel session limit reached'])('tries a second node when the first says %s', async (refusal) => {
