@@ -24,6 +24,7 @@ import { RedisRouteStore } from './routes/redis-routes.js';
 import { RedisSnapshotStore } from './snapshots/redis-snapshots.js';
 import { RecordCache, RouteCache, dropOutdated } from './routes/route-cache.js';
 import { RedisConnection, type RedisOptions } from './redis.js';
+import { TurnWrites } from './turn-writes.js';
 import {
   DEFAULT_BATCH_RETENTION,
   DEFAULT_CALL_RETENTION,
@@ -102,9 +103,10 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
       : new RedisConnection({ ...options, connectionName: API_CONNECTION, log: log.child({ connection: 'api' }) });
   const retention = { ...DEFAULT_CALL_RETENTION, ...options.callRetention };
   const numbers = new RedisNumberStore(api, clock, log);
-  const records = new RedisCallLog(redis, clock, log, retention);
+  const writes = new TurnWrites(redis);
+  const records = new RedisCallLog(redis, writes, clock, log, retention);
   const waiting = new CallRecordBuffer(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
-  const { routes, checkedRoutes, snapshots, bus, stop, figures } = openCalls(redis, api, instance, waiting, options);
+  const { routes, checkedRoutes, snapshots, bus, stop, figures } = openCalls({ redis, writes, api, instance, waiting }, options);
   const throughput = new RedisThroughput(redis, api, clock);
   const written = meteredCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
   let stopSweeping = (): void => undefined;
@@ -117,7 +119,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     toolsOfCalls: new RedisToolStore(redis),
     batches: new RedisBatchLog(api, clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
     audit: new RedisAuditLog(api, clock),
-    calls: withWriter(new RedisCallLog(api, clock, log, retention), written),
+    calls: withWriter(new RedisCallLog(api, writes, clock, log, retention), written),
     live: new RedisLiveCalls(api),
     throughput,
     routes: meteredRoutes(routes, (orgId, kind) => throughput.count(orgId, kind)),
@@ -143,18 +145,24 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
       await records.close();
       await throughput.close();
       await stop();
+      writes.flush();
       await redis.close();
       if (api !== redis) await api.close();
     },
   };
 }
 
+interface CallParts {
+  readonly redis: RedisConnection;
+  readonly writes: TurnWrites;
+  readonly api: RedisConnection;
+  readonly instance: string;
+  readonly waiting: CallRecordBuffer;
+}
+
 /** What counts and remembers calls: routes and snapshots, the renewal of leases, and the subscription to changes. */
 function openCalls(
-  redis: RedisConnection,
-  api: RedisConnection,
-  instance: string,
-  waiting: CallRecordBuffer,
+  { redis, writes, api, instance, waiting }: CallParts,
   options: RedisStoresOptions,
 ): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'bus'> & {
   readonly stop: () => Promise<void>;
@@ -164,13 +172,14 @@ function openCalls(
   // Without an instance there is no subscription: what changed since would not be known.
   const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
   const own = new LocalCallRegistry(clock);
-  const leases = new Leases(redis, leaseMs, instance);
+  const leases = new Leases(redis, writes, leaseMs, instance);
   const remembered = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
   const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), clock, staleRouteMs };
   const routes = new RedisRouteStore({ ...routing, leases });
-  const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, leaseMs, instance) });
+  const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, writes, leaseMs, instance) });
   const snapshots = new RedisSnapshotStore({
     redis,
+    writes,
     instance,
     clock,
     log,

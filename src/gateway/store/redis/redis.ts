@@ -42,7 +42,7 @@ export class RedisScript {
 const COMPARE_AND_SET = new RedisScript('compare-and-set');
 
 /** A command and its arguments. */
-export type RedisCommand = readonly [name: string, ...args: readonly (string | number)[]];
+export type RedisCommand = readonly [name: string, ...args: readonly (string | number | Buffer)[]];
 
 /** A connection, or those to a cluster, that never makes a caller wait for a Redis that is away, and comes back by itself. */
 export class RedisConnection {
@@ -69,6 +69,10 @@ export class RedisConnection {
       // A failure ends it once more, and is told as an error.
       if (!this.#isClosed) this.client.connect().catch(() => undefined);
     });
+  }
+
+  get isCluster(): boolean {
+    return this.client instanceof Cluster;
   }
 
   get isUp(): boolean {
@@ -218,9 +222,16 @@ export function isMissingScript(error: unknown): boolean {
 function asStoreError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
   // ioredis gives timeouts and lost connections as plain errors, and answers of the server as ReplyError.
-  if (error.name === 'ReplyError' && !UNAVAILABLE.test(error.message)) return new Error(`Redis refused a command: ${error.message}`);
+  if (error.name === 'ReplyError') return storeError(error.message);
   if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return error;
   return new StoreUnavailableError(`Redis is not available: ${error.message}`);
+}
+
+/** What an error answer of the server means. */
+export function storeError(answer: string): Error {
+  return UNAVAILABLE.test(answer)
+    ? new StoreUnavailableError(`Redis is not available: ${answer}`)
+    : new Error(`Redis refused a command: ${answer}`);
 }
 
 export interface RecordTypes {

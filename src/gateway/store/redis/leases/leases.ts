@@ -18,6 +18,7 @@ import {
 } from '../keys.js';
 import { liveEntry, liveMemberOf, type LiveEntry } from '../../../ports/listing.js';
 import { isMissingScript, RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
+import type { TurnWrites } from '../turn-writes.js';
 
 /** A number or an organization: both have a record with limits and, in the same hash slot, the calls that count against them. */
 export interface Limited {
@@ -61,7 +62,6 @@ export interface Slot {
 const ACQUIRE_SLOT = new RedisScript('leases/acquire-slot');
 const RENEW_SLOTS = new RedisScript('leases/renew-slots');
 const LIST_AGAIN = new RedisScript('leases/list-again');
-const END_CALL = new RedisScript('leases/end-call');
 
 /** Longer than a record takes to be written, Redis being there. */
 const ENDING_S = 30;
@@ -73,6 +73,7 @@ export class Leases {
   /** @param instance names this gateway in the lists of calls in progress */
   constructor(
     private readonly redis: RedisConnection,
+    private readonly writes: TurnWrites,
     private readonly leaseMs: number,
     private readonly instance: string,
   ) {}
@@ -84,6 +85,8 @@ export class Leases {
     agentId: string | null,
   ): Promise<{ readonly slots: readonly Slot[]; readonly agent: string | null }> {
     const entry = counted === null ? null : liveEntry(counted.call, counted.number, this.instance);
+    // Slots that were given back in this turn are free.
+    this.writes.flush();
     let answers: readonly unknown[];
     try {
       answers = await this.#ask(limited, entry, agentId, (script) => ['evalsha', script.sha1]);
@@ -98,22 +101,24 @@ export class Leases {
   /** The call is over: gives its places back. Until its record is written it is known as one that ends. */
   end({ number, orgId, call }: Pick<CountedCall, 'number' | 'orgId' | 'call'>): void {
     const { text, member, callId } = liveEntry(call, number, this.instance);
-    const keys = [endingCallKey(orgId, callId), orgLeasesKey(orgId), orgLiveKey(orgId), orgLiveCallsKey(orgId)];
-    // In full: sent again after NOSCRIPT it would come behind the next look-up.
-    this.redis.run((client) => client.eval(END_CALL.source, keys.length, ...keys, text, ENDING_S, callId, member)).catch(() => undefined);
-    this.redis.run((client) => client.zrem(numberLeasesKey(number), callId)).catch(() => undefined);
+    this.#write([
+      ['set', endingCallKey(orgId, callId), text, 'EX', ENDING_S],
+      ['zrem', orgLeasesKey(orgId), callId],
+      ['zrem', orgLiveKey(orgId), member],
+      ['hdel', orgLiveCallsKey(orgId), callId],
+      ['zrem', numberLeasesKey(number), callId],
+    ]);
   }
 
   /** Gives back the places of a call that did not begin: it does not count as one of the last second. What fails expires by itself. */
   giveBack(limited: readonly Limited[], call: BeginningCall): void {
     const callId = call.call_id;
-    if (limited.length === 0) return;
-    const commands = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
+    const writes = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
       ['zrem', leasesKey, callId],
       ['zrem', recentKey, callId],
       ...(listKeys === null ? [] : [['zrem', listKeys[0], liveMemberOf(call)] as const, ['hdel', listKeys[1], callId] as const]),
     ]);
-    this.redis.pipeline(commands).catch(() => undefined);
+    this.#write(writes);
   }
 
   /** Keeps the places of these calls for another lease; takes again those that Redis lost, and lists them again. */
@@ -142,6 +147,11 @@ export class Leases {
         ),
       ),
     );
+  }
+
+  /** What fails expires by itself. */
+  #write(writes: readonly RedisCommand[]): void {
+    this.writes.write(writes).catch(() => undefined);
   }
 
   #ask(
