@@ -5,6 +5,7 @@ import { meteredCalls, meteredRoutes, RedisThroughput } from './throughput/redis
 import type { CallSpool } from '../files/call-spool.js';
 import type { StoredKind } from './calls/stored-calls.js';
 import { newDelivery } from '../new-records.js';
+import { Heartbeat } from './heartbeat/heartbeat.js';
 import { InvalidationChannel } from './invalidation-channel.js';
 import { RedisGatewayBus } from './gateway-bus.js';
 import { gatewayChannel } from './keys.js';
@@ -42,6 +43,7 @@ export const API_CONNECTION = 'trunkline:api';
 const CHANGES_CONNECTION = 'trunkline:changes';
 const READY_LIMIT_MS = 5000;
 const LEASE_MS = 30_000;
+const CONFIRM_LIMIT_MS = 1_000;
 const STALE_ROUTE_MS = 600_000;
 const REMEMBERED_ROUTES = 50_000;
 const DECODED_RECORDS = 5_000;
@@ -172,11 +174,13 @@ function openCalls(
   // Without an instance there is no subscription: what changed since would not be known.
   const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
   const own = new LocalCallRegistry(clock);
-  const leases = new Leases(redis, writes, leaseMs, instance);
+  const leases = new Leases(redis, writes, leaseMs, instance, clock, log);
   const remembered = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
-  const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), clock, staleRouteMs };
+  const heartbeat = new Heartbeat(redis, instance, clock);
+  const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), isFresh: () => heartbeat.isFresh, clock, staleRouteMs };
   const routes = new RedisRouteStore({ ...routing, leases });
-  const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, writes, leaseMs, instance) });
+  const apiWrites = api === redis ? writes : new TurnWrites(api);
+  const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, apiWrites, leaseMs, instance, clock, log) });
   const snapshots = new RedisSnapshotStore({
     redis,
     writes,
@@ -190,7 +194,11 @@ function openCalls(
     },
     onForgotten: (callId) => routes.release(callId),
   });
-  const bus = new RedisGatewayBus(api, instance, clock, log);
+  const onChange = (key: string): void => {
+    remembered.onChange(key);
+    leases.onChange(key);
+  };
+  const bus = new RedisGatewayBus(api, instance, onChange, clock, log);
   const figures = () => ({ slots: own.all.size, snapshots: snapshots.size });
   const opened = { routes, checkedRoutes, snapshots, bus, figures };
   if (options.instance === undefined)
@@ -210,10 +218,28 @@ function openCalls(
     log: log.child({ connection: 'changes' }),
   });
   const onGap = (): void => {
+    remembered.onGap();
+    heartbeat.begin();
     dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ error: errorText(error) }, 'redis.invalidation.unchecked'));
   };
-  const also = { channel: gatewayChannel(instance), take: (message: string) => bus.take(message) };
-  const subscription = new InvalidationChannel(connection, { onChange: (key) => remembered.onChange(key), onGap, also }, clock, log);
+  const also = {
+    channel: gatewayChannel(instance),
+    take: (message: string) => {
+      if (!heartbeat.take(message)) bus.take(message);
+    },
+  };
+  const subscription = new InvalidationChannel(connection, { onChange, onGap, onLost: () => heartbeat.stop(), also }, clock, log);
+  api.onChanged = async (key) => {
+    onChange(key);
+    try {
+      const others = (await heartbeat.gateways()).filter((one) => one !== instance);
+      await Promise.all(others.map((one) => bus.confirm(one, key, CONFIRM_LIMIT_MS)));
+    } catch (error) {
+      // Who is to confirm is not known: after this time nobody uses what was before.
+      log.warn({ error: errorText(error) }, 'redis.invalidation.unconfirmed');
+      await new Promise<void>((resolve) => clock.setTimer(CONFIRM_LIMIT_MS, resolve));
+    }
+  };
   const renew = (): (() => void) =>
     clock.setTimer(leaseMs / 3, () => {
       cancel = renew();
@@ -225,6 +251,8 @@ function openCalls(
     ...opened,
     stop: async () => {
       cancel();
+      api.onChanged = undefined;
+      await heartbeat.close();
       bus.close();
       snapshots.close();
       await subscription.close();

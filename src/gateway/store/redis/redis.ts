@@ -47,6 +47,8 @@ export type RedisCommand = readonly [name: string, ...args: readonly (string | n
 /** A connection, or those to a cluster, that never makes a caller wait for a Redis that is away, and comes back by itself. */
 export class RedisConnection {
   readonly client: Redis | Cluster;
+  /** After a record was changed over this connection: resolves when no gateway uses the one of before. */
+  onChanged: ((key: string) => Promise<void>) | undefined;
   readonly #clock: Clock;
   readonly #log: Log;
   #reportedDown = false;
@@ -171,7 +173,11 @@ export class RedisConnection {
   async compareAndSet(key: string, expected: string | null, next: string | null): Promise<string | null | undefined> {
     const answer = await this.script(COMPARE_AND_SET, [key], [expected ?? '', next ?? '', CHANGES_CHANNEL]);
     if (!Array.isArray(answer)) throw new Error('compare-and-set.lua answered no array');
-    if (answer[0] === 1) return undefined;
+    if (answer[0] === 1) {
+      // Nobody remembers what did not exist.
+      if (expected !== null) await this.onChanged?.(key);
+      return undefined;
+    }
     const current: unknown = answer[1];
     return typeof current === 'string' && current !== '' ? current : null;
   }

@@ -1,3 +1,4 @@
+import { errorText } from '../../../lib/result.js';
 import { TurnBatch } from '../../../lib/turn-batch.js';
 import { RedisScript, storeError, type RedisCommand, type RedisConnection } from './redis.js';
 
@@ -7,7 +8,7 @@ const WRITES_AT_ONCE = 500;
 
 interface Write {
   readonly command: RedisCommand;
-  readonly settle: (error?: unknown) => void;
+  readonly settle: (error?: Error) => void;
 }
 
 /**
@@ -25,9 +26,9 @@ export class TurnWrites {
   write(commands: readonly RedisCommand[]): Promise<void> {
     return new Promise((resolve, reject) => {
       let waiting = commands.length;
-      const settle = (error?: unknown): void => {
+      const settle = (error?: Error): void => {
         waiting -= 1;
-        if (error !== undefined) reject(error as Error);
+        if (error !== undefined) reject(error);
         else if (waiting === 0) resolve();
       };
       if (waiting === 0) resolve();
@@ -48,14 +49,15 @@ export class TurnWrites {
   async #run(writes: readonly Write[]): Promise<void> {
     const words: (string | number | Buffer)[] = [];
     for (const { command } of writes) words.push(command.length, ...command);
-    const errors = new Map<number, unknown>();
+    const errors = new Map<number, Error>();
     try {
       // In full: sent again after NOSCRIPT, a write would come behind a later one.
       const failed = await this.redis.run((client) => client.eval(WRITE_TOGETHER.source, 1, keyOf(writes[0]), ...words));
       if (!Array.isArray(failed)) throw new Error('write-together.lua answered no array');
       for (let at = 0; at < failed.length; at += 2) errors.set(Number(failed[at]), storeError(String(failed[at + 1])));
     } catch (error) {
-      for (const { settle } of writes) settle(error);
+      const failure = error instanceof Error ? error : new Error(errorText(error));
+      for (const { settle } of writes) settle(failure);
       return;
     }
     writes.forEach(({ settle }, place) => settle(errors.get(place)));
