@@ -176,7 +176,7 @@ function openCalls(
   const own = new LocalCallRegistry(clock);
   const leases = new Leases(redis, writes, leaseMs, instance, clock, log);
   const remembered = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
-  const heartbeat = new Heartbeat(redis, instance, clock);
+  const heartbeat = new Heartbeat(redis, api, instance, clock);
   const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), isFresh: () => heartbeat.isFresh, clock, staleRouteMs };
   const routes = new RedisRouteStore({ ...routing, leases });
   const apiWrites = api === redis ? writes : new TurnWrites(api);

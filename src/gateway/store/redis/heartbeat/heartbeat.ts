@@ -21,19 +21,24 @@ export class Heartbeat {
   #sessions = 0;
   /** By primary, when its last beat that came back was sent. */
   readonly #sentMs = new Map<string, number>();
-  #primaries: readonly string[] = [''];
+  /** Through which the last beat was sent; a single Redis has no name. */
+  #primaries: readonly string[] = [];
   #isSending = false;
   #cancel: CancelTimer | undefined;
 
   constructor(
     private readonly redis: RedisConnection,
+    /** Over it goes what the API asks. */
+    private readonly api: RedisConnection,
     private readonly instance: string,
     private readonly clock: Clock,
   ) {}
 
   get isFresh(): boolean {
     const sinceMs = this.clock.nowMs() - FRESH_MS;
-    return this.#session !== 0 && this.#primaries.every((name) => (this.#sentMs.get(name) ?? -Infinity) > sinceMs);
+    return (
+      this.#session !== 0 && this.#primaries.length > 0 && this.#primaries.every((name) => (this.#sentMs.get(name) ?? -Infinity) > sinceMs)
+    );
   }
 
   /** Changes are told from now on. */
@@ -67,7 +72,7 @@ export class Heartbeat {
 
   /** Every gateway that may use what it remembers. */
   gateways(): Promise<readonly string[]> {
-    return this.#beat(LIVES_MS);
+    return this.#beat(LIVES_MS, this.api);
   }
 
   #beatAgain(): void {
@@ -80,15 +85,16 @@ export class Heartbeat {
       .finally(() => (this.#isSending = false));
   }
 
-  async #beat(livesMs: number): Promise<readonly string[]> {
-    const { client } = this.redis;
+  async #beat(livesMs: number, redis = this.redis): Promise<readonly string[]> {
+    const { client } = redis;
     const channel = gatewayChannel(this.instance);
     const text = `${PREFIX}${String(this.#session)} ${String(this.clock.nowMs())}`;
-    const gateways = await this.redis.script(BEAT, [GATEWAYS_KEY], [this.instance, livesMs, channel, text]);
-    if (client instanceof Cluster) {
+    const gateways = await redis.script(BEAT, [GATEWAYS_KEY], [this.instance, livesMs, channel, text]);
+    if (!(client instanceof Cluster)) this.#primaries = [''];
+    else {
       const primaries = client.nodes('master').map((node) => ({ node, name: `${node.options.host ?? ''}:${String(node.options.port)}` }));
       this.#primaries = primaries.map(({ name }) => name);
-      await this.redis.run(() => Promise.all(primaries.map(({ node, name }) => node.publish(channel, `${text} ${name}`))));
+      await redis.run(() => Promise.all(primaries.map(({ node, name }) => node.publish(channel, `${text} ${name}`))));
     }
     return gateways as string[];
   }
