@@ -116,7 +116,7 @@ export class Supervisor {
 
   /** Replaces the gateways and the SIP server one after another: calls go on, and new code and settings take effect. Resolves with their names. */
   async replace(): Promise<readonly string[]> {
-    const children = this.#stages.flat().filter(({ spec }) => spec.followerReadiness !== undefined);
+    const children = this.#stages.flat().filter(({ spec }) => spec.followerReadiness !== null);
     for (const child of children) await child.replace();
     return children.map(({ spec }) => spec.name);
   }
@@ -235,7 +235,13 @@ function childStages(config: Config, directory: string, configFlags: readonly st
   if (below.length > 0) stages.push({ specs: below, isAwaited: true });
   // A gateway waits for its SIP server by itself.
   if (config.drachtio.url === null) {
-    const sipServer = nodeSpec(directory, 'sip-server', ['sip-server', ...configFlags], sipServerEnvironment(process.env));
+    const sipServer = nodeSpec(
+      directory,
+      'sip-server',
+      ['sip-server', ...configFlags],
+      sipServerEnvironment(process.env),
+      config.spare_processes,
+    );
     stages.push({ specs: [{ ...sipServer, ports: sipPorts(config) }], isAwaited: false });
   }
   const count = workerCount(config);
@@ -246,7 +252,7 @@ function childStages(config: Config, directory: string, configFlags: readonly st
     specs: Array.from({ length: count }, (_none, at) => {
       const args = ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags];
       return {
-        ...nodeSpec(directory, workerName(at + 1), args, process.env),
+        ...nodeSpec(directory, workerName(at + 1), args, process.env, config.spare_processes),
         // It drains; SIGTERM would park its calls for a successor.
         stopSignal: 'SIGINT',
         stopTimeoutMs,
@@ -257,7 +263,7 @@ function childStages(config: Config, directory: string, configFlags: readonly st
   return stages;
 }
 
-function nodeSpec(dataDir: string, name: string, args: readonly string[], environment: NodeJS.ProcessEnv): ChildSpec {
+function nodeSpec(dataDir: string, name: string, args: readonly string[], environment: NodeJS.ProcessEnv, hasSpare: boolean): ChildSpec {
   return {
     name,
     command: process.execPath,
@@ -265,6 +271,7 @@ function nodeSpec(dataDir: string, name: string, args: readonly string[], enviro
     environment,
     readiness: (pid) => processReadiness(dataDir, name, pid),
     followerReadiness: (pid) => processReadiness(dataDir, followerName(name), pid),
+    hasSpare,
     mustAnswer: true,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 5_000,
@@ -296,6 +303,8 @@ function redisSpec(config: Config, directory: string): ChildSpec {
     environment: foreignEnvironment(process.env),
     directory,
     readiness: () => redisReadiness(port),
+    followerReadiness: null,
+    hasSpare: false,
     mustAnswer: false,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 10_000,
@@ -335,6 +344,8 @@ function rtpengineSpec(config: Config, directory: string): ChildSpec {
     environment: foreignEnvironment(process.env),
     directory,
     readiness: async () => ((await rtpengineAnswers(ngPort)) ? {} : 'silent'),
+    followerReadiness: null,
+    hasSpare: false,
     mustAnswer: false,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 5_000,
