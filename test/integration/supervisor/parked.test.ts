@@ -1,3 +1,4 @@
+import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { askProcess } from '../../../src/config/process-socket.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
@@ -107,6 +108,43 @@ describe('a spare process', () => {
     await call.heardAfter(performance.now());
     expect((await gateway.cli('stop')).code).toBe(0);
     expect(processesOf(gateway.dataDir)).toEqual([]);
+  });
+});
+
+describe('a SIP server that dies', () => {
+  const options = () => ({ host: '127.0.0.1', port: gateway.sipPort, ca: gateway.ca, servername: 'localhost' });
+  const ticketOf = (): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
+      const socket = connectTls(options());
+      socket.once('error', reject);
+      socket.once('session', (ticket) => {
+        resolve(ticket);
+        socket.destroy();
+      });
+    });
+  const isResumed = (session: Buffer): Promise<boolean> =>
+    new Promise((resolve, reject) => {
+      const socket = connectTls({ ...options(), session });
+      socket.once('error', reject);
+      socket.once('secureConnect', () => {
+        resolve(socket.isSessionReused());
+        socket.destroy();
+      });
+    });
+
+  it('refuses no connection meanwhile, and its successor resumes sessions', async () => {
+    const ticket = await ticketOf();
+    const before = await gateway.pidOf('sip-server');
+    const atMs = performance.now();
+    process.kill(before, 'SIGKILL');
+    // At once, and all the time: none is refused, each waits for the next SIP server.
+    const all = Array.from({ length: 20 }, (_, index) =>
+      new Promise((resolve) => void setTimeout(resolve, 20 * index)).then(() => isResumed(ticket)),
+    );
+    await Promise.race(all);
+    console.log(`  figure: SIP server killed: first handshake after ${String(Math.round(performance.now() - atMs))} ms`);
+    expect(await Promise.all(all)).toEqual(all.map(() => true));
+    expect(await gateway.pidOf('sip-server')).not.toBe(before);
   });
 });
 
