@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import type { Config } from '../config/schema.js';
 import { ensureDataDir } from '../config/data-dir.js';
@@ -5,7 +6,7 @@ import { FACTS_QUESTION, followerName, serveProcess } from '../config/process-so
 import type { Log } from '../lib/log.js';
 import { METRICS_QUESTION } from '../observability/metrics/peers.js';
 import type { Metrics } from '../observability/metrics/registry.js';
-import { processIdentity } from '../supervisor/running-process.js';
+import { FOLLOW_SIGNAL, processIdentity } from '../supervisor/running-process.js';
 
 /** Answers the supervisor and the first gateway from now on: this process serves. Returns a function that stops it. */
 export function answerProcesses(config: Config, metrics: Metrics, facts: Readonly<Record<string, unknown>>, log: Log): () => void {
@@ -16,7 +17,8 @@ export function answerProcesses(config: Config, metrics: Metrics, facts: Readonl
   return serveProcess(ensureDataDir(config), metrics.process, answers, (reason) => log.error({ reason }, 'process.socket.not_opened'));
 }
 
-const FOLLOW_POLL_MS = 5;
+/** The supervisor tells it by a signal, unless it has died too. */
+const FOLLOW_POLL_MS = 250;
 
 /** Resolves when the process that this one follows has ended. Meanwhile it answers the supervisor that it has loaded. */
 export async function followed(config: Config, name: string, pid: number, log: Log): Promise<void> {
@@ -25,7 +27,9 @@ export async function followed(config: Config, name: string, pid: number, log: L
   const unserve = serveProcess(ensureDataDir(config), followerName(name), answers, (reason) =>
     log.error({ reason }, 'process.socket.not_opened'),
   );
-  while (identity !== null && processIdentity(pid) === identity) await setTimeout(FOLLOW_POLL_MS);
+  const isThere = (): boolean => identity !== null && processIdentity(pid) === identity;
+  const told = once(process, FOLLOW_SIGNAL);
+  while (isThere()) await Promise.race([told, setTimeout(FOLLOW_POLL_MS)]);
   unserve();
 }
 

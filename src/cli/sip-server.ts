@@ -24,6 +24,7 @@ export async function runSipServer(config: Config, after: number | null): Promis
   if (after !== null) await followed(config, SIP_SERVER, after, log);
   const server = new SipServer({
     ...configOptions(config),
+    sockets: inheritedSockets(process.env),
     tls: tls?.material ?? null,
     outgoingTls: { ca: tls?.caFile == null ? null : await readFile(resolve(tls.caFile), 'utf8'), verify: sip.verify_peers },
     control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
@@ -63,6 +64,15 @@ export async function runSipServer(config: Config, after: number | null): Promis
   };
   const stop = onStopSignal(log, { SIGTERM: close, SIGINT: close });
   onHangUp(() => void reloader?.reload(), stop);
+}
+
+const FIRST_DESCRIPTOR = 3;
+
+/** Sockets from systemd or `native/socket-holder`, by transport (sd_listen_fds(3)). */
+function inheritedSockets(environment: NodeJS.ProcessEnv): Partial<Record<'TLS' | 'TCP' | 'UDP', number>> {
+  if (environment['LISTEN_PID'] !== String(process.pid)) return {};
+  const names = (environment['LISTEN_FDNAMES'] ?? '').split(':').slice(0, Number(environment['LISTEN_FDS'] ?? 0));
+  return Object.fromEntries(names.map((name, index) => [name.toUpperCase(), FIRST_DESCRIPTOR + index]));
 }
 
 /** For Prometheus, where no gateway of this machine shows them. */

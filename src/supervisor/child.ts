@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.js';
 import { rotateLog } from '../observability/log/log-rotation.js';
 import type { WantedPort } from './ports-free.js';
 import { readText } from './read-text.js';
-import { LeftProcess, processIdentity, SpawnedProcess, type RunningProcess } from './running-process.js';
+import { FOLLOW_SIGNAL, LeftProcess, processIdentity, SpawnedProcess, type ProcessEnd, type RunningProcess } from './running-process.js';
 
 /** One supervised process. */
 export interface ChildSpec {
@@ -22,8 +22,10 @@ export interface ChildSpec {
   readonly readiness: (pid: number) => Promise<Readiness>;
   /** Kill it when it does not answer any more. */
   readonly mustAnswer: boolean;
-  /** The same for one that was started with `--after PID`: it has loaded everything and waits for the end of that process. Left out: it cannot follow. */
-  readonly followerReadiness?: (pid: number) => Promise<Readiness>;
+  /** The same for one that was started with `--after PID`: it has loaded everything and waits for the end of that process. `null`: it cannot. */
+  readonly followerReadiness: ((pid: number) => Promise<Readiness>) | null;
+  /** Whether such a one is kept ready, in case this one dies. */
+  readonly hasSpare: boolean;
   readonly stopSignal: NodeJS.Signals;
   readonly stopTimeoutMs: number;
   /** Ports that it opens. */
@@ -48,6 +50,8 @@ const ROTATE_EACH_MS = 60_000;
 const BEAT_MS = 1_000;
 /** After so many questions in a row without an answer it counts as hung: with its start it is replaced within 10 s. */
 const MAX_MISSED_BEATS = 6;
+/** The start of the others goes first. */
+const SPARE_AFTER_MS = 5_000;
 const SETPRIV = '/usr/bin/setpriv';
 
 /** What a file beside the log holds, so that the next supervisor finds the process. */
@@ -58,6 +62,11 @@ interface ChildFile {
   readonly fingerprint: string;
 }
 
+interface LeftChild {
+  readonly process: RunningProcess;
+  readonly fingerprint: string;
+}
+
 /**
  * Starts a child, waits until it is ready, restarts it when it dies or hangs, and stops it within a time limit. A child outlives its
  * supervisor: the next one takes it over if it would start the same.
@@ -65,7 +74,12 @@ interface ChildFile {
 export class SupervisedChild {
   readonly #logFile: string;
   readonly #childFile: string;
+  readonly #followerFile: string;
   #running: RunningProcess | undefined;
+  /** A process that waits for the end of the one that runs. */
+  #follower: RunningProcess | undefined;
+  #isFollowerLoaded = false;
+  #isReplacing = false;
   #isStopping = false;
   #isReady = false;
   #isTakenOver = false;
@@ -74,6 +88,7 @@ export class SupervisedChild {
   #cancelRestart: CancelTimer | undefined;
   #cancelRotation: CancelTimer | undefined;
   #cancelBeat: CancelTimer | undefined;
+  #cancelSpare: CancelTimer | undefined;
 
   constructor(
     readonly spec: ChildSpec,
@@ -85,6 +100,7 @@ export class SupervisedChild {
     mkdirSync(logs, { recursive: true, mode: 0o700 });
     this.#logFile = join(logs, `${spec.name}.log`);
     this.#childFile = join(directory, `${spec.name}.pid`);
+    this.#followerFile = join(directory, `${spec.name}-next.pid`);
   }
 
   get pid(): number | undefined {
@@ -108,7 +124,15 @@ export class SupervisedChild {
 
   /** Takes over what an earlier supervisor left, to stop it. */
   adopt(): void {
-    this.#running = this.#left()?.process;
+    const left = this.#left();
+    this.#running = left?.process;
+    this.#dropLeftFollower(left);
+  }
+
+  #dropLeftFollower(left: LeftChild | null): void {
+    const follower = this.#leftOf(this.#followerFile);
+    if (follower !== null && follower.process.pid !== left?.process.pid) follower.process.kill('SIGKILL');
+    rmSync(this.#followerFile, { force: true });
   }
 
   /** Sends SIGHUP, but not before the child is ready: it would die, and a starting child reads new files anyway. */
@@ -122,23 +146,53 @@ export class SupervisedChild {
    */
   async replace(): Promise<void> {
     const old = this.#running;
-    const { followerReadiness } = this.spec;
-    if (!this.#isReady || old === undefined || followerReadiness === undefined) return;
-    const follower = this.#spawn(['--after', String(old.pid)]);
-    try {
-      await this.#whenReady(follower, READY_TIMEOUT_MS, followerReadiness);
-    } catch (error) {
-      follower.kill('SIGKILL');
-      this.#running = old;
-      throw new Error(`${this.spec.name} was not replaced: ${(error as Error).message}\n${this.#logTail()}`, { cause: error });
-    }
-    this.#isReady = false;
-    this.#cancelBeat?.();
-    this.#writeChildFile(follower.pid);
+    if (!this.#isReady || old === undefined) return;
+    this.#dropFollower();
+    const follower = await this.#loadFollower(old);
+    if (this.#isStopping || this.#running !== old) return;
+    this.#isReplacing = true;
     // SIGTERM parks the calls; the signal that stops it would end them.
     await this.#end(old, 'SIGTERM');
-    await this.#becomeReady(follower);
+    this.#isReplacing = false;
+    await this.#follow(follower);
     this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.replaced');
+  }
+
+  /** Starts a process that loads everything and waits for the end of this one. Rejects when it does not get so far. */
+  async #loadFollower(predecessor: RunningProcess): Promise<RunningProcess> {
+    const { name, followerReadiness } = this.spec;
+    const follower = this.#spawn(['--after', String(predecessor.pid)]);
+    this.#follower = follower;
+    this.#writeFile(this.#followerFile, follower.pid, this.#fingerprint());
+    try {
+      if (followerReadiness === null) throw new Error('it cannot follow another');
+      await this.#whenReady(follower, READY_TIMEOUT_MS, followerReadiness);
+      this.#isFollowerLoaded = true;
+      return follower;
+    } catch (error) {
+      this.#dropFollower();
+      throw new Error(`${name} was not replaced: ${(error as Error).message}\n${this.#logTail()}`, { cause: error });
+    }
+  }
+
+  #dropFollower(): void {
+    this.#cancelSpare?.();
+    this.#follower?.kill('SIGKILL');
+    this.#follower = undefined;
+    this.#isFollowerLoaded = false;
+    rmSync(this.#followerFile, { force: true });
+  }
+
+  /** The predecessor has ended. */
+  #follow(follower: RunningProcess): Promise<Facts> {
+    this.#follower = undefined;
+    this.#isFollowerLoaded = false;
+    this.#running = follower;
+    this.#writeFile(this.#childFile, follower.pid, this.#fingerprint());
+    rmSync(this.#followerFile, { force: true });
+    // It looks itself too, but not as often.
+    follower.kill(FOLLOW_SIGNAL);
+    return this.#becomeReady(follower);
   }
 
   /** Sends the signal that ends it, and SIGKILL after the time limit. */
@@ -147,6 +201,7 @@ export class SupervisedChild {
     this.#cancelRestart?.();
     this.#cancelRotation?.();
     this.#cancelBeat?.();
+    this.#dropFollower();
     if (this.#running !== undefined) await this.#end(this.#running, this.spec.stopSignal);
     rmSync(this.#childFile, { force: true });
   }
@@ -163,11 +218,16 @@ export class SupervisedChild {
     cancel();
   }
 
-  #left(): { readonly process: RunningProcess; readonly isSame: boolean } | null {
+  /** What an earlier supervisor left: a follower that lost its predecessor runs in its place. */
+  #left(): LeftChild | null {
+    return this.#leftOf(this.#childFile) ?? this.#leftOf(this.#followerFile);
+  }
+
+  #leftOf(file: string): LeftChild | null {
     try {
-      const { pid, identity, fingerprint } = JSON.parse(readFileSync(this.#childFile, 'utf8')) as ChildFile;
+      const { pid, identity, fingerprint } = JSON.parse(readFileSync(file, 'utf8')) as ChildFile;
       const process_ = new LeftProcess(pid, identity, this.clock);
-      return process_.isAlive ? { process: process_, isSame: fingerprint === this.#fingerprint() } : null;
+      return process_.isAlive ? { process: process_, fingerprint } : null;
     } catch {
       return null;
     }
@@ -177,10 +237,12 @@ export class SupervisedChild {
   async #takeOver(): Promise<Facts | null> {
     const left = this.#left();
     if (left === null) return null;
-    const { process: running, isSame } = left;
+    const { process: running, fingerprint } = left;
+    this.#dropLeftFollower(left);
+    this.#writeFile(this.#childFile, running.pid, fingerprint);
     this.#running = running;
     try {
-      if (!isSame) throw new Error('it was started with other settings, or by another version');
+      if (fingerprint !== this.#fingerprint()) throw new Error('it was started with other settings, or by another version');
       const facts = await this.#whenReady(running, LEFT_TIMEOUT_MS);
       this.#isTakenOver = true;
       this.log.info({ child: this.spec.name, pid: running.pid }, 'supervisor.child.taken_over');
@@ -196,9 +258,9 @@ export class SupervisedChild {
   }
 
   #startNew(): Promise<Facts> {
-    const running = this.#spawn();
-    this.#writeChildFile(running.pid);
-    return this.#becomeReady(running);
+    this.#running = this.#spawn();
+    this.#writeFile(this.#childFile, this.#running.pid, this.#fingerprint());
+    return this.#becomeReady(this.#running);
   }
 
   async #becomeReady(running: RunningProcess): Promise<Facts> {
@@ -227,15 +289,12 @@ export class SupervisedChild {
     const child = spawn(command, args, { stdio: ['ignore', log, log], detached: true, env, cwd });
     closeSync(log);
     child.on('error', (error) => this.log.error({ child: name, error: error.message }, 'supervisor.child.spawn_failed'));
-    const running = new SpawnedProcess(child);
-    this.#running = running;
-    return running;
+    return new SpawnedProcess(child);
   }
 
-  #writeChildFile(pid: number): void {
+  #writeFile(file: string, pid: number, fingerprint: string): void {
     const identity = processIdentity(pid);
-    if (identity === null) return;
-    writePrivateFile(this.#childFile, JSON.stringify({ pid, identity, fingerprint: this.#fingerprint() } satisfies ChildFile));
+    if (identity !== null) writePrivateFile(file, JSON.stringify({ pid, identity, fingerprint } satisfies ChildFile));
   }
 
   /** Of the program, its arguments and environment, and of the version of ours. */
@@ -301,11 +360,13 @@ export class SupervisedChild {
     this.#isReady = true;
     this.#missedBeats = 0;
     if (this.spec.mustAnswer) this.#beatLater(running);
+    if (this.spec.hasSpare) this.#spareLater(running);
     running.onEnd(({ code, signal }) => {
-      // Another one follows it.
-      if (this.#running !== running) return;
       this.#isReady = false;
-      if (this.#isStopping) return;
+      if (this.#isStopping || this.#isReplacing) return;
+      const spare = this.#isFollowerLoaded ? this.#follower : undefined;
+      if (spare?.isAlive === true) return this.#useSpare(spare, { code, signal });
+      this.#dropFollower();
       if (this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = FIRST_BACKOFF_MS;
       this.log.error(
         { child: this.spec.name, code, signal, restart_in_ms: this.#backoffMs, log_file: this.#logFile },
@@ -313,6 +374,23 @@ export class SupervisedChild {
       );
       this.#restartLater();
     });
+  }
+
+  #spareLater(running: RunningProcess): void {
+    this.#cancelSpare = this.clock.setTimer(SPARE_AFTER_MS, () => {
+      if (this.#isStopping || !running.isAlive) return;
+      this.#loadFollower(running).catch((error: unknown) =>
+        this.log.warn({ child: this.spec.name, error: (error as Error).message }, 'supervisor.spare.not_started'),
+      );
+    });
+  }
+
+  #useSpare(spare: RunningProcess, end: ProcessEnd): void {
+    this.log.error({ child: this.spec.name, ...end, restart_in_ms: 0, log_file: this.#logFile }, 'supervisor.child.died');
+    this.#follow(spare).then(
+      () => this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.restarted'),
+      (error: unknown) => this.#onRestartFailed(error),
+    );
   }
 
   #beatLater(running: RunningProcess): void {
@@ -337,13 +415,15 @@ export class SupervisedChild {
       this.#backoffMs = Math.min(2 * this.#backoffMs, MAX_BACKOFF_MS);
       this.#startNew().then(
         () => this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.restarted'),
-        (error: unknown) => {
-          if (this.#isStopping) return;
-          this.log.error({ child: this.spec.name, error: (error as Error).message }, 'supervisor.child.restart_failed');
-          this.#restartLater();
-        },
+        (error: unknown) => this.#onRestartFailed(error),
       );
     });
+  }
+
+  #onRestartFailed(error: unknown): void {
+    if (this.#isStopping) return;
+    this.log.error({ child: this.spec.name, error: (error as Error).message }, 'supervisor.child.restart_failed');
+    this.#restartLater();
   }
 
   #logTail(): string {

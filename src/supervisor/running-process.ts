@@ -10,6 +10,9 @@ export interface ProcessEnd {
   readonly error?: string;
 }
 
+/** Tells a process that the one that it follows has ended. */
+export const FOLLOW_SIGNAL = 'SIGUSR2';
+
 const POLL_MS = 100;
 
 /** A process that this supervisor started, or that an earlier one left running. */

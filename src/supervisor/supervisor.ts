@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../config/load.js';
 import { ConfigError } from '../config/layers.js';
@@ -12,7 +12,8 @@ import { RtpengineNode } from '../gateway/relay/node.js';
 import { SupervisedChild, type ChildSpec, type Facts, type Readiness } from './child.js';
 import { ensureDataDir } from '../config/data-dir.js';
 import { workerCount, workerName } from '../config/gateway-worker.js';
-import { askProcess, FACTS_QUESTION, followerName } from '../config/process-socket.js';
+import { nativeFile } from '../config/native-files.js';
+import { askProcess, FACTS_QUESTION, followerName, processSocket } from '../config/process-socket.js';
 import { foreignEnvironment, sipServerEnvironment } from './child-environment.js';
 import { systemClock } from '../lib/system-clock.js';
 import { takenPorts, takenRange, type WantedPort, type WantedRange } from './ports-free.js';
@@ -88,7 +89,10 @@ export class Supervisor {
 
   /** A port that another program has stops the start. */
   async #checkPorts(children: readonly SupervisedChild[]): Promise<void> {
-    const starting = children.filter((child) => !child.isLeft);
+    const left = children.filter((child) => child.isLeft);
+    // A SIP server that outlived the holder has its sockets.
+    const isHeld = left.some(({ spec }) => spec.name === 'sip-server');
+    const starting = children.filter((child) => !left.includes(child) && !(isHeld && child.spec.name === HOLDER));
     const isStarting = (name: string): boolean => starting.some(({ spec }) => spec.name === name);
     const { media, relay } = wantedRanges(this.options.config);
     const areGatewaysNew = children.every((child) => !child.spec.name.startsWith('gateway') || starting.includes(child));
@@ -116,7 +120,7 @@ export class Supervisor {
 
   /** Replaces the gateways and the SIP server one after another: calls go on, and new code and settings take effect. Resolves with their names. */
   async replace(): Promise<readonly string[]> {
-    const children = this.#stages.flat().filter(({ spec }) => spec.followerReadiness !== undefined);
+    const children = this.#stages.flat().filter(({ spec }) => spec.followerReadiness !== null);
     for (const child of children) await child.replace();
     return children.map(({ spec }) => spec.name);
   }
@@ -182,16 +186,13 @@ function isTrunkline(pid: number): boolean {
   }
 }
 
-function sipPorts({ bind_address: bind, sip, drachtio }: Config): WantedPort[] {
+function sipPorts({ bind_address: bind, sip }: Config): WantedPort[] {
   const listeners = [
     { setting: 'sip.tls_port', protocol: 'tcp', port: sip.tls_port },
     { setting: 'sip.tcp_port', protocol: 'tcp', port: sip.tcp_port },
     { setting: 'sip.udp_port', protocol: 'udp', port: sip.udp_port },
   ] as const;
-  return [
-    { setting: 'drachtio.port', protocol: 'tcp', address: '127.0.0.1', port: drachtio.port },
-    ...listeners.flatMap(({ port, ...rest }) => (port === null ? [] : [{ ...rest, address: bind, port }])),
-  ];
+  return listeners.flatMap(({ port, ...rest }) => (port === null ? [] : [{ ...rest, address: bind, port }]));
 }
 
 function wantedRanges({ bind_address: bind, media, rtpengine }: Config): {
@@ -231,13 +232,11 @@ function childStages(config: Config, directory: string, configFlags: readonly st
   const below = [
     ...(config.redis.url === null ? [redisSpec(config, directory)] : []),
     ...(config.rtpengine.address === null ? [rtpengineSpec(config, directory)] : []),
+    ...(config.drachtio.url === null && existsSync(holder(config)) ? [holderSpec(config, directory)] : []),
   ];
   if (below.length > 0) stages.push({ specs: below, isAwaited: true });
   // A gateway waits for its SIP server by itself.
-  if (config.drachtio.url === null) {
-    const sipServer = nodeSpec(directory, 'sip-server', ['sip-server', ...configFlags], sipServerEnvironment(process.env));
-    stages.push({ specs: [{ ...sipServer, ports: sipPorts(config) }], isAwaited: false });
-  }
+  if (config.drachtio.url === null) stages.push({ specs: [sipServerSpec(config, directory, configFlags)], isAwaited: false });
   const count = workerCount(config);
   // A BYE may have to wait for an ACK: 64·T1.
   const stopTimeoutMs = config.calls.drain_ms + 64 * config.sip.t1_ms + 10_000;
@@ -246,7 +245,7 @@ function childStages(config: Config, directory: string, configFlags: readonly st
     specs: Array.from({ length: count }, (_none, at) => {
       const args = ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags];
       return {
-        ...nodeSpec(directory, workerName(at + 1), args, process.env),
+        ...nodeSpec(directory, workerName(at + 1), args, process.env, config.spare_processes),
         // It drains; SIGTERM would park its calls for a successor.
         stopSignal: 'SIGINT',
         stopTimeoutMs,
@@ -257,7 +256,7 @@ function childStages(config: Config, directory: string, configFlags: readonly st
   return stages;
 }
 
-function nodeSpec(dataDir: string, name: string, args: readonly string[], environment: NodeJS.ProcessEnv): ChildSpec {
+function nodeSpec(dataDir: string, name: string, args: readonly string[], environment: NodeJS.ProcessEnv, hasSpare: boolean): ChildSpec {
   return {
     name,
     command: process.execPath,
@@ -265,6 +264,7 @@ function nodeSpec(dataDir: string, name: string, args: readonly string[], enviro
     environment,
     readiness: (pid) => processReadiness(dataDir, name, pid),
     followerReadiness: (pid) => processReadiness(dataDir, followerName(name), pid),
+    hasSpare,
     mustAnswer: true,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 5_000,
@@ -282,6 +282,61 @@ async function processReadiness(dataDir: string, name: string, pid: number): Pro
   }
 }
 
+function sipServerSpec(config: Config, directory: string, configFlags: readonly string[]): ChildSpec {
+  const { args, command, ...spec } = nodeSpec(
+    directory,
+    'sip-server',
+    ['sip-server', ...configFlags],
+    sipServerEnvironment(process.env),
+    config.spare_processes,
+  );
+  const control: WantedPort = { setting: 'drachtio.port', protocol: 'tcp', address: '127.0.0.1', port: config.drachtio.port };
+  // Without the program it opens its sockets itself, and connections are refused while it restarts.
+  if (!existsSync(holder(config))) return { ...spec, command, args, ports: [control, ...sipPorts(config)] };
+  return { ...spec, command: holder(config), args: ['exec', directory, command, ...args], ports: [control] };
+}
+
+const HOLDER = 'socket-holder';
+
+function holder(config: Config): string {
+  return nativeFile(config, HOLDER);
+}
+
+/** Keeps the SIP server's sockets open while none runs. */
+function holderSpec(config: Config, directory: string): ChildSpec {
+  const sockets = sipPorts(config).flatMap(({ setting, protocol, address, port }) => [
+    setting.replace(/^sip\.|_port$/g, ''),
+    protocol,
+    address,
+    String(port),
+  ]);
+  return {
+    name: HOLDER,
+    command: holder(config),
+    args: ['hold', directory, ...sockets],
+    environment: foreignEnvironment(process.env),
+    readiness: async () => ((await canConnect(processSocket(directory, 'sockets'))) ? {} : 'silent'),
+    followerReadiness: null,
+    hasSpare: false,
+    mustAnswer: false,
+    stopSignal: 'SIGTERM',
+    stopTimeoutMs: 5_000,
+    ports: sipPorts(config),
+  };
+}
+
+function canConnect(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    const done = (isConnected: boolean): void => {
+      socket.destroy();
+      resolve(isConnected);
+    };
+    socket.once('connect', () => done(true));
+    socket.once('error', () => done(false));
+  });
+}
+
 function redisSpec(config: Config, directory: string): ChildSpec {
   const redisDirectory = join(directory, 'redis');
   mkdirSync(redisDirectory, { recursive: true, mode: 0o700 });
@@ -296,6 +351,8 @@ function redisSpec(config: Config, directory: string): ChildSpec {
     environment: foreignEnvironment(process.env),
     directory,
     readiness: () => redisReadiness(port),
+    followerReadiness: null,
+    hasSpare: false,
     mustAnswer: false,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 10_000,
@@ -335,6 +392,8 @@ function rtpengineSpec(config: Config, directory: string): ChildSpec {
     environment: foreignEnvironment(process.env),
     directory,
     readiness: async () => ((await rtpengineAnswers(ngPort)) ? {} : 'silent'),
+    followerReadiness: null,
+    hasSpare: false,
     mustAnswer: false,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 5_000,

@@ -48,6 +48,8 @@ export async function testEnvironment(
   const { first: media, lock } = await reserveMediaPorts();
   const environment = {
     TRUNKLINE_DATA_DIR: join(directory, 'data'),
+    // A start more for each process of each test.
+    TRUNKLINE_SPARE_PROCESSES: 'false',
     // One gateway process, whatever the machine: tests of several say so.
     TRUNKLINE_GATEWAY_WORKERS: '1',
     // A gateway that waits for the processor is not overloaded by calls.

@@ -26,6 +26,8 @@ function starting(readiness: () => Readiness) {
     command: 'sleep',
     args: ['600'],
     environment: process.env,
+    followerReadiness: null,
+    hasSpare: false,
     mustAnswer: false,
     stopSignal: 'SIGTERM' as const,
     ports: [],

@@ -1,4 +1,6 @@
+import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { askProcess } from '../../../src/config/process-socket.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { isAlive, processesOf } from '../../support/processes.js';
@@ -63,6 +65,86 @@ describe('a gateway', () => {
     expect(isAlive(pid)).toBe(false);
     await call.heardAfter(performance.now());
     await endsWell(call, 1);
+  });
+});
+
+describe('a spare process', () => {
+  beforeEach(async () => {
+    await gateway.stop();
+    await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
+  });
+
+  const hasSpare = (): Promise<void> =>
+    until(
+      () =>
+        askProcess(gateway.dataDir, 'gateway-next', 'facts', 500).then(
+          () => true,
+          () => false,
+        ),
+      20_000,
+      'no spare',
+    );
+
+  it('takes the place of a gateway that is killed', async () => {
+    const call = await talking();
+    await hasSpare();
+    const atMs = performance.now();
+    process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
+    await gateway.logged('gateway', 'call.resumed');
+    await call.heardAfter(performance.now());
+    silence('gateway with a spare, kill -9', call, atMs);
+    expect(gateway.output).toMatch(/"child":"gateway",.*"restart_in_ms":0,.*supervisor\.child\.died/);
+    await endsWell(call, 1);
+  });
+
+  it('takes it without a supervisor too, whose successor finds it there; trunkline stop leaves neither', async () => {
+    const call = await talking();
+    await hasSpare();
+    await gateway.stop('SIGKILL');
+    process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
+    await gateway.logged('gateway', 'call.resumed');
+    await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
+    expect(gateway.output).not.toContain('supervisor.child.replaced');
+    await call.heardAfter(performance.now());
+    expect((await gateway.cli('stop')).code).toBe(0);
+    expect(processesOf(gateway.dataDir)).toEqual([]);
+  });
+});
+
+describe('a SIP server that dies', () => {
+  const options = () => ({ host: '127.0.0.1', port: gateway.sipPort, ca: gateway.ca, servername: 'localhost' });
+  const ticketOf = (): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
+      const socket = connectTls(options());
+      socket.once('error', reject);
+      socket.once('session', (ticket) => {
+        resolve(ticket);
+        socket.destroy();
+      });
+    });
+  const isResumed = (session: Buffer): Promise<boolean> =>
+    new Promise((resolve, reject) => {
+      const socket = connectTls({ ...options(), session });
+      socket.once('error', reject);
+      socket.once('secureConnect', () => {
+        resolve(socket.isSessionReused());
+        socket.destroy();
+      });
+    });
+
+  it('refuses no connection meanwhile, and its successor resumes sessions', async () => {
+    const ticket = await ticketOf();
+    const before = await gateway.pidOf('sip-server');
+    const atMs = performance.now();
+    process.kill(before, 'SIGKILL');
+    // At once, and all the time: none is refused, each waits for the next SIP server.
+    const all = Array.from({ length: 20 }, (_, index) =>
+      new Promise((resolve) => void setTimeout(resolve, 20 * index)).then(() => isResumed(ticket)),
+    );
+    await Promise.race(all);
+    console.log(`  figure: SIP server killed: first handshake after ${String(Math.round(performance.now() - atMs))} ms`);
+    expect(await Promise.all(all)).toEqual(all.map(() => true));
+    expect(await gateway.pidOf('sip-server')).not.toBe(before);
   });
 });
 

@@ -48,6 +48,8 @@ describe('a process that runs for long', () => {
       command: 'sleep',
       args: ['600'],
       environment: process.env,
+      followerReadiness: null,
+      hasSpare: false,
       mustAnswer: false,
       stopSignal: 'SIGTERM' as const,
       ports: [],
