@@ -207,6 +207,7 @@ export class RunnerBench {
           this.#kept = null;
           open.snapshots.delete(callId);
         },
+        flush: () => Promise.resolve(),
         orphaned: () => Promise.resolve([]),
       },
       relay: {
