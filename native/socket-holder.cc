@@ -31,7 +31,7 @@ constexpr int kFirstDescriptor = 3;
 constexpr int kMaxSockets = 8;
 constexpr int kBacklog = 1024;
 constexpr int kUdpBufferBytes = 4 << 20;
-constexpr int kRetryMs = 1000;
+constexpr int kRetryMs = 50;
 constexpr int kAnswerLimitMs = 1000;
 
 struct Wanted {
@@ -93,35 +93,44 @@ void HandOver(int peer, const std::string& names, const std::vector<int>& held) 
   sendmsg(peer, &message, MSG_NOSIGNAL);
 }
 
+// Binds what is not bound yet. False with errno on a failure that time does not mend.
+bool BindMissing(const std::vector<Wanted>& wanted, std::vector<int>* held) {
+  while (held->size() < wanted.size()) {
+    const int fd = Bind(wanted[held->size()]);
+    // A SIP server that outlived an earlier holder has it.
+    if (fd < 0) return errno == EADDRINUSE;
+    held->push_back(fd);
+  }
+  return true;
+}
+
 int Hold(const std::vector<Wanted>& wanted) {
   std::string names;
+  for (const Wanted& one : wanted) names += (names.empty() ? "" : ":") + std::string(one.name);
   std::vector<int> held;
-  for (const Wanted& one : wanted) {
-    int fd = Bind(one);
-    // A SIP server that outlived an earlier holder has it.
-    while (fd < 0 && errno == EADDRINUSE) {
-      poll(nullptr, 0, kRetryMs);
-      fd = Bind(one);
-    }
-    if (fd < 0) {
-      std::fprintf(stderr, "socket-holder: %s port %s on %s: %s\n", one.name, one.port, one.address, std::strerror(errno));
-      return 1;
-    }
-    held.push_back(fd);
-    names += (names.empty() ? "" : ":") + std::string(one.name);
-  }
   umask(077);
   unlink(kSocketName);
   sockaddr_un address;
   const int server = OpenUnix(&address);
-  if (server < 0 || bind(server, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || listen(server, kMaxSockets) != 0) {
-    std::perror("socket-holder");
-    return 1;
-  }
-  for (;;) {
+  for (bool is_listening = false;;) {
+    if (!BindMissing(wanted, &held)) {
+      const Wanted& one = wanted[held.size()];
+      std::fprintf(stderr, "socket-holder: %s port %s on %s: %s\n", one.name, one.port, one.address, std::strerror(errno));
+      return 1;
+    }
+    if (!is_listening) {
+      if (server < 0 || bind(server, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || listen(server, kMaxSockets) != 0) {
+        std::perror("socket-holder");
+        return 1;
+      }
+      is_listening = true;
+    }
+    pollfd waiting{server, POLLIN, 0};
+    const bool is_complete = held.size() == wanted.size();
+    if (poll(&waiting, 1, is_complete ? -1 : kRetryMs) <= 0) continue;
     const int peer = accept4(server, nullptr, nullptr, SOCK_CLOEXEC);
     if (peer < 0) continue;
-    HandOver(peer, names, held);
+    if (is_complete) HandOver(peer, names, held);
     close(peer);
   }
 }

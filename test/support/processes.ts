@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** The names of `trunkline up`'s children. */
-export const CHILDREN = ['redis-server', 'rtpengine', 'sip-server', 'gateway'] as const;
+export const CHILDREN = ['redis-server', 'rtpengine', 'socket-holder', 'sip-server', 'gateway'] as const;
 export type ChildName = (typeof CHILDREN)[number];
 
 /** A supervisor's children, in the order of their process ids; one that is away at the moment is missing. */

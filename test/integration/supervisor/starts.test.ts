@@ -133,12 +133,12 @@ describe('ending it', () => {
   it('a part that an earlier supervisor left is stopped when its successor is', async () => {
     const first = up();
     await first.printed('Trunkline is ready.');
-    expect(processesOf(instance.dataDir).length).toBe(5);
+    expect(processesOf(instance.dataDir).length).toBe(6);
     first.kill('SIGKILL');
     expect(await first.ended).toBe('SIGKILL');
     const second = up();
     await second.printed('Trunkline is ready.');
-    expect(processesOf(instance.dataDir).length).toBe(5);
+    expect(processesOf(instance.dataDir).length).toBe(6);
     second.kill('SIGINT');
     expect(await second.ended).toBe(0);
     expect(processesOf(instance.dataDir)).toEqual([]);
