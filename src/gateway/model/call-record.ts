@@ -79,7 +79,14 @@ export const qualitySchema = z.object({
 });
 
 const transcriptSchema = z
-  .array(z.object({ speaker: z.enum(['agent', 'caller']), text: z.string(), at_ms: z.number().describe('Since the agent began') }))
+  .array(
+    z.object({
+      speaker: z.enum(['agent', 'caller']),
+      text: z.string(),
+      at_ms: z.number().describe('Since the agent began'),
+      interrupted: z.literal(true).optional().describe('The caller cut it off: `text` is about what was heard; else omitted'),
+    }),
+  )
   .readonly();
 
 /** An ended or refused call. */

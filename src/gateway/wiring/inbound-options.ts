@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { OverloadDetector } from '../admission/overload-detector.js';
 import type { OperatorAgent } from '../call/agent.js';
+import type { ProviderDefaults } from '../model/provider.js';
 import type { MediaService } from '../media-thread/media-service.js';
 import type { InboundOptions, InboundServices } from '../drachtio/inbound.js';
 
@@ -26,8 +27,13 @@ export function inboundOptions(config: Config): InboundOptions {
   };
 }
 
-export function operatorAgent({ agents: { url, format, bearer_token: bearerToken } }: Config): OperatorAgent {
-  return { url, format, bearerToken };
+export function operatorAgent({ agents: { url, format, bearer_token: bearerToken }, openai }: Config): OperatorAgent {
+  return { url, format, bearerToken, providers: { 'openai-realtime': providerDefaults(openai) } };
+}
+
+function providerDefaults(settings: Config['openai']): ProviderDefaults {
+  const { url, api_key: apiKey, model, turbo_model: turboModel, transcription_model: transcriptionModel } = settings;
+  return { url, apiKey, model, turboModel, transcriptionModel };
 }
 
 /** What calls take from the settings. */

@@ -106,12 +106,15 @@ export const METRICS = {
   trunkline_media_worker_restarts_total: counter('Media worker threads that died and were replaced.'),
 
   trunkline_agent_connects_total: counted('Attempts to connect the agent of a call.', {
-    agent: ['stream', 'test-line'],
+    agent: ['stream', 'provider', 'test-line'],
     outcome: ['connected', 'failed'],
   }),
-  trunkline_agent_connect_seconds: histogram(REQUEST_BUCKETS)('Time until the agent was ready; for a stream, the WebSocket handshake.', {
-    agent: ['stream', 'test-line'],
-  }),
+  trunkline_agent_connect_seconds: histogram(REQUEST_BUCKETS)(
+    'Time until the agent was ready; for a stream, the WebSocket handshake; for a provider, the accepted session.',
+    {
+      agent: ['stream', 'provider', 'test-line'],
+    },
+  ),
   trunkline_agent_reconnects_total: counter('Agent connections that broke during a call and were restored.', WORKER),
   trunkline_agent_dropped_audio_seconds_total: counter(
     'Dropped audio: inbound, because the agent reads too slowly; outbound, because its queue is full.',

@@ -234,7 +234,7 @@ export interface RecordTypes {
 
 /** What records that were stored by an earlier version lack. */
 const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]> } = {
-  org: { max_calls_per_second: null, allowed_sources: [] },
+  org: { max_calls_per_second: null, allowed_sources: [], provider_keys: {}, operator_keys: false },
   agent: DEFAULT_AGENT_SETTINGS,
   call: { identity: null, transcript: [], samples: [], analysis: null, analysis_rejected: null, agent_error: null },
 };
