@@ -242,6 +242,14 @@ export const configSchema = z
       turbo_model: plainText,
       transcription_model: plainText,
     }),
+    deepgram: z.strictObject({
+      api_key: plainText.nullable(),
+      url: providerUrl,
+      model: plainText,
+      turbo_model: plainText,
+      transcription_model: plainText,
+      voice: plainText,
+    }),
     tools: z.strictObject({ allow_private: z.boolean() }),
     webhooks: z.strictObject({
       allow_private: z.boolean(),
@@ -317,6 +325,7 @@ export const SECRET_SETTINGS: readonly string[] = [
   'agents.url',
   'agents.bearer_token',
   'openai.api_key',
+  'deepgram.api_key',
   'metrics.bearer_token',
   'telemetry.otlp_url',
   'hep.password',

@@ -1,7 +1,10 @@
 import type { ProviderDefaults } from '../../src/gateway/model/provider.js';
 import type { OperatorAgent } from '../../src/gateway/call/agent.js';
 
-const none = (url: string): ProviderDefaults => ({ url, apiKey: null, model: 'm', turboModel: 'm-mini', transcriptionModel: 't' });
+const none = (url: string): ProviderDefaults => ({ url, apiKey: null, model: 'm', turboModel: 'm-mini', transcriptionModel: 't', voice: null });
 
 /** The operator has a key at no provider. */
-export const NO_PROVIDERS: OperatorAgent['providers'] = { 'openai-realtime': none('wss://api.openai.com/v1/realtime') };
+export const NO_PROVIDERS: OperatorAgent['providers'] = {
+  'openai-realtime': none('wss://api.openai.com/v1/realtime'),
+  deepgram: none('wss://agent.deepgram.com/v1/agent/converse'),
+};

@@ -89,7 +89,7 @@ function providerSettings(
     prompt: agent.prompt ?? '',
     firstSentence: agent.first_sentence,
     waitsForGreeting: agent.wait_for_greeting,
-    voice: agent.voice,
+    voice: agent.voice ?? defaults.voice,
     language: agent.language,
     pronunciationGuide: agent.pronunciation_guide,
     interruptionThreshold: agent.interruption_threshold,

@@ -38,6 +38,18 @@ export const PROVIDER_FIELDS: Readonly<Record<ProviderName, Readonly<Record<Prov
     pronunciation_guide: provider('in `instructions`'),
     tools: provider('functions; the gateway runs them'),
   },
+  deepgram: {
+    ...EVERYWHERE,
+    prompt: provider('`think.prompt`'),
+    voice: provider('`speak.provider.model`; default `deepgram.voice`'),
+    language: provider('`listen.provider.language`, and in the prompt; the voice has its own'),
+    model: provider('`deepgram.model` or `deepgram.turbo_model`'),
+    first_sentence: provider('`greeting`, word for word'),
+    wait_for_greeting: gateway('no `greeting` is sent'),
+    interruption_threshold: none('the provider decides'),
+    pronunciation_guide: provider('in the prompt'),
+    tools: provider('functions; the gateway runs them'),
+  },
 };
 
 /** Settings that are set and have no effect. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 // Providers of voice models that answer a call without a bot server.
 
-export const PROVIDERS = ['openai-realtime'] as const;
+export const PROVIDERS = ['openai-realtime', 'deepgram'] as const;
 export type ProviderName = (typeof PROVIDERS)[number];
 
 /** What an agent's owner sets of its provider; `null`: the gateway's setting. The API never shows `api_key`. */
@@ -31,4 +31,6 @@ export interface ProviderDefaults {
   readonly turboModel: string;
   /** The model that writes down what the caller says, where the provider has one of its own for that. */
   readonly transcriptionModel: string;
+  /** Of agents without a voice; `null`: the provider chooses. */
+  readonly voice: string | null;
 }

@@ -27,13 +27,18 @@ export function inboundOptions(config: Config): InboundOptions {
   };
 }
 
-export function operatorAgent({ agents: { url, format, bearer_token: bearerToken }, openai }: Config): OperatorAgent {
-  return { url, format, bearerToken, providers: { 'openai-realtime': providerDefaults(openai) } };
+export function operatorAgent({ agents: { url, format, bearer_token: bearerToken }, openai, deepgram }: Config): OperatorAgent {
+  return {
+    url,
+    format,
+    bearerToken,
+    providers: { 'openai-realtime': providerDefaults({ ...openai, voice: null }), deepgram: providerDefaults(deepgram) },
+  };
 }
 
-function providerDefaults(settings: Config['openai']): ProviderDefaults {
-  const { url, api_key: apiKey, model, turbo_model: turboModel, transcription_model: transcriptionModel } = settings;
-  return { url, apiKey, model, turboModel, transcriptionModel };
+function providerDefaults(settings: Config['openai'] & { readonly voice: string | null }): ProviderDefaults {
+  const { url, voice, api_key: apiKey, model, turbo_model: turboModel, transcription_model: transcriptionModel } = settings;
+  return { url, apiKey, model, turboModel, transcriptionModel, voice };
 }
 
 /** What calls take from the settings. */

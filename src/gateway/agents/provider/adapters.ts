@@ -1,10 +1,12 @@
 import type { ProviderName } from '../../model/provider.js';
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import type { ProviderAdapter } from './adapter.js';
+import { DeepgramAgent } from './deepgram.js';
 import { OpenAiRealtime } from './openai-realtime.js';
 
 const ADAPTERS: Readonly<Record<ProviderName, new (settings: ProviderSettings) => ProviderAdapter>> = {
   'openai-realtime': OpenAiRealtime,
+  deepgram: DeepgramAgent,
 };
 
 /** A session's adapter. */

@@ -30,6 +30,11 @@ export function numberOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
+/** The objects of a list. */
+export function listOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
 /** A text of JSON; `undefined`: it is none. */
 export function parsedText(text: string): unknown {
   try {
