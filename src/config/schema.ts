@@ -250,6 +250,7 @@ export const configSchema = z
       transcription_model: plainText,
       voice: plainText,
     }),
+    gemini: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, model: plainText, turbo_model: plainText }),
     tools: z.strictObject({ allow_private: z.boolean() }),
     webhooks: z.strictObject({
       allow_private: z.boolean(),
@@ -326,6 +327,7 @@ export const SECRET_SETTINGS: readonly string[] = [
   'agents.bearer_token',
   'openai.api_key',
   'deepgram.api_key',
+  'gemini.api_key',
   'metrics.bearer_token',
   'telemetry.otlp_url',
   'hep.password',

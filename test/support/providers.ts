@@ -6,5 +6,6 @@ const none = (url: string): ProviderDefaults => ({ url, apiKey: null, model: 'm'
 /** The operator has a key at no provider. */
 export const NO_PROVIDERS: OperatorAgent['providers'] = {
   'openai-realtime': none('wss://api.openai.com/v1/realtime'),
+  'gemini-live': none('wss://generativelanguage.googleapis.com/'),
   deepgram: none('wss://agent.deepgram.com/v1/agent/converse'),
 };

@@ -50,6 +50,18 @@ export const PROVIDER_FIELDS: Readonly<Record<ProviderName, Readonly<Record<Prov
     pronunciation_guide: provider('in the prompt'),
     tools: provider('functions; the gateway runs them'),
   },
+  'gemini-live': {
+    ...EVERYWHERE,
+    prompt: provider('`systemInstruction`'),
+    voice: provider('`speechConfig.voiceConfig`'),
+    language: provider('in `systemInstruction`'),
+    model: provider('`gemini.model` or `gemini.turbo_model`'),
+    first_sentence: provider('the model is asked for it: not word for word'),
+    wait_for_greeting: gateway('the model is not asked to begin'),
+    interruption_threshold: provider('`silenceDurationMs`: five times the value; 100 leaves the default'),
+    pronunciation_guide: provider('in `systemInstruction`'),
+    tools: provider('functions; the gateway runs them, without their `speech`'),
+  },
 };
 
 /** Settings that are set and have no effect. */

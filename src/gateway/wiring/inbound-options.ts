@@ -27,12 +27,16 @@ export function inboundOptions(config: Config): InboundOptions {
   };
 }
 
-export function operatorAgent({ agents: { url, format, bearer_token: bearerToken }, openai, deepgram }: Config): OperatorAgent {
+export function operatorAgent({ agents: { url, format, bearer_token: bearerToken }, openai, deepgram, gemini }: Config): OperatorAgent {
   return {
     url,
     format,
     bearerToken,
-    providers: { 'openai-realtime': providerDefaults({ ...openai, voice: null }), deepgram: providerDefaults(deepgram) },
+    providers: {
+      'openai-realtime': providerDefaults({ ...openai, voice: null }),
+      deepgram: providerDefaults(deepgram),
+      'gemini-live': providerDefaults({ ...gemini, voice: null, transcription_model: gemini.model }),
+    },
   };
 }
 

@@ -60,8 +60,14 @@ export interface ProviderAdapter {
   readonly answersPings: boolean;
   /** More audio of the agent may be on its way without a further word of the caller. */
   readonly isResponding: boolean;
-  /** The connection is open. @param conversation so far: another session had it */
-  open(conversation: readonly Said[]): readonly ProviderAction[];
+  /** With what another connection could go on with this session; `null`: it cannot. */
+  readonly resumption: string | null;
+  /**
+   * The connection is open.
+   * @param conversation so far: another session had it
+   * @param resumption of the session before; `null`: there is none
+   */
+  open(conversation: readonly Said[], resumption: string | null): readonly ProviderAction[];
   receive(message: WireMessage): readonly ProviderAction[];
   /** 20 ms of the caller's audio, in the format of the input. The bytes are valid during the call only. */
   audio(bytes: Uint8Array): WireMessage;

@@ -22,6 +22,7 @@ export class DeepgramAgent implements ProviderAdapter {
   readonly formats: ProviderAdapter['formats'];
   readonly sessionMs = SESSION_MS;
   readonly answersPings = true;
+  readonly resumption = null;
   readonly #tools: ToolNames;
   readonly #calls = new Map<string, string>();
   #isAccepted = false;

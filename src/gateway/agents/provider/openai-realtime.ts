@@ -33,6 +33,7 @@ export class OpenAiRealtime implements ProviderAdapter {
   readonly formats: ProviderAdapter['formats'];
   readonly sessionMs = SESSION_MS;
   readonly answersPings = true;
+  readonly resumption = null;
   readonly #tools: ToolNames;
   #conversation: readonly Said[] = [];
   #isAccepted = false;

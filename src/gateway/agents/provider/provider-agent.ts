@@ -268,6 +268,7 @@ export class ProviderAgent implements LegAgent {
   #dial(): void {
     const { clock, dial, newAdapter } = this.dependencies;
     this.#dialledMs = clock.nowMs();
+    const { resumption } = this.#adapter;
     this.#adapter = newAdapter(this.settings);
     this.#isAccepted = false;
     this.#stopDialling = dial(this.#adapter.target, {
@@ -276,7 +277,7 @@ export class ProviderAgent implements LegAgent {
           this.#socket = socket;
           this.#isPinged = false;
           this.#framesSincePing = 0;
-          this.#run(this.#adapter.open(this.#said));
+          this.#run(this.#adapter.open(this.#said, resumption));
         }),
       onFailed: (message) => this.#safely(() => this.#onFailed(message)),
       onText: (text) => this.#safely(() => this.#run(this.#adapter.receive(text))),
