@@ -1,7 +1,14 @@
 import type { ProviderDefaults } from '../../src/gateway/model/provider.js';
 import type { OperatorAgent } from '../../src/gateway/call/agent.js';
 
-const none = (url: string): ProviderDefaults => ({ url, apiKey: null, model: 'm', turboModel: 'm-mini', transcriptionModel: 't', voice: null });
+const none = (url: string): ProviderDefaults => ({
+  url,
+  apiKey: null,
+  model: 'm',
+  turboModel: 'm-mini',
+  transcriptionModel: 't',
+  voice: null,
+});
 
 /** The operator has a key at no provider. */
 export const NO_PROVIDERS: OperatorAgent['providers'] = {

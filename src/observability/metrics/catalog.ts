@@ -51,6 +51,9 @@ export const METRICS = {
   }),
   trunkline_call_answer_seconds: histogram(ANSWER_BUCKETS)('From the INVITE to the 200.'),
   trunkline_call_first_audio_seconds: histogram(ANSWER_BUCKETS)("From the ACK to the caller's first audio; 0 if it arrived earlier."),
+  trunkline_call_turn_seconds: histogram([0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 5, 10])(
+    "From the end of the caller's speech to the agent's first audio, of each turn.",
+  ),
   trunkline_call_talk_seconds: histogram(TALK_BUCKETS)('From the 200 to the end.'),
   trunkline_call_mos: histogram([1.5, 2, 2.5, 3, 3.5, 3.8, 4, 4.2, 4.4])(
     'Mean opinion score of an answered call, 1.0 to 4.5, if RTCP reports arrived.',
