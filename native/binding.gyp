@@ -18,6 +18,11 @@
       "defines": ["NAPI_VERSION=8", "NAPI_DISABLE_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED"]
     },
     {
+      "target_name": "socket-holder",
+      "type": "executable",
+      "sources": ["socket-holder.cc"]
+    },
+    {
       "target_name": "media-generator",
       "type": "executable",
       "cflags_cc": ["-O3"],

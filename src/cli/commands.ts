@@ -15,6 +15,7 @@ import { keyCommand } from './key.js';
 import { loadCommand } from './load.js';
 import { numberCommand } from './number.js';
 import { printLine } from './command.js';
+import { reloadCommand, stopCommand } from './stop.js';
 import { simulateCommand } from './simulate.js';
 import { orgCommand } from './org.js';
 import { toolCommand } from './tool.js';
@@ -58,6 +59,8 @@ export function addCommands(program: Command, config: () => Config): void {
   program.addCommand(callCommand(config));
   program.addCommand(simulateCommand());
   program.addCommand(loadCommand(overApi));
+  program.addCommand(reloadCommand(config));
+  program.addCommand(stopCommand(config));
   program.addCommand(doctorCommand(config, connect));
   program.addCommand(healthCommand(config));
   program.addCommand(completionCommand(() => program));

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { loadConfig } from '../config/load.js';
 import { nativeFile, packagedNativeFile } from '../config/native-files.js';
 import type { Config } from '../config/schema.js';
@@ -46,6 +46,11 @@ function configFlags(): string[] {
   return [...(file === undefined ? [] : ['--config', file]), ...set.flatMap((setting) => ['--set', setting])];
 }
 
+/** How a successor is loaded before its predecessor ends. */
+function after(): Option {
+  return new Option('--after <pid>', 'load everything, then start when this process has ended').argParser(Number).hideHelp();
+}
+
 // Load only what the command needs: callers wait while a dead gateway restarts.
 program
   .command('up')
@@ -55,14 +60,16 @@ program
   .command('gateway')
   .description('start only the gateway; SIP server, rtpengine and Redis run elsewhere')
   .option('--worker <n/of>', 'position among gateway processes that share ports and limits; `trunkline up` sets it', '1/1')
-  .action(async ({ worker }: { readonly worker: string }) => {
+  .addOption(after())
+  .action(async ({ worker, after: pid }: { readonly worker: string; readonly after?: number }) => {
     const [{ runGateway }, { parseWorker }] = await Promise.all([import('./gateway.js'), import('../config/gateway-worker.js')]);
-    await runGateway(config(), parseWorker(worker));
+    await runGateway(config(), parseWorker(worker), pid ?? null);
   });
 program
   .command('sip-server')
   .description('start only the embedded SIP server')
-  .action(async () => (await import('./sip-server.js')).runSipServer(config()));
+  .addOption(after())
+  .action(async ({ after: pid }: { readonly after?: number }) => (await import('./sip-server.js')).runSipServer(config(), pid ?? null));
 // A service starts at once: it does not load what the other commands need.
 if (!['up', 'gateway', 'sip-server'].includes(process.argv[2] ?? '')) (await import('./commands.js')).addCommands(program, config);
 

@@ -1,15 +1,42 @@
+import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
+import type { Config } from '../config/schema.js';
+import { ensureDataDir } from '../config/data-dir.js';
+import { FACTS_QUESTION, followerName, serveProcess } from '../config/process-socket.js';
 import type { Log } from '../lib/log.js';
-import type { ReadyMessage } from '../supervisor/child.js';
+import { METRICS_QUESTION } from '../observability/metrics/peers.js';
+import type { Metrics } from '../observability/metrics/registry.js';
+import { FOLLOW_SIGNAL, processIdentity } from '../supervisor/running-process.js';
 
-/** Tells the supervisor, when there is one, that this process serves. */
-export function tellReady(facts: ReadyMessage['facts']): void {
-  process.send?.({ type: 'ready', facts } satisfies ReadyMessage);
+/** Answers the supervisor and the first gateway from now on: this process serves. Returns a function that stops it. */
+export function answerProcesses(config: Config, metrics: Metrics, facts: Readonly<Record<string, unknown>>, log: Log): () => void {
+  const answers = {
+    [FACTS_QUESTION]: () => ({ pid: process.pid, facts }),
+    [METRICS_QUESTION]: () => metrics.snapshot(),
+  };
+  return serveProcess(ensureDataDir(config), metrics.process, answers, (reason) => log.error({ reason }, 'process.socket.not_opened'));
 }
 
-/** Runs `stop` once at SIGTERM or SIGINT, or when the supervisor has exited; exits 0 when it succeeded. Returns the way to begin it otherwise. */
-export function onStopSignal(log: Log, stop: () => Promise<void>): (why: string) => void {
+/** The supervisor tells it by a signal, unless it has died too. */
+const FOLLOW_POLL_MS = 250;
+
+/** Resolves when the process that this one follows has ended. Meanwhile it answers the supervisor that it has loaded. */
+export async function followed(config: Config, name: string, pid: number, log: Log): Promise<void> {
+  const identity = processIdentity(pid);
+  const answers = { [FACTS_QUESTION]: () => ({ pid: process.pid }) };
+  const unserve = serveProcess(ensureDataDir(config), followerName(name), answers, (reason) =>
+    log.error({ reason }, 'process.socket.not_opened'),
+  );
+  const isThere = (): boolean => identity !== null && processIdentity(pid) === identity;
+  const told = once(process, FOLLOW_SIGNAL);
+  while (isThere()) await Promise.race([told, setTimeout(FOLLOW_POLL_MS)]);
+  unserve();
+}
+
+/** What to do at a signal: once, and the process exits 0 when it succeeded. Returns the way to begin one otherwise. */
+export function onStopSignal(log: Log, stops: Readonly<Record<'SIGTERM' | 'SIGINT', () => Promise<void>>>): (why: string) => void {
   let isStopping = false;
-  const begin = (why: string): void => {
+  const begin = (why: string, stop: () => Promise<void>): void => {
     if (isStopping) return;
     isStopping = true;
     log.info({ why }, 'process.stopping');
@@ -21,12 +48,8 @@ export function onStopSignal(log: Log, stop: () => Promise<void>): (why: string)
       },
     );
   };
-  // A terminal sends SIGINT to every process of the group: under a supervisor only its SIGTERM counts.
-  const isSupervised = process.send !== undefined;
-  process.on('SIGTERM', () => begin('SIGTERM'));
-  process.on('SIGINT', () => (isSupervised ? undefined : begin('SIGINT')));
-  process.on('disconnect', () => begin('the supervisor has exited'));
-  return begin;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => begin(signal, stops[signal]));
+  return (why) => begin(why, stops.SIGTERM);
 }
 
 /** SIGHUP asks a service to read its files again. To a program in a terminal it says that the terminal is gone, which ends it. */

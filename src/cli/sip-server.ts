@@ -4,35 +4,37 @@ import { httpAddress, type Config } from '../config/schema.js';
 import { configOptions } from '../sip-server/config-options.js';
 import { SipServer } from '../sip-server/server.js';
 import { createLogger } from '../observability/log/logger.js';
-import { controlSecret, ensureDataDir } from '../config/data-dir.js';
+import { controlSecret } from '../config/data-dir.js';
 import { openMetricsServer } from '../observability/metrics/metrics-server.js';
-import { serveMetrics } from '../observability/metrics/peers.js';
 import { watchProcess } from '../observability/metrics/process-metrics.js';
 import { Metrics } from '../observability/metrics/registry.js';
 import { collectSipServer } from '../sip-server/sip-server-metrics.js';
 import { systemClock } from '../lib/system-clock.js';
 import { serverTls } from '../tls/tls-material.js';
 import { TlsReloader } from '../tls/tls-reloader.js';
-import { onHangUp, onStopSignal, tellReady } from './process.js';
+import { answerProcesses, followed, onHangUp, onStopSignal } from './process.js';
 
-/** `trunkline sip-server`: the embedded SIP server in the foreground. */
-export async function runSipServer(config: Config): Promise<void> {
+const SIP_SERVER = 'sip-server';
+
+/** `trunkline sip-server`: the embedded SIP server in the foreground. @param after the process that it follows */
+export async function runSipServer(config: Config, after: number | null): Promise<void> {
   const log = createLogger('sip-server', config.log.level);
   const { sip, drachtio } = config;
   const tls = sip.tls_port === null ? null : await serverTls(config);
+  if (after !== null) await followed(config, SIP_SERVER, after, log);
   const server = new SipServer({
     ...configOptions(config),
+    sockets: inheritedSockets(process.env),
     tls: tls?.material ?? null,
     outgoingTls: { ca: tls?.caFile == null ? null : await readFile(resolve(tls.caFile), 'utf8'), verify: sip.verify_peers },
     control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
     log,
   });
   await server.listen();
-  const metrics = new Metrics('sip-server');
+  const metrics = new Metrics(SIP_SERVER);
   let certificates = tls?.facts ?? [];
   collectSipServer(metrics, server, () => certificates);
   watchProcess(metrics, systemClock);
-  const unserve = serveMetrics(metrics, ensureDataDir(config), log);
   const metricsServer = await openOwnMetrics(config, metrics);
   if (sip.tcp_port !== null || sip.udp_port !== null) {
     log.warn({ hint: 'keys of the media encryption travel in clear over TCP and UDP' }, 'sip.transport.cleartext');
@@ -53,14 +55,24 @@ export async function runSipServer(config: Config): Promise<void> {
           },
           tls,
         );
-  const stop = onStopSignal(log, () => {
+  const unserve = answerProcesses(config, metrics, {}, log);
+  const close = (): Promise<void> => {
     reloader?.close();
     metricsServer?.close();
     unserve();
     return server.close();
-  });
+  };
+  const stop = onStopSignal(log, { SIGTERM: close, SIGINT: close });
   onHangUp(() => void reloader?.reload(), stop);
-  tellReady({});
+}
+
+const FIRST_DESCRIPTOR = 3;
+
+/** Sockets from systemd or `native/socket-holder`, by transport (sd_listen_fds(3)). */
+function inheritedSockets(environment: NodeJS.ProcessEnv): Partial<Record<'TLS' | 'TCP' | 'UDP', number>> {
+  if (environment['LISTEN_PID'] !== String(process.pid)) return {};
+  const names = (environment['LISTEN_FDNAMES'] ?? '').split(':').slice(0, Number(environment['LISTEN_FDS'] ?? 0));
+  return Object.fromEntries(names.map((name, index) => [name.toUpperCase(), FIRST_DESCRIPTOR + index]));
 }
 
 /** For Prometheus, where no gateway of this machine shows them. */

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { ConfigError } from '../config/layers.js';
 import type { Config } from '../config/schema.js';
+import { RELOAD_QUESTION, serveProcess } from '../config/process-socket.js';
+import { errorText } from '../lib/result.js';
 import { formatHostPort } from '../lib/address.js';
 import type { Log } from '../lib/log.js';
 import { ensureDataDir, writePrivateFile } from '../config/data-dir.js';
@@ -12,6 +14,7 @@ import { mediaCapacity, Supervisor } from '../supervisor/supervisor.js';
 import { systemClock } from '../lib/system-clock.js';
 import { agentCertificates, serverTls } from '../tls/tls-material.js';
 import { onHangUp, onStopSignal } from './process.js';
+import type { ReloadAnswer } from './stop.js';
 
 /** `trunkline up`: the whole gateway in the foreground. */
 export async function runUp(config: Config, configFlags: readonly string[]): Promise<void> {
@@ -28,8 +31,11 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
   });
   // Before any write: the directory may belong to another instance.
   supervisor.claim();
-  const stop = onStopSignal(log, () => supervisor.stop());
+  const stopAll = (): Promise<void> => supervisor.stop();
+  const stop = onStopSignal(log, { SIGTERM: stopAll, SIGINT: stopAll });
   onHangUp(() => supervisor.reload(), stop);
+  const answers = { [RELOAD_QUESTION]: () => replaced(supervisor) };
+  serveProcess(directory, 'supervisor', answers, (reason) => log.error({ reason }, 'process.socket.not_opened'));
   // The gateway reads them too; this reports a fault before anything starts.
   await agentCertificates(config);
   await prepareMachine(config);
@@ -52,6 +58,15 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
   if (isRoot())
     log.warn({ hint: 'everything runs as root: set run_as (TRUNKLINE_RUN_AS) to a user without privileges' }, 'supervisor.root');
   console.log(block(config, ready, directory));
+}
+
+/** The answer to `trunkline reload`. */
+async function replaced(supervisor: Supervisor): Promise<ReloadAnswer> {
+  try {
+    return { replaced: await supervisor.replace() };
+  } catch (error) {
+    return { error: errorText(error) };
+  }
 }
 
 /** Names what is not installed, and builds the addon where the package has none. */

@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path';
 import { PACKAGE_ROOT } from './load.js';
 import type { Config } from './schema.js';
 
-/** The SRTP addon, and the media generator of load tests. */
-export type NativeName = 'srtp.node' | 'media-generator';
+/** The SRTP addon, the media generator of load tests, and what keeps the SIP server's sockets. */
+export type NativeName = 'srtp.node' | 'media-generator' | 'socket-holder';
 
 /** Where `npm run build` puts a compiled program of native/. An installed package has none. */
 export function packagedNativeFile(name: NativeName): string {

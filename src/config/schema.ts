@@ -55,6 +55,7 @@ export const configSchema = z
       .union([address, z.literal('auto')], 'must be an IPv4 or IPv6 address, or auto')
       .refine((text) => text !== '0.0.0.0' && text !== '::', 'must be one address of this machine'),
     public_address: address.nullable(),
+    spare_processes: z.boolean(),
     log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error']) }),
     sip: z
       .strictObject({

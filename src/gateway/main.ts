@@ -19,6 +19,7 @@ import { inboundOptions, inboundSettings, overloadDetector } from './wiring/inbo
 import { connectSipServer } from './wiring/sip-server.js';
 import { openObservers } from './wiring/observers.js';
 import { headroomShare, openRelay } from './wiring/relay.js';
+import { shutdownGateway } from './wiring/shutdown.js';
 import { openStores } from './wiring/stores.js';
 import { openWebhooks } from './wiring/webhooks.js';
 
@@ -26,8 +27,9 @@ import { openWebhooks } from './wiring/webhooks.js';
 export interface Gateway {
   /** What the supervisor prints and keeps in ready.json. */
   readonly facts: Readonly<Record<string, unknown>>;
-  /** Refuses new calls, lets those in progress go on for the drain time, then sends BYE and closes everything. */
-  shutdown(): Promise<void>;
+  readonly metrics: Metrics;
+  /** Refuses new calls; `drain` lets those in progress go on for the drain time and ends them, `park` leaves them to the next process. */
+  shutdown(how: 'drain' | 'park'): Promise<void>;
 }
 
 /** Opens everything and connects it. Rejects with a text for a person. @param config of this worker @param opening its media threads */
@@ -84,17 +86,8 @@ export async function startGateway(
       api.port === null
         ? {}
         : { http: `http://${formatHostPort(httpAddress(config), api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
-    shutdown: async () => {
-      await inbound.shutdown(config.calls.drain_ms, 64 * config.sip.t1_ms + 1_000);
-      await api.close();
-      srf.disconnect();
-      overload.stop();
-      // The last reports of legs come as these close, and observers take them.
-      for (const room of [toolRunner, identities, webhooks]) await room.close();
-      await endpoint.shutdown();
-      relay.close();
-      await stores.close();
-      await observers.close();
-    },
+    metrics,
+    shutdown: (how) =>
+      shutdownGateway(how, config, { inbound, api, srf, overload, toolRunner, identities, webhooks, endpoint, relay, stores, observers }),
   };
 }

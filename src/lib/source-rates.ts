@@ -42,3 +42,56 @@ export class SourceRates {
     }
   }
 }
+
+const WINDOW_MS = 1_000;
+
+/** Counts what each source sends in a second, to tell under overload who causes it. */
+export class SourceShares {
+  #previous = new SecondOfSources();
+  #current = new SecondOfSources();
+  #startedMs = -Infinity;
+
+  constructor(private readonly clock: Clock) {}
+
+  count(source: string): void {
+    this.#turn();
+    this.#current.add(source);
+  }
+
+  /** Whether in this second and the previous one the source sent less than half of an equal share. A lone source never did. */
+  isModest(source: string): boolean {
+    this.#turn();
+    const count = Math.max(this.#current.of(source), this.#previous.of(source));
+    return count < Math.max(this.#current.mean, this.#previous.mean) / 2;
+  }
+
+  #turn(): void {
+    const nowMs = this.clock.nowMs();
+    if (nowMs - this.#startedMs >= WINDOW_MS) {
+      this.#previous = nowMs - this.#startedMs < 2 * WINDOW_MS ? this.#current : new SecondOfSources();
+      this.#current = new SecondOfSources();
+      this.#startedMs = nowMs;
+    }
+  }
+}
+
+class SecondOfSources {
+  readonly #counts = new Map<string, number>();
+  #total = 0;
+
+  get mean(): number {
+    return this.#total / Math.max(1, this.#counts.size);
+  }
+
+  /** Infinite for a source that there is no space for. */
+  of(source: string): number {
+    return this.#counts.get(source) ?? (this.#counts.size < MAX_SOURCES ? 0 : Infinity);
+  }
+
+  add(source: string): void {
+    const count = this.of(source) + 1;
+    if (count === Infinity) return;
+    this.#counts.set(source, count);
+    this.#total += 1;
+  }
+}

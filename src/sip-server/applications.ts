@@ -127,6 +127,10 @@ export class AppConnection {
 const PING_EACH_MS = 25;
 /** Pings after this many calls; the application is behind after as many more: a pause at low load is no overload. */
 const MIN_CALLS = 10;
+/** Pings at low load too, with the second call after this time, so that a hung application is noticed. */
+const IDLE_PING_MS = 1_000;
+/** An application that leaves a ping unanswered for so long hangs: it gets no call until it answers, at any load. */
+const SILENT_MS = 1_000;
 /** After this time an unanswered ping counts as lost. */
 const PING_LOST_MS = 10_000;
 
@@ -136,8 +140,9 @@ const PING_LOST_MS = 10_000;
  */
 export class ApplicationPing {
   #transactionId: string | null = null;
-  #sentMs = -Infinity;
+  #sentMs: number;
   #isBusy = false;
+  #isSilent = false;
   #calls = 0;
   readonly #limit: DelayLimit;
 
@@ -148,6 +153,7 @@ export class ApplicationPing {
     private readonly send: (transactionId: string) => void,
   ) {
     this.#limit = new DelayLimit(maxDelayMs);
+    this.#sentMs = clock.nowMs() - PING_EACH_MS;
   }
 
   /** Call it for each new call: pings when due. True: the application is behind. */
@@ -156,9 +162,13 @@ export class ApplicationPing {
     const nowMs = this.clock.nowMs();
     const waitedMs = nowMs - this.#sentMs;
     if (this.#transactionId === null) {
-      if (waitedMs < PING_EACH_MS || (this.#calls < MIN_CALLS && !this.#isBusy)) return this.#isBusy;
-    } else if (waitedMs < PING_LOST_MS) {
-      return this.#isBusy || (this.#calls >= MIN_CALLS && this.#limit.isExceeded(waitedMs, nowMs));
+      const isLoaded = waitedMs >= PING_EACH_MS && (this.#calls >= MIN_CALLS || this.#isBusy);
+      const isIdle = waitedMs >= IDLE_PING_MS && this.#calls > 1;
+      if (!isLoaded && !isIdle) return this.#isBusy;
+    } else {
+      this.#isSilent ||= waitedMs >= SILENT_MS;
+      if (waitedMs < PING_LOST_MS)
+        return this.#isSilent || this.#isBusy || (this.#calls >= MIN_CALLS && this.#limit.isExceeded(waitedMs, nowMs));
     }
     // An old 503 no longer counts.
     if (waitedMs > this.maxDelayMs) this.#isBusy = false;
@@ -166,7 +176,7 @@ export class ApplicationPing {
     this.#sentMs = nowMs;
     this.#calls = 0;
     this.send(this.#transactionId);
-    return this.#isBusy;
+    return this.#isSilent || this.#isBusy;
   }
 
   /** False: the response belongs to another request. */
@@ -174,6 +184,7 @@ export class ApplicationPing {
     if (transactionId !== this.#transactionId) return false;
     this.#transactionId = null;
     this.#isBusy = status === 503;
+    this.#isSilent = false;
     return true;
   }
 }

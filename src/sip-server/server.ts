@@ -34,6 +34,8 @@ export interface SipServerOptions {
   /** Address in Contact and Via; `null`: the bind address. */
   readonly externalHost: string | null;
   readonly ports: { readonly tls: number | null; readonly tcp: number | null; readonly udp: number | null };
+  /** Descriptors of sockets that were opened for us, by transport. */
+  readonly sockets?: Readonly<Partial<Record<TransportName, number>>>;
   readonly tls: TlsMaterial | null;
   /** Adds a header with the name in the peer's verified certificate to each request. */
   readonly passClientIdentity: boolean;

@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { getHeader, type SipMessage } from './message/message.js';
-import { SourceRates } from '../lib/source-rates.js';
+import { SourceRates, SourceShares } from '../lib/source-rates.js';
 
 export interface AdmissionLimits {
   /** New requests of one address; the stack answers more with 503. */
@@ -48,6 +48,7 @@ const MAX_USER_AGENTS = 1_000;
 export class Admission {
   readonly #newRequests: SourceRates;
   readonly #messages: SourceRates;
+  readonly #shares: SourceShares;
   readonly #scanners: readonly string[];
   readonly #userAgents = new Map<string, boolean>();
   #totals: Record<keyof AdmissionTotals, number> = {
@@ -65,6 +66,7 @@ export class Admission {
     const { limits, clock } = options;
     this.#newRequests = new SourceRates(limits.maxRequestsPerSecondPerSource, clock);
     this.#messages = new SourceRates(limits.maxRequestsPerSecondPerSource * limits.dropAboveFactor, clock);
+    this.#shares = new SourceShares(clock);
     this.#scanners = limits.scannerUserAgents.map((part) => part.toLowerCase());
   }
 
@@ -104,14 +106,18 @@ export class Admission {
 
   /** Call it for a request outside dialogs that is not a retransmission. */
   isOverRate(source: string): boolean {
+    this.#shares.count(source);
     return !this.#newRequests.take(source) && this.#counted('refusedByRate');
   }
 
-  /** Whether the server has no capacity for another call. */
-  isFull(): boolean {
+  /**
+   * Whether the server has no capacity for another call of this source. While the applications are behind, the sources that send most lose
+   * their calls; one that sends less than half of an equal share of all new requests keeps its own.
+   */
+  isFull(source: string): boolean {
     if (this.options.dialogCount() >= this.options.limits.maxDialogs) return this.#counted('refusedByDialogs');
     if (this.#lacksMemory()) return this.#counted('refusedByMemory');
-    return this.options.isBehind() && this.#counted('refusedByDelay');
+    return !this.#shares.isModest(source) && this.options.isBehind() && this.#counted('refusedByDelay');
   }
 
   #counted(what: keyof AdmissionTotals): true {

@@ -1,9 +1,14 @@
-import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
-import { existsSync, mkdirSync, openSync, closeSync, readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { writePrivateFile } from '../config/data-dir.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { rotateLog } from '../observability/log/log-rotation.js';
+import type { WantedPort } from './ports-free.js';
+import { readText } from './read-text.js';
+import { FOLLOW_SIGNAL, LeftProcess, processIdentity, SpawnedProcess, type ProcessEnd, type RunningProcess } from './running-process.js';
 
 /** One supervised process. */
 export interface ChildSpec {
@@ -13,106 +18,294 @@ export interface ChildSpec {
   /** The complete environment: the child inherits nothing else. */
   readonly environment: NodeJS.ProcessEnv;
   readonly directory?: string;
-  /** True: the child sends a readiness message over IPC. False: the supervisor calls `isReady`. */
-  readonly isNode: boolean;
-  /** Called about every 50 ms until `ready`. Not for Node children. */
-  readonly readiness?: () => Promise<Readiness>;
+  /** Called about every 20 ms until it returns facts, and once a second afterwards if the child `mustAnswer`. */
+  readonly readiness: (pid: number) => Promise<Readiness>;
+  /** Kill it when it does not answer any more. */
+  readonly mustAnswer: boolean;
+  /** The same for one that was started with `--after PID`: it has loaded everything and waits for the end of that process. `null`: it cannot. */
+  readonly followerReadiness: ((pid: number) => Promise<Readiness>) | null;
+  /** Whether such a one is kept ready, in case this one dies. */
+  readonly hasSpare: boolean;
+  readonly stopSignal: NodeJS.Signals;
   readonly stopTimeoutMs: number;
+  /** Ports that it opens. */
+  readonly ports: readonly WantedPort[];
 }
+
+/** What a child that serves tells: the supervisor prints it. */
+export type Facts = Readonly<Record<string, unknown>>;
 
 /** `loading`: it answers and is still starting, however long that takes. `silent`: it does not answer. */
-export type Readiness = 'ready' | 'loading' | 'silent';
-
-/** A Node child's message when it serves: the supervisor prints `facts`. */
-export interface ReadyMessage {
-  readonly type: 'ready';
-  readonly facts: Readonly<Record<string, unknown>>;
-}
+export type Readiness = Facts | 'loading' | 'silent';
 
 const READY_TIMEOUT_MS = 20_000;
+const POLL_MS = 20;
+/** One that an earlier supervisor left serves already. */
+const LEFT_TIMEOUT_MS = 2_000;
 const LOADING_TOLD_EACH_MS = 5_000;
 const FIRST_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 10_000;
 const STEADY_AFTER_MS = 60_000;
 const ROTATE_EACH_MS = 60_000;
+const BEAT_MS = 1_000;
+/** After so many questions in a row without an answer it counts as hung: with its start it is replaced within 10 s. */
+const MAX_MISSED_BEATS = 6;
+/** The start of the others goes first. */
+const SPARE_AFTER_MS = 5_000;
 const SETPRIV = '/usr/bin/setpriv';
 
-/** Starts a child, waits until it is ready, restarts it when it dies, and stops it within a time limit. */
+/** What a file beside the log holds, so that the next supervisor finds the process. */
+interface ChildFile {
+  readonly pid: number;
+  readonly identity: string;
+  /** Of what it was started with. */
+  readonly fingerprint: string;
+}
+
+interface LeftChild {
+  readonly process: RunningProcess;
+  readonly fingerprint: string;
+}
+
+/**
+ * Starts a child, waits until it is ready, restarts it when it dies or hangs, and stops it within a time limit. A child outlives its
+ * supervisor: the next one takes it over if it would start the same.
+ */
 export class SupervisedChild {
   readonly #logFile: string;
-  #process: ChildProcess | undefined;
+  readonly #childFile: string;
+  readonly #followerFile: string;
+  #running: RunningProcess | undefined;
+  /** A process that waits for the end of the one that runs. */
+  #follower: RunningProcess | undefined;
+  #isFollowerLoaded = false;
+  #isReplacing = false;
   #isStopping = false;
   #isReady = false;
+  #isTakenOver = false;
+  #missedBeats = 0;
   #backoffMs = FIRST_BACKOFF_MS;
   #cancelRestart: CancelTimer | undefined;
   #cancelRotation: CancelTimer | undefined;
+  #cancelBeat: CancelTimer | undefined;
+  #cancelSpare: CancelTimer | undefined;
 
   constructor(
     readonly spec: ChildSpec,
-    logDirectory: string,
+    directory: string,
     private readonly clock: Clock,
     private readonly log: Log,
   ) {
-    mkdirSync(logDirectory, { recursive: true, mode: 0o700 });
-    this.#logFile = join(logDirectory, `${spec.name}.log`);
+    const logs = join(directory, 'logs');
+    mkdirSync(logs, { recursive: true, mode: 0o700 });
+    this.#logFile = join(logs, `${spec.name}.log`);
+    this.#childFile = join(directory, `${spec.name}.pid`);
+    this.#followerFile = join(directory, `${spec.name}-next.pid`);
   }
 
   get pid(): number | undefined {
-    return this.#process?.pid;
+    return this.#running?.pid;
   }
 
-  /** Resolves with the child's readiness message. Rejects with the end of its log if it dies or stays silent. */
-  async start(): Promise<ReadyMessage['facts']> {
-    const child = this.#spawn();
-    try {
-      const facts = await this.#whenReady(child);
-      this.#isReady = true;
-      this.#watch(child);
-      return facts;
-    } catch (error) {
-      child.kill('SIGKILL');
-      throw new Error(`${this.spec.name} did not start: ${(error as Error).message}\n${this.#logTail()}`, { cause: error });
-    }
+  /** Whether an earlier supervisor started it. */
+  get isTakenOver(): boolean {
+    return this.#isTakenOver;
+  }
+
+  /** Whether an earlier supervisor left one running, whatever it was started with. */
+  get isLeft(): boolean {
+    return this.#left() !== null;
+  }
+
+  /** Resolves with what the child tells. Rejects with the end of its log if it dies or stays silent. */
+  async start(): Promise<Facts> {
+    return (await this.#takeOver()) ?? (await this.#startNew());
+  }
+
+  /** Takes over what an earlier supervisor left, to stop it. */
+  adopt(): void {
+    const left = this.#left();
+    this.#running = left?.process;
+    this.#dropLeftFollower(left);
+  }
+
+  #dropLeftFollower(left: LeftChild | null): void {
+    const follower = this.#leftOf(this.#followerFile);
+    if (follower !== null && follower.process.pid !== left?.process.pid) follower.process.kill('SIGKILL');
+    rmSync(this.#followerFile, { force: true });
   }
 
   /** Sends SIGHUP, but not before the child is ready: it would die, and a starting child reads new files anyway. */
   reload(): void {
-    if (this.#isReady) this.#process?.kill('SIGHUP');
+    if (this.#isReady) this.#running?.kill('SIGHUP');
   }
 
-  /** Sends SIGTERM, and SIGKILL after the time limit. */
+  /**
+   * Replaces the process by a new one that is loaded before the old one ends. Its calls go on by the path of a crash: the new one takes
+   * them up. Rejects, and the old one goes on, when the new one does not start.
+   */
+  async replace(): Promise<void> {
+    const old = this.#running;
+    if (!this.#isReady || old === undefined) return;
+    this.#dropFollower();
+    const follower = await this.#loadFollower(old);
+    if (this.#isStopping || this.#running !== old) return;
+    this.#isReplacing = true;
+    // SIGTERM parks the calls; the signal that stops it would end them.
+    await this.#end(old, 'SIGTERM');
+    this.#isReplacing = false;
+    await this.#follow(follower);
+    this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.replaced');
+  }
+
+  /** Starts a process that loads everything and waits for the end of this one. Rejects when it does not get so far. */
+  async #loadFollower(predecessor: RunningProcess): Promise<RunningProcess> {
+    const { name, followerReadiness } = this.spec;
+    const follower = this.#spawn(['--after', String(predecessor.pid)]);
+    this.#follower = follower;
+    this.#writeFile(this.#followerFile, follower.pid, this.#fingerprint());
+    try {
+      if (followerReadiness === null) throw new Error('it cannot follow another');
+      await this.#whenReady(follower, READY_TIMEOUT_MS, followerReadiness);
+      this.#isFollowerLoaded = true;
+      return follower;
+    } catch (error) {
+      this.#dropFollower();
+      throw new Error(`${name} was not replaced: ${(error as Error).message}\n${this.#logTail()}`, { cause: error });
+    }
+  }
+
+  #dropFollower(): void {
+    this.#cancelSpare?.();
+    this.#follower?.kill('SIGKILL');
+    this.#follower = undefined;
+    this.#isFollowerLoaded = false;
+    rmSync(this.#followerFile, { force: true });
+  }
+
+  /** The predecessor has ended. */
+  #follow(follower: RunningProcess): Promise<Facts> {
+    this.#follower = undefined;
+    this.#isFollowerLoaded = false;
+    this.#running = follower;
+    this.#writeFile(this.#childFile, follower.pid, this.#fingerprint());
+    rmSync(this.#followerFile, { force: true });
+    // It looks itself too, but not as often.
+    follower.kill(FOLLOW_SIGNAL);
+    return this.#becomeReady(follower);
+  }
+
+  /** Sends the signal that ends it, and SIGKILL after the time limit. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#cancelRestart?.();
     this.#cancelRotation?.();
-    const child = this.#process;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    child.kill('SIGTERM');
+    this.#cancelBeat?.();
+    this.#dropFollower();
+    if (this.#running !== undefined) await this.#end(this.#running, this.spec.stopSignal);
+    rmSync(this.#childFile, { force: true });
+  }
+
+  async #end(running: RunningProcess, signal: NodeJS.Signals): Promise<void> {
+    if (!running.isAlive) return;
+    const gone = new Promise<void>((resolve) => running.onEnd(() => resolve()));
+    running.kill(signal);
     const cancel = this.clock.setTimer(this.spec.stopTimeoutMs, () => {
       this.log.warn({ child: this.spec.name }, 'supervisor.child.killed');
-      child.kill('SIGKILL');
+      running.kill('SIGKILL');
     });
     await gone;
     cancel();
   }
 
-  #spawn(): ChildProcess {
+  /** What an earlier supervisor left: a follower that lost its predecessor runs in its place. */
+  #left(): LeftChild | null {
+    return this.#leftOf(this.#childFile) ?? this.#leftOf(this.#followerFile);
+  }
+
+  #leftOf(file: string): LeftChild | null {
+    try {
+      const { pid, identity, fingerprint } = JSON.parse(readFileSync(file, 'utf8')) as ChildFile;
+      const process_ = new LeftProcess(pid, identity, this.clock);
+      return process_.isAlive ? { process: process_, fingerprint } : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** `null`: there is nothing to take over any more. */
+  async #takeOver(): Promise<Facts | null> {
+    const left = this.#left();
+    if (left === null) return null;
+    const { process: running, fingerprint } = left;
+    this.#dropLeftFollower(left);
+    this.#writeFile(this.#childFile, running.pid, fingerprint);
+    this.#running = running;
+    try {
+      if (fingerprint !== this.#fingerprint()) throw new Error('it was started with other settings, or by another version');
+      const facts = await this.#whenReady(running, LEFT_TIMEOUT_MS);
+      this.#isTakenOver = true;
+      this.log.info({ child: this.spec.name, pid: running.pid }, 'supervisor.child.taken_over');
+      this.#rotateLater();
+      this.#serve(running);
+      return facts;
+    } catch (error) {
+      this.log.warn({ child: this.spec.name, pid: running.pid, error: (error as Error).message }, 'supervisor.child.replaced');
+      // Calls wait for the successor: SIGTERM, not the signal that hangs up.
+      await this.#end(running, 'SIGTERM');
+      return null;
+    }
+  }
+
+  #startNew(): Promise<Facts> {
+    this.#running = this.#spawn();
+    this.#writeFile(this.#childFile, this.#running.pid, this.#fingerprint());
+    return this.#becomeReady(this.#running);
+  }
+
+  async #becomeReady(running: RunningProcess): Promise<Facts> {
+    try {
+      const facts = await this.#whenReady(running, READY_TIMEOUT_MS);
+      this.#serve(running);
+      return facts;
+    } catch (error) {
+      running.kill('SIGKILL');
+      throw new Error(`${this.spec.name} did not start: ${(error as Error).message}\n${this.#logTail()}`, { cause: error });
+    }
+  }
+
+  #spawn(furtherArgs: readonly string[] = []): RunningProcess {
     rotateLog(this.#logFile);
     this.#rotateLater();
     const log = openSync(this.#logFile, 'a', 0o600);
-    // When we end, however we end, the kernel ends the child; its descendants get no more rights than it has.
-    const guarded = existsSync(SETPRIV);
-    const command = guarded ? SETPRIV : this.spec.command;
-    const args = guarded ? ['--pdeathsig', 'TERM', '--no-new-privs', '--', this.spec.command, ...this.spec.args] : this.spec.args;
+    const { command: program, environment: env, directory: cwd, name } = this.spec;
+    const ownArgs = [...this.spec.args, ...furtherArgs];
+    // Descendants get no more rights than it has.
+    const isGuarded = existsSync(SETPRIV);
+    const command = isGuarded ? SETPRIV : program;
+    const args = isGuarded ? ['--no-new-privs', '--', program, ...ownArgs] : ownArgs;
     // A process group of its own: at Ctrl-C a terminal signals the whole foreground group, and rtpengine and Redis would end before the
     // calls that need them.
-    const stdio = ['ignore', log, log, ...(this.spec.isNode ? (['ipc'] as const) : [])] satisfies StdioOptions;
-    const child = spawn(command, args, { stdio, detached: true, env: this.spec.environment, cwd: this.spec.directory });
+    const child = spawn(command, args, { stdio: ['ignore', log, log], detached: true, env, cwd });
     closeSync(log);
-    child.on('error', (error) => this.log.error({ child: this.spec.name, error: error.message }, 'supervisor.child.spawn_failed'));
-    this.#process = child;
-    return child;
+    child.on('error', (error) => this.log.error({ child: name, error: error.message }, 'supervisor.child.spawn_failed'));
+    return new SpawnedProcess(child);
+  }
+
+  #writeFile(file: string, pid: number, fingerprint: string): void {
+    const identity = processIdentity(pid);
+    if (identity !== null) writePrivateFile(file, JSON.stringify({ pid, identity, fingerprint } satisfies ChildFile));
+  }
+
+  /** Of the program, its arguments and environment, and of the version of ours. */
+  #fingerprint(): string {
+    const { command, args, environment } = this.spec;
+    const script = args.find((argument) => argument.endsWith('.js'));
+    const built = script === undefined ? null : statSync(script).mtimeMs;
+    const variables = Object.entries(environment).filter(([name]) => /^(?:TRUNKLINE_|NODE_OPTIONS$)/.test(name));
+    return createHash('sha256')
+      .update(JSON.stringify([command, args, variables.sort(), built]))
+      .digest('hex');
   }
 
   #rotateLater(): void {
@@ -123,36 +316,30 @@ export class SupervisedChild {
     });
   }
 
-  #whenReady(child: ChildProcess): Promise<ReadyMessage['facts']> {
+  #whenReady(running: RunningProcess, withinMs: number, readiness_ = this.spec.readiness): Promise<Facts> {
     return new Promise((resolve, reject) => {
+      let isSettled = false;
+      let cancelPoll: CancelTimer | undefined;
       const settle = (act: () => void): void => {
+        if (isSettled) return;
+        isSettled = true;
         cancelLimit();
         cancelPoll?.();
-        child.off('exit', onExit);
-        child.off('error', onError);
-        child.off('message', onMessage);
         act();
       };
-      let cancelPoll: CancelTimer | undefined;
       const limit = (): CancelTimer =>
-        this.clock.setTimer(READY_TIMEOUT_MS, () => settle(() => reject(new Error(`not ready within ${READY_TIMEOUT_MS} ms`))));
+        this.clock.setTimer(withinMs, () => settle(() => reject(new Error(`not ready within ${String(withinMs)} ms`))));
       let cancelLimit = limit();
       const startedMs = this.clock.nowMs();
       let toldMs = startedMs;
-      const onExit = (code: number | null, signal: string | null): void =>
-        settle(() => reject(new Error(`it ended with ${signal ?? `exit code ${String(code)}`}`)));
-      // A program that does not exist never exits.
-      const onError = (error: Error): void => settle(() => reject(error));
-      const onMessage = (message: unknown): void => {
-        if (isReadyMessage(message)) settle(() => resolve(message.facts));
-      };
-      child.once('exit', onExit);
-      child.once('error', onError);
-      child.on('message', onMessage);
+      running.onEnd(({ code, signal, error }) =>
+        settle(() => reject(new Error(error ?? `it ended with ${signal ?? `exit code ${String(code)}`}`))),
+      );
       const poll = (): void => {
-        void this.spec.readiness?.().then((readiness) => {
-          if (readiness === 'ready') return settle(() => resolve({}));
-          cancelPoll = this.clock.setTimer(50, poll);
+        void readiness_(running.pid).then((readiness) => {
+          if (isSettled) return;
+          if (typeof readiness === 'object') return settle(() => resolve(readiness));
+          cancelPoll = this.clock.setTimer(POLL_MS, poll);
           if (readiness === 'silent') return;
           // It makes progress: it is not dead.
           cancelLimit();
@@ -167,11 +354,19 @@ export class SupervisedChild {
     });
   }
 
-  #watch(child: ChildProcess): void {
+  /** It is ready: from now on it is started again when it ends or hangs. */
+  #serve(running: RunningProcess): void {
     const upSinceMs = this.clock.nowMs();
-    child.once('exit', (code, signal) => {
+    this.#isReady = true;
+    this.#missedBeats = 0;
+    if (this.spec.mustAnswer) this.#beatLater(running);
+    if (this.spec.hasSpare) this.#spareLater(running);
+    running.onEnd(({ code, signal }) => {
       this.#isReady = false;
-      if (this.#isStopping) return;
+      if (this.#isStopping || this.#isReplacing) return;
+      const spare = this.#isFollowerLoaded ? this.#follower : undefined;
+      if (spare?.isAlive === true) return this.#useSpare(spare, { code, signal });
+      this.#dropFollower();
       if (this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = FIRST_BACKOFF_MS;
       this.log.error(
         { child: this.spec.name, code, signal, restart_in_ms: this.#backoffMs, log_file: this.#logFile },
@@ -181,29 +376,57 @@ export class SupervisedChild {
     });
   }
 
-  #restartLater(): void {
-    this.#cancelRestart = this.clock.setTimer(this.#backoffMs, () => {
-      this.#backoffMs = Math.min(2 * this.#backoffMs, MAX_BACKOFF_MS);
-      this.start().then(
-        () => this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.restarted'),
-        (error: unknown) => {
-          if (this.#isStopping) return;
-          this.log.error({ child: this.spec.name, error: (error as Error).message }, 'supervisor.child.restart_failed');
-          this.#restartLater();
-        },
+  #spareLater(running: RunningProcess): void {
+    this.#cancelSpare = this.clock.setTimer(SPARE_AFTER_MS, () => {
+      if (this.#isStopping || !running.isAlive) return;
+      this.#loadFollower(running).catch((error: unknown) =>
+        this.log.warn({ child: this.spec.name, error: (error as Error).message }, 'supervisor.spare.not_started'),
       );
     });
   }
 
-  #logTail(): string {
-    try {
-      return readFileSync(this.#logFile, 'utf8').split('\n').slice(-15).join('\n');
-    } catch {
-      return '';
-    }
+  #useSpare(spare: RunningProcess, end: ProcessEnd): void {
+    this.log.error({ child: this.spec.name, ...end, restart_in_ms: 0, log_file: this.#logFile }, 'supervisor.child.died');
+    this.#follow(spare).then(
+      () => this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.restarted'),
+      (error: unknown) => this.#onRestartFailed(error),
+    );
   }
-}
 
-function isReadyMessage(message: unknown): message is ReadyMessage {
-  return typeof message === 'object' && message !== null && (message as { type?: unknown }).type === 'ready';
+  #beatLater(running: RunningProcess): void {
+    // A question without an answer took its time already.
+    const delayMs = this.#missedBeats === 0 ? BEAT_MS : 0;
+    const dueMs = this.clock.nowMs() + delayMs;
+    this.#cancelBeat = this.clock.setTimer(delayMs, () => {
+      if (this.#isStopping || !running.isAlive) return;
+      // A machine that stood still held us up too.
+      if (this.clock.nowMs() - dueMs > BEAT_MS) this.#missedBeats = 0;
+      void this.spec.readiness(running.pid).then((readiness) => {
+        this.#missedBeats = readiness === 'silent' ? this.#missedBeats + 1 : 0;
+        if (this.#missedBeats < MAX_MISSED_BEATS) return this.#beatLater(running);
+        this.log.error({ child: this.spec.name, pid: running.pid }, 'supervisor.child.hung');
+        running.kill('SIGKILL');
+      });
+    });
+  }
+
+  #restartLater(): void {
+    this.#cancelRestart = this.clock.setTimer(this.#backoffMs, () => {
+      this.#backoffMs = Math.min(2 * this.#backoffMs, MAX_BACKOFF_MS);
+      this.#startNew().then(
+        () => this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.restarted'),
+        (error: unknown) => this.#onRestartFailed(error),
+      );
+    });
+  }
+
+  #onRestartFailed(error: unknown): void {
+    if (this.#isStopping) return;
+    this.log.error({ child: this.spec.name, error: (error as Error).message }, 'supervisor.child.restart_failed');
+    this.#restartLater();
+  }
+
+  #logTail(): string {
+    return readText(this.#logFile).split('\n').slice(-15).join('\n');
+  }
 }

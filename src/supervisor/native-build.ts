@@ -11,7 +11,7 @@ import type { Config } from '../config/schema.js';
 import { readText } from './read-text.js';
 
 const SOURCES = join(PACKAGE_ROOT, 'native');
-const BUILT: readonly NativeName[] = ['srtp.node', 'media-generator'];
+const BUILT: readonly NativeName[] = ['srtp.node', 'media-generator', 'socket-holder'];
 const BUILD_TIMEOUT_MS = 600_000;
 
 /** Whether neither the package nor the data directory has the addon for this package's sources. */

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../config/load.js';
 import { ConfigError } from '../config/layers.js';
@@ -9,15 +9,14 @@ import { silentLog, type Log } from '../lib/log.js';
 import { callsOf, callsOfPorts } from '../gateway/relay/media-ports.js';
 import { maxOpenFiles } from '../lib/open-files.js';
 import { RtpengineNode } from '../gateway/relay/node.js';
-import { SupervisedChild, type ChildSpec, type Readiness } from './child.js';
+import { SupervisedChild, type ChildSpec, type Facts, type Readiness } from './child.js';
 import { ensureDataDir } from '../config/data-dir.js';
 import { workerCount, workerName } from '../config/gateway-worker.js';
+import { nativeFile } from '../config/native-files.js';
+import { askProcess, FACTS_QUESTION, followerName, processSocket } from '../config/process-socket.js';
 import { foreignEnvironment, sipServerEnvironment } from './child-environment.js';
 import { systemClock } from '../lib/system-clock.js';
 import { takenPorts, takenRange, type WantedPort, type WantedRange } from './ports-free.js';
-
-/** The gateway's readiness message. */
-export type GatewayFacts = Readonly<Record<string, unknown>>;
 
 export interface SupervisorOptions {
   readonly config: Config;
@@ -29,7 +28,12 @@ export interface SupervisorOptions {
   readonly onReady: (name: string, tookMs: number) => void;
 }
 
-/** Starts every part that is not external, in order; keeps it alive; stops all in reverse order. */
+const LOCK_FILE = 'supervisor.pid';
+
+/**
+ * Starts every part that is not external, in order; keeps it alive; stops all in reverse order. What it started outlives it when it is
+ * killed: the next supervisor takes it over.
+ */
 export class Supervisor {
   /** The children of one stage start and stop together. */
   readonly #stages: SupervisedChild[][] = [];
@@ -40,27 +44,17 @@ export class Supervisor {
     this.#directory = ensureDataDir(options.config);
   }
 
-  /** Resolves with `null` if it was stopped meanwhile. Rejects with a message for the operator, after stopping what had started. */
-  async start(): Promise<GatewayFacts | null> {
+  /** Resolves with `null` if it was stopped meanwhile. Rejects with a message for the operator, after stopping what it had started. */
+  async start(): Promise<Facts | null> {
     this.claim();
-    const stages = childStages(this.options.config, this.#directory, this.options.configFlags);
-    const { media, relay } = wantedRanges(this.options.config);
-    const mediaTaken = takenRange(media);
-    const problems = [...(await takenPorts(wantedPorts(this.options.config))), ...(mediaTaken === null ? [] : [mediaTaken])];
-    // rtpengine skips taken ports of its range, and the system gives any program ports from it.
-    const relayTaken = relay === null ? null : takenRange(relay);
-    if (relayTaken !== null) this.options.log.warn({ problem: relayTaken }, 'supervisor.ports_taken');
-    if (problems.length > 0) {
-      this.#unlock();
-      throw new ConfigError(problems.join('\n'));
-    }
-    const starting: Promise<GatewayFacts>[] = [];
+    const stages = this.#children();
+    await this.#checkPorts(stages.flatMap(({ children }) => children));
+    const starting: Promise<Facts>[] = [];
     try {
-      for (const { specs, isAwaited } of stages) {
+      for (const { children, isAwaited } of stages) {
         if (this.#isStopping) return null;
-        const stage = specs.map((spec) => new SupervisedChild(spec, join(this.#directory, 'logs'), this.options.clock, this.options.log));
-        this.#stages.push(stage);
-        starting.push(...stage.map((child) => this.#startOne(child)));
+        this.#stages.push(children);
+        starting.push(...children.map((child) => this.#startOne(child)));
         if (isAwaited) await Promise.all(starting);
       }
       // The first gateway's: it serves the API.
@@ -68,12 +62,51 @@ export class Supervisor {
       return this.#isStopping ? null : facts;
     } catch (error) {
       if (this.#isStopping) return null;
+      // Calls go on in what an earlier supervisor left.
+      for (const stage of this.#stages) stage.splice(0, Infinity, ...stage.filter((child) => !child.isTakenOver));
       await this.stop();
       throw error;
     }
   }
 
-  async #startOne(child: SupervisedChild): Promise<GatewayFacts> {
+  /** Takes over what an earlier supervisor left, only to stop it. Resolves with how many processes there were. */
+  async stopLeft(): Promise<number> {
+    this.claim();
+    this.#stages.push(...this.#children().map(({ children }) => children.filter((child) => child.isLeft)));
+    const left = this.#stages.flat();
+    for (const child of left) child.adopt();
+    await this.stop();
+    return left.length;
+  }
+
+  #children(): { readonly children: SupervisedChild[]; readonly isAwaited: boolean }[] {
+    const { config, configFlags, clock, log } = this.options;
+    return childStages(config, this.#directory, configFlags).map(({ specs, isAwaited }) => ({
+      children: specs.map((spec) => new SupervisedChild(spec, this.#directory, clock, log)),
+      isAwaited,
+    }));
+  }
+
+  /** A port that another program has stops the start. */
+  async #checkPorts(children: readonly SupervisedChild[]): Promise<void> {
+    const left = children.filter((child) => child.isLeft);
+    // A SIP server that outlived the holder has its sockets.
+    const isHeld = left.some(({ spec }) => spec.name === 'sip-server');
+    const starting = children.filter((child) => !left.includes(child) && !(isHeld && child.spec.name === HOLDER));
+    const isStarting = (name: string): boolean => starting.some(({ spec }) => spec.name === name);
+    const { media, relay } = wantedRanges(this.options.config);
+    const areGatewaysNew = children.every((child) => !child.spec.name.startsWith('gateway') || starting.includes(child));
+    const mediaTaken = areGatewaysNew ? takenRange(media) : null;
+    const problems = [...(await takenPorts(starting.flatMap(({ spec }) => spec.ports))), ...(mediaTaken === null ? [] : [mediaTaken])];
+    // rtpengine skips taken ports of its range, and the system gives any program ports from it.
+    const relayTaken = relay !== null && isStarting('rtpengine') ? takenRange(relay) : null;
+    if (relayTaken !== null) this.options.log.warn({ problem: relayTaken }, 'supervisor.ports_taken');
+    if (problems.length === 0) return;
+    this.#unlock();
+    throw new ConfigError(problems.join('\n'));
+  }
+
+  async #startOne(child: SupervisedChild): Promise<Facts> {
     const startedMs = this.options.clock.nowMs();
     const facts = await child.start();
     this.options.onReady(child.spec.name, this.options.clock.nowMs() - startedMs);
@@ -83,6 +116,13 @@ export class Supervisor {
   /** Makes the SIP server reload its certificates. */
   reload(): void {
     for (const child of this.#stages.flat()) if (child.spec.name === 'sip-server') child.reload();
+  }
+
+  /** Replaces the gateways and the SIP server one after another: calls go on, and new code and settings take effect. Resolves with their names. */
+  async replace(): Promise<readonly string[]> {
+    const children = this.#stages.flat().filter(({ spec }) => spec.followerReadiness !== null);
+    for (const child of children) await child.replace();
+    return children.map(({ spec }) => spec.name);
   }
 
   /** Stops the gateways first (they drain), then what they need. */
@@ -116,8 +156,14 @@ export class Supervisor {
   }
 
   get #lockFile(): string {
-    return join(this.#directory, 'supervisor.pid');
+    return join(this.#directory, LOCK_FILE);
   }
+}
+
+/** The supervisor of this data directory; `null`: none runs. */
+export function runningSupervisor(directory: string): number | null {
+  const pid = readPid(join(directory, LOCK_FILE));
+  return pid !== undefined && isTrunkline(pid) ? pid : null;
 }
 
 function readPid(file: string): number | undefined {
@@ -140,19 +186,13 @@ function isTrunkline(pid: number): boolean {
   }
 }
 
-function wantedPorts(config: Config): WantedPort[] {
-  const { bind_address: bind, sip, drachtio, http, redis, rtpengine } = config;
-  const wanted: WantedPort[] = [{ setting: 'http.port', protocol: 'tcp', address: httpAddress(config), port: http.port }];
-  if (redis.url === null) wanted.push({ setting: 'redis.port', protocol: 'tcp', address: '127.0.0.1', port: redis.port });
-  if (rtpengine.address === null)
-    wanted.push({ setting: 'rtpengine.ng_port', protocol: 'udp', address: '127.0.0.1', port: rtpengine.ng_port });
-  if (drachtio.url === null) {
-    wanted.push({ setting: 'drachtio.port', protocol: 'tcp', address: '127.0.0.1', port: drachtio.port });
-    if (sip.tls_port !== null) wanted.push({ setting: 'sip.tls_port', protocol: 'tcp', address: bind, port: sip.tls_port });
-    if (sip.tcp_port !== null) wanted.push({ setting: 'sip.tcp_port', protocol: 'tcp', address: bind, port: sip.tcp_port });
-    if (sip.udp_port !== null) wanted.push({ setting: 'sip.udp_port', protocol: 'udp', address: bind, port: sip.udp_port });
-  }
-  return wanted;
+function sipPorts({ bind_address: bind, sip }: Config): WantedPort[] {
+  const listeners = [
+    { setting: 'sip.tls_port', protocol: 'tcp', port: sip.tls_port },
+    { setting: 'sip.tcp_port', protocol: 'tcp', port: sip.tcp_port },
+    { setting: 'sip.udp_port', protocol: 'udp', port: sip.udp_port },
+  ] as const;
+  return listeners.flatMap(({ port, ...rest }) => (port === null ? [] : [{ ...rest, address: bind, port }]));
 }
 
 function wantedRanges({ bind_address: bind, media, rtpengine }: Config): {
@@ -176,6 +216,9 @@ function wantedRanges({ bind_address: bind, media, rtpengine }: Config): {
 // promotes them.
 const NODE_OPTIONS = ['--enable-source-maps', '--max-semi-space-size=32'];
 
+/** For the answer of a process of ours, in milliseconds. */
+const ANSWER_LIMIT_MS = 1_000;
+
 /** Children that stop together, before those of the earlier stages. */
 interface Stage {
   readonly specs: readonly ChildSpec[];
@@ -189,40 +232,109 @@ function childStages(config: Config, directory: string, configFlags: readonly st
   const below = [
     ...(config.redis.url === null ? [redisSpec(config, directory)] : []),
     ...(config.rtpengine.address === null ? [rtpengineSpec(config, directory)] : []),
+    ...(config.drachtio.url === null && existsSync(holder(config)) ? [holderSpec(config, directory)] : []),
   ];
   if (below.length > 0) stages.push({ specs: below, isAwaited: true });
   // A gateway waits for its SIP server by itself.
-  if (config.drachtio.url === null)
-    stages.push({
-      specs: [nodeSpec('sip-server', ['sip-server', ...configFlags], sipServerEnvironment(process.env), 5_000)],
-      isAwaited: false,
-    });
+  if (config.drachtio.url === null) stages.push({ specs: [sipServerSpec(config, directory, configFlags)], isAwaited: false });
   const count = workerCount(config);
   // A BYE may have to wait for an ACK: 64·T1.
   const stopTimeoutMs = config.calls.drain_ms + 64 * config.sip.t1_ms + 10_000;
   stages.push({
     isAwaited: true,
     specs: Array.from({ length: count }, (_none, at) => {
-      return nodeSpec(
-        workerName(at + 1),
-        ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags],
-        process.env,
+      const args = ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags];
+      return {
+        ...nodeSpec(directory, workerName(at + 1), args, process.env, config.spare_processes),
+        // It drains; SIGTERM would park its calls for a successor.
+        stopSignal: 'SIGINT',
         stopTimeoutMs,
-      );
+        ports: at === 0 ? [{ setting: 'http.port', protocol: 'tcp', address: httpAddress(config), port: config.http.port }] : [],
+      };
     }),
   });
   return stages;
 }
 
-function nodeSpec(name: string, args: readonly string[], environment: NodeJS.ProcessEnv, stopTimeoutMs: number): ChildSpec {
+function nodeSpec(dataDir: string, name: string, args: readonly string[], environment: NodeJS.ProcessEnv, hasSpare: boolean): ChildSpec {
   return {
     name,
     command: process.execPath,
     args: [...NODE_OPTIONS, join(PACKAGE_ROOT, 'dist/cli/main.js'), ...args],
     environment,
-    isNode: true,
-    stopTimeoutMs,
+    readiness: (pid) => processReadiness(dataDir, name, pid),
+    followerReadiness: (pid) => processReadiness(dataDir, followerName(name), pid),
+    hasSpare,
+    mustAnswer: true,
+    stopSignal: 'SIGTERM',
+    stopTimeoutMs: 5_000,
+    ports: [],
   };
+}
+
+/** What the process with this number answers; one that it replaces may still have the socket. */
+async function processReadiness(dataDir: string, name: string, pid: number): Promise<Readiness> {
+  try {
+    const told = (await askProcess(dataDir, name, FACTS_QUESTION, ANSWER_LIMIT_MS)) as { readonly pid?: unknown; readonly facts?: Facts };
+    return told.pid === pid ? (told.facts ?? {}) : 'silent';
+  } catch {
+    return 'silent';
+  }
+}
+
+function sipServerSpec(config: Config, directory: string, configFlags: readonly string[]): ChildSpec {
+  const { args, command, ...spec } = nodeSpec(
+    directory,
+    'sip-server',
+    ['sip-server', ...configFlags],
+    sipServerEnvironment(process.env),
+    config.spare_processes,
+  );
+  const control: WantedPort = { setting: 'drachtio.port', protocol: 'tcp', address: '127.0.0.1', port: config.drachtio.port };
+  // Without the program it opens its sockets itself, and connections are refused while it restarts.
+  if (!existsSync(holder(config))) return { ...spec, command, args, ports: [control, ...sipPorts(config)] };
+  return { ...spec, command: holder(config), args: ['exec', directory, command, ...args], ports: [control] };
+}
+
+const HOLDER = 'socket-holder';
+
+function holder(config: Config): string {
+  return nativeFile(config, HOLDER);
+}
+
+/** Keeps the SIP server's sockets open while none runs. */
+function holderSpec(config: Config, directory: string): ChildSpec {
+  const sockets = sipPorts(config).flatMap(({ setting, protocol, address, port }) => [
+    setting.replace(/^sip\.|_port$/g, ''),
+    protocol,
+    address,
+    String(port),
+  ]);
+  return {
+    name: HOLDER,
+    command: holder(config),
+    args: ['hold', directory, ...sockets],
+    environment: foreignEnvironment(process.env),
+    readiness: async () => ((await canConnect(processSocket(directory, 'sockets'))) ? {} : 'silent'),
+    followerReadiness: null,
+    hasSpare: false,
+    mustAnswer: false,
+    stopSignal: 'SIGTERM',
+    stopTimeoutMs: 5_000,
+    ports: sipPorts(config),
+  };
+}
+
+function canConnect(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    const done = (isConnected: boolean): void => {
+      socket.destroy();
+      resolve(isConnected);
+    };
+    socket.once('connect', () => done(true));
+    socket.once('error', () => done(false));
+  });
 }
 
 function redisSpec(config: Config, directory: string): ChildSpec {
@@ -238,9 +350,13 @@ function redisSpec(config: Config, directory: string): ChildSpec {
     ],
     environment: foreignEnvironment(process.env),
     directory,
-    isNode: false,
     readiness: () => redisReadiness(port),
+    followerReadiness: null,
+    hasSpare: false,
+    mustAnswer: false,
+    stopSignal: 'SIGTERM',
     stopTimeoutMs: 10_000,
+    ports: [{ setting: 'redis.port', protocol: 'tcp', address: '127.0.0.1', port }],
   };
 }
 
@@ -257,7 +373,7 @@ export function redisReadiness(port: number): Promise<Readiness> {
     socket.once('connect', () => socket.write('PING\r\n'));
     socket.once('data', (data: Buffer) => {
       const answer = data.toString();
-      done(answer.startsWith('+PONG') ? 'ready' : answer.startsWith('-LOADING') ? 'loading' : 'silent');
+      done(answer.startsWith('+PONG') ? {} : answer.startsWith('-LOADING') ? 'loading' : 'silent');
     });
   });
 }
@@ -275,9 +391,13 @@ function rtpengineSpec(config: Config, directory: string): ChildSpec {
     ],
     environment: foreignEnvironment(process.env),
     directory,
-    isNode: false,
-    readiness: async () => ((await rtpengineAnswers(ngPort)) ? 'ready' : 'silent'),
+    readiness: async () => ((await rtpengineAnswers(ngPort)) ? {} : 'silent'),
+    followerReadiness: null,
+    hasSpare: false,
+    mustAnswer: false,
+    stopSignal: 'SIGTERM',
     stopTimeoutMs: 5_000,
+    ports: [{ setting: 'rtpengine.ng_port', protocol: 'udp', address: '127.0.0.1', port: ngPort }],
   };
 }
 

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { join } from 'node:path';
 import { ConfigError } from '../config/layers.js';
@@ -6,7 +8,7 @@ import { errorText } from '../lib/result.js';
 import type { TlsCertificate, TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import { certificateFacts, readCertificatePair, readCertificates, type CertificateFacts } from './certificate-files.js';
 import { ensureCertificates } from './certificates.js';
-import { ensureDataDir } from '../config/data-dir.js';
+import { ensureDataDir, writePrivateFile } from '../config/data-dir.js';
 
 export interface ServerTls {
   readonly material: TlsMaterial;
@@ -50,6 +52,7 @@ export async function serverTls(config: Config): Promise<ServerTls> {
     minVersion: sip.tls_min_version,
     ciphers: sip.tls_ciphers,
     clients: mode === 'off' || ca === null ? null : { mode, ca },
+    ticketKeys: ticketKeys(join(ensureDataDir(config), 'ticket-keys')),
   };
   checkCiphers(material);
   return {
@@ -58,6 +61,23 @@ export async function serverTls(config: Config): Promise<ServerTls> {
     files: [...pairs.flatMap(({ certFile, keyFile }) => [certFile, keyFile]), ...(sip.client_ca_file === null ? [] : [sip.client_ca_file])],
     facts: certificates.map((certificate, index) => certificateFacts(pairs[index]?.certFile ?? '', certificate)),
   };
+}
+
+const TICKET_KEY_BYTES = 48;
+/** Who has them reads recorded TLS 1.2 sessions that were resumed. */
+const TICKET_KEYS_MS = 86_400_000;
+
+/** Keys of session tickets, which returning carriers use after a restart too: of the last start, made anew when they are a day old. */
+function ticketKeys(file: string): Buffer {
+  try {
+    const keys = Buffer.from(readFileSync(file, 'utf8'), 'base64');
+    if (keys.length === TICKET_KEY_BYTES && Date.now() - statSync(file).mtimeMs < TICKET_KEYS_MS) return keys;
+  } catch {
+    // First start.
+  }
+  const keys = randomBytes(TICKET_KEY_BYTES);
+  writePrivateFile(file, keys.toString('base64'));
+  return keys;
 }
 
 async function mainPair(config: Config): Promise<{ main: Pair; caFile: string | null }> {

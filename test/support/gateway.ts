@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePorts } from './ports.js';
+import { processesOf } from './processes.js';
 
 /** What `trunkline up` writes when everything answers. */
 export interface Ready {
@@ -47,12 +48,16 @@ export async function testEnvironment(
   const { first: media, lock } = await reserveMediaPorts();
   const environment = {
     TRUNKLINE_DATA_DIR: join(directory, 'data'),
+    // A start more for each process of each test.
+    TRUNKLINE_SPARE_PROCESSES: 'false',
     // One gateway process, whatever the machine: tests of several say so.
     TRUNKLINE_GATEWAY_WORKERS: '1',
     // A gateway that waits for the processor is not overloaded by calls.
     TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: '60000',
     TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: '60000',
     TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: '1000',
+    TRUNKLINE_ADMISSION_MAX_RELAY_DELAY_MS: '60000',
+    TRUNKLINE_SIP_MAX_APPLICATION_DELAY_MS: '60000',
     TRUNKLINE_SIP_TLS_PORT: String(sip),
     TRUNKLINE_HTTP_PORT: String(http),
     TRUNKLINE_REDIS_PORT: String(redis),
@@ -104,11 +109,11 @@ export class RunningGateway {
     return this.#output;
   }
 
-  /** Starts (again) with everything it had. */
-  async up(): Promise<void> {
+  /** Starts (again) with everything it had. @param changes settings for this time */
+  async up(changes: Readonly<Record<string, string>> = {}): Promise<void> {
     this.#output = '';
     const child = spawn(process.execPath, [MAIN, 'up'], {
-      env: { ...process.env, ...this.environment },
+      env: { ...process.env, ...this.environment, ...changes },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
@@ -131,7 +136,7 @@ export class RunningGateway {
   /** SIGTERM; resolves with the exit code. */
   stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null) return Promise.resolve(child?.exitCode ?? null);
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child?.exitCode ?? null);
     return new Promise((resolve_) => {
       child.once('exit', (code) => resolve_(code));
       child.kill(signal);
@@ -141,6 +146,8 @@ export class RunningGateway {
   /** Stops it and removes its directory. */
   async destroy(): Promise<void> {
     await this.stop();
+    // What a killed supervisor left.
+    for (const { pid } of processesOf(this.dataDir)) process.kill(pid, 'SIGKILL');
     await new Promise((resolve_) => this.lock.close(resolve_));
     await rm(this.directory, { recursive: true, force: true });
   }
@@ -191,14 +198,9 @@ export class RunningGateway {
     }
   }
 
-  /** The process id of a child of the supervisor's. */
+  /** The process id of what `trunkline up` started, by its name in the log: gateway-2 and so on. */
   async pidOf(name: string): Promise<number> {
-    const children = (await readFile(`/proc/${String(this.ready.pid)}/task/${String(this.ready.pid)}/children`, 'utf8'))
-      .trim()
-      .split(' ')
-      .map(Number);
-    for (const pid of children) if ((await readFile(`/proc/${String(pid)}/cmdline`, 'utf8')).split('\0').includes(name)) return pid;
-    throw new Error(`${name} does not run`);
+    return (JSON.parse(await readFile(join(this.dataDir, `${name}.pid`), 'utf8')) as { readonly pid: number }).pid;
   }
 
   async log(name: string): Promise<string> {

@@ -42,7 +42,13 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
       ...played.routes,
     },
     calls: { write: () => Promise.resolve(), ...played.calls },
-    snapshots: { persist: () => undefined, delete: () => undefined, orphaned: () => Promise.resolve([]), ...played.snapshots },
+    snapshots: {
+      persist: () => undefined,
+      delete: () => undefined,
+      flush: () => Promise.resolve(),
+      orphaned: () => Promise.resolve([]),
+      ...played.snapshots,
+    },
     relay: {
       offer: () => sdp(INSIDE),
       answer: () => sdp(OUTSIDE),

@@ -208,6 +208,7 @@ export class RunnerBench {
           this.#kept = null;
           open.snapshots.delete(callId);
         },
+        flush: () => Promise.resolve(),
         orphaned: () => Promise.resolve([]),
       },
       relay: {

@@ -93,6 +93,7 @@ export class Instance {
     return new Instance(directory, {
       TRUNKLINE_DATA_DIR: join(directory, 'data'),
       TRUNKLINE_GATEWAY_WORKERS: '1',
+      TRUNKLINE_SPARE_PROCESSES: 'false',
       TRUNKLINE_SIP_TLS_PORT: String(sip),
       TRUNKLINE_HTTP_PORT: String(http),
       TRUNKLINE_REDIS_PORT: String(redis),

@@ -45,6 +45,8 @@ export interface InboundOptions {
   };
 }
 
+const PARK_POLL_MS = 10;
+
 /** What the gateway checks before it accepts a call. */
 export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaHeadroom'>;
 
@@ -197,12 +199,33 @@ export class Inbound implements LiveCalls {
    * Refuses new calls, lets those in progress continue for `drainMs`, then ends each with a BYE.
    * @param endMs time limit for the BYEs: the SIP server abandons a call without ACK after 64·T1
    */
-  async shutdown(drainMs: number, endMs: number): Promise<void> {
-    this.#isDraining = true;
-    this.#services.srf.withdraw(['invite', 'options']);
+  async drain(drainMs: number, endMs: number): Promise<void> {
+    this.#takeNoMore();
     await this.#idleWithin(drainMs);
     for (const runner of [...this.#runners.values()]) runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
     await this.#idleWithin(endMs);
+  }
+
+  /**
+   * Refuses new calls and lets those that begin or end get through it; afterwards every call is in its snapshot, for the next process of
+   * this instance. The carriers hear nothing of it.
+   * @param limitMs after this time unanswered calls are refused
+   */
+  async park(limitMs: number): Promise<void> {
+    this.#takeNoMore();
+    const { clock, snapshots } = this.#services;
+    const deadlineMs = clock.nowMs() + limitMs;
+    const moving = (): CallRunner[] => [...this.#runners.values()].filter(({ stateName }) => stateName !== 'Talking');
+    const pause = (): Promise<void> => new Promise((resolve) => void clock.setTimer(PARK_POLL_MS, resolve));
+    while (moving().length > 0 && clock.nowMs() < deadlineMs) await pause();
+    for (const runner of moving()) if (runner.live?.answeredAtMs === null) runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
+    await snapshots.flush();
+    this.log.info({ calls: this.#runners.size }, 'gateway.calls.parked');
+  }
+
+  #takeNoMore(): void {
+    this.#isDraining = true;
+    this.#services.srf.withdraw(['invite', 'options']);
   }
 
   #idleWithin(limitMs: number): Promise<void> {

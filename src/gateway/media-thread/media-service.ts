@@ -3,7 +3,7 @@ import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, Med
 import type { RtcpSeen } from '../../lib/observed.js';
 import { publish } from '../ports/events.js';
 import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../ports/ports.js';
-import type { Clock } from '../../lib/clock.js';
+import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { systemClock } from '../../lib/system-clock.js';
 import type { EndpointCounters } from '../media/endpoint.js';
@@ -57,13 +57,17 @@ export interface MediaService extends MediaEndpoint {
   counters(): Promise<MediaCounters>;
   /**
    * How late frames are in the latest media thread, in milliseconds: the 99th percentile of half a second. A second or more while the kernel
-   * drops datagrams that a thread did not read in time.
+   * drops datagrams that a thread did not read in time, or while a thread hangs.
    */
   readonly frameDelayMs: number;
   /** Closes all legs, sockets and threads. */
   shutdown(): Promise<void>;
 }
 
+const WATCH_MS = 500;
+/** A thread that has not reported for so long gets no new calls; it is replaced after the second time. */
+const SILENT_MS = 1_500;
+const HUNG_MS = 8_000;
 /** A thread whose receive buffers are full is at least so far behind. */
 const DROPPING_DELAY_MS = 1_000;
 const SHUTDOWN_LIMIT_MS = 2_000;
@@ -90,6 +94,8 @@ interface WorkerSlot {
   capacity: number;
   legs: number;
   frameDelayMs: number;
+  /** When it last reported, which it does each half second. */
+  reportedMs: number;
   restartDelayMs: number;
   restartTimer: NodeJS.Timeout | undefined;
 }
@@ -135,6 +141,7 @@ class ThreadedMediaService implements MediaService {
   readonly #dropWatch: KernelDropWatch;
   #workerRestarts = 0;
   #isShuttingDown = false;
+  #cancelWatch: CancelTimer | undefined;
 
   constructor(
     settings: readonly WorkerSettings[],
@@ -152,11 +159,13 @@ class ThreadedMediaService implements MediaService {
         capacity: 0,
         legs: 0,
         frameDelayMs: 0,
+        reportedMs: clock.nowMs(),
         restartDelayMs: FIRST_RESTART_DELAY_MS,
         restartTimer: undefined,
       };
       return Object.assign(slot, { worker: this.#startWorker(slot, share) });
     });
+    this.#watchLater();
   }
 
   get capacity(): number {
@@ -168,11 +177,15 @@ class ThreadedMediaService implements MediaService {
   }
 
   get frameDelayMs(): number {
-    return Math.max(this.#dropWatch.isDropping ? DROPPING_DELAY_MS : 0, ...this.#slots.map((slot) => slot.frameDelayMs));
+    const silences = this.#slots.map((slot) => this.#silenceMs(slot)).filter((silentMs) => silentMs > SILENT_MS);
+    return Math.max(this.#dropWatch.isDropping ? DROPPING_DELAY_MS : 0, ...silences, ...this.#slots.map((slot) => slot.frameDelayMs));
   }
 
   async ready(): Promise<void> {
-    for (const slot of this.#slots) slot.capacity = await slot.worker.ready;
+    for (const slot of this.#slots) {
+      slot.capacity = await slot.worker.ready;
+      slot.reportedMs = this.clock.nowMs();
+    }
     this.log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media.ready');
   }
 
@@ -300,6 +313,7 @@ class ThreadedMediaService implements MediaService {
   async shutdown(): Promise<void> {
     this.#isShuttingDown = true;
     this.#dropWatch.stop();
+    this.#cancelWatch?.();
     for (const slot of this.#slots) clearTimeout(slot.restartTimer);
     await Promise.all(this.#slots.filter((slot) => !slot.worker.hasExited).map((slot) => slot.worker.shutDown(SHUTDOWN_LIMIT_MS)));
     this.#legs.clear();
@@ -320,7 +334,7 @@ class ThreadedMediaService implements MediaService {
     let best: WorkerSlot | undefined;
     for (const slot of this.#slots) {
       if (localRtpPort !== null && !slot.settings.rtpPorts.includes(localRtpPort)) continue;
-      if (slot.worker.hasExited || slot.legs >= slot.capacity) continue;
+      if (slot.worker.hasExited || slot.legs >= slot.capacity || (localRtpPort === null && this.#silenceMs(slot) > SILENT_MS)) continue;
       if (best === undefined || slot.legs < best.legs) best = slot;
     }
     if (best === undefined) throw new MediaUnavailableError('no media worker has capacity');
@@ -358,11 +372,31 @@ class ThreadedMediaService implements MediaService {
       {
         onLegEvent: (callId, event) => this.#legs.get(callId)?.onEvent(event),
         onRtcp: (seen) => this.onRtcp?.(seen),
-        onFrameDelay: (delayMs) => (slot.frameDelayMs = delayMs),
+        onFrameDelay: (delayMs) => Object.assign(slot, { frameDelayMs: delayMs, reportedMs: this.clock.nowMs() }),
         onExit: () => this.#onWorkerExit(slot as WorkerSlot),
       },
       this.log,
     );
+  }
+
+  /** How long a thread that should report has not; 0: it starts. */
+  #silenceMs({ capacity, worker, reportedMs }: WorkerSlot): number {
+    return capacity === 0 || worker.hasExited ? 0 : this.clock.nowMs() - reportedMs;
+  }
+
+  #watchLater(): void {
+    const dueMs = this.clock.nowMs() + WATCH_MS;
+    this.#cancelWatch = this.clock.setTimer(WATCH_MS, () => {
+      const nowMs = this.clock.nowMs();
+      // Where this thread stood still, reports of the others wait unread.
+      if (nowMs - dueMs > WATCH_MS) for (const slot of this.#slots) slot.reportedMs = nowMs;
+      for (const slot of this.#slots) {
+        if (this.#silenceMs(slot) < HUNG_MS) continue;
+        this.log.error({ silent_ms: Math.round(this.#silenceMs(slot)) }, 'media.worker.hung');
+        slot.worker.terminate();
+      }
+      this.#watchLater();
+    });
   }
 
   #onWorkerExit(slot: WorkerSlot): void {
@@ -386,6 +420,7 @@ class ThreadedMediaService implements MediaService {
     try {
       const capacity = await worker.ready;
       if (slot.worker !== worker || worker.hasExited) return;
+      slot.reportedMs = this.clock.nowMs();
       slot.capacity = capacity;
       slot.restartDelayMs = FIRST_RESTART_DELAY_MS;
       this.log.info({ capacity }, 'media.worker.replaced');

@@ -84,9 +84,14 @@ export class WorkerHandle {
   /** Stops the thread, by force after the time limit. */
   async shutDown(limitMs: number): Promise<void> {
     this.send({ type: 'shut-down' });
-    const timer = setTimeout(() => void this.#worker.terminate(), limitMs);
+    const timer = setTimeout(() => this.terminate(), limitMs);
     await this.#exited;
     clearTimeout(timer);
+  }
+
+  /** Ends a thread that does not react. */
+  terminate(): void {
+    void this.#worker.terminate();
   }
 
   #receive(message: WorkerMessage, ready: (capacity: number) => void, failed: (error: Error) => void): void {

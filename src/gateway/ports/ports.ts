@@ -100,6 +100,8 @@ export interface SnapshotStore {
   /** Keeps a call, in place of what was kept of it before. */
   persist(snapshot: CallSnapshot): void;
   delete(callId: string): void;
+  /** Resolves when everything is kept, or the store is away. */
+  flush(): Promise<void>;
   /**
    * What an earlier process of the same instance left, and counts those calls again until they are forgotten. A call whose record is
    * written has ended: it is forgotten, and not among them. Rejects with `StoreUnavailableError`.

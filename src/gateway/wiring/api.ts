@@ -1,12 +1,11 @@
 import { fileURLToPath } from 'node:url';
-import { ensureDataDir } from '../../config/data-dir.js';
 import { workerName, type GatewayWorker } from '../../config/gateway-worker.js';
 import { httpAddress, type Config } from '../../config/schema.js';
 import { packageVersion } from '../../config/version.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { metricsRefusal } from '../../observability/metrics/access.js';
-import { gatherMetrics, serveMetrics } from '../../observability/metrics/peers.js';
+import { gatherMetrics } from '../../observability/metrics/peers.js';
 import { METRICS_CONTENT_TYPE, type Metrics } from '../../observability/metrics/registry.js';
 import { languageOfVoice, supportedLanguages, supportedVoices } from '../agents/languages.js';
 import type { MetricsSource } from '../api/routes/metrics.js';
@@ -31,7 +30,7 @@ export interface ApiParts {
   readonly worker: GatewayWorker;
 }
 
-/** The first gateway process serves the API, and the metrics of all; the others hand it theirs. `port: null`: this one has no API. */
+/** The first gateway process serves the API, and the metrics of all. `port: null`: this one has no API. */
 export async function openApi(
   config: Config,
   clock: Clock,
@@ -39,16 +38,7 @@ export async function openApi(
   parts: ApiParts,
 ): Promise<{ readonly port: number | null; close(): Promise<void> }> {
   const { stores, relay, inbound, toolRunner, metrics, worker } = parts;
-  if (worker.index !== 1) {
-    const unserve = serveMetrics(metrics, ensureDataDir(config), log);
-    return {
-      port: null,
-      close: () => {
-        unserve();
-        return Promise.resolve();
-      },
-    };
-  }
+  if (worker.index !== 1) return { port: null, close: () => Promise.resolve() };
   const server = await createApiServer(
     {
       stores,

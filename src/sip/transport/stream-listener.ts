@@ -38,6 +38,7 @@ export interface ListenerTotals {
 
 /** Share of the handles in use above which they are short. */
 const SHORT_OF_HANDLES = 0.8;
+const BACKLOG = 1_024;
 
 /** Accepts TCP or TLS connections and wraps them in flows. */
 export class StreamListener {
@@ -114,18 +115,21 @@ export class StreamListener {
     this.#contexts = contexts;
   }
 
-  /** Rejects with the system error (EADDRINUSE, EACCES, …). */
-  listen(): Promise<void> {
+  /** Rejects with the system error (EADDRINUSE, EACCES, …). @param fd a listening socket, in place of a new one */
+  listen(fd?: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const server = this.#listening;
       server.once('error', reject);
-      server.listen({ host: this.#local.address, port: this.#local.port, backlog: 1_024 }, () => {
-        server.off('error', reject);
-        server.on('error', (error) => this.log.error({ error: error.message }, 'sip.listener.error'));
-        const bound = server.address();
-        if (bound !== null && typeof bound === 'object') this.#local = { ...this.#local, port: bound.port };
-        resolve();
-      });
+      server.listen(
+        fd === undefined ? { host: this.#local.address, port: this.#local.port, backlog: BACKLOG } : { fd, backlog: BACKLOG },
+        () => {
+          server.off('error', reject);
+          server.on('error', (error) => this.log.error({ error: error.message }, 'sip.listener.error'));
+          const bound = server.address();
+          if (bound !== null && typeof bound === 'object') this.#local = { ...this.#local, port: bound.port };
+          resolve();
+        },
+      );
     });
   }
 

@@ -21,6 +21,8 @@ export interface TransportOptions {
   readonly bindAddress: string;
   /** `null`: disabled. 0: any free port (tests). */
   readonly ports: { readonly tls: number | null; readonly tcp: number | null; readonly udp: number | null };
+  /** Descriptors of sockets that were opened for us, and may hold what arrived before; the others are opened here. */
+  readonly sockets?: Readonly<Partial<Record<TransportName, number>>>;
   readonly tls: TlsMaterial | null;
   /** CAs for our connections, and whether to verify the peer's certificate. */
   readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
@@ -77,7 +79,7 @@ export class Transports {
 
   /** Rejects with the system error, with `port` and `address`. */
   async listen(): Promise<void> {
-    for (const listener of this.#listeners) await listener.listen();
+    for (const listener of this.#listeners) await listener.listen(this.options.sockets?.[listener.transport]);
   }
 
   /** Replaces the certificates for new connections. Throws on unusable ones, and changes nothing. */

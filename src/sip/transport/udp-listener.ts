@@ -65,10 +65,12 @@ export class UdpListener {
     return this.#isOpen;
   }
 
-  listen(): Promise<void> {
+  /** @param fd a bound socket, in place of a new one */
+  listen(fd?: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#socket.once('error', reject);
-      this.#socket.bind({ address: this.#local.address, port: this.#local.port, exclusive: true }, () => {
+      const where = { address: this.#local.address, port: this.#local.port, exclusive: true };
+      this.#socket.bind(fd === undefined ? where : { fd }, () => {
         this.#socket.off('error', reject);
         this.#socket.on('error', (error) => this.log.warn({ error: error.message }, 'sip.udp.error'));
         this.#local = { ...this.#local, port: this.#socket.address().port };

@@ -184,7 +184,7 @@ describe('the layout of many machines', () => {
     const others = all.filter((call) => serverOf(call) === here);
     expect(others.length).toBeGreaterThan(1);
     await site.end('gateway-2', 'SIGKILL');
-    const drained = site.end('gateway-3', 'SIGTERM');
+    const drained = site.end('gateway-3', 'SIGINT');
     const goneMs = performance.now();
     await until(async () => (await contactsOf(4)).every((server) => server === here), 20_000, 'calls are refused');
     console.log(

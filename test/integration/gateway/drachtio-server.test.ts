@@ -204,7 +204,7 @@ describe('a call over drachtio-srf', () => {
   });
 
   it('a BYE that gets 407 ends our side, and is not sent again', async () => {
-    const idle = inbound.shutdown(0, 60_000);
+    const idle = inbound.drain(0, 60_000);
     answer(await next('BYE '), '407 Proxy Authentication Required');
     await idle;
     await ended('SHUTDOWN');
@@ -220,7 +220,7 @@ describe('a call over drachtio-srf', () => {
   });
 
   it('a BYE whose answer the lost connection took is sent again over the new one', async () => {
-    void inbound.shutdown(0, 60_000);
+    void inbound.drain(0, 60_000);
     expect((await next('BYE ')).connection).toBe(1);
     server.drop();
     await ended('SHUTDOWN');

@@ -80,7 +80,7 @@ describe('GET /metrics of two gateway processes and their SIP server, after real
   });
 
   it('a process that stands still is down, and the scrape goes on', async () => {
-    const pid = await gateway.pidOf('2/2');
+    const pid = await gateway.pidOf('gateway-2');
     process.kill(pid, 'SIGSTOP');
     const { sum } = await scrape().finally(() => process.kill(pid, 'SIGCONT'));
     expect(sum('trunkline_process_up', { process: 'gateway-2' })).toBe(0);

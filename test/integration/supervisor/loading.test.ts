@@ -26,7 +26,11 @@ function starting(readiness: () => Readiness) {
     command: 'sleep',
     args: ['600'],
     environment: process.env,
-    isNode: false,
+    followerReadiness: null,
+    hasSpare: false,
+    mustAnswer: false,
+    stopSignal: 'SIGTERM' as const,
+    ports: [],
     readiness: () => Promise.resolve(readiness()),
     stopTimeoutMs: 1_000,
   };
@@ -40,7 +44,7 @@ describe('a program that takes long to start', () => {
     const started = child.start();
     await clock.advanceAsync(5 * MINUTE_MS);
     expect(log.named('supervisor.child.loading').length).toBeGreaterThan(50);
-    readiness = 'ready';
+    readiness = {};
     await clock.advanceAsync(100);
     expect(await started).toEqual({});
     await child.stop();
@@ -66,7 +70,12 @@ describe('whether Redis is ready', () => {
     const slow = ['--key-load-delay', '400', '--loading-process-events-interval-bytes', '1024'];
     const redis = spawn('redis-server', ['--port', String(port), '--dir', directory, '--appendonly', 'yes', ...slow], { stdio: 'ignore' });
     const seen = new Set<Readiness>();
-    await expect.poll(async () => seen.add(await redisReadiness(port)).has('ready'), { interval: 10, timeout: 20_000 }).toBe(true);
+    const isReady = async (): Promise<boolean> => {
+      const readiness = await redisReadiness(port);
+      seen.add(readiness);
+      return typeof readiness === 'object';
+    };
+    await expect.poll(isReady, { interval: 10, timeout: 20_000 }).toBe(true);
     expect([...seen]).toContain('loading');
     redis.kill('SIGKILL');
     await once(redis, 'exit');

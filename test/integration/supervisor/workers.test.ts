@@ -33,7 +33,7 @@ describe('two gateway processes of one `trunkline up`', () => {
     // Each has its half: what the second one takes up after its death is two of them.
     const ready = await timesLogged(gateway, 'gateway-2', '"msg":"gateway.ready"');
     const killedMs = performance.now();
-    process.kill(await gateway.pidOf('2/2'), 'SIGKILL');
+    process.kill(await gateway.pidOf('gateway-2'), 'SIGKILL');
     await until(async () => (await timesLogged(gateway, 'gateway-2', '"msg":"gateway.ready"')) > ready, 20_000, 'no second gateway');
     await Promise.all(talkers.map((call) => call.heardAfter(killedMs + 500)));
 

@@ -375,6 +375,10 @@ class MemorySnapshotStore implements SnapshotStore {
     this.#own.remove(callId);
   }
 
+  flush(): Promise<void> {
+    return Promise.resolve();
+  }
+
   answerOf(callId: string): CallAnswer | null {
     return this.#snapshots.get(callId)?.answer ?? null;
   }

@@ -81,9 +81,9 @@ describe('admission', () => {
   it('has no room for a call at the limit of dialogs', () => {
     const gate = admission();
     dialogs = 4;
-    expect(gate.isFull()).toBe(false);
+    expect(gate.isFull('a')).toBe(false);
     dialogs = 5;
-    expect(gate.isFull()).toBe(true);
+    expect(gate.isFull('a')).toBe(true);
     expect(gate.totals.refusedByDialogs).toBe(1);
   });
 
@@ -93,7 +93,7 @@ describe('admission', () => {
     for (const megabytes of [900, 1_001, 1_500, 1_500, 999, 1_001]) {
       resident = megabytes;
       clock.advance(1_000);
-      answers.push(gate.isFull(), gate.isFull());
+      answers.push(gate.isFull('a'), gate.isFull('a'));
     }
     expect(answers).toEqual([false, false, true, true, true, true, true, true, false, false, true, true]);
     expect(log.events.map(({ event, fields }) => [event, fields['resident_mb']])).toEqual([
@@ -106,12 +106,45 @@ describe('admission', () => {
 
   it('looks at memory once a second at most', () => {
     const gate = admission();
-    expect(gate.isFull()).toBe(false);
+    expect(gate.isFull('a')).toBe(false);
     resident = 2_000;
     clock.advance(999);
-    expect(gate.isFull()).toBe(false);
+    expect(gate.isFull('a')).toBe(false);
     clock.advance(1);
-    expect(gate.isFull()).toBe(true);
+    expect(gate.isFull('a')).toBe(true);
+  });
+
+  describe('while the applications are behind', () => {
+    const isRefused = (gate: Admission, source: string): boolean => {
+      gate.isOverRate(source);
+      return gate.isFull(source);
+    };
+    const refused = (gate: Admission, source: string, calls: number): number =>
+      Array.from({ length: calls }, () => isRefused(gate, source)).filter(Boolean).length;
+
+    it('refuses every call of a lone source, and of equal ones', () => {
+      isBehind = true;
+      expect(refused(admission(), 'a', 50)).toBe(50);
+      const gate = admission();
+      for (let count = 0; count < 50; count += 1) expect([isRefused(gate, 'a'), isRefused(gate, 'b')]).toEqual([true, true]);
+      expect(gate.totals.refusedByDelay).toBe(100);
+    });
+
+    it('serves a source that sends less than half of an equal share of new requests, from the first second of the other’s flood on', () => {
+      const gate = admission();
+      expect(refused(gate, 'carrier', 10)).toBe(0);
+      clock.advance(1_000);
+      isBehind = true;
+      for (let second = 0; second < 3; second += 1) {
+        // In its first second it is the modest one until it has sent half of what the carrier sent in the second before.
+        expect(refused(gate, 'flood', 300)).toBe(second === 0 ? 296 : 300);
+        expect(refused(gate, 'carrier', 10)).toBe(0);
+        clock.advance(1_000);
+      }
+      // Once the other has stopped, it is a lone source again.
+      clock.advance(1_000);
+      expect(refused(gate, 'carrier', 10)).toBe(10);
+    });
   });
 
   it.each([

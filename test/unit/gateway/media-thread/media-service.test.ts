@@ -17,6 +17,7 @@ import { AGENT_LIMITS } from '../../../support/media/agent-limits.js';
 import { voiceLikeNoise } from '../../../support/media/audio.js';
 import { TestPeer } from '../../../support/media/test-peer.js';
 import { freeRange } from '../../../support/ports.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
 
 // Real sockets on loopback, the real worker thread, the real espeak-ng; no rtpengine.
 
@@ -393,6 +394,22 @@ describe('media service, its life', () => {
     expect((await service.counters()).workerRestarts).toBe(1);
     await service.shutdown();
     for (const call of again) await call.peer.close();
+  }, 15_000);
+
+  it('gives a worker that does not report no new calls, and replaces it when that lasts', async () => {
+    const clock = new VirtualClock();
+    const service = await createMediaService(await optionsOf({ workers: 1 }), silentLog, clock);
+    const call = await openCall(service, 'x');
+    // No report is read meanwhile: the event loop does not turn.
+    for (let count = 0; count < 4; count += 1) clock.advance(500);
+    expect(service.frameDelayMs).toBe(2_000);
+    await expect(service.reserve('y')).rejects.toThrow('no media worker has capacity');
+    for (let count = 0; count < 12; count += 1) clock.advance(500);
+    await expect.poll(() => call.events).toEqual([{ type: 'media-lost' }]);
+    await expect.poll(() => service.capacity, { timeout: 5_000 }).toBe(64);
+    expect([service.frameDelayMs, (await service.counters()).workerRestarts]).toEqual([0, 1]);
+    await service.shutdown();
+    await call.peer.close();
   }, 15_000);
 
   it('rejects when no port can be bound, and leaves no socket or thread behind after a shutdown', async () => {

@@ -48,14 +48,19 @@ describe('a process that runs for long', () => {
       command: 'sleep',
       args: ['600'],
       environment: process.env,
-      isNode: false,
-      readiness: () => Promise.resolve('ready' as const),
+      followerReadiness: null,
+      hasSpare: false,
+      mustAnswer: false,
+      stopSignal: 'SIGTERM' as const,
+      ports: [],
+      readiness: () => Promise.resolve({}),
       stopTimeoutMs: 1_000,
     };
     const child = new SupervisedChild(spec, directory, clock, silentLog);
     const started = child.start();
     await clock.advanceAsync(100);
     await started;
+    file = join(directory, 'logs', 'gateway.log');
     writeFileSync(file, 'x'.repeat((50 << 20) + 1));
     clock.advance(60_000);
     expect([statSync(file).size, statSync(`${file}.1`).size]).toEqual([0, (50 << 20) + 1]);

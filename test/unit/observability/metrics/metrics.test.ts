@@ -1,15 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { silentLog } from '../../../../src/lib/log.js';
+import { askProcess, processSocket, serveProcess } from '../../../../src/config/process-socket.js';
 import { metricsRefusal } from '../../../../src/observability/metrics/access.js';
 import { METRICS, type MetricDefinition } from '../../../../src/observability/metrics/catalog.js';
 import { openMetricsServer } from '../../../../src/observability/metrics/metrics-server.js';
-import { gatherMetrics, metricsSocket, serveMetrics } from '../../../../src/observability/metrics/peers.js';
+import { gatherMetrics, METRICS_QUESTION } from '../../../../src/observability/metrics/peers.js';
 import { exposition, Metrics } from '../../../../src/observability/metrics/registry.js';
-import { EventLog } from '../../../support/event-log.js';
 import { parseExposition } from '../../../support/prometheus-text.js';
 
 let directory: string;
@@ -69,9 +68,12 @@ describe('the metrics of a process', () => {
 });
 
 describe('several processes', () => {
+  const served = (name: string, answer: () => unknown): (() => void) =>
+    serveProcess(directory, name, { [METRICS_QUESTION]: answer }, (reason) => expect.fail(reason));
+
   it('are in one answer, side by side; one that is gone or does not answer is down and holds nobody up', async () => {
-    const close = serveMetrics(twoCalls('gateway-2'), directory, silentLog);
-    const mute = createServer(() => undefined).listen(metricsSocket(directory, 'sip-server'));
+    const close = served('gateway-2', () => twoCalls('gateway-2').snapshot());
+    const mute = createServer(() => undefined).listen(processSocket(directory, 'sip-server'));
     const text = await gatherMetrics(twoCalls('gateway'), directory, ['gateway-2', 'gateway-3', 'sip-server']);
     close();
     mute.close();
@@ -84,16 +86,19 @@ describe('several processes', () => {
   });
 
   it('that answers with something else is down', async () => {
-    const odd = createServer((socket) => socket.end('{"not":"metrics"}')).listen(metricsSocket(directory, 'sip-server'));
+    const close = served('sip-server', () => ({ not: 'metrics' }));
     const { sum } = parseExposition(await gatherMetrics(twoCalls('gateway'), directory, ['sip-server']));
-    odd.close();
+    close();
     expect(sum('trunkline_process_up', { process: 'sip-server' })).toBe(0);
   });
 
-  it('a data directory whose path is too long for a socket is told, and stops nothing', () => {
-    const log = new EventLog();
-    serveMetrics(twoCalls('gateway-2'), join(directory, 'x'.repeat(120)), log)();
-    expect(log.named('metrics.socket.not_opened')).toHaveLength(1);
+  it('answer in a data directory whose path is too long for a socket', async () => {
+    const deep = join(directory, 'x'.repeat(120));
+    mkdirSync(deep);
+    const close = serveProcess(deep, 'gateway-2', { question: () => 'answer' }, (reason) => expect.fail(reason));
+    expect(await askProcess(deep, 'gateway-2', 'question', 1_000)).toBe('answer');
+    await expect(askProcess(deep, 'gateway-2', 'another', 1_000)).rejects.toThrow();
+    close();
   });
 });
 

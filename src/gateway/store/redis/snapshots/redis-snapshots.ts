@@ -35,7 +35,7 @@ export class RedisSnapshotStore implements SnapshotStore {
   readonly #waiting = new Map<string, CallSnapshot | null>();
   /** Calls that Redis has, or may have. */
   readonly #written = new Set<string>();
-  #isWriting = false;
+  #writing: Promise<void> | undefined;
   #cancelRetry: CancelTimer | undefined;
   #cancelKeep: CancelTimer | undefined;
   #expiresSetMs = -Infinity;
@@ -82,6 +82,12 @@ export class RedisSnapshotStore implements SnapshotStore {
     return calls;
   }
 
+  async flush(): Promise<void> {
+    this.#cancelKeep?.();
+    this.#cancelKeep = undefined;
+    await this.#write();
+  }
+
   /** Ends the retries. What still waits is lost. */
   close(): void {
     this.#cancelRetry?.();
@@ -90,9 +96,13 @@ export class RedisSnapshotStore implements SnapshotStore {
   }
 
   /** One write at a time: what comes meanwhile waits for the next, the latest of each call. */
-  async #write(): Promise<void> {
-    if (this.#isWriting || this.#cancelRetry !== undefined) return;
-    this.#isWriting = true;
+  #write(): Promise<void> {
+    if (this.#cancelRetry !== undefined || this.#waiting.size === 0) return this.#writing ?? Promise.resolve();
+    this.#writing ??= this.#writeAll();
+    return this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
     while (this.#waiting.size > 0) {
       // The last field that goes takes its key along, and the next one makes it anew.
       if (this.#written.size === 0) this.#expiresSetMs = -Infinity;
@@ -103,7 +113,7 @@ export class RedisSnapshotStore implements SnapshotStore {
       }
       if (!(await this.#send(batch))) break;
     }
-    this.#isWriting = false;
+    this.#writing = undefined;
   }
 
   async #send(batch: readonly [string, CallSnapshot | null][]): Promise<boolean> {

@@ -1,0 +1,48 @@
+import type { Config } from '../../config/schema.js';
+import type { OverloadDetector } from '../admission/overload-detector.js';
+import type { Inbound } from '../drachtio/inbound.js';
+import type { MediaService } from '../media-thread/media-service.js';
+import type { SrfApp } from '../ports/signalling.js';
+import type { RelayPool } from '../relay/pool.js';
+import type { RedisStores } from '../store/redis/redis-stores.js';
+
+interface Closable {
+  close(): Promise<void>;
+}
+
+interface GatewayParts {
+  readonly inbound: Inbound;
+  readonly srf: Pick<SrfApp, 'disconnect'>;
+  readonly overload: OverloadDetector;
+  readonly endpoint: MediaService;
+  readonly relay: RelayPool;
+  readonly stores: RedisStores;
+  readonly api: Closable;
+  readonly toolRunner: Closable;
+  readonly identities: Closable;
+  readonly webhooks: Closable;
+  readonly observers: Closable;
+}
+
+/** A call that is set up or ended meanwhile gets so long for it. */
+const PARK_MS = 2_000;
+
+/** Closes everything in order. Parked calls have media until the process exits. */
+export async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
+  const { inbound, api, srf, overload, toolRunner, identities, webhooks, endpoint, relay, stores, observers } = parts;
+  if (how === 'park') {
+    await inbound.park(PARK_MS);
+    srf.disconnect();
+    return observers.close();
+  }
+  await inbound.drain(config.calls.drain_ms, 64 * config.sip.t1_ms + 1_000);
+  await api.close();
+  srf.disconnect();
+  overload.stop();
+  // The last reports of legs come as these close, and observers take them.
+  for (const room of [toolRunner, identities, webhooks]) await room.close();
+  await endpoint.shutdown();
+  relay.close();
+  await stores.close();
+  await observers.close();
+}

@@ -1,0 +1,206 @@
+import { connect as connectTls } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { askProcess } from '../../../src/config/process-socket.js';
+import { CarrierCall, until } from '../../support/carrier-call.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { isAlive, processesOf } from '../../support/processes.js';
+import { isKept, nothingLeft, recordOf, timesLogged } from '../../support/trunk.js';
+
+// What a deploy does: calls go on whatever is restarted, and only `trunkline stop` ends them. Figures of silence are in docs/failures.md.
+
+let gateway: RunningGateway;
+let ngPort: number;
+let calls: CarrierCall[] = [];
+
+beforeEach(async () => {
+  gateway = await RunningGateway.start();
+  ngPort = Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']);
+});
+
+afterEach(async () => {
+  for (const call of calls) call.close();
+  calls = [];
+  await gateway.destroy();
+});
+
+async function talking(): Promise<CarrierCall> {
+  const call = await CarrierCall.open(gateway, gateway.ready.phone_number);
+  calls.push(call);
+  await call.connect();
+  await isKept(gateway, call.signalling.callId);
+  return call;
+}
+
+async function endsWell(call: CarrierCall, resumed: number): Promise<void> {
+  expect((await call.request('BYE')).status).toBe(200);
+  expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP', resumed });
+  expect(call.has('BYE')).toBe(false);
+  await nothingLeft(ngPort);
+}
+
+const silence = (what: string, call: CarrierCall, sinceMs: number): void =>
+  console.log(`  figure: ${what}: ${String(Math.round(call.audio.longestGapSince(sinceMs)))} ms of silence`);
+
+describe('a gateway', () => {
+  it('parks its calls at SIGTERM: the next one takes them up, and the carrier sees no BYE', async () => {
+    const call = await talking();
+    const atMs = performance.now();
+    process.kill(await gateway.pidOf('gateway'), 'SIGTERM');
+    await gateway.logged('gateway', '"calls":1,"msg":"gateway.calls.parked"');
+    await gateway.logged('gateway', 'call.resumed');
+    await call.heardAfter(performance.now());
+    silence('gateway, SIGTERM', call, atMs);
+    await endsWell(call, 1);
+  });
+
+  it('that hangs is killed and replaced within 10 s, and its calls go on', async () => {
+    const call = await talking();
+    const pid = await gateway.pidOf('gateway');
+    const atMs = performance.now();
+    process.kill(pid, 'SIGSTOP');
+    await until(() => gateway.output.includes('supervisor.child.hung'), 15_000, 'the gateway is not killed');
+    await gateway.logged('gateway', 'call.resumed');
+    const tookMs = performance.now() - atMs;
+    console.log(`  figure: a hung gateway is replaced after ${String(Math.round(tookMs))} ms`);
+    expect(isAlive(pid)).toBe(false);
+    await call.heardAfter(performance.now());
+    await endsWell(call, 1);
+  });
+});
+
+describe('a spare process', () => {
+  beforeEach(async () => {
+    await gateway.stop();
+    await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
+  });
+
+  const hasSpare = (): Promise<void> =>
+    until(
+      () =>
+        askProcess(gateway.dataDir, 'gateway-next', 'facts', 500).then(
+          () => true,
+          () => false,
+        ),
+      20_000,
+      'no spare',
+    );
+
+  it('takes the place of a gateway that is killed', async () => {
+    const call = await talking();
+    await hasSpare();
+    const atMs = performance.now();
+    process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
+    await gateway.logged('gateway', 'call.resumed');
+    await call.heardAfter(performance.now());
+    silence('gateway with a spare, kill -9', call, atMs);
+    expect(gateway.output).toMatch(/"child":"gateway",.*"restart_in_ms":0,.*supervisor\.child\.died/);
+    await endsWell(call, 1);
+  });
+
+  it('takes it without a supervisor too, whose successor finds it there; trunkline stop leaves neither', async () => {
+    const call = await talking();
+    await hasSpare();
+    await gateway.stop('SIGKILL');
+    process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
+    await gateway.logged('gateway', 'call.resumed');
+    await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
+    expect(gateway.output).not.toContain('supervisor.child.replaced');
+    await call.heardAfter(performance.now());
+    expect((await gateway.cli('stop')).code).toBe(0);
+    expect(processesOf(gateway.dataDir)).toEqual([]);
+  });
+});
+
+describe('a SIP server that dies', () => {
+  const options = () => ({ host: '127.0.0.1', port: gateway.sipPort, ca: gateway.ca, servername: 'localhost' });
+  const ticketOf = (): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
+      const socket = connectTls(options());
+      socket.once('error', reject);
+      socket.once('session', (ticket) => {
+        resolve(ticket);
+        socket.destroy();
+      });
+    });
+  const isResumed = (session: Buffer): Promise<boolean> =>
+    new Promise((resolve, reject) => {
+      const socket = connectTls({ ...options(), session });
+      socket.once('error', reject);
+      socket.once('secureConnect', () => {
+        resolve(socket.isSessionReused());
+        socket.destroy();
+      });
+    });
+
+  it('refuses no connection meanwhile, and its successor resumes sessions', async () => {
+    const ticket = await ticketOf();
+    const before = await gateway.pidOf('sip-server');
+    const atMs = performance.now();
+    process.kill(before, 'SIGKILL');
+    // At once, and all the time: none is refused, each waits for the next SIP server.
+    const all = Array.from({ length: 20 }, (_, index) =>
+      new Promise((resolve) => void setTimeout(resolve, 20 * index)).then(() => isResumed(ticket)),
+    );
+    await Promise.race(all);
+    console.log(`  figure: SIP server killed: first handshake after ${String(Math.round(performance.now() - atMs))} ms`);
+    expect(await Promise.all(all)).toEqual(all.map(() => true));
+    expect(await gateway.pidOf('sip-server')).not.toBe(before);
+  });
+});
+
+describe('trunkline reload', () => {
+  it('replaces the gateway by one that was loaded before: the call goes on in it', async () => {
+    const call = await talking();
+    const before = await gateway.pidOf('gateway');
+    const atMs = performance.now();
+    const { code, stdout, stderr } = await gateway.cli('reload');
+    expect([code, stdout, stderr]).toEqual([0, 'replaced: sip-server, gateway\n', '']);
+    expect(await gateway.pidOf('gateway')).not.toBe(before);
+    await call.heardAfter(performance.now());
+    silence('trunkline reload', call, atMs);
+    await endsWell(call, 1);
+  });
+});
+
+describe('a supervisor that is killed', () => {
+  it('leaves its processes and their calls; the next one takes them over, and watches them', async () => {
+    const call = await talking();
+    const gatewayPid = await gateway.pidOf('gateway');
+    const atMs = performance.now();
+    await gateway.stop('SIGKILL');
+    await expect.poll(() => processesOf(gateway.dataDir)).toHaveLength(4);
+    // A new call works meanwhile.
+    const other = await talking();
+    expect((await other.request('BYE')).status).toBe(200);
+    await gateway.up();
+    expect(gateway.output.split('supervisor.child.taken_over')).toHaveLength(5);
+    expect(isAlive(gatewayPid)).toBe(true);
+    expect(call.audio.longestGapSince(atMs)).toBeLessThan(500);
+    // Not a child of this one: it is started again all the same.
+    process.kill(gatewayPid, 'SIGKILL');
+    await until(() => gateway.output.includes('supervisor.child.restarted'), 15_000, 'the gateway is not started again');
+    await call.heardAfter(performance.now());
+    await endsWell(call, 1);
+  });
+
+  it('trunkline stop ends what it left, with a BYE to each call', async () => {
+    const call = await talking();
+    await gateway.stop('SIGKILL');
+    const stopping = gateway.cli('stop');
+    await call.theirs('BYE', 15_000);
+    const { code, stdout } = await stopping;
+    expect([code, stdout]).toEqual([0, 'Trunkline is stopped: 4 processes ran without their supervisor.\n']);
+    expect(processesOf(gateway.dataDir)).toEqual([]);
+    expect((await gateway.cli('stop')).stderr).toContain(`no Trunkline runs with data_dir ${gateway.dataDir}`);
+  });
+
+  it('with other settings replaces what the earlier one left, and the call goes on', async () => {
+    const call = await talking();
+    await gateway.stop('SIGKILL');
+    await gateway.up({ TRUNKLINE_CALLS_DRAIN_MS: '1000' });
+    expect(gateway.output).toContain('it was started with other settings');
+    await until(async () => (await timesLogged(gateway, 'gateway', 'gateway.ready')) === 2, 15_000, 'no new gateway');
+    await call.heardAfter(performance.now());
+    await endsWell(call, 1);
+  });
+});

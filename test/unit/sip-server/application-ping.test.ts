@@ -1,0 +1,49 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ApplicationPing } from '../../../src/sip-server/applications.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+let clock: VirtualClock;
+let sent: string[];
+let ping: ApplicationPing;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  sent = [];
+  ping = new ApplicationPing(clock, 150, (transactionId) => void sent.push(transactionId));
+});
+
+/** Calls at this interval. Returns how many found the application behind. */
+function behind(calls: number, eachMs: number): number {
+  let count = 0;
+  for (let call = 0; call < calls; call += 1) {
+    if (ping.isBehind()) count += 1;
+    clock.advance(eachMs);
+  }
+  return count;
+}
+
+describe('an application that hangs', () => {
+  it('is asked at low load too, gets no call two seconds later, and calls again once it answers', () => {
+    expect(behind(10, 200)).toBe(0);
+    expect(sent).toHaveLength(1);
+    expect(behind(10, 200)).toBe(10);
+    expect(ping.onResponse(sent[0]!, 200)).toBe(true);
+    expect(behind(4, 50)).toBe(0);
+  });
+
+  it('is asked again after ten seconds, and still gets no call', () => {
+    behind(10, 200);
+    clock.advance(10_000);
+    expect(behind(20, 50)).toBe(20);
+    expect(sent).toHaveLength(2);
+    expect(ping.onResponse(sent[0]!, 200)).toBe(false);
+    expect(ping.onResponse(sent[1]!, 200)).toBe(true);
+    expect(behind(4, 50)).toBe(0);
+  });
+
+  it('is not asked by a single call after a pause', () => {
+    clock.advance(60_000);
+    expect(behind(1, 60_000)).toBe(0);
+    expect(sent).toEqual([]);
+  });
+});
