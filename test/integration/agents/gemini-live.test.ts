@@ -1,4 +1,4 @@
-import { GoogleGenAI, Modality, type LiveServerMessage } from '@google/genai';
+import { FunctionResponse, GoogleGenAI, LiveSendToolResponseParameters, Modality, type LiveServerMessage } from '@google/genai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Arrivals } from '../../support/arrivals.js';
 import { AgentSite } from '../../support/agent/agent-site.js';
@@ -69,7 +69,8 @@ it('the fake talks with Google’s own library, unmodified', async () => {
   expect(message.serverContent?.modelTurn?.parts?.[0]?.inlineData?.mimeType).toBe('audio/pcm;rate=24000');
   session.call({ id: '1', name: 'weather', args: {} });
   await arrived.until((all) => all.find(({ toolCall }) => toolCall?.functionCalls?.[0]?.id === '1'), LIMIT_MS);
-  live.sendToolResponse({ functionResponses: [{ id: '1', name: 'weather', response: { result: 'rain' } }] });
+  const response = Object.assign(new FunctionResponse(), { id: '1', name: 'weather', response: { result: 'rain' } });
+  live.sendToolResponse(Object.assign(new LiveSendToolResponseParameters(), { functionResponses: [response] }));
   await session.messages.at(2, LIMIT_MS);
   expect(session.errors).toEqual([]);
   live.close();

@@ -59,13 +59,16 @@ describe('a call to an agent at OpenAI Realtime', () => {
     expect(truncated.audio_end_ms).toBeGreaterThanOrEqual(500);
     expect(truncated.audio_end_ms).toBeLessThan(9_000);
     session.callerStops(spoken, 'Stop, please.');
+    const answer = Buffer.alloc(1_600, 0x44);
+    session.utter(session.begin(), answer, 'Yes.');
+    await call.end.heard(answer);
     await call.hangUp();
     const { call_id: callId } = await recordOf(call);
     const detail = await site.gateway.api('GET', `/v1/calls/${String(callId)}`);
     const record = (detail.json as { call: Readonly<Record<string, unknown>> }).call;
     expect(record).toMatchObject({ reason: 'CALLER_HANGUP', agent_error: null });
     const transcript = record['transcript'] as readonly { readonly speaker: string; readonly text: string; readonly interrupted?: true }[];
-    expect(transcript.map(({ speaker }) => speaker).sort()).toEqual(['agent', 'agent', 'caller']);
+    expect(transcript.map(({ speaker }) => speaker).sort()).toEqual(['agent', 'agent', 'agent', 'caller']);
     expect(transcript.find(({ interrupted }) => interrupted === true)?.text).toMatch(/^One\b/);
     expect(session.errors).toEqual([]);
   });

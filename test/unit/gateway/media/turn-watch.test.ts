@@ -15,7 +15,7 @@ const frameOf = (codec: AudioCodec, level: number): Uint8Array => {
 /** Each letter is 20 ms: `c` the caller speaks, `a` the agent, `b` both, `n` noise of the line, `.` nobody. */
 function watched(script: string, codec: AudioCodec = 'PCMU'): TurnWatch {
   const watch = new TurnWatch();
-  [...script.replaceAll(' ', '')].forEach((who, index) => {
+  Array.from(script).forEach((who, index) => {
     const nowMs = 20 * index;
     watch.heard(codec, frameOf(codec, 'cb'.includes(who) ? 8_000 : who === 'n' ? 200 : 0), 0, 160, nowMs);
     watch.sent(codec, frameOf(codec, 'ab'.includes(who) ? 8_000 : 0), nowMs);
