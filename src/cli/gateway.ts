@@ -16,15 +16,13 @@ export async function runGateway(config: Config, worker: GatewayWorker, after: n
   );
   const settings = workerConfig(config, worker);
   const loading = import('../gateway/main.js');
-  if (after !== null) {
-    await loading;
-    await followed(config, workerName(worker.index), after, log);
-  }
+  const place = after === null ? undefined : loading.then(() => followed(config, workerName(worker.index), after, log));
   // Callers of an earlier process hear nothing until all this is done: the media threads start while the rest is loaded.
-  const opening = openEndpoint(settings, log);
+  const opening = openEndpoint(settings, log, place);
   // Should the start fail before this is awaited, report that failure and not this one.
   opening.catch(() => undefined);
   const { startGateway } = await loading;
+  await place;
   const gateway = await startGateway(settings, systemClock, log, worker, opening);
   log.info({}, 'gateway.ready');
   answerProcesses(config, gateway.metrics, gateway.facts, log);

@@ -123,7 +123,7 @@ export interface ConcurrentUsage {
 
 export const NO_USAGE: ConcurrentUsage = { numberCalls: 0, numberCallsLastSecond: 0, orgCalls: 0, orgCallsLastSecond: 0 };
 
-/** The limit that one more call would exceed; `null`: none. `acquire-slot.lua` has the same rule: docs/adr/0005-the-limit-rule-stands-twice.md. */
+/** The limit that one more call would exceed; `null`: none. `take-slots.lua` has the same rule: docs/adr/0005-the-limit-rule-stands-twice.md. */
 export function brokenLimit(
   route: Route,
   load: ConcurrentUsage,

@@ -24,6 +24,8 @@ export interface MediaServiceOptions {
   /** Path or name of the speech program; default `espeak-ng`. */
   readonly speechCommand?: string;
   readonly agents: AgentConnectionLimits;
+  /** The sockets are bound when it resolves: another process has the ports until then. */
+  readonly bindAfter?: Promise<void>;
   /** Gets the RTCP of all legs, if set. */
   readonly onRtcp?: ((seen: RtcpSeen) => void) | undefined;
 }
@@ -111,8 +113,9 @@ export async function createMediaService(options: MediaServiceOptions, log: Log,
       speechCommand: options.speechCommand ?? 'espeak-ng',
       agents: options.agents,
       tellsRtcp: options.onRtcp !== undefined,
+      waitsToBind: options.bindAfter !== undefined,
     })),
-    options.onRtcp,
+    options,
     log,
     clock,
   );
@@ -145,7 +148,7 @@ class ThreadedMediaService implements MediaService {
 
   constructor(
     settings: readonly WorkerSettings[],
-    private readonly onRtcp: MediaServiceOptions['onRtcp'],
+    private readonly options: Pick<MediaServiceOptions, 'onRtcp' | 'bindAfter'>,
     private readonly log: Log,
     private readonly clock: Clock,
   ) {
@@ -367,16 +370,18 @@ class ThreadedMediaService implements MediaService {
   }
 
   #startWorker(slot: Omit<WorkerSlot, 'worker'>, settings: WorkerSettings): WorkerHandle {
-    return new WorkerHandle(
+    const worker = new WorkerHandle(
       settings,
       {
         onLegEvent: (callId, event) => this.#legs.get(callId)?.onEvent(event),
-        onRtcp: (seen) => this.onRtcp?.(seen),
+        onRtcp: (seen) => this.options.onRtcp?.(seen),
         onFrameDelay: (delayMs) => Object.assign(slot, { frameDelayMs: delayMs, reportedMs: this.clock.nowMs() }),
         onExit: () => this.#onWorkerExit(slot as WorkerSlot),
       },
       this.log,
     );
+    void this.options.bindAfter?.then(() => worker.send({ type: 'bind' }));
+    return worker;
   }
 
   /** How long a thread that should report has not; 0: it starts. */

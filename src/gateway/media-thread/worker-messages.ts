@@ -12,12 +12,15 @@ export interface WorkerSettings {
   /** Path or name of the speech program. */
   readonly speechCommand: string;
   readonly agents: AgentConnectionLimits;
+  /** It loads everything, and binds its sockets when it gets `bind`. */
+  readonly waitsToBind: boolean;
   /** The worker sends its legs' RTCP. */
   readonly tellsRtcp: boolean;
 }
 
 /** To a worker. A request has an id, which its one reply repeats. */
 export type WorkerCommand =
+  | { readonly type: 'bind' }
   | { readonly type: 'reserve'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'connect-agent'; readonly requestId: number; readonly callId: string; readonly agent: AgentDescription }
   | { readonly type: 'notify-agent'; readonly callId: string; readonly answer: AgentAnswer }

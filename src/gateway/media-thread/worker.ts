@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { EspeakSpeech, type Speech } from '../agents/speech.js';
 import { newAdapter } from '../agents/provider/adapters.js';
@@ -60,6 +61,8 @@ function workerLog(bindings: object): Log {
 function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
   const reply = (requestId: number, answer: WorkerReply): void => post({ type: 'reply', requestId, reply: answer });
   switch (command.type) {
+    case 'bind':
+      break;
     case 'reserve':
       reply(
         command.requestId,
@@ -183,6 +186,7 @@ async function run(): Promise<void> {
     limits: settings.agents,
     newAdapter,
   };
+  if (settings.waitsToBind) await once(port, 'message');
   const frameDelay = new FrameDelay();
   const endpoint = await RtpEndpoint.open(settings, {
     clock: systemClock,

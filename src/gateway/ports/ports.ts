@@ -18,7 +18,7 @@ import type { ConcurrentUsage } from '../admission/admission.js';
 export interface Lookup {
   /** `null`: the number is not attached inbound. */
   readonly route: Route | null;
-  /** How busy the number and its organization are on all gateways, this call not counted. */
+  /** How busy the number and its organization are on all gateways, this call not counted; zeros for a call that took slots ahead. */
   readonly load: ConcurrentUsage;
   /** The store is away: how old the answer is that was kept of an earlier look-up. `null`: fresh. */
   readonly staleMs: number | null;
@@ -27,8 +27,8 @@ export interface Lookup {
 /** Reads what an INVITE needs to be decided, and counts calls in progress. */
 export interface RouteStore {
   /**
-   * One round trip: the number, its organization and agent, and how busy they are. A call that is given is counted and listed from
-   * this moment, under its id, as long as no limit is reached; without one nothing is counted (a dry run).
+   * The number, its organization and agent, and how busy they are. A call that is given is counted and listed from this moment, under its
+   * id, as long as no limit is reached; without one nothing is counted (a dry run).
    * Rejects with `StoreUnavailableError` when the store is away and nothing is known of the number from before.
    */
   lookup(number: E164, call: BeginningCall | null): Promise<Lookup>;

@@ -6,12 +6,24 @@ import type { AgentConnectionLimits } from '../model/agent.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import { publish } from '../ports/events.js';
 
-/** Starts the media threads, with the ports of one worker. */
-export async function openEndpoint(config: Config, log: Log): Promise<MediaService> {
+/** Starts the media threads, with the ports of one worker, which are bound when `bindAfter` resolves. */
+export async function openEndpoint(config: Config, log: Log, bindAfter?: Promise<void>): Promise<MediaService> {
   const { port_min: portMin, port_max: portMax, workers, timeout_ms: mediaTimeoutMs } = config.media;
   const address = config.rtpengine.address === null ? '127.0.0.1' : config.bind_address;
   const onRtcp = config.hep.address === null ? undefined : (seen: RtcpSeen): void => publish('rtcp.seen', seen);
-  return createMediaService({ address, portMin, portMax, workers, mediaTimeoutMs, agents: await agentLimits(config), onRtcp }, log);
+  return createMediaService(
+    {
+      address,
+      portMin,
+      portMax,
+      workers,
+      mediaTimeoutMs,
+      agents: await agentLimits(config),
+      onRtcp,
+      ...(bindAfter === undefined ? {} : { bindAfter }),
+    },
+    log,
+  );
 }
 
 async function agentLimits(config: Config): Promise<AgentConnectionLimits> {

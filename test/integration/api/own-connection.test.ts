@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callDryRun } from '../../../src/gateway/wiring/dry-run.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { API_CONNECTION, CALLS_CONNECTION } from '../../../src/gateway/store/redis/redis-stores.js';
-import { begun } from '../../support/begun-call.js';
+import { gatewayCallsKey } from '../../../src/gateway/store/redis/keys.js';
+import { ANSWERED, begun, snapshotOf } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { toolOf } from '../../support/tool.js';
 import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
@@ -116,8 +117,8 @@ describe('the Redis connection of calls', () => {
       );
       expect([path, answer.status < 500 || path.endsWith('/invoke')], answer.text).toEqual([path, true]);
     }
-    // The call that was written above is counted once a second, and its bytes too, by themselves.
-    const ofCalls = (await commandsOf(CALLS_CONNECTION)).filter((line) => !/:throughput:|\{stored-calls\}/.test(line));
+    // The call that was written above is counted once a second, and its bytes too, by themselves; so do heartbeats come.
+    const ofCalls = (await commandsOf(CALLS_CONNECTION)).filter((line) => !/:throughput:|\{stored-calls\}|"beat \d/.test(line));
     expect(ofCalls).toEqual([]);
     expect((await commandsOf(API_CONNECTION)).length).toBeGreaterThan(50);
   });
@@ -142,6 +143,49 @@ describe('the Redis connection of calls', () => {
     for (const part of ['trace', 'quality']) expect((await api.request('GET', `/v1/calls/${call.call_id}/${part}`, key)).status).toBe(200);
     await api.stores.calls.write(endedCall(callOf(orgId, Date.now(), { call_id: call.call_id })));
     expect(await state()).toBe('ended');
+  });
+
+  it('carries six commands of a call to a known number at most, all it leaves included', async () => {
+    const own = freshNumber();
+    await api.stores.numbers.attach(orgId, own, { inbound: inboundSetting() });
+    await api.stores.routes.lookup(own, null);
+    const { calls, live, routes, snapshots } = api.stores;
+    const commands = async () =>
+      (await commandsOf(CALLS_CONNECTION)).filter((line) => !/:throughput:|\{stored-calls\}|"beat \d/.test(line));
+    // A heartbeat is there, and scripts are: the second call is as any other.
+    for (const callId of [newUuid(), newUuid()]) {
+      const before = await commands();
+      const call = begun(callId);
+      await routes.lookup(own, call);
+      await eventually(
+        () => live.get(orgId, callId),
+        (found) => found !== null,
+      );
+      const answered = { ...snapshotOf(callId, orgId, own), call };
+      snapshots.persist(answered);
+      await eventually(
+        () => live.get(orgId, callId),
+        (found) => found?.answer !== null,
+      );
+      snapshots.persist({ ...answered, answer: { ...ANSWERED, resumed: 1 } });
+      await eventually(
+        () => live.get(orgId, callId),
+        (found) => found?.answer?.resumed === 1,
+      );
+      routes.release(callId);
+      await eventually(
+        () => live.get(orgId, callId),
+        (found) => found === null,
+      );
+      await calls.write(endedCall(callOf(orgId, Date.now(), { call_id: callId })));
+      snapshots.delete(callId);
+      await eventually(
+        () => redis.command(`HEXISTS ${gatewayCallsKey('gw')} ${callId}`),
+        (answer) => answer === ':0\r\n',
+      );
+      const sent = (await commands()).slice(before.length);
+      expect(sent.length, sent.join('\n')).toBeLessThanOrEqual(6);
+    }
   });
 
   it('carries the look-ups of calls', async () => {

@@ -103,6 +103,8 @@ describe('Redis is away', () => {
     const strict = await open({ instance: 'gw-2', staleRouteMs: 0, leaseMs: 3_600_000 });
     await strict.routes.lookup(number, null);
     redis.freeze();
+    // The heartbeat is overdue: Redis is asked.
+    clock.advance(500);
     await expectNothing(strict.routes.lookup(number, begun(newUuid())));
     redis.thaw();
     const places = () => redis.command(`ZCARD ${numberLeasesKey(number)}`);

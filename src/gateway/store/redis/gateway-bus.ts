@@ -16,7 +16,7 @@ const REPORT_MS = 1_000;
 
 /** What goes over a gateway's channel: others' requests, and the answers to its own. */
 const message = z.strictObject({
-  type: z.enum(['request', 'answer']),
+  type: z.enum(['request', 'change', 'answer']),
   id: z.uuid(),
   from: z.string().min(1).max(200),
   body: z.json(),
@@ -36,11 +36,21 @@ export class RedisGatewayBus implements GatewayBus {
   constructor(
     private readonly redis: RedisConnection,
     private readonly instance: string,
+    private readonly onChange: (key: string) => void,
     private readonly clock: Clock,
     private readonly log: Log,
   ) {}
 
-  async request(instance: string, body: unknown, limitMs: number): Promise<unknown> {
+  request(instance: string, body: unknown, limitMs: number): Promise<unknown> {
+    return this.#ask('request', instance, body, limitMs);
+  }
+
+  /** Tells a gateway of a change; resolves when it has confirmed, or at the limit. */
+  async confirm(instance: string, key: string, limitMs: number): Promise<void> {
+    await this.#ask('change', instance, key, limitMs);
+  }
+
+  async #ask(type: 'request' | 'change', instance: string, body: unknown, limitMs: number): Promise<unknown> {
     if (this.#waiting.size >= MAX_WAITING) throw new StoreUnavailableError('too many requests wait for other gateways');
     const id = newUuid();
     const answer = new Promise<unknown>((resolve) => {
@@ -51,7 +61,7 @@ export class RedisGatewayBus implements GatewayBus {
       });
     });
     try {
-      await this.#send(instance, { type: 'request', id, from: this.instance, body: body as Message['body'] });
+      await this.#send(instance, { type, id, from: this.instance, body: body as Message['body'] });
     } catch (error) {
       this.#settle(id, null);
       throw error;
@@ -68,6 +78,7 @@ export class RedisGatewayBus implements GatewayBus {
     const read = readMessage(text);
     if (read === undefined) return this.#ignore();
     if (read.type === 'answer') return this.#settle(read.id, read.body);
+    if (read.type === 'change') return this.#confirm(read);
     if (this.#handler === undefined || this.#answering >= MAX_ANSWERING) return this.#ignore();
     this.#answering += 1;
     this.#answer(this.#handler, read)
@@ -78,6 +89,14 @@ export class RedisGatewayBus implements GatewayBus {
   close(): void {
     this.#cancelReport?.();
     for (const id of [...this.#waiting.keys()]) this.#settle(id, null);
+  }
+
+  #confirm(change: Message): void {
+    if (typeof change.body !== 'string') return this.#ignore();
+    this.onChange(change.body);
+    this.#send(change.from, { ...change, type: 'answer', from: this.instance }).catch((error: unknown) => {
+      this.log.warn({ error: errorText(error) }, 'gateway.bus.not_answered');
+    });
   }
 
   async #answer(handler: Handler, { id, from, body }: Message): Promise<void> {

@@ -11,6 +11,8 @@ export interface InvalidationListener {
   readonly also: { readonly channel: string; take(message: string): void };
   /** Changes may have been missed before this moment; from now on they are told. */
   onGap(): void;
+  /** From now on they may be missed. */
+  onLost(): void;
 }
 
 const RETRY_MS = 1_000;
@@ -32,6 +34,7 @@ export class InvalidationChannel {
       else listener.also.take(message);
     });
     redis.client.on('ready', () => void this.#subscribe());
+    redis.client.on('close', () => listener.onLost());
   }
 
   /** A connection that says nothing may be dead: one that leaves a question without an answer is dialled again. */

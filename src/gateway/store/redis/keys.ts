@@ -13,6 +13,9 @@ export const numberLeasesKey = (number: E164): string => `num:{${number}}:leases
 /** Sorted set, expires: ids of the number's calls of the last second, by their time in ms. Only under `max_calls_per_second`. */
 export const numberRecentKey = (number: E164): string => `num:{${number}}:recent`;
 
+/** Sorted set, expires soon: slots that gateways leased ahead, by the time in ms at which they end. Only under a limit. */
+export const numberAheadKey = (number: E164): string => `num:{${number}}:ahead`;
+
 /** The number whose record a key is; `null`: it is another key. */
 export function numberOfKey(key: string): E164 | null {
   return (/^num:\{([^}]*)\}$/.exec(key)?.[1] as E164 | undefined) ?? null;
@@ -24,9 +27,10 @@ export const inboundIdKey = (inboundId: string): string => `inbound:{${inboundId
 /** String, JSON: the organization. */
 export const orgKey = (orgId: string): string => `org:{${orgId}}`;
 
-/** As the two of a number, for all numbers of the organization. */
+/** As the three of a number, for all numbers of the organization. */
 export const orgLeasesKey = (orgId: string): string => `org:{${orgId}}:leases`;
 export const orgRecentKey = (orgId: string): string => `org:{${orgId}}:recent`;
+export const orgAheadKey = (orgId: string): string => `org:{${orgId}}:ahead`;
 
 /** As `orgCallsKey`, expires: the organization's calls in progress on all gateways. Those whose lease has ended are gone. */
 export const orgLiveKey = (orgId: string): string => `org:{${orgId}}:live`;
@@ -136,7 +140,10 @@ export const gatewayAnswersKey = (instance: string): string => `gw:{${instance}}
 /** Channel: the key of each record of a number, an organization or an agent that was written. */
 export const CHANGES_CHANNEL = 'changes';
 
-/** Channel: requests to one gateway instance, and the answers to its own. */
+/** Sorted set: gateways by the time in ms until which they may use routes that they remember. */
+export const GATEWAYS_KEY = 'gateways';
+
+/** Channel: requests to one gateway instance, the answers to its own, and its heartbeat. */
 export const gatewayChannel = (instance: string): string => `gw:${instance}:requests`;
 
 /** String, expires: the instance that swept the numbers last. */

@@ -5,6 +5,7 @@ import { meteredCalls, meteredRoutes, RedisThroughput } from './throughput/redis
 import type { CallSpool } from '../files/call-spool.js';
 import type { StoredKind } from './calls/stored-calls.js';
 import { newDelivery } from '../new-records.js';
+import { Heartbeat } from './heartbeat/heartbeat.js';
 import { InvalidationChannel } from './invalidation-channel.js';
 import { RedisGatewayBus } from './gateway-bus.js';
 import { gatewayChannel } from './keys.js';
@@ -24,6 +25,7 @@ import { RedisRouteStore } from './routes/redis-routes.js';
 import { RedisSnapshotStore } from './snapshots/redis-snapshots.js';
 import { RecordCache, RouteCache, dropOutdated } from './routes/route-cache.js';
 import { RedisConnection, type RedisOptions } from './redis.js';
+import { TurnWrites } from './turn-writes.js';
 import {
   DEFAULT_BATCH_RETENTION,
   DEFAULT_CALL_RETENTION,
@@ -41,6 +43,7 @@ export const API_CONNECTION = 'trunkline:api';
 const CHANGES_CONNECTION = 'trunkline:changes';
 const READY_LIMIT_MS = 5000;
 const LEASE_MS = 30_000;
+const CONFIRM_LIMIT_MS = 1_000;
 const STALE_ROUTE_MS = 600_000;
 const REMEMBERED_ROUTES = 50_000;
 const DECODED_RECORDS = 5_000;
@@ -102,9 +105,10 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
       : new RedisConnection({ ...options, connectionName: API_CONNECTION, log: log.child({ connection: 'api' }) });
   const retention = { ...DEFAULT_CALL_RETENTION, ...options.callRetention };
   const numbers = new RedisNumberStore(api, clock, log);
-  const records = new RedisCallLog(redis, clock, log, retention);
+  const writes = new TurnWrites(redis);
+  const records = new RedisCallLog(redis, writes, clock, log, retention);
   const waiting = new CallRecordBuffer(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
-  const { routes, checkedRoutes, snapshots, bus, stop, figures } = openCalls(redis, api, instance, waiting, options);
+  const { routes, checkedRoutes, snapshots, bus, stop, figures } = openCalls({ redis, writes, api, instance, waiting }, options);
   const throughput = new RedisThroughput(redis, api, clock);
   const written = meteredCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
   let stopSweeping = (): void => undefined;
@@ -117,7 +121,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     toolsOfCalls: new RedisToolStore(redis),
     batches: new RedisBatchLog(api, clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
     audit: new RedisAuditLog(api, clock),
-    calls: withWriter(new RedisCallLog(api, clock, log, retention), written),
+    calls: withWriter(new RedisCallLog(api, writes, clock, log, retention), written),
     live: new RedisLiveCalls(api),
     throughput,
     routes: meteredRoutes(routes, (orgId, kind) => throughput.count(orgId, kind)),
@@ -143,18 +147,24 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
       await records.close();
       await throughput.close();
       await stop();
+      writes.flush();
       await redis.close();
       if (api !== redis) await api.close();
     },
   };
 }
 
+interface CallParts {
+  readonly redis: RedisConnection;
+  readonly writes: TurnWrites;
+  readonly api: RedisConnection;
+  readonly instance: string;
+  readonly waiting: CallRecordBuffer;
+}
+
 /** What counts and remembers calls: routes and snapshots, the renewal of leases, and the subscription to changes. */
 function openCalls(
-  redis: RedisConnection,
-  api: RedisConnection,
-  instance: string,
-  waiting: CallRecordBuffer,
+  { redis, writes, api, instance, waiting }: CallParts,
   options: RedisStoresOptions,
 ): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'bus'> & {
   readonly stop: () => Promise<void>;
@@ -164,13 +174,16 @@ function openCalls(
   // Without an instance there is no subscription: what changed since would not be known.
   const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
   const own = new LocalCallRegistry(clock);
-  const leases = new Leases(redis, leaseMs, instance);
+  const leases = new Leases(redis, writes, leaseMs, instance, clock, log);
   const remembered = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
-  const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), clock, staleRouteMs };
+  const heartbeat = new Heartbeat(redis, api, instance, clock);
+  const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), isFresh: () => heartbeat.isFresh, clock, staleRouteMs };
   const routes = new RedisRouteStore({ ...routing, leases });
-  const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, leaseMs, instance) });
+  const apiWrites = api === redis ? writes : new TurnWrites(api);
+  const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, apiWrites, leaseMs, instance, clock, log) });
   const snapshots = new RedisSnapshotStore({
     redis,
+    writes,
     instance,
     clock,
     log,
@@ -181,7 +194,11 @@ function openCalls(
     },
     onForgotten: (callId) => routes.release(callId),
   });
-  const bus = new RedisGatewayBus(api, instance, clock, log);
+  const onChange = (key: string): void => {
+    remembered.onChange(key);
+    leases.onChange(key);
+  };
+  const bus = new RedisGatewayBus(api, instance, onChange, clock, log);
   const figures = () => ({ slots: own.all.size, snapshots: snapshots.size });
   const opened = { routes, checkedRoutes, snapshots, bus, figures };
   if (options.instance === undefined)
@@ -201,10 +218,28 @@ function openCalls(
     log: log.child({ connection: 'changes' }),
   });
   const onGap = (): void => {
+    remembered.onGap();
+    heartbeat.begin();
     dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ error: errorText(error) }, 'redis.invalidation.unchecked'));
   };
-  const also = { channel: gatewayChannel(instance), take: (message: string) => bus.take(message) };
-  const subscription = new InvalidationChannel(connection, { onChange: (key) => remembered.onChange(key), onGap, also }, clock, log);
+  const also = {
+    channel: gatewayChannel(instance),
+    take: (message: string) => {
+      if (!heartbeat.take(message)) bus.take(message);
+    },
+  };
+  const subscription = new InvalidationChannel(connection, { onChange, onGap, onLost: () => heartbeat.stop(), also }, clock, log);
+  api.onChanged = async (key) => {
+    onChange(key);
+    try {
+      const others = (await heartbeat.gateways()).filter((one) => one !== instance);
+      await Promise.all(others.map((one) => bus.confirm(one, key, CONFIRM_LIMIT_MS)));
+    } catch (error) {
+      // Who is to confirm is not known: after this time nobody uses what was before.
+      log.warn({ error: errorText(error) }, 'redis.invalidation.unconfirmed');
+      await new Promise<void>((resolve) => clock.setTimer(CONFIRM_LIMIT_MS, resolve));
+    }
+  };
   const renew = (): (() => void) =>
     clock.setTimer(leaseMs / 3, () => {
       cancel = renew();
@@ -216,6 +251,8 @@ function openCalls(
     ...opened,
     stop: async () => {
       cancel();
+      api.onChanged = undefined;
+      await heartbeat.close();
       bus.close();
       snapshots.close();
       await subscription.close();

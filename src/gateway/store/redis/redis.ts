@@ -42,11 +42,13 @@ export class RedisScript {
 const COMPARE_AND_SET = new RedisScript('compare-and-set');
 
 /** A command and its arguments. */
-export type RedisCommand = readonly [name: string, ...args: readonly (string | number)[]];
+export type RedisCommand = readonly [name: string, ...args: readonly (string | number | Buffer)[]];
 
 /** A connection, or those to a cluster, that never makes a caller wait for a Redis that is away, and comes back by itself. */
 export class RedisConnection {
   readonly client: Redis | Cluster;
+  /** After a record was changed over this connection: resolves when no gateway uses the one of before. */
+  onChanged: ((key: string) => Promise<void>) | undefined;
   readonly #clock: Clock;
   readonly #log: Log;
   #reportedDown = false;
@@ -69,6 +71,10 @@ export class RedisConnection {
       // A failure ends it once more, and is told as an error.
       if (!this.#isClosed) this.client.connect().catch(() => undefined);
     });
+  }
+
+  get isCluster(): boolean {
+    return this.client instanceof Cluster;
   }
 
   get isUp(): boolean {
@@ -167,7 +173,11 @@ export class RedisConnection {
   async compareAndSet(key: string, expected: string | null, next: string | null): Promise<string | null | undefined> {
     const answer = await this.script(COMPARE_AND_SET, [key], [expected ?? '', next ?? '', CHANGES_CHANNEL]);
     if (!Array.isArray(answer)) throw new Error('compare-and-set.lua answered no array');
-    if (answer[0] === 1) return undefined;
+    if (answer[0] === 1) {
+      // Nobody remembers what did not exist.
+      if (expected !== null) await this.onChanged?.(key);
+      return undefined;
+    }
     const current: unknown = answer[1];
     return typeof current === 'string' && current !== '' ? current : null;
   }
@@ -218,9 +228,16 @@ export function isMissingScript(error: unknown): boolean {
 function asStoreError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
   // ioredis gives timeouts and lost connections as plain errors, and answers of the server as ReplyError.
-  if (error.name === 'ReplyError' && !UNAVAILABLE.test(error.message)) return new Error(`Redis refused a command: ${error.message}`);
+  if (error.name === 'ReplyError') return storeError(error.message);
   if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return error;
   return new StoreUnavailableError(`Redis is not available: ${error.message}`);
+}
+
+/** What an error answer of the server means. */
+export function storeError(answer: string): Error {
+  return UNAVAILABLE.test(answer)
+    ? new StoreUnavailableError(`Redis is not available: ${answer}`)
+    : new Error(`Redis refused a command: ${answer}`);
 }
 
 export interface RecordTypes {

@@ -396,6 +396,18 @@ describe('media service, its life', () => {
     for (const call of again) await call.peer.close();
   }, 15_000);
 
+  it('leaves the ports to another one until it may bind them', async () => {
+    const options = await optionsOf({ workers: 2 });
+    const other = await createMediaService(options, silentLog);
+    let isOver: () => void = () => undefined;
+    const opening = createMediaService({ ...options, bindAfter: new Promise((resolve) => (isOver = resolve)) }, silentLog);
+    await other.shutdown();
+    isOver();
+    const service = await opening;
+    expect(service.capacity).toBe(128);
+    await service.shutdown();
+  }, 15_000);
+
   it('gives a worker that does not report no new calls, and replaces it when that lasts', async () => {
     const clock = new VirtualClock();
     const service = await createMediaService(await optionsOf({ workers: 1 }), silentLog, clock);

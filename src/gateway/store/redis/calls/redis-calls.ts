@@ -9,7 +9,8 @@ import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
 import { callDetailKey, callKey, CALLS_KEY, orgCallsKey, sipCallsKey, traceKey } from '../keys.js';
 import { callIndexTime, idOfMember, recordMember } from '../../../ports/listing.js';
-import { decodeRecord, RedisScript, type RedisConnection } from '../redis.js';
+import { decodeRecord, type RedisCommand, type RedisConnection } from '../redis.js';
+import type { TurnWrites } from '../turn-writes.js';
 import { readPage } from '../call-page.js';
 import { StoredCalls, type StoredKind, type StoredPart } from './stored-calls.js';
 import {
@@ -26,9 +27,6 @@ import {
 const inflated = promisify(inflateRaw);
 // 35 µs for a usual trace. The same in the thread pool costs seven times that, most of it for the stream around it.
 const DEFLATE = { level: 1, windowBits: 13, memLevel: 6 };
-
-const WRITE_CALL = new RedisScript('calls/write-call');
-const LIST_SIP_CALL = new RedisScript('calls/list-sip-call');
 
 // What Redis needs beside names and values: its own structures for a key that expires, and for the indexes and lists that a call is in.
 const BYTES_A_KEY = 250;
@@ -51,6 +49,7 @@ export class RedisCallLog implements CallLog {
 
   constructor(
     private readonly redis: RedisConnection,
+    private readonly writes: TurnWrites,
     private readonly clock: Clock,
     log: Log,
     private readonly retention: CallRetention,
@@ -112,13 +111,20 @@ export class RedisCallLog implements CallLog {
     const traceExpireS = this.retention.traceDays * DAY_S;
     const member = recordMember(record.started_at, record.call_id);
     const callId = record.call_id;
-    const keys = [callKey(orgId, callId), orgCallsKey(orgId), callDetailKey(orgId, callId), traceKey(orgId, callId)];
     const listed = `${member}:${orgId}`;
-    await Promise.all([
-      this.redis.script(WRITE_CALL, keys, [recordText, expireS, member, detail ?? '', traceBytes ?? '', traceExpireS]),
-      this.redis.script(LIST_SIP_CALL, [sipCallsKey(digestOf(record.sip_call_id))], [listed, MAX_CALLS_OF_SIP_CALL_ID, expireS]),
-      this.redis.run((client) => client.zadd(CALLS_KEY, 0, listed)),
-    ]);
+    const sipCalls = sipCallsKey(digestOf(record.sip_call_id));
+    const writes: RedisCommand[] = [
+      ['set', callKey(orgId, callId), recordText, 'EX', expireS],
+      ['zadd', orgCallsKey(orgId), 0, member],
+      ['zadd', CALLS_KEY, 0, listed],
+      // A stranger chooses the Call-ID: only the newest calls of one are kept.
+      ['zadd', sipCalls, 0, listed],
+      ['zremrangebyrank', sipCalls, 0, -MAX_CALLS_OF_SIP_CALL_ID - 1],
+      ['expire', sipCalls, expireS],
+    ];
+    if (detail !== null) writes.push(['set', callDetailKey(orgId, callId), detail, 'EX', expireS]);
+    if (traceBytes !== null) writes.push(['set', traceKey(orgId, callId), traceBytes, 'EX', traceExpireS]);
+    await this.writes.write(writes);
     const note = (kind: StoredKind, bytes: number, seconds: number): void =>
       this.#stored.note({ kind, orgId, member, bytes, expiresMs: this.clock.wallMs() + seconds * 1_000 });
     note('record', BYTES_A_CALL + BYTES_A_KEY + Buffer.byteLength(recordText) + sizeOf(detail), expireS);

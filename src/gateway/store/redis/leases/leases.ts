@@ -2,14 +2,19 @@ import type { CallSnapshot } from '../../../model/call-snapshot.js';
 import type { Route } from '../../../model/records.js';
 import { NO_USAGE, type ConcurrentUsage } from '../../../admission/admission.js';
 import type { Clock } from '../../../../lib/clock.js';
+import type { Log } from '../../../../lib/log.js';
+import { errorText } from '../../../../lib/result.js';
+import { TurnBatch } from '../../../../lib/turn-batch.js';
 import { type E164, parseE164 } from '../../../model/e164.js';
 import type { BeginningCall } from '../../../model/live-calls.js';
 import {
   agentKey,
   endingCallKey,
+  numberAheadKey,
   numberKey,
   numberLeasesKey,
   numberRecentKey,
+  orgAheadKey,
   orgKey,
   orgLeasesKey,
   orgLiveCallsKey,
@@ -17,7 +22,9 @@ import {
   orgRecentKey,
 } from '../keys.js';
 import { liveEntry, liveMemberOf, type LiveEntry } from '../../../ports/listing.js';
-import { isMissingScript, RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
+import { RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
+import type { TurnWrites } from '../turn-writes.js';
+import { LEASED_AHEAD_MS, SlotsAhead, type Claim } from './slots-ahead.js';
 
 /** A number or an organization: both have a record with limits and, in the same hash slot, the calls that count against them. */
 export interface Limited {
@@ -25,8 +32,9 @@ export interface Limited {
   readonly recordKey: string;
   readonly leasesKey: string;
   readonly recentKey: string;
+  readonly aheadKey: string;
   /** Where its calls in progress are listed, in the same slot too: the index and what is known of each. Of organizations only. */
-  readonly listKeys: readonly [string, string] | null;
+  readonly listKeys: readonly [] | readonly [string, string];
 }
 
 export function limitedNumber(number: E164): Limited {
@@ -35,7 +43,8 @@ export function limitedNumber(number: E164): Limited {
     recordKey: numberKey(number),
     leasesKey: numberLeasesKey(number),
     recentKey: numberRecentKey(number),
-    listKeys: null,
+    aheadKey: numberAheadKey(number),
+    listKeys: [],
   };
 }
 
@@ -45,9 +54,17 @@ export function limitedOrg(orgId: string): Limited {
     recordKey: orgKey(orgId),
     leasesKey: orgLeasesKey(orgId),
     recentKey: orgRecentKey(orgId),
+    aheadKey: orgAheadKey(orgId),
     listKeys: [orgLiveKey(orgId), orgLiveCallsKey(orgId)],
   };
 }
+
+function keysOf({ recordKey, leasesKey, recentKey, aheadKey, listKeys }: Limited): readonly string[] {
+  return [recordKey, leasesKey, recentKey, aheadKey, ...listKeys];
+}
+
+/** Names of an agent and of its organization, for the script to put the ids in. */
+const FOLLOWED = [agentKey('*'), ...keysOf(limitedOrg('*'))].join(' ');
 
 /** What a number or an organization told, this call not counted. */
 export interface Slot {
@@ -56,64 +73,135 @@ export interface Slot {
   readonly calls: number;
   readonly lastSecond: number;
   readonly isTaken: boolean;
+  /** Slots that are left below half of its limits. */
+  readonly left: number;
 }
 
-const ACQUIRE_SLOT = new RedisScript('leases/acquire-slot');
+const TAKE_SLOTS = new RedisScript('leases/take-slots');
 const RENEW_SLOTS = new RedisScript('leases/renew-slots');
 const LIST_AGAIN = new RedisScript('leases/list-again');
-const END_CALL = new RedisScript('leases/end-call');
 
 /** Longer than a record takes to be written, Redis being there. */
 const ENDING_S = 30;
 // In one script or one pipeline: Redis serves nobody else meanwhile.
 const RENEWED_AT_ONCE = 500;
+const TAKEN_AT_ONCE = 100;
+/** Numbers and organizations under limits, of which slots are taken ahead. */
+const LIMITED_KEYS = 50_000;
 
-/** Places of calls in progress, counted and listed over all gateways. One lives `leaseMs` and is renewed, so that those of a gateway that died are free again. */
+/** One slot that is asked for, or was taken ahead. */
+interface Taking {
+  readonly limited: Limited;
+  /** `null`: the record is read, and no slot is taken. */
+  readonly entry: LiveEntry | null;
+  readonly isAdmitted: boolean;
+  /** `null`: there is no limit. */
+  readonly claim: Claim | null;
+  readonly askedMs: number;
+}
+
+/** What the records of a call's number, organization and agent told, as far as they were asked for. */
+export interface TakenSlots {
+  readonly slots: readonly Slot[];
+  readonly agent: string | null;
+}
+
+/** Slots of calls in progress, counted and listed over all gateways. One lives `leaseMs` and is renewed, so that those of a gateway that died are free again. */
 export class Leases {
+  readonly #ahead = new SlotsAhead(LIMITED_KEYS);
+  /** Calls that were admitted in this turn. */
+  readonly #admitted = new Set<string>();
+  readonly #takings = new TurnBatch<Taking>((takings) => this.#sendTakings(takings));
+
   /** @param instance names this gateway in the lists of calls in progress */
   constructor(
     private readonly redis: RedisConnection,
+    private readonly writes: TurnWrites,
     private readonly leaseMs: number,
     private readonly instance: string,
+    private readonly clock: Clock,
+    private readonly log: Log,
   ) {}
 
-  /** Reads records and takes a place on each that has one left, in one round trip; beside them an agent's record. */
+  /** Redis can look an organization up whose id is in the number that it looks up: both are on one server. */
+  get canFollow(): boolean {
+    return !this.redis.isCluster;
+  }
+
+  /** Takes both slots of a call without waiting for Redis; false: it has to be asked. */
+  admit(route: Route, call: BeginningCall): boolean {
+    const nowMs = this.clock.nowMs();
+    const places = limitedPlaces(route);
+    if (places.some(({ limited, isLimited }) => isLimited && !this.#ahead.has(limited.recordKey, nowMs))) return false;
+    const entry = liveEntry(call, route.number.phone_number, this.instance);
+    for (const { limited, isLimited } of places) {
+      const claim = isLimited ? this.#ahead.claim(limited.recordKey, nowMs) : null;
+      this.#takings.push({ limited, entry, isAdmitted: true, claim, askedMs: nowMs });
+    }
+    this.#admitted.add(entry.callId);
+    return true;
+  }
+
+  /** Reads records and takes a slot on each that has one left, in one round trip; beside them an agent's record. */
   async take(
     limited: readonly Limited[],
     counted: Pick<CountedCall, 'number' | 'call'> | null,
     agentId: string | null,
-  ): Promise<{ readonly slots: readonly Slot[]; readonly agent: string | null }> {
-    const entry = counted === null ? null : liveEntry(counted.call, counted.number, this.instance);
-    let answers: readonly unknown[];
-    try {
-      answers = await this.#ask(limited, entry, agentId, (script) => ['evalsha', script.sha1]);
-    } catch (error) {
-      if (!isMissingScript(error)) throw error;
-      answers = await this.#ask(limited, entry, agentId, (script) => ['eval', script.source]);
-    }
-    const agent = agentId === null ? null : answers.at(-1);
-    return { slots: limited.map((_one, index) => slotOf(answers[index])), agent: typeof agent === 'string' ? agent : null };
+  ): Promise<TakenSlots> {
+    const takings = this.#asked(limited, counted);
+    const [answers, agent] = await Promise.all([
+      this.#answersTo(takings),
+      agentId === null ? null : this.redis.run((client) => client.get(agentKey(agentId))),
+    ]);
+    return { slots: answers.map(slotOf), agent };
+  }
+
+  /** As `take`, of a number and of the organization and the agent that its record names. */
+  async follow(number: Limited, counted: Pick<CountedCall, 'number' | 'call'> | null): Promise<TakenSlots> {
+    const answers = await this.#run(this.#asked([number], counted), FOLLOWED);
+    const agent = answers[2];
+    return { slots: answers.slice(0, 2).map(slotOf), agent: typeof agent === 'string' ? agent : null };
+  }
+
+  /** For `learn`: before Redis is asked. */
+  ask(): Claim {
+    return this.#ahead.ask();
+  }
+
+  /** What Redis answered of the limits of a call that has its slots: the next calls may be admitted by it. */
+  learn(route: Route, call: BeginningCall, slots: readonly (Slot | null)[], claim: Claim): void {
+    limitedPlaces(route).forEach(({ limited, isLimited }, index) => {
+      const left = slots[index]?.left ?? 0;
+      if (isLimited) this.#ahead.answered(limited.recordKey, call.call_id, claim, left, this.clock.nowMs());
+    });
+  }
+
+  /** The record under this key is another one now. */
+  onChange(key: string): void {
+    this.#ahead.forget(key);
   }
 
   /** The call is over: gives its places back. Until its record is written it is known as one that ends. */
   end({ number, orgId, call }: Pick<CountedCall, 'number' | 'orgId' | 'call'>): void {
     const { text, member, callId } = liveEntry(call, number, this.instance);
-    const keys = [endingCallKey(orgId, callId), orgLeasesKey(orgId), orgLiveKey(orgId), orgLiveCallsKey(orgId)];
-    // In full: sent again after NOSCRIPT it would come behind the next look-up.
-    this.redis.run((client) => client.eval(END_CALL.source, keys.length, ...keys, text, ENDING_S, callId, member)).catch(() => undefined);
-    this.redis.run((client) => client.zrem(numberLeasesKey(number), callId)).catch(() => undefined);
+    this.#write(callId, [
+      ['set', endingCallKey(orgId, callId), text, 'EX', ENDING_S],
+      ['zrem', orgLeasesKey(orgId), callId],
+      ['zrem', orgLiveKey(orgId), member],
+      ['hdel', orgLiveCallsKey(orgId), callId],
+      ['zrem', numberLeasesKey(number), callId],
+    ]);
   }
 
   /** Gives back the places of a call that did not begin: it does not count as one of the last second. What fails expires by itself. */
   giveBack(limited: readonly Limited[], call: BeginningCall): void {
     const callId = call.call_id;
-    if (limited.length === 0) return;
-    const commands = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
+    const writes = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
       ['zrem', leasesKey, callId],
       ['zrem', recentKey, callId],
-      ...(listKeys === null ? [] : [['zrem', listKeys[0], liveMemberOf(call)] as const, ['hdel', listKeys[1], callId] as const]),
+      ...(listKeys.length === 0 ? [] : [['zrem', listKeys[0], liveMemberOf(call)] as const, ['hdel', listKeys[1], callId] as const]),
     ]);
-    this.redis.pipeline(commands).catch(() => undefined);
+    this.#write(callId, writes);
   }
 
   /** Keeps the places of these calls for another lease; takes again those that Redis lost, and lists them again. */
@@ -144,26 +232,79 @@ export class Leases {
     );
   }
 
-  #ask(
-    limited: readonly Limited[],
-    entry: LiveEntry | null,
-    agentId: string | null,
-    call: (script: RedisScript) => ['evalsha' | 'eval', string],
-  ): Promise<readonly unknown[]> {
-    const [command, script] = call(ACQUIRE_SLOT);
-    const places = limited.map(({ kind, recordKey, leasesKey, recentKey, listKeys }): RedisCommand => {
-      const keys = [recordKey, leasesKey, recentKey, ...(listKeys ?? [])];
-      const listed = listKeys === null || entry === null ? [] : [entry.member, entry.text];
-      return [command, script, keys.length, ...keys, kind, entry?.callId ?? '', this.leaseMs, ...listed];
-    });
-    return this.redis.pipeline(agentId === null ? places : [...places, ['get', agentKey(agentId)]]);
+  /** What fails expires by itself. */
+  #write(callId: string, writes: readonly RedisCommand[]): void {
+    // Behind the taking of its slots.
+    if (this.#admitted.has(callId)) this.#takings.flush();
+    this.writes.write(writes).catch(() => undefined);
+  }
+
+  #asked(limited: readonly Limited[], counted: Pick<CountedCall, 'number' | 'call'> | null): readonly Taking[] {
+    // Slots that were taken in this turn are taken, those that were given back are free.
+    this.#takings.flush();
+    this.writes.flush();
+    const entry = counted === null ? null : liveEntry(counted.call, counted.number, this.instance);
+    return limited.map((one) => ({ limited: one, entry, isAdmitted: false, claim: null, askedMs: 0 }));
+  }
+
+  #sendTakings(takings: readonly Taking[]): void {
+    this.#admitted.clear();
+    for (const some of chunks(takings, TAKEN_AT_ONCE)) void this.#takeAhead(some);
+  }
+
+  /** The calls were admitted: what fails is taken at the next renewal. */
+  async #takeAhead(takings: readonly Taking[]): Promise<void> {
+    try {
+      const answers = await this.#answersTo(takings);
+      takings.forEach(({ limited, entry, claim, askedMs }, index) => {
+        const { left } = slotOf(answers[index]);
+        if (claim !== null) this.#ahead.answered(limited.recordKey, entry?.callId ?? '', claim, left, askedMs);
+      });
+    } catch (error) {
+      for (const { limited } of takings) this.#ahead.forget(limited.recordKey);
+      this.log.debug({ error: errorText(error) }, 'call.slots.not_taken');
+    }
+  }
+
+  /** Of a cluster, each number and each organization has a node. */
+  async #answersTo(takings: readonly Taking[]): Promise<readonly unknown[]> {
+    if (!this.redis.isCluster) return this.#run(takings, '');
+    return (await Promise.all(takings.map((taking) => this.#run([taking], '')))).flat();
+  }
+
+  async #run(takings: readonly Taking[], followed: string): Promise<readonly unknown[]> {
+    const keys = takings.flatMap(({ limited }) => keysOf(limited));
+    const args: (string | number)[] = [this.leaseMs, LEASED_AHEAD_MS, followed];
+    for (const { limited, entry, isAdmitted, claim } of takings) {
+      const { callId = '', member = '', text = '' } = entry ?? {};
+      const { leased = '', want = 0 } = claim ?? {};
+      args.push(limited.kind, callId, isAdmitted ? 'has' : 'ask', leased, want, member, text);
+    }
+    const answers = await this.redis.script(TAKE_SLOTS, keys, args);
+    if (!Array.isArray(answers)) throw new Error('leases/take-slots.lua answered no array');
+    return answers as unknown[];
   }
 }
 
+/** What limits a call: its number and its organization. */
+function limitedPlaces({ number, org }: Route): readonly { readonly limited: Limited; readonly isLimited: boolean }[] {
+  const { max_concurrent_calls: calls = null, max_calls_per_second: rate = null } = number.inbound?.options ?? {};
+  return [
+    { limited: limitedNumber(number.phone_number), isLimited: calls !== null || rate !== null },
+    { limited: limitedOrg(org.org_id), isLimited: org.max_concurrent_calls !== null || org.max_calls_per_second !== null },
+  ];
+}
+
 function slotOf(answer: unknown): Slot {
-  if (!Array.isArray(answer)) throw new Error('leases/acquire-slot.lua answered no array');
-  const [record, calls, lastSecond, taken] = answer as unknown[];
-  return { record: typeof record === 'string' ? record : null, calls: Number(calls), lastSecond: Number(lastSecond), isTaken: taken === 1 };
+  if (!Array.isArray(answer)) throw new Error('leases/take-slots.lua answered no array');
+  const [record, calls, lastSecond, taken, left] = answer as unknown[];
+  return {
+    record: typeof record === 'string' ? record : null,
+    calls: Number(calls),
+    lastSecond: Number(lastSecond),
+    isTaken: taken === 1,
+    left: Number(left),
+  };
 }
 
 function append(lists: Map<string, string[]>, key: string, ...values: readonly string[]): void {

@@ -4,6 +4,7 @@ import { brokenLimit, NO_USAGE } from '../../../admission/admission.js';
 import { StoreUnavailableError, type Lookup, type RouteStore } from '../../../ports/ports.js';
 import type { Clock } from '../../../../lib/clock.js';
 import { limitedNumber, limitedOrg, type Leases, type Limited, type Slot, type LocalCallRegistry } from '../leases/leases.js';
+import { LEASED_AHEAD_MS, type Claim } from '../leases/slots-ahead.js';
 import { type RecordCache, routeOf, type RouteCache, type Watch } from './route-cache.js';
 
 export interface RouteStoreParts {
@@ -11,6 +12,8 @@ export interface RouteStoreParts {
   readonly own: LocalCallRegistry;
   readonly remembered: RouteCache;
   readonly records: RecordCache;
+  /** Whether all changes until now were told. */
+  readonly isFresh: () => boolean;
   readonly clock: Clock;
   /** How old an answer may be that stands in for a store that is away; 0: none does. */
   readonly staleRouteMs: number;
@@ -29,28 +32,41 @@ interface Looking {
   isReleased: boolean;
 }
 
-/** What both round trips of a look-up found. */
+/** What a look-up found in Redis. */
 interface Found {
   readonly numberSlot: Slot;
   readonly orgSlot: Slot | null;
   readonly orgId: string | null;
   readonly agent: string | null;
-  /** On whom a place was taken. */
+  /** On whom a slot was taken. */
   readonly taken: readonly Limited[];
 }
 
-/** What a call needs, in one round trip when the last look-up of the number tells what to ask for, and in two when it does not. */
+/** Between two questions for a slot that another gateway leased ahead. */
+const ASK_AGAIN_MS = LEASED_AHEAD_MS / 10;
+
+/**
+ * What a call needs: without a round trip to Redis where the route is remembered, no change was missed and its limits are not near; in one
+ * otherwise, of a cluster in two when the number is unknown.
+ */
 export class RedisRouteStore implements RouteStore {
   readonly #looking = new Map<string, Looking>();
 
   constructor(private readonly parts: RouteStoreParts) {}
 
   async lookup(number: E164, call: BeginningCall | null): Promise<Lookup> {
+    const known = call === null ? null : this.#remembered(number, call);
+    if (known !== null) return known;
     const { remembered } = this.parts;
     const looking: Looking = { number, call, watch: remembered.watch(), asked: [], isReleased: false };
     if (call !== null) this.#looking.set(call.call_id, looking);
     try {
-      return this.#settle(looking, await this.#read(looking));
+      for (;;) {
+        const claim = this.parts.leases.ask();
+        const found = this.#settle(looking, await this.#read(looking), claim);
+        if (found !== null) return found;
+        await new Promise<void>((resolve) => this.parts.clock.setTimer(ASK_AGAIN_MS, resolve));
+      }
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
       return this.#lastKnown(looking, error);
@@ -70,38 +86,58 @@ export class RedisRouteStore implements RouteStore {
     else this.parts.leases.end(counted);
   }
 
+  /** `null`: Redis has to be asked. */
+  #remembered(number: E164, call: BeginningCall): Lookup | null {
+    const { leases, own, remembered, records, isFresh, clock } = this.parts;
+    if (!isFresh()) return null;
+    const known = remembered.getTrue(number, clock.nowMs());
+    const route = known === undefined ? null : routeOf(known.texts, records);
+    if (route === null || !leases.admit(route, call)) return null;
+    own.add(call, route);
+    return { route, load: NO_USAGE, staleMs: null };
+  }
+
   async #read({ number, call, asked }: Looking): Promise<Found> {
     const { leases, remembered } = this.parts;
     const hint = remembered.get(number);
-    const limited = [limitedNumber(number), ...(hint === undefined ? [] : [limitedOrg(hint.orgId)])];
-    asked.push(...limited);
+    const limited = [limitedNumber(number), ...(hint === undefined ? [] : [limitedOrg(hint.orgId)])] as const;
     const counted = call === null ? null : { number, call };
-    const first = await leases.take(limited, counted, hint?.agentId ?? null);
+    asked.push(...limited);
+    const first = leases.canFollow ? await leases.follow(limited[0], counted) : await leases.take(limited, counted, hint?.agentId ?? null);
     const [numberSlot, orgSlot = null] = first.slots;
     if (numberSlot === undefined) throw new Error('the number was not asked for');
-    const taken = limited.filter((_one, index) => first.slots[index]?.isTaken === true);
     const record = this.parts.records.decode('number', numberSlot.record);
-    if (record === null || record.inbound === null) return { numberSlot, orgSlot: null, orgId: null, agent: null, taken };
-    const { org_id: orgId } = record;
-    const { agent_id: agentId } = record.inbound;
+    const { org_id: orgId = null, inbound = null } = record ?? {};
+    const org = orgId === null || inbound === null ? null : limitedOrg(orgId);
+    if (org === null || leases.canFollow) {
+      const taken = [...(numberSlot.isTaken ? [limited[0]] : []), ...(org !== null && orgSlot?.isTaken === true ? [org] : [])];
+      return { numberSlot, orgSlot, orgId, agent: first.agent, taken };
+    }
+    const taken = limited.filter((_one, index) => first.slots[index]?.isTaken === true);
+    const agentId = inbound?.agent_id ?? null;
     if (hint?.orgId === orgId && hint.agentId === agentId) return { numberSlot, orgSlot, orgId, agent: first.agent, taken };
-    const org = limitedOrg(orgId);
     asked.push(org);
     const second = await leases.take([org], numberSlot.isTaken ? counted : null, agentId);
     const isTaken = second.slots[0]?.isTaken === true;
     return { numberSlot, orgSlot: second.slots[0] ?? null, orgId, agent: second.agent, taken: isTaken ? [...taken, org] : taken };
   }
 
-  /** Keeps both places or none: a call that one of the two refuses takes nothing of the other. */
-  #settle(looking: Looking, { numberSlot, orgSlot, orgId, agent, taken }: Found): Lookup {
+  /**
+   * Keeps both slots or none: a call that one of the two refuses takes nothing of the other. `null`: what is left is leased ahead by other
+   * gateways, which use it or lose it at once.
+   */
+  #settle(looking: Looking, { numberSlot, orgSlot, orgId, agent, taken }: Found, claim: Claim): Lookup | null {
     const { leases, own, remembered, clock } = this.parts;
     const { number, call, watch, isReleased } = looking;
     const texts = { number: numberSlot.record, org: orgSlot?.record ?? null, agent };
     const route = routeOf(texts, this.parts.records);
+    const isCounted = route !== null && !isReleased && numberSlot.isTaken && orgSlot?.isTaken === true;
     if (call !== null) {
-      const isCounted = route !== null && !isReleased && numberSlot.isTaken && orgSlot?.isTaken === true;
       const kept = isCounted ? [limitedNumber(number).recordKey, limitedOrg(orgId ?? '').recordKey] : [];
-      if (isCounted) own.add(call, route);
+      if (isCounted) {
+        own.add(call, route);
+        leases.learn(route, call, [numberSlot, orgSlot], claim);
+      }
       leases.giveBack(
         taken.filter(({ recordKey }) => !kept.includes(recordKey)),
         call,
@@ -111,13 +147,14 @@ export class RedisRouteStore implements RouteStore {
       remembered.forget(number);
       return NOT_ATTACHED;
     }
-    remembered.keep(route, { ...texts, number: texts.number, org: texts.org }, clock.nowMs(), watch);
     const load = {
       numberCalls: numberSlot.calls,
       numberCallsLastSecond: numberSlot.lastSecond,
       orgCalls: orgSlot?.calls ?? 0,
       orgCallsLastSecond: orgSlot?.lastSecond ?? 0,
     };
+    if (call !== null && !isCounted && !isReleased && brokenLimit(route, load) === null) return null;
+    remembered.keep(route, { ...texts, number: texts.number, org: texts.org }, clock.nowMs(), watch);
     return { route, load, staleMs: null };
   }
 

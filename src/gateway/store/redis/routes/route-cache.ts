@@ -15,31 +15,51 @@ interface Remembered {
   readonly texts: RouteTexts;
   readonly orgId: string;
   readonly agentId: string | null;
-  readonly atMs: number;
+  /** When it was last known to be true. */
+  atMs: number;
+  /** The subscription to changes under which it was read. */
+  readonly subscription: number;
 }
 
-/** Changes that are told while a look-up is under way. */
-export type Watch = Set<string>;
+/** A look-up under way: the subscription under which it began, and the changes that are told meanwhile. */
+export interface Watch {
+  readonly subscription: number;
+  readonly changed: Set<string>;
+}
 
 /**
- * What the last look-up of each number found. It tells the next one what to ask for, and stands in for it while Redis is away.
- * Whatever is changed is forgotten.
+ * What the last look-up of each number found. It stands for the next one as long as all changes are told, and while Redis is away; otherwise
+ * it tells what to ask for. Whatever is changed is forgotten.
  */
 export class RouteCache {
   readonly #byNumber: LRUCache<E164, Remembered>;
   readonly #watches = new Set<Watch>();
+  #subscription = 0;
 
   constructor(maxNumbers: number) {
     this.#byNumber = new LRUCache({ max: maxNumbers });
   }
 
-  get(number: E164): Remembered | undefined {
+  get(number: E164): Readonly<Remembered> | undefined {
     return this.#byNumber.get(number);
+  }
+
+  /** What is remembered of a number, if every change since it was read was told. @param atMs now */
+  getTrue(number: E164, atMs: number): Readonly<Remembered> | undefined {
+    const known = this.#byNumber.get(number);
+    if (known?.subscription !== this.#subscription) return undefined;
+    known.atMs = atMs;
+    return known;
+  }
+
+  /** Changes may have been missed. What was read before tells what to ask for, and stands in for Redis, and no more. */
+  onGap(): void {
+    this.#subscription += 1;
   }
 
   /** Begins a look-up. Its answer may be older than a change that is told meanwhile. */
   watch(): Watch {
-    const watch: Watch = new Set();
+    const watch: Watch = { subscription: this.#subscription, changed: new Set() };
     this.#watches.add(watch);
     return watch;
   }
@@ -51,8 +71,9 @@ export class RouteCache {
   /** Keeps what a look-up found, unless some of it changed meanwhile. */
   keep(route: Route, texts: RouteTexts, atMs: number, watch: Watch): void {
     const { phone_number: number, org_id: orgId, inbound } = route.number;
-    const remembered = { texts, orgId, agentId: inbound?.agent_id ?? null, atMs };
-    if (keysOf(number, remembered).some((key) => watch.has(key))) this.forget(number);
+    const { subscription, changed } = watch;
+    const remembered = { texts, orgId, agentId: inbound?.agent_id ?? null, atMs, subscription };
+    if (keysOf(number, remembered).some((key) => changed.has(key))) this.forget(number);
     else this.#byNumber.set(number, remembered);
   }
 
@@ -62,7 +83,7 @@ export class RouteCache {
 
   /** The record under this key is another one now. */
   onChange(key: string): void {
-    for (const watch of this.#watches) watch.add(key);
+    for (const { changed } of this.#watches) changed.add(key);
     const number = numberOfKey(key);
     if (number !== null) return this.forget(number);
     for (const [one, remembered] of [...this.#byNumber]) if (keysOf(one, remembered).includes(key)) this.forget(one);

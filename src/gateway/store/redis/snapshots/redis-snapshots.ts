@@ -5,6 +5,7 @@ import { errorText } from '../../../../lib/result.js';
 import type { Log } from '../../../../lib/log.js';
 import { callKey, gatewayAnswersKey, gatewayCallsKey } from '../keys.js';
 import type { RedisCommand, RedisConnection } from '../redis.js';
+import type { TurnWrites } from '../turn-writes.js';
 
 const RETRY_MS = 1_000;
 const WRITTEN_AT_ONCE = 500;
@@ -16,6 +17,7 @@ const KEPT_S = 2 * 86_400;
 
 export interface SnapshotParts {
   readonly redis: RedisConnection;
+  readonly writes: TurnWrites;
   readonly instance: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -70,8 +72,9 @@ export class RedisSnapshotStore implements SnapshotStore {
   }
 
   async orphaned(): Promise<readonly CallSnapshot[]> {
-    const { redis, instance } = this.parts;
+    const { redis, writes, instance } = this.parts;
     await this.parts.beforeLeft();
+    writes.flush();
     const fields = await redis.run((client) => client.hgetall(gatewayCallsKey(instance)));
     for (const callId of Object.keys(fields)) this.#written.add(callId);
     const kept = Object.entries(fields).flatMap(([callId, text]) => this.#decode(callId, text));
@@ -117,7 +120,7 @@ export class RedisSnapshotStore implements SnapshotStore {
   }
 
   async #send(batch: readonly [string, CallSnapshot | null][]): Promise<boolean> {
-    const { redis, instance, clock, log } = this.parts;
+    const { writes, instance, clock, log } = this.parts;
     const [key, answersKey] = [gatewayCallsKey(instance), gatewayAnswersKey(instance)];
     try {
       const gone = batch.flatMap(([callId, snapshot]) => (snapshot === null ? [callId] : []));
@@ -130,7 +133,7 @@ export class RedisSnapshotStore implements SnapshotStore {
           ? []
           : [['hset', key, ...fields((snapshot) => snapshot)] as const, ['hset', answersKey, ...fields(({ answer }) => answer)] as const]),
       ];
-      await redis.pipeline([...changes, ...this.#expiry([key, answersKey])]);
+      await writes.write([...changes, ...this.#expiry([key, answersKey])]);
       for (const [callId, snapshot] of batch) if (snapshot === null && !this.#waiting.has(callId)) this.#written.delete(callId);
       return true;
     } catch (error) {
