@@ -47,7 +47,7 @@ const PURE = [
   '^src/rtp/',
   '^src/sip/message/',
   '^src/sip/transaction/(?!transaction-runner)',
-  '^src/sip/dialog/(dialog|retransmission)\\.ts$',
+  '^src/sip/dialog/(dialog|dialog-record|retransmission)\\.ts$',
   '^src/sip/proxy/forking\\.ts$',
   '^src/sip-server/(control-protocol)\\.ts$',
   '^src/loadtest/[^/]+\\.ts$',

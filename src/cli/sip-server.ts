@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { httpAddress, type Config } from '../config/schema.js';
 import { configOptions } from '../sip-server/config-options.js';
+import { DialogJournal } from '../sip-server/dialog-journal.js';
 import { SipServer } from '../sip-server/server.js';
 import { createLogger } from '../observability/log/logger.js';
-import { controlSecret } from '../config/data-dir.js';
+import { controlSecret, ensureDataDir } from '../config/data-dir.js';
 import { openMetricsServer } from '../observability/metrics/metrics-server.js';
 import { watchProcess } from '../observability/metrics/process-metrics.js';
 import { Metrics } from '../observability/metrics/registry.js';
@@ -28,6 +29,7 @@ export async function runSipServer(config: Config, after: number | null): Promis
     tls: tls?.material ?? null,
     outgoingTls: { ca: tls?.caFile == null ? null : await readFile(resolve(tls.caFile), 'utf8'), verify: sip.verify_peers },
     control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
+    journal: new DialogJournal({ file: join(ensureDataDir(config), 'dialogs.journal'), clock: systemClock, log }),
     log,
   });
   await server.listen();

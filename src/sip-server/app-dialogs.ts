@@ -19,17 +19,23 @@ export interface AppDialog {
   readonly inviteTransactionId: string;
 }
 
-interface Orphans {
+/** Calls that end at a time, unless their application is there, or acts, before. */
+interface Deadline {
   readonly calls: Set<AppDialog>;
   readonly timer: QueuedTimer;
 }
+
+/** 64·T1: within this time a connected application acts in each call that it took over. It may have lost the call meanwhile. */
+const CLAIM_MS = 32_000;
 
 /** Every application's dialogs, including those of disconnected applications. */
 export class AppDialogs {
   readonly #byId = new Map<string, AppDialog>();
   readonly #byEntry = new Map<DialogEntry, AppDialog>();
   readonly #byCallId = new Map<string, AppDialog>();
-  readonly #orphans = new Map<string, Orphans>();
+  /** By instance. */
+  readonly #orphans = new Map<string, Deadline>();
+  readonly #unclaimed = new Map<AppConnection, Deadline>();
 
   constructor(
     private readonly timers: TimerQueue,
@@ -65,49 +71,82 @@ export class AppDialogs {
     if (this.#byId.get(call.id) === call) this.#byId.delete(call.id);
     const { callId } = call.entry.state;
     if (this.#byCallId.get(callId) === call) this.#byCallId.delete(callId);
-    for (const [instance, { calls, timer }] of this.#orphans) {
-      if (!calls.delete(call) || calls.size > 0) continue;
-      this.timers.stop(timer);
-      this.#orphans.delete(instance);
-    }
+    this.#release(this.#orphans, call);
+    this.#release(this.#unclaimed, call);
   }
 
   /** The application disconnected: ends its calls, or keeps them if it has an instance id. */
   orphan(app: AppConnection): void {
     const calls = [...this.#byEntry.values()].filter((call) => call.app === app);
     const { instance } = app;
-    if (instance === null || this.graceMs === 0 || calls.length === 0) {
+    if (instance === null || this.graceMs === 0) {
       for (const call of calls) this.#endAndDrop(call);
       return;
     }
-    for (const call of calls) call.app = null;
-    const earlier = this.#orphans.get(instance);
-    if (earlier !== undefined) {
-      for (const call of calls) earlier.calls.add(call);
-      return;
+    for (const call of calls) {
+      call.app = null;
+      this.#release(this.#unclaimed, call);
+      this.#await(this.#orphans, instance, call, this.graceMs);
     }
-    const timer = this.timers.start(this.graceMs, () => {
-      const late = this.#orphans.get(instance);
-      this.#orphans.delete(instance);
-      for (const call of late?.calls ?? []) this.#endAndDrop(call);
-    });
-    this.#orphans.set(instance, { calls: new Set(calls), timer });
   }
 
-  /** The application reconnected: reassigns its calls. Returns how many. */
-  adopt(app: AppConnection): number {
+  /** A call of an earlier process waits for its application as for one that disconnected now. */
+  restore(call: AppDialog, instance: string): void {
+    this.add(call);
+    this.#await(this.#orphans, instance, call, this.graceMs);
+  }
+
+  /** The application reconnected: reassigns its calls, and returns them. */
+  adopt(app: AppConnection): readonly AppDialog[] {
     const orphans = app.instance === null ? undefined : this.#orphans.get(app.instance);
-    if (app.instance === null || orphans === undefined) return 0;
-    this.timers.stop(orphans.timer);
-    this.#orphans.delete(app.instance);
-    for (const call of orphans.calls) call.app = app;
-    return orphans.calls.size;
+    const calls = [...(orphans?.calls ?? [])];
+    for (const call of calls) {
+      this.#release(this.#orphans, call);
+      call.app = app;
+      this.#await(this.#unclaimed, app, call, CLAIM_MS);
+    }
+    return calls;
+  }
+
+  /** The application acted in the call. */
+  claim(call: AppDialog): void {
+    if (this.#unclaimed.size > 0) this.#release(this.#unclaimed, call);
+  }
+
+  #await<Key>(deadlines: Map<Key, Deadline>, key: Key, call: AppDialog, withinMs: number): void {
+    const known = deadlines.get(key);
+    if (known !== undefined) return void known.calls.add(call);
+    const timer = this.timers.start(withinMs, () => {
+      const late = deadlines.get(key);
+      deadlines.delete(key);
+      for (const each of late?.calls ?? []) this.#endAndDrop(each);
+    });
+    deadlines.set(key, { calls: new Set([call]), timer });
+  }
+
+  #release<Key>(deadlines: Map<Key, Deadline>, call: AppDialog): void {
+    for (const [key, { calls, timer }] of deadlines) {
+      if (!calls.delete(call) || calls.size > 0) continue;
+      this.timers.stop(timer);
+      deadlines.delete(key);
+    }
   }
 
   #endAndDrop(call: AppDialog): void {
     this.end(call);
     this.drop(call);
   }
+}
+
+/** The text in a dialog's record that leads to its application; `null`: the call does not wait for it. */
+export function userDataOf(app: AppConnection, transactionId: string): string | null {
+  return app.instance === null ? null : `${transactionId}|${app.instance}`;
+}
+
+/** `instance` is empty if the text is not ours. */
+export function readUserData(text: string): { readonly inviteTransactionId: string; readonly instance: string } {
+  const [inviteTransactionId = '', ...rest] = text.split('|');
+  return { inviteTransactionId, instance: rest.join('|') };
 }
 
 /** Source or destination of a message. */

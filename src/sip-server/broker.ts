@@ -6,16 +6,19 @@ import type { OutgoingRequest, IncomingRequest, UserAgentListener } from '../sip
 import type { UserAgent } from '../sip/user-agent.js';
 import { formatHostPort } from '../lib/address.js';
 import { nextSerialId } from '../lib/ids.js';
+import type { QueuedTimer } from '../lib/timers.js';
 import { PING_HEADER } from '../lib/own-headers.js';
 import { type AppConnection, ApplicationPing, CdrReporter, Router } from './applications.js';
 import { parseAppMessage } from './app-message.js';
-import { AppDialogs, type AppDialog, peerOf } from './app-dialogs.js';
+import { AppDialogs, type AppDialog, dialogIdOfEntry, peerOf, readUserData } from './app-dialogs.js';
 import type { BrokerOptions } from './broker-options.js';
 import { IncomingRequests } from './incoming.js';
 import { formatResponseSent, type AppCommand } from './control-protocol.js';
 import { OutgoingRequests } from './outgoing.js';
 
 const ROUTABLE = new Set(['INVITE', 'REGISTER', 'MESSAGE', 'OPTIONS', 'INFO', 'NOTIFY', 'SUBSCRIBE', 'PUBLISH', 'REFER']);
+
+const WAIT_FOR_APPLICATION_MS = 2_000;
 
 /** Between the SIP user agent and the applications: routes requests and executes the applications' frames. */
 export class Broker implements UserAgentListener {
@@ -25,6 +28,10 @@ export class Broker implements UserAgentListener {
   readonly #incoming: IncomingRequests;
   readonly #outgoing: OutgoingRequests;
   readonly #pings = new Map<AppConnection, ApplicationPing>();
+  /** Requests in calls whose application is away. */
+  readonly #waiting = new Map<AppDialog, { readonly requests: IncomingRequest[]; readonly timer: QueuedTimer }>();
+  /** Show the application the last ACK that came meanwhile: it may have an answer to our offer. */
+  readonly #missedAcks = new WeakMap<AppDialog, () => void>();
   /** As of the last new call. */
   #behind: ReadonlySet<AppConnection> = new Set();
   #refusedByDelay = 0;
@@ -68,10 +75,22 @@ export class Broker implements UserAgentListener {
 
   // ---- from the applications
 
-  /** The application authenticated: reassigns its waiting calls. */
+  /** The application authenticated: reassigns its waiting calls, and shows it the requests in them that wait. */
   onAppHere(app: AppConnection): void {
     const calls = this.#calls.adopt(app);
-    if (calls > 0) this.options.log.info({ application: app.peer, instance: app.instance, calls }, 'sip_server.application.resumed');
+    if (calls.length === 0) return;
+    this.options.log.info({ application: app.peer, instance: app.instance, calls: calls.length }, 'sip_server.application.resumed');
+    for (const call of calls) {
+      this.#missedAcks.get(call)?.();
+      this.#missedAcks.delete(call);
+      this.#releaseWaiting(call);
+    }
+  }
+
+  /** A dialog of an earlier process: its application is to come. */
+  restore(entry: DialogEntry): void {
+    const { inviteTransactionId, instance } = readUserData(entry.userData ?? '');
+    this.#calls.restore({ id: dialogIdOfEntry(entry), entry, app: null, inviteTransactionId }, instance);
   }
 
   onCommand(app: AppConnection, command: AppCommand): void {
@@ -168,14 +187,36 @@ export class Broker implements UserAgentListener {
       // RFC 3311 §5.2: its offer has no answer yet; a 481 would end the call (RFC 5057 §5.1).
       return this.#incoming.refuse(request, 500, 'Server Internal Error', [retryAfter()]);
     }
+    if (call.app === null) return this.#wait(request, call);
+    this.#deliver(request, call);
+  }
+
+  #deliver(request: IncomingRequest, call: AppDialog): void {
+    const { message } = request;
     if (message.method === 'BYE') {
       this.#calls.drop(call);
       this.#cdr.stop('network', 'normal-release', message);
     }
     if (call.app !== null) return this.#incoming.offer(request, call.app);
-    // Its application may reconnect: BYE ends the call meanwhile; anything else must be retried.
+    // BYE ends the call without its application; anything else must be retried.
     if (message.method === 'BYE') this.#incoming.refuse(request, 200, 'OK');
     else this.#incoming.refuse(request, 500, 'Server Internal Error', [retryAfter()]);
+  }
+
+  /** The application of the call is away, and may be back in a moment. */
+  #wait(request: IncomingRequest, call: AppDialog): void {
+    const waiting = this.#waiting.get(call);
+    if (waiting !== undefined) return void waiting.requests.push(request);
+    const timer = this.options.timers.start(WAIT_FOR_APPLICATION_MS, () => this.#releaseWaiting(call));
+    this.#waiting.set(call, { requests: [request], timer });
+  }
+
+  #releaseWaiting(call: AppDialog): void {
+    const waiting = this.#waiting.get(call);
+    if (waiting === undefined) return;
+    this.#waiting.delete(call);
+    this.options.timers.stop(waiting.timer);
+    for (const request of waiting.requests) if (request.transaction.isUnanswered) this.#deliver(request, call);
   }
 
   onAck(dialog: DialogEntry, ack: SipRequest, flow: Flow): void {
@@ -183,13 +224,19 @@ export class Broker implements UserAgentListener {
     if (call === undefined) return;
     const isInitial = dialog.state.role === 'uas' && !dialog.wasAcknowledged;
     dialog.wasAcknowledged = true;
+    const inviteTransactionId = isInitial ? call.inviteTransactionId : nextSerialId();
+    if (call.app === null) return void this.#missedAcks.set(call, () => this.#showAck(call, ack, flow, inviteTransactionId));
+    this.#showAck(call, ack, flow, inviteTransactionId);
+  }
+
+  #showAck(call: AppDialog, ack: SipRequest, flow: Flow, transactionId: string): void {
     const text = serializeUnfolded(ack);
     call.app?.sip({
       source: 'network',
       sizeBytes: text.length,
       peer: peerOf(flow),
       time: this.options.time(),
-      transactionId: isInitial ? call.inviteTransactionId : nextSerialId(),
+      transactionId,
       dialogId: call.id,
       receivedOn: null,
       text,

@@ -6,7 +6,7 @@ import { tagOf } from '../sip/message/uri.js';
 import type { UserAgent } from '../sip/user-agent.js';
 import type { AppConnection, CdrReporter } from './applications.js';
 import { arrangeHeaders, parseAppMessage, type AppMessage } from './app-message.js';
-import { type AppDialogs, dialogIdOf, dialogIdOfEntry, peerOf, syntheticCancel } from './app-dialogs.js';
+import { type AppDialogs, dialogIdOf, dialogIdOfEntry, peerOf, syntheticCancel, userDataOf } from './app-dialogs.js';
 import type { BrokerOptions } from './broker-options.js';
 import { formatProxied, formatResponseSent, type ProxyCommand } from './control-protocol.js';
 
@@ -50,6 +50,7 @@ export class IncomingRequests {
     const pending: Pending = { transactionId: nextSerialId(), request, app, silence: undefined };
     this.#watch(pending);
     this.#byId.set(pending.transactionId, pending);
+    if (!request.isInDialog) request.userData = userDataOf(app, pending.transactionId);
     request.onCancelled = (cancel) => this.#onCancelled(pending, cancel);
     const { dialog, message } = request;
     if (message.method === 'INVITE' && dialog === null) this.cdr.attempt('network', message);
@@ -203,6 +204,7 @@ export class IncomingRequests {
     }
     if (dialog === null) return;
     const call = this.calls.of(dialog);
+    if (call !== undefined && request.isInDialog && message.status !== 481) this.calls.claim(call);
     if (dialog.isEnded && call !== undefined) this.calls.drop(call);
     else if (isSuccess && !dialog.isEnded) this.#own(pending);
   }

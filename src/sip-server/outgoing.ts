@@ -5,7 +5,7 @@ import type { OutgoingRequest, SendProblem } from '../sip/user-agent/user-agent-
 import type { UserAgent } from '../sip/user-agent.js';
 import type { AppConnection, CdrReporter } from './applications.js';
 import { arrangeHeaders, type AppMessage } from './app-message.js';
-import { type AppDialogs, dialogIdOfEntry, outgoingDialogId, peerOf, sentTo } from './app-dialogs.js';
+import { type AppDialogs, dialogIdOfEntry, outgoingDialogId, peerOf, sentTo, userDataOf } from './app-dialogs.js';
 import type { BrokerOptions } from './broker-options.js';
 import { formatRequestSent, type AppCommand } from './control-protocol.js';
 
@@ -100,6 +100,7 @@ export class OutgoingRequests {
         message.method === 'ACK' ? ACK_IS_AUTOMATIC : 'Server error: unable to find dialog for dialog id provided',
       );
     }
+    this.calls.claim(call);
     const own = this.options.advertised(call.entry.flow.transport);
     const sent = this.userAgent.sendInDialog(call.entry, {
       method: message.method,
@@ -149,6 +150,7 @@ export class OutgoingRequests {
     if (request === 'bad-uri') return app.answer(id, 'NOK', `invalid request-uri: ${message.method} ${message.uri} SIP/2.0`);
     if (request === 'no-transport') return app.answer(id, 'NOK', 'requested protocol/transport not available');
     const transactionId = nextSerialId();
+    if (!request.isInDialog) request.userData = userDataOf(app, transactionId);
     if (message.method !== 'ACK') {
       const sent: Sent = { transactionId, request, app };
       this.#byId.set(transactionId, sent);

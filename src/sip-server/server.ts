@@ -20,6 +20,7 @@ import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './applications.js';
 import { Broker } from './broker.js';
 import { formatAnswer, frameTime, type AppCommand } from './control-protocol.js';
+import type { DialogJournal } from './dialog-journal.js';
 
 export interface ApplicationLimits {
   readonly maxApplications: number;
@@ -52,10 +53,20 @@ export interface SipServerOptions {
   readonly silenceTimeoutMs: number;
   /** How long calls of a disconnected application wait for it. */
   readonly graceMs: number;
+  /** Where calls of applications with an instance id outlive this process; `null`: they end with it. */
+  readonly journal: DialogJournal | null;
   /** Of this process, in MiB. */
   readonly residentMb: () => number;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+interface JournalTotals {
+  /** Of an earlier process, at the start. */
+  readonly restoredDialogs: number;
+  readonly journalFailures: number;
+  /** Length of the file. */
+  readonly journalBytes: number;
 }
 
 /** For each kind of event that peers cause. */
@@ -76,6 +87,7 @@ export class SipServer {
   readonly #secretHash: Buffer;
   readonly #ownEndpoints = new Map<TransportName, Endpoint>();
   #controlPort = 0;
+  #restored = 0;
 
   constructor(private readonly options: SipServerOptions) {
     const { clock, log, timers, limits } = options;
@@ -106,6 +118,7 @@ export class SipServer {
         advertised: (transport) => this.#advertised(transport),
       },
       { key: sha256(`proxy|${options.control.secret}`).toString('hex'), isSelf: ({ host, port }) => this.#isSelf(host, port) },
+      options.journal,
     );
     this.#broker = new Broker(this.#userAgent, {
       log,
@@ -125,6 +138,7 @@ export class SipServer {
 
   /** Opens every socket. Rejects with the system error, with address and port. */
   async listen(): Promise<void> {
+    this.#openJournal();
     await this.#transports.listen();
     await new Promise<void>((resolve, reject) => {
       this.#control.once('error', reject);
@@ -146,6 +160,7 @@ export class SipServer {
 
   async close(): Promise<void> {
     this.#stack.close();
+    this.options.journal?.close();
     for (const app of this.#apps) app.close();
     await Promise.all([this.#transports.close(), new Promise((resolve) => this.#control.close(resolve))]);
   }
@@ -172,8 +187,34 @@ export class SipServer {
   }
 
   /** Since the start: received and refused. */
-  get totals(): AdmissionTotals & ListenerTotals & SipStack['messageTotals'] {
-    return { ...this.#admission.totals, ...this.#transports.listenerTotals, ...this.#stack.messageTotals };
+  get totals(): AdmissionTotals & ListenerTotals & SipStack['messageTotals'] & JournalTotals {
+    const { journal } = this.options;
+    return {
+      ...this.#admission.totals,
+      ...this.#transports.listenerTotals,
+      ...this.#stack.messageTotals,
+      restoredDialogs: this.#restored,
+      journalFailures: journal?.failures ?? 0,
+      journalBytes: journal?.bytes ?? 0,
+    };
+  }
+
+  /** Restores the dialogs of an earlier process, before the first message. */
+  #openJournal(): void {
+    const { journal, log } = this.options;
+    if (journal === null) return;
+    journal.open({
+      records: () => this.#userAgent.records(),
+      restore: (records) => {
+        for (const record of records) this.#broker.restore(this.#userAgent.restore(record));
+        this.#restored = records.length;
+        this.#userAgent.isComplete = true;
+        // Where the file could not be read at the start.
+        for (const app of this.#apps) if (app.isAuthenticated) this.#broker.onAppHere(app);
+        if (records.length > 0) log.info({ calls: records.length }, 'sip_server.dialogs.restored');
+      },
+    });
+    this.#userAgent.isComplete = journal.isRead;
   }
 
   #onApplication(socket: Socket): void {

@@ -15,6 +15,9 @@ export function collectSipServer(
     figures.set('trunkline_sip_connections', {}, counts['connections'] ?? 0);
     figures.set('trunkline_sip_applications', {}, counts['applications'] ?? 0);
     figures.set('trunkline_sip_timers', {}, counts['timers'] ?? 0);
+    figures.set('trunkline_sip_dialogs_restored', {}, totals.restoredDialogs);
+    figures.set('trunkline_sip_journal_bytes', {}, totals.journalBytes);
+    figures.set('trunkline_sip_journal_failures_total', {}, totals.journalFailures);
     figures.set('trunkline_sip_messages_total', { kind: 'taken' }, totals.taken);
     figures.set('trunkline_sip_messages_total', { kind: 'malformed' }, totals.malformed);
     figures.set('trunkline_sip_tls_handshakes_total', { outcome: 'ok' }, totals.handshakes);

@@ -43,7 +43,7 @@ export interface TransactionUser {
   /** The ACK to a 2xx. */
   onAck(ack: SipRequest, core: CoreHeaders, flow: Flow): void;
   /** A 2xx to an INVITE without a transaction: the ACK was lost (RFC 3261 §13.2.2.4). */
-  onStrayResponse(response: SipResponse, core: CoreHeaders): void;
+  onStrayResponse(response: SipResponse, core: CoreHeaders, flow: Flow): void;
 }
 
 export interface StackOptions {
@@ -66,6 +66,7 @@ const ROOM_IN_DIALOGS = 1.1;
 export class SipStack implements FlowListener, TransactionHost {
   readonly timerSettings: TimerSettings;
   readonly timers: TimerQueue;
+  readonly clock: Clock;
   readonly reliableContext: TransactionContext;
   readonly unreliableContext: TransactionContext;
   readonly #limits: StackLimits;
@@ -84,6 +85,7 @@ export class SipStack implements FlowListener, TransactionHost {
     this.timerSettings = options.timers;
     this.reliableContext = { ...options.timers, reliable: true };
     this.unreliableContext = { ...options.timers, reliable: false };
+    this.clock = options.clock;
     this.timers = new TimerQueue(options.clock);
     this.#limits = options.limits;
     this.#log = options.log;
@@ -121,7 +123,7 @@ export class SipStack implements FlowListener, TransactionHost {
     if (plain === undefined) return this.#onSlowPath(flow, text);
     const { message, core } = plain;
     if (this.#admission?.isScanner(message) === true) return this.#turnAway(flow, message);
-    if (message.kind === 'response') this.#onResponse(message, core);
+    if (message.kind === 'response') this.#onResponse(flow, message, core);
     else this.#onRequest(flow, message, core);
   }
 
@@ -136,7 +138,7 @@ export class SipStack implements FlowListener, TransactionHost {
     const message = sized.value;
     const core = readCoreHeaders(message);
     if (message.kind === 'response') {
-      if (core.ok) this.#onResponse(message, core.value);
+      if (core.ok) this.#onResponse(flow, message, core.value);
       else this.#log.debug({ peer: flow.remote.address, error: core.error }, 'sip.response.malformed');
       return;
     }
@@ -187,11 +189,9 @@ export class SipStack implements FlowListener, TransactionHost {
     return transaction;
   }
 
-  /** Passes a response to the request's transaction; returns the wire text. */
-  respond(transaction: ServerTransaction, response: SipResponse): string {
-    const text = serialize(response);
-    transaction.respond(response.status, text);
-    return text;
+  /** Passes a response to the request's transaction. */
+  respond(transaction: ServerTransaction, response: SipResponse): void {
+    transaction.respond(response.status, serialize(response));
   }
 
   /** The user sent the 2xx of an INVITE: shrinks what the transaction keeps for 64·T1 (RFC 6026). */
@@ -252,10 +252,10 @@ export class SipStack implements FlowListener, TransactionHost {
     if (invite?.isUnanswered === true) invite.owner?.onCancel(cancel.request);
   }
 
-  #onResponse(response: SipResponse, core: CoreHeaders): void {
+  #onResponse(flow: Flow, response: SipResponse, core: CoreHeaders): void {
     const transaction = this.#client.get(clientTransactionKey(core));
     if (transaction !== undefined) return transaction.received(response);
-    if (core.cseq.method === 'INVITE' && response.status >= 200 && response.status < 300) this.#user?.onStrayResponse(response, core);
+    if (core.cseq.method === 'INVITE' && response.status >= 200 && response.status < 300) this.#user?.onStrayResponse(response, core, flow);
   }
 
   #refuseUnparsed(flow: Flow, error: ParseError): void {

@@ -8,10 +8,12 @@ import type {
   IncomingRequest,
   OutgoingRequest,
 } from './user-agent/user-agent-context.js';
-import { DialogTable, type DialogEntry } from './dialog/dialog-table.js';
+import type { DialogRecord, DialogStore } from './dialog/dialog-record.js';
+import { DialogTable, type DialogEnds, type DialogEntry } from './dialog/dialog-table.js';
 import type { CoreHeaders } from './message/core-headers.js';
 import { header, type Header, type RequestParts, type SipRequest, type SipResponse } from './message/message.js';
 import { Proxy, type ProxyIdentity, type ProxyListener, type ProxyOrder } from './proxy/proxy.js';
+import { restoreDialog } from './user-agent/restore-dialog.js';
 import { SessionRefresher } from './user-agent/session-refresher.js';
 import type { SipStack, TransactionUser } from './stack.js';
 import type { ServerTransaction } from './transaction/transaction-runner.js';
@@ -26,16 +28,20 @@ export class UserAgent implements TransactionUser {
   readonly #client: UserAgentClient;
   readonly #proxy: Proxy | null;
 
-  /** `proxy`: `null` disables proxying. */
-  constructor(stack: SipStack, flows: FlowSource, proxy: ProxyIdentity | null = null) {
-    const dialogs = new DialogTable(stack.timers, stack.timerSettings, {
+  /**
+   * @param proxy `null` disables proxying
+   * @param store where confirmed dialogs with `userData` outlive the process; `null`: they end with it
+   */
+  constructor(stack: SipStack, flows: FlowSource, proxy: ProxyIdentity | null = null, store: DialogStore | null = null) {
+    const ends: DialogEnds = {
       onAckTimeout: (dialog) => this.#endByOurselves(dialog, 'SIP;cause=200;text="ACK timeout"'),
       onSubscriptionExpired: (dialog) => {
         dialogs.forget(dialog);
         this.#context.listener?.onDialogEnded(dialog, null);
       },
-    });
-    const sessions = new SessionRefresher(stack.timers, {
+    };
+    const dialogs = new DialogTable(stack.timers, stack.timerSettings, ends, store);
+    const sessions = new SessionRefresher(stack.timers, stack.clock, {
       refresh: (dialog, parts) => {
         const sent = this.sendInDialog(dialog, parts);
         if (typeof sent === 'object') sent.isRefresh = true;
@@ -60,6 +66,21 @@ export class UserAgent implements TransactionUser {
 
   get dialogCount(): number {
     return this.#context.dialogs.size;
+  }
+
+  /** What the store needs to begin anew. */
+  records(): DialogRecord[] {
+    return this.#context.dialogs.records();
+  }
+
+  /** Whether every dialog of an earlier process is restored: until then a request in an unknown dialog gets 500, not 481. */
+  set isComplete(isComplete: boolean) {
+    this.#context.dialogs.isComplete = isComplete;
+  }
+
+  /** Continues a dialog of an earlier process. */
+  restore(record: DialogRecord): DialogEntry {
+    return restoreDialog(this.#context, record);
   }
 
   get proxiedCount(): number {
@@ -130,8 +151,8 @@ export class UserAgent implements TransactionUser {
     this.#server.onAck(ack, core, flow);
   }
 
-  onStrayResponse(_response: SipResponse, core: CoreHeaders): void {
-    this.#client.onStrayResponse(core);
+  onStrayResponse(_response: SipResponse, core: CoreHeaders, flow: Flow): void {
+    this.#client.onStrayResponse(core, flow);
   }
 
   /** The user learns of it from the BYE. */

@@ -164,7 +164,7 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
       { name: 'stopped by API', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'API_STOPPED' }) },
       { name: 'drain', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' }) },
       { name: 'the SIP server is lost', run: (bench) => bench.runner.serverLost() },
-      { name: 'the SIP server is back', run: (bench) => bench.runner.serverBack() },
+      { name: 'the SIP server is back', run: (bench) => bench.runner.serverBack(0) },
       { name: 'half a second passes', run: (bench) => bench.clock.advance(500) },
     ),
   },

@@ -50,19 +50,54 @@ describe('the calls of an application that is gone and said who it is', () => {
     await applicationGone();
     await call.bench.connectAgain(['gw:b']);
     await call.receive(call.request('INFO', { to, cseq: 2 }));
+    await call.bench.pass(2_000);
     expect([call.shown, call.sent]).toEqual([[], ['SIP/2.0 500 Server Internal Error']]);
     call.forget();
-    await call.bench.pass(10_000);
+    await call.bench.pass(8_000);
     expect(call.sent).toEqual(['BYE sip:a@caller:6000;transport=tls SIP/2.0']);
   });
 
-  it('end by the caller meanwhile; anything else is to be tried again', async () => {
+  it('end by the caller when it does not come within 2 s; anything else is to be tried again', async () => {
     await applicationGone();
-    expect(await call.receive(call.request('INFO', { to, cseq: 2 }))).toBe('SIP/2.0 500 Server Internal Error');
+    await call.receive(call.request('INFO', { to, cseq: 2 }));
+    await call.bench.pass(1_999);
+    expect(call.sent).toEqual([]);
+    await call.bench.pass(1);
+    expect(call.sent).toEqual(['SIP/2.0 500 Server Internal Error']);
     expect(headerOf(call.bench.toCaller.at(-1) ?? '', 'Retry-After')).toMatch(/^\d+$/);
-    expect(await call.receive(call.request('BYE', { to, cseq: 3 }))).toBe('SIP/2.0 200 OK');
+    await call.receive(call.request('BYE', { to, cseq: 3 }));
+    await call.bench.pass(2_000);
+    expect(call.sent.at(-1)).toBe('SIP/2.0 200 OK');
     await call.bench.pass(32_000);
     expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('show it what the caller did in the last 2 s, a BYE too', async () => {
+    await applicationGone();
+    await call.receive(call.request('INFO', { to, cseq: 2 }));
+    await call.receive(call.request('BYE', { to, cseq: 3 }));
+    await call.bench.pass(1_999);
+    await call.bench.connectAgain(['gw:a']);
+    expect([call.shown, call.sent]).toEqual([['INFO sip:b@server SIP/2.0', 'BYE sip:b@server SIP/2.0'], []]);
+  });
+
+  it('end when it comes back and does nothing in them within 32 s: it does not have them any more', async () => {
+    await applicationGone();
+    await call.bench.connectAgain(['gw:a']);
+    await call.bench.pass(31_999);
+    expect(call.sent).toEqual([]);
+    await call.bench.pass(1);
+    expect(call.sent).toEqual(['BYE sip:a@caller:6000;transport=tls SIP/2.0']);
+  });
+
+  it('go on when it acts in them', async () => {
+    await applicationGone();
+    await call.bench.connectAgain(['gw:a']);
+    await call.send('OPTIONS sip:placeholder', call.dialogId);
+    await call.answer(call.lastSent('OPTIONS '), '200 OK');
+    call.forget();
+    await call.bench.pass(32_000);
+    expect(call.sent).toEqual([]);
   });
 
   it('an INVITE that it had not answered gets 503 at once: another application may take it', async () => {

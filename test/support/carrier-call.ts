@@ -1,6 +1,6 @@
 import { CarrierAudio } from './carrier-audio.js';
 import type { RunningGateway } from './gateway.js';
-import { answerOk, answerWith, HandMadeCall } from './invite.js';
+import { answerWith, HandMadeCall } from './invite.js';
 import { SipPeer, type WireMessage } from './sip-peer.js';
 
 /** Where a carrier connects to; 127.0.0.1 unless it says otherwise. */
@@ -12,19 +12,28 @@ export class CarrierCall {
   answer!: WireMessage;
   /** Answers to the gateway's next re-INVITEs; those after them get 200. */
   readonly refusals: string[] = [];
+  /** Answer to each OPTIONS and BYE of the gateway's. */
+  otherAnswer = '200 OK';
 
   private constructor(
-    readonly peer: SipPeer,
+    public peer: SipPeer,
     readonly signalling: HandMadeCall,
     readonly audio: CarrierAudio,
   ) {
+    this.over(peer);
+  }
+
+  /** The call goes on over this connection. */
+  over(peer: SipPeer): void {
+    this.peer = peer;
+    this.signalling.over(peer);
     peer.onMessage = (message) => {
-      if (message.header('Call-ID') === signalling.callId) this.#onMessage(message);
+      if (message.header('Call-ID') === this.signalling.callId) this.#onMessage(message);
     };
   }
 
   #onMessage(message: WireMessage): void {
-    if (/^(OPTIONS|BYE) /.test(message.startLine)) return answerOk(this.peer, message);
+    if (/^(OPTIONS|BYE) /.test(message.startLine)) return answerWith(this.peer, message, this.otherAnswer);
     if (!message.startLine.startsWith('INVITE ')) return;
     const refusal = this.refusals.shift();
     if (refusal !== undefined) return answerWith(this.peer, message, refusal);
@@ -45,8 +54,10 @@ export class CarrierCall {
     return call;
   }
 
-  async connect(): Promise<void> {
-    this.signalling.invite(this.audio.sdp());
+  /** @param contact port of the URI that we are reached at; left out: that of our connection, where nobody listens */
+  async connect(contact?: number): Promise<void> {
+    const uri = contact === undefined ? undefined : `Contact: <sip:carrier@127.0.0.1:${String(contact)};transport=tls>`;
+    this.signalling.invite(this.audio.sdp(), [], uri);
     this.answer = await this.signalling.final(10_000);
     if (this.answer.status !== 200) throw new Error(`refused: ${this.answer.text}`);
     this.signalling.ack(this.answer);

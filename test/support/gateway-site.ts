@@ -9,11 +9,12 @@ import { parseE164 } from '../../src/gateway/model/e164.js';
 import { DEFAULT_INBOUND_OPTIONS, type InboundOptions } from '../../src/gateway/model/records.js';
 import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/lib/system-clock.js';
+import { gatewayCallsKey } from '../../src/gateway/store/redis/keys.js';
 import { openRedisStores, type RedisStores } from '../../src/gateway/store/redis/redis-stores.js';
 import { until, type CarrierCall } from './carrier-call.js';
 import { reserveMediaPorts } from './gateway.js';
 import { freePorts } from './ports.js';
-import { startRedis, type TestRedis } from './redis.js';
+import { send, startRedis, type TestRedis } from './redis.js';
 import { RunningRtpengine } from './rtpengine.js';
 
 const MAIN = resolve('dist/cli/main.js');
@@ -65,6 +66,10 @@ export class Service {
     return this.output.split(text).length - 1;
   }
 
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
   async end(signal: NodeJS.Signals): Promise<void> {
     this.child.kill(signal);
     await this.#ended;
@@ -106,7 +111,8 @@ export class GatewaySite {
     const site = new GatewaySite(mkdtempSync(join(tmpdir(), 'trunkline-site-')), options, lock, first, redis, relays, stores);
     await stores.orgs.create({ name: 'Site', sip_enabled: true, org_id: site.#orgId });
     site.#key = (await stores.keys.create(site.#orgId, 'site')).key;
-    await site.#startSipServer();
+    [site.sipPort = 0, site.controlPort = 0] = await freePorts(2);
+    await site.startSipServer();
     return site;
   }
 
@@ -135,6 +141,11 @@ export class GatewaySite {
     const service = await Service.start('gateway', environment, '"msg":"gateway.ready"');
     this.#gateways.push(service);
     return service;
+  }
+
+  /** How many calls the next process of this gateway would resume. */
+  async keptCalls(instance: string): Promise<number> {
+    return Number((await send(this.redis.port, `HLEN ${gatewayCallsKey(instance)}`)).slice(1));
   }
 
   async attach(number: string, options: Partial<InboundOptions> = {}): Promise<string> {
@@ -178,21 +189,29 @@ export class GatewaySite {
     await rm(this.directory, { recursive: true, force: true });
   }
 
-  async #startSipServer(): Promise<void> {
-    const [sip = 0, control = 0] = await freePorts(2);
-    [this.sipPort, this.controlPort] = [sip, control];
-    const dataDir = join(this.directory, 'sip');
+  async killSipServer(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    await this.#sip?.end(signal);
+  }
+
+  get sipServerDirectory(): string {
+    return join(this.directory, 'sip');
+  }
+
+  /** On the same ports; what it logs. */
+  async startSipServer(): Promise<Service> {
+    const dataDir = this.sipServerDirectory;
     this.#sip = await Service.start(
       'sip-server',
       {
         ...this.options.settings,
         TRUNKLINE_DATA_DIR: dataDir,
-        TRUNKLINE_SIP_TLS_PORT: String(sip),
-        TRUNKLINE_DRACHTIO_PORT: String(control),
+        TRUNKLINE_SIP_TLS_PORT: String(this.sipPort),
+        TRUNKLINE_DRACHTIO_PORT: String(this.controlPort),
         TRUNKLINE_DRACHTIO_SECRET: SECRET,
       },
       '"msg":"sip_server.ready"',
     );
     this.ca = await readFile(join(dataDir, 'tls/ca.pem'), 'utf8');
+    return this.#sip;
   }
 }

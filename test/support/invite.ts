@@ -7,7 +7,7 @@ let serial = 0;
 export class HandMadeCall {
   readonly callId: string;
   readonly #tag: string;
-  readonly #branch: string;
+  #branch: string;
   readonly #number: string;
   #cseq = 1;
 
@@ -57,6 +57,11 @@ export class HandMadeCall {
       [...this.#lines('INVITE', 'INVITE', 1, this.#branch, this.#to), ...(contact === null ? [] : [contact]), ...type, ...extra],
       sdp,
     );
+  }
+
+  /** The next INVITE is another attempt. */
+  again(): void {
+    this.#branch += 'n';
   }
 
   cancel(): void {

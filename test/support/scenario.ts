@@ -32,12 +32,20 @@ export class Scenario {
   readonly bench: Bench;
   #serial = 0;
 
-  private constructor(readonly transport: 'TLS' | 'UDP') {
-    this.bench = new Bench(transport, 6_000);
+  private constructor(
+    readonly transport: 'TLS' | 'UDP',
+    journalFile: string | null,
+  ) {
+    this.bench = new Bench(transport, 6_000, 'messages', {}, journalFile);
   }
 
-  static async start(methods: readonly string[] = ['invite'], transport: 'TLS' | 'UDP' = 'TLS'): Promise<Scenario> {
-    const scenario = new Scenario(transport);
+  /** @param journalFile where calls outlive the server; left out: they end with it */
+  static async start(
+    methods: readonly string[] = ['invite'],
+    transport: 'TLS' | 'UDP' = 'TLS',
+    journalFile: string | null = null,
+  ): Promise<Scenario> {
+    const scenario = new Scenario(transport, journalFile);
     for (const method of methods) scenario.bench.fromApp(`r|route|${method}`);
     await scenario.bench.settle();
     scenario.bench.toApp.length = 0;

@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream';
 import { AppConnection, type ControlSocket } from '../../src/sip-server/applications.js';
 import { Broker } from '../../src/sip-server/broker.js';
 import { encodeFrame, FrameDecoder, frameTime } from '../../src/sip-server/control-protocol.js';
+import { DialogJournal } from '../../src/sip-server/dialog-journal.js';
 import { silentLog } from '../../src/lib/log.js';
 import { SipStack, type StackLimits } from '../../src/sip/stack.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
@@ -23,44 +24,81 @@ export class Bench {
   readonly toApp: string[] = [];
   readonly toCaller: string[] = [];
   readonly clock = new VirtualClock();
-  readonly #stack: SipStack;
-  readonly #broker: Broker;
-  readonly #userAgent: UserAgent;
+  #stack!: SipStack;
+  #broker!: Broker;
+  #userAgent!: UserAgent;
+  #journal: DialogJournal | null = null;
   #socket: Duplex;
   #connection: AppConnection | undefined;
-  readonly #flow: Flow;
-  readonly #wire: Duplex | undefined;
-  #isOpen = true;
+  #flow!: Flow;
+  #wire: Duplex | undefined;
+  #isOpen = { now: true };
   #opens = true;
 
-  /** `caller`: what it sends is whole messages, or the bytes of a connection, cut by the server itself. */
-  constructor(transport: TransportName, remotePort: number, caller: 'messages' | 'bytes' = 'messages', limits: Partial<BenchLimits> = {}) {
-    const own = (name: TransportName): Endpoint => ({ address: '127.0.0.1', port: name === 'TLS' ? 25_061 : 25_060 });
+  /**
+   * @param caller what it sends is whole messages, or the bytes of a connection, cut by the server itself
+   * @param journalFile where calls outlive the server; left out: they end with it
+   */
+  constructor(
+    private readonly transport: TransportName,
+    private readonly remotePort: number,
+    caller: 'messages' | 'bytes' = 'messages',
+    limits: Partial<BenchLimits> = {},
+    private readonly journalFile: string | null = null,
+  ) {
     const all = { ...LIMITS, ...limits };
-    this.#stack = new SipStack({ clock: this.clock, timers: DEFAULT_TIMERS, limits: all, log: silentLog });
-    const remote = { address: '127.0.0.1', port: remotePort };
+    this.#startServer(all);
     if (caller === 'bytes' && transport !== 'UDP') {
       this.#wire = this.#callerSocket();
       const more = { messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20 };
-      this.#flow = new StreamFlow(asSocket(this.#wire), transport, own(transport), remote, this.#stack, { ...all, ...more }, this.clock);
-    } else this.#flow = this.#messageFlow(transport, own(transport), remote);
+      const remote = { address: '127.0.0.1', port: remotePort };
+      this.#flow = new StreamFlow(asSocket(this.#wire), transport, ownOf(transport), remote, this.#stack, { ...all, ...more }, this.clock);
+    } else this.callAgainFrom('127.0.0.1');
+    this.#socket = this.#connect();
+  }
+
+  #startServer(limits: BenchLimits): void {
+    const { journalFile, clock } = this;
+    this.#journal = journalFile === null ? null : new DialogJournal({ file: journalFile, clock, log: silentLog });
+    this.#stack = new SipStack({ clock, timers: DEFAULT_TIMERS, limits, log: silentLog });
     const isSelf = (host: string, port: number | null): boolean => host === '127.0.0.1' && (port === 25_060 || port === 25_061);
-    const flows = { open: () => (this.#opens ? this.#flow : undefined), advertised: own };
-    this.#userAgent = new UserAgent(this.#stack, flows, { key: 'key', isSelf: ({ host, port }) => isSelf(host, port) });
+    const flows = { open: () => (this.#opens ? this.#flow : undefined), advertised: ownOf };
+    this.#userAgent = new UserAgent(this.#stack, flows, { key: 'key', isSelf: ({ host, port }) => isSelf(host, port) }, this.#journal);
     this.#broker = new Broker(this.#userAgent, {
       log: silentLog,
       timers: this.#stack.timers,
-      time: () => frameTime(this.clock.wallMs()),
-      advertised: own,
+      time: () => frameTime(clock.wallMs()),
+      advertised: ownOf,
       isSelf,
       optionsUserAgents: ['probe/1.0'],
       silenceTimeoutMs: 20_000,
       tryingAfterMs: 3_500,
       graceMs: 10_000,
       maxApplicationDelayMs: 100,
-      clock: this.clock,
+      clock,
     });
-    this.#socket = this.#connect();
+    this.#journal?.open({
+      records: () => this.#userAgent.records(),
+      restore: (records) => {
+        for (const record of records) this.#broker.restore(this.#userAgent.restore(record));
+      },
+    });
+  }
+
+  /** kill -9 of the server, and its next start: connections are gone, and the application is. */
+  crash(awayMs = 0): void {
+    this.#stack.close();
+    this.#journal?.close();
+    this.#isOpen.now = false;
+    this.#connection = undefined;
+    this.clock.advance(awayMs);
+    this.#startServer(LIMITS);
+  }
+
+  /** The caller has another connection. */
+  callAgainFrom(address: string): void {
+    this.#isOpen = { now: true };
+    this.#flow = this.#messageFlow(this.transport, ownOf(this.transport), { address, port: this.remotePort }, this.#isOpen);
   }
 
   /** A payload from the application. */
@@ -76,7 +114,7 @@ export class Bench {
 
   /** The caller's connection is gone. */
   dropCaller(): void {
-    this.#isOpen = false;
+    this.#isOpen.now = false;
     this.#stack.onClose(this.#flow);
   }
 
@@ -128,17 +166,18 @@ export class Bench {
     for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  #messageFlow(transport: TransportName, local: Endpoint, remote: Endpoint): Flow {
-    const isOpen = (): boolean => this.#isOpen;
+  #messageFlow(transport: TransportName, local: Endpoint, remote: Endpoint, isOpen: { readonly now: boolean }): Flow {
     return {
       transport,
       reliable: transport !== 'UDP',
       remote,
       local,
       get isOpen() {
-        return isOpen();
+        return isOpen.now;
       },
-      send: (text) => this.toCaller.push(text),
+      send: (text) => {
+        if (isOpen.now) this.toCaller.push(text);
+      },
       close: () => undefined,
     };
   }
@@ -156,9 +195,11 @@ export class Bench {
 
   #connect(): Duplex {
     const decoder = new FrameDecoder(1 << 20);
+    const broker = this.#broker;
     const socket = new Duplex({
       read: () => undefined,
       write: (chunk: Buffer, _encoding, done) => {
+        if (this.#connection !== connection) return done();
         for (const item of decoder.push(chunk.toString('latin1'))) this.toApp.push(item.type === 'frame' ? item.payload : item.reason);
         done();
       },
@@ -167,8 +208,12 @@ export class Bench {
       asSocket(socket),
       { maxFrameBytes: 1 << 20, maxUnsentFrameBytes: 1 << 20 },
       {
-        onCommand: (from, command) => this.#broker.onCommand(from, command),
-        onGone: (gone) => this.#broker.onAppGone(gone),
+        onCommand: (from, command) => {
+          if (broker === this.#broker) broker.onCommand(from, command);
+        },
+        onGone: (gone) => {
+          if (broker === this.#broker) broker.onAppGone(gone);
+        },
       },
       silentLog,
     );
@@ -176,6 +221,10 @@ export class Bench {
     this.#connection = connection;
     return socket;
   }
+}
+
+function ownOf(name: TransportName): Endpoint {
+  return { address: '127.0.0.1', port: name === 'TLS' ? 25_061 : 25_060 };
 }
 
 /** A stream with what else a socket has. */

@@ -197,11 +197,16 @@ export class CallDialog {
     this.#request(dialog, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
       // The next connection asks again.
       if (error instanceof ConnectionLostError) return;
+      const isUnsent = answer === undefined && !/unable to find dialog/i.test(errorText(error));
       // The SIP server does not know the dialog, or the carrier does not (RFC 3261 §12.2.1.2).
-      if (answer === undefined || answer.status === 481 || answer.status === 408) {
-        this.log.warn({ error: answer === undefined ? errorText(error) : answer.status }, 'call.ping.failed');
-        this.owner.dispatch({ type: 'server-lost', reason: lost });
-      }
+      const isLost = answer === undefined ? !isUnsent : answer.status === 481 || answer.status === 408;
+      // A carrier that cannot be reached now may still have the call: it goes on as long as its media does.
+      if (!isLost && !isUnsent && answer?.status !== 503) return;
+      this.log.warn({ error: answer === undefined ? errorText(error) : answer.status, is_lost: isLost }, 'call.ping.failed');
+      if (!isLost) return;
+      // RFC 3261 §12.2.1.2: also towards one who may have missed the question alone.
+      if (answer?.status === 408) this.bye(lost);
+      this.owner.dispatch({ type: 'server-lost', reason: lost });
     });
   }
 

@@ -68,6 +68,8 @@ export interface InviteContext {
 const BYE_LIMIT_MS = 4_000;
 /** Longest wait for what goes out at the end of a call, so that it stands in the trace. */
 const TRACE_LIMIT_MS = 500;
+/** 64·T1, and a second. */
+const ACK_LIMIT_MS = 33_000;
 const CLOSE_LIMIT_MS = 30_000;
 
 /** Carries out what the call machine says, through the ports; owns everything the call opened. Decides nothing. */
@@ -203,14 +205,28 @@ export class CallRunner {
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
   }
 
-  /** The SIP server was away and hands its calls back: whether this one is among them shows when it is asked about it. */
-  serverBack(): void {
+  /**
+   * The SIP server was away and hands its calls back: whether this one is among them shows when it is asked about it.
+   * @param askAfterMs when it is asked
+   */
+  serverBack(askAfterMs: number): void {
     const isUnanswered = this.#progress.answeredAtMs === null;
     // INVITEs that had no answer were answered by the SIP server when the connection was lost.
     if (isUnanswered) return this.serverLost();
-    // An ACK that came meanwhile is not told again; of one that did not come the SIP server tells when it gives up.
+    // It shows an ACK that came meanwhile, and tells when it gives up waiting for one. Only one with an answer is waited for.
+    if (this.stateName === 'AwaitingAck' && this.#state.lateOffer !== null) this.#after(ACK_LIMIT_MS, () => this.#assumeAck());
+    else this.#assumeAck();
+    if (askAfterMs === 0) return this.#dialog.ping('INTERNAL_ERROR');
+    this.#after(askAfterMs, () => this.#dialog.ping('INTERNAL_ERROR'));
+  }
+
+  #assumeAck(): void {
     if (this.stateName === 'AwaitingAck' || this.stateName === 'HangingUp') this.dispatch({ type: 'acknowledged', sdp: '' });
-    this.#dialog.ping('INTERNAL_ERROR');
+  }
+
+  /** Unless the call ends before. */
+  #after(delayMs: number, act: () => void): void {
+    this.#scope.defer('timer', this.services.clock.setTimer(delayMs, act));
   }
 
   /** The SIP server was lost and is back: it may still know the dialog (drachtio-server does), and the caller must not be left in it. */

@@ -45,6 +45,9 @@ export interface InboundOptions {
   };
 }
 
+/** After a time without the SIP server: between the questions whether a call is still there, and for all of them. */
+const PING_STEP_MS = 10;
+const PINGED_WITHIN_MS = 8_000;
 const PARK_POLL_MS = 10;
 
 /** What the gateway checks before it accepts a call. */
@@ -261,9 +264,11 @@ export class Inbound implements LiveCalls {
     const left = this.#left;
     this.#left = [];
     const isLeft = new Set(left.map(({ runner }) => runner));
-    for (const runner of [...this.#runners.values()]) {
-      if (isLeft.has(runner)) continue;
-      if (isResumed) runner.serverBack();
+    const running = [...this.#runners.values()].filter((runner) => !isLeft.has(runner));
+    // Spread, as each carrier may need a new connection.
+    const stepMs = Math.min(PING_STEP_MS, PINGED_WITHIN_MS / running.length);
+    for (const [index, runner] of running.entries()) {
+      if (isResumed) runner.serverBack(index * stepMs);
       else runner.serverLost();
     }
     this.log.info({ host_ports: hostPorts, version, left: left.length }, 'gateway.sip_server.connected');

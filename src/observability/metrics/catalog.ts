@@ -158,6 +158,11 @@ export const METRICS = {
 
   trunkline_sip_transactions: gauge('SIP transactions of both kinds.'),
   trunkline_sip_dialogs: gauge('SIP dialogs.'),
+  trunkline_sip_dialogs_restored: gauge('SIP dialogs of an earlier process that this one took over at its start.'),
+  trunkline_sip_journal_bytes: gauge('Size of the file that keeps the SIP dialogs for the next process.'),
+  trunkline_sip_journal_failures_total: counter(
+    'Failed attempts to read or write that file: until one succeeds, changes of dialogs die with the process.',
+  ),
   trunkline_sip_connections: gauge('TLS and TCP connections with peers.'),
   trunkline_sip_applications: gauge('Gateways on the control port.'),
   trunkline_sip_timers: gauge('Running timers.'),

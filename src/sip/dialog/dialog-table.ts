@@ -1,19 +1,26 @@
-import type { CoreHeaders } from '../message/core-headers.js';
+import { topViaOf, type CoreHeaders } from '../message/core-headers.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
 import type { QueuedTimer, TimerQueue } from '../../lib/timers.js';
 import { dialogKey, type Dialog, type SessionTimer } from './dialog.js';
+import { changesOf, type DialogRecord, type DialogStore, type UnacknowledgedAnswer } from './dialog-record.js';
 import { RetransmittedResponse } from './retransmission.js';
 import type { ReliableProvisionals } from './reliable-provisionals.js';
 import type { TimerSettings } from '../transaction/timers.js';
-import type { Flow } from '../transport/flow.js';
+import type { Endpoint, Flow } from '../transport/flow.js';
+import { resolveTarget } from '../transport/service-location.js';
 
 interface Answered {
-  readonly cseq: number;
+  readonly answer: UnacknowledgedAnswer;
   readonly response: RetransmittedResponse;
 }
 
+/** CSeq numbers that one record reserves. */
+const SEQ_BLOCK = 100;
+/** Actors that a record names: a carrier has several addresses. */
+const MAX_ACTORS = 16;
+
 /** Called when a timer ends a dialog. */
-interface DialogEnds {
+export interface DialogEnds {
   /** No ACK to a 2xx within 64·T1. */
   onAckTimeout(dialog: DialogEntry): void;
   /** The subscription expired without a refresh. */
@@ -43,8 +50,14 @@ export class DialogEntry {
   isEnded = false;
   /** Our BYE is in progress. */
   isEnding = false;
+  /** The user's own text, in the dialog's record; `null`: the dialog ends with the process. */
+  userData: string | null = null;
+  /** Taken over from an earlier process. */
+  readonly isRestored: boolean;
   /** `null`: no session timer negotiated. */
   sessionTimer: SessionTimer | null = null;
+  /** Wall time at which it is due; 0: no timer. */
+  sessionDueMs = 0;
   sessionTimerHandle: QueuedTimer | undefined;
   /** Our last SDP and Contact, which our refreshes repeat. */
   lastSdp = '';
@@ -59,12 +72,21 @@ export class DialogEntry {
   isCancelled = false;
   /** UAC: our ACKs by CSeq number, to answer retransmitted 2xx. */
   #acks: Map<number, string> | undefined;
+  /** Body of the last one. */
+  #ackBody = '';
   /** At most one: until its ACK, another INVITE gets 491. */
   #answered: Answered | undefined;
   #subscriptionTimer: QueuedTimer | undefined;
+  /** Where the peer's last message came from. */
+  #source: Endpoint;
+  #actors: readonly string[];
+  #reservedSeq = 0;
+  /** The record as last written. */
+  #written: DialogRecord | undefined;
 
   constructor(
     public state: Dialog,
+    /** The way of our next request: the peer's last message came by it, or we opened it. */
     public flow: Flow,
     readonly usage: DialogUsage,
     /** Recognizes merged copies of the initial INVITE. */
@@ -72,8 +94,89 @@ export class DialogEntry {
     private readonly timers: TimerQueue,
     private readonly timerSettings: TimerSettings,
     private readonly ends: DialogEnds,
+    restored: DialogRecord | undefined,
   ) {
     this.key = dialogKey(state.callId, state.localTag, state.remoteTag);
+    this.isRestored = restored !== undefined;
+    this.#source = flow.remote;
+    this.#actors = restored?.actors ?? actorsOf(flow);
+    if (restored === undefined) return;
+    this.isConfirmed = true;
+    this.wasAcknowledged = restored.unacknowledged?.isInitial !== true;
+    this.userData = restored.userData;
+    this.lastSdp = restored.lastSdp;
+    this.lastContact = restored.lastContact ?? undefined;
+    this.ownInviteSeq = restored.ownInviteSeq;
+    this.#ackBody = restored.ackBody;
+    this.#reservedSeq = restored.reservedSeq;
+    this.#written = restored;
+  }
+
+  /** A message of the peer's in this dialog came by this flow. */
+  heardBy(flow: Flow): void {
+    if (flow === this.flow || !flow.isOpen) return;
+    this.flow = flow;
+    this.#source = flow.remote;
+    const added = actorsOf(flow).filter((actor) => !this.#actors.includes(actor));
+    if (added.length > 0) this.#actors = [...this.#actors, ...added].slice(-MAX_ACTORS);
+  }
+
+  /** The tags were secrets of a connection; after a restart, whoever comes by another one must be known besides. */
+  admits(flow: Flow): boolean {
+    if (!this.isRestored || flow === this.flow) return true;
+    if (actorsOf(flow).some((actor) => this.#actors.includes(actor))) return true;
+    return [this.state.remoteTarget, ...this.state.routeSet].some((uri) => resolveTarget(uri)?.host === flow.remote.address);
+  }
+
+  get record(): DialogRecord {
+    const { state } = this;
+    if (state.localSeq >= this.#reservedSeq) this.#reservedSeq = state.localSeq + SEQ_BLOCK;
+    // Field by field: one hidden class, and a third of the time of a spread.
+    return {
+      role: state.role,
+      callId: state.callId,
+      localTag: state.localTag,
+      remoteTag: state.remoteTag,
+      local: state.local,
+      remote: state.remote,
+      remoteTarget: state.remoteTarget,
+      routeSet: state.routeSet,
+      remoteSeq: state.remoteSeq,
+      reservedSeq: this.#reservedSeq,
+      userData: this.userData ?? '',
+      transport: this.flow.transport,
+      sourceAddress: this.#source.address,
+      sourcePort: this.#source.port,
+      actors: this.#actors,
+      lastSdp: this.lastSdp,
+      lastContact: this.lastContact ?? null,
+      sessionTimer: this.sessionTimer,
+      sessionDueMs: this.sessionDueMs,
+      unacknowledged: this.#answered?.answer ?? null,
+      ownInviteSeq: this.ownInviteSeq,
+      ackBody: this.#ackBody,
+    };
+  }
+
+  /** Writes what changed since the last time. */
+  save(store: DialogStore, when: 'now' | 'soon'): void {
+    if (this.userData === null || !this.isConfirmed || this.isEnded || this.usage !== 'invite') return;
+    const { record } = this;
+    const changes = this.#written === undefined ? record : changesOf(this.#written, record);
+    if (changes === null) return;
+    this.#written = record;
+    store.write(this.key, changes, when);
+  }
+
+  get isWritten(): boolean {
+    return this.#written !== undefined;
+  }
+
+  /** Whether there is a record; true only once. */
+  takeWritten(): boolean {
+    const { isWritten } = this;
+    this.#written = undefined;
+    return isWritten;
   }
 
   /** Ends the subscription after this time plus 64·T1 of grace, unless refreshed. */
@@ -88,37 +191,46 @@ export class DialogEntry {
   }
 
   /** Retransmits our 2xx to the INVITE with this CSeq number until the ACK. */
-  answered(cseq: number, text: string, flow: Flow): void {
+  answered(answer: UnacknowledgedAnswer, resend: () => void): void {
     const { t1Ms, t2Ms } = this.timerSettings;
-    const response = new RetransmittedResponse(
-      () => flow.send(text),
-      { t1Ms, longestMs: t2Ms },
-      this.timers,
-      () => {
-        this.#answered = undefined;
-        this.ends.onAckTimeout(this);
-      },
-    );
-    this.#answered = { cseq, response };
+    const response = new RetransmittedResponse(resend, { t1Ms, longestMs: t2Ms }, this.timers, () => {
+      this.#answered = undefined;
+      this.ends.onAckTimeout(this);
+    });
+    this.#answered = { answer, response };
+  }
+
+  /** Our 2xx to this INVITE, whose transaction an earlier process had. */
+  answerTo({ cseq, topVia }: CoreHeaders, flow: Flow): string | undefined {
+    const answer = this.isRestored ? this.#answered?.answer : undefined;
+    if (answer?.cseq !== cseq.number || !this.admits(flow)) return undefined;
+    const via = topViaOf(answer.text);
+    return via?.branch === topVia.branch && via.host === topVia.host && via.port === topVia.port ? answer.text : undefined;
   }
 
   /** Returns whether this is the first ACK to that INVITE. */
   acknowledged(cseq: number): boolean {
-    if (this.#answered?.cseq !== cseq) return false;
+    if (this.#answered?.answer.cseq !== cseq) return false;
     this.#answered.response.acknowledged();
     this.#answered = undefined;
     return true;
   }
 
   /** UAC: stores our ACK, to answer retransmitted 2xx. */
-  keepAck(cseq: number, text: string): void {
+  keepAck(cseq: number, text: string, body: string): void {
     this.#acks ??= new Map();
     this.#acks.set(cseq, text);
+    this.#ackBody = body;
   }
 
   repeatAck(cseq: number): void {
     const ack = this.#acks?.get(cseq);
     if (ack !== undefined) this.flow.send(ack);
+  }
+
+  /** Body of the ACK to our last INVITE, which an earlier process sent; `null`: it was not that INVITE, or the ACK is here. */
+  ackBodyFor(cseq: number): string | null {
+    return this.isRestored && cseq === this.ownInviteSeq && this.#acks?.has(cseq) !== true ? this.#ackBody : null;
   }
 
   end(): void {
@@ -134,11 +246,18 @@ export class DialogEntry {
 export class DialogTable {
   readonly #dialogs = new Map<string, DialogEntry>();
   readonly #merged = new Map<string, ServerTransaction | DialogEntry>();
+  /** Restored dialogs whose first 2xx has no ACK, by Call-ID and From tag of their INVITE. */
+  readonly #unacknowledged = new Map<string, DialogEntry>();
 
+  /** False while dialogs of an earlier process may be unknown. */
+  isComplete = true;
+
+  /** `store`: `null` when dialogs end with the process. */
   constructor(
     private readonly timers: TimerQueue,
     private readonly timerSettings: TimerSettings,
     private readonly ends: DialogEnds,
+    private readonly store: DialogStore | null,
   ) {}
 
   get size(): number {
@@ -151,15 +270,52 @@ export class DialogTable {
 
   /** `merge`: merge key of the initial INVITE, valid for the dialog's life; `null` when the request was ours. */
   add(state: Dialog, flow: Flow, usage: DialogUsage, merge: string | null): DialogEntry {
-    const entry = new DialogEntry(state, flow, usage, merge, this.timers, this.timerSettings, this.ends);
+    const entry = new DialogEntry(state, flow, usage, merge, this.timers, this.timerSettings, this.ends, undefined);
     this.#dialogs.set(entry.key, entry);
     return entry;
   }
 
+  /** A dialog of an earlier process; `flow` is its way to the peer, and closed. */
+  restore(record: DialogRecord, flow: Flow): DialogEntry {
+    const { role, callId, localTag, remoteTag, local, remote, remoteTarget, routeSet, remoteSeq, reservedSeq } = record;
+    const state = { role, callId, localTag, remoteTag, local, remote, remoteTarget, routeSet, remoteSeq, localSeq: reservedSeq };
+    const entry = new DialogEntry(state, flow, 'invite', null, this.timers, this.timerSettings, this.ends, record);
+    this.#dialogs.set(entry.key, entry);
+    if (record.unacknowledged?.isInitial === true) this.#unacknowledged.set(`${callId}|${remoteTag}`, entry);
+    return entry;
+  }
+
+  /** Writes what changed in the dialog. With `now`, before the message that says so leaves. */
+  save(dialog: DialogEntry, when: 'now' | 'soon' = 'now'): void {
+    if (this.store !== null) dialog.save(this.store, when);
+  }
+
+  records(): DialogRecord[] {
+    return [...this.#dialogs.values()].filter(({ isWritten }) => isWritten).map(({ record }) => record);
+  }
+
+  /** Our 2xx to this INVITE outside dialogs, which an earlier process sent. */
+  answerTo(core: CoreHeaders, flow: Flow): string | undefined {
+    return this.#unacknowledged.get(`${core.callId}|${core.fromTag ?? ''}`)?.answerTo(core, flow);
+  }
+
   forget(dialog: DialogEntry): void {
+    this.close(dialog);
+    this.erase(dialog);
+  }
+
+  /** The dialog's record goes: a later process does not have it. */
+  erase(dialog: DialogEntry): void {
+    if (dialog.takeWritten()) this.store?.end(dialog.key);
+  }
+
+  /** As `forget`, but its record stays for now: who ends it has no response yet, and may ask a later process. */
+  close(dialog: DialogEntry): void {
     const { invite } = dialog;
     dialog.invite = null;
     dialog.end();
+    const { callId, remoteTag } = dialog.state;
+    if (this.#unacknowledged.get(`${callId}|${remoteTag}`) === dialog) this.#unacknowledged.delete(`${callId}|${remoteTag}`);
     if (this.#dialogs.get(dialog.key) === dialog) this.#dialogs.delete(dialog.key);
     if (dialog.mergeKey !== null && this.#merged.get(dialog.mergeKey) === dialog) this.#merged.delete(dialog.mergeKey);
     invite?.onDialogEnded();
@@ -184,4 +340,8 @@ export class DialogTable {
   of(core: CoreHeaders): DialogEntry | undefined {
     return this.find(core.callId, core.toTag ?? '', core.fromTag ?? '');
   }
+}
+
+function actorsOf({ remote, tlsIdentity = '' }: Flow): string[] {
+  return tlsIdentity === '' ? [remote.address] : [remote.address, tlsIdentity];
 }

@@ -94,6 +94,11 @@ export interface Via {
   readonly params: ReadonlyMap<string, string>;
 }
 
+/** Of a message that we wrote. */
+export function topViaOf(text: string): Via | undefined {
+  return parseVia(/^Via: (.*?)\r?$/m.exec(text)?.[1] ?? '');
+}
+
 /** `;` with nothing after it (RFC 4475 §3.1.2.1). */
 const EMPTY_PARAMETER = /;[ \t]*(?:;|$)/;
 

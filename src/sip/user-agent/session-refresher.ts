@@ -1,9 +1,15 @@
 import { randomInt } from 'node:crypto';
+import type { Clock } from '../../lib/clock.js';
 import type { TimerQueue } from '../../lib/timers.js';
 import { flatten } from '../message/fast-path-parser.js';
 import type { DialogEntry } from '../dialog/dialog-table.js';
+import type { DialogRecord } from '../dialog/dialog-record.js';
 import { expiryMs, sessionDueMs, sessionTimerOf } from '../dialog/dialog.js';
 import { getHeader, header, type RequestParts, type SipResponse } from '../message/message.js';
+
+/** From a restart: for the peer's refresh that is overdue, and within which our overdue refreshes go out. */
+const RESUME_GRACE_MS = 32_000;
+const REFRESHED_WITHIN_MS = 10_000;
 
 export interface RefreshActions {
   /** Sends a re-INVITE and passes its responses to `onRefreshAnswer`; false if it cannot be sent. */
@@ -17,6 +23,7 @@ export interface RefreshActions {
 export class SessionRefresher {
   constructor(
     private readonly timers: TimerQueue,
+    private readonly clock: Clock,
     private readonly actions: RefreshActions,
   ) {}
 
@@ -29,8 +36,22 @@ export class SessionRefresher {
     }
     this.#stop(dialog);
     dialog.sessionTimer = sessionTimerOf(response, weAreUac);
+    dialog.sessionDueMs = 0;
     if (dialog.sessionTimer === null) return;
-    this.#start(dialog, sessionDueMs(dialog.sessionTimer), () => this.#due(dialog));
+    const delayMs = sessionDueMs(dialog.sessionTimer);
+    dialog.sessionDueMs = this.clock.wallMs() + delayMs;
+    this.#start(dialog, delayMs, () => this.#due(dialog));
+  }
+
+  /** Continues the timer of a dialog that an earlier process had. What fell due meanwhile gets time: nobody could refresh. */
+  resume(dialog: DialogEntry, { sessionTimer, sessionDueMs: dueMs }: Pick<DialogRecord, 'sessionTimer' | 'sessionDueMs'>): void {
+    dialog.sessionTimer = sessionTimer;
+    dialog.sessionDueMs = dueMs;
+    if (sessionTimer === null) return;
+    const leastMs = sessionTimer.weRefresh ? randomInt(0, REFRESHED_WITHIN_MS) : Math.min(RESUME_GRACE_MS, sessionTimer.intervalMs);
+    // Whoever set the clock meanwhile does not make the session longer.
+    const leftMs = Math.min(dueMs - this.clock.wallMs(), sessionDueMs(sessionTimer));
+    this.#start(dialog, Math.max(leftMs, leastMs), () => this.#due(dialog));
   }
 
   /** A response to our refresh. */

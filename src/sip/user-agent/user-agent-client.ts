@@ -32,6 +32,8 @@ import { makeResponse } from '../stack.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
 import type { Flow } from '../transport/flow.js';
 
+/** A 481 to them is the dialog's end; others may mean a subscription (RFC 5057 §5.1). */
+const SHOWS_DIALOG = new Set(['INVITE', 'UPDATE', 'OPTIONS']);
 const WANTS_CONTACT = new Set(['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE']);
 
 export interface ClientEnds {
@@ -90,6 +92,8 @@ export class UserAgentClient implements OutgoingOwner {
       dialog.ownInviteSeq = dialog.state.localSeq;
     }
     if (parts.method === 'BYE') dialog.isEnding = true;
+    // Before it leaves, so that a later process uses no number twice and acknowledges this INVITE.
+    if (!isAck) this.context.dialogs.save(dialog);
     const message = composeRequest(this.#own(flow), parts, {
       uri: routing.requestUri,
       from: dialog.state.local,
@@ -118,8 +122,13 @@ export class UserAgentClient implements OutgoingOwner {
   }
 
   /** A 2xx to an INVITE without a transaction: the ACK was lost. */
-  onStrayResponse(core: CoreHeaders): void {
-    this.context.dialogs.find(core.callId, core.fromTag ?? '', core.toTag ?? '')?.repeatAck(core.cseq.number);
+  onStrayResponse(core: CoreHeaders, flow: Flow): void {
+    const dialog = this.context.dialogs.find(core.callId, core.fromTag ?? '', core.toTag ?? '');
+    if (dialog?.admits(flow) !== true) return;
+    const body = dialog.ackBodyFor(core.cseq.number);
+    if (body === null) return dialog.repeatAck(core.cseq.number);
+    dialog.heardBy(flow);
+    this.sendInDialog(dialog, { method: 'ACK', headers: body === '' ? [] : [header('Content-Type', 'application/sdp')], body });
   }
 
   onResponse(request: OutgoingRequest, response: SipResponse): void {
@@ -151,11 +160,16 @@ export class UserAgentClient implements OutgoingOwner {
       const isBye = message.method === 'BYE';
       const isChallenged = isBye && (response.status === 401 || response.status === 407);
       if (isChallenged) this.#forgetUnlessEnded(dialog);
-      // RFC 3261 §15.1.1
-      else if (isLast || isBye) this.context.dialogs.forget(dialog);
+      // RFC 3261 §15.1.1, §12.2.1.2
+      else if (isLast || isBye || (response.status === 481 && SHOWS_DIALOG.has(message.method) && !request.isRefresh))
+        this.context.dialogs.forget(dialog);
     }
-    if (dialog !== null && request.isRefresh) return this.context.sessions.onRefreshAnswer(dialog, response);
+    if (dialog !== null && request.isRefresh) {
+      this.context.sessions.onRefreshAnswer(dialog, response);
+      return this.context.dialogs.save(dialog);
+    }
     if (dialog !== null && setsSession(message.method, response.status)) this.context.sessions.settled(dialog, response, true);
+    if (dialog !== null && isFinal) this.context.dialogs.save(dialog);
     this.context.listener?.onResponse(request, response, synthesized);
     if (response.status >= 300) this.#forgetEarly(request);
     if (isFinal && message.method === 'SUBSCRIBE' && !request.isInDialog) this.#takeEarlyNotifies(request);
@@ -192,6 +206,7 @@ export class UserAgentClient implements OutgoingOwner {
     if (!isFinal && isCopy(entry, response)) return false;
     entry.state = { ...state, localSeq: entry.state.localSeq, remoteSeq: entry.state.remoteSeq };
     entry.isConfirmed ||= isFinal;
+    entry.userData = request.userData;
     entry.isCancelled = isFinal && request.cancel !== null;
     request.dialog = entry;
     if (isFinal && method === 'SUBSCRIBE') subscribed(entry, request.message, response);
@@ -224,7 +239,8 @@ export class UserAgentClient implements OutgoingOwner {
   }
 
   #acknowledge(dialog: DialogEntry, ack: OutgoingRequest): OutgoingRequest {
-    dialog.keepAck(dialog.ownInviteSeq, ack.text);
+    dialog.keepAck(dialog.ownInviteSeq, ack.text, ack.message.body);
+    this.context.dialogs.save(dialog);
     ack.flow.send(ack.text);
     if (dialog.isCancelled) {
       dialog.isCancelled = false;

@@ -97,6 +97,8 @@ export class IncomingRequest implements ServerTransactionOwner, PendingInvite {
   isTagged = false;
   /** We sent a final response. */
   isAnswered = false;
+  /** For the record of the dialog that its 2xx creates; `null`: the dialog ends with the process. */
+  userData: string | null = null;
   /** Set with the first reliable provisional response to an INVITE (RFC 3262). */
   reliable: ReliableProvisionals | undefined;
 
@@ -159,6 +161,8 @@ export class OutgoingRequest implements ClientTransactionOwner {
   readonly forks = new Set<DialogEntry>();
 
   hasFinal = false;
+  /** For the record of the dialog that its 2xx creates; `null`: the dialog ends with the process. */
+  userData: string | null = null;
   /** Sent over TCP for its length: the UDP version, in case TCP fails (RFC 3261 §18.1.1). */
   byUdp: Pick<OutgoingRequest, 'message' | 'text' | 'flow'> | null = null;
   /** False: it may create dialogs. */

@@ -15,7 +15,17 @@ import { contactOf } from './compose.js';
 import { refreshTarget, uasDialog, agreedSession } from '../dialog/dialog.js';
 import type { DialogEntry } from '../dialog/dialog-table.js';
 import type { CoreHeaders } from '../message/core-headers.js';
-import { getHeader, getHeaders, getList, hasHeader, header, type Header, type SipRequest, type SipResponse } from '../message/message.js';
+import {
+  getHeader,
+  getHeaders,
+  getList,
+  hasHeader,
+  header,
+  type Header,
+  type SipRequest,
+  type SipResponse,
+  serialize,
+} from '../message/message.js';
 import { uriScheme } from '../message/uri.js';
 import { ReliableProvisionals } from '../dialog/reliable-provisionals.js';
 import { makeResponse } from '../stack.js';
@@ -46,6 +56,7 @@ export class UserAgentServer implements IncomingOwner {
     if (request.method === 'BYE' || request.method === 'UPDATE' || request.method === 'PRACK') {
       return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
     }
+    if (this.#answerAgain(transaction, this.context.dialogs.answerTo(core, transaction.flow))) return;
     // RFC 3261 §8.2.2.2: a merged request.
     if (!this.context.dialogs.claim(transaction)) return this.#refuse(transaction, 482, 'Loop Detected');
     this.#offer(transaction, null);
@@ -53,9 +64,12 @@ export class UserAgentServer implements IncomingOwner {
 
   onAck(ack: SipRequest, core: CoreHeaders, flow: Flow): void {
     const dialog = this.context.dialogs.of(core);
-    if (dialog === undefined) return;
-    if (flow.isOpen) dialog.flow = flow;
-    if (dialog.acknowledged(core.cseq.number)) this.context.listener?.onAck(dialog, ack, flow);
+    if (dialog?.admits(flow) !== true) return;
+    dialog.heardBy(flow);
+    if (!dialog.acknowledged(core.cseq.number)) return;
+    this.context.listener?.onAck(dialog, ack, flow);
+    // When the user has it: until then a later process is to ask for it again.
+    this.context.dialogs.save(dialog, 'soon');
   }
 
   /** Sends a response, now or after a pending PRACK. */
@@ -84,6 +98,7 @@ export class UserAgentServer implements IncomingOwner {
     const { transaction, dialog } = request;
     this.context.dialogs.release(transaction, null);
     request.reliable?.end();
+    if (dialog?.isEnded === true) this.context.dialogs.erase(dialog);
     if (why !== 'transport-error' || !transaction.isInvite || request.isAnswered) return;
     if (dialog !== null && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
     request.onCancelled(null);
@@ -95,8 +110,10 @@ export class UserAgentServer implements IncomingOwner {
     if (dialog === undefined) {
       const early = request.method === 'NOTIFY' ? this.context.earlyNotifies.get(`${core.callId}|${core.toTag ?? ''}`) : undefined;
       if (early !== undefined && early.length < MAX_EARLY_NOTIFIES) return void early.push(transaction);
-      return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
+      return this.#refuseUnknown(transaction);
     }
+    if (!dialog.admits(flow)) return this.#refuse(transaction, 403, 'Forbidden');
+    if (request.method === 'INVITE' && this.#answerAgain(transaction, dialog.answerTo(core, flow))) return dialog.heardBy(flow);
     if (dialog.state.remoteSeq !== null && core.cseq.number <= dialog.state.remoteSeq) {
       return this.#refuse(transaction, 500, 'CSeq Out Of Order');
     }
@@ -109,7 +126,7 @@ export class UserAgentServer implements IncomingOwner {
     // RFC 3311 §5.2.
     if (request.method === 'UPDATE' && dialog.hasPendingUpdate) return this.#refuse(transaction, 500, 'Server Internal Error', retryLater);
     dialog.state = { ...dialog.state, remoteSeq: core.cseq.number };
-    if (flow.isOpen) dialog.flow = flow;
+    dialog.heardBy(flow);
     const reliable = dialog.invite?.reliable;
     if (request.method === 'PRACK' && reliable?.acknowledge(request) !== true) {
       return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
@@ -117,9 +134,22 @@ export class UserAgentServer implements IncomingOwner {
     if (request.method === 'UPDATE') dialog.hasPendingUpdate = true;
     if (REFRESHES_TARGET.has(request.method)) dialog.state = refreshTarget(dialog.state, request);
     // BYE ends the dialog on receipt.
-    if (request.method === 'BYE') this.context.dialogs.forget(dialog);
+    if (request.method === 'BYE') this.context.dialogs.close(dialog);
     this.#offer(transaction, dialog);
     if (request.method === 'PRACK') reliable?.release();
+  }
+
+  /** An INVITE that an earlier process answered, and whose transaction died with it. */
+  #answerAgain(transaction: ServerTransaction, text: string | undefined): boolean {
+    if (text === undefined) return false;
+    transaction.respond(200, text);
+    this.context.stack.accepted(transaction);
+    return true;
+  }
+
+  #refuseUnknown(transaction: ServerTransaction): void {
+    if (this.context.dialogs.isComplete) return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
+    this.#refuse(transaction, 500, 'Server Internal Error', [header('Retry-After', String(randomInt(1, 11)))]);
   }
 
   #offer(transaction: ServerTransaction, dialog: DialogEntry | null): void {
@@ -137,6 +167,7 @@ export class UserAgentServer implements IncomingOwner {
     const { dialog, transaction } = request;
     this.#refuse(transaction, status, reason);
     this.#finished(request, status, '');
+    request.reliable?.end();
     request.onCancelled(cancel);
     if (dialog !== null && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
   }
@@ -144,11 +175,11 @@ export class UserAgentServer implements IncomingOwner {
   #sendAndTell(request: IncomingRequest, parts: ResponseParts, isReliable: boolean, sent: SentCallback): void {
     const { transaction } = request;
     if (!transaction.isUnanswered) return sent(undefined);
-    sent(this.#send(request, parts, isReliable));
+    this.#send(request, parts, isReliable, sent);
     if (transaction.isAccepted) this.context.stack.accepted(transaction);
   }
 
-  #send(request: IncomingRequest, parts: ResponseParts, isReliable: boolean): string {
+  #send(request: IncomingRequest, parts: ResponseParts, isReliable: boolean, sent: SentCallback): void {
     const { transaction } = request;
     if (!request.isTagged && parts.localTag !== undefined && transaction.core.toTag === undefined) transaction.localTag = parts.localTag;
     if (parts.status > 100) request.isTagged = true;
@@ -158,13 +189,17 @@ export class UserAgentServer implements IncomingOwner {
     if ((transaction.isInvite && parts.status > 100 && parts.status < 300) || (transaction.request.method === 'SUBSCRIBE' && isSuccess)) {
       this.#establish(request);
     }
-    const text = this.context.stack.respond(transaction, response);
-    if (rseq !== null) this.#reliableOf(request).sent(rseq, text);
+    const text = serialize(response);
     if (parts.status >= 200) this.#finished(request, parts.status, text);
     const { dialog } = request;
     if (dialog !== null && setsSession(transaction.request.method, parts.status)) this.context.sessions.settled(dialog, response, false);
     if (dialog !== null && isSuccess && transaction.request.method === 'SUBSCRIBE') subscribed(dialog, request.message, response);
-    return text;
+    if (dialog !== null && parts.status >= 200) this.context.dialogs.save(dialog);
+    // First: should this process die in between, the user counts on the 200 that the next one retransmits.
+    sent(text);
+    transaction.respond(parts.status, text);
+    if (parts.status >= 200) request.reliable?.end();
+    if (rseq !== null) this.#reliableOf(request).sent(rseq, text);
   }
 
   #complete(request: IncomingRequest, parts: ResponseParts, rseq: number | null): SipResponse {
@@ -205,6 +240,7 @@ export class UserAgentServer implements IncomingOwner {
       transaction.isInvite ? 'invite' : 'subscribe',
       transaction.mergeKey,
     );
+    request.dialog.userData = request.userData;
     if (transaction.isInvite) request.dialog.invite = request;
     else request.dialog.isConfirmed = true;
   }
@@ -214,13 +250,14 @@ export class UserAgentServer implements IncomingOwner {
     const { method } = transaction.request;
     const isSuccess = status >= 200 && status < 300;
     request.isAnswered = true;
-    request.reliable?.end();
     if (dialog !== null) {
       if (transaction.isInvite) dialog.invite = null;
       if (method === 'UPDATE') dialog.hasPendingUpdate = false;
+      if (dialog.isEnded) this.context.dialogs.erase(dialog);
       if (transaction.isInvite && isSuccess) {
         dialog.isConfirmed = true;
-        dialog.answered(transaction.core.cseq.number, text, transaction.flow);
+        const { flow } = transaction;
+        dialog.answered({ cseq: transaction.core.cseq.number, text, isInitial: !request.isInDialog }, () => flow.send(text));
       } else if (transaction.isInvite && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
       if (endsSubscription(dialog, method, getHeader(transaction.request, 'subscription-state'))) this.context.dialogs.forget(dialog);
     }

@@ -128,7 +128,12 @@ export const all = [parseMessage, serialize, UserAgent, createClient, fromAgentM
     const first = await up();
     try {
       expect(first.output).toContain('SRTP addon built');
-      expect(readdirSync(join(directory, 'data/native')).sort()).toEqual(['media-generator', 'socket-holder', 'sources.sha256', 'srtp.node']);
+      expect(readdirSync(join(directory, 'data/native')).sort()).toEqual([
+        'media-generator',
+        'socket-holder',
+        'sources.sha256',
+        'srtp.node',
+      ]);
       expect(existsSync(join(directory, 'node_modules/trunkline/native/build'))).toBe(false);
       const { code, stdout } = await npx('trunkline', 'call');
       expect(stdout).toContain('ok: answered, heard, and ended as expected');

@@ -83,12 +83,22 @@ describe('a call in progress when a part dies', () => {
     call.close();
   });
 
-  it('sip-server: the call cannot go on, and its session is freed', async () => {
+  it('sip-server: the call goes on, its carrier ends it over another connection, and nothing of it is left', async () => {
+    const call = await CarrierCall.talking(gateway, gateway.ready.phone_number);
+    await kill('sip-server');
+    await call.peer.whenClosed();
+    await call.heardAfter(performance.now());
+    call.over(await SipPeer.connect(gateway.sipPort, gateway.ca));
+    expect((await call.request('BYE')).status).toBe(200);
+    await expect.poll(sessions, { timeout: 5_000 }).toEqual([]);
+    call.close();
+  });
+
+  it('sip-server: a call whose carrier neither speaks nor can be reached ends when its audio does', async () => {
     const { peer } = await answered();
     await kill('sip-server');
     await peer.whenClosed();
-    // Long before the media timeout: a carrier that goes on sending would keep it for ever.
-    await expect.poll(sessions, { timeout: MEDIA_TIMEOUT_MS / 2 }).toEqual([]);
+    await expect.poll(sessions, { timeout: 2 * MEDIA_TIMEOUT_MS }).toEqual([]);
   });
 });
 

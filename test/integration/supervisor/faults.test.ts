@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -142,6 +142,27 @@ describe('a full disk', () => {
   });
 });
 
+describe('a full disk of the SIP server, which keeps its dialogs there', () => {
+  const kept = (): Promise<string> => readFile(join(gateway.dataDir, 'dialogs.journal'), 'latin1');
+
+  it('calls are answered and go on, and outlive it again when there is room', async () => {
+    const before = await talking();
+    faults.set('sip-server', { isDiskFull: true });
+    const during = await talking();
+    expect(await kept()).not.toContain(during.signalling.callId);
+    await endsWell(before);
+    faults.set('sip-server', {});
+    await until(async () => (await kept()).includes(during.signalling.callId), 5_000, 'not written');
+    expect(await (await fetch(`${gateway.ready.http}/metrics`)).text()).toMatch(/^trunkline_sip_journal_failures_total(\{.*\})? [1-9]/m);
+    process.kill(pidOf('sip-server'), 'SIGKILL');
+    await during.peer.whenClosed();
+    await until(async () => (await connectError()) === null, 10_000, 'the SIP server is not back');
+    during.over(await SipPeer.connect(gateway.sipPort, gateway.ca));
+    await endsWell(during);
+    expect(await recordOf(gateway, during)).toMatchObject({ reason: 'CALLER_HANGUP' });
+  });
+});
+
 describe('a clock that jumps', () => {
   it.each([
     ['forwards', 3_600],
@@ -195,13 +216,14 @@ describe('a certificate of the SIP server that has expired', () => {
     await until(async () => (await connectError()) === null, 5_000, 'the expired one is shown');
     await endsWell(call);
   });
-
-  async function connectError(): Promise<string | null> {
-    try {
-      (await SipPeer.connect(gateway.sipPort, gateway.ca)).close();
-      return null;
-    } catch (error) {
-      return (error as NodeJS.ErrnoException).code ?? '';
-    }
-  }
 });
+
+/** `null`: a carrier can connect. */
+async function connectError(): Promise<string | null> {
+  try {
+    (await SipPeer.connect(gateway.sipPort, gateway.ca)).close();
+    return null;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? '';
+  }
+}

@@ -1,0 +1,233 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { headerOf, NOTHING_LEFT, Scenario, SDP } from '../support/scenario.js';
+
+const TO_CALLER = 'sip:a@caller:6000;transport=tls';
+
+let directory: string;
+let serial = 0;
+let call: Scenario;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'trunkline-crash-'));
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+beforeEach(async () => {
+  call = await Scenario.start(['invite'], 'TLS', join(directory, String((serial += 1))));
+  call.bench.identify(['gw:a']);
+});
+
+/** kill -9; the caller has another connection, and the application is back. */
+async function crash(): Promise<void> {
+  await call.bench.settle();
+  call.bench.crash();
+  call.bench.callAgainFrom('127.0.0.1');
+  await call.bench.connectAgain(['gw:a']);
+  call.forget();
+}
+
+const cseqOf = (text: string): number => Number(headerOf(text, 'CSeq').split(' ')[0]);
+
+describe('a SIP server that took over the dialogs of one that was killed', () => {
+  it('[3261 §12.2.1.1] leaves one gap in its CSeq numbers, and none later', async () => {
+    await call.connected();
+    await call.send('OPTIONS sip:placeholder', call.dialogId);
+    const before = cseqOf(call.lastSent('OPTIONS '));
+    await crash();
+    const after: number[] = [];
+    for (let request = 0; request < 3; request += 1) {
+      await call.send('INFO sip:placeholder', call.dialogId);
+      after.push(cseqOf(call.lastSent('INFO ')));
+      await call.answer(call.lastSent('INFO '), '200 OK');
+    }
+    const [first = 0] = after;
+    expect(first).toBeGreaterThan(before + 1);
+    expect(after).toEqual([first, first + 1, first + 2]);
+  });
+
+  it('[3261 §12.2.1.1] uses no number again after any number of requests and kills', async () => {
+    await call.connected();
+    const seen: number[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      for (let request = 0; request < 130; request += 1) {
+        await call.send('INFO sip:placeholder', call.dialogId);
+        seen.push(cseqOf(call.lastSent('INFO ')));
+        await call.answer(call.lastSent('INFO '), '200 OK');
+      }
+      await crash();
+    }
+    expect(seen).toEqual([...new Set(seen)].sort((one, other) => one - other));
+  });
+
+  it('[3261 §13.2.2.4] acknowledges the repeated 2xx to a re-INVITE that the other one sent', async () => {
+    await call.connected();
+    await call.send('INVITE sip:placeholder', call.dialogId, '', SDP);
+    const reinvite = call.lastSent('INVITE ');
+    await crash();
+    await call.answer(reinvite, '200 OK', { body: SDP });
+    expect([call.sent, cseqOf(call.lastSent('ACK '))]).toEqual([[`ACK ${TO_CALLER} SIP/2.0`], cseqOf(reinvite)]);
+    await call.answer(reinvite, '200 OK', { body: SDP });
+    expect(call.sent).toEqual([`ACK ${TO_CALLER} SIP/2.0`, `ACK ${TO_CALLER} SIP/2.0`]);
+  });
+
+  it('[3261 §13.2.2.4] acknowledges it as the other one did: with the answer to its offer', async () => {
+    await call.connected();
+    await call.send('INVITE sip:placeholder', call.dialogId);
+    const reinvite = call.lastSent('INVITE ');
+    await call.answer(reinvite, '200 OK', { body: SDP });
+    await call.send('ACK sip:placeholder', call.dialogId, '', SDP);
+    await crash();
+    await call.answer(reinvite, '200 OK', { body: SDP });
+    expect(call.lastSent('ACK ').endsWith(SDP)).toBe(true);
+  });
+
+  it('[3261 §13.3.1.4] retransmits the 200 until its ACK, which the application gets', async () => {
+    await call.respond(await call.offered(), '200 OK', '', SDP);
+    const ok = call.lastSent('SIP/2.0 200');
+    await crash();
+    await call.bench.pass(500);
+    expect(call.lastSent('SIP/2.0 200')).toBe(ok);
+    await call.receive(call.request('ACK', { to: headerOf(ok, 'To') }));
+    expect(call.shown).toEqual(['ACK sip:b@server SIP/2.0']);
+    call.forget();
+    await call.send('OPTIONS sip:placeholder', call.dialogId);
+    await call.answer(call.lastSent('OPTIONS '), '200 OK');
+    call.forget();
+    await call.bench.pass(40_000);
+    expect(call.sent).toEqual([]);
+  });
+
+  it('[3261 §13.3.1.4] gives that ACK its full time again, then says BYE', async () => {
+    await call.respond(await call.offered(), '200 OK', '', SDP);
+    await call.bench.pass(31_000);
+    await crash();
+    await call.send('OPTIONS sip:placeholder', call.dialogId);
+    await call.answer(call.lastSent('OPTIONS '), '200 OK');
+    await call.bench.pass(31_999);
+    expect(call.sent.filter((start) => start.startsWith('BYE'))).toEqual([]);
+    await call.bench.pass(1);
+    expect(headerOf(call.lastSent('BYE '), 'Reason')).toContain('ACK timeout');
+  });
+
+  it('[3261 §17.2.1] answers the INVITE that is repeated with the same 200, and takes one with another branch as a new call', async () => {
+    await call.respond(await call.offered(), '200 OK', '', SDP);
+    const ok = call.lastSent('SIP/2.0 200');
+    await crash();
+    await call.receive(call.invite());
+    expect([call.bench.toCaller, call.shown]).toEqual([[ok], []]);
+    for (const branch of ['z9hG4bKanother', 'z9hG4bK']) expect(await call.receive(call.invite({ branch }))).not.toMatch(/200|482/);
+  });
+
+  it('[3261 §17.2.1] answers a re-INVITE that is repeated with the same 200', async () => {
+    const to = await call.connected();
+    const reinvite = call.invite({ to, cseq: 2, branch: 'z9hG4bKre' });
+    await call.receive(reinvite);
+    await call.respond(call.transactionId, '200 OK', '', SDP);
+    const ok = call.lastSent('SIP/2.0 200');
+    await crash();
+    await call.receive(reinvite);
+    expect([call.bench.toCaller, call.shown]).toEqual([[ok], []]);
+  });
+
+  it('shows the 200 to nobody else', async () => {
+    await call.respond(await call.offered(), '200 OK', '', SDP);
+    await crash();
+    call.bench.callAgainFrom('192.0.2.66');
+    expect(await call.receive(call.invite())).not.toContain('200');
+  });
+
+  it('refuses whoever comes from elsewhere', async () => {
+    const to = await call.connected();
+    await crash();
+    call.bench.callAgainFrom('192.0.2.66');
+    expect(await call.receive(call.request('BYE', { to, cseq: 2 }))).toBe('SIP/2.0 403 Forbidden');
+    call.bench.callAgainFrom('127.0.0.1');
+    await call.receive(call.request('BYE', { to, cseq: 2 }));
+    expect(call.shown).toEqual(['BYE sip:b@server SIP/2.0']);
+  });
+
+  it('frees everything at the end of the call', async () => {
+    const to = await call.connected();
+    await crash();
+    await call.receive(call.request('BYE', { to, cseq: 2 }));
+    await call.respond(call.transactionId, '200 OK');
+    await call.bench.pass(40_000);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+    call.bench.crash();
+    expect(call.bench.dialogCount).toBe(0);
+  });
+
+  it('[3261 §12.2.1.2] forgets a dialog that its OPTIONS finds gone', async () => {
+    await call.connected();
+    await crash();
+    await call.send('OPTIONS sip:placeholder', call.dialogId);
+    await call.answer(call.lastSent('OPTIONS '), '481 Call/Transaction Does Not Exist');
+    expect(call.bench.dialogCount).toBe(0);
+  });
+});
+
+describe('the session timer of a call whose SIP server was killed', () => {
+  const timer = (refresher: string): string[] => ['Supported: timer', `Session-Expires: 90;refresher=${refresher}`];
+
+  /** Of 90 s: the caller refreshes until 60 s, or we do at 45 s. */
+  async function connected(refresher: 'uac' | 'uas'): Promise<void> {
+    const to = await call.connected({ extra: timer(refresher) });
+    expect(to).toContain('tag');
+  }
+
+  async function acted(): Promise<void> {
+    await call.send('OPTIONS sip:placeholder', call.dialogId);
+    await call.answer(call.lastSent('OPTIONS '), '200 OK');
+    call.forget();
+  }
+
+  it('goes on: ours is refreshed when it is due', async () => {
+    await connected('uas');
+    await call.bench.pass(20_000);
+    await crash();
+    await acted();
+    await call.bench.pass(24_999);
+    expect(call.sent).toEqual([]);
+    await call.bench.pass(1);
+    expect(call.sent).toEqual([`INVITE ${TO_CALLER} SIP/2.0`]);
+    expect(call.lastSent('INVITE ').endsWith(SDP)).toBe(true);
+  });
+
+  it('ours that fell due meanwhile is refreshed within 10 s', async () => {
+    await connected('uas');
+    await call.bench.settle();
+    call.bench.crash(60_000);
+    call.bench.callAgainFrom('127.0.0.1');
+    await call.bench.connectAgain(['gw:a']);
+    call.forget();
+    await call.bench.pass(10_000);
+    expect(call.sent).toEqual([`INVITE ${TO_CALLER} SIP/2.0`]);
+  });
+
+  it("the caller's that fell due meanwhile gets 32 s", async () => {
+    await connected('uac');
+    await call.bench.settle();
+    call.bench.crash(120_000);
+    call.bench.callAgainFrom('127.0.0.1');
+    await call.bench.connectAgain(['gw:a']);
+    await acted();
+    await call.bench.pass(31_999);
+    expect(call.sent).toEqual([]);
+    await call.bench.pass(1);
+    expect(headerOf(call.lastSent('BYE '), 'Reason')).toContain('Session timer expired');
+  });
+
+  it("the caller's goes on where it was", async () => {
+    await connected('uac');
+    await call.bench.pass(10_000);
+    await crash();
+    await acted();
+    await call.bench.pass(49_999);
+    expect(call.sent).toEqual([]);
+    await call.bench.pass(1);
+    expect(call.sent).toEqual([`BYE ${TO_CALLER} SIP/2.0`]);
+  });
+});
