@@ -56,7 +56,8 @@ const PURE = [
   '^src/gateway/admission/(?!overload-detector)',
   '^src/gateway/call/(agent|analysis|info-digit|invite|machine|offer-answer|secrets|state|transfer|transfer-target)\\.ts$',
   '^src/gateway/relay/(bencode|flags)\\.ts$',
-  '^src/gateway/agents/session\\.ts$',
+  '^src/gateway/agents/(session|languages|phrase-books|stream/wire-format)\\.ts$',
+  '^src/gateway/agents/provider/(?!provider-agent|function-calls)',
 ];
 const IO =
   '^(node:)?(net|dgram|tls|fs|fs/promises|http|https|http2|timers|timers/promises|child_process|worker_threads|dns|dns/promises|cluster|process|os|readline)$';

@@ -8,6 +8,7 @@ import { reasonTable } from './errors.js';
 import { exchangeTable, stateDiagram, transferTable, transitionTable } from './lifecycle.js';
 import { logTable } from './logs.js';
 import { metricsTable } from './metrics.js';
+import { providerFields } from './provider-fields.js';
 import { roomTable } from './rooms.js';
 import { settingsTable } from './settings.js';
 
@@ -29,6 +30,7 @@ export const SECTIONS: readonly Section[] = [
   { file: 'docs/agents.md', name: 'signature', render: () => program('examples/signature.ts') },
   { file: 'docs/agents.md', name: 'connection', render: connectionDiagram },
   { file: 'docs/agents.md', name: 'agent-settings', render: agentSettings },
+  { file: 'docs/providers.md', name: 'provider-fields', render: providerFields },
   { file: 'docs/api.md', name: 'client', render: () => program('examples/client.ts') },
   { file: 'docs/webhooks.md', name: 'webhook-signature', render: () => program('examples/webhook-signature.ts') },
   { file: 'src/sip-server/README.md', name: 'example', render: () => program('examples/sip-server.mjs') },

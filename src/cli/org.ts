@@ -1,10 +1,22 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Argument, Command, InvalidArgumentError } from 'commander';
+import { PROVIDERS, type ProviderName } from '../gateway/model/provider.js';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
 import { isSourceAddress } from '../lib/address.js';
 import { newStreamKey, newWebhookSecret } from '../gateway/store/new-records.js';
 import type { OrgChange, Stores } from '../gateway/ports/stores.js';
-import { checkName, CommandFailure, findOrg, noteChange, overStores, printResult, table, type JsonFlag, type StoreIo } from './command.js';
+import {
+  checkName,
+  CommandFailure,
+  findOrg,
+  noteChange,
+  overStores,
+  printResult,
+  table,
+  textOf,
+  type JsonFlag,
+  type StoreIo,
+} from './command.js';
 
 const SECRETS = {
   webhook_secret: {
@@ -62,6 +74,9 @@ export function orgCommand(io: StoreIo): Command {
   });
   addChange(org, io, 'disable', 'refuse all API requests and new calls of an organization; nothing is deleted', { disabled: true });
   addChange(org, io, 'enable', 'undo disable', { disabled: false });
+  addChange(org, io, 'enable-operator-keys', "let an organization's agents use the operator's keys of providers", { operator_keys: true });
+  addChange(org, io, 'disable-operator-keys', 'undo enable-operator-keys', { operator_keys: false });
+  addProviderKey(org, io);
   addSetLimits(org, io);
   addSecret('webhook_secret', org, io);
   addSecret('stream_key', org, io);
@@ -136,6 +151,30 @@ function limitsLine({ name, max_concurrent_calls, max_calls_per_second, allowed_
   return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}`;
 }
 
+function addProviderKey(parent: Command, io: StoreIo): void {
+  const command = parent
+    .command('provider-key')
+    .description("store an organization's key at a provider, which is never shown again")
+    .argument('<org>', 'its id or its name')
+    .addArgument(new Argument('<provider>', 'the provider').choices(PROVIDERS))
+    .option('--key-file <file>', 'file with the key')
+    .option('--clear', 'delete the key')
+    .option('--json', 'print JSON');
+  overStores(
+    command,
+    io,
+    async (stores, flags: JsonFlag & { readonly keyFile?: string; readonly clear?: boolean }, idOrName: string, provider: ProviderName) => {
+      const key = flags.keyFile === undefined ? '' : (await textOf(flags.keyFile)).trim();
+      if (flags.clear !== true && !/^[\x21-\x7e]{1,4096}$/.test(key))
+        throw new CommandFailure('pass --key-file with a key that is printable and has no space, or --clear');
+      const { provider_keys: keys, org_id: id } = await findOrg(stores, idOrName);
+      const { [provider]: _before, ...others } = keys;
+      const changed = await changeOrg(stores, id, { provider_keys: flags.clear === true ? others : { ...others, [provider]: key } });
+      printResult(io, flags, shown(changed), `"${changed.name}": ${flags.clear === true ? 'no key' : 'key stored'} for ${provider}`);
+    },
+  );
+}
+
 function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): void {
   const secret = SECRETS[field];
   const command = parent
@@ -152,6 +191,6 @@ function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): v
 }
 
 /** Everything but the secrets. */
-function shown({ webhook_secret: _secret, stream_key: _key, ...rest }: OrgRecord): Omit<OrgRecord, keyof typeof SECRETS> {
+function shown({ webhook_secret: _secret, stream_key: _key, provider_keys: _keys, ...rest }: OrgRecord): object {
   return rest;
 }

@@ -27,6 +27,7 @@ const LIMITS = {
   pingIntervalMs: 5_000,
   maxQueuedSpeechMs: 120_000,
   maxUnsentAudioMs: 2_000,
+  maxSilenceMs: 15_000,
   allowPrivate: true,
   caPem: null,
 };

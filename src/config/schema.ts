@@ -17,6 +17,9 @@ const host = z
   .regex(/^[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/, 'must be a host name or an address')
   .max(253);
 const hostPort = z.string().regex(/^([a-z]+:\/\/)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, 'must be host:port');
+/** Providers' names in URLs and headers. */
+const plainText = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be printable characters without a space');
+const providerUrl = agentUrl.refine((text) => !text.includes('?'), 'must have no query');
 const MAX_NODES = 16;
 const hostPorts = z
   .string()
@@ -223,6 +226,7 @@ export const configSchema = z
         ping_interval_ms: milliseconds,
         max_queued_speech_ms: milliseconds,
         max_unsent_audio_ms: milliseconds,
+        max_silence_ms: milliseconds,
       })
       .refine(({ url, allow_private }) => allow_private || !url?.toLowerCase().startsWith('ws://'), {
         path: ['url'],
@@ -232,6 +236,22 @@ export const configSchema = z
         path: ['url'],
         message: 'is at a private, loopback or reserved address, which needs agents.allow_private',
       }),
+    openai: z.strictObject({
+      api_key: plainText.nullable(),
+      url: providerUrl,
+      model: plainText,
+      turbo_model: plainText,
+      transcription_model: plainText,
+    }),
+    deepgram: z.strictObject({
+      api_key: plainText.nullable(),
+      url: providerUrl,
+      model: plainText,
+      turbo_model: plainText,
+      transcription_model: plainText,
+      voice: plainText,
+    }),
+    gemini: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, model: plainText, turbo_model: plainText }),
     tools: z.strictObject({ allow_private: z.boolean() }),
     webhooks: z.strictObject({
       allow_private: z.boolean(),
@@ -306,6 +326,9 @@ export const SECRET_SETTINGS: readonly string[] = [
   'redis.sentinel_password',
   'agents.url',
   'agents.bearer_token',
+  'openai.api_key',
+  'deepgram.api_key',
+  'gemini.api_key',
   'metrics.bearer_token',
   'telemetry.otlp_url',
   'hep.password',

@@ -140,13 +140,15 @@ describe('a media leg', () => {
           clock.advance(20 * frames);
           leg.tick(0, frames);
         }
-        const { roundTripMs, firstAudioMs, samples, ...figures } = leg.view().figures;
+        const { roundTripMs, firstAudioMs, agentAudioMs, turnDelaysMs, samples, ...figures } = leg.view().figures;
         const sampled = samples.flatMap(({ from_caller: from, to_caller: to, at_ms: at, round_trip_ms: roundTrip }): (number | null)[] => [
           at,
           roundTrip,
           ...[from, to].flatMap((stream) => (stream === null ? [] : [stream.lost_percent, stream.jitter_ms, stream.mos])),
         ]);
-        for (const figure of [...Object.values(figures), roundTripMs, firstAudioMs, ...sampled].map((each) => each ?? 0)) {
+        for (const figure of [...Object.values(figures), roundTripMs, firstAudioMs, agentAudioMs, ...turnDelaysMs, ...sampled].map(
+          (each) => each ?? 0,
+        )) {
           expect(Number.isFinite(figure) && figure >= 0).toBe(true);
         }
         expect(leg.view().bufferedMs).toBeLessThanOrEqual(1_024);

@@ -1,3 +1,4 @@
+import { NO_PROVIDERS } from './providers.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inbound.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
@@ -81,6 +82,6 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     tools: { find: () => Promise.resolve([]) },
     toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
     isTraced: true,
-    operatorAgent: { url: null, format: 'twilio', bearerToken: null },
+    operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
   };
 }

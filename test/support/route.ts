@@ -24,6 +24,8 @@ export const ROUTE: Route = {
     allowed_sources: [],
     webhook_secret: '',
     stream_key: '',
+    provider_keys: {},
+    operator_keys: false,
     created_at: '',
   },
   agent: null,

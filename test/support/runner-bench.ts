@@ -1,3 +1,4 @@
+import { NO_PROVIDERS } from './providers.js';
 import type { AgentAnswer, AgentRequest } from '../../src/gateway/model/agent.js';
 import type { CallSnapshot } from '../../src/gateway/model/call-snapshot.js';
 import type { CallRecord } from '../../src/gateway/model/call-record.js';
@@ -250,7 +251,7 @@ export class RunnerBench {
         run: (_tool, input) => this.#wait('tool', () => ok({ result: input, httpStatus: 200 }), new Error('a bug of the runner')),
       },
       isTraced: true,
-      operatorAgent: { url: null, format: 'twilio', bearerToken: null },
+      operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
       clock: this.clock,
       log: silentLog,
       retryAfterSeconds: () => 1,

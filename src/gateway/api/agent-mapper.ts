@@ -96,9 +96,10 @@ function startsWithName(path: string, name: string): boolean {
   return path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
 }
 
-/** Bearer tokens and the headers of tools are never shown, not even to whoever sent them. */
+/** Bearer tokens, keys and the headers of tools are never shown, not even to whoever sent them. */
 function withoutSecrets(name: string, value: unknown): unknown {
   if (name === 'stream') return without('bearer_token', value);
+  if (name === 'provider') return without('api_key', value);
   return name === 'tools' && Array.isArray(value) ? value.map((tool) => without('headers', tool)) : value;
 }
 

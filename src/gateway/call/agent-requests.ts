@@ -59,7 +59,7 @@ export class AgentRequests {
   take(request: Exclude<AgentRequest, { type: 'transfer' }>): void {
     switch (request.type) {
       case 'transcript':
-        return this.#keep(request.entries);
+        return this.#keep(request.entries, request.isByTime === true);
       case 'analysis':
         return this.#analyse(request);
       case 'tool':
@@ -99,7 +99,7 @@ export class AgentRequests {
     return this.#listed.flatMap((tool) => (typeof tool === 'string' ? (found.get(tool) ?? []) : tool));
   }
 
-  #keep(entries: readonly TranscriptEntry[]): void {
+  #keep(entries: readonly TranscriptEntry[], isByTime: boolean): void {
     for (const entry of entries) {
       const characters = this.#characters + entry.text.length;
       if (this.#transcript.length === MAX_ENTRIES || characters > MAX_CHARACTERS) {
@@ -108,7 +108,8 @@ export class AgentRequests {
         return;
       }
       this.#characters = characters;
-      this.#transcript.push(entry);
+      const at = isByTime ? this.#transcript.findLastIndex(({ at_ms: atMs }) => atMs <= entry.at_ms) + 1 : this.#transcript.length;
+      this.#transcript.splice(at, 0, entry);
     }
   }
 

@@ -2,6 +2,9 @@ import type { AgentDescription, StreamSettings } from '../model/agent.js';
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from '../model/agent-record.js';
 import type { ToolDefinition } from '../model/tool-definition.js';
+import type { ProviderDefaults, ProviderName } from '../model/provider.js';
+import type { ProviderSettings } from '../model/provider-settings.js';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { CallerIdentity } from '../model/call-record.js';
 import type { Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
@@ -13,6 +16,8 @@ export interface OperatorAgent {
   readonly url: string | null;
   readonly format: StreamFormat;
   readonly bearerToken: string | null;
+  /** The operator's settings of each provider. */
+  readonly providers: Readonly<Record<ProviderName, ProviderDefaults>>;
 }
 
 /** What an agent receives about its call. */
@@ -26,6 +31,8 @@ export interface CallFactsForAgent {
   readonly route: Route | null;
   /** The agent's tools in full. */
   readonly tools: readonly ToolDefinition[];
+  /** `null`: the carrier made no offer, and may take either. */
+  readonly codec: AudioCodec | null;
 }
 
 export interface DescribedAgent {
@@ -46,6 +53,8 @@ const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'from_number', 'to_number'
 /** Chooses the agent of a call, and its parameters. */
 export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, choice: AgentChoice): DescribedAgent {
   const settings = call.route?.agent ?? DEFAULT_AGENT_SETTINGS;
+  const provider = choice === 'test-line' || call.route === null ? null : providerSettings(operator, call.route, call);
+  if (provider !== null) return { agent: { kind: 'provider', ...provider }, dropped: [] };
   const stream = choice === 'test-line' ? 'test-line' : streamOf(operator, call.route);
   if (stream !== 'test-line' && call.route !== null) {
     const { kept, dropped } = fitting(parametersOf(call));
@@ -59,6 +68,49 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
 /** The agent URL for a number's calls. */
 export function streamOf(operator: OperatorAgent, route: Route | null): AgentStream | 'test-line' {
   return (route?.agent ?? DEFAULT_AGENT_SETTINGS).stream ?? operatorStream(operator);
+}
+
+/** `null`: the agent has no provider. */
+function providerSettings(
+  operator: OperatorAgent,
+  { org, agent }: Route,
+  { tools, codec }: Pick<CallFactsForAgent, 'tools' | 'codec'>,
+): ProviderSettings | null {
+  const chosen = agent?.provider ?? null;
+  if (agent === null || chosen === null) return null;
+  const defaults = operator.providers[chosen.name];
+  const hasAll = !isTurbo(agent);
+  return {
+    provider: chosen.name,
+    url: chosen.url ?? defaults.url,
+    apiKey: providerKey(operator, { org, agent }),
+    model: chosen.model ?? (hasAll ? defaults.model : defaults.turboModel),
+    transcriptionModel: defaults.transcriptionModel,
+    prompt: agent.prompt ?? '',
+    firstSentence: agent.first_sentence,
+    waitsForGreeting: agent.wait_for_greeting,
+    voice: agent.voice ?? defaults.voice,
+    language: agent.language,
+    pronunciationGuide: agent.pronunciation_guide,
+    interruptionThreshold: agent.interruption_threshold,
+    tools: hasAll ? tools.map(({ name, description, input_schema, speech }) => ({ name, description, input_schema, speech })) : [],
+    mayTransfer: hasAll,
+    audio: chosen.audio,
+    codec: codec ?? 'PCMU',
+  };
+}
+
+/**
+ * The agent's own key goes to the address that it was stored with; the organization's and the operator's go to the operator's address only.
+ * `null`: there is none.
+ */
+export function providerKey({ providers }: OperatorAgent, { org, agent }: Pick<Route, 'org' | 'agent'>): string | null {
+  const chosen = agent?.provider ?? null;
+  if (chosen === null) return null;
+  if (chosen.api_key !== null) return chosen.api_key;
+  const { url, apiKey } = providers[chosen.name];
+  if (chosen.url !== null && chosen.url !== url) return null;
+  return org.provider_keys[chosen.name] ?? (org.operator_keys ? apiKey : null);
 }
 
 /** The operator's token goes only to the operator's own URL: a customer's agent has its own token, or none. */

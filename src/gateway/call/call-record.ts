@@ -3,7 +3,15 @@ import type { OwnSide } from './call-dialog.js';
 import type { DialogSnapshot } from '../ports/signalling.js';
 import type { AgentRecord } from '../model/agent-record.js';
 import type { Completion } from '../model/completion.js';
-import type { CallerIdentity, CallQuality, CallRecord, CallSource, StreamQuality } from '../model/call-record.js';
+import {
+  NO_TURNS,
+  type CallerIdentity,
+  type CallQuality,
+  type CallRecord,
+  type CallSource,
+  type CallTurns,
+  type StreamQuality,
+} from '../model/call-record.js';
 import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
@@ -85,6 +93,7 @@ export function callRecord(
       first_audio_ms: rounded(media.endpoint?.firstAudioMs ?? null),
       talk_ms: answeredAtMs === null ? null : since(answeredAtMs, end.atMs),
     },
+    turns: turnsOf(media.endpoint),
     quality: qualityOf(media.endpoint, media.relay),
     samples: media.endpoint?.samples ?? [],
     transcript: notes.transcript,
@@ -93,6 +102,19 @@ export function callRecord(
     agent_error: progress.agentError,
     stale_route: state.isStale,
     resumed: progress.resumed,
+  };
+}
+
+function turnsOf(endpoint: LegFigures | null): CallTurns {
+  if (endpoint === null) return NO_TURNS;
+  const sorted = [...endpoint.turnDelaysMs].sort((a, b) => a - b);
+  // The nearest rank.
+  const percentile = (part: number): number | null => sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? null;
+  return {
+    first_audio_ms: rounded(endpoint.agentAudioMs),
+    delays_ms: endpoint.turnDelaysMs,
+    p50_ms: percentile(0.5),
+    p95_ms: percentile(0.95),
   };
 }
 

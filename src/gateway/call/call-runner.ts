@@ -1,4 +1,4 @@
-import type { AgentAnswer, AgentRequest } from '../model/agent.js';
+import type { AgentAnswer, AgentDescription, AgentRequest } from '../model/agent.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
@@ -351,11 +351,11 @@ export class CallRunner {
     if (this.#scope.isClosed || this.stateName === 'Ended') return null;
     const { agent, dropped } = describeAgent(
       this.services.operatorAgent,
-      { ...this.origin, route: this.#state.route, identity: this.#state.identity, tools },
+      { ...this.origin, route: this.#state.route, identity: this.#state.identity, tools, codec: this.#state.media?.codec.name ?? null },
       choice,
     );
     if (dropped.length > 0) this.#log.warn({ dropped }, 'call.agent.parameters_too_long');
-    this.#trace.add('agent', 'out', agent.kind === 'stream' ? `connect, ${agent.format}` : 'connect, test line');
+    this.#trace.add('agent', 'out', connectSummary(agent));
     const { traceparent } = this.services;
     const described = agent.kind === 'stream' && traceparent !== undefined ? { ...agent, traceparent: traceparent(this.callId) } : agent;
     return this.#trace.timeline.step('agent connect', this.#media.connectAgent(described));
@@ -497,6 +497,17 @@ export class CallRunner {
     });
     await Promise.race([work, limit]);
     cancel?.();
+  }
+}
+
+function connectSummary(agent: AgentDescription): string {
+  switch (agent.kind) {
+    case 'test-line':
+      return 'connect, test line';
+    case 'stream':
+      return `connect, ${agent.format}`;
+    case 'provider':
+      return `connect, ${agent.provider}, ${agent.model}`;
   }
 }
 

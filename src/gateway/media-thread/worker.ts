@@ -2,7 +2,9 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { EspeakSpeech, type Speech } from '../agents/speech.js';
-import { webSocketDial } from '../agents/stream/dial.js';
+import { newAdapter } from '../agents/provider/adapters.js';
+import { ProviderAgent, type ProviderDependencies } from '../agents/provider/provider-agent.js';
+import { socketDial, webSocketDial } from '../agents/stream/dial.js';
 import { StreamAgent, type StreamDependencies } from '../agents/stream/stream-agent.js';
 import { TestLine } from '../agents/test-line.js';
 import type { AgentDescription } from '../model/agent.js';
@@ -28,6 +30,8 @@ const settings = workerData as WorkerSettings;
 
 /** So often it is looked at how late the frames are. */
 const DELAY_WINDOW_MS = 500;
+/** As providers' own libraries take. */
+const MAX_PROVIDER_MESSAGE_BYTES = 16 * 1_024 * 1_024;
 
 const outgoing = new TurnBatch<WorkerMessage>((messages) => port.postMessage(messages));
 
@@ -138,12 +142,21 @@ function orRefused(work: () => WorkerReply): WorkerReply {
   }
 }
 
-function newAgent(agent: AgentDescription, speech: Speech, stream: StreamDependencies, host: AgentHost, log: Log): LegAgent {
+function newAgent(
+  agent: AgentDescription,
+  speech: Speech,
+  stream: StreamDependencies,
+  provider: ProviderDependencies,
+  host: AgentHost,
+  log: Log,
+): LegAgent {
   switch (agent.kind) {
     case 'test-line':
       return new SampleLegAgent(new TestLine(agent, speech, host, log, systemClock));
     case 'stream':
       return new StreamAgent(agent, host, stream, log);
+    case 'provider':
+      return new ProviderAgent(agent, host, provider, log);
     default:
       return assertNever(agent);
   }
@@ -166,6 +179,13 @@ async function run(): Promise<void> {
     openVoiceDetector: () => voices.open(),
     newStreamSid,
   };
+  const provider: ProviderDependencies = {
+    counters: agentCounters,
+    clock: systemClock,
+    dial: socketDial({ ...settings.agents, maxMessageBytes: MAX_PROVIDER_MESSAGE_BYTES }),
+    limits: settings.agents,
+    newAdapter,
+  };
   if (settings.waitsToBind) await once(port, 'message');
   const frameDelay = new FrameDelay();
   const endpoint = await RtpEndpoint.open(settings, {
@@ -174,7 +194,7 @@ async function run(): Promise<void> {
     random32: () => randomInt(2 ** 32),
     agentCounters,
     onFrameDelay: (lateMs) => frameDelay.add(lateMs),
-    newAgent: (agent, host, log) => newAgent(agent, speech, stream, host, log),
+    newAgent: (agent, host, log) => newAgent(agent, speech, stream, provider, host, log),
     ...(settings.tellsRtcp ? { onRtcp: (seen) => post({ type: 'rtcp', seen }) } : {}),
   });
   port.on('message', (commands: readonly WorkerCommand[]) => {

@@ -8,6 +8,7 @@ import { RtcpSchedule, RtcpSession } from '../../rtp/rtcp-session.js';
 import { RtpReceiver, type HeardPackets, type ReceiveOutcome } from './rtp-receiver.js';
 import { RtpSender } from './rtp-sender.js';
 import { MAX_SRTP_PACKET_BYTES, SRTCP_TRAILER_BYTES, SrtpSession } from '../../srtp/srtp.js';
+import { TurnWatch } from './turn-watch.js';
 
 /** Where a leg's packets go. The sender may overwrite a buffer 160 ms after it passed it on. */
 export interface LegTransport {
@@ -62,6 +63,7 @@ export class MediaLeg {
   #isTimedOut = false;
   #isClosed = false;
   #digits = 0;
+  readonly #turns = new TurnWatch();
 
   /** @throws RangeError if an SRTP key has the wrong length */
   constructor(
@@ -85,8 +87,10 @@ export class MediaLeg {
     this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);
     this.#heard = {
       onDtmf: (press) => this.#digit(press, 'media'),
-      onAudio: (codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs) =>
-        (this.#agent ?? context.agent())?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs),
+      onAudio: (codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs) => {
+        this.#turns.heard(codec, buffer, offset, lengthBytes, nowMs);
+        (this.#agent ?? context.agent())?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
+      },
     };
   }
 
@@ -205,6 +209,8 @@ export class MediaLeg {
       roundTripMs: this.#rtcp.roundTripMs,
       firstAudioMs: this.#firstPacketMs === undefined ? null : Math.max(0, this.#firstPacketMs - (this.#startedMs ?? this.#firstPacketMs)),
       digitsReceived: this.#digits,
+      agentAudioMs: this.#turns.firstAudioMs === null ? null : this.#turns.firstAudioMs - (this.#startedMs ?? 0),
+      turnDelaysMs: this.#turns.delaysMs,
       samples: this.#quality.samples,
     };
   }
@@ -239,6 +245,7 @@ export class MediaLeg {
     if (this.#agent === undefined) payload.fill(silenceByte(this.#agentCodec));
     else this.#agent.fill(payload, nowMs);
     if (this.#agentCodec !== this.#sender.format.codec) transcodeG711(this.#agentCodec, payload, payload);
+    this.#turns.sent(this.#sender.format.codec, payload, nowMs);
     // The agent may have ended the leg.
     if (this.#isClosed) return;
     this.#sender.sendFrame();

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { STREAM_FORMATS } from '../../agent-protocol/stream-format.js';
+import { agentProvider, type AgentProvider } from './provider.js';
 import { shownToolSchema, type ToolDefinition } from './tool-definition.js';
 
 export interface ToolRecord {
@@ -55,17 +56,20 @@ export const agentSettings = {
     .union([z.literal('test-line'), agentStream])
     .nullable()
     .describe("null: the operator's default"),
+  provider: agentProvider.nullable().describe('A voice model that answers in place of a bot; null: none'),
+  wait_for_greeting: z.boolean().describe('With a provider: the agent speaks after the caller'),
 };
 
 type ShownSettings = Readonly<z.output<z.ZodObject<typeof agentSettings>>>;
 type JsonObjectOrArray = Readonly<Record<string, unknown>> | readonly unknown[];
 
-export interface AgentSettings extends Omit<ShownSettings, 'tools' | 'stream' | 'dynamic_data' | 'transfer_list'> {
+export interface AgentSettings extends Omit<ShownSettings, 'tools' | 'stream' | 'provider' | 'dynamic_data' | 'transfer_list'> {
   /** Ids of tools, and tools in full. */
   readonly tools: readonly (string | ToolDefinition)[];
   readonly dynamic_data: JsonObjectOrArray | null;
   readonly transfer_list: JsonObjectOrArray | null;
   readonly stream: AgentStream | 'test-line' | null;
+  readonly provider: AgentProvider | null;
 }
 
 export const DEFAULT_AGENT_SETTINGS: AgentSettings = {
@@ -85,6 +89,8 @@ export const DEFAULT_AGENT_SETTINGS: AgentSettings = {
   pronunciation_guide: [],
   transfer_list: null,
   stream: null,
+  provider: null,
+  wait_for_greeting: false,
 };
 
 export interface AgentRecord extends AgentSettings {

@@ -1,6 +1,7 @@
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import type { PronunciationEntry } from './agent-record.js';
 import type { CallRecord } from './call-record.js';
+import type { ProviderSettings } from './provider-settings.js';
 
 // What the gateway and the media workers say to each other about the agent of a call.
 
@@ -36,14 +37,18 @@ export interface StreamSettings {
 }
 
 /** Who talks to the caller. */
-export type AgentDescription = ({ readonly kind: 'test-line' } & TestLineSettings) | ({ readonly kind: 'stream' } & StreamSettings);
+export type AgentDescription =
+  | ({ readonly kind: 'test-line' } & TestLineSettings)
+  | ({ readonly kind: 'stream' } & StreamSettings)
+  | ({ readonly kind: 'provider' } & ProviderSettings);
 
 /** One thing that was said or pressed; `at_ms`: since the agent was started. */
 export type TranscriptEntry = Readonly<CallRecord['transcript'][number]>;
 
 /** What an agent asks of the call. `requestId` is its own, and comes back with the answer. */
 export type AgentRequest =
-  | { readonly type: 'transcript'; readonly entries: readonly TranscriptEntry[] }
+  /** `isByTime`: they take their places by `at_ms`; otherwise they follow what came before. */
+  | { readonly type: 'transcript'; readonly entries: readonly TranscriptEntry[]; readonly isByTime?: true }
   /** Extracted data points; what the agent's `analysis_schema` does not know is refused. */
   | { readonly type: 'analysis'; readonly requestId: string | null; readonly analysis: Readonly<Record<string, unknown>> }
   /** Run a custom tool. */
@@ -84,6 +89,8 @@ export interface AgentConnectionLimits {
   readonly reconnectGraceMs: number;
   /** A ping goes out so often; without a pong by the next but one the connection counts as broken. */
   readonly pingIntervalMs: number;
+  /** A provider's agent asks once whether anybody is there after so long without a word, and hangs up after as long again. */
+  readonly maxSilenceMs: number;
   /** Speech of the agent that waits to be played; more is dropped. */
   readonly maxQueuedSpeechMs: number;
   /** The caller's audio that waits for a slow agent; the oldest is dropped. */

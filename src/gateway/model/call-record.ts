@@ -78,8 +78,30 @@ export const qualitySchema = z.object({
     .describe("The media relay's figures of both sides"),
 });
 
+const turnsSchema = z.object({
+  first_audio_ms: milliseconds("from the ACK to the agent's first audio"),
+  delays_ms: z
+    .array(z.number())
+    .readonly()
+    .describe("Of each turn: from the end of the caller's speech to the agent's first audio, as sent"),
+  p50_ms: z.number().nullable().describe('Median of the delays; null: no turns'),
+  p95_ms: z.number().nullable().describe('95th percentile of the delays; null: no turns'),
+});
+
+export type CallTurns = Readonly<z.output<typeof turnsSchema>>;
+
+/** Of a call that no agent has answered. */
+export const NO_TURNS: CallTurns = { first_audio_ms: null, delays_ms: [], p50_ms: null, p95_ms: null };
+
 const transcriptSchema = z
-  .array(z.object({ speaker: z.enum(['agent', 'caller']), text: z.string(), at_ms: z.number().describe('Since the agent began') }))
+  .array(
+    z.object({
+      speaker: z.enum(['agent', 'caller']),
+      text: z.string(),
+      at_ms: z.number().describe('Since the agent began'),
+      interrupted: z.literal(true).optional().describe('The caller cut it off: `text` is about what was heard; else omitted'),
+    }),
+  )
   .readonly();
 
 /** An ended or refused call. */
@@ -101,6 +123,7 @@ export const callRecordSchema = z.object({
   answered_at: time('; null: did not happen, or not yet').nullable(),
   ended_at: time(''),
   timings: timingsSchema,
+  turns: turnsSchema.describe('By the loudness of both sides'),
   quality: qualitySchema,
   samples: z.custom<readonly QualitySample[]>().describe('Quality over time, oldest first; empty where calls are listed'),
   transcript: transcriptSchema.describe('As the agent sent it; empty where calls are listed'),

@@ -61,6 +61,10 @@ export interface LegFigures {
   /** The caller's first RTP packet; 0 when it came before `start`, `null` when none came. */
   readonly firstAudioMs: number | null;
   readonly digitsReceived: number;
+  /** The agent's first audio; `null`: it was never heard. */
+  readonly agentAudioMs: number | null;
+  /** Of each turn, from the end of the caller's speech to the agent's first audio, in milliseconds. */
+  readonly turnDelaysMs: readonly number[];
   /** How it sounded over time, oldest first: at each RTCP report of ours. */
   readonly samples: readonly QualitySample[];
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { AgentRecord } from './agent-record.js';
 import type { E164 } from './e164.js';
+import type { ProviderKeys } from './provider.js';
 
 const optionsSchema = z.object({
   /** CIDR blocks or addresses that INVITEs may come from; empty: any. */
@@ -82,6 +83,10 @@ export interface OrgRecord {
   readonly webhook_secret: string;
   /** The key of `X-Twilio-Signature` on the connections to its agents. Never shown by the API. */
   readonly stream_key: string;
+  /** Its keys at providers. Never shown by the API. */
+  readonly provider_keys: ProviderKeys;
+  /** Whether its agents may use the operator's keys. */
+  readonly operator_keys: boolean;
   readonly created_at: string;
 }
 

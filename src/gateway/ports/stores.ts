@@ -108,7 +108,9 @@ export interface NewOrg {
 
 export type OrgLimit = 'max_concurrent_calls' | 'max_calls_per_second' | 'allowed_sources';
 
-export type OrgChange = Partial<Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | 'stream_key' | OrgLimit>>;
+export type OrgChange = Partial<
+  Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | 'stream_key' | 'provider_keys' | 'operator_keys' | OrgLimit>
+>;
 
 export interface OrgStore {
   create(org: NewOrg): Promise<OrgRecord>;

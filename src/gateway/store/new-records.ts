@@ -17,6 +17,8 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     allowed_sources: [],
     webhook_secret: newWebhookSecret(),
     stream_key: newStreamKey(),
+    provider_keys: {},
+    operator_keys: false,
     created_at: now,
   };
 }

@@ -1,7 +1,8 @@
 import type { CallCheck, CheckResult } from '../api/schemas/sip-check.js';
-import { streamOf, type OperatorAgent } from '../call/agent.js';
+import { providerKey, streamOf, type OperatorAgent } from '../call/agent.js';
 import { decide } from '../admission/admission.js';
 import { REASONS, type Reason } from '../model/reasons.js';
+import type { Route } from '../model/records.js';
 import type { CarrierMedia } from '../sdp/sdp-read.js';
 import type { RouteStore } from '../ports/ports.js';
 
@@ -36,8 +37,7 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
       ...{ sdp: sdp ?? '', relayAddress, load },
     });
     if (!decision.ok) return rejected(decision.error);
-    const stream = streamOf(agents.operator, own);
-    const refusal = stream === 'test-line' ? null : agents.urlRefusal(new URL(stream.url));
+    const refusal = agentRefusal(agents, own);
     if (refusal !== null && !agents.mayFallBack) return rejected('AGENT_UNAVAILABLE', `It is not connected: ${refusal}.`);
     const notJudged = [
       ...(sourceIp === null ? ['source_ip'] : []),
@@ -47,6 +47,17 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
     const notes = refusal === null ? [] : [`The test line would answer, because the agent is not connected: ${refusal}.`];
     return accepted(decision.value, notJudged, notes, staleMs);
   };
+}
+
+/** Why the call's agent is never connected; `null`: it may be. */
+function agentRefusal({ operator, urlRefusal }: DryRunAgents, route: Route | null): string | null {
+  const provider = route?.agent?.provider ?? null;
+  if (route !== null && provider !== null) {
+    if (providerKey(operator, route) === null) return `there is no key for ${provider.name}`;
+    return urlRefusal(new URL(provider.url ?? operator.providers[provider.name].url));
+  }
+  const stream = streamOf(operator, route);
+  return stream === 'test-line' ? null : urlRefusal(new URL(stream.url));
 }
 
 function rejected(reason: Reason, detail?: string): CheckResult {

@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { OverloadDetector } from '../admission/overload-detector.js';
 import type { OperatorAgent } from '../call/agent.js';
+import type { ProviderDefaults } from '../model/provider.js';
 import type { MediaService } from '../media-thread/media-service.js';
 import type { InboundOptions, InboundServices } from '../drachtio/inbound.js';
 
@@ -26,8 +27,22 @@ export function inboundOptions(config: Config): InboundOptions {
   };
 }
 
-export function operatorAgent({ agents: { url, format, bearer_token: bearerToken } }: Config): OperatorAgent {
-  return { url, format, bearerToken };
+export function operatorAgent({ agents: { url, format, bearer_token: bearerToken }, openai, deepgram, gemini }: Config): OperatorAgent {
+  return {
+    url,
+    format,
+    bearerToken,
+    providers: {
+      'openai-realtime': providerDefaults({ ...openai, voice: null }),
+      deepgram: providerDefaults(deepgram),
+      'gemini-live': providerDefaults({ ...gemini, voice: null, transcription_model: gemini.model }),
+    },
+  };
+}
+
+function providerDefaults(settings: Config['openai'] & { readonly voice: string | null }): ProviderDefaults {
+  const { url, voice, api_key: apiKey, model, turbo_model: turboModel, transcription_model: transcriptionModel } = settings;
+  return { url, apiKey, model, turboModel, transcriptionModel, voice };
 }
 
 /** What calls take from the settings. */

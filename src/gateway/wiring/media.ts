@@ -34,6 +34,7 @@ async function agentLimits(config: Config): Promise<AgentConnectionLimits> {
     pingIntervalMs: agents.ping_interval_ms,
     maxQueuedSpeechMs: agents.max_queued_speech_ms,
     maxUnsentAudioMs: agents.max_unsent_audio_ms,
+    maxSilenceMs: agents.max_silence_ms,
     allowPrivate: agents.allow_private,
     caPem: await agentCertificates(config),
   };

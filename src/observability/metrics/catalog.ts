@@ -51,6 +51,9 @@ export const METRICS = {
   }),
   trunkline_call_answer_seconds: histogram(ANSWER_BUCKETS)('From the INVITE to the 200.'),
   trunkline_call_first_audio_seconds: histogram(ANSWER_BUCKETS)("From the ACK to the caller's first audio; 0 if it arrived earlier."),
+  trunkline_call_turn_seconds: histogram([0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 5, 10])(
+    "From the end of the caller's speech to the agent's first audio, of each turn.",
+  ),
   trunkline_call_talk_seconds: histogram(TALK_BUCKETS)('From the 200 to the end.'),
   trunkline_call_mos: histogram([1.5, 2, 2.5, 3, 3.5, 3.8, 4, 4.2, 4.4])(
     'Mean opinion score of an answered call, 1.0 to 4.5, if RTCP reports arrived.',
@@ -106,12 +109,15 @@ export const METRICS = {
   trunkline_media_worker_restarts_total: counter('Media worker threads that died and were replaced.'),
 
   trunkline_agent_connects_total: counted('Attempts to connect the agent of a call.', {
-    agent: ['stream', 'test-line'],
+    agent: ['stream', 'provider', 'test-line'],
     outcome: ['connected', 'failed'],
   }),
-  trunkline_agent_connect_seconds: histogram(REQUEST_BUCKETS)('Time until the agent was ready; for a stream, the WebSocket handshake.', {
-    agent: ['stream', 'test-line'],
-  }),
+  trunkline_agent_connect_seconds: histogram(REQUEST_BUCKETS)(
+    'Time until the agent was ready; for a stream, the WebSocket handshake; for a provider, the accepted session.',
+    {
+      agent: ['stream', 'provider', 'test-line'],
+    },
+  ),
   trunkline_agent_reconnects_total: counter('Agent connections that broke during a call and were restored.', WORKER),
   trunkline_agent_dropped_audio_seconds_total: counter(
     'Dropped audio: inbound, because the agent reads too slowly; outbound, because its queue is full.',

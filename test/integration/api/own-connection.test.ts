@@ -1,3 +1,4 @@
+import { NO_PROVIDERS } from '../../support/providers.js';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -33,7 +34,11 @@ describe('the Redis connection of calls', () => {
         callDryRun(
           stores.checkedRoutes,
           { notReady: null, isSourceTrusted: () => true, relayAddress: '127.0.0.1' },
-          { operator: { url: null, format: 'twilio', bearerToken: null }, mayFallBack: false, urlRefusal: () => null },
+          {
+            operator: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
+            mayFallBack: false,
+            urlRefusal: () => null,
+          },
         ),
     });
     ({ org_id: orgId } = await api.stores.orgs.create({ name: 'one', sip_enabled: true }));

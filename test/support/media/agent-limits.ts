@@ -6,6 +6,7 @@ export const AGENT_LIMITS: AgentConnectionLimits = {
   reconnectGraceMs: 10_000,
   pingIntervalMs: 5_000,
   maxQueuedSpeechMs: 120_000,
+  maxSilenceMs: 15_000,
   maxUnsentAudioMs: 2_000,
   allowPrivate: true,
   caPem: null,

@@ -69,6 +69,16 @@ export class CarrierEnd {
     ).length;
   }
 
+  /** Resolves when these bytes were heard, in the call's law, one after the other. */
+  heard(bytes: Buffer, limitMs = 10_000): Promise<void> {
+    const { payloadType } = this.format;
+    const played = (): Buffer =>
+      Buffer.concat(
+        this.peer.received.filter(({ packet }) => packet.header.payloadType === payloadType).map(({ packet }) => packet.payload),
+      );
+    return this.peer.until(() => played().includes(bytes), limitMs);
+  }
+
   /** Resolves when the agent is heard. */
   hearsAgent(limitMs = 10_000): Promise<void> {
     return this.peer.until(() => this.voiced > 5, limitMs);

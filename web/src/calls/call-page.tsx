@@ -126,7 +126,7 @@ function Why({ call: { reason, state, agent_error: agentError } }: { readonly ca
 }
 
 function Facts({ call }: { readonly call: CallDetail }): JSX.Element {
-  const { source, timings, identity, caller } = call;
+  const { source, timings, turns, identity, caller } = call;
   const endMs = call.ended_at === null ? Date.now() : Date.parse(call.ended_at);
   const talked = call.answered_at === null ? null : endMs - Date.parse(call.answered_at);
   return (
@@ -135,6 +135,8 @@ function Facts({ call }: { readonly call: CallDetail }): JSX.Element {
         <Fact name="Began">{fullTime(call.started_at)}</Fact>
         <Fact name="Answered after">{milliseconds(timings.answer_ms)}</Fact>
         <Fact name="First audio after">{milliseconds(timings.first_audio_ms)}</Fact>
+        <Fact name="Agent heard after">{milliseconds(turns.first_audio_ms)}</Fact>
+        <Fact name="Turns, median delay">{`${String(turns.delays_ms.length)}, ${milliseconds(turns.p50_ms)}`}</Fact>
         <Fact name="Length">{talked === null ? '–' : duration(talked)}</Fact>
         <Fact name="SIP status">{call.sip_status ?? '–'}</Fact>
         <Fact name="From address">

@@ -6,7 +6,7 @@ import { MAX_AGENT_MESSAGE_BYTES } from '../../../agent-protocol/agent-messages.
 import { errorText } from '../../../lib/result.js';
 import { agentUrlRefusal, guardedLookup, privateLookup } from '../../net/guarded-lookup.js';
 import { USER_AGENT } from '../../net/user-agent.js';
-import type { AgentAddress, AgentSocket, AgentSocketEvents, DialAgent } from './socket.js';
+import type { AgentAddress, AgentSocket, AgentSocketEvents, DialAgent, DialSocket } from './socket.js';
 
 export interface DialOptions {
   /** Agents at private and loopback addresses too, and there without TLS. */
@@ -20,21 +20,27 @@ export function twilioSignature(url: string, key: string): string {
   return createHmac('sha1', key).update(url).digest('base64');
 }
 
-/** Connects to agents by WebSocket: TLS checked, addresses guarded, no redirects, no compression, messages bounded. */
-export function webSocketDial({ allowPrivate, caPem }: DialOptions): DialAgent {
+/** A bot's connection, with its token and our signature. */
+export function webSocketDial(options: DialOptions): DialAgent {
+  const dial = socketDial({ ...options, maxMessageBytes: MAX_AGENT_MESSAGE_BYTES });
+  return (address, events) => dial({ url: address.url, headers: headersOf(address) }, events);
+}
+
+/** Connects by WebSocket: TLS checked, addresses guarded, no redirects, no compression, messages bounded. */
+export function socketDial({ allowPrivate, caPem, maxMessageBytes }: DialOptions & { readonly maxMessageBytes: number }): DialSocket {
   const ca = caPem === null ? undefined : [...rootCertificates, caPem];
-  return (address, events) => {
+  return ({ url: text, headers }, events) => {
     let socket: WebSocket;
     try {
-      const url = new URL(address.url);
+      const url = new URL(text);
       const refusal = agentUrlRefusal(url, allowPrivate);
       if (refusal !== null) throw new Error(refusal);
       const isEncrypted = url.protocol === 'wss:';
       socket = new WebSocket(url, {
-        headers: headersOf(address),
+        headers: { 'User-Agent': USER_AGENT, ...headers },
         perMessageDeflate: false,
         followRedirects: false,
-        maxPayload: MAX_AGENT_MESSAGE_BYTES,
+        maxPayload: maxMessageBytes,
         lookup: isEncrypted ? guardedLookup(allowPrivate) : privateLookup,
         ...(ca === undefined ? {} : { ca }),
         minVersion: 'TLSv1.2',
@@ -51,7 +57,6 @@ export function webSocketDial({ allowPrivate, caPem }: DialOptions): DialAgent {
 
 function headersOf({ url, bearerToken, signatureKey, traceparent }: AgentAddress): Record<string, string> {
   return {
-    'User-Agent': USER_AGENT,
     'X-Twilio-Signature': twilioSignature(url, signatureKey),
     ...(bearerToken === null ? {} : { Authorization: `Bearer ${bearerToken}` }),
     ...(traceparent === undefined ? {} : { traceparent }),
@@ -85,7 +90,9 @@ function attach(socket: WebSocket, events: AgentSocketEvents): () => void {
   socket.on('pong', (data) => isOver || events.onPong(Number.parseInt(data.toString('latin1'), 10)));
   // For an open socket, `close` fires next.
   socket.on('error', (error) => isOpen || end(() => events.onFailed(errorText(error))));
-  socket.on('close', (code) => end(() => (isOpen ? events.onClosed(code) : events.onFailed('the connection was closed'))));
+  socket.on('close', (code, reason) =>
+    end(() => (isOpen ? events.onClosed(code, reason.toString()) : events.onFailed('the connection was closed'))),
+  );
   return () => isOpen || end(() => socket.terminate());
 }
 

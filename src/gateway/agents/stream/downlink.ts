@@ -1,16 +1,18 @@
-import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
 import { type AudioCodec, BYTES_PER_MS, encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../../rtp/codec/g711.js';
 import { RateHalver } from '../../../rtp/codec/rate-doubler.js';
+import { RateThird } from '../../../rtp/codec/rate-tripler.js';
 import { SpeechQueue } from './speech-queue.js';
+import type { WireFormat } from './wire-format.js';
 
 /** An agent's speech on its way to the caller: from the agent's format to the leg's codec, queued and paced. */
 export class Downlink {
   readonly #codec: AudioCodec;
   readonly queue: SpeechQueue;
   #halver: RateHalver | undefined;
+  #third: RateThird | undefined;
 
   constructor(
-    private readonly format: StreamFormat,
+    private readonly format: WireFormat,
     legCodec: AudioCodec,
     maxQueuedMs: number,
   ) {
@@ -36,6 +38,9 @@ export class Downlink {
         return this.#pushSamples(samplesOf(bytes));
       case 'pcm16-16000':
         return this.#pushSamples(this.#halve(samplesOf(bytes)));
+      case 'pcm16-24000':
+        this.#third ??= new RateThird();
+        return this.#pushSamples(this.#third.process(samplesOf(bytes)));
     }
   }
 

@@ -22,7 +22,8 @@ export interface AgentSocketEvents {
   onBinary(bytes: Uint8Array): void;
   /** `NaN`: it answers no ping of ours. */
   onPong(serial: number): void;
-  onClosed(code: number): void;
+  /** @param reason of the close frame, as the peer wrote it */
+  onClosed(code: number, reason?: string): void;
 }
 
 /** Where to and as whom. */
@@ -35,3 +36,9 @@ export interface AgentAddress {
 
 /** Begins to connect; the one function that is returned gives the attempt up, and does nothing once it has come to its end. */
 export type DialAgent = (address: AgentAddress, events: AgentSocketEvents) => () => void;
+
+/** As `DialAgent`, to any WebSocket. */
+export type DialSocket = (
+  request: { readonly url: string; readonly headers: Readonly<Record<string, string>> },
+  events: AgentSocketEvents,
+) => () => void;

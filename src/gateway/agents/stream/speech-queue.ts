@@ -66,6 +66,16 @@ export class SpeechQueue {
     return (this.#pushedBytes - this.#playedBytes) / BYTES_PER_MS;
   }
 
+  /** Bytes since the first: where the next piece begins. */
+  get pushedBytes(): number {
+    return this.#pushedBytes;
+  }
+
+  /** Bytes since the first that the caller was sent, with the pauses that were left out. After `clear` all count as played. */
+  get playedBytes(): number {
+    return this.#playedBytes;
+  }
+
   /** Queues audio, which then belongs to the queue; returns the bytes that there was no room for, the latest ones. */
   push(bytes: Uint8Array): number {
     const room = this.#maxBytes - (this.#pushedBytes - this.#playedBytes);

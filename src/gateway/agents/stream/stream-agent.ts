@@ -2,21 +2,13 @@ import { NOT_IN_TURBO, type AgentAnswer, type AgentConnectionLimits, type AgentR
 import type { AgentNote } from '../../model/media.js';
 import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
 import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
-import { AgentUnavailableError } from '../../ports/ports.js';
 import { assertNever } from '../../../lib/result.js';
-import type { CancelTimer, Clock } from '../../../lib/clock.js';
+import type { Clock } from '../../../lib/clock.js';
 import type { Log, LogFields } from '../../../lib/log.js';
 import { MAX_END_OF_SPEECH_MS, MIN_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/voice-activity.js';
 import { digitOfEvent, eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
 import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
-import {
-  IDLE_CONNECTION,
-  stepConnection,
-  type ConnectionEffect,
-  type ConnectionEvent,
-  type ConnectionState,
-  type ConnectionTimer,
-} from './connection.js';
+import { ConnectionRunner, type ConnectionWork } from './connection-runner.js';
 import { Downlink } from './downlink.js';
 import { EarlyAudio } from './early-audio.js';
 import { MessageWriter, readMessage } from './messages.js';
@@ -61,12 +53,10 @@ const MAX_WARNINGS = 5;
 
 /** One call's agent behind a WebSocket: carries out what `stepConnection` says, and moves audio and messages between leg and socket. */
 export class StreamAgent implements LegAgent {
-  #connection: ConnectionState = IDLE_CONNECTION;
+  readonly #connection: ConnectionRunner;
   #stopDialling: () => void = () => undefined;
   #socket: AgentSocket | null = null;
   #writer: MessageWriter | null = null;
-  #settle: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null = null;
-  readonly #timers = new Map<ConnectionTimer, CancelTimer>();
   #uplink: Uplink | null = null;
   #downlink: Downlink | null = null;
   #startedMs: number | null = null;
@@ -99,6 +89,11 @@ export class StreamAgent implements LegAgent {
     private readonly dependencies: StreamDependencies,
     private readonly log: Log,
   ) {
+    this.#connection = new ConnectionRunner(dependencies.clock, dependencies.limits, {
+      perform: (work) => this.#perform(work),
+      onTimer: (timer) => timer === 'connect' && this.#noteFailure('no answer', this.#dialledMs),
+      safely: (work) => this.#safely(work),
+    });
     this.#mayPress = settings.mayPress;
     this.#endOfSpeechMs = Math.min(MAX_END_OF_SPEECH_MS, Math.max(MIN_END_OF_SPEECH_MS, settings.endOfSpeechMs));
   }
@@ -112,10 +107,7 @@ export class StreamAgent implements LegAgent {
   }
 
   connect(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
-      this.#step({ type: 'connect' });
-    });
+    return this.#connection.connect();
   }
 
   start(codec: AudioCodec, nowMs: number): void {
@@ -128,7 +120,7 @@ export class StreamAgent implements LegAgent {
     });
     this.#downlink = new Downlink(format, codec, limits.maxQueuedSpeechMs);
     this.#uplink.start(nowMs);
-    this.#step({ type: 'started' });
+    this.#connection.step({ type: 'started' });
     this.#earlyAudio.giveTo(this.#uplink, nowMs);
     for (const digit of this.#earlyDigits.splice(0)) this.#send((writer) => writer.dtmf(digit));
   }
@@ -174,11 +166,9 @@ export class StreamAgent implements LegAgent {
   }
 
   close(): void {
-    this.#step({ type: 'released' });
+    this.#connection.close();
     this.#voice?.close();
     this.#voice = null;
-    this.#settle?.reject(new AgentUnavailableError('the call ended'));
-    this.#settle = null;
   }
 
   #tick(nowMs: number, frames: number): void {
@@ -198,7 +188,7 @@ export class StreamAgent implements LegAgent {
     this.#framesSinceLook = 0;
     if (this.#isPongDue) {
       this.#note('other', `the agent answered no ping for ${String(pingIntervalMs)} ms`, true);
-      return this.#step({ type: 'silent' });
+      return this.#connection.step({ type: 'silent' });
     }
     this.#isPongDue = this.#isPinged;
   }
@@ -217,24 +207,10 @@ export class StreamAgent implements LegAgent {
     this.host.emit({ type: 'agent-hangup' });
   }
 
-  #step(event: ConnectionEvent): void {
-    const { state, effects } = stepConnection(this.#connection, event, this.dependencies.limits);
-    this.#connection = state;
-    for (const effect of effects) this.#perform(effect);
-  }
-
-  #perform(effect: ConnectionEffect): void {
+  #perform(effect: ConnectionWork): void {
     switch (effect.do) {
       case 'dial':
         return this.#dial();
-      case 'accepted':
-        this.#settle?.resolve();
-        this.#settle = null;
-        return;
-      case 'refused':
-        this.#settle?.reject(new AgentUnavailableError(effect.message));
-        this.#settle = null;
-        return;
       case 'announce':
         return this.#announce(effect.reconnects);
       case 'say-stop':
@@ -251,12 +227,6 @@ export class StreamAgent implements LegAgent {
       case 'lost':
         this.log.warn({}, 'agent.lost');
         return this.host.emit({ type: 'agent-lost' });
-      case 'start-timer':
-        return this.#startTimer(effect.timer, effect.delayMs);
-      case 'stop-timer':
-        this.#timers.get(effect.timer)?.();
-        this.#timers.delete(effect.timer);
-        return;
       default:
         assertNever(effect);
     }
@@ -277,13 +247,13 @@ export class StreamAgent implements LegAgent {
           const tookMs = Math.round(clock.nowMs() - startedMs);
           this.log.debug({ took_ms: tookMs }, 'agent.connected');
           this.#note('other', `connected to ${shownUrl(this.settings.url)} after ${String(tookMs)} ms`);
-          this.#step({ type: 'opened' });
+          this.#connection.step({ type: 'opened' });
         }),
       onFailed: (message) =>
         this.#safely(() => {
           this.log.warn({ error: message }, 'agent.not_connected');
           this.#noteFailure(message, startedMs);
-          this.#step({ type: 'failed', message });
+          this.#connection.step({ type: 'failed', message });
         }),
       onText: (text) => this.#safely(() => this.#onText(text)),
       onBinary: (bytes) => this.#safely(() => this.#onBinary(bytes)),
@@ -306,7 +276,7 @@ export class StreamAgent implements LegAgent {
     this.#forgetSocket();
     this.log.info({ code }, 'agent.closed');
     this.#note('closed', `the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, code !== 1_000);
-    this.#step({ type: 'closed', code });
+    this.#connection.step({ type: 'closed', code });
   }
 
   #forgetSocket(): void {
@@ -333,26 +303,13 @@ export class StreamAgent implements LegAgent {
     this.#note('other', `connected again, time ${String(reconnects)}, after ${String(awayMs)} ms without`);
   }
 
-  #startTimer(timer: ConnectionTimer, delayMs: number): void {
-    this.#timers.get(timer)?.();
-    this.#timers.set(
-      timer,
-      this.dependencies.clock.setTimer(delayMs, () =>
-        this.#safely(() => {
-          if (timer === 'connect') this.#noteFailure('no answer', this.#dialledMs);
-          this.#step({ type: 'timer', timer });
-        }),
-      ),
-    );
-  }
-
   #send(write: (writer: MessageWriter) => string): void {
     const socket = this.#socket;
     if (socket === null || this.#writer === null) return;
     socket.sendText(write(this.#writer));
     if (socket.unsentBytes <= MAX_UNSENT_BYTES) return;
     this.#warn({ unsent_bytes: socket.unsentBytes }, 'agent.does_not_read');
-    this.#step({ type: 'silent' });
+    this.#connection.step({ type: 'silent' });
   }
 
   #sendMarks(names: readonly string[] | null): void {

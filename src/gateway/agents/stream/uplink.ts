@@ -1,18 +1,20 @@
-import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
 import { type AudioCodec, FRAME_BYTES, FRAME_MS, decodeG711, transcodeG711 } from '../../../rtp/codec/g711.js';
 import { RateDoubler } from '../../../rtp/codec/rate-doubler.js';
+import { RateTripler } from '../../../rtp/codec/rate-tripler.js';
 import { ReorderBuffer } from '../../../rtp/reorder-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../../srtp/srtp.js';
 import type { MessageWriter } from './messages.js';
 import type { AgentSocket } from './socket.js';
+import type { WireFormat } from './wire-format.js';
 
 /** More than this unsent, and the agent counts as slow: about half a second. */
 const MAX_UNSENT_BYTES = 16_384;
 
 /** Where the frames go; of one connection. */
 export interface UplinkTarget {
-  readonly socket: AgentSocket;
-  readonly writer: MessageWriter;
+  readonly socket: Pick<AgentSocket, 'unsentBytes' | 'sendText' | 'sendBinary'>;
+  /** Makes the messages of the format `twilio`. */
+  readonly writer: Pick<MessageWriter, 'media'>;
 }
 
 export interface UplinkEvents {
@@ -41,6 +43,7 @@ export class Uplink {
   #scratch: Uint8Array | undefined;
   #samples: Int16Array | undefined;
   #doubler: { readonly rate: RateDoubler; readonly samples: Int16Array } | undefined;
+  #tripler: RateTripler | undefined;
   #filled = 0;
   #target: UplinkTarget | null = null;
   #frames = 0;
@@ -54,7 +57,7 @@ export class Uplink {
 
   /** @param legCodec of the leg: linear formats are decoded from it without another law between */
   constructor(
-    private readonly format: StreamFormat,
+    private readonly format: WireFormat,
     legCodec: AudioCodec,
     maxUnsentMs: number,
     private readonly events: UplinkEvents,
@@ -204,6 +207,10 @@ export class Uplink {
         socket.sendBinary(bytesOf(this.#doubler.samples));
         return;
       }
+      case 'pcm16-24000':
+        this.#tripler ??= new RateTripler();
+        socket.sendBinary(bytesOf(this.#tripler.process(this.#decode(buffer, offset))));
+        return;
     }
   }
 
@@ -215,7 +222,7 @@ export class Uplink {
 }
 
 /** The law in which audio is put in order. */
-function wireCodecOf(format: StreamFormat, legCodec: AudioCodec): AudioCodec {
+function wireCodecOf(format: WireFormat, legCodec: AudioCodec): AudioCodec {
   if (format === 'twilio' || format === 'pcmu') return 'PCMU';
   return format === 'pcma' ? 'PCMA' : legCodec;
 }

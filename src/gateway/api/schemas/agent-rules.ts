@@ -1,4 +1,5 @@
 import type { AgentSettings } from '../../model/agent-record.js';
+import { fieldsWithoutEffect } from '../../model/provider-fields.js';
 import { codePoints } from './agent-settings.js';
 
 // What holds for the settings of an agent taken together; `agentSettingsSchema` has what holds for each.
@@ -29,7 +30,7 @@ const RECOMMENDED_THRESHOLD = { least: 50, most: 200 };
 
 /** Why an agent cannot be as these settings say; empty: it can. */
 export function settingProblems(settings: AgentSettings, { voices, isWebhookHost }: AgentPolicy): SettingNote[] {
-  const { prompt, pathway_id: pathway, stream, voice, webhook } = settings;
+  const { prompt, pathway_id: pathway, stream, provider, voice, webhook } = settings;
   // A program of the owner's knows by itself what to do, and how it speaks.
   const isOwn = typeof stream === 'object' && stream !== null;
   const problems: SettingNote[] = [];
@@ -37,7 +38,10 @@ export function settingProblems(settings: AgentSettings, { voices, isWebhookHost
   if (bytes > MAX_AGENT_BYTES) problems.push({ path: largestOf(settings), message: tooLarge(bytes) });
   if (prompt === null && pathway === null && !isOwn)
     problems.push({ path: 'prompt', message: 'is required, unless a pathway_id is set or a stream of your own' });
-  if (voice !== null && !isOwn && !voices.includes(voice)) problems.push({ path: 'voice', message: `must be one of ${voices.join(', ')}` });
+  if (provider !== null && stream !== null) problems.push({ path: 'provider', message: 'cannot be set together with a stream' });
+  // Providers add voices, and have those of their customers.
+  if (voice !== null && !isOwn && provider === null && !voices.includes(voice))
+    problems.push({ path: 'voice', message: `must be one of ${voices.join(', ')}` });
   if (webhook !== null && !isWebhookHost(new URL(webhook).hostname))
     problems.push({ path: 'webhook', message: 'is at a private, loopback or reserved address, which this service does not call' });
   return problems;
@@ -55,11 +59,13 @@ function largestOf(settings: AgentSettings): string {
 /** What works otherwise than its owner may think. */
 export function settingWarnings(settings: AgentSettings, { maxDurationMinutes, agentUrlRefusal }: AgentPolicy): SettingNote[] {
   const { prompt, pathway_id: pathway, stream, model, tools, transfer_list: transfers } = settings;
-  const { interruption_threshold: threshold, max_duration: minutes } = settings;
+  const { interruption_threshold: threshold, max_duration: minutes, provider } = settings;
   const { least, most } = RECOMMENDED_THRESHOLD;
   const isTurbo = model === 'turbo';
   const isOwn = typeof stream === 'object' && stream !== null;
   const refusal = isOwn ? agentUrlRefusal(new URL(stream.url)) : null;
+  const providerUrl = provider?.url ?? null;
+  const providerRefusal = providerUrl === null ? null : agentUrlRefusal(new URL(providerUrl));
   const notes: readonly (SettingNote | false)[] = [
     prompt === null && pathway === null && !isOwn && { path: 'prompt', message: 'is not set: until it is, the default agent answers' },
     codePoints(prompt ?? '') > RECOMMENDED_PROMPT && {
@@ -75,6 +81,9 @@ export function settingWarnings(settings: AgentSettings, { maxDurationMinutes, a
       message: `is outside the recommended ${String(least)} to ${String(most)}`,
     },
     refusal !== null && { path: 'stream.url', message: `is never connected, and its calls get 480: ${refusal}` },
+    providerRefusal !== null && { path: 'provider.url', message: `is never connected, and its calls get 480: ${providerRefusal}` },
+    ...fieldsWithoutEffect(settings).map(({ field, how }) => ({ path: field, message: `has no effect with this provider: ${how}` })),
+    settings.wait_for_greeting && provider === null && { path: 'wait_for_greeting', message: 'has no effect without a provider' },
     minutes > maxDurationMinutes && {
       path: 'max_duration',
       message: `is over the limit of this service: calls end after ${String(maxDurationMinutes)} minutes`,

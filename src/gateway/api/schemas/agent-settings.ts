@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { STREAM_FORMATS } from '../../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type PronunciationEntry } from '../../model/agent-record.js';
 import { agentUrl } from '../../../agent-protocol/agent-url.js';
+import { PROVIDERS, type AgentProvider, type ProviderName } from '../../model/provider.js';
 import { toolDefinition } from '../../model/tool-definition.js';
 
 // What an agent's owner may set, field by field, as the control API takes it. Nothing here transforms, so that
@@ -54,6 +55,27 @@ const stream = z.strictObject({
   url: agentUrl,
   format: z.enum(STREAM_FORMATS).default('twilio'),
   bearer_token: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
+    .nullable()
+    .optional(),
+});
+
+const provider = z.strictObject({
+  name: z.enum(PROVIDERS),
+  // null: what the operator set for the agent's `model`.
+  model: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,200}$/, 'must be printable and have no space')
+    .nullable()
+    .default(null),
+  // null: the operator's.
+  url: agentUrl
+    .refine((text) => !text.includes('?'), 'must have no query')
+    .nullable()
+    .default(null),
+  audio: z.enum(['g711', 'pcm-24000']).default('g711'),
+  api_key: z
     .string()
     .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
     .nullable()
@@ -119,6 +141,11 @@ export function agentSettingsSchema(languages: readonly string[]) {
       .union([z.literal('test-line'), stream], 'must be "test-line", or an object with the url of the agent')
       .nullable()
       .optional(),
+    provider: z
+      .union([z.enum(PROVIDERS), provider], `must be ${PROVIDERS.join(' or ')}, or an object with that name`)
+      .nullable()
+      .optional(),
+    wait_for_greeting: z.boolean().nullable().optional(),
   });
 }
 
@@ -137,6 +164,7 @@ export function agentSettingsOf(before: AgentSettings, body: AgentSettingsBody):
   if (typeof body.language === 'string' && body.language !== '') settings['language'] = body.language.toUpperCase();
   if (Array.isArray(body.tools)) settings['tools'] = body.tools.map((tool) => (typeof tool === 'string' ? toolIdOf(tool) : tool));
   if (typeof body.stream === 'object' && body.stream !== null) settings['stream'] = streamOf(before, body.stream);
+  if (body.provider !== undefined && body.provider !== null) settings['provider'] = providerOf(before, body.provider);
   if (Array.isArray(body.pronunciation_guide)) settings['pronunciation_guide'] = body.pronunciation_guide.map(entryOf);
   if (typeof body.pathway_id === 'string' && body.pathway_id !== '')
     for (const name of PATHWAY_RESETS) settings[name] = DEFAULT_AGENT_SETTINGS[name];
@@ -153,6 +181,14 @@ export function toolIdOf(text: string): string {
 function streamOf(before: AgentSettings, { url, format, bearer_token }: z.infer<typeof stream>): AgentStream {
   const kept = typeof before.stream === 'object' && before.stream?.url === url ? before.stream.bearer_token : null;
   return { url, format, bearer_token: bearer_token === undefined ? kept : bearer_token };
+}
+
+/** As a stream's token; the key of one provider is none of another's. */
+function providerOf(before: AgentSettings, given: z.infer<typeof provider> | ProviderName): AgentProvider {
+  const { api_key, ...rest } = typeof given === 'string' ? provider.parse({ name: given }) : given;
+  const current = before.provider;
+  const kept = current?.name === rest.name && current.url === rest.url ? current.api_key : null;
+  return { ...rest, api_key: api_key === undefined ? kept : api_key };
 }
 
 function entryOf({ word, pronunciation, case_sensitive, spaced }: z.infer<typeof pronunciationEntry>): PronunciationEntry {

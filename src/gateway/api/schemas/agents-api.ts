@@ -50,7 +50,7 @@ export const shownAgentSchema = z
   })
   .meta({
     id: 'Agent',
-    description: 'An agent. The API never returns bearer tokens or headers of tools.',
+    description: 'An agent. The API never returns bearer tokens, keys of providers or headers of tools.',
     examples: [EXAMPLE_AGENT],
   });
 
@@ -58,11 +58,12 @@ export type ShownAgent = z.infer<typeof shownAgentSchema>;
 
 /** Everything but what is secret. */
 export function shownAgent(agent: AgentRecord): ShownAgent {
-  const { stream, tools } = agent;
+  const { stream, tools, provider } = agent;
   return {
     ...agent,
     tools: tools.map((tool) => (typeof tool === 'string' ? tool : shownTool(tool))),
     stream: typeof stream === 'object' && stream !== null ? { url: stream.url, format: stream.format } : stream,
+    provider: provider === null ? null : { name: provider.name, model: provider.model, url: provider.url, audio: provider.audio },
   };
 }
 

@@ -34,6 +34,7 @@ export const EXAMPLE_CALL = {
   started_at: '2026-01-01T00:00:00.000Z',
   answered_at: '2026-01-01T00:00:00.042Z',
   ended_at: '2026-01-01T00:01:02.042Z',
+  turns: { first_audio_ms: 120, delays_ms: [640, 720, 1_180], p50_ms: 720, p95_ms: 1_180 },
   timings: { ring_ms: null, answer_ms: 42, first_audio_ms: 61, talk_ms: 62_000 },
   quality: {
     endpoint: { packets_sent: 3100, packets_received: 3098, packets_lost: 2, jitter_ms: 1.2, round_trip_ms: 18, digits_received: 4 },

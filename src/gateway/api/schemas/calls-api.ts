@@ -2,7 +2,7 @@ import type { CallInProgress } from '../../model/live-calls.js';
 import { z } from 'zod';
 import { REASONS } from '../../model/reasons.js';
 import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_SAMPLES, EXAMPLE_TRACE } from './call-example.js';
-import { callRecordSchema, type CallRecord } from '../../model/call-record.js';
+import { callRecordSchema, NO_TURNS, type CallRecord } from '../../model/call-record.js';
 import { traceEntrySchema } from '../../model/call-trace.js';
 import { parseE164 } from '../../model/e164.js';
 import { EXAMPLE_CURSOR, nextCursor, pageQuery } from './page-query.js';
@@ -160,6 +160,7 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     answered_at: answer?.answered_at ?? null,
     ended_at: null,
     timings: { ring_ms: null, answer_ms: answeredAfterMs, first_audio_ms: null, talk_ms: null },
+    turns: NO_TURNS,
     quality: { endpoint: null, relay: null },
     analysis: null,
     agent_error: null,

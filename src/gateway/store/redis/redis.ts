@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type Redis } from 'ioredis';
 import type { BatchRecord } from '../../model/batch-log.js';
-import type { CallRecord } from '../../model/call-record.js';
+import { NO_TURNS, type CallRecord } from '../../model/call-record.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../../model/agent-record.js';
 import type { NumberRecord, OrgRecord } from '../../model/records.js';
 import { publish } from '../../ports/events.js';
@@ -251,9 +251,9 @@ export interface RecordTypes {
 
 /** What records that were stored by an earlier version lack. */
 const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]> } = {
-  org: { max_calls_per_second: null, allowed_sources: [] },
+  org: { max_calls_per_second: null, allowed_sources: [], provider_keys: {}, operator_keys: false },
   agent: DEFAULT_AGENT_SETTINGS,
-  call: { identity: null, transcript: [], samples: [], analysis: null, analysis_rejected: null, agent_error: null },
+  call: { identity: null, transcript: [], samples: [], turns: NO_TURNS, analysis: null, analysis_rejected: null, agent_error: null },
 };
 
 /** Reads a value that this product wrote itself; `null` stays `null`. Throws on anything that is not JSON. */

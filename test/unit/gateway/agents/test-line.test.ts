@@ -26,6 +26,8 @@ const VIEW: LegView = {
     roundTripMs: 60,
     firstAudioMs: 0,
     digitsReceived: 1,
+    agentAudioMs: null,
+    turnDelaysMs: [],
     samples: [],
   },
   codec: 'PCMU',

@@ -1,3 +1,4 @@
+import { NO_PROVIDERS } from '../../../support/providers.js';
 import { describe, expect, it } from 'vitest';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
@@ -8,7 +9,12 @@ import { NUMBER, ROUTE } from '../../../support/route.js';
 
 const CALL_ID = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const ORG_ID = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
-const OPERATOR: OperatorAgent = { url: 'wss://operator.example/bot', format: 'twilio', bearerToken: 'operator-token' };
+const OPERATOR: OperatorAgent = {
+  url: 'wss://operator.example/bot',
+  format: 'twilio',
+  bearerToken: 'operator-token',
+  providers: NO_PROVIDERS,
+};
 const NO_OPERATOR: OperatorAgent = { ...OPERATOR, url: null };
 const STREAM = { url: 'wss://customer.example/bot', format: 'pcm16-8000', bearer_token: null } as const;
 
@@ -36,7 +42,7 @@ function call(settings: Partial<AgentRecord> | null, headers = HEADERS, tools: r
   const agent = settings === null ? null : { ...base, ...settings };
   const route = { ...ROUTE, org: { ...ROUTE.org, org_id: ORG_ID, stream_key: 'signing-key' }, agent };
   const caller = callerIdentity({ get: (name) => headers[name], names: Object.keys(headers) });
-  return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools };
+  return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools, codec: null };
 }
 
 function stream(agent: AgentDescription): Extract<AgentDescription, { kind: 'stream' }> {

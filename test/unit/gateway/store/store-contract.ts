@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { CallRecord } from '../../../../src/gateway/model/call-record.js';
+import { NO_TURNS, type CallRecord } from '../../../../src/gateway/model/call-record.js';
 import type { TraceEntry } from '../../../../src/gateway/model/call-trace.js';
 import { parseE164, type E164 } from '../../../../src/gateway/model/e164.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
@@ -74,6 +74,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     answered_at: new Date(startedAtMs).toISOString(),
     ended_at: new Date(startedAtMs + 1000).toISOString(),
     timings: { ring_ms: null, answer_ms: 0, first_audio_ms: null, talk_ms: 1000 },
+    turns: NO_TURNS,
     quality: { endpoint: null, relay: null },
     samples: [],
     transcript: [],

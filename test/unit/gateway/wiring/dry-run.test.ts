@@ -1,3 +1,4 @@
+import { NO_PROVIDERS } from '../../../support/providers.js';
 import { expect, it } from 'vitest';
 import { callDryRun, type DryRunAgents } from '../../../../src/gateway/wiring/dry-run.js';
 import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
@@ -7,7 +8,7 @@ import { NUMBER, ROUTE } from '../../../support/route.js';
 
 const routes: RouteStore = { lookup: () => Promise.resolve({ route: ROUTE, load: NO_USAGE, staleMs: null }), release: () => undefined };
 const REFUSED: DryRunAgents = {
-  operator: { url: 'ws://127.0.0.1/bot', format: 'twilio', bearerToken: null },
+  operator: { url: 'ws://127.0.0.1/bot', format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
   mayFallBack: false,
   urlRefusal: ({ hostname }) => `${hostname} is private`,
 };

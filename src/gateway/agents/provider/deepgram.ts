@@ -1,0 +1,215 @@
+import type { ProviderSettings } from '../../model/provider-settings.js';
+import type { ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
+import { instructionsOf, isoLanguageOf } from './instructions.js';
+import { fieldsOfMessage, listOf, parsedText, shownReason, textOf, type Fields } from './json-message.js';
+import { ToolNames } from './tools.js';
+
+// Deepgram's Voice Agent (its reference: "Voice Agent", version 1). Audio is binary in both directions, and has no name: an utterance
+// is what comes between two ends of audio.
+
+const SESSION_MS = 2 * 60 * 60_000;
+const FINAL_ERRORS: ReadonlySet<string> = new Set([
+  'INVALID_AUTH',
+  'INVALID_SETTINGS',
+  'UNPARSABLE_CLIENT_MESSAGE',
+  'INSUFFICIENT_CREDITS',
+]);
+/** The maker of a model, by its name's beginning; any other is OpenAI's. */
+const MAKERS = { claude: 'anthropic', gemini: 'google' } as const;
+
+export class DeepgramAgent implements ProviderAdapter {
+  readonly target: ProviderAdapter['target'];
+  readonly formats: ProviderAdapter['formats'];
+  readonly sessionMs = SESSION_MS;
+  readonly answersPings = true;
+  readonly resumption = null;
+  readonly #tools: ToolNames;
+  readonly #calls = new Map<string, string>();
+  #isAccepted = false;
+  #utterances = 0;
+  #text = '';
+  #isSpeaking = false;
+  /** The rest of what the caller interrupted is on its way. */
+  #isCutOff = false;
+
+  constructor(private readonly settings: ProviderSettings) {
+    this.target = { url: settings.url, headers: { Authorization: `Token ${settings.apiKey ?? ''}` } };
+    const format = settings.audio === 'pcm-24000' ? 'pcm16-24000' : settings.codec === 'PCMA' ? 'pcma' : 'pcmu';
+    this.formats = { input: format, output: format };
+    this.#tools = new ToolNames(settings.tools, settings.mayTransfer);
+  }
+
+  get isResponding(): boolean {
+    return this.#isSpeaking || this.#calls.size > 0;
+  }
+
+  open(conversation: readonly Said[]): readonly ProviderAction[] {
+    const { settings } = this;
+    const { firstSentence, waitsForGreeting, voice } = settings;
+    const audio = this.formats.input === 'pcm16-24000' ? { encoding: 'linear16', sample_rate: 24_000 } : this.#law();
+    const isFirst = conversation.length === 0;
+    const agent = {
+      listen: {
+        provider: { type: 'deepgram', version: 'v1', model: settings.transcriptionModel, language: isoLanguageOf(settings.language) },
+      },
+      think: {
+        provider: { type: makerOf(settings.model), model: settings.model },
+        prompt: instructionsOf(settings),
+        functions: this.#tools.functions,
+      },
+      speak: { provider: { type: 'deepgram', model: voice } },
+      ...(isFirst && firstSentence !== null && !waitsForGreeting ? { greeting: firstSentence } : {}),
+      ...(isFirst ? {} : { context: { messages: conversation.map(messageOf) } }),
+    };
+    // Nothing of the call is used to train the provider's models.
+    return [send({ type: 'Settings', mip_opt_out: true, audio: { input: audio, output: { ...audio, container: 'none' } }, agent })];
+  }
+
+  audio(bytes: Uint8Array): WireMessage {
+    return bytes;
+  }
+
+  /** A first sentence is the greeting, which the provider says by itself. */
+  begin(): readonly ProviderAction[] {
+    return this.settings.firstSentence === null ? this.inform('The call was answered. Greet me.') : [];
+  }
+
+  /** The provider does not take how much was heard. */
+  interrupted(): readonly ProviderAction[] {
+    return [];
+  }
+
+  toolResult(callId: string, output: unknown): readonly ProviderAction[] {
+    const name = this.#calls.get(callId);
+    if (name === undefined) return [];
+    this.#calls.delete(callId);
+    return [send({ type: 'FunctionCallResponse', id: callId, name, content: JSON.stringify(output) })];
+  }
+
+  inform(text: string): readonly ProviderAction[] {
+    this.#isCutOff = false;
+    return [send({ type: 'InjectUserMessage', content: text })];
+  }
+
+  closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean } {
+    const message = `the provider closed the connection with ${String(code)}${reason === '' ? '' : ` (${shownReason(reason)})`}`;
+    return { message, isFinal: code === 1_008 };
+  }
+
+  receive(message: WireMessage): readonly ProviderAction[] {
+    if (typeof message !== 'string') return this.#onAudio(message);
+    const event = fieldsOfMessage(message);
+    if (event === null) return [{ do: 'warn', message: 'a message that is not JSON' }];
+    switch (event['type']) {
+      case 'SettingsApplied':
+        if (this.#isAccepted) return [];
+        this.#isAccepted = true;
+        return [{ do: 'accepted' }];
+      case 'UserStartedSpeaking':
+        return this.#onInterruption();
+      case 'ConversationText':
+        return event['role'] === 'user' ? this.#onHeard(textOf(event['content'])) : this.#onSaid(textOf(event['content']));
+      case 'AgentThinking':
+      case 'AgentStartedSpeaking':
+        this.#isCutOff = false;
+        return [];
+      case 'AgentAudioDone':
+        return this.#onAudioDone();
+      case 'FunctionCallRequest':
+        return listOf(event['functions']).flatMap((call) => this.#onCall(call));
+      case 'FunctionCallCancelled':
+        return this.#onCancelled(listOf(event['functions']).map(({ id }) => textOf(id)));
+      case 'Error':
+        return this.#onError(textOf(event['code']));
+      case 'Warning':
+        return [{ do: 'warn', message: shownReason(`the provider warns: ${textOf(event['code'])}`) }];
+      default:
+        return [];
+    }
+  }
+
+  #law(): { readonly encoding: string; readonly sample_rate: number } {
+    return { encoding: this.formats.input === 'pcma' ? 'alaw' : 'mulaw', sample_rate: 8_000 };
+  }
+
+  get #utterance(): string {
+    return `utterance-${String(this.#utterances)}`;
+  }
+
+  #onAudio(bytes: Uint8Array): readonly ProviderAction[] {
+    if (this.#isCutOff) return [];
+    this.#isSpeaking = true;
+    return [{ do: 'play', utterance: this.#utterance, bytes }];
+  }
+
+  #onInterruption(): readonly ProviderAction[] {
+    this.#isCutOff = true;
+    this.#next();
+    return [{ do: 'caller-speech', isSpeaking: true }, { do: 'interrupt' }];
+  }
+
+  #onHeard(text: string): readonly ProviderAction[] {
+    this.#isCutOff = false;
+    const done: ProviderAction = { do: 'caller-speech', isSpeaking: false };
+    return text.trim() === '' ? [done] : [done, { do: 'heard', text: text.trim(), audioMs: null }];
+  }
+
+  #onSaid(text: string): readonly ProviderAction[] {
+    if (this.#isCutOff) return [];
+    this.#isSpeaking = true;
+    this.#text = this.#text === '' ? text : `${this.#text} ${text}`;
+    return [{ do: 'said', utterance: this.#utterance, text: this.#text, isLast: false }];
+  }
+
+  #onAudioDone(): readonly ProviderAction[] {
+    if (this.#isCutOff) return [];
+    const utterance = this.#utterance;
+    const text = this.#text;
+    this.#next();
+    return [
+      { do: 'said', utterance, text, isLast: true },
+      { do: 'end-utterance', utterance },
+    ];
+  }
+
+  #next(): void {
+    this.#utterances += 1;
+    this.#text = '';
+    this.#isSpeaking = false;
+  }
+
+  #onCall(call: Fields): readonly ProviderAction[] {
+    // The others are called by the provider itself.
+    if (call['client_side'] === false) return [];
+    const callId = textOf(call['id']);
+    const name = textOf(call['name']);
+    const tool = this.#tools.toolOf(name);
+    this.#calls.set(callId, name);
+    const speech = tool?.speech ?? '';
+    return [
+      ...(speech === '' ? [] : [send({ type: 'InjectAgentMessage', message: speech, behavior: 'queue' })]),
+      { do: 'run-tool', callId, name: tool?.name ?? name, input: parsedText(textOf(call['arguments'])) },
+    ];
+  }
+
+  #onCancelled(callIds: readonly string[]): readonly ProviderAction[] {
+    for (const callId of callIds) this.#calls.delete(callId);
+    return [{ do: 'drop-tools', callIds }];
+  }
+
+  #onError(code: string): readonly ProviderAction[] {
+    return [{ do: 'fail', message: shownReason(`the provider sent an error: ${code}`), isFinal: FINAL_ERRORS.has(code) }];
+  }
+}
+
+function makerOf(model: string): string {
+  return Object.entries(MAKERS).find(([beginning]) => model.startsWith(beginning))?.[1] ?? 'open_ai';
+}
+
+function messageOf({ speaker, text }: Said): object {
+  return { type: 'History', role: speaker === 'agent' ? 'assistant' : 'user', content: text };
+}
+
+function send(message: object): ProviderAction {
+  return { do: 'send', message: JSON.stringify(message) };
+}

@@ -1,0 +1,101 @@
+import type { AgentAnswer } from '../../model/agent.js';
+import type { ProviderSettings } from '../../model/provider-settings.js';
+import { eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
+import { assertNever } from '../../../lib/result.js';
+import type { AgentHost } from '../../media/leg-agent.js';
+import { fieldsOf, textOf } from './json-message.js';
+import { HANG_UP, PRESS_KEYS, TRANSFER } from './tools.js';
+
+interface ModelSide {
+  /** @param continues the model is to go on */
+  give(callId: string, output: object, continues: boolean): void;
+  inform(text: string): void;
+  /** The call is to end when the caller has heard everything. */
+  leave(): void;
+}
+
+const PRESS_MS = 160;
+
+/** The functions that a session's model calls: tools of the agent, transfers, keys and the hang-up. */
+export class FunctionCalls {
+  /** Without a result so far. */
+  readonly #open = new Set<string>();
+  readonly #transfers = new Set<string>();
+
+  constructor(
+    private readonly settings: Pick<ProviderSettings, 'mayTransfer'>,
+    private readonly host: AgentHost,
+    private readonly model: ModelSide,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.#open.size === 0;
+  }
+
+  /** @param input `undefined`: it could not be read */
+  run(callId: string, name: string, input: unknown): void {
+    this.#open.add(callId);
+    switch (name) {
+      case HANG_UP:
+        this.model.leave();
+        return this.#give(callId, { result: 'The call ends now.' }, false);
+      case PRESS_KEYS:
+        return this.#give(callId, this.#press(textOf(fieldsOf(input)['digits'])));
+      case TRANSFER:
+        this.#transfers.add(callId);
+        return this.host.emit({
+          type: 'agent-request',
+          request: { type: 'transfer', requestId: callId, to: textOf(fieldsOf(input)['to']) },
+        });
+      default:
+        if (input === undefined) return this.#give(callId, { error: 'TOOL_BAD_INPUT', message: 'The arguments are not JSON.' });
+        return this.host.emit({ type: 'agent-request', request: { type: 'tool', requestId: callId, name, input } });
+    }
+  }
+
+  notify(answer: AgentAnswer): void {
+    const { requestId } = answer;
+    if (requestId === null) return;
+    switch (answer.type) {
+      case 'tool-result':
+        return this.#give(requestId, { result: answer.result, http_status: answer.httpStatus });
+      case 'refused':
+        this.#transfers.delete(requestId);
+        return this.#give(requestId, { error: answer.code, message: answer.message });
+      case 'transfer-progress':
+        return this.#onTransfer(requestId, answer);
+      default:
+        assertNever(answer);
+    }
+  }
+
+  /** Their results are not wanted any more. */
+  drop(callIds: readonly string[]): void {
+    for (const callId of callIds) this.#open.delete(callId);
+  }
+
+  /** Another session does not know of them. */
+  clear(): void {
+    this.#open.clear();
+    this.#transfers.clear();
+  }
+
+  #press(digits: string): object {
+    const isValid = this.settings.mayTransfer && /^[\d*#A-D]{1,64}$/.test(digits);
+    if (!isValid) return { error: 'DTMF_NOT_SENT', message: 'These keys cannot be pressed.' };
+    const isSent = Array.from(digits).every((digit) => this.host.sendDtmf(eventOfDigit(digit) ?? 0, PRESS_MS));
+    return isSent ? { result: 'The keys were pressed.' } : { error: 'DTMF_NOT_SENT', message: 'The call takes no keys.' };
+  }
+
+  #onTransfer(requestId: string, { state, status }: Extract<AgentAnswer, { type: 'transfer-progress' }>): void {
+    const isOpen = this.#open.has(requestId);
+    if (state === 'accepted') return this.#give(requestId, { result: 'The transfer is under way.' }, false);
+    const wasUnderWay = this.#transfers.delete(requestId);
+    if (isOpen) this.#give(requestId, { error: 'TRANSFER_FAILED', status });
+    else if (wasUnderWay) this.model.inform('The transfer failed. The caller is still here.');
+  }
+
+  #give(callId: string, output: object, continues = true): void {
+    if (this.#open.delete(callId)) this.model.give(callId, output, continues);
+  }
+}

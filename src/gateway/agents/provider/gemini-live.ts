@@ -1,0 +1,229 @@
+import type { ProviderSettings } from '../../model/provider-settings.js';
+import type { ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
+import { instructionsOf } from './instructions.js';
+import { fieldsOf, fieldsOfMessage, listOf, shownReason, textOf, type Fields } from './json-message.js';
+import { ToolNames } from './tools.js';
+
+// Google's Gemini Live API (its reference: "Live API", BidiGenerateContent). A message has one field of several, so all are looked at.
+
+/** The provider tells when a connection ends (`goAway`); a session that is resumed has no other limit. */
+const SESSION_MS = 24 * 60 * 60_000;
+/** Silence after which the caller's turn is done, for each unit of `interruption_threshold`. */
+const SILENCE_FACTOR = 5;
+/** Of a `goAway` that does not say. */
+const DEFAULT_TIME_LEFT_MS = 10_000;
+/** A wrong argument, and a key or a policy. */
+const FINAL_CODES: ReadonlySet<number> = new Set([1_007, 1_008]);
+
+interface FunctionResult {
+  readonly id: string;
+  readonly name: string;
+  readonly response: unknown;
+  readonly scheduling?: 'SILENT';
+}
+
+export class GeminiLive implements ProviderAdapter {
+  readonly target: ProviderAdapter['target'];
+  readonly formats = { input: 'pcm16-16000', output: 'pcm16-24000' } as const;
+  readonly sessionMs = SESSION_MS;
+  /** Its pongs take up to half a minute. */
+  readonly answersPings = false;
+  readonly #tools: ToolNames;
+  /** Names of the functions that run, by id. */
+  readonly #calls = new Map<string, string>();
+  #results: FunctionResult[] = [];
+  #history: readonly Said[] = [];
+  #isAccepted = false;
+  #resumption: string | null = null;
+  #utterances = 0;
+  #text = '';
+  #heard = '';
+  #isSpeaking = false;
+  /** The caller interrupted this turn. */
+  #isCutOff = false;
+
+  constructor(private readonly settings: ProviderSettings) {
+    this.target = { url: settings.url, headers: { 'x-goog-api-key': settings.apiKey ?? '' } };
+    this.#tools = new ToolNames(settings.tools, settings.mayTransfer);
+  }
+
+  get resumption(): string | null {
+    return this.#resumption;
+  }
+
+  get isResponding(): boolean {
+    return this.#isSpeaking || this.#calls.size > 0;
+  }
+
+  open(conversation: readonly Said[], resumption: string | null): readonly ProviderAction[] {
+    const { model, voice, interruptionThreshold: threshold } = this.settings;
+    this.#history = resumption === null ? conversation : [];
+    const setup = {
+      model: `models/${model}`,
+      generationConfig: {
+        responseModalities: ['AUDIO'],
+        ...(voice === null ? {} : { speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } } }),
+      },
+      systemInstruction: { parts: [{ text: instructionsOf(this.settings) }] },
+      tools: [{ functionDeclarations: this.#tools.functions }],
+      ...(threshold === 100
+        ? {}
+        : { realtimeInputConfig: { automaticActivityDetection: { silenceDurationMs: Math.round(SILENCE_FACTOR * threshold) } } }),
+      inputAudioTranscription: {},
+      outputAudioTranscription: {},
+      sessionResumption: resumption === null ? {} : { handle: resumption },
+      contextWindowCompression: { slidingWindow: {} },
+      ...(this.#history.length === 0 ? {} : { historyConfig: { initialHistoryInClientContent: true } }),
+    };
+    return [send({ setup })];
+  }
+
+  audio(bytes: Uint8Array): WireMessage {
+    const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+    return `{"realtimeInput":{"audio":{"data":"${data}","mimeType":"audio/pcm;rate=16000"}}}`;
+  }
+
+  begin(): readonly ProviderAction[] {
+    const { firstSentence } = this.settings;
+    const greeting = firstSentence === null ? 'Greet the caller.' : `Greet the caller with exactly these words: "${firstSentence}"`;
+    return this.inform(`The call was answered. ${greeting}`);
+  }
+
+  /** The provider keeps count by itself. */
+  interrupted(): readonly ProviderAction[] {
+    return [];
+  }
+
+  /** The results of all that were called go out together, after the last. */
+  toolResult(callId: string, output: unknown, continues: boolean): readonly ProviderAction[] {
+    const name = this.#calls.get(callId);
+    if (name === undefined) return [];
+    this.#calls.delete(callId);
+    this.#results.push({ id: callId, name, response: output, ...(continues ? {} : { scheduling: 'SILENT' }) });
+    return this.#sendResults();
+  }
+
+  inform(text: string): readonly ProviderAction[] {
+    return [send({ realtimeInput: { text } })];
+  }
+
+  closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean } {
+    const message = `the provider closed the connection with ${String(code)}${reason === '' ? '' : ` (${shownReason(reason)})`}`;
+    return { message, isFinal: FINAL_CODES.has(code) };
+  }
+
+  receive(message: WireMessage): readonly ProviderAction[] {
+    const event = fieldsOfMessage(message);
+    if (event === null) return [{ do: 'warn', message: 'a message that is not JSON' }];
+    return [
+      ...(event['setupComplete'] === undefined ? [] : this.#onSetUp()),
+      ...this.#onContent(fieldsOf(event['serverContent'])),
+      ...listOf(fieldsOf(event['toolCall'])['functionCalls']).flatMap((call) => this.#onCall(call)),
+      ...this.#onCancelled(fieldsOf(event['toolCallCancellation'])['ids']),
+      ...this.#onResumption(fieldsOf(event['sessionResumptionUpdate'])),
+      ...(event['goAway'] === undefined ? [] : [renewal(fieldsOf(event['goAway']))]),
+    ];
+  }
+
+  get #utterance(): string {
+    return `utterance-${String(this.#utterances)}`;
+  }
+
+  #onSetUp(): readonly ProviderAction[] {
+    if (this.#isAccepted) return [];
+    this.#isAccepted = true;
+    const turns = this.#history.map(({ speaker, text }) => ({ role: speaker === 'agent' ? 'model' : 'user', parts: [{ text }] }));
+    return [...(turns.length === 0 ? [] : [send({ clientContent: { turns, turnComplete: true } })]), { do: 'accepted' }];
+  }
+
+  #onContent(content: Fields): readonly ProviderAction[] {
+    const heard = fieldsOf(content['inputTranscription']);
+    const said = textOf(fieldsOf(content['outputTranscription'])['text']);
+    this.#heard += textOf(heard['text']);
+    const isInterrupted = content['interrupted'] === true;
+    const parts = this.#isCutOff || isInterrupted ? [] : listOf(fieldsOf(content['modelTurn'])['parts']);
+    const audio = parts.map(({ inlineData }) => textOf(fieldsOf(inlineData)['data'])).filter((data) => data !== '');
+    if (audio.length > 0) this.#isSpeaking = true;
+    if (!this.#isCutOff) this.#text += said;
+    const utterance = this.#utterance;
+    const isDone = content['turnComplete'] === true;
+    const isHeard = heard['finished'] === true || audio.length > 0 || isInterrupted || isDone;
+    return [
+      ...(isHeard ? this.#takeHeard() : []),
+      ...(said === '' || this.#isCutOff ? [] : [{ do: 'said', utterance, text: this.#text.trim(), isLast: false } as const]),
+      ...audio.map((data) => ({ do: 'play', utterance, bytes: Buffer.from(data, 'base64') }) as const),
+      ...(isInterrupted ? this.#onInterrupted() : []),
+      ...(content['generationComplete'] === true ? [{ do: 'end-utterance', utterance } as const] : []),
+      ...(isDone ? this.#onTurnComplete() : []),
+    ];
+  }
+
+  #takeHeard(): readonly ProviderAction[] {
+    const text = this.#heard.trim();
+    this.#heard = '';
+    return text === '' ? [] : [{ do: 'heard', text, audioMs: null }];
+  }
+
+  #onInterrupted(): readonly ProviderAction[] {
+    this.#isCutOff = true;
+    this.#next();
+    return [{ do: 'interrupt' }];
+  }
+
+  #onTurnComplete(): readonly ProviderAction[] {
+    const wasCutOff = this.#isCutOff;
+    this.#isCutOff = false;
+    const utterance = this.#utterance;
+    const text = this.#text.trim();
+    this.#next();
+    if (wasCutOff) return [];
+    return [
+      { do: 'said', utterance, text, isLast: true },
+      { do: 'end-utterance', utterance },
+    ];
+  }
+
+  #next(): void {
+    this.#utterances += 1;
+    this.#text = '';
+    this.#isSpeaking = false;
+  }
+
+  #onCall(call: Fields): readonly ProviderAction[] {
+    const callId = textOf(call['id']);
+    const name = textOf(call['name']);
+    this.#calls.set(callId, name);
+    return [{ do: 'run-tool', callId, name: this.#tools.toolOf(name)?.name ?? name, input: call['args'] ?? {} }];
+  }
+
+  #onCancelled(ids: unknown): readonly ProviderAction[] {
+    if (!Array.isArray(ids)) return [];
+    const callIds = ids.map(textOf);
+    for (const callId of callIds) this.#calls.delete(callId);
+    return [{ do: 'drop-tools', callIds }, ...this.#sendResults()];
+  }
+
+  #sendResults(): readonly ProviderAction[] {
+    if (this.#calls.size > 0 || this.#results.length === 0) return [];
+    const functionResponses = this.#results;
+    this.#results = [];
+    return [send({ toolResponse: { functionResponses } })];
+  }
+
+  /** Only the latest state can be resumed, and not while a tool runs. */
+  #onResumption(update: Fields): readonly ProviderAction[] {
+    if (update['resumable'] === true) this.#resumption = textOf(update['newHandle']) || null;
+    else if (Object.hasOwn(update, 'resumable')) this.#resumption = null;
+    return [];
+  }
+}
+
+/** `timeLeft` is seconds with an `s` (protobuf's JSON form of a duration). */
+function renewal(goAway: Fields): ProviderAction {
+  const seconds = Number.parseFloat(textOf(goAway['timeLeft']));
+  return { do: 'renew', withinMs: Number.isFinite(seconds) ? Math.max(0, 1_000 * seconds) : DEFAULT_TIME_LEFT_MS };
+}
+
+function send(message: object): ProviderAction {
+  return { do: 'send', message: JSON.stringify(message) };
+}

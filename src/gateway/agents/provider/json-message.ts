@@ -1,0 +1,57 @@
+import type { WireMessage } from './adapter.js';
+
+// Messages of a provider: JSON that may hold anything.
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+const NO_FIELDS: Fields = {};
+
+/** `null`: no JSON object. */
+export function fieldsOfMessage(message: WireMessage): Fields | null {
+  try {
+    const parsed: unknown = JSON.parse(typeof message === 'string' ? message : Buffer.from(message).toString());
+    return isObject(parsed) ? parsed : null;
+  } catch {
+    return null;
+  }
+}
+
+/** An object in a field; empty when it is none. */
+export function fieldsOf(value: unknown): Fields {
+  return isObject(value) ? value : NO_FIELDS;
+}
+
+/** Empty when it is no text. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export function numberOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+/** The objects of a list. */
+export function listOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+/** A text of JSON; `undefined`: it is none. */
+export function parsedText(text: string): unknown {
+  try {
+    return JSON.parse(text === '' ? '{}' : text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a provider says of an error, for a person: one short line, printable. */
+export function shownReason(text: string): string {
+  return text
+    .replace(/[^\x20-\x7e]+/g, ' ')
+    .trim()
+    .slice(0, 160);
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

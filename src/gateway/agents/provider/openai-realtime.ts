@@ -1,0 +1,316 @@
+import type { ProviderSettings } from '../../model/provider-settings.js';
+import type { Played, ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
+import { instructionsOf, isoLanguageOf } from './instructions.js';
+import { fieldsOf, fieldsOfMessage, numberOf, parsedText, shownReason, textOf, type Fields } from './json-message.js';
+import { ToolNames } from './tools.js';
+
+// OpenAI's Realtime API in its generally available form (its reference: "Realtime", client and server events).
+
+/** Errors after which no session with the same key and settings works. */
+const FINAL_ERRORS: ReadonlySet<string> = new Set([
+  'invalid_api_key',
+  'insufficient_quota',
+  'model_not_found',
+  'beta_api_shape_disabled',
+  'unsupported_country_region_territory',
+]);
+/** Silence after which the provider takes the caller's turn as done, where `interruption_threshold` is 100. */
+const SILENCE_MS = 500;
+const SESSION_MS = 60 * 60_000;
+/** Of interrupted responses whose last audio may still be on its way. */
+const MAX_DEAD = 50;
+/** Marks responses in which the model says what is said while a tool runs. */
+const PHRASE = 'phrase';
+
+interface PendingCall {
+  readonly responseId: string;
+  /** To be said while it runs; '': nothing, or it was said. */
+  speech: string;
+}
+
+export class OpenAiRealtime implements ProviderAdapter {
+  readonly target: ProviderAdapter['target'];
+  readonly formats: ProviderAdapter['formats'];
+  readonly sessionMs = SESSION_MS;
+  readonly answersPings = true;
+  readonly resumption = null;
+  readonly #tools: ToolNames;
+  #conversation: readonly Said[] = [];
+  #isAccepted = false;
+  /** Responses under way; the items of each. */
+  readonly #responses = new Map<string, Set<string>>();
+  readonly #dead = new Set<string>();
+  /** Items that are not part of the conversation. */
+  readonly #asides = new Set<string>();
+  /** Transcripts so far, by item. */
+  readonly #texts = new Map<string, string>();
+  /** Where the caller's items begin in the audio, in milliseconds. */
+  readonly #starts = new Map<string, number>();
+  readonly #names = new Map<string, string>();
+  readonly #calls = new Map<string, PendingCall>();
+  #isResponseDue = false;
+  #isRequested = false;
+  #isCallerSpeaking = false;
+
+  constructor(private readonly settings: ProviderSettings) {
+    const url = new URL(settings.url);
+    url.searchParams.set('model', settings.model);
+    this.target = { url: url.href, headers: { Authorization: `Bearer ${settings.apiKey ?? ''}` } };
+    const format = settings.audio === 'pcm-24000' ? 'pcm16-24000' : settings.codec === 'PCMA' ? 'pcma' : 'pcmu';
+    this.formats = { input: format, output: format };
+    this.#tools = new ToolNames(settings.tools, settings.mayTransfer);
+  }
+
+  get isResponding(): boolean {
+    return this.#responses.size > 0 || this.#isRequested || this.#calls.size > 0;
+  }
+
+  open(conversation: readonly Said[]): readonly ProviderAction[] {
+    this.#conversation = conversation;
+    const { settings } = this;
+    const format = this.formats.input === 'pcm16-24000' ? { type: 'audio/pcm', rate: 24_000 } : { type: `audio/${this.formats.input}` };
+    const { interruptionThreshold: threshold, voice } = settings;
+    const session = {
+      type: 'realtime',
+      model: settings.model,
+      instructions: instructionsOf(settings),
+      output_modalities: ['audio'],
+      audio: {
+        input: {
+          format,
+          transcription: { model: settings.transcriptionModel, language: isoLanguageOf(settings.language) },
+          ...(threshold === 100
+            ? {}
+            : { turn_detection: { type: 'server_vad', silence_duration_ms: Math.round((SILENCE_MS * threshold) / 100) } }),
+        },
+        output: { format, ...(voice === null ? {} : { voice }) },
+      },
+      tools: this.#tools.functions.map((one) => ({ type: 'function', ...one })),
+      tool_choice: 'auto',
+      // Nothing of the conversation is kept in the traces of the provider's dashboard.
+      tracing: null,
+    };
+    return [send({ type: 'session.update', session })];
+  }
+
+  audio(bytes: Uint8Array): WireMessage {
+    return `{"type":"input_audio_buffer.append","audio":"${base64Of(bytes)}"}`;
+  }
+
+  begin(): readonly ProviderAction[] {
+    const { firstSentence } = this.settings;
+    const greeting = firstSentence === null ? 'Greet the caller.' : `Greet the caller with exactly these words: "${firstSentence}"`;
+    return this.inform(`The call was answered. ${greeting}`);
+  }
+
+  interrupted(played: readonly Played[]): readonly ProviderAction[] {
+    return played
+      .filter(({ utterance }) => !this.#asides.has(utterance))
+      .map(({ utterance, playedMs }) =>
+        send({ type: 'conversation.item.truncate', item_id: utterance, content_index: 0, audio_end_ms: playedMs }),
+      );
+  }
+
+  toolResult(callId: string, output: unknown, continues: boolean): readonly ProviderAction[] {
+    if (!this.#calls.delete(callId)) return [];
+    this.#isResponseDue ||= continues;
+    const item = { type: 'function_call_output', call_id: callId, output: JSON.stringify(output) };
+    return [send({ type: 'conversation.item.create', item }), ...this.#respond()];
+  }
+
+  inform(text: string): readonly ProviderAction[] {
+    this.#isResponseDue = true;
+    return [sendItem('system', 'input_text', text), ...this.#respond()];
+  }
+
+  closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean } {
+    const isFinal = code === 1_008 || code >= 3_000;
+    return {
+      message: `the provider closed the connection with ${String(code)}${reason === '' ? '' : ` (${shownReason(reason)})`}`,
+      isFinal,
+    };
+  }
+
+  receive(message: WireMessage): readonly ProviderAction[] {
+    const event = fieldsOfMessage(message);
+    if (event === null) return [{ do: 'warn', message: 'a message that is not JSON' }];
+    switch (event['type']) {
+      case 'session.updated':
+        return this.#onUpdated();
+      case 'error':
+        return this.#onError(fieldsOf(event['error']));
+      case 'input_audio_buffer.speech_started':
+        return this.#onSpeechStarted(event);
+      case 'input_audio_buffer.speech_stopped':
+        this.#isCallerSpeaking = false;
+        return [{ do: 'caller-speech', isSpeaking: false }, ...this.#respond()];
+      case 'conversation.item.input_audio_transcription.completed':
+        return this.#onTranscribed(event);
+      case 'conversation.item.input_audio_transcription.failed':
+        return [{ do: 'not-heard', message: errorTextOf(fieldsOf(event['error'])) }];
+      case 'response.created':
+        return this.#onCreated(fieldsOf(event['response']));
+      case 'response.done':
+        return this.#onDone(fieldsOf(event['response']));
+      default:
+        return this.#onOutput(event);
+    }
+  }
+
+  /** What is part of a response. */
+  #onOutput(event: Fields): readonly ProviderAction[] {
+    const responseId = textOf(event['response_id']);
+    const utterance = textOf(event['item_id']);
+    // The rest of what the caller interrupted.
+    if (this.#dead.has(responseId)) return [];
+    switch (event['type']) {
+      case 'response.output_item.added': {
+        const item = fieldsOf(event['item']);
+        if (item['type'] === 'function_call') this.#names.set(textOf(item['call_id']), textOf(item['name']));
+        return [];
+      }
+      case 'response.output_audio.delta':
+        this.#itemOf(responseId, utterance);
+        return [{ do: 'play', utterance, bytes: Buffer.from(textOf(event['delta']), 'base64') }];
+      case 'response.output_audio.done':
+        return [{ do: 'end-utterance', utterance }];
+      case 'response.output_audio_transcript.delta': {
+        this.#itemOf(responseId, utterance);
+        const text = (this.#texts.get(utterance) ?? '') + textOf(event['delta']);
+        this.#texts.set(utterance, text);
+        return [{ do: 'said', utterance, text, isLast: false }];
+      }
+      case 'response.output_audio_transcript.done':
+        this.#texts.set(utterance, textOf(event['transcript']));
+        return [{ do: 'said', utterance, text: textOf(event['transcript']), isLast: true }];
+      case 'response.function_call_arguments.done':
+        return this.#onCall(event, responseId);
+      default:
+        return [];
+    }
+  }
+
+  #itemOf(responseId: string, item: string): void {
+    const items = this.#responses.get(responseId);
+    if (items === undefined) return;
+    items.add(item);
+    if (items.has(PHRASE)) this.#asides.add(item);
+  }
+
+  #onUpdated(): readonly ProviderAction[] {
+    if (this.#isAccepted) return [];
+    this.#isAccepted = true;
+    const items = this.#conversation.map(({ speaker, text }) =>
+      speaker === 'agent' ? sendItem('assistant', 'output_text', text) : sendItem('user', 'input_text', text),
+    );
+    return [...items, { do: 'accepted' }];
+  }
+
+  #onError(error: Fields): readonly ProviderAction[] {
+    const code = textOf(error['code']);
+    const message = errorTextOf(error);
+    const isFinal = FINAL_ERRORS.has(code);
+    if (!this.#isAccepted || isFinal || code === 'session_expired') return [{ do: 'fail', message, isFinal }];
+    this.#isRequested = false;
+    // Our request crossed a response that the caller's speech began: it is made again after that.
+    if (code === 'conversation_already_has_active_response') {
+      this.#isResponseDue = true;
+      return [];
+    }
+    return [{ do: 'warn', message }];
+  }
+
+  #onSpeechStarted(event: Fields): readonly ProviderAction[] {
+    this.#isCallerSpeaking = true;
+    this.#starts.set(textOf(event['item_id']), numberOf(event['audio_start_ms']) ?? 0);
+    for (const id of this.#responses.keys()) this.#dead.add(id);
+    for (const id of this.#dead) if (this.#dead.size > MAX_DEAD) this.#dead.delete(id);
+    return [{ do: 'caller-speech', isSpeaking: true }, { do: 'interrupt' }];
+  }
+
+  #onTranscribed(event: Fields): readonly ProviderAction[] {
+    const item = textOf(event['item_id']);
+    const audioMs = this.#starts.get(item) ?? null;
+    this.#starts.delete(item);
+    const text = textOf(event['transcript']).trim();
+    return text === '' ? [] : [{ do: 'heard', text, audioMs }];
+  }
+
+  #onCreated(response: Fields): readonly ProviderAction[] {
+    const isPhrase = fieldsOf(response['metadata'])[PHRASE] !== undefined;
+    this.#isRequested = false;
+    // It has all results before it.
+    if (!isPhrase && this.#calls.size === 0) this.#isResponseDue = false;
+    this.#responses.set(textOf(response['id']), new Set(isPhrase ? [PHRASE] : []));
+    return [];
+  }
+
+  #onDone(response: Fields): readonly ProviderAction[] {
+    const id = textOf(response['id']);
+    const items = [...(this.#responses.get(id) ?? [])].filter((item) => item !== PHRASE);
+    this.#responses.delete(id);
+    const ended = items.flatMap((utterance): ProviderAction[] => {
+      const text = this.#texts.get(utterance) ?? '';
+      this.#texts.delete(utterance);
+      if (this.#dead.has(id)) return [];
+      return [
+        { do: 'said', utterance, text, isLast: true },
+        { do: 'end-utterance', utterance },
+      ];
+    });
+    return [...ended, ...failureOf(response), ...this.#respond()];
+  }
+
+  #onCall(event: Fields, responseId: string): readonly ProviderAction[] {
+    const callId = textOf(event['call_id']);
+    const name = textOf(event['name']) || (this.#names.get(callId) ?? '');
+    this.#names.delete(callId);
+    const tool = this.#tools.toolOf(name);
+    this.#calls.set(callId, { responseId, speech: tool?.speech ?? '' });
+    const input = parsedText(textOf(event['arguments']));
+    return [{ do: 'run-tool', callId, name: tool?.name ?? name, input }];
+  }
+
+  /** Asks for a response when one is due and none is under way: one after the last result, and before it what is said meanwhile. */
+  #respond(): readonly ProviderAction[] {
+    if (this.#responses.size > 0 || this.#isRequested || this.#isCallerSpeaking) return [];
+    if (this.#calls.size === 0) {
+      if (!this.#isResponseDue) return [];
+      this.#isResponseDue = false;
+      this.#isRequested = true;
+      return [send({ type: 'response.create' })];
+    }
+    const call = [...this.#calls.values()].find(({ speech }) => speech !== '');
+    if (call === undefined) return [];
+    const instructions = `Say exactly these words, and nothing else: "${call.speech}"`;
+    call.speech = '';
+    this.#isRequested = true;
+    const response = { conversation: 'none', metadata: { [PHRASE]: 'true' }, instructions, input: [], tools: [], tool_choice: 'none' };
+    return [send({ type: 'response.create', response })];
+  }
+}
+
+function failureOf(response: Fields): readonly ProviderAction[] {
+  if (response['status'] !== 'failed') return [];
+  const error = fieldsOf(fieldsOf(response['status_details'])['error']);
+  const message = errorTextOf(error);
+  return FINAL_ERRORS.has(textOf(error['code'])) ? [{ do: 'fail', message, isFinal: true }] : [{ do: 'warn', message }];
+}
+
+/** Code and type only: a message may repeat what was said, or a part of the key. */
+function errorTextOf(error: Fields): string {
+  const [type, code, param] = [textOf(error['type']), textOf(error['code']), textOf(error['param'])];
+  return shownReason(`the provider sent an error: ${[code || type || 'unknown', ...(param === '' ? [] : [`at ${param}`])].join(' ')}`);
+}
+
+function sendItem(role: 'system' | 'user' | 'assistant', type: 'input_text' | 'output_text', text: string): ProviderAction {
+  return send({ type: 'conversation.item.create', item: { type: 'message', role, content: [{ type, text }] } });
+}
+
+function send(message: object): ProviderAction {
+  return { do: 'send', message: JSON.stringify(message) };
+}
+
+function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}

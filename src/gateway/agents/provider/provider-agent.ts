@@ -1,0 +1,556 @@
+import type { AgentAnswer, AgentConnectionLimits, AgentRequest, TranscriptEntry } from '../../model/agent.js';
+import type { AgentNote } from '../../model/media.js';
+import type { ProviderSettings } from '../../model/provider-settings.js';
+import { type AudioCodec, FRAME_MS, silenceByte } from '../../../rtp/codec/g711.js';
+import { digitOfEvent } from '../../../rtp/dtmf/telephone-event.js';
+import type { CancelTimer, Clock } from '../../../lib/clock.js';
+import type { Log } from '../../../lib/log.js';
+import { AgentUnavailableError } from '../../ports/ports.js';
+import { assertNever } from '../../../lib/result.js';
+import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
+import { ConnectionRunner, type ConnectionWork } from '../stream/connection-runner.js';
+import { Downlink } from '../stream/downlink.js';
+import { EarlyAudio } from '../stream/early-audio.js';
+import type { AgentSocket, DialSocket } from '../stream/socket.js';
+import { Uplink } from '../stream/uplink.js';
+import type { ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
+import { FunctionCalls } from './function-calls.js';
+import { shownReason } from './json-message.js';
+import { Utterances } from './utterances.js';
+
+export interface ProviderDependencies {
+  readonly clock: Clock;
+  readonly dial: DialSocket;
+  readonly limits: AgentConnectionLimits;
+  readonly newAdapter: (settings: ProviderSettings) => ProviderAdapter;
+  /** Counted up. */
+  readonly counters: AgentCounters;
+}
+
+/** What is still in buffers on the way is heard too before the agent's hang-up takes effect. */
+const FAREWELL_FRAMES = 10;
+/** A provider that never ends its last answer keeps nobody on the line. */
+const MAX_FAREWELL_FRAMES = 1_500;
+/** The caller's audio of a new connection: 2 s. */
+const MAX_HELD_FRAMES = 100;
+const MAX_EARLY_BYTES = 2 * 1_024 * 1_024;
+/** Keys are a number when none follows for so long. */
+const KEYS_MS = 2_000;
+const MAX_KEYS = 64;
+/** So long before the end of a session another one begins, in a pause; */
+const RENEW_MS = 5 * 60_000;
+/** and at the latest. */
+const RENEW_LATEST_MS = 30_000;
+/** Silence is sent in pieces of half a second while the carrier sends nothing. */
+const SILENT_FRAMES = 25;
+const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
+const MAX_SAID = 200;
+const MAX_WARNINGS = 5;
+/** The position of all that was said when a mark comes back does not matter: the queue is flushed at it. */
+const END = 'end';
+
+/** One call's agent at a provider of voice models: carries out what the provider's adapter says. */
+export class ProviderAgent implements LegAgent {
+  readonly #connection: ConnectionRunner;
+  #adapter: ProviderAdapter;
+  #socket: AgentSocket | null = null;
+  #isAccepted = false;
+  #stopDialling: () => void = () => undefined;
+  #uplink: Uplink | null = null;
+  #downlink: Downlink | null = null;
+  #startedMs: number | null = null;
+  #dialledMs = 0;
+  #isBegun = false;
+  readonly #earlyAudio = new EarlyAudio();
+  /** What the agent said before the ACK. */
+  #early: { readonly utterance: string; readonly bytes: Uint8Array | null }[] = [];
+  #earlyBytes = 0;
+  #held: Uint8Array[] = [];
+  readonly #utterances = new Utterances();
+  /** Of a linear format: half of a sample. */
+  #oddByte: number | null = null;
+  readonly #said: Said[] = [];
+  readonly #calls: FunctionCalls;
+  #keys = '';
+  #cancelKeys: CancelTimer = () => undefined;
+  #isLeaving = false;
+  #farewellFrames = FAREWELL_FRAMES;
+  #leavingFrames = 0;
+  /** Frames in which nobody spoke and no tool ran. */
+  #quietFrames = 0;
+  #wasAsked = false;
+  #isCallerSpeaking = false;
+  #silentFrames = 0;
+  #sentFrames = 0;
+  /** Of this connection: when its audio began, and when it has to be renewed. */
+  #sessionMs = 0;
+  #renewAtMs = Infinity;
+  #renewLatestMs = Infinity;
+  #isRenewing = false;
+  #framesSincePing = 0;
+  #isPinged = false;
+  #warnings = 0;
+
+  constructor(
+    private readonly settings: ProviderSettings,
+    private readonly host: AgentHost,
+    private readonly dependencies: ProviderDependencies,
+    private readonly log: Log,
+  ) {
+    this.#adapter = dependencies.newAdapter(settings);
+    this.#calls = new FunctionCalls(settings, host, {
+      give: (callId, output, continues) => this.#run(this.#adapter.toolResult(callId, output, continues)),
+      inform: (text) => this.#run(this.#adapter.inform(text)),
+      leave: () => (this.#isLeaving = true),
+    });
+    this.#connection = new ConnectionRunner(dependencies.clock, dependencies.limits, {
+      perform: (work) => this.#perform(work),
+      onTimer: (timer) => timer === 'connect' && this.#noteFailure('the session was not accepted in time'),
+      safely: (work) => this.#safely(work),
+    });
+  }
+
+  get bufferedMs(): number {
+    return (this.#uplink?.bufferedMs ?? 0) + this.#held.length * FRAME_MS;
+  }
+
+  get latePackets(): number {
+    return this.#uplink?.latePackets ?? 0;
+  }
+
+  connect(): Promise<void> {
+    if (this.settings.apiKey === null) {
+      const message = `there is no key for ${this.settings.provider}`;
+      this.#note('other', message, true);
+      return Promise.reject(new AgentUnavailableError(message));
+    }
+    return this.#connection.connect();
+  }
+
+  start(codec: AudioCodec, nowMs: number): void {
+    const { limits } = this.dependencies;
+    const { input, output } = this.#adapter.formats;
+    this.#startedMs = nowMs;
+    const uplink = new Uplink(input, codec, limits.maxUnsentAudioMs, {
+      onSamples: () => undefined,
+      onDropped: (milliseconds) => this.#onDropped('droppedInboundMs', milliseconds),
+    });
+    this.#uplink = uplink;
+    this.#downlink = new Downlink(output, codec, limits.maxQueuedSpeechMs);
+    uplink.start(nowMs);
+    uplink.connect({ socket: this.#wire(), writer: { media: (payload) => payload } });
+    this.#connection.step({ type: 'started' });
+    for (const { utterance, bytes } of this.#early.splice(0)) {
+      if (bytes === null) this.#endUtterance(utterance);
+      else this.#play(utterance, bytes);
+    }
+    this.#earlyAudio.giveTo(uplink, nowMs);
+    if (this.#keys !== '') this.#awaitKeys();
+  }
+
+  digit(event: number): void {
+    const digit = digitOfEvent(event);
+    if (digit === undefined) return;
+    this.#onCaller();
+    if (digit !== '#' && this.#keys.length < MAX_KEYS) this.#keys += digit;
+    if (this.#startedMs === null) return;
+    if (digit === '#') this.#sendKeys();
+    else this.#awaitKeys();
+  }
+
+  hear(...packet: Parameters<LegAgent['hear']>): void {
+    (this.#uplink ?? this.#earlyAudio).hear(...packet);
+  }
+
+  fill(payload: Uint8Array, nowMs: number): void {
+    const queue = this.#downlink?.queue;
+    if (queue === undefined) return;
+    this.#watchSilence(queue.pull(payload));
+    queue.takePlayedMarks();
+    this.#record(this.#utterances.played(queue.playedBytes, this.#elapsedMs));
+    this.#silentFrames = 0;
+    if (this.#isLeaving) this.#takeLeave(1, queue.isEmpty);
+    this.#tick(nowMs, 1);
+  }
+
+  pass(nowMs: number, frames: number): void {
+    const before = this.#sentFrames;
+    // A caller on hold hears no farewell.
+    if (this.#isLeaving) this.#takeLeave(frames, true);
+    this.#tick(nowMs, frames);
+    this.#silentFrames += Math.max(0, frames - (this.#sentFrames - before));
+    if (this.#silentFrames < SILENT_FRAMES) return;
+    for (; this.#silentFrames > 0; this.#silentFrames -= 1) this.#sendAudio(this.#silence());
+  }
+
+  notify(answer: AgentAnswer): void {
+    this.#calls.notify(answer);
+  }
+
+  close(): void {
+    this.#cancelKeys();
+    const queue = this.#downlink?.queue;
+    if (queue !== undefined) this.#record(this.#utterances.cut(queue.playedBytes, this.#elapsedMs).heard);
+    this.#connection.close();
+  }
+
+  #tick(nowMs: number, frames: number): void {
+    this.#uplink?.tick(nowMs);
+    if (this.#socket === null || !this.#isAccepted) return;
+    if (nowMs >= this.#renewAtMs) this.#renewIfQuiet(nowMs);
+    this.#framesSincePing += frames;
+    if (!this.#adapter.answersPings || this.#framesSincePing * FRAME_MS < this.dependencies.limits.pingIntervalMs) return;
+    this.#framesSincePing = 0;
+    if (this.#isPinged) {
+      this.#noteFailure('the provider answered no ping');
+      return this.#connection.step({ type: 'silent' });
+    }
+    this.#isPinged = true;
+    this.#socket.ping(0);
+  }
+
+  #onCaller(): void {
+    this.#quietFrames = 0;
+    this.#wasAsked = false;
+  }
+
+  #watchSilence(isSpeaking: boolean): void {
+    const isQuiet = !isSpeaking && !this.#isCallerSpeaking && this.#calls.isEmpty && this.#isAccepted && !this.#isLeaving;
+    this.#quietFrames = isQuiet ? this.#quietFrames + 1 : 0;
+    if (this.#quietFrames * FRAME_MS < this.dependencies.limits.maxSilenceMs) return;
+    this.#quietFrames = 0;
+    this.#isLeaving = this.#wasAsked;
+    if (this.#wasAsked) return this.#note('other', 'nobody spoke, also not after a question: the agent hangs up');
+    this.#wasAsked = true;
+    this.#run(this.#adapter.inform('Nobody has spoken for a while. Ask whether the caller is still there.'));
+  }
+
+  /** Not while somebody speaks or a tool runs, as long as there is time. */
+  #renewIfQuiet(nowMs: number): void {
+    const isQuiet = this.#downlink?.queue.isEmpty === true && !this.#adapter.isResponding && this.#calls.isEmpty;
+    if (!isQuiet && nowMs < this.#renewLatestMs) return;
+    this.#isRenewing = true;
+    this.#note('other', 'the session is renewed, because the provider limits its duration');
+    this.#connection.step({ type: 'silent' });
+  }
+
+  #takeLeave(frames: number, isQuiet: boolean): void {
+    this.#leavingFrames += frames;
+    if (isQuiet && !this.#adapter.isResponding) this.#farewellFrames -= frames;
+    if (this.#farewellFrames >= 0 && this.#leavingFrames < MAX_FAREWELL_FRAMES) return;
+    this.#isLeaving = false;
+    this.host.emit({ type: 'agent-hangup' });
+  }
+
+  #perform(work: ConnectionWork): void {
+    switch (work.do) {
+      case 'dial':
+        return this.#dial();
+      case 'announce':
+        return this.#onTalking(work.reconnects);
+      case 'say-stop':
+        this.#socket?.close();
+        return this.#leaveSocket();
+      case 'abandon':
+        this.#stopDialling();
+        if (this.#startedMs === null || this.#isRenewing) this.#socket?.close();
+        else this.#socket?.terminate();
+        return this.#leaveSocket();
+      case 'hang-up':
+      case 'lost':
+        this.log.warn({}, 'agent.lost');
+        return this.host.emit({ type: 'agent-lost' });
+      default:
+        assertNever(work);
+    }
+  }
+
+  #dial(): void {
+    const { clock, dial, newAdapter } = this.dependencies;
+    this.#dialledMs = clock.nowMs();
+    const { resumption } = this.#adapter;
+    this.#adapter = newAdapter(this.settings);
+    this.#isAccepted = false;
+    this.#stopDialling = dial(this.#adapter.target, {
+      onOpen: (socket) =>
+        this.#safely(() => {
+          this.#socket = socket;
+          this.#isPinged = false;
+          this.#framesSincePing = 0;
+          this.#run(this.#adapter.open(this.#said, resumption));
+        }),
+      onFailed: (message) => this.#safely(() => this.#onFailed(message)),
+      onText: (text) => this.#safely(() => this.#run(this.#adapter.receive(text))),
+      onBinary: (bytes) => this.#safely(() => this.#run(this.#adapter.receive(bytes))),
+      onPong: () => (this.#isPinged = false),
+      onClosed: (code, reason = '') => this.#safely(() => this.#onClosed(code, reason)),
+    });
+  }
+
+  #onAccepted(): void {
+    const { clock } = this.dependencies;
+    this.#isAccepted = true;
+    this.#isRenewing = false;
+    this.#sessionMs = clock.nowMs();
+    this.#renewIn(this.#adapter.sessionMs);
+    this.#note('other', `session accepted by ${this.#name} after ${String(this.#tookMs)} ms`);
+    this.#connection.step({ type: 'opened' });
+    // While the 200 and its ACK are under way the model makes its first words.
+    if (this.#isBegun || this.settings.waitsForGreeting) return;
+    this.#isBegun = true;
+    this.#run(this.#adapter.begin());
+  }
+
+  #renewIn(withinMs: number): void {
+    const endMs = this.dependencies.clock.nowMs() + withinMs;
+    this.#renewAtMs = Math.min(this.#renewAtMs, endMs - Math.min(RENEW_MS, withinMs));
+    this.#renewLatestMs = Math.min(this.#renewLatestMs, endMs - Math.min(RENEW_LATEST_MS, withinMs / 2));
+  }
+
+  #onTalking(reconnects: number): void {
+    if (reconnects > 0) {
+      this.dependencies.counters.reconnects += 1;
+      this.log.info({ reconnects }, 'agent.reconnected');
+    }
+    this.#sessionMs = this.dependencies.clock.nowMs();
+    for (const frame of this.#held.splice(0)) this.#sendAudio(frame);
+  }
+
+  /** The connection was not made, or the session was not accepted. */
+  #onFailed(message: string): void {
+    this.log.warn({ error: message }, 'agent.not_connected');
+    this.#noteFailure(message);
+    this.#socket?.close();
+    this.#leaveSocket();
+    this.#connection.step({ type: 'failed', message });
+  }
+
+  #onClosed(code: number, reason: string): void {
+    const { message, isFinal } = this.#adapter.closed(code, reason);
+    const wasAccepted = this.#isAccepted;
+    this.log.info({ code }, 'agent.closed');
+    if (!wasAccepted) return this.#onFailed(message);
+    this.#end(message, isFinal);
+  }
+
+  /** The session is over, and the call is not. */
+  #end(message: string, isFinal: boolean): void {
+    this.#note('closed', `${this.#name}: ${message}`, true);
+    this.#socket?.close();
+    this.#leaveSocket();
+    if (isFinal) this.host.emit({ type: 'agent-lost' });
+    else this.#connection.step({ type: 'closed', code: 1_006 });
+  }
+
+  #leaveSocket(): void {
+    this.#socket = null;
+    this.#isAccepted = false;
+    this.#renewAtMs = Infinity;
+    this.#renewLatestMs = Infinity;
+    // Another session does not know of them.
+    this.#calls.clear();
+    this.#oddByte = null;
+  }
+
+  #run(actions: readonly ProviderAction[]): void {
+    for (const action of actions) this.#act(action);
+  }
+
+  #act(action: ProviderAction): void {
+    switch (action.do) {
+      case 'send':
+        return this.#send(action.message);
+      case 'accepted':
+        return this.#onAccepted();
+      case 'fail':
+        return this.#isAccepted ? this.#end(action.message, action.isFinal) : this.#onFailed(action.message);
+      case 'warn':
+        return this.#warn(action.message);
+      case 'play':
+        return this.#play(action.utterance, action.bytes);
+      case 'end-utterance':
+        return this.#endUtterance(action.utterance);
+      case 'interrupt':
+        return this.#interrupt();
+      case 'said':
+        return this.#utterances.said(action.utterance, action.text, action.isLast);
+      case 'heard': {
+        this.#onCaller();
+        const atMs = action.audioMs === null ? this.#elapsedMs : this.#sessionMs - (this.#startedMs ?? this.#sessionMs) + action.audioMs;
+        return this.#record([{ speaker: 'caller', text: action.text, at_ms: Math.max(0, Math.round(atMs)) }]);
+      }
+      case 'not-heard':
+        return this.#warn(`not transcribed: ${action.message}`);
+      case 'caller-speech':
+        this.#isCallerSpeaking = action.isSpeaking;
+        return this.#onCaller();
+      case 'run-tool':
+        return this.#calls.run(action.callId, action.name, action.input);
+      case 'drop-tools':
+        return this.#calls.drop(action.callIds);
+      case 'renew':
+        return this.#renewIn(action.withinMs);
+      default:
+        assertNever(action);
+    }
+  }
+
+  #send(message: WireMessage): void {
+    const socket = this.#socket;
+    if (socket === null) return;
+    if (typeof message === 'string') socket.sendText(message);
+    else socket.sendBinary(message);
+    if (socket.unsentBytes <= MAX_UNSENT_BYTES) return;
+    this.#noteFailure('the provider does not read');
+    this.#connection.step({ type: 'silent' });
+  }
+
+  /** What the uplink takes for a bot's socket. */
+  #wire(): Pick<AgentSocket, 'unsentBytes' | 'sendText' | 'sendBinary'> {
+    const unsentBytes = (): number => this.#socket?.unsentBytes ?? 0;
+    return {
+      get unsentBytes(): number {
+        return unsentBytes();
+      },
+      sendText: () => undefined,
+      sendBinary: (bytes) => this.#sendAudio(bytes),
+    };
+  }
+
+  #sendAudio(bytes: Uint8Array): void {
+    this.#sentFrames += 1;
+    // Providers acknowledge no audio: what the socket has taken counts as read.
+    this.#uplink?.acknowledge(this.#uplink.sentFrames);
+    if (this.#isAccepted) return this.#send(this.#adapter.audio(bytes));
+    this.#held.push(bytes.slice());
+    if (this.#held.length > MAX_HELD_FRAMES) this.#held.shift();
+  }
+
+  #silence(): Uint8Array {
+    switch (this.#adapter.formats.input) {
+      case 'pcmu':
+      case 'twilio':
+        return new Uint8Array(160).fill(silenceByte('PCMU'));
+      case 'pcma':
+        return new Uint8Array(160).fill(silenceByte('PCMA'));
+      case 'pcm16-8000':
+        return new Uint8Array(320);
+      case 'pcm16-16000':
+        return new Uint8Array(640);
+      case 'pcm16-24000':
+        return new Uint8Array(960);
+    }
+  }
+
+  #play(utterance: string, bytes: Uint8Array): void {
+    const downlink = this.#downlink;
+    if (downlink === null) {
+      this.#earlyBytes += bytes.length;
+      if (this.#earlyBytes <= MAX_EARLY_BYTES) this.#early.push({ utterance, bytes });
+      return;
+    }
+    const from = downlink.queue.pushedBytes;
+    const lostMs = downlink.sendBinary(this.#whole(bytes));
+    this.#utterances.queued(utterance, from, downlink.queue.pushedBytes);
+    if (lostMs > 0) this.#onDropped('droppedOutboundMs', lostMs);
+  }
+
+  /** Whole samples: messages of a provider may end within one. */
+  #whole(bytes: Uint8Array): Uint8Array {
+    const { output } = this.#adapter.formats;
+    if (output === 'pcmu' || output === 'pcma') return bytes;
+    const joined = this.#oddByte === null ? bytes : Buffer.concat([Uint8Array.of(this.#oddByte), bytes]);
+    this.#oddByte = joined.length % 2 === 0 ? null : (joined.at(-1) ?? null);
+    return joined;
+  }
+
+  #endUtterance(utterance: string): void {
+    if (this.#downlink === null) {
+      this.#early.push({ utterance, bytes: null });
+      return;
+    }
+    this.#utterances.ended(utterance);
+    // The last part of a frame is not waited for.
+    this.#downlink.queue.mark(END);
+  }
+
+  #interrupt(): void {
+    this.#early = [];
+    const queue = this.#downlink?.queue;
+    if (queue === undefined) return;
+    const { played, heard } = this.#utterances.cut(queue.playedBytes, this.#elapsedMs);
+    queue.clear();
+    this.#oddByte = null;
+    this.#record(heard);
+    this.#run(this.#adapter.interrupted(played));
+  }
+
+  #record(entries: readonly TranscriptEntry[]): void {
+    if (entries.length === 0) return;
+    this.#said.push(...entries.map(({ speaker, text }) => ({ speaker, text })));
+    this.#said.splice(0, this.#said.length - MAX_SAID);
+    this.#ask({ type: 'transcript', entries, isByTime: true });
+  }
+
+  #awaitKeys(): void {
+    this.#cancelKeys();
+    this.#cancelKeys = this.dependencies.clock.setTimer(KEYS_MS, () => this.#safely(() => this.#sendKeys()));
+  }
+
+  #sendKeys(): void {
+    this.#cancelKeys();
+    const keys = this.#keys;
+    this.#keys = '';
+    this.#run(
+      this.#adapter.inform(keys === '' ? 'The caller pressed the key #.' : `The caller pressed the keys ${Array.from(keys).join(' ')}.`),
+    );
+  }
+
+  #ask(request: AgentRequest): void {
+    this.host.emit({ type: 'agent-request', request });
+  }
+
+  get #elapsedMs(): number {
+    return this.#startedMs === null ? 0 : this.dependencies.clock.nowMs() - this.#startedMs;
+  }
+
+  get #tookMs(): number {
+    return Math.round(this.dependencies.clock.nowMs() - this.#dialledMs);
+  }
+
+  /** Without the query, which may hold a credential. */
+  get #name(): string {
+    const { provider, url } = this.settings;
+    return `${provider} (${URL.canParse(url) ? new URL(url).host : 'a URL that cannot be read'})`;
+  }
+
+  #onDropped(counter: 'droppedInboundMs' | 'droppedOutboundMs', milliseconds: number): void {
+    this.dependencies.counters[counter] += milliseconds;
+    this.log.debug({ counter, milliseconds }, 'agent.audio.dropped');
+  }
+
+  #warn(message: string): void {
+    this.#warnings += 1;
+    if (this.#warnings > MAX_WARNINGS) return;
+    this.log.warn({ error: message }, 'agent.provider.warning');
+    this.#note('other', `${this.#name}: ${message}`);
+  }
+
+  #note(kind: AgentNote['kind'], text: string, isFailure = false): void {
+    this.host.emit({ type: 'agent-note', kind, text, isFailure });
+  }
+
+  #noteFailure(message: string): void {
+    this.#note('other', `${this.#name}: ${shownReason(message)}, after ${String(this.#tookMs)} ms`, true);
+  }
+
+  /** What a socket or a timer calls: a bug of ours ends this call, and no other one of the thread. */
+  #safely(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.log.error({ error }, 'agent.bug');
+      this.host.emit({ type: 'agent-lost' });
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import type { TranscriptEntry } from '../../model/agent.js';
+import { BYTES_PER_MS } from '../../../rtp/codec/g711.js';
+import type { Played } from './adapter.js';
+
+// What of each utterance was sent to the caller: positions in the queue of speech, in bytes since its first.
+
+interface Utterance {
+  readonly id: string;
+  /** Pieces of the queue. */
+  readonly pieces: { readonly from: number; to: number }[];
+  text: string;
+  /** No more audio, and no more text, follows. */
+  hasAllAudio: boolean;
+  hasAllText: boolean;
+  /** When its first piece was played, in milliseconds since the agent began. */
+  startedMs: number | null;
+}
+
+/** Utterances whose beginning alone was heard: to remember all would be a leak of a call of hours. */
+const MAX_UTTERANCES = 200;
+
+export class Utterances {
+  readonly #open = new Map<string, Utterance>();
+
+  /** Audio was queued. */
+  queued(id: string, from: number, to: number): void {
+    const utterance = this.#of(id);
+    const last = utterance.pieces.at(-1);
+    if (last?.to === from) last.to = to;
+    else if (to > from) utterance.pieces.push({ from, to });
+  }
+
+  ended(id: string): void {
+    const utterance = this.#open.get(id);
+    if (utterance !== undefined) utterance.hasAllAudio = true;
+  }
+
+  said(id: string, text: string, isLast: boolean): void {
+    const utterance = this.#of(id);
+    utterance.text = text;
+    utterance.hasAllText = isLast;
+  }
+
+  /** Played up to here: returns what was heard to its end. */
+  played(position: number, nowMs: number): TranscriptEntry[] {
+    if (this.#open.size === 0) return [];
+    const heard: TranscriptEntry[] = [];
+    for (const utterance of this.#open.values()) {
+      const [first] = utterance.pieces;
+      if (first !== undefined && first.from < position) utterance.startedMs ??= nowMs;
+      if (!utterance.hasAllAudio || !utterance.hasAllText || bytesBefore(utterance, position) < bytesOf(utterance)) continue;
+      this.#open.delete(utterance.id);
+      if (utterance.startedMs !== null && utterance.text !== '') heard.push(entryOf(utterance, utterance.text));
+    }
+    return heard;
+  }
+
+  /** The queue is emptied after `position`: what each utterance lost, and what of it was heard. */
+  cut(position: number, nowMs: number): { readonly played: Played[]; readonly heard: TranscriptEntry[] } {
+    const heard = this.played(position, nowMs);
+    const played: Played[] = [];
+    for (const utterance of this.#open.values()) {
+      const [sent, received] = [bytesBefore(utterance, position), bytesOf(utterance)];
+      // All of it was heard, and only its text is on its way.
+      if (utterance.hasAllAudio && sent === received) continue;
+      this.#open.delete(utterance.id);
+      if (received === 0) continue;
+      played.push({ utterance: utterance.id, playedMs: Math.floor(sent / BYTES_PER_MS) });
+      const text = beginningOf(utterance.text, sent / received);
+      if (text !== '') heard.push({ ...entryOf(utterance, text), interrupted: true });
+    }
+    return { played, heard };
+  }
+
+  #of(id: string): Utterance {
+    let utterance = this.#open.get(id);
+    if (utterance === undefined) {
+      utterance = { id, pieces: [], text: '', hasAllAudio: false, hasAllText: false, startedMs: null };
+      this.#open.set(id, utterance);
+      const [oldest] = this.#open.keys();
+      if (this.#open.size > MAX_UTTERANCES && oldest !== undefined) this.#open.delete(oldest);
+    }
+    return utterance;
+  }
+}
+
+function entryOf({ startedMs }: Utterance, text: string): TranscriptEntry {
+  return { speaker: 'agent', text, at_ms: Math.round(startedMs ?? 0) };
+}
+
+function bytesOf({ pieces }: Utterance): number {
+  return pieces.reduce((sum, { from, to }) => sum + to - from, 0);
+}
+
+function bytesBefore({ pieces }: Utterance, position: number): number {
+  return pieces.reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, position) - from), 0);
+}
+
+/** The words of the first part of a text: an estimate, for no provider tells when each word is spoken. */
+function beginningOf(text: string, part: number): string {
+  if (part >= 1) return text;
+  const length = Math.floor(text.length * part);
+  const end = text.lastIndexOf(' ', length);
+  return end <= 0 ? '' : text.slice(0, end).trimEnd();
+}

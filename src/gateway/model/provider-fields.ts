@@ -1,0 +1,74 @@
+import { DEFAULT_AGENT_SETTINGS, type AgentSettings } from './agent-record.js';
+import type { ProviderName } from './provider.js';
+
+// What each setting of an agent does at each provider: docs/agents.md has it as a table, and a setting without effect gets a warning.
+
+/** `provider`: takes effect there. `gateway`: the gateway does it. `none`: it has no effect. */
+export interface FieldEffect {
+  readonly by: 'provider' | 'gateway' | 'none';
+  readonly how: string;
+}
+
+export type ProviderField = Exclude<keyof AgentSettings, 'stream' | 'provider'>;
+
+const provider = (how: string): FieldEffect => ({ by: 'provider', how });
+const gateway = (how: string): FieldEffect => ({ by: 'gateway', how });
+const none = (how: string): FieldEffect => ({ by: 'none', how });
+
+const EVERYWHERE = {
+  webhook: gateway('as with a bot'),
+  metadata: gateway('in the webhook; the model does not get it'),
+  max_duration: gateway('as with a bot'),
+  transfer_list: gateway('limits the tool `transfer_call`'),
+  analysis_schema: none('no model analyses the call'),
+  dynamic_data: none('nothing is fetched'),
+  pathway_id: none('the pathway is not read'),
+} as const;
+
+export const PROVIDER_FIELDS: Readonly<Record<ProviderName, Readonly<Record<ProviderField, FieldEffect>>>> = {
+  'openai-realtime': {
+    ...EVERYWHERE,
+    prompt: provider('`instructions`'),
+    voice: provider('`audio.output.voice`'),
+    language: provider('`audio.input.transcription.language`, and in `instructions`'),
+    model: provider('`openai.model` or `openai.turbo_model`'),
+    first_sentence: provider('the model is asked for it: not word for word'),
+    wait_for_greeting: gateway('no first response is requested'),
+    interruption_threshold: provider('`silence_duration_ms` of `server_vad`: five times the value; 100 leaves the default'),
+    pronunciation_guide: provider('in `instructions`'),
+    tools: provider('functions; the gateway runs them'),
+  },
+  deepgram: {
+    ...EVERYWHERE,
+    prompt: provider('`think.prompt`'),
+    voice: provider('`speak.provider.model`; default `deepgram.voice`'),
+    language: provider('`listen.provider.language`, and in the prompt; the voice has its own'),
+    model: provider('`deepgram.model` or `deepgram.turbo_model`'),
+    first_sentence: provider('`greeting`, word for word'),
+    wait_for_greeting: gateway('no `greeting` is sent'),
+    interruption_threshold: none('the provider decides'),
+    pronunciation_guide: provider('in the prompt'),
+    tools: provider('functions; the gateway runs them'),
+  },
+  'gemini-live': {
+    ...EVERYWHERE,
+    prompt: provider('`systemInstruction`'),
+    voice: provider('`speechConfig.voiceConfig`'),
+    language: provider('in `systemInstruction`'),
+    model: provider('`gemini.model` or `gemini.turbo_model`'),
+    first_sentence: provider('the model is asked for it: not word for word'),
+    wait_for_greeting: gateway('the model is not asked to begin'),
+    interruption_threshold: provider('`silenceDurationMs`: five times the value; 100 leaves the default'),
+    pronunciation_guide: provider('in `systemInstruction`'),
+    tools: provider('functions; the gateway runs them, without their `speech`'),
+  },
+};
+
+/** Settings that are set and have no effect. */
+export function fieldsWithoutEffect(settings: AgentSettings): { readonly field: ProviderField; readonly how: string }[] {
+  if (settings.provider === null) return [];
+  const effects = Object.entries(PROVIDER_FIELDS[settings.provider.name]) as [ProviderField, FieldEffect][];
+  return effects
+    .filter(([field, { by }]) => by === 'none' && JSON.stringify(settings[field]) !== JSON.stringify(DEFAULT_AGENT_SETTINGS[field]))
+    .map(([field, { how }]) => ({ field, how }));
+}

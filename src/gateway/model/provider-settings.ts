@@ -1,0 +1,34 @@
+import type { AudioCodec } from '../../rtp/codec/g711.js';
+import type { PronunciationEntry } from './agent-record.js';
+import type { AgentProvider, ProviderName } from './provider.js';
+import type { ToolDefinition } from './tool-definition.js';
+
+/** A tool without what only the gateway needs. */
+export type SpokenTool = Pick<ToolDefinition, 'name' | 'description' | 'input_schema' | 'speech'>;
+
+/** A call's agent at a provider. */
+export interface ProviderSettings {
+  readonly provider: ProviderName;
+  /** `wss://`, or `ws://` towards an address of a private network; without a query. */
+  readonly url: string;
+  /** Secret. `null`: there is none, and no connection is made. */
+  readonly apiKey: string | null;
+  readonly model: string;
+  readonly transcriptionModel: string;
+  readonly prompt: string;
+  readonly firstSentence: string | null;
+  /** The caller speaks first. */
+  readonly waitsForGreeting: boolean;
+  readonly voice: string | null;
+  /** A language code of the product (`ENG`). */
+  readonly language: string;
+  readonly pronunciationGuide: readonly PronunciationEntry[];
+  /** 100: the provider's own default. */
+  readonly interruptionThreshold: number;
+  readonly tools: readonly SpokenTool[];
+  /** Whether it may transfer the caller and press keys: not with the model `turbo`. */
+  readonly mayTransfer: boolean;
+  readonly audio: AgentProvider['audio'];
+  /** The leg's codec; for a call without an offer, µ-law. */
+  readonly codec: AudioCodec;
+}

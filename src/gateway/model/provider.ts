@@ -1,0 +1,36 @@
+import { z } from 'zod';
+
+// Providers of voice models that answer a call without a bot server.
+
+export const PROVIDERS = ['openai-realtime', 'deepgram', 'gemini-live'] as const;
+export type ProviderName = (typeof PROVIDERS)[number];
+
+/** What an agent's owner sets of its provider; `null`: the gateway's setting. The API never shows `api_key`. */
+export const agentProvider = z.object({
+  name: z.enum(PROVIDERS),
+  model: z.string().nullable(),
+  url: z.string().nullable(),
+  // For a server that speaks OpenAI's protocol without G.711.
+  audio: z.enum(['g711', 'pcm-24000']),
+});
+
+export interface AgentProvider extends Readonly<z.output<typeof agentProvider>> {
+  readonly api_key: string | null;
+}
+
+/** An organization's keys, sent only to the address in the gateway's settings. */
+export type ProviderKeys = Readonly<Partial<Record<ProviderName, string>>>;
+
+/** The operator's settings of one provider. */
+export interface ProviderDefaults {
+  /** `wss://`, without a query. */
+  readonly url: string;
+  readonly apiKey: string | null;
+  /** The models that `base` and `turbo` stand for. */
+  readonly model: string;
+  readonly turboModel: string;
+  /** The model that writes down what the caller says, where the provider has one of its own for that. */
+  readonly transcriptionModel: string;
+  /** Of agents without a voice; `null`: the provider chooses. */
+  readonly voice: string | null;
+}

@@ -1,0 +1,155 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { OpenAIRealtimeWS } from 'openai/realtime/ws';
+import type { RealtimeServerEvent } from 'openai/resources/realtime/realtime';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Arrivals } from '../../support/arrivals.js';
+import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
+import { testCertificates } from '../../support/certificates.js';
+import type { FakeOpenAiSession } from '../../support/provider/fake-openai.js';
+import type { FakeServer } from '../../support/provider/fake-server.js';
+import { startFakeOpenAi } from '../../support/provider/openai-server.js';
+
+// The whole product with an agent at OpenAI Realtime, as far as a strict fake of it goes: no live service was reached.
+
+const LIMIT_MS = 10_000;
+const OPERATOR_KEY = 'sk-of-the-operator';
+let fake: FakeServer<FakeOpenAiSession>;
+let site: AgentSite;
+let url: string;
+
+beforeAll(async () => {
+  fake = await startFakeOpenAi({ refusal: ({ headers }) => (headers.authorization === 'Bearer sk-wrong' ? 401 : null) });
+  url = `ws://127.0.0.1:${String(fake.port)}/v1/realtime`;
+  site = await AgentSite.start({ TRUNKLINE_OPENAI_URL: url, TRUNKLINE_OPENAI_API_KEY: OPERATOR_KEY });
+});
+afterAll(async () => {
+  await site.stop();
+  await fake.stop();
+});
+
+const talking = async (number: string): Promise<{ readonly call: AgentCall; readonly session: FakeOpenAiSession }> => {
+  const before = fake.sessions.all.length;
+  const call = await site.invite({ number });
+  await call.answered();
+  call.ack();
+  return { call, session: await fake.sessions.at(before, LIMIT_MS) };
+};
+const agentWith = (more: object): Promise<string> =>
+  site.numberOf({ prompt: 'You are the front desk.', provider: { name: 'openai-realtime', url, api_key: 'sk-own' }, ...more });
+const recordOf = ({ signalling }: AgentCall): Promise<Readonly<Record<string, unknown>>> => site.gateway.record(signalling.callId);
+const lastKey = (): string | undefined => fake.upgrades.at(-1)?.headers.authorization;
+
+describe('a call to an agent at OpenAI Realtime', () => {
+  it('is greeted, interrupted and recorded', async () => {
+    const { call, session } = await talking(await agentWith({ first_sentence: 'Blue Harbor, good day.' }));
+    const { id } = await session.responses.at(0, LIMIT_MS);
+    const greeting = Buffer.alloc(4_000, 0x22);
+    session.utter(id, greeting, 'Blue Harbor, good day.');
+    await call.end.heard(greeting);
+    const response = session.begin();
+    const item = session.item(response);
+    session.say(response, item, Buffer.alloc(80_000, 0x33), 'One two three four. '.repeat(20));
+    await call.end.heard(Buffer.alloc(4_000, 0x33));
+    const spoken = session.callerSpeaks();
+    session.cancel();
+    const truncated = await session.message('conversation.item.truncate');
+    expect(truncated.item_id).toBe(item);
+    expect(truncated.audio_end_ms).toBeGreaterThanOrEqual(500);
+    expect(truncated.audio_end_ms).toBeLessThan(9_000);
+    session.callerStops(spoken, 'Stop, please.');
+    const answer = Buffer.alloc(1_600, 0x44);
+    session.utter(session.begin(), answer, 'Yes.');
+    await call.end.heard(answer);
+    await call.hangUp();
+    const { call_id: callId } = await recordOf(call);
+    const detail = await site.gateway.api('GET', `/v1/calls/${String(callId)}`);
+    const record = (detail.json as { call: Readonly<Record<string, unknown>> }).call;
+    expect(record).toMatchObject({ reason: 'CALLER_HANGUP', agent_error: null });
+    const transcript = record['transcript'] as readonly { readonly speaker: string; readonly text: string; readonly interrupted?: true }[];
+    expect(transcript.map(({ speaker }) => speaker).sort()).toEqual(['agent', 'agent', 'agent', 'caller']);
+    expect(transcript.find(({ interrupted }) => interrupted === true)?.text).toMatch(/^One\b/);
+    expect(session.errors).toEqual([]);
+  });
+});
+
+describe('keys', () => {
+  it('an agent’s own key goes out, and never comes back', async () => {
+    const number = await agentWith({});
+    const { call, session } = await talking(number);
+    expect(lastKey()).toBe('Bearer sk-own');
+    await call.hangUp();
+    const agents = JSON.stringify((await site.gateway.api('GET', '/v1/agents')).json);
+    const trace = JSON.stringify((await site.gateway.api('GET', `/v1/calls/${String((await recordOf(call))['call_id'])}/trace`)).json);
+    expect(`${agents}${trace}${site.gateway.output}`).not.toContain('sk-own');
+    expect(session.errors).toEqual([]);
+  });
+
+  it('the operator’s key is for those who may use it, the organization’s comes before it, and neither leaves the operator’s address', async () => {
+    const number = await site.numberOf({ prompt: 'x', provider: 'openai-realtime' });
+    const refused = await site.invite({ number });
+    expect((await refused.signalling.final(LIMIT_MS)).status).toBe(480);
+    await refused.close();
+    const checked = await site.gateway.api('POST', '/sip/check', { phone_number: number });
+    expect(JSON.stringify(checked.json)).toContain('there is no key for openai-realtime');
+    const org = (await site.gateway.api('GET', '/v1/organizations')).json as { organizations: { org_id: string }[] };
+    const orgId = org.organizations[0]!.org_id;
+    expect((await site.gateway.cli('org', 'enable-operator-keys', orgId)).code).toBe(0);
+    const first = await talking(await site.numberOf({ prompt: 'y', provider: 'openai-realtime' }));
+    expect(lastKey()).toBe(`Bearer ${OPERATOR_KEY}`);
+    await first.call.hangUp();
+    const file = join(site.gateway.directory, 'key.txt');
+    await writeFile(file, 'sk-of-the-organization\n');
+    const stored = await site.gateway.cli('org', 'provider-key', orgId, 'openai-realtime', '--key-file', file);
+    expect(stored.code).toBe(0);
+    expect(stored.stdout).not.toContain('sk-of');
+    const second = await talking(await site.numberOf({ prompt: 'z', provider: 'openai-realtime' }));
+    expect(lastKey()).toBe('Bearer sk-of-the-organization');
+    await second.call.hangUp();
+    const elsewhere = await site.numberOf({ prompt: 'x', provider: { name: 'openai-realtime', url: `${url}/elsewhere` } });
+    const before = fake.upgrades.length;
+    const third = await site.invite({ number: elsewhere });
+    expect((await third.signalling.final(LIMIT_MS)).status).toBe(480);
+    await third.close();
+    expect(fake.upgrades).toHaveLength(before);
+  });
+
+  it('a wrong key refuses the call, and the record tells why', async () => {
+    const number = await site.numberOf({ prompt: 'x', provider: { name: 'openai-realtime', url, api_key: 'sk-wrong' } });
+    const call = await site.invite({ number });
+    expect((await call.signalling.final(LIMIT_MS)).status).toBe(480);
+    await call.close();
+    const record = await recordOf(call);
+    expect(record).toMatchObject({ reason: 'AGENT_UNAVAILABLE' });
+    expect(record['agent_error']).toContain('HTTP 401');
+  });
+});
+
+describe('the fake', () => {
+  it('talks with OpenAI’s own library, unmodified', async () => {
+    const tls = await testCertificates();
+    const server = await startFakeOpenAi({ tls });
+    const client = new OpenAI({ apiKey: 'sk-x', baseURL: `https://localhost:${String(server.port)}/v1` });
+    const realtime = new OpenAIRealtimeWS({ model: 'gpt-realtime-2.1', options: { ca: tls.ca } }, client);
+    const events = new Arrivals<RealtimeServerEvent>();
+    realtime.on('event', (event) => events.add(event));
+    realtime.on('error', () => undefined);
+    const arrived = <Type extends RealtimeServerEvent['type']>(type: Type): Promise<Extract<RealtimeServerEvent, { type: Type }>> =>
+      events.until((all) => all.find((one): one is Extract<RealtimeServerEvent, { type: Type }> => one.type === type), LIMIT_MS);
+    await arrived('session.created');
+    realtime.send({ type: 'session.update', session: { type: 'realtime', audio: { output: { format: { type: 'audio/pcmu' } } } } });
+    expect((await arrived('session.updated')).session).toMatchObject({ type: 'realtime' });
+    const session = await server.sessions.at(0, LIMIT_MS);
+    realtime.send({ type: 'response.create' });
+    const { id } = await session.responses.at(0, LIMIT_MS);
+    session.utter(id, Buffer.alloc(160, 1), 'Hello.');
+    expect(Buffer.from((await arrived('response.output_audio.delta')).delta, 'base64')).toEqual(Buffer.alloc(160, 1));
+    await arrived('response.done');
+    realtime.send({ type: 'session.update', session: { type: 'realtime', output_modalities: ['audio', 'text'] } });
+    await arrived('error');
+    realtime.close();
+    await session.closed.at(0, LIMIT_MS);
+    await server.stop();
+  });
+});

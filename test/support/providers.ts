@@ -1,0 +1,18 @@
+import type { ProviderDefaults } from '../../src/gateway/model/provider.js';
+import type { OperatorAgent } from '../../src/gateway/call/agent.js';
+
+const none = (url: string): ProviderDefaults => ({
+  url,
+  apiKey: null,
+  model: 'm',
+  turboModel: 'm-mini',
+  transcriptionModel: 't',
+  voice: null,
+});
+
+/** The operator has a key at no provider. */
+export const NO_PROVIDERS: OperatorAgent['providers'] = {
+  'openai-realtime': none('wss://api.openai.com/v1/realtime'),
+  'gemini-live': none('wss://generativelanguage.googleapis.com/'),
+  deepgram: none('wss://agent.deepgram.com/v1/agent/converse'),
+};

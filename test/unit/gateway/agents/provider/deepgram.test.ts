@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import type { ProviderSettings, SpokenTool } from '../../../../../src/gateway/model/provider-settings.js';
+import { FakeDeepgramSession } from '../../../../support/provider/fake-deepgram.js';
+import { openProvider } from '../../../../support/provider/provider-leg.js';
+
+const SILENCE = 0xff;
+const loud = (ms: number, byte = 0x10): Buffer => Buffer.alloc(8 * ms, byte);
+const WEATHER: SpokenTool = {
+  name: 'the weather',
+  description: 'Tells the weather.',
+  speech: 'One moment.',
+  input_schema: { type: 'object', example: null, required: [], properties: { day: 'YYYY-MM-DD' } },
+};
+const open = (settings: Partial<ProviderSettings> = {}, refusal: string | null = null) =>
+  openProvider((end, request) => new FakeDeepgramSession(end, request, refusal), {
+    provider: 'deepgram',
+    url: 'wss://agent.deepgram.com/v1/agent/converse',
+    model: 'gpt-4.1-mini',
+    transcriptionModel: 'nova-3',
+    voice: 'aura-2-thalia-en',
+    ...settings,
+  });
+const talking = async (settings: Partial<ProviderSettings> = {}) => {
+  const leg = open(settings);
+  await leg.talk();
+  return leg;
+};
+
+describe('an agent at Deepgram', () => {
+  it('sends its settings, opts out of training, and has the first sentence said word for word', async () => {
+    const leg = open({ codec: 'PCMA', language: 'SPA', firstSentence: 'Buenos días.', model: 'claude-sonnet', tools: [WEATHER] });
+    await leg.connect();
+    expect(leg.session.config).toMatchObject({
+      mip_opt_out: true,
+      audio: { input: { encoding: 'alaw', sample_rate: 8_000 }, output: { encoding: 'alaw', sample_rate: 8_000, container: 'none' } },
+      agent: {
+        listen: { provider: { model: 'nova-3', language: 'es' } },
+        think: { provider: { type: 'anthropic', model: 'claude-sonnet' } },
+        speak: { provider: { model: 'aura-2-thalia-en' } },
+        greeting: 'Buenos días.',
+      },
+    });
+    expect(leg.session.config!.agent.think.functions.map(({ name }) => name)).toEqual([
+      'the_weather',
+      'hang_up',
+      'transfer_call',
+      'press_keys',
+    ]);
+    leg.session.text('Buenos días.');
+    leg.session.say(loud(100));
+    leg.session.done();
+    leg.clock.advance(400);
+    leg.start();
+    expect(leg.frames(5)).toEqual(loud(100));
+    expect(leg.transcript()).toEqual([{ speaker: 'agent', text: 'Buenos días.', at_ms: 20 }]);
+    expect(leg.session.of('InjectUserMessage')).toEqual([]);
+    expect(leg.session.errors).toEqual([]);
+  });
+
+  it('is asked to begin without a first sentence, and not with wait_for_greeting', async () => {
+    const begins = await talking();
+    expect(begins.session.of('InjectUserMessage')).toHaveLength(1);
+    const waits = await talking({ waitsForGreeting: true, firstSentence: 'Good day.' });
+    waits.frames(10);
+    expect(waits.session.messages.all).toHaveLength(1);
+    expect(waits.session.config!.agent.greeting).toBeUndefined();
+  });
+
+  it('refuses the call when the settings are refused', async () => {
+    const leg = open({}, 'INVALID_SETTINGS');
+    await expect(leg.connect()).rejects.toThrow('INVALID_SETTINGS');
+    expect(leg.notes.join()).not.toContain('words of the call');
+  });
+
+  it('audio goes both ways as it is, in chunks of any length', async () => {
+    const leg = await talking({ waitsForGreeting: true });
+    leg.frames(10, 0x2a);
+    expect(leg.session.audio).toEqual(Buffer.alloc(1_600, 0x2a));
+    const speech = Buffer.from(Array.from({ length: 800 }, (_, i) => i % 97));
+    for (const byte of speech) leg.session.say(Uint8Array.of(byte));
+    leg.session.done();
+    expect(leg.frames(6).subarray(0, 800)).toEqual(speech);
+  });
+
+  it('the caller interrupts: nothing of the utterance is played any more, and the record has what was heard', async () => {
+    const leg = await talking({ waitsForGreeting: true });
+    const { session } = leg;
+    session.text('One two three four five six seven eight nine ten.');
+    session.say(loud(1_000));
+    leg.frames(25);
+    session.callerSpeaks();
+    session.say(loud(200, 0x22));
+    session.done();
+    expect(leg.frames(3)).toEqual(Buffer.alloc(480, SILENCE));
+    session.callerSaid('Stop.');
+    session.text('Yes?');
+    session.say(loud(40, 0x33));
+    session.done();
+    expect(leg.frames(2)).toEqual(loud(40, 0x33));
+    expect(leg.transcript().map(({ text, interrupted }) => [text, interrupted])).toEqual([
+      ['One two three four five', true],
+      ['Stop.', undefined],
+      ['Yes?', undefined],
+    ]);
+  });
+
+  it('runs tools with their speech, drops cancelled ones, and hangs up when all was heard', async () => {
+    const leg = await talking({ waitsForGreeting: true, tools: [WEATHER] });
+    const { session } = leg;
+    session.call('1', 'the_weather', { day: 'Monday' });
+    session.call('2', 'the_weather', { day: 'Tuesday' });
+    leg.frames(1);
+    expect(leg.requests()).toEqual([
+      { type: 'tool', requestId: '1', name: 'the weather', input: { day: 'Monday' } },
+      { type: 'tool', requestId: '2', name: 'the weather', input: { day: 'Tuesday' } },
+    ]);
+    expect(session.of('InjectAgentMessage')[0]).toMatchObject({ message: 'One moment.' });
+    session.cancelCall('1');
+    leg.frames(1);
+    leg.agent.notify({ type: 'tool-result', requestId: '1', result: 'late', httpStatus: 200 });
+    leg.agent.notify({ type: 'tool-result', requestId: '2', result: 'rain', httpStatus: 200 });
+    expect(session.of('FunctionCallResponse')).toEqual([
+      { type: 'FunctionCallResponse', id: '2', name: 'the_weather', content: '{"result":"rain","http_status":200}' },
+    ]);
+    session.text('Goodbye.');
+    session.say(loud(200));
+    session.call('3', 'hang_up', {});
+    leg.frames(5);
+    session.done();
+    leg.frames(5);
+    expect(leg.hasHungUp()).toBe(false);
+    leg.frames(12);
+    expect(leg.hasHungUp()).toBe(true);
+    expect(session.errors).toEqual([]);
+  });
+
+  it.each([1_000, 1_006, 1_011])('a close with %i begins another session with the conversation so far', async (code) => {
+    const leg = await talking({ firstSentence: 'Hello.' });
+    leg.session.text('Hello.');
+    leg.session.say(loud(40));
+    leg.session.done();
+    leg.frames(5);
+    leg.session.callerSpeaks();
+    leg.session.callerSaid('I want a table.');
+    leg.session.surprise();
+    leg.frames(1);
+    leg.session.close(code);
+    leg.frames(3, 0x44);
+    expect(leg.sessions).toHaveLength(2);
+    expect(leg.session.config!.agent.greeting).toBeUndefined();
+    expect(leg.session.config!.agent.context).toEqual({
+      messages: [
+        { type: 'History', role: 'assistant', content: 'Hello.' },
+        { type: 'History', role: 'user', content: 'I want a table.' },
+      ],
+    });
+    expect(leg.session.audio.includes(Buffer.alloc(160, 0x44))).toBe(true);
+    expect(leg.notes.join()).not.toContain('words of the call');
+  });
+});

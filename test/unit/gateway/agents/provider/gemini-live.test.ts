@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import type { ProviderSettings, SpokenTool } from '../../../../../src/gateway/model/provider-settings.js';
+import { decodeG711 } from '../../../../../src/rtp/codec/g711.js';
+import { FakeGeminiSession } from '../../../../support/provider/fake-gemini.js';
+import { openProvider } from '../../../../support/provider/provider-leg.js';
+
+const tone = (hertz: number, ms: number, rateHz = 24_000): Buffer =>
+  Buffer.from(
+    Int16Array.from({ length: (rateHz / 1_000) * ms }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * hertz * n) / rateHz))).buffer,
+  );
+/** Root mean square of what the caller heard. */
+const levelOf = (bytes: Buffer): number => {
+  const samples = new Int16Array(bytes.length);
+  decodeG711('PCMU', bytes, samples);
+  return Math.sqrt(samples.reduce((sum, sample) => sum + sample ** 2, 0) / samples.length);
+};
+const WEATHER: SpokenTool = {
+  name: 'the weather',
+  description: 'Tells the weather.',
+  speech: null,
+  input_schema: { type: 'object', example: { day: '2026-01-01' }, required: [], properties: { day: 'YYYY-MM-DD' } },
+};
+const open = (settings: Partial<ProviderSettings> = {}) =>
+  openProvider((end, request) => new FakeGeminiSession(end, request), {
+    provider: 'gemini-live',
+    url: 'wss://generativelanguage.googleapis.com/ws/BidiGenerateContent',
+    model: 'gemini-3.8-live',
+    ...settings,
+  });
+const talking = async (settings: Partial<ProviderSettings> = {}) => {
+  const leg = open({ waitsForGreeting: true, ...settings });
+  await leg.talk();
+  return leg;
+};
+
+describe('an agent at Gemini', () => {
+  it('sends its settings, and begins once they are accepted', async () => {
+    const leg = open({ voice: 'Kore', interruptionThreshold: 200, tools: [WEATHER], firstSentence: 'Good day.' });
+    await leg.connect();
+    expect(leg.session.setup).toMatchObject({
+      model: 'models/gemini-3.8-live',
+      generationConfig: {
+        responseModalities: ['AUDIO'],
+        speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: 'Kore' } } },
+      },
+      realtimeInputConfig: { automaticActivityDetection: { silenceDurationMs: 1_000 } },
+      sessionResumption: {},
+      contextWindowCompression: { slidingWindow: {} },
+    });
+    expect(leg.session.texts).toEqual(['The call was answered. Greet the caller with exactly these words: "Good day."']);
+    expect(leg.session.errors).toEqual([]);
+  });
+
+  it('refuses the call when the setup is refused', async () => {
+    const leg = openProvider(
+      (end, request) => {
+        const session = new FakeGeminiSession(end, request);
+        session.close(1_007, 'API key not valid.');
+        return session;
+      },
+      { provider: 'gemini-live', url: 'wss://x.example.com/' },
+    );
+    await expect(leg.connect()).rejects.toThrow('1007 (API key not valid.)');
+  });
+
+  it('hears 16 kHz and is heard at 8 kHz, also in chunks of one byte', async () => {
+    const leg = await talking();
+    leg.frames(50, 0x20);
+    expect(leg.session.audio.length).toBe(50 * 640);
+    const audio = tone(1_000, 400);
+    for (const byte of audio) leg.session.say(Uint8Array.of(byte));
+    leg.session.turnComplete();
+    const heard = leg.frames(21);
+    expect(levelOf(heard.subarray(400, 3_000))).toBeGreaterThan(5_000);
+    const whole = await talking();
+    whole.session.say(audio);
+    whole.session.turnComplete();
+    expect(whole.frames(21)).toEqual(heard);
+  });
+
+  it('passes 300 to 3400 Hz, and nothing above is heard as an alias', async () => {
+    for (const [hertz, least, most] of [
+      [300, 5_400, 5_900],
+      [3_400, 5_000, 5_900],
+      [4_700, 0, 30],
+      [7_000, 0, 30],
+      [11_000, 0, 30],
+    ] as const) {
+      const leg = await talking();
+      leg.session.say(tone(hertz, 400));
+      leg.session.turnComplete();
+      const level = levelOf(leg.frames(20).subarray(800, 2_800));
+      expect(level).toBeGreaterThanOrEqual(least);
+      expect(level).toBeLessThanOrEqual(most);
+    }
+  });
+
+  it('the caller interrupts: nothing of the turn is played any more, and the record has what was heard', async () => {
+    const leg = await talking();
+    const { session } = leg;
+    session.hear('Tell me ');
+    session.hear('numbers.');
+    session.say(tone(500, 1_000), 'One two three four five six seven eight nine ten.');
+    leg.frames(25);
+    session.interrupt();
+    session.say(tone(500, 200), 'eleven');
+    session.turnComplete();
+    expect(leg.frames(3)).toEqual(Buffer.alloc(480, 0xff));
+    session.say(tone(500, 100), 'Yes?');
+    session.generated();
+    session.turnComplete();
+    expect(levelOf(leg.frames(5))).toBeGreaterThan(3_000);
+    leg.frames(2);
+    expect(leg.transcript().map(({ speaker, text, interrupted }) => [speaker, text, interrupted])).toEqual([
+      ['caller', 'Tell me numbers.', undefined],
+      ['agent', 'One two three four five', true],
+      ['agent', 'Yes?', undefined],
+    ]);
+  });
+
+  it('answers all calls of functions together, and drops cancelled ones', async () => {
+    const leg = await talking({ tools: [WEATHER] });
+    const { session } = leg;
+    const call = (id: string) => ({ id, name: 'the_weather', args: { day: 'Monday' } });
+    session.call(call('1'), call('2'), call('3'));
+    leg.frames(1);
+    expect(leg.requests()).toHaveLength(3);
+    leg.agent.notify({ type: 'tool-result', requestId: '1', result: 'rain', httpStatus: 200 });
+    session.cancelCall('2');
+    leg.frames(1);
+    leg.agent.notify({ type: 'tool-result', requestId: '2', result: 'late', httpStatus: 200 });
+    expect(session.responses).toEqual([]);
+    leg.agent.notify({ type: 'refused', requestId: '3', request: 'tool', code: 'TOOL_TIMEOUT', message: 'm' });
+    expect(session.responses).toEqual([
+      [
+        { id: '1', name: 'the_weather', response: { result: 'rain', http_status: 200 } },
+        { id: '3', name: 'the_weather', response: { error: 'TOOL_TIMEOUT', message: 'm' } },
+      ],
+    ]);
+    session.call({ id: '4', name: 'hang_up', args: {} });
+    leg.frames(13);
+    expect(leg.hasHungUp()).toBe(true);
+    expect(session.errors).toEqual([]);
+  });
+
+  it('resumes at goAway in a pause, not while a tool runs, and begins anew where it cannot resume', async () => {
+    const leg = await talking({ tools: [WEATHER] });
+    leg.session.resumable('handle-1');
+    leg.session.call({ id: '1', name: 'the_weather', args: {} });
+    leg.session.goAway(50);
+    leg.frames(10, 0x20);
+    expect(leg.sessions).toHaveLength(1);
+    leg.agent.notify({ type: 'tool-result', requestId: '1', result: 'rain', httpStatus: 200 });
+    leg.frames(5, 0x20);
+    expect(leg.sessions).toHaveLength(2);
+    expect(leg.sessions[0]!.closed.all).toEqual([1_000]);
+    expect(leg.session.setup!.sessionResumption).toEqual({ handle: 'handle-1' });
+    leg.session.hear('Are you there?');
+    leg.session.say(tone(500, 40), 'I am.');
+    leg.session.turnComplete();
+    leg.frames(5);
+    // A connection that breaks soon after another is not made anew at once.
+    leg.frames(110);
+    leg.session.resumable(null);
+    leg.session.surprise();
+    leg.session.close(1_011, 'Deadline expired');
+    leg.frames(5);
+    expect(leg.sessions).toHaveLength(3);
+    expect(leg.session.setup).toMatchObject({ sessionResumption: {}, historyConfig: { initialHistoryInClientContent: true } });
+    expect(leg.session.history).toEqual(['user: Are you there?', 'model: I am.']);
+    expect(leg.sessions.flatMap(({ errors }) => errors)).toEqual([]);
+  });
+
+  it('a pong that never comes means nothing', async () => {
+    const leg = await talking();
+    leg.ignorePings();
+    leg.frames(600, 0x20);
+    expect(leg.sessions).toHaveLength(1);
+  });
+});
