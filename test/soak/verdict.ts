@@ -37,7 +37,7 @@ const NODE_MB: Bound = { underLoad: 48, atRest: 48 };
 const NATIVE_MB: Bound = { underLoad: 16, atRest: 16 };
 
 export const BOUNDS = {
-  memoryMb: { gateway: NODE_MB, 'sip-server': NODE_MB, rtpengine: NATIVE_MB, 'redis-server': NATIVE_MB },
+  memoryMb: { gateway: NODE_MB, 'sip-server': NODE_MB, rtpengine: NATIVE_MB, 'redis-server': NATIVE_MB, 'socket-holder': NATIVE_MB },
   // rtpengine has four a call, and calls in progress vary. At rest: Redis rewrites its append-only file, the API has a connection.
   files: { underLoad: 400, atRest: 4 },
   keys: { underLoad: 10, atRest: 0 },
