@@ -1,3 +1,5 @@
+import { askProcess, FACTS_QUESTION, followerName } from '../../src/config/process-socket.js';
+import { until } from '../support/carrier-call.js';
 import { childrenOf, type ChildName } from '../support/processes.js';
 import type { RunningRtpengine } from '../support/rtpengine.js';
 import type { Fault } from './run-fault.js';
@@ -29,6 +31,16 @@ function ofChild(what: string, title: string, world: WorldName, name: ChildName,
     },
     { name: `${what}-restarted`, title: `${title}: SIGTERM, started again`, world, lastsMs: 0, inject: signal('SIGTERM'), excused },
   ];
+}
+
+/** Resolves when there is a spare process. */
+function spareOf({ gateway }: World, name: ChildName): Promise<void> {
+  const isThere = (): Promise<boolean> =>
+    askProcess(gateway.dataDir, followerName(name), FACTS_QUESTION, 500).then(
+      () => true,
+      () => false,
+    );
+  return until(isThere, 30_000, `no spare of ${name}`);
 }
 
 /** The one that has calls: the first of two equals. */
@@ -95,14 +107,84 @@ const SENTINEL: Fault[] = [
   },
 ];
 
+// The supervisor is another process afterwards.
+const DEPLOYED: Fault[] = [
+  {
+    name: 'gateway-spare',
+    title: 'gateway, the only one, with a spare: kill -9',
+    world: 'one gateway',
+    settings: { TRUNKLINE_SPARE_PROCESSES: 'true' },
+    isAlone: true,
+    lastsMs: 0,
+    inject: async (world) => {
+      await spareOf(world, 'gateway');
+      process.kill(await world.gateway.pidOf('gateway'), 'SIGKILL');
+    },
+  },
+  {
+    name: 'sip-server-spare',
+    title: 'SIP server, with a spare: kill -9',
+    world: 'one gateway',
+    settings: { TRUNKLINE_SPARE_PROCESSES: 'true' },
+    isAlone: true,
+    lastsMs: 0,
+    inject: async (world) => {
+      await spareOf(world, 'sip-server');
+      process.kill(await world.gateway.pidOf('sip-server'), 'SIGKILL');
+    },
+  },
+  {
+    name: 'gateway-hung',
+    title: 'gateway, the only one: hangs (SIGSTOP), and is replaced',
+    world: 'one gateway',
+    isAlone: true,
+    lastsMs: 0,
+    inject: async (world) => {
+      process.kill(await world.gateway.pidOf('gateway'), 'SIGSTOP');
+    },
+    excused: { 'back within 5 s': 'the supervisor waits 6 s before it calls a process hung' },
+  },
+  {
+    name: 'holder-killed',
+    title: 'socket holder: kill -9',
+    world: 'one gateway',
+    isAlone: true,
+    lastsMs: 0,
+    inject: async (world) => {
+      process.kill(await world.gateway.pidOf('socket-holder'), 'SIGKILL');
+    },
+  },
+  {
+    name: 'supervisor-killed',
+    title: 'supervisor: kill -9, started again after 2 s',
+    world: 'one gateway',
+    isAlone: true,
+    lastsMs: 2_000,
+    inject: async (world) => {
+      await world.gateway.stop('SIGKILL');
+    },
+    heal: (world) => world.gateway.up(),
+  },
+  {
+    name: 'reload',
+    title: '`trunkline reload`',
+    world: 'one gateway',
+    isAlone: true,
+    lastsMs: 0,
+    inject: async (world) => {
+      const { code, stderr } = await world.gateway.cli('reload');
+      if (code !== 0) throw new Error(stderr);
+    },
+  },
+];
+
 export const PROCESS_FAULTS: readonly Fault[] = [
   ...ofChild('sip-server', 'SIP server', 'two gateways', 'sip-server'),
   ...ofChild('gateway-one', 'gateway, one of two', 'two gateways', 'gateway'),
   ...ofChild('rtpengine', 'rtpengine, the only one', 'two gateways', 'rtpengine'),
   ...ofChild('redis', 'Redis, the only one', 'two gateways', 'redis-server'),
-  ...ofChild('gateway', 'gateway, the only one', 'one gateway', 'gateway', {
-    'back within 5 s': 'SIGTERM: it drains for calls.drain_ms (5 s) before it ends, as it was told to',
-  }),
+  ...ofChild('gateway', 'gateway, the only one', 'one gateway', 'gateway'),
+  ...DEPLOYED,
   ...ONE_OF_TWO_RELAYS,
   ...SENTINEL,
 ];
