@@ -77,19 +77,24 @@ for (const cluster of [false, true]) {
         () => callsOf(number),
         (calls) => calls === 0,
       );
-      expect((await flood([number])).length).toBe(50);
+      // Each gateway that knows the number admits one call at most before Redis has confirmed it (docs/interface.md).
+      const second = await flood([number]);
+      expect(second.length).toBeGreaterThanOrEqual(50);
+      expect(second.length).toBeLessThanOrEqual(50 + gateways.length);
       await refusedGaveBack();
-      expect((await gateways[0]!.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 50, orgCalls: 50 });
+      const { load } = await gateways[0]!.routes.lookup(number, null);
+      expect(load).toMatchObject({ numberCalls: second.length, orgCalls: second.length });
     });
 
     it('of 200 calls at once to seven numbers 50 get the 50 places of their organization', async () => {
       const numbers = await Promise.all(Array.from({ length: 7 }, () => attached()));
       await gateways[0]!.orgs.change(orgId, { max_concurrent_calls: 50 });
       const admitted = await flood(numbers);
-      expect(admitted.length).toBe(50);
+      expect(admitted.length).toBeGreaterThanOrEqual(50);
+      expect(admitted.length).toBeLessThanOrEqual(50 + gateways.length);
       await refusedGaveBack();
       const counts = await Promise.all(numbers.map(callsOf));
-      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(50);
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(admitted.length);
     });
 
     it('the places of a gateway that died are free when its lease is over', async () => {

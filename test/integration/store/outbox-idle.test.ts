@@ -26,7 +26,6 @@ beforeAll(async () => {
     log: silentLog,
     callRetention: TEST_RETENTION,
     batchRetention: TEST_BATCH_RETENTION,
-    instance: 'gw-1',
   });
   await stores.ready(5_000);
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { childrenOf } from '../../support/processes.js';
+import { CHILDREN, childrenOf } from '../../support/processes.js';
 import { Instance, UpProcess } from '../../support/up.js';
 
 it('SIGHUP to `trunkline up` makes the SIP server read its certificates again, and nothing ends', async () => {
@@ -15,7 +15,7 @@ it('SIGHUP to `trunkline up` makes the SIP server read its certificates again, a
       .poll(() => readFileSync(join(instance.dataDir, 'logs/sip-server.log'), 'utf8'), { timeout: 10_000 })
       .toContain('"msg":"sip.tls.certificate_unchanged"');
     expect(childrenOf(up.pid)).toEqual(before);
-    expect(before.length).toBe(4);
+    expect(before.length).toBe(CHILDREN.length);
     up.kill('SIGTERM');
     expect(await up.ended).toBe(0);
   } finally {

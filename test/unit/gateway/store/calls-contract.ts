@@ -49,7 +49,8 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         const other = await attached();
         const [first, second] = [newUuid(), newUuid()];
         expect((await stores.routes.lookup(number, begun(first))).load).toEqual(NO_USAGE);
-        expect((await stores.routes.lookup(number, begun(second))).load).toEqual({ ...NO_USAGE, numberCalls: 1, orgCalls: 1 });
+        // Without a limit nobody asks how many there are.
+        await stores.routes.lookup(number, begun(second));
         expect((await stores.routes.lookup(number, null)).load).toEqual({ ...NO_USAGE, numberCalls: 2, orgCalls: 2 });
         expect((await stores.routes.lookup(other, null)).load).toEqual({ ...NO_USAGE, orgCalls: 2 });
         stores.routes.release(first);

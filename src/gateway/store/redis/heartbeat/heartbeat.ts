@@ -23,7 +23,6 @@ export class Heartbeat {
   readonly #sentMs = new Map<string, number>();
   /** Through which the last beat was sent; a single Redis has no name. */
   #primaries: readonly string[] = [];
-  #isSending = false;
   #cancel: CancelTimer | undefined;
 
   constructor(
@@ -46,7 +45,7 @@ export class Heartbeat {
     this.stop();
     this.#sessions += 1;
     this.#session = this.#sessions;
-    this.#beatAgain();
+    this.#beatOn(this.#session);
   }
 
   /** Changes may be missed from now on. */
@@ -75,14 +74,13 @@ export class Heartbeat {
     return this.#beat(LIVES_MS, this.api);
   }
 
-  #beatAgain(): void {
-    this.#cancel = this.clock.setTimer(BEAT_MS, () => this.#beatAgain());
-    // One that Redis does not answer is not followed by more.
-    if (this.#isSending) return;
-    this.#isSending = true;
-    this.#beat(LIVES_MS)
+  /** One that Redis does not answer is not followed by more. */
+  #beatOn(session: number): void {
+    void this.#beat(LIVES_MS)
       .catch(() => undefined)
-      .finally(() => (this.#isSending = false));
+      .then(() => {
+        if (this.#session === session) this.#cancel = this.clock.setTimer(BEAT_MS, () => this.#beatOn(session));
+      });
   }
 
   async #beat(livesMs: number, redis = this.redis): Promise<readonly string[]> {
