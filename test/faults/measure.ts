@@ -10,7 +10,11 @@ import type { World } from './world.js';
 /** Open files by process; several of one name together. */
 export function filesOf(world: World): Readonly<Record<string, number>> {
   const files: Record<string, number> = {};
-  for (const { name, pid } of childrenOf(world.gateway.ready.pid)) files[name] = (files[name] ?? 0) + openFiles(pid);
+  const { dataDir, ready } = world.gateway;
+  const spares = readdirSync(dataDir)
+    .filter((name) => name.endsWith('-next.pid'))
+    .map((name) => (JSON.parse(readFileSync(join(dataDir, name), 'utf8')) as { readonly pid: number }).pid);
+  for (const { name, pid } of childrenOf(ready.pid)) if (!spares.includes(pid)) files[name] = (files[name] ?? 0) + openFiles(pid);
   return files;
 }
 
