@@ -240,11 +240,18 @@ function openCalls(
       await new Promise<void>((resolve) => clock.setTimer(CONFIRM_LIMIT_MS, resolve));
     }
   };
+  let isRenewing = false;
   const renew = (): (() => void) =>
     clock.setTimer(leaseMs / 3, () => {
       cancel = renew();
       subscription.check();
-      leases.renew(own.all).catch((error: unknown) => log.debug({ error: errorText(error) }, 'call.leases.not_renewed'));
+      // One that Redis does not answer is not followed by more.
+      if (isRenewing) return;
+      isRenewing = true;
+      leases
+        .renew(own.all)
+        .catch((error: unknown) => log.debug({ error: errorText(error) }, 'call.leases.not_renewed'))
+        .finally(() => (isRenewing = false));
     });
   let cancel = renew();
   return {
