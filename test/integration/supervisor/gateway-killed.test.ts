@@ -156,6 +156,7 @@ describe('a gateway that is killed during a call', () => {
   it('twice in a row, takes it up twice', async () => {
     const call = await talking();
     await call.heardAfter((await killAndReturn(gateway)) + 200);
+    await isKept(gateway, '"resumed":1');
     const killedMs = await killGateway(gateway);
     await call.heardAfter(killedMs + 200);
     expect(new Set(call.audio.ssrcs).size).toBe(3);
