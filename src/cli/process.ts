@@ -6,7 +6,7 @@ import { FACTS_QUESTION, followerName, serveProcess } from '../config/process-so
 import type { Log } from '../lib/log.js';
 import { METRICS_QUESTION } from '../observability/metrics/peers.js';
 import type { Metrics } from '../observability/metrics/registry.js';
-import { FOLLOW_SIGNAL, processIdentity } from '../supervisor/running-process.js';
+import { FOLLOW_SIGNAL, livenessOf } from '../supervisor/running-process.js';
 
 /** Answers the supervisor and the first gateway from now on: this process serves. Returns a function that stops it. */
 export function answerProcesses(config: Config, metrics: Metrics, facts: Readonly<Record<string, unknown>>, log: Log): () => void {
@@ -22,12 +22,11 @@ const FOLLOW_POLL_MS = 250;
 
 /** Resolves when the process that this one follows has ended. Meanwhile it answers the supervisor that it has loaded. */
 export async function followed(config: Config, name: string, pid: number, log: Log): Promise<void> {
-  const identity = processIdentity(pid);
   const answers = { [FACTS_QUESTION]: () => ({ pid: process.pid }) };
   const unserve = serveProcess(ensureDataDir(config), followerName(name), answers, (reason) =>
     log.error({ reason }, 'process.socket.not_opened'),
   );
-  const isThere = (): boolean => identity !== null && processIdentity(pid) === identity;
+  const isThere = livenessOf(pid);
   const told = once(process, FOLLOW_SIGNAL);
   while (isThere()) await Promise.race([told, setTimeout(FOLLOW_POLL_MS)]);
   unserve();

@@ -5,7 +5,7 @@ import { askProcess, RELOAD_QUESTION } from '../config/process-socket.js';
 import type { Config } from '../config/schema.js';
 import { systemClock } from '../lib/system-clock.js';
 import { createLogger } from '../observability/log/logger.js';
-import { processIdentity } from '../supervisor/running-process.js';
+import { livenessOf } from '../supervisor/running-process.js';
 import { runningSupervisor, Supervisor } from '../supervisor/supervisor.js';
 import { CommandFailure, orFail, printLine } from './command.js';
 
@@ -25,10 +25,10 @@ export function stopCommand(config: () => Config): Command {
       const settings = config();
       const pid = runningSupervisor(resolve(settings.data_dir));
       if (pid === null) return stopLeft(settings);
+      const isThere = livenessOf(pid);
       process.kill(pid, 'SIGTERM');
-      const identity = processIdentity(pid);
       let toldMs = Date.now();
-      while (identity !== null && processIdentity(pid) === identity) {
+      while (isThere()) {
         await setTimeout(POLL_MS);
         if (Date.now() - toldMs < TOLD_EACH_MS) continue;
         toldMs = Date.now();

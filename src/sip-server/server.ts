@@ -62,7 +62,7 @@ export interface SipServerOptions {
 }
 
 interface JournalTotals {
-  /** Of an earlier process, at the start. */
+  /** From an earlier process, at the start. */
   readonly restoredDialogs: number;
   readonly journalFailures: number;
   /** Length of the file. */

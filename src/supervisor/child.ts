@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.js';
 import { rotateLog } from '../observability/log/log-rotation.js';
 import type { WantedPort } from './ports-free.js';
 import { readText } from './read-text.js';
-import { FOLLOW_SIGNAL, LeftProcess, processIdentity, SpawnedProcess, type ProcessEnd, type RunningProcess } from './running-process.js';
+import { FOLLOW_SIGNAL, LeftProcess, processIdentity, SpawnedProcess, type RunningProcess } from './running-process.js';
 
 /** One supervised process. */
 export interface ChildSpec {
@@ -58,7 +58,7 @@ const SETPRIV = '/usr/bin/setpriv';
 interface ChildFile {
   readonly pid: number;
   readonly identity: string;
-  /** Of what it was started with. */
+  /** What it was started with. */
   readonly fingerprint: string;
 }
 
@@ -170,7 +170,8 @@ export class SupervisedChild {
       this.#isFollowerLoaded = true;
       return follower;
     } catch (error) {
-      this.#dropFollower();
+      // Another one may have taken its place meanwhile.
+      if (this.#follower === follower) this.#dropFollower();
       throw new Error(`${name} was not replaced: ${(error as Error).message}\n${this.#logTail()}`, { cause: error });
     }
   }
@@ -297,7 +298,7 @@ export class SupervisedChild {
     if (identity !== null) writePrivateFile(file, JSON.stringify({ pid, identity, fingerprint } satisfies ChildFile));
   }
 
-  /** Of the program, its arguments and environment, and of the version of ours. */
+  /** Tells one start from another: program, arguments, environment, and our build. */
   #fingerprint(): string {
     const { command, args, environment } = this.spec;
     const script = args.find((argument) => argument.endsWith('.js'));
@@ -364,14 +365,19 @@ export class SupervisedChild {
     running.onEnd(({ code, signal }) => {
       this.#isReady = false;
       if (this.#isStopping || this.#isReplacing) return;
+      const died = (restartInMs: number): void =>
+        this.log.error(
+          { child: this.spec.name, code, signal, restart_in_ms: restartInMs, log_file: this.#logFile },
+          'supervisor.child.died',
+        );
       const spare = this.#isFollowerLoaded ? this.#follower : undefined;
-      if (spare?.isAlive === true) return this.#useSpare(spare, { code, signal });
+      if (spare?.isAlive === true) {
+        died(0);
+        return this.#restarting(this.#follow(spare));
+      }
       this.#dropFollower();
       if (this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = FIRST_BACKOFF_MS;
-      this.log.error(
-        { child: this.spec.name, code, signal, restart_in_ms: this.#backoffMs, log_file: this.#logFile },
-        'supervisor.child.died',
-      );
+      died(this.#backoffMs);
       this.#restartLater();
     });
   }
@@ -383,14 +389,6 @@ export class SupervisedChild {
         this.log.warn({ child: this.spec.name, error: (error as Error).message }, 'supervisor.spare.not_started'),
       );
     });
-  }
-
-  #useSpare(spare: RunningProcess, end: ProcessEnd): void {
-    this.log.error({ child: this.spec.name, ...end, restart_in_ms: 0, log_file: this.#logFile }, 'supervisor.child.died');
-    this.#follow(spare).then(
-      () => this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.restarted'),
-      (error: unknown) => this.#onRestartFailed(error),
-    );
   }
 
   #beatLater(running: RunningProcess): void {
@@ -413,17 +411,19 @@ export class SupervisedChild {
   #restartLater(): void {
     this.#cancelRestart = this.clock.setTimer(this.#backoffMs, () => {
       this.#backoffMs = Math.min(2 * this.#backoffMs, MAX_BACKOFF_MS);
-      this.#startNew().then(
-        () => this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.restarted'),
-        (error: unknown) => this.#onRestartFailed(error),
-      );
+      this.#restarting(this.#startNew());
     });
   }
 
-  #onRestartFailed(error: unknown): void {
-    if (this.#isStopping) return;
-    this.log.error({ child: this.spec.name, error: (error as Error).message }, 'supervisor.child.restart_failed');
-    this.#restartLater();
+  #restarting(start: Promise<Facts>): void {
+    start.then(
+      () => this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.restarted'),
+      (error: unknown) => {
+        if (this.#isStopping) return;
+        this.log.error({ child: this.spec.name, error: (error as Error).message }, 'supervisor.child.restart_failed');
+        this.#restartLater();
+      },
+    );
   }
 
   #logTail(): string {

@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.js';
 import { readText } from './read-text.js';
 
 /** How a process ended: without either for one that an earlier supervisor started. */
-export interface ProcessEnd {
+interface ProcessEnd {
   readonly code: number | null;
   readonly signal: string | null;
   /** Why it did not even start. */
@@ -75,6 +75,12 @@ export class LeftProcess implements RunningProcess {
       // It has just ended.
     }
   }
+}
+
+/** Tells whether the process that has this number now is still there. */
+export function livenessOf(pid: number): () => boolean {
+  const identity = processIdentity(pid);
+  return () => identity !== null && processIdentity(pid) === identity;
 }
 
 /** Tells a process from a later one with the same number: this boot, and when it began in it. `null`: it has ended. */

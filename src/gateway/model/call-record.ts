@@ -90,7 +90,7 @@ const turnsSchema = z.object({
 
 export type CallTurns = Readonly<z.output<typeof turnsSchema>>;
 
-/** Of a call that no agent has answered. */
+/** For a call that no agent has answered. */
 export const NO_TURNS: CallTurns = { first_audio_ms: null, delays_ms: [], p50_ms: null, p95_ms: null };
 
 const transcriptSchema = z

@@ -63,7 +63,7 @@ export interface LegFigures {
   readonly digitsReceived: number;
   /** The agent's first audio; `null`: it was never heard. */
   readonly agentAudioMs: number | null;
-  /** Of each turn, from the end of the caller's speech to the agent's first audio, in milliseconds. */
+  /** For each turn, from the end of the caller's speech to the agent's first audio, in milliseconds. */
   readonly turnDelaysMs: readonly number[];
   /** How it sounded over time, oldest first: at each RTCP report of ours. */
   readonly samples: readonly QualitySample[];

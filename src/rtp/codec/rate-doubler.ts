@@ -1,9 +1,10 @@
+import { kaiser, toSample } from './filter.js';
+
 /**
  * Non-zero taps on each side of a half-band low-pass at 16 kHz (every second tap is zero). Its 63 taps pass 3.4 kHz, stop 4.6 kHz by more
  * than 55 dB, and delay by at most 31 samples of 16 kHz, 1.94 ms.
  */
 const SIDE_TAPS = 16;
-const KAISER_BETA = 5.6;
 /** Samples per block at most, so that a stream's memory has a fixed size. */
 const BLOCK = 320;
 
@@ -14,24 +15,10 @@ function sideTaps(): Float64Array {
   const taps = Float64Array.from({ length: SIDE_TAPS }, (_, j) => {
     const distance = 2 * j + 1;
     const sinc = Math.sin((Math.PI * distance) / 2) / ((Math.PI * distance) / 2);
-    return sinc * bessel(KAISER_BETA * Math.sqrt(1 - (distance / (2 * SIDE_TAPS)) ** 2));
+    return sinc * kaiser(distance / (2 * SIDE_TAPS));
   });
   const sum = taps.reduce((total, tap) => total + 2 * tap, 0);
   return taps.map((tap) => tap / sum);
-}
-
-/** The modified Bessel function of the first kind and order 0, for Kaiser's window. */
-function bessel(x: number): number {
-  let [sum, term] = [1, 1];
-  for (let k = 1; k < 30; k += 1) {
-    term *= (x / (2 * k)) ** 2;
-    sum += term;
-  }
-  return sum;
-}
-
-function toSample(value: number): number {
-  return Math.max(-32_768, Math.min(32_767, Math.round(value)));
 }
 
 /** Resamples a stream from 8 kHz to 16 kHz. Keeps its state between calls; allocates nothing. */

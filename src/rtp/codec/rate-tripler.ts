@@ -1,3 +1,5 @@
+import { kaiser, toSample } from './filter.js';
+
 /**
  * A low-pass at 24 kHz. Its 97 taps pass 3.4 kHz, stop 4.6 kHz by more than 55 dB, and delay by 2 ms.
  */
@@ -6,7 +8,6 @@ const TAPS = 2 * SIDE_TAPS + 1;
 const FACTOR = 3;
 const CUT_OFF_HZ = 4_000;
 const HIGH_RATE_HZ = 24_000;
-const KAISER_BETA = 5.6;
 /** Samples of 24 kHz per block at most, so that a stream's memory has a fixed size. */
 const BLOCK = 480;
 
@@ -18,24 +19,10 @@ function weights(): Float64Array {
     const distance = i - SIDE_TAPS;
     const angle = (2 * Math.PI * CUT_OFF_HZ * distance) / HIGH_RATE_HZ;
     const sinc = distance === 0 ? 1 : Math.sin(angle) / angle;
-    return sinc * bessel(KAISER_BETA * Math.sqrt(1 - (distance / (SIDE_TAPS + 1)) ** 2));
+    return sinc * kaiser(distance / (SIDE_TAPS + 1));
   });
   const sum = taps.reduce((total, tap) => total + tap, 0);
   return taps.map((tap) => tap / sum);
-}
-
-/** The modified Bessel function of the first kind and order 0, for Kaiser's window. */
-function bessel(x: number): number {
-  let [sum, term] = [1, 1];
-  for (let k = 1; k < 30; k += 1) {
-    term *= (x / (2 * k)) ** 2;
-    sum += term;
-  }
-  return sum;
-}
-
-function toSample(value: number): number {
-  return Math.max(-32_768, Math.min(32_767, Math.round(value)));
 }
 
 /** Resamples a stream from 24 kHz to 8 kHz. Keeps its state between calls, which may have any length. */
@@ -65,7 +52,7 @@ export class RateThird {
 
 /** Resamples a stream from 8 kHz to 24 kHz. Keeps its state between calls. */
 export class RateTripler {
-  /** Of 8 kHz: what the window reaches back to. */
+  /** At 8 kHz: what the window reaches back to. */
   #samples = new Float64Array(Math.ceil(TAPS / FACTOR));
 
   /** Three samples for each of `input`. */

@@ -26,7 +26,7 @@ export interface DialogRecord extends Omit<Dialog, 'localSeq'> {
 }
 
 export interface UnacknowledgedAnswer {
-  /** Of the INVITE. */
+  /** The INVITE's. */
   readonly cseq: number;
   /** As sent. */
   readonly text: string;

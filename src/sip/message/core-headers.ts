@@ -94,7 +94,7 @@ export interface Via {
   readonly params: ReadonlyMap<string, string>;
 }
 
-/** Of a message that we wrote. */
+/** The top Via of a message that we wrote. */
 export function topViaOf(text: string): Via | undefined {
   return parseVia(/^Via: (.*?)\r?$/m.exec(text)?.[1] ?? '');
 }

@@ -1,7 +1,7 @@
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import type { ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
 import { instructionsOf, isoLanguageOf } from './instructions.js';
-import { fieldsOfMessage, listOf, parsedText, shownReason, textOf, type Fields } from './json-message.js';
+import { closedText, fieldsOfMessage, listOf, parsedText, send, shownReason, textOf, type Fields } from './json-message.js';
 import { ToolNames } from './tools.js';
 
 // Deepgram's Voice Agent (its reference: "Voice Agent", version 1). Audio is binary in both directions, and has no name: an utterance
@@ -92,8 +92,7 @@ export class DeepgramAgent implements ProviderAdapter {
   }
 
   closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean } {
-    const message = `the provider closed the connection with ${String(code)}${reason === '' ? '' : ` (${shownReason(reason)})`}`;
-    return { message, isFinal: code === 1_008 };
+    return { message: closedText(code, reason), isFinal: code === 1_008 };
   }
 
   receive(message: WireMessage): readonly ProviderAction[] {
@@ -208,8 +207,4 @@ function makerOf(model: string): string {
 
 function messageOf({ speaker, text }: Said): object {
   return { type: 'History', role: speaker === 'agent' ? 'assistant' : 'user', content: text };
-}
-
-function send(message: object): ProviderAction {
-  return { do: 'send', message: JSON.stringify(message) };
 }

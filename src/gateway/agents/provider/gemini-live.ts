@@ -1,7 +1,7 @@
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import type { ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
-import { instructionsOf } from './instructions.js';
-import { fieldsOf, fieldsOfMessage, listOf, shownReason, textOf, type Fields } from './json-message.js';
+import { greetingOf, instructionsOf } from './instructions.js';
+import { base64Of, closedText, fieldsOf, fieldsOfMessage, listOf, send, textOf, type Fields } from './json-message.js';
 import { ToolNames } from './tools.js';
 
 // Google's Gemini Live API (its reference: "Live API", BidiGenerateContent). A message has one field of several, so all are looked at.
@@ -10,7 +10,7 @@ import { ToolNames } from './tools.js';
 const SESSION_MS = 24 * 60 * 60_000;
 /** Silence after which the caller's turn is done, for each unit of `interruption_threshold`. */
 const SILENCE_FACTOR = 5;
-/** Of a `goAway` that does not say. */
+/** Where a `goAway` does not say. */
 const DEFAULT_TIME_LEFT_MS = 10_000;
 /** A wrong argument, and a key or a policy. */
 const FINAL_CODES: ReadonlySet<number> = new Set([1_007, 1_008]);
@@ -79,14 +79,11 @@ export class GeminiLive implements ProviderAdapter {
   }
 
   audio(bytes: Uint8Array): WireMessage {
-    const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
-    return `{"realtimeInput":{"audio":{"data":"${data}","mimeType":"audio/pcm;rate=16000"}}}`;
+    return `{"realtimeInput":{"audio":{"data":"${base64Of(bytes)}","mimeType":"audio/pcm;rate=16000"}}}`;
   }
 
   begin(): readonly ProviderAction[] {
-    const { firstSentence } = this.settings;
-    const greeting = firstSentence === null ? 'Greet the caller.' : `Greet the caller with exactly these words: "${firstSentence}"`;
-    return this.inform(`The call was answered. ${greeting}`);
+    return this.inform(greetingOf(this.settings));
   }
 
   /** The provider keeps count by itself. */
@@ -108,8 +105,7 @@ export class GeminiLive implements ProviderAdapter {
   }
 
   closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean } {
-    const message = `the provider closed the connection with ${String(code)}${reason === '' ? '' : ` (${shownReason(reason)})`}`;
-    return { message, isFinal: FINAL_CODES.has(code) };
+    return { message: closedText(code, reason), isFinal: FINAL_CODES.has(code) };
   }
 
   receive(message: WireMessage): readonly ProviderAction[] {
@@ -222,8 +218,4 @@ export class GeminiLive implements ProviderAdapter {
 function renewal(goAway: Fields): ProviderAction {
   const seconds = Number.parseFloat(textOf(goAway['timeLeft']));
   return { do: 'renew', withinMs: Number.isFinite(seconds) ? Math.max(0, 1_000 * seconds) : DEFAULT_TIME_LEFT_MS };
-}
-
-function send(message: object): ProviderAction {
-  return { do: 'send', message: JSON.stringify(message) };
 }

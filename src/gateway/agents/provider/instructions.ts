@@ -10,6 +10,12 @@ export function isoLanguageOf(language: string): string {
   return OTHER_CODES[family] ?? family;
 }
 
+/** How a model is asked to begin, where the provider says no first sentence by itself. */
+export function greetingOf({ firstSentence }: Pick<ProviderSettings, 'firstSentence'>): string {
+  const greeting = firstSentence === null ? 'Greet the caller.' : `Greet the caller with exactly these words: "${firstSentence}"`;
+  return `The call was answered. ${greeting}`;
+}
+
 /** What the model is to do, in one text. */
 export function instructionsOf(settings: ProviderSettings): string {
   const { prompt, language, pronunciationGuide: guide, firstSentence, waitsForGreeting } = settings;

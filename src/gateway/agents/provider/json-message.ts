@@ -1,4 +1,4 @@
-import type { WireMessage } from './adapter.js';
+import type { ProviderAction, WireMessage } from './adapter.js';
 
 // Messages of a provider: JSON that may hold anything.
 
@@ -50,6 +50,19 @@ export function shownReason(text: string): string {
     .replace(/[^\x20-\x7e]+/g, ' ')
     .trim()
     .slice(0, 160);
+}
+
+/** The close of a provider's connection, for a person. */
+export function closedText(code: number, reason: string): string {
+  return `the provider closed the connection with ${String(code)}${reason === '' ? '' : ` (${shownReason(reason)})`}`;
+}
+
+export function send(message: object): ProviderAction {
+  return { do: 'send', message: JSON.stringify(message) };
+}
+
+export function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 }
 
 function isObject(value: unknown): value is Fields {

@@ -1,7 +1,18 @@
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import type { Played, ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
-import { instructionsOf, isoLanguageOf } from './instructions.js';
-import { fieldsOf, fieldsOfMessage, numberOf, parsedText, shownReason, textOf, type Fields } from './json-message.js';
+import { greetingOf, instructionsOf, isoLanguageOf } from './instructions.js';
+import {
+  base64Of,
+  closedText,
+  fieldsOf,
+  fieldsOfMessage,
+  numberOf,
+  parsedText,
+  send,
+  shownReason,
+  textOf,
+  type Fields,
+} from './json-message.js';
 import { ToolNames } from './tools.js';
 
 // OpenAI's Realtime API in its generally available form (its reference: "Realtime", client and server events).
@@ -17,7 +28,7 @@ const FINAL_ERRORS: ReadonlySet<string> = new Set([
 /** Silence after which the provider takes the caller's turn as done, where `interruption_threshold` is 100. */
 const SILENCE_MS = 500;
 const SESSION_MS = 60 * 60_000;
-/** Of interrupted responses whose last audio may still be on its way. */
+/** Interrupted responses whose last audio may still be on its way. */
 const MAX_DEAD = 50;
 /** Marks responses in which the model says what is said while a tool runs. */
 const PHRASE = 'phrase';
@@ -98,9 +109,7 @@ export class OpenAiRealtime implements ProviderAdapter {
   }
 
   begin(): readonly ProviderAction[] {
-    const { firstSentence } = this.settings;
-    const greeting = firstSentence === null ? 'Greet the caller.' : `Greet the caller with exactly these words: "${firstSentence}"`;
-    return this.inform(`The call was answered. ${greeting}`);
+    return this.inform(greetingOf(this.settings));
   }
 
   interrupted(played: readonly Played[]): readonly ProviderAction[] {
@@ -124,11 +133,7 @@ export class OpenAiRealtime implements ProviderAdapter {
   }
 
   closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean } {
-    const isFinal = code === 1_008 || code >= 3_000;
-    return {
-      message: `the provider closed the connection with ${String(code)}${reason === '' ? '' : ` (${shownReason(reason)})`}`,
-      isFinal,
-    };
+    return { message: closedText(code, reason), isFinal: code === 1_008 || code >= 3_000 };
   }
 
   receive(message: WireMessage): readonly ProviderAction[] {
@@ -305,12 +310,4 @@ function errorTextOf(error: Fields): string {
 
 function sendItem(role: 'system' | 'user' | 'assistant', type: 'input_text' | 'output_text', text: string): ProviderAction {
   return send({ type: 'conversation.item.create', item: { type: 'message', role, content: [{ type, text }] } });
-}
-
-function send(message: object): ProviderAction {
-  return { do: 'send', message: JSON.stringify(message) };
-}
-
-function base64Of(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 }

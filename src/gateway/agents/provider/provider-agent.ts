@@ -67,7 +67,7 @@ export class ProviderAgent implements LegAgent {
   #earlyBytes = 0;
   #held: Uint8Array[] = [];
   readonly #utterances = new Utterances();
-  /** Of a linear format: half of a sample. */
+  /** In a linear format: half of a sample. */
   #oddByte: number | null = null;
   readonly #said: Said[] = [];
   readonly #calls: FunctionCalls;
@@ -82,7 +82,7 @@ export class ProviderAgent implements LegAgent {
   #isCallerSpeaking = false;
   #silentFrames = 0;
   #sentFrames = 0;
-  /** Of this connection: when its audio began, and when it has to be renewed. */
+  /** For this connection: when its audio began, and when it has to be renewed. */
   #sessionMs = 0;
   #renewAtMs = Infinity;
   #renewLatestMs = Infinity;

@@ -16,7 +16,7 @@ const PREFIX = 'beat ';
  * changes. What was published before a beat was told before it. On a cluster a beat goes through every primary, as changes do.
  */
 export class Heartbeat {
-  /** Of the subscription of now; 0: there is none. */
+  /** Number of the current subscription; 0: there is none. */
   #session = 0;
   #sessions = 0;
   /** By primary, when its last beat that came back was sent. */

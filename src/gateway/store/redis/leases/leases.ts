@@ -266,7 +266,7 @@ export class Leases {
     }
   }
 
-  /** Of a cluster, each number and each organization has a node. */
+  /** On a cluster, each number and each organization has a node. */
   async #answersTo(takings: readonly Taking[]): Promise<readonly unknown[]> {
     if (!this.redis.isCluster) return this.#run(takings, '');
     return (await Promise.all(takings.map((taking) => this.#run([taking], '')))).flat();
