@@ -18,6 +18,9 @@ interface RoutingFlags extends ApiFlags {
   readonly maxCalls?: Limit;
   readonly maxCallsPerSecond?: Limit;
   readonly mediaEncryption?: string;
+  readonly voiceUrl?: string;
+  readonly voiceFallbackUrl?: string;
+  readonly statusCallback?: string;
 }
 
 /** `trunkline number …`: the /sip routes. */
@@ -115,7 +118,10 @@ function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: Ro
     ])
     .option('--max-calls <n>', 'calls in progress, or "none"', limit)
     .option('--max-calls-per-second <n>', 'new calls a second, or "none"', limit)
-    .option('--media-encryption <rule>', 'required or optional');
+    .option('--media-encryption <rule>', 'required or optional')
+    .option('--voice-url <url>', 'a server that answers with TwiML, or "none"')
+    .option('--voice-fallback-url <url>', 'requested when --voice-url fails, or "none"')
+    .option('--status-callback <url>', 'gets a form when a call has ended, or "none"');
 }
 
 function limit(text: string): Limit {
@@ -127,7 +133,7 @@ function limit(text: string): Limit {
 function inboundUpdate({ inbound }: SipRecord, flags: RoutingFlags) {
   const agent = agentOf(flags);
   // The API replaces options whole.
-  const options = { ...inbound?.options, ...optionsOf(flags) };
+  const options = optionsOf(flags, inbound?.options);
   return { type: 'inbound' as const, options, ...(agent === undefined ? {} : { agent_id: agent }) };
 }
 
@@ -146,8 +152,9 @@ async function recordOf(api: Client, id: string): Promise<SipRecord> {
   return data;
 }
 
-function hasInbound({ agent, allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption }: RoutingFlags): boolean {
-  return [agent, allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption].some((one) => one !== undefined);
+function hasInbound(flags: RoutingFlags): boolean {
+  const { agent, voiceUrl, voiceFallbackUrl, statusCallback } = flags;
+  return [agent, voiceUrl, voiceFallbackUrl, statusCallback].some((one) => one !== undefined) || Object.keys(optionsOf(flags)).length > 0;
 }
 
 /** `undefined`: not given. */
@@ -155,15 +162,23 @@ function agentOf({ agent }: RoutingFlags): string | null | undefined {
   return agent === 'none' ? null : agent;
 }
 
-/** Those that are given. */
-function optionsOf({ allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption }: RoutingFlags) {
-  return {
+/** The options with those that are given. */
+function optionsOf(flags: RoutingFlags, before: Partial<Options> = {}): Partial<Options> {
+  const { allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption, voiceUrl, voiceFallbackUrl, statusCallback } = flags;
+  const options: Partial<Options> = {
+    ...before,
     ...(allowFrom === undefined ? {} : { allowed_sources: [...allowFrom] }),
     ...(maxCalls === undefined ? {} : { max_concurrent_calls: maxCalls === 'none' ? null : maxCalls }),
     ...(maxCallsPerSecond === undefined ? {} : { max_calls_per_second: maxCallsPerSecond === 'none' ? null : maxCallsPerSecond }),
     // The API says what it may be.
     ...(mediaEncryption === undefined ? {} : { media_encryption: mediaEncryption as Options['media_encryption'] }),
   };
+  const urls = { voice_url: voiceUrl, voice_fallback_url: voiceFallbackUrl, status_callback: statusCallback };
+  for (const [name, url] of Object.entries(urls) as [keyof typeof urls, string | undefined][]) {
+    if (url === 'none') Reflect.deleteProperty(options, name);
+    else if (url !== undefined) options[name] = url;
+  }
+  return options;
 }
 
 function agentText({ inbound }: SipRecord): string {

@@ -44,13 +44,20 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
       ...(sdp === null ? ['sdp'] : []),
       ...(sdp !== null && relayAddress === null ? ['whether the media relay has the address family of the sdp'] : []),
     ];
-    const notes = refusal === null ? [] : [`The test line would answer, because the agent is not connected: ${refusal}.`];
+    const hasWebhook = own?.number.inbound?.options.voice_url !== undefined;
+    const notes = hasWebhook
+      ? ['The voice webhook was not requested.']
+      : refusal === null
+        ? []
+        : [`The test line would answer, because the agent is not connected: ${refusal}.`];
     return accepted(decision.value, notJudged, notes, staleMs);
   };
 }
 
 /** Why the call's agent is never connected; `null`: it may be. */
 function agentRefusal({ operator, urlRefusal }: DryRunAgents, route: Route | null): string | null {
+  // The webhook decides who answers.
+  if (route?.number.inbound?.options.voice_url !== undefined) return null;
   const provider = route?.agent?.provider ?? null;
   if (route !== null && provider !== null) {
     if (providerKey(operator, route) === null) return `there is no key for ${provider.name}`;

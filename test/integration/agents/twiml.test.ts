@@ -185,6 +185,29 @@ describe('a voice webhook', () => {
     expect(await call.ended()).toContain('AGENT_HANGUP');
   });
 
+  it('goes on in another process after kill -9: the verb in progress begins again', async () => {
+    const played = noise(1, 3);
+    webhook.pages.set('/again.wav', muLawWav(played));
+    page('/voice', (response) => {
+      response.redirect('/menu');
+    });
+    page('/menu', (response) => {
+      response.gather({ numDigits: 1, action: '/chosen', timeout: 60 }).play({ loop: 0 }, '/again.wav');
+    });
+    page('/chosen', (response) => response.hangup());
+    const call = await talking();
+    await call.end.heard(played);
+    const before = webhook.requests.all.length;
+    process.kill(await site.gateway.pidOf('gateway'), 'SIGKILL');
+    const heard = call.end.voiced;
+    await expect.poll(() => call.end.voiced, { timeout: 15_000 }).toBeGreaterThan(heard + 100);
+    await call.end.peer.press(5);
+    expect((await webhook.at('/chosen')).parameters).toMatchObject({ Digits: '5' });
+    // The audio is fetched again, no document.
+    expect(webhook.requests.all.slice(before).map(({ path }) => path)).toEqual(['/again.wav', '/chosen']);
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+  });
+
   it('whose document cannot be carried out ends the call, and the record says why', async () => {
     page('/voice', (response) => response.redirect('/bad'));
     webhook.pages.set('/bad', '<Response><Record/></Response>');

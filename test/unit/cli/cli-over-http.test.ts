@@ -60,6 +60,15 @@ describe('trunkline number', () => {
     expect(await stored()).toMatchObject({ inbound: { agent_id: null }, outbound: { sip_endpoint: 'other.example.com' } });
   });
 
+  it('sets and removes the voice webhook', async () => {
+    await run('number', 'attach', NUMBER, '--voice-url', 'https://app.example/voice', '--status-callback', 'https://app.example/status');
+    const { voice_url: voiceUrl, status_callback: callback } = (await stored())!.inbound!.options;
+    expect([voiceUrl, callback]).toEqual(['https://app.example/voice', 'https://app.example/status']);
+    await run('number', 'update', NUMBER, '--voice-url', 'none');
+    const { options } = (await stored())!.inbound!;
+    expect([Object.keys(options).includes('voice_url'), options.status_callback]).toEqual([false, 'https://app.example/status']);
+  });
+
   it('update keeps the options that are not given, of the record that it read', async () => {
     await run('number', 'attach', NUMBER, '--allow-from', '203.0.113.0/24', '--max-calls', '5');
     const { updated_at: version } = (await stored())!;
