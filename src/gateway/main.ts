@@ -59,8 +59,7 @@ export async function startGateway(
   const toolRunner = new HttpToolRunner({ allowPrivate: config.tools.allow_private, clock });
   const webhooks = openWebhooks(config, stores, clock, log);
   const identities = await openStirVerifier(config.stir, clock);
-  const { routes, calls, snapshots, toolsOfCalls: tools } = stores;
-  const parts = { identities, routes, calls, snapshots, tools, toolRunner, relay, endpoint, srf, clock, log, newKey: generateSrtpKey };
+  const parts = { ...stores.ofCalls, identities, toolRunner, relay, endpoint, srf, clock, log, newKey: generateSrtpKey };
   const inbound = new Inbound(
     { ...parts, ...inboundSettings(config), ...observers.services },
     inboundOptions(config),

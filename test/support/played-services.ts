@@ -1,6 +1,7 @@
 import { NO_PROVIDERS } from './providers.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inbound.js';
+import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import type { SrfApp } from '../../src/gateway/ports/signalling.js';
 import { silentLog } from '../../src/lib/log.js';
@@ -48,6 +49,12 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
       flush: () => Promise.resolve(),
       orphaned: () => Promise.resolve([]),
       ...played.snapshots,
+    },
+    sessions: {
+      begin: () => Promise.resolve(null),
+      used: () => undefined,
+      end: () => undefined,
+      usage: () => Promise.resolve(NO_PROVIDER_USAGE),
     },
     relay: {
       offer: () => sdp(INSIDE),

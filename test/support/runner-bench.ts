@@ -8,6 +8,7 @@ import type { Route } from '../../src/gateway/model/records.js';
 import { CallRunner, type CallServices } from '../../src/gateway/call/call-runner.js';
 import { readKeptCall } from '../../src/gateway/call/call-record.js';
 import { callerIdentity } from '../../src/gateway/admission/parties.js';
+import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports/ports.js';
 import type { SrfAnswer, SrfDialog, SrfHandler, SrfRequest, SrfResponse } from '../../src/gateway/ports/signalling.js';
@@ -242,6 +243,12 @@ export class RunnerBench {
           open.legs.delete(callId);
           return Promise.resolve(null);
         },
+      },
+      sessions: {
+        begin: () => Promise.resolve(null),
+        used: () => undefined,
+        end: () => undefined,
+        usage: () => Promise.resolve(NO_PROVIDER_USAGE),
       },
       srf: this.#srf(),
       newKey: () => new Uint8Array(30),

@@ -1,4 +1,4 @@
-import type { AgentAnswer, AgentDescription, AgentRequest } from '../model/agent.js';
+import type { AgentAnswer, AgentRequest } from '../model/agent.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
@@ -9,6 +9,7 @@ import { assertNever, errorText } from '../../lib/result.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
+import { CallAgent, ProviderLimitError, type AgentServices } from './call-agent.js';
 import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
@@ -16,8 +17,7 @@ import { beginningOf, callRecord, type CallOrigin, type CallProgress, completion
 import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS } from './offer-answer.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
-import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
-import { describeAgent, type OperatorAgent } from './agent.js';
+import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import type { Reason } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
@@ -35,19 +35,16 @@ import {
 import type { SipMessageSeen } from '../../lib/observed.js';
 
 /** What every call of this process shares. */
-export interface CallServices extends MediaServices, DialogServices, RequestServices {
+export interface CallServices extends MediaServices, DialogServices, RequestServices, AgentServices {
   readonly routes: RouteStore;
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
   readonly identities: IdentityVerifier;
-  readonly operatorAgent: OperatorAgent;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
   /** Whether it is kept when the steps of calls ran. */
   readonly isTimed?: boolean;
   readonly onSipMessage?: (message: SipMessageSeen) => void;
-  /** The W3C header of requests that are made for a call; left out: they have none. */
-  readonly traceparent?: (callId: string) => string;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -80,6 +77,7 @@ export class CallRunner {
   readonly #dialog: CallDialog;
   readonly #media: CallMedia;
   readonly #requests: AgentRequests;
+  readonly #agent: CallAgent;
   readonly #trace: CallTrace;
   /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
   readonly #zeroMs: number;
@@ -114,6 +112,8 @@ export class CallRunner {
     );
     const { callId, sipCallId } = origin;
     this.#media = new CallMedia(callId, sipCallId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
+    const parts = { media: this.#media, requests: this.#requests, scope: this.#scope, trace: this.#trace, log: this.#log };
+    this.#agent = new CallAgent(services, { origin, state: () => this.#state, ...parts });
   }
 
   static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {
@@ -186,7 +186,7 @@ export class CallRunner {
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is unavailable');
       // The leg first: only one media worker has its port, and the agent has to be on the same.
-      await this.#connectAgent(this.#state.agent.choice);
+      await this.#agent.connect(this.#state.agent.choice, true);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -255,7 +255,7 @@ export class CallRunner {
       case 'route':
         return this.#async(null, this.#route());
       case 'connect-agent':
-        return this.#async(null, this.#connectAgent(effect.choice));
+        return this.#async(null, this.#agent.connect(effect.choice));
       case 'offer-relay':
         return this.#async(effect.attempt, this.#media.offer(effect));
       case 'answer-relay':
@@ -345,22 +345,6 @@ export class CallRunner {
     );
   }
 
-  async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
-    const tools = await this.#requests.tools();
-    // Nobody would let the agent go.
-    if (this.#scope.isClosed || this.stateName === 'Ended') return null;
-    const { agent, dropped } = describeAgent(
-      this.services.operatorAgent,
-      { ...this.origin, route: this.#state.route, identity: this.#state.identity, tools, codec: this.#state.media?.codec.name ?? null },
-      choice,
-    );
-    if (dropped.length > 0) this.#log.warn({ dropped }, 'call.agent.parameters_too_long');
-    this.#trace.add('agent', 'out', connectSummary(agent));
-    const { traceparent } = this.services;
-    const described = agent.kind === 'stream' && traceparent !== undefined ? { ...agent, traceparent: traceparent(this.callId) } : agent;
-    return this.#trace.timeline.step('agent connect', this.#media.connectAgent(described));
-  }
-
   async #route(): Promise<CallEvent> {
     const { called = null, claim } = this.invite ?? {};
     if (called === null || claim === undefined) throw new Error('a call without a number is looked up');
@@ -406,6 +390,8 @@ export class CallRunner {
       case 'agent-note':
         if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };
         return;
+      case 'provider-tokens':
+        return this.services.sessions.used(this.callId, event.tokens);
       case 'agent-request':
         return this.#onAgentRequest(event.request);
       case 'media-lost':
@@ -500,19 +486,9 @@ export class CallRunner {
   }
 }
 
-function connectSummary(agent: AgentDescription): string {
-  switch (agent.kind) {
-    case 'test-line':
-      return 'connect, test line';
-    case 'stream':
-      return `connect, ${agent.format}`;
-    case 'provider':
-      return `connect, ${agent.provider}, ${agent.model}`;
-  }
-}
-
 function failureOf(error: unknown): Extract<CallEvent, { type: 'failed' }>['reason'] {
   if (error instanceof StoreUnavailableError) return 'STORE_UNAVAILABLE';
+  if (error instanceof ProviderLimitError) return error.limit;
   if (error instanceof AgentUnavailableError) return 'AGENT_UNAVAILABLE';
   return error instanceof MediaUnavailableError ? 'MEDIA_UNAVAILABLE' : 'INTERNAL_ERROR';
 }

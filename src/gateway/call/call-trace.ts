@@ -295,6 +295,7 @@ function identityText(identity: VerifiedIdentity | null): string {
 
 export function legSummary(event: LegEvent): string {
   if (event.type === 'agent-note') return event.text;
+  if (event.type === 'provider-tokens') return `the provider counted ${String(event.tokens)} tokens`;
   if (event.type !== 'agent-request') return event.type;
   const { request } = event;
   switch (request.type) {

@@ -1,5 +1,6 @@
 import type { AgentAnswer } from '../model/agent.js';
 import type { MediaAddress, MediaDirection } from '../model/media.js';
+import type { ProviderLimit } from '../model/provider-usage.js';
 import type { Route } from '../model/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
 import type { ConcurrentUsage } from '../admission/admission.js';
@@ -161,7 +162,7 @@ export type CallEvent =
   /** An effect failed; the reason identifies it. `attempt: null`: any effect in progress. */
   | {
       readonly type: 'failed';
-      readonly reason: Extract<Reason, 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE' | 'AGENT_UNAVAILABLE' | 'INTERNAL_ERROR'>;
+      readonly reason: Extract<Reason, 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE' | 'AGENT_UNAVAILABLE' | 'INTERNAL_ERROR'> | ProviderLimit;
       readonly attempt: number | null;
     }
   /** The 200 could not be sent: a CANCEL crossed it, or the SIP server refused it. */

@@ -77,6 +77,12 @@ export interface OrgRecord {
   readonly max_concurrent_calls: number | null;
   /** New calls a second over all the organization's numbers; `null`: no limit. */
   readonly max_calls_per_second: number | null;
+  /** Calls in progress with a session at a provider; `null`: no limit, here and below. */
+  readonly max_provider_sessions: number | null;
+  /** Of sessions at providers, in a day of UTC. */
+  readonly max_provider_minutes_per_day: number | null;
+  /** As the providers report them, in a day of UTC. */
+  readonly max_provider_tokens_per_day: number | null;
   /** CIDR blocks or addresses that INVITEs to any of its numbers may come from; empty: any. */
   readonly allowed_sources: readonly string[];
   /** Signs webhooks. Never shown by the API. */

@@ -47,6 +47,7 @@ export async function openApi(
       check: callDryRun(stores.checkedRoutes, inbound, {
         operator: operatorAgent(config),
         mayFallBack: config.agents.on_failure === 'test-line',
+        usage: (orgId) => stores.providerUsage.usage(orgId),
         urlRefusal: (url) => agentUrlRefusal(url, config.agents.allow_private),
       }),
       liveCalls: inbound,

@@ -4,7 +4,8 @@ import { decide } from '../admission/admission.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import type { Route } from '../model/records.js';
 import type { CarrierMedia } from '../sdp/sdp-read.js';
-import type { RouteStore } from '../ports/ports.js';
+import { brokenProviderLimit } from '../model/provider-usage.js';
+import type { ProviderSessions, RouteStore } from '../ports/ports.js';
 
 /** What the gateway itself says to a call, before its number is looked up. */
 export interface DryRunEdge {
@@ -19,6 +20,8 @@ export interface DryRunAgents {
   readonly operator: OperatorAgent;
   /** The test line stands in for an agent that cannot be reached. */
   readonly mayFallBack: boolean;
+  /** What an organization uses of providers. */
+  readonly usage: ProviderSessions['usage'];
   /** Why no agent is ever connected there; `null`: one may be. */
   readonly urlRefusal: (url: URL) => string | null;
 }
@@ -37,6 +40,8 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
       ...{ sdp: sdp ?? '', relayAddress, load },
     });
     if (!decision.ok) return rejected(decision.error);
+    const limit = own === null || !hasProvider(own) ? null : brokenProviderLimit(own.org, await agents.usage(own.org.org_id));
+    if (limit !== null) return rejected(limit);
     const refusal = agentRefusal(agents, own);
     if (refusal !== null && !agents.mayFallBack) return rejected('AGENT_UNAVAILABLE', `It is not connected: ${refusal}.`);
     const notJudged = [
@@ -58,6 +63,10 @@ function agentRefusal({ operator, urlRefusal }: DryRunAgents, route: Route | nul
   }
   const stream = streamOf(operator, route);
   return stream === 'test-line' ? null : urlRefusal(new URL(stream.url));
+}
+
+function hasProvider({ agent }: Route): boolean {
+  return agent !== null && agent.provider !== null;
 }
 
 function rejected(reason: Reason, detail?: string): CheckResult {

@@ -126,6 +126,31 @@ describe('keys', () => {
   });
 });
 
+describe('limits', () => {
+  it('a full limit on sessions refuses a call with 486 and its own reason, and a session that ended frees its slot', async () => {
+    const number = await agentWith({});
+    const limit = (sessions: string) =>
+      site.gateway.cli('org', 'set-limits', site.gateway.ready.org_id, '--max-provider-sessions', sessions);
+    expect((await limit('1')).code).toBe(0);
+    const { call, session } = await talking(number);
+    session.done((await session.responses.at(0, LIMIT_MS)).id, 'completed', '', 77);
+    const second = await site.invite({ number });
+    const refusal = await second.signalling.final(LIMIT_MS);
+    expect([refusal.status, refusal.header('Warning')]).toEqual([486, expect.stringContaining('ORG_SESSION_LIMIT')]);
+    await second.close();
+    const checked = await site.gateway.api('POST', '/sip/check', { phone_number: number });
+    expect(checked.json).toMatchObject({ data: { sip_status: 486, reason: 'ORG_SESSION_LIMIT' } });
+    await call.hangUp();
+    expect(await recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    const third = await talking(number);
+    await third.call.hangUp();
+    await recordOf(third.call);
+    const usage = await site.gateway.cli('org', 'provider-usage', site.gateway.ready.org_id, '--json');
+    expect(JSON.parse(usage.stdout)).toMatchObject({ sessions: 0, tokens: 77 });
+    expect((await limit('none')).code).toBe(0);
+  });
+});
+
 describe('the fake', () => {
   it('talks with OpenAI’s own library, unmodified', async () => {
     const tls = await testCertificates();

@@ -37,6 +37,7 @@ describe('the Redis connection of calls', () => {
           {
             operator: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
             mayFallBack: false,
+            usage: (one) => stores.providerUsage.usage(one),
             urlRefusal: () => null,
           },
         ),

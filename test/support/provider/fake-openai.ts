@@ -251,12 +251,12 @@ export class FakeOpenAiSession {
     return callId;
   }
 
-  done(response: string, status: 'completed' | 'cancelled' | 'failed' = 'completed', code = 'rate_limit_exceeded'): void {
+  done(response: string, status: 'completed' | 'cancelled' | 'failed' = 'completed', code = 'rate_limit_exceeded', tokens = 0): void {
     this.#active.delete(response);
     const details =
       status === 'failed' ? { type: 'failed' as const, error: { type: 'x', code } } : status === 'completed' ? NO_USAGE : { type: status };
     const status_details = status === 'completed' ? {} : details;
-    this.#send({ type: 'response.done', response: { id: response, status, status_details } });
+    this.#send({ type: 'response.done', response: { id: response, status, status_details, usage: { total_tokens: tokens } } });
     const next = this.#waiting.shift();
     if (next !== undefined) this.#start(next.id, next.params.conversation === 'none', next.params);
   }

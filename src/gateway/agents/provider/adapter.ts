@@ -30,6 +30,8 @@ export type ProviderAction =
   /** The caller speaks, or has finished. */
   | { readonly do: 'caller-speech'; readonly isSpeaking: boolean }
   | { readonly do: 'run-tool'; readonly callId: string; readonly name: string; readonly input: unknown }
+  /** The provider counted tokens. */
+  | { readonly do: 'used'; readonly tokens: number }
   /** The results of these are not wanted any more. */
   | { readonly do: 'drop-tools'; readonly callIds: readonly string[] }
   /** The provider ends the session soon. */

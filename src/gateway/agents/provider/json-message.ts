@@ -35,6 +35,12 @@ export function listOf(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
+/** Tokens that a provider reports, where it does. */
+export function tokensOf(value: unknown): readonly ProviderAction[] {
+  const tokens = Math.round(numberOf(value) ?? 0);
+  return tokens > 0 ? [{ do: 'used', tokens }] : [];
+}
+
 /** A text of JSON; `undefined`: it is none. */
 export function parsedText(text: string): unknown {
   try {

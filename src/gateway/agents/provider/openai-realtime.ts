@@ -11,6 +11,7 @@ import {
   send,
   shownReason,
   textOf,
+  tokensOf,
   type Fields,
 } from './json-message.js';
 import { ToolNames } from './tools.js';
@@ -263,7 +264,7 @@ export class OpenAiRealtime implements ProviderAdapter {
         { do: 'end-utterance', utterance },
       ];
     });
-    return [...ended, ...failureOf(response), ...this.#respond()];
+    return [...ended, ...tokensOf(fieldsOf(response['usage'])['total_tokens']), ...failureOf(response), ...this.#respond()];
   }
 
   #onCall(event: Fields, responseId: string): readonly ProviderAction[] {

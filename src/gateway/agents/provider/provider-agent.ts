@@ -388,6 +388,8 @@ export class ProviderAgent implements LegAgent {
         return this.#calls.run(action.callId, action.name, action.input);
       case 'drop-tools':
         return this.#calls.drop(action.callIds);
+      case 'used':
+        return this.host.emit({ type: 'provider-tokens', tokens: action.tokens });
       case 'renew':
         return this.#renewIn(action.withinMs);
       default:

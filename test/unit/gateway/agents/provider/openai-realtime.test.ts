@@ -491,3 +491,13 @@ describe('what goes wrong in a call', () => {
     expect(leg.clock.pendingTimers).toBe(0);
   });
 });
+
+describe('tokens', () => {
+  it('are told as the provider counts them', async () => {
+    const leg = await greeted();
+    leg.session.done(leg.session.begin(), 'completed', '', 120);
+    leg.session.done(leg.session.begin());
+    leg.frames(2);
+    expect(leg.events.filter(({ type }) => type === 'provider-tokens')).toEqual([{ type: 'provider-tokens', tokens: 120 }]);
+  });
+});
