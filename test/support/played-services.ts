@@ -1,4 +1,4 @@
-import { NO_PROVIDERS } from './providers.js';
+import { NO_PROVIDERS, NO_STAND_INS } from './providers.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inbound.js';
 import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
@@ -21,7 +21,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
     {
       sipHost: null,
       ringingAfterMs: 500,
-      mayFallBack: false,
+      standIn: null,
       refusedVerdicts: [],
       relayAddress: null,
       maxDurationMs: 600_000,
@@ -89,6 +89,6 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     tools: { find: () => Promise.resolve([]) },
     toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
     isTraced: true,
-    operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
+    operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS, standIns: NO_STAND_INS },
   };
 }

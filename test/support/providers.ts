@@ -16,3 +16,6 @@ export const NO_PROVIDERS: OperatorAgent['providers'] = {
   'gemini-live': none('wss://generativelanguage.googleapis.com/'),
   deepgram: none('wss://agent.deepgram.com/v1/agent/converse'),
 };
+
+/** Nothing stands in for an agent. */
+export const NO_STAND_INS: OperatorAgent['standIns'] = { secondProvider: null, sentence: 'Sorry.', language: 'ENG', transferTo: null };

@@ -36,6 +36,9 @@ const CALL_ENDED = new Error('the call has ended');
 export class AgentRequests {
   readonly #transcript: TranscriptEntry[] = [];
   #characters = 0;
+  #beganMs: number | null = null;
+  /** How long after the call's first agent the present one began. */
+  #offsetMs = 0;
   #isFull = false;
   #analysis: Readonly<Record<string, unknown>> | null = null;
   #rejected: Readonly<Record<string, unknown>> | null = null;
@@ -54,6 +57,12 @@ export class AgentRequests {
 
   get notes(): CallNotes {
     return { transcript: this.#transcript, analysis: this.#analysis, rejected: this.#rejected };
+  }
+
+  /** An agent begins: the times of its entries count from here. */
+  begin(nowMs: number): void {
+    this.#beganMs ??= nowMs;
+    this.#offsetMs = Math.round(nowMs - this.#beganMs);
   }
 
   take(request: Exclude<AgentRequest, { type: 'transfer' }>): void {
@@ -100,7 +109,8 @@ export class AgentRequests {
   }
 
   #keep(entries: readonly TranscriptEntry[], isByTime: boolean): void {
-    for (const entry of entries) {
+    for (const given of entries) {
+      const entry = this.#offsetMs === 0 ? given : { ...given, at_ms: given.at_ms + this.#offsetMs };
       const characters = this.#characters + entry.text.length;
       if (this.#transcript.length === MAX_ENTRIES || characters > MAX_CHARACTERS) {
         if (!this.#isFull) this.log.warn({ entries: this.#transcript.length }, 'call.transcript.full');

@@ -2,7 +2,7 @@ import type { AgentDescription } from '../model/agent.js';
 import type { ProviderLimit } from '../model/provider-usage.js';
 import type { Log } from '../../lib/log.js';
 import type { Scope } from '../../lib/scope.js';
-import type { MediaEndpoint, ProviderSessions } from '../ports/ports.js';
+import { AgentUnavailableError, type MediaEndpoint, type ProviderSessions } from '../ports/ports.js';
 import { describeAgent, type OperatorAgent } from './agent.js';
 import type { AgentRequests } from './agent-requests.js';
 import type { CallMedia } from './call-media.js';
@@ -55,9 +55,10 @@ export class CallAgent {
     const tools = await requests.tools();
     if (this.#isOver()) return null;
     const { route, identity, media: carrier } = state();
-    const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null };
+    const conversation = choice === 'own' ? [] : requests.notes.transcript.map(({ speaker, text }) => ({ speaker, text }));
+    const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, conversation };
     const { agent, dropped } = describeAgent(this.services.operatorAgent, facts, choice);
-    if (agent.kind === 'provider') await this.#takeSession(isResumed);
+    if (agent.kind === 'provider') await this.#takeSession(choice, isResumed);
     // Nobody would let the agent go.
     if (this.#isOver()) return null;
     if (dropped.length > 0) log.warn({ dropped }, 'call.agent.parameters_too_long');
@@ -71,14 +72,14 @@ export class CallAgent {
     return this.call.scope.isClosed || this.call.state().name === 'Ended';
   }
 
-  async #takeSession(isResumed: boolean): Promise<void> {
+  async #takeSession(choice: AgentChoice, isResumed: boolean): Promise<void> {
     const { origin, state, scope } = this.call;
     const { route } = state();
     if (this.#hasSession || route === null) return;
     this.#hasSession = true;
     const broken = await this.services.sessions.begin(route.org, origin.callId, isResumed);
-    if (broken !== null) throw new ProviderLimitError(broken);
-    scope.defer('provider session', () => this.services.sessions.end(origin.callId));
+    if (broken === null) scope.defer('provider session', () => this.services.sessions.end(origin.callId));
+    else throw choice === 'own' ? new ProviderLimitError(broken) : new AgentUnavailableError(`no second provider: ${broken}`);
   }
 }
 
@@ -86,6 +87,8 @@ function connectSummary(agent: AgentDescription): string {
   switch (agent.kind) {
     case 'test-line':
       return 'connect, test line';
+    case 'announcement':
+      return agent.transferTo === null ? 'a sentence stands in' : `a transfer stands in, to ${agent.transferTo}`;
     case 'stream':
       return `connect, ${agent.format}`;
     case 'provider':

@@ -169,7 +169,7 @@ export interface KeptCall {
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 4;
+const FORM = 5;
 
 /** `null`: there is nothing to take up again. */
 export function snapshotCall(

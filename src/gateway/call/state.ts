@@ -80,8 +80,11 @@ export interface Transfer {
   readonly isAccepted: boolean;
 }
 
-/** Which agent the call gets: the number's, or the built-in test line instead. */
-export type AgentChoice = 'own' | 'test-line';
+/** What answers in place of an agent that cannot be reached, or is gone in the call (`agents.on_failure`). */
+export type StandIn = 'test-line' | 'second-provider' | 'sentence' | 'transfer';
+
+/** Which agent the call gets: the number's, or what stands in for it. */
+export type AgentChoice = 'own' | StandIn;
 
 /** Plain data throughout: the snapshot for a killed gateway is its JSON. */
 export interface CallState {
@@ -131,8 +134,8 @@ export interface CallFacts {
   readonly maxDurationMs: number;
   /** `null`: never, as for a caller that requires reliable provisional responses (RFC 3262 §3). */
   readonly ringingAfterMs: number | null;
-  /** Whether the test line stands in for an agent that cannot be reached. */
-  readonly mayFallBack: boolean;
+  /** `null`: nothing stands in for an agent that cannot be reached. */
+  readonly standIn: StandIn | null;
   /** Which STIR verdicts refuse the call. */
   readonly refusedVerdicts: readonly IdentityVerdict[];
   /** The media relay's address on the carrier side; `null`: unknown until it answers. */

@@ -94,15 +94,24 @@ export class MediaLeg {
     };
   }
 
-  /** Starts audio and the agent; a second call does nothing. Without an agent the leg is silent. */
+  /** Starts audio and the agent, or later another agent in place of one that was let go. Without an agent the leg is silent. */
   start(): void {
-    if (this.#startedMs !== undefined || this.#isClosed) return;
-    this.#startedMs = this.context.clock.nowMs();
-    this.#watchedFromMs = this.#startedMs;
-    this.#passedMs = this.#startedMs;
+    if (this.#isClosed) return;
+    const nowMs = this.context.clock.nowMs();
+    if (this.#startedMs === undefined) {
+      this.#startedMs = nowMs;
+      this.#watchedFromMs = nowMs;
+      this.#passedMs = nowMs;
+    }
+    if (this.#agent !== undefined) return;
     this.#agent = this.context.agent();
     this.#agentCodec = this.#sender.format.codec;
-    this.#agent?.start(this.#agentCodec, this.#startedMs);
+    this.#agent?.start(this.#agentCodec, nowMs);
+  }
+
+  /** The agent was let go: the leg is silent until `start`. */
+  releaseAgent(): void {
+    this.#agent = undefined;
   }
 
   /**

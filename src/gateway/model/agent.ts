@@ -15,6 +15,15 @@ export interface TestLineSettings {
   readonly pronunciationGuide: readonly PronunciationEntry[];
 }
 
+/** What is said in place of an agent that cannot be reached. */
+export interface AnnouncementSettings {
+  readonly text: string;
+  /** A language code of the product (`ENG`). */
+  readonly language: string;
+  /** Where the caller is transferred after it; `null`: the call ends. */
+  readonly transferTo: string | null;
+}
+
 /** An agent behind a WebSocket of its own. */
 export interface StreamSettings {
   /** `wss://`, or `ws://` towards an address of a private network. */
@@ -39,6 +48,7 @@ export interface StreamSettings {
 /** Who talks to the caller. */
 export type AgentDescription =
   | ({ readonly kind: 'test-line' } & TestLineSettings)
+  | ({ readonly kind: 'announcement' } & AnnouncementSettings)
   | ({ readonly kind: 'stream' } & StreamSettings)
   | ({ readonly kind: 'provider' } & ProviderSettings);
 

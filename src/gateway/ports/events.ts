@@ -8,7 +8,11 @@ export interface GatewayEvents {
   readonly 'call.ended': EndedCall;
   /** Redis, or the spool, has the record of a call. */
   readonly 'call.stored': EndedCall;
-  readonly 'agent.connect': { readonly agent: 'stream' | 'provider' | 'test-line'; readonly isConnected: boolean; readonly tookMs: number };
+  readonly 'agent.connect': {
+    readonly agent: 'stream' | 'provider' | 'test-line' | 'announcement';
+    readonly isConnected: boolean;
+    readonly tookMs: number;
+  };
   /** RTCP of a leg, as sent or received. */
   readonly 'rtcp.seen': RtcpSeen;
   readonly 'tool.run': { readonly outcome: 'ok' | 'TOOL_BAD_INPUT' | 'TOOL_FAILED' | 'TOOL_TIMEOUT'; readonly tookMs: number };

@@ -2,6 +2,7 @@ import type { CallCheck, CheckResult } from '../api/schemas/sip-check.js';
 import { providerKey, streamOf, type OperatorAgent } from '../call/agent.js';
 import { decide } from '../admission/admission.js';
 import { REASONS, type Reason } from '../model/reasons.js';
+import type { StandIn } from '../call/state.js';
 import type { Route } from '../model/records.js';
 import type { CarrierMedia } from '../sdp/sdp-read.js';
 import { brokenProviderLimit } from '../model/provider-usage.js';
@@ -18,8 +19,8 @@ export interface DryRunEdge {
 /** What is known of agents without asking them. */
 export interface DryRunAgents {
   readonly operator: OperatorAgent;
-  /** The test line stands in for an agent that cannot be reached. */
-  readonly mayFallBack: boolean;
+  /** What stands in for an agent that cannot be reached; `null`: nothing. */
+  readonly standIn: StandIn | null;
   /** What an organization uses of providers. */
   readonly usage: ProviderSessions['usage'];
   /** Why no agent is ever connected there; `null`: one may be. */
@@ -43,16 +44,24 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
     const limit = own === null || !hasProvider(own) ? null : brokenProviderLimit(own.org, await agents.usage(own.org.org_id));
     if (limit !== null) return rejected(limit);
     const refusal = agentRefusal(agents, own);
-    if (refusal !== null && !agents.mayFallBack) return rejected('AGENT_UNAVAILABLE', `It is not connected: ${refusal}.`);
+    if (refusal !== null && agents.standIn === null) return rejected('AGENT_UNAVAILABLE', `It is not connected: ${refusal}.`);
     const notJudged = [
       ...(sourceIp === null ? ['source_ip'] : []),
       ...(sdp === null ? ['sdp'] : []),
       ...(sdp !== null && relayAddress === null ? ['whether the media relay has the address family of the sdp'] : []),
     ];
-    const notes = refusal === null ? [] : [`The test line would answer, because the agent is not connected: ${refusal}.`];
+    const notes =
+      refusal === null || agents.standIn === null ? [] : [`${STAND_INS[agents.standIn]}, because the agent is not connected: ${refusal}.`];
     return accepted(decision.value, notJudged, notes, staleMs);
   };
 }
+
+const STAND_INS: Readonly<Record<StandIn, string>> = {
+  'test-line': 'The test line would answer',
+  'second-provider': 'The second provider would answer, if it can be reached',
+  sentence: 'A sentence would be said',
+  transfer: 'The caller would be transferred',
+};
 
 /** Why the call's agent is never connected; `null`: it may be. */
 function agentRefusal({ operator, urlRefusal }: DryRunAgents, route: Route | null): string | null {

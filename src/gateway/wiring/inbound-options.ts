@@ -14,7 +14,7 @@ export function inboundOptions(config: Config): InboundOptions {
     sipHost: drachtio.url === null ? sipHost(config) : sip.host,
     ringingAfterMs: sip.ringing_after_ms,
     maxDurationMs: calls.max_duration_minutes * 60_000,
-    mayFallBack: agents.on_failure === 'test-line',
+    standIn: agents.on_failure === 'refuse' ? null : agents.on_failure,
     refusedVerdicts: stir.refuse,
     relayAddress: config.rtpengine.address === null ? (config.public_address ?? config.bind_address) : null,
     calledNumberFrom: sip.called_number_from,
@@ -27,7 +27,8 @@ export function inboundOptions(config: Config): InboundOptions {
   };
 }
 
-export function operatorAgent({ agents: { url, format, bearer_token: bearerToken }, openai, deepgram, gemini }: Config): OperatorAgent {
+export function operatorAgent({ agents, openai, deepgram, gemini }: Config): OperatorAgent {
+  const { url, format, bearer_token: bearerToken } = agents;
   return {
     url,
     format,
@@ -36,6 +37,12 @@ export function operatorAgent({ agents: { url, format, bearer_token: bearerToken
       'openai-realtime': providerDefaults({ ...openai, voice: null }),
       deepgram: providerDefaults(deepgram),
       'gemini-live': providerDefaults({ ...gemini, voice: null, transcription_model: gemini.model }),
+    },
+    standIns: {
+      secondProvider: agents.second_provider,
+      sentence: agents.failure_sentence,
+      language: agents.failure_language,
+      transferTo: agents.failure_transfer,
     },
   };
 }

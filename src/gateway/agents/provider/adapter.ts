@@ -1,3 +1,4 @@
+import type { Said } from '../../model/provider-settings.js';
 import type { WireFormat } from '../stream/wire-format.js';
 
 // A provider's protocol without its socket: messages of the provider become actions, and what the call does becomes messages. Neither
@@ -13,8 +14,8 @@ export type ProviderAction =
   | { readonly do: 'accepted' }
   /** The session cannot go on. `isFinal`: nor could another one with the same settings. */
   | { readonly do: 'fail'; readonly message: string; readonly isFinal: boolean }
-  /** Something failed, and the session goes on. */
-  | { readonly do: 'warn'; readonly message: string }
+  /** Something failed, and the session goes on. `isFailure`: it cost an answer. */
+  | { readonly do: 'warn'; readonly message: string; readonly isFailure?: true }
   /** Audio of an utterance, in the format of the output. The bytes may be changed. */
   | { readonly do: 'play'; readonly utterance: string; readonly bytes: Uint8Array }
   /** No more audio of it follows. */
@@ -42,12 +43,6 @@ export interface Played {
   readonly utterance: string;
   /** Sent to the caller, in milliseconds; never more than was received. */
   readonly playedMs: number;
-}
-
-/** One thing that was said in the call so far. */
-export interface Said {
-  readonly speaker: 'agent' | 'caller';
-  readonly text: string;
 }
 
 /** One session at a provider. */

@@ -1,5 +1,5 @@
-import type { ProviderSettings } from '../../model/provider-settings.js';
-import type { ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
+import type { ProviderSettings, Said } from '../../model/provider-settings.js';
+import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { greetingOf, instructionsOf } from './instructions.js';
 import { base64Of, closedText, fieldsOf, fieldsOfMessage, listOf, send, textOf, tokensOf, type Fields } from './json-message.js';
 import { ToolNames } from './tools.js';

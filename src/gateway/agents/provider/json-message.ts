@@ -58,6 +58,28 @@ export function shownReason(text: string): string {
     .slice(0, 160);
 }
 
+const CAUSES: Readonly<Record<string, string>> = {
+  '401': 'the key is wrong',
+  '403': 'the key does not allow this',
+  '404': 'there is no such address or model',
+  '429': 'too many sessions or requests',
+  invalid_api_key: 'the key is wrong',
+  INVALID_AUTH: 'the key is wrong',
+  model_not_found: 'there is no such model',
+  INVALID_SETTINGS: 'a field has a wrong value',
+  invalid_value: 'a field has a wrong value',
+  unknown_parameter: 'there is no such field',
+  insufficient_quota: 'the account has no quota left',
+  INSUFFICIENT_CREDITS: 'the account has no credits left',
+  rate_limit_exceeded: 'a rate limit was reached',
+};
+
+/** What a provider's code means for its user, with a space before; '': the code says it. @param code its own, or of HTTP */
+export function causeOf(code: string): string {
+  const cause = CAUSES[code];
+  return cause === undefined ? '' : ` (${cause})`;
+}
+
 /** The close of a provider's connection, for a person. */
 export function closedText(code: number, reason: string): string {
   return `the provider closed the connection with ${String(code)}${reason === '' ? '' : ` (${shownReason(reason)})`}`;

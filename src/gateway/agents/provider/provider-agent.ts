@@ -1,6 +1,6 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentRequest, TranscriptEntry } from '../../model/agent.js';
 import type { AgentNote } from '../../model/media.js';
-import type { ProviderSettings } from '../../model/provider-settings.js';
+import type { ProviderSettings, Said } from '../../model/provider-settings.js';
 import { type AudioCodec, FRAME_MS, silenceByte } from '../../../rtp/codec/g711.js';
 import { digitOfEvent } from '../../../rtp/dtmf/telephone-event.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
@@ -13,9 +13,9 @@ import { Downlink } from '../stream/downlink.js';
 import { EarlyAudio } from '../stream/early-audio.js';
 import type { AgentSocket, DialSocket } from '../stream/socket.js';
 import { Uplink } from '../stream/uplink.js';
-import type { ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
+import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { FunctionCalls } from './function-calls.js';
-import { shownReason } from './json-message.js';
+import { causeOf, shownReason } from './json-message.js';
 import { Utterances } from './utterances.js';
 
 export interface ProviderDependencies {
@@ -45,6 +45,7 @@ const RENEW_LATEST_MS = 30_000;
 const SILENT_FRAMES = 25;
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
 const MAX_SAID = 200;
+const TAKEN_OVER = 'You take over this call after an interruption. Apologize shortly, and go on with the conversation.';
 const MAX_WARNINGS = 5;
 /** The position of all that was said when a mark comes back does not matter: the queue is flushed at it. */
 const END = 'end';
@@ -69,7 +70,7 @@ export class ProviderAgent implements LegAgent {
   readonly #utterances = new Utterances();
   /** In a linear format: half of a sample. */
   #oddByte: number | null = null;
-  readonly #said: Said[] = [];
+  readonly #said: Said[];
   readonly #calls: FunctionCalls;
   #keys = '';
   #cancelKeys: CancelTimer = () => undefined;
@@ -98,6 +99,7 @@ export class ProviderAgent implements LegAgent {
     private readonly log: Log,
   ) {
     this.#adapter = dependencies.newAdapter(settings);
+    this.#said = settings.conversation.slice(-MAX_SAID);
     this.#calls = new FunctionCalls(settings, host, {
       give: (callId, output, continues) => this.#run(this.#adapter.toolResult(callId, output, continues)),
       inform: (text) => this.#run(this.#adapter.inform(text)),
@@ -279,7 +281,7 @@ export class ProviderAgent implements LegAgent {
           this.#framesSincePing = 0;
           this.#run(this.#adapter.open(this.#said, resumption));
         }),
-      onFailed: (message) => this.#safely(() => this.#onFailed(message)),
+      onFailed: (message) => this.#safely(() => this.#onFailed(`${message}${causeOf(/HTTP (\d{3})$/.exec(message)?.[1] ?? '')}`)),
       onText: (text) => this.#safely(() => this.#run(this.#adapter.receive(text))),
       onBinary: (bytes) => this.#safely(() => this.#run(this.#adapter.receive(bytes))),
       onPong: () => (this.#isPinged = false),
@@ -296,9 +298,9 @@ export class ProviderAgent implements LegAgent {
     this.#note('other', `session accepted by ${this.#name} after ${String(this.#tookMs)} ms`);
     this.#connection.step({ type: 'opened' });
     // While the 200 and its ACK are under way the model makes its first words.
-    if (this.#isBegun || this.settings.waitsForGreeting) return;
+    if (this.#isBegun || (this.settings.waitsForGreeting && this.#said.length === 0)) return;
     this.#isBegun = true;
-    this.#run(this.#adapter.begin());
+    this.#run(this.#said.length === 0 ? this.#adapter.begin() : this.#adapter.inform(TAKEN_OVER));
   }
 
   #renewIn(withinMs: number): void {
@@ -365,7 +367,7 @@ export class ProviderAgent implements LegAgent {
       case 'fail':
         return this.#isAccepted ? this.#end(action.message, action.isFinal) : this.#onFailed(action.message);
       case 'warn':
-        return this.#warn(action.message);
+        return this.#warn(action.message, action.isFailure);
       case 'play':
         return this.#play(action.utterance, action.bytes);
       case 'end-utterance':
@@ -531,11 +533,11 @@ export class ProviderAgent implements LegAgent {
     this.log.debug({ counter, milliseconds }, 'agent.audio.dropped');
   }
 
-  #warn(message: string): void {
+  #warn(message: string, isFailure = false): void {
     this.#warnings += 1;
     if (this.#warnings > MAX_WARNINGS) return;
     this.log.warn({ error: message }, 'agent.provider.warning');
-    this.#note('other', `${this.#name}: ${message}`);
+    this.#note('other', `${this.#name}: ${message}`, isFailure);
   }
 
   #note(kind: AgentNote['kind'], text: string, isFailure = false): void {

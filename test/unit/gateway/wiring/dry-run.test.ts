@@ -1,4 +1,4 @@
-import { NO_PROVIDERS } from '../../../support/providers.js';
+import { NO_PROVIDERS, NO_STAND_INS } from '../../../support/providers.js';
 import { expect, it } from 'vitest';
 import { callDryRun, type DryRunAgents } from '../../../../src/gateway/wiring/dry-run.js';
 import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
@@ -10,8 +10,8 @@ import { NUMBER, ROUTE } from '../../../support/route.js';
 
 const routes: RouteStore = { lookup: () => Promise.resolve({ route: ROUTE, load: NO_USAGE, staleMs: null }), release: () => undefined };
 const REFUSED: DryRunAgents = {
-  operator: { url: 'ws://127.0.0.1/bot', format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
-  mayFallBack: false,
+  operator: { url: 'ws://127.0.0.1/bot', format: 'twilio', bearerToken: null, providers: NO_PROVIDERS, standIns: NO_STAND_INS },
+  standIn: null,
   usage: () => Promise.resolve({ sessions: 1, milliseconds: 60_000, tokens: 5 }),
   urlRefusal: ({ hostname }) => `${hostname} is private`,
 };
@@ -27,7 +27,7 @@ it('tells of an agent at an address that settings refuse, and of the test line t
     reason: 'AGENT_UNAVAILABLE',
     explanation: 'The agent could not be reached. It is not connected: 127.0.0.1 is private.',
   });
-  expect(await check({ ...REFUSED, mayFallBack: true })).toMatchObject({
+  expect(await check({ ...REFUSED, standIn: 'test-line' })).toMatchObject({
     sip_status: 200,
     explanation: 'The call would be answered. The test line would answer, because the agent is not connected: 127.0.0.1 is private.',
   });
