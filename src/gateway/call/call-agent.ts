@@ -55,7 +55,7 @@ export class CallAgent {
     const tools = await requests.tools();
     if (this.#isOver()) return null;
     const { route, identity, media: carrier } = state();
-    const conversation = choice === 'own' ? [] : requests.notes.transcript.map(({ speaker, text }) => ({ speaker, text }));
+    const conversation = choice === 'own' ? [] : requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));
     const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, conversation };
     const { agent, dropped } = describeAgent(this.services.operatorAgent, facts, choice);
     if (agent.kind === 'provider') await this.#takeSession(choice, isResumed);

@@ -96,13 +96,26 @@ export function callRecord(
     turns: turnsOf(media.endpoint),
     quality: qualityOf(media.endpoint, media.relay),
     samples: media.endpoint?.samples ?? [],
-    transcript: notes.transcript,
+    transcript: notes.said.transcript,
+    ...transcriptState(notes, progress, end.reason),
     analysis: notes.analysis,
     analysis_rejected: notes.rejected,
     agent_error: progress.agentError,
     stale_route: state.isStale,
     resumed: progress.resumed,
   };
+}
+
+/** What an earlier process of the gateway, or a media worker that died, had of it is lost. */
+function transcriptState(
+  { said }: CallNotes,
+  { resumed }: CallProgress,
+  reason: Reason,
+): Pick<CallRecord, 'transcript_state' | 'transcript_error'> {
+  const lost = resumed > 0 ? 'the gateway was restarted in the call' : reason === 'MEDIA_LOST' ? 'the media of the call was lost' : null;
+  const error = said.cause ?? (said.state === null ? null : lost);
+  if (said.cause !== null || error === null) return { transcript_state: said.state, transcript_error: error };
+  return { transcript_state: 'partial', transcript_error: error };
 }
 
 function turnsOf(endpoint: LegFigures | null): CallTurns {

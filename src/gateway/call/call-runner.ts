@@ -272,7 +272,7 @@ export class CallRunner {
         return this.#media.leaveRelay();
       case 'start-leg':
         this.#trace.add('agent', 'out', 'start');
-        this.#requests.begin(this.services.clock.nowMs());
+        this.#requests.transcript.begin(this.services.clock.nowMs());
         return this.#media.start();
       case 'direct-leg':
         if (effect.isHeld !== null) this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');

@@ -194,6 +194,15 @@ export class FakeOpenAiSession {
     });
   }
 
+  notTranscribed(item: string): void {
+    this.#send({
+      type: 'conversation.item.input_audio_transcription.failed',
+      item_id: item,
+      content_index: 0,
+      error: { code: 'audio_unintelligible', message: 'words of the caller' },
+    });
+  }
+
   /** A response begins by itself: the caller has finished. */
   begin(): string {
     const id = this.#id('resp');

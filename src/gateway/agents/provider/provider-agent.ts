@@ -91,6 +91,7 @@ export class ProviderAgent implements LegAgent {
   #framesSincePing = 0;
   #isPinged = false;
   #warnings = 0;
+  #hasGap = false;
 
   constructor(
     private readonly settings: ProviderSettings,
@@ -170,6 +171,7 @@ export class ProviderAgent implements LegAgent {
     this.#watchSilence(queue.pull(payload));
     queue.takePlayedMarks();
     this.#record(this.#utterances.played(queue.playedBytes, this.#elapsedMs));
+    if (this.#utterances.hasUnwritten) this.#miss('the provider sent no text of what the agent said');
     this.#silentFrames = 0;
     if (this.#isLeaving) this.#takeLeave(1, queue.isEmpty);
     this.#tick(nowMs, 1);
@@ -382,6 +384,7 @@ export class ProviderAgent implements LegAgent {
         return this.#record([{ speaker: 'caller', text: action.text, at_ms: Math.max(0, Math.round(atMs)) }]);
       }
       case 'not-heard':
+        this.#miss(`the provider did not transcribe the caller: ${action.message}`);
         return this.#warn(`not transcribed: ${action.message}`);
       case 'caller-speech':
         this.#isCallerSpeaking = action.isSpeaking;
@@ -427,7 +430,9 @@ export class ProviderAgent implements LegAgent {
     this.#uplink?.acknowledge(this.#uplink.sentFrames);
     if (this.#isAccepted) return this.#send(this.#adapter.audio(bytes));
     this.#held.push(bytes.slice());
-    if (this.#held.length > MAX_HELD_FRAMES) this.#held.shift();
+    if (this.#held.length <= MAX_HELD_FRAMES) return;
+    this.#held.shift();
+    this.#miss('audio of the caller was lost while the connection was renewed');
   }
 
   #silence(): Uint8Array {
@@ -486,6 +491,7 @@ export class ProviderAgent implements LegAgent {
     queue.clear();
     this.#oddByte = null;
     this.#record(heard);
+    if (this.#utterances.hasUnwritten) this.#miss('the provider sent no text of what the agent said');
     this.#run(this.#adapter.interrupted(played));
   }
 
@@ -494,6 +500,12 @@ export class ProviderAgent implements LegAgent {
     this.#said.push(...entries.map(({ speaker, text }) => ({ speaker, text })));
     this.#said.splice(0, this.#said.length - MAX_SAID);
     this.#ask({ type: 'transcript', entries, isByTime: true });
+  }
+
+  #miss(gap: string): void {
+    if (this.#hasGap) return;
+    this.#hasGap = true;
+    this.#ask({ type: 'transcript', entries: [], gap });
   }
 
   #awaitKeys(): void {

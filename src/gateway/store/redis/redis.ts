@@ -261,7 +261,17 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
     operator_keys: false,
   },
   agent: DEFAULT_AGENT_SETTINGS,
-  call: { identity: null, transcript: [], samples: [], turns: NO_TURNS, analysis: null, analysis_rejected: null, agent_error: null },
+  call: {
+    identity: null,
+    transcript: [],
+    transcript_state: null,
+    transcript_error: null,
+    samples: [],
+    turns: NO_TURNS,
+    analysis: null,
+    analysis_rejected: null,
+    agent_error: null,
+  },
 };
 
 /** Reads a value that this product wrote itself; `null` stays `null`. Throws on anything that is not JSON. */
