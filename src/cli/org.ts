@@ -81,6 +81,7 @@ export function orgCommand(io: StoreIo): Command {
   addChange(org, io, 'disable-operator-keys', 'undo enable-operator-keys', { operator_keys: false });
   addProviderKey(org, io);
   addProviderUsage(org, io);
+  addSetTranscripts(org, io);
   addSetLimits(org, io);
   addSecret('webhook_secret', org, io);
   addSecret('stream_key', org, io);
@@ -166,6 +167,28 @@ function limitsLine(org: OrgRecord): string {
   ] as const;
   const further = ofProviders.flatMap(([what, limit]) => (limit === null ? [] : [`, ${what} at providers ${String(limit)}`])).join('');
   return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}${further}`;
+}
+
+function addSetTranscripts(parent: Command, io: StoreIo): void {
+  const command = parent
+    .command('set-transcripts')
+    .description("set how long transcripts of an organization's next calls are kept; webhooks get them anyway")
+    .argument('<org>', 'its id or its name')
+    .argument('<days>', '1 to 3650, "none", or "records": as long as the call records', transcriptDays)
+    .option('--json', 'print JSON');
+  overStores(command, io, async (stores, flags: JsonFlag, idOrName: string, days: number | 'records') => {
+    const changed = await changeOrg(stores, idOrName, { transcript_days: days === 'records' ? null : days });
+    const kept = days === 'records' ? 'as long as records' : days === 0 ? 'not kept' : `${String(days)} days`;
+    printResult(io, flags, shown(changed), `"${changed.name}": transcripts ${kept}`);
+  });
+}
+
+// Not null for "records": as for limits.
+function transcriptDays(text: string): number | 'records' {
+  if (text === 'records') return text;
+  if (text === 'none') return 0;
+  if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= 3_650) return Number(text);
+  throw new InvalidArgumentError('must be 1 to 3650, "none" or "records".');
 }
 
 function addProviderUsage(parent: Command, io: StoreIo): void {

@@ -29,6 +29,7 @@ export const ROUTE: Route = {
     stream_key: '',
     provider_keys: {},
     operator_keys: false,
+    transcript_days: null,
     created_at: '',
   },
   agent: null,

@@ -15,6 +15,7 @@ import {
 import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
+import type { Route } from '../model/records.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';
 import { SUITE } from '../sdp/sdp-read.js';
@@ -161,6 +162,15 @@ function rounded(ms: number | null): number | null {
 function since(fromMs: number, toMs: number | null): number | null {
   return toMs === null ? null : Math.max(0, toMs - fromMs);
 }
+
+/** As the organization keeps it: whether the transcript, and for how long. */
+export function withRetention(record: CallRecord, route: Route | null): { readonly record: CallRecord; readonly transcriptDays?: number } {
+  const days = route?.org.transcript_days ?? null;
+  if (days === null) return { record };
+  return days > 0 ? { record, transcriptDays: days } : { record: { ...record, transcript: [], transcript_error: NOT_KEPT } };
+}
+
+const NOT_KEPT = 'the organization keeps no transcripts';
 
 /** Whom to tell of a call that is over, and what; `null`: its agent has no webhook, or never had the call. */
 export function completionOf(record: CallRecord, agent: AgentRecord | null): Completion | null {

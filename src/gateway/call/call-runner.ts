@@ -13,7 +13,16 @@ import { CallAgent, ProviderLimitError, type AgentServices } from './call-agent.
 import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
-import { beginningOf, callRecord, type CallOrigin, type CallProgress, completionOf, snapshotCall, type KeptCall } from './call-record.js';
+import {
+  beginningOf,
+  callRecord,
+  withRetention,
+  type CallOrigin,
+  type CallProgress,
+  completionOf,
+  snapshotCall,
+  type KeptCall,
+} from './call-record.js';
 import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS } from './offer-answer.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
@@ -450,7 +459,7 @@ export class CallRunner {
     try {
       const completion = completionOf(record, this.#state.route?.agent ?? null);
       const timeline = this.services.isTimed === true ? { timeline: this.#trace.timeline.read() } : {};
-      const ended = { record, trace: this.trace, completion, ...timeline };
+      const ended = { ...withRetention(record, this.#state.route), trace: this.trace, completion, ...timeline };
       publish('call.ended', ended);
       await this.services.calls.write(ended);
       publish('call.stored', ended);

@@ -93,6 +93,8 @@ export interface OrgRecord {
   readonly provider_keys: ProviderKeys;
   /** Whether its agents may use the operator's keys. */
   readonly operator_keys: boolean;
+  /** Transcripts of its calls are kept for so many days; 0: not at all; `null`: as long as the records. */
+  readonly transcript_days: number | null;
   readonly created_at: string;
 }
 

@@ -65,6 +65,8 @@ export class StoreUnavailableError extends Error {
 /** All that is kept of a call that ended or was refused. */
 export interface EndedCall {
   readonly record: CallRecord;
+  /** The transcript is kept for so many days; left out: as long as the record. */
+  readonly transcriptDays?: number;
   /** What happened in it, oldest first; empty: nothing is kept. */
   readonly trace: readonly TraceEntry[];
   /** When its steps ran; left out: nobody wants to know. */

@@ -22,6 +22,7 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     stream_key: newStreamKey(),
     provider_keys: {},
     operator_keys: false,
+    transcript_days: null,
     created_at: now,
   };
 }

@@ -97,6 +97,19 @@ describe('trunkline org and key', () => {
     expect((await stores.orgs.list())[0]).toMatchObject({ ...limits, max_provider_sessions: null });
   });
 
+  it('sets how long transcripts are kept', async () => {
+    await run('org', 'create', 'a');
+    for (const [given, days] of [
+      ['7', 7],
+      ['none', 0],
+      ['records', null],
+    ] as const) {
+      expect(await run('org', 'set-transcripts', 'a', given)).toBe(0);
+      expect((await stores.orgs.list())[0]?.transcript_days).toBe(days);
+    }
+    expect(await run('org', 'set-transcripts', 'a', '0')).toBe(1);
+  });
+
   it.each([
     ['webhook-secret', 'webhook_secret', /^whsec_[A-Za-z0-9+/]{43}=$/],
     ['stream-key', 'stream_key', /^[\w-]{43}$/],

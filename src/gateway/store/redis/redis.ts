@@ -259,6 +259,7 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
     allowed_sources: [],
     provider_keys: {},
     operator_keys: false,
+    transcript_days: null,
   },
   agent: DEFAULT_AGENT_SETTINGS,
   call: {
