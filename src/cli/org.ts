@@ -82,6 +82,7 @@ export function orgCommand(io: StoreIo): Command {
   addProviderKey(org, io);
   addProviderUsage(org, io);
   addSetTranscripts(org, io);
+  addPathwayUrl(org, io);
   addSetLimits(org, io);
   addSecret('webhook_secret', org, io);
   addSecret('stream_key', org, io);
@@ -169,6 +170,29 @@ function limitsLine(org: OrgRecord): string {
   return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}${further}`;
 }
 
+function addPathwayUrl(parent: Command, io: StoreIo): void {
+  const command = parent
+    .command('pathway-url')
+    .description("set where the texts of an organization's pathways are fetched for agents at providers")
+    .argument('<org>', 'its id or its name')
+    .argument('<url>', 'https://… with {pathway_id} in its path or query, or "none"', pathwayUrl)
+    .option('--bearer-token-file <file>', 'file with a token, sent as Authorization: Bearer; without it: none')
+    .option('--json', 'print JSON');
+  overStores(command, io, async (stores, flags: JsonFlag & { readonly bearerTokenFile?: string }, idOrName: string, url: string) => {
+    const token = flags.bearerTokenFile === undefined ? null : (await textOf(flags.bearerTokenFile)).trim();
+    if (token !== null && !/^[\x21-\x7e]{1,4000}$/.test(token)) throw new CommandFailure('the token must be printable and have no space');
+    const changed = await changeOrg(stores, idOrName, { pathway_url: url === 'none' ? null : url, pathway_token: token });
+    printResult(io, flags, shown(changed), `"${changed.name}": pathways ${changed.pathway_url === null ? 'not fetched' : `from ${url}`}`);
+  });
+}
+
+function pathwayUrl(text: string): string {
+  if (text === 'none') return text;
+  const isUrl = /^https?:\/\/[^/?#{}\s]+[/?]\S*\{pathway_id\}/.test(text) && URL.canParse(text.replaceAll('{pathway_id}', 'x'));
+  if (!isUrl || text.length > 1_000) throw new InvalidArgumentError('must be a URL with {pathway_id} in its path or query, or "none".');
+  return text;
+}
+
 function addSetTranscripts(parent: Command, io: StoreIo): void {
   const command = parent
     .command('set-transcripts')
@@ -246,6 +270,6 @@ function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): v
 }
 
 /** Everything but the secrets. */
-function shown({ webhook_secret: _secret, stream_key: _key, provider_keys: _keys, ...rest }: OrgRecord): object {
+function shown({ webhook_secret: _secret, stream_key: _key, provider_keys: _keys, pathway_token: _token, ...rest }: OrgRecord): object {
   return rest;
 }

@@ -29,6 +29,8 @@ export const ROUTE: Route = {
     stream_key: '',
     provider_keys: {},
     operator_keys: false,
+    pathway_url: null,
+    pathway_token: null,
     transcript_days: null,
     created_at: '',
   },

@@ -49,6 +49,11 @@ export class AgentRequests {
     private readonly log: Log,
   ) {}
 
+  /** As this call runs its tools. */
+  get toolRunner(): ToolRunner {
+    return this.services.toolRunner;
+  }
+
   get notes(): CallNotes {
     return { said: this.transcript.notes, analysis: this.#analysis, rejected: this.#rejected };
   }

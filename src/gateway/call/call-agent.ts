@@ -1,11 +1,14 @@
 import type { AgentDescription } from '../model/agent.js';
 import type { ProviderLimit } from '../model/provider-usage.js';
+import type { Route } from '../model/records.js';
+import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import type { Scope } from '../../lib/scope.js';
 import { AgentUnavailableError, type MediaEndpoint, type ProviderSessions } from '../ports/ports.js';
 import { describeAgent, type OperatorAgent } from './agent.js';
 import type { AgentRequests } from './agent-requests.js';
 import type { CallMedia } from './call-media.js';
+import { withPromptData } from './prompt-data.js';
 import type { CallOrigin } from './call-record.js';
 import type { CallTrace } from './call-trace.js';
 import type { AgentChoice, CallEvent, CallState } from './state.js';
@@ -14,6 +17,7 @@ export interface AgentServices {
   readonly endpoint: MediaEndpoint;
   readonly sessions: ProviderSessions;
   readonly operatorAgent: OperatorAgent;
+  readonly clock: Clock;
   /** The W3C header of requests that are made for a call; left out: they have none. */
   readonly traceparent?: (callId: string) => string;
 }
@@ -52,9 +56,9 @@ export class CallAgent {
    */
   async connect(choice: AgentChoice, isResumed = false): Promise<CallEvent | null> {
     const { origin, state, media, requests, trace, log } = this.call;
-    const tools = await requests.tools();
+    const { identity, media: carrier } = state();
+    const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
-    const { route, identity, media: carrier } = state();
     const conversation = choice === 'own' ? [] : requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));
     const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, conversation };
     const { agent, dropped } = describeAgent(this.services.operatorAgent, facts, choice);
@@ -66,6 +70,22 @@ export class CallAgent {
     const { traceparent } = this.services;
     const described = agent.kind === 'stream' && traceparent !== undefined ? { ...agent, traceparent: traceparent(origin.callId) } : agent;
     return trace.timeline.step('agent connect', media.connectAgent(described));
+  }
+
+  /** With what is fetched for this call put into the agent's texts. */
+  async #routeFor(choice: AgentChoice): Promise<Route | null> {
+    const { origin, state, requests, trace, log } = this.call;
+    const { route } = state();
+    const agent = route?.agent ?? null;
+    const isPrompted = choice === 'second-provider' || (choice === 'own' && agent !== null && agent.provider !== null);
+    if (route === null || agent === null || !isPrompted) return route;
+    const facts = { from: origin.caller.number, to: origin.to, call_id: origin.callId };
+    const data = await withPromptData(route, agent, facts, requests.toolRunner, this.services.clock);
+    for (const warning of data.warnings) {
+      log.warn({ warning }, 'call.prompt.incomplete');
+      trace.add('gateway', null, warning);
+    }
+    return data.route;
   }
 
   #isOver(): boolean {

@@ -93,6 +93,10 @@ export interface OrgRecord {
   readonly provider_keys: ProviderKeys;
   /** Whether its agents may use the operator's keys. */
   readonly operator_keys: boolean;
+  /** Where the texts of pathways are, with `{pathway_id}` in it; `null`: pathways have no effect. */
+  readonly pathway_url: string | null;
+  /** Sent there as `Authorization: Bearer`; `null`: none. Never shown. */
+  readonly pathway_token: string | null;
   /** Transcripts of its calls are kept for so many days; 0: not at all; `null`: as long as the records. */
   readonly transcript_days: number | null;
   readonly created_at: string;

@@ -112,7 +112,17 @@ export type OrgLimit = 'max_concurrent_calls' | 'max_calls_per_second' | 'allowe
 export type OrgChange = Partial<
   Pick<
     OrgRecord,
-    'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | 'stream_key' | 'provider_keys' | 'operator_keys' | 'transcript_days' | OrgLimit
+    | 'name'
+    | 'sip_enabled'
+    | 'disabled'
+    | 'webhook_secret'
+    | 'stream_key'
+    | 'provider_keys'
+    | 'operator_keys'
+    | 'transcript_days'
+    | 'pathway_url'
+    | 'pathway_token'
+    | OrgLimit
   >
 >;
 

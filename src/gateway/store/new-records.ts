@@ -22,6 +22,8 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     stream_key: newStreamKey(),
     provider_keys: {},
     operator_keys: false,
+    pathway_url: null,
+    pathway_token: null,
     transcript_days: null,
     created_at: now,
   };

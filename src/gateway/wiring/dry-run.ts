@@ -5,6 +5,7 @@ import { REASONS, type Reason } from '../model/reasons.js';
 import type { StandIn } from '../call/state.js';
 import type { Route } from '../model/records.js';
 import type { CarrierMedia } from '../sdp/sdp-read.js';
+import { fieldsWithoutEffect } from '../model/provider-fields.js';
 import { brokenProviderLimit } from '../model/provider-usage.js';
 import type { ProviderSessions, RouteStore } from '../ports/ports.js';
 
@@ -52,7 +53,7 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
     ];
     const notes =
       refusal === null || agents.standIn === null ? [] : [`${STAND_INS[agents.standIn]}, because the agent is not connected: ${refusal}.`];
-    return accepted(decision.value, notJudged, notes, staleMs);
+    return accepted(decision.value, notJudged, [...notes, ...withoutEffect(own)], staleMs);
   };
 }
 
@@ -72,6 +73,12 @@ function agentRefusal({ operator, urlRefusal }: DryRunAgents, route: Route | nul
   }
   const stream = streamOf(operator, route);
   return stream === 'test-line' ? null : urlRefusal(new URL(stream.url));
+}
+
+function withoutEffect(route: Route | null): readonly string[] {
+  if (route?.agent === undefined || route.agent === null) return [];
+  const fields = fieldsWithoutEffect(route.agent, route.org.pathway_url !== null);
+  return fields.length === 0 ? [] : [`Without effect: ${fields.map(({ field, how }) => `${field} (${how})`).join(', ')}.`];
 }
 
 function hasProvider({ agent }: Route): boolean {

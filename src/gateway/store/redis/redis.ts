@@ -259,6 +259,8 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
     allowed_sources: [],
     provider_keys: {},
     operator_keys: false,
+    pathway_url: null,
+    pathway_token: null,
     transcript_days: null,
   },
   agent: DEFAULT_AGENT_SETTINGS,
