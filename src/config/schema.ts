@@ -219,7 +219,7 @@ export const configSchema = z
           .nullable(),
         voices: z.array(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable characters without a space')).max(500),
         on_failure: z.enum(['refuse', 'test-line', 'second-provider', 'sentence', 'transfer']),
-        second_provider: z.enum(['openai-realtime', 'deepgram', 'gemini-live']).nullable(),
+        second_provider: z.enum(['openai-realtime', 'deepgram', 'gemini-live', 'elevenlabs']).nullable(),
         failure_sentence: z.string().max(500),
         failure_language: z.string().regex(/^[A-Za-z-]{2,10}$/, 'must be a language code, such as ENG'),
         failure_transfer: z.string().min(1).max(256).nullable(),
@@ -264,6 +264,7 @@ export const configSchema = z
       voice: plainText,
     }),
     gemini: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, model: plainText, turbo_model: plainText }),
+    elevenlabs: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, agent_id: plainText.nullable() }),
     tools: z.strictObject({ allow_private: z.boolean() }),
     webhooks: z.strictObject({
       allow_private: z.boolean(),

@@ -62,6 +62,7 @@ export class AgentRequests {
     switch (request.type) {
       case 'transcript':
         if (request.gap !== undefined) this.transcript.miss(request.gap);
+        if (request.correction !== undefined) this.transcript.correct(request.correction);
         return this.transcript.add(request.entries, request.isByTime === true);
       case 'analysis':
         return this.#analyse(request);

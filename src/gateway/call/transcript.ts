@@ -45,6 +45,15 @@ export class Transcript {
     }
   }
 
+  /** What was heard of the agent's utterance that was interrupted last; '': nothing. */
+  correct(text: string): void {
+    const at = this.#entries.findLastIndex(({ interrupted }) => interrupted === true);
+    const entry = this.#entries[at];
+    if (entry === undefined) return;
+    if (text === '') this.#entries.splice(at, 1);
+    else this.#entries[at] = { ...entry, text };
+  }
+
   /** Something that was said is not there. */
   miss(cause: string): void {
     this.#cause ??= cause;

@@ -57,8 +57,15 @@ export type TranscriptEntry = Readonly<CallRecord['transcript'][number]>;
 
 /** What an agent asks of the call. `requestId` is its own, and comes back with the answer. */
 export type AgentRequest =
-  /** `isByTime`: they take their places by `at_ms`; otherwise they follow what came before. `gap`: why something that was said is not there. */
-  | { readonly type: 'transcript'; readonly entries: readonly TranscriptEntry[]; readonly isByTime?: true; readonly gap?: string }
+  /** `isByTime`: they take their places by `at_ms`; otherwise they follow what came before. `gap`: why something that was said is not there. `correction`: what was
+   * heard of the utterance that was interrupted last. */
+  | {
+      readonly type: 'transcript';
+      readonly entries: readonly TranscriptEntry[];
+      readonly isByTime?: true;
+      readonly gap?: string;
+      readonly correction?: string;
+    }
   /** Extracted data points; what the agent's `analysis_schema` does not know is refused. */
   | { readonly type: 'analysis'; readonly requestId: string | null; readonly analysis: Readonly<Record<string, unknown>> }
   /** Run a custom tool. */

@@ -63,6 +63,19 @@ export const PROVIDER_FIELDS: Readonly<Record<ProviderName, Readonly<Record<Prov
     pronunciation_guide: provider('in `systemInstruction`'),
     tools: provider('functions; the gateway runs them, without their `speech`'),
   },
+  elevenlabs: {
+    ...EVERYWHERE,
+    prompt: provider('`agent.prompt`; without it the agent’s own'),
+    voice: provider('`tts.voice_id`'),
+    language: provider('`agent.language`'),
+    model: none('`provider.model` is the id of the agent, which has its model'),
+    first_sentence: provider('`agent.first_message`, word for word'),
+    wait_for_greeting: provider('`agent.first_message` is empty'),
+    interruption_threshold: none('the agent has its own'),
+    pronunciation_guide: provider('in the prompt'),
+    tools: provider('client tools of the same names, set up there; the gateway runs them, without their `speech`'),
+    transfer_list: provider('limits a client tool `transfer_call`, set up there'),
+  },
 };
 
 /** Settings that are set and have no effect. @param hasPathways the organization has a place for the texts of pathways */

@@ -69,6 +69,7 @@ function agentRefusal({ operator, urlRefusal }: DryRunAgents, route: Route | nul
   const provider = route?.agent?.provider ?? null;
   if (route !== null && provider !== null) {
     if (providerKey(operator, route) === null) return `there is no key for ${provider.name}`;
+    if ((provider.model ?? operator.providers[provider.name].model) === '') return `there is no agent for ${provider.name}`;
     return urlRefusal(new URL(provider.url ?? operator.providers[provider.name].url));
   }
   const stream = streamOf(operator, route);

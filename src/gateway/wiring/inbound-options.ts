@@ -27,7 +27,7 @@ export function inboundOptions(config: Config): InboundOptions {
   };
 }
 
-export function operatorAgent({ agents, openai, deepgram, gemini }: Config): OperatorAgent {
+export function operatorAgent({ agents, openai, deepgram, gemini, elevenlabs }: Config): OperatorAgent {
   const { url, format, bearer_token: bearerToken } = agents;
   return {
     url,
@@ -37,6 +37,7 @@ export function operatorAgent({ agents, openai, deepgram, gemini }: Config): Ope
       'openai-realtime': providerDefaults({ ...openai, voice: null }),
       deepgram: providerDefaults(deepgram),
       'gemini-live': providerDefaults({ ...gemini, voice: null, transcription_model: gemini.model }),
+      elevenlabs: { url: elevenlabs.url, apiKey: elevenlabs.api_key, ...agentModels(elevenlabs.agent_id) },
     },
     standIns: {
       secondProvider: agents.second_provider,
@@ -45,6 +46,11 @@ export function operatorAgent({ agents, openai, deepgram, gemini }: Config): Ope
       transferTo: agents.failure_transfer,
     },
   };
+}
+
+/** The agent there has its models. */
+function agentModels(agentId: string | null): Pick<ProviderDefaults, 'model' | 'turboModel' | 'transcriptionModel' | 'voice'> {
+  return { model: agentId ?? '', turboModel: agentId ?? '', transcriptionModel: '', voice: null };
 }
 
 function providerDefaults(settings: Config['openai'] & { readonly voice: string | null }): ProviderDefaults {

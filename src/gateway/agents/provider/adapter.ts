@@ -24,6 +24,8 @@ export type ProviderAction =
   | { readonly do: 'interrupt' }
   /** What an utterance says, so far (`isLast: false`) or in all. */
   | { readonly do: 'said'; readonly utterance: string; readonly text: string; readonly isLast: boolean }
+  /** What was heard of the utterance that the caller interrupted last. */
+  | { readonly do: 'corrected'; readonly text: string }
   /** What the caller said; `audioMs`: where it begins in the audio that was sent on this connection; `null`: not known. */
   | { readonly do: 'heard'; readonly text: string; readonly audioMs: number | null }
   /** What the caller said was not written down. */
@@ -76,6 +78,6 @@ export interface ProviderAdapter {
   toolResult(callId: string, output: unknown, continues: boolean): readonly ProviderAction[];
   /** Gives the model a text that the caller did not say, and has it answer. */
   inform(text: string): readonly ProviderAction[];
-  /** What a close of the connection means. */
-  closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean };
+  /** What a close of the connection means. `isHangUp`: the agent ended the call. */
+  closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean; readonly isHangUp?: boolean };
 }

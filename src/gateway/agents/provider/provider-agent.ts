@@ -122,8 +122,9 @@ export class ProviderAgent implements LegAgent {
   }
 
   connect(): Promise<void> {
-    if (this.settings.apiKey === null) {
-      const message = `there is no key for ${this.settings.provider}`;
+    const { provider, apiKey, model } = this.settings;
+    if (apiKey === null || model === '') {
+      const message = `there is no ${apiKey === null ? 'key' : 'agent'} for ${provider}`;
       this.#note('other', message, true);
       return Promise.reject(new AgentUnavailableError(message));
     }
@@ -330,10 +331,15 @@ export class ProviderAgent implements LegAgent {
   }
 
   #onClosed(code: number, reason: string): void {
-    const { message, isFinal } = this.#adapter.closed(code, reason);
+    const { message, isFinal, isHangUp = false } = this.#adapter.closed(code, reason);
     const wasAccepted = this.#isAccepted;
     this.log.info({ code }, 'agent.closed');
     if (!wasAccepted) return this.#onFailed(message);
+    if (isHangUp && this.#startedMs !== null) {
+      this.#note('closed', `${this.#name}: the agent ended the call`);
+      this.#isLeaving = true;
+      return this.#leaveSocket();
+    }
     this.#end(message, isFinal);
   }
 
@@ -378,6 +384,8 @@ export class ProviderAgent implements LegAgent {
         return this.#interrupt();
       case 'said':
         return this.#utterances.said(action.utterance, action.text, action.isLast);
+      case 'corrected':
+        return this.#ask({ type: 'transcript', entries: [], correction: action.text });
       case 'heard': {
         this.#onCaller();
         const atMs = action.audioMs === null ? this.#elapsedMs : this.#sessionMs - (this.#startedMs ?? this.#sessionMs) + action.audioMs;
@@ -479,6 +487,8 @@ export class ProviderAgent implements LegAgent {
       return;
     }
     this.#utterances.ended(utterance);
+    // It may have been heard already.
+    this.#record(this.#utterances.played(this.#downlink.queue.playedBytes, this.#elapsedMs));
     // The last part of a frame is not waited for.
     this.#downlink.queue.mark(END);
   }

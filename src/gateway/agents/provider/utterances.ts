@@ -76,7 +76,8 @@ export class Utterances {
       played.push({ utterance: utterance.id, playedMs: Math.floor(sent / BYTES_PER_MS) });
       if (sent > 0 && utterance.text === '') this.#hasUnwritten = true;
       const text = beginningOf(utterance.text, sent / received);
-      if (text !== '') heard.push({ ...entryOf(utterance, text), interrupted: true });
+      const isWhole = sent === received && utterance.hasAllText;
+      if (text !== '') heard.push({ ...entryOf(utterance, text), ...(isWhole ? {} : { interrupted: true }) });
     }
     return { played, heard };
   }

@@ -478,7 +478,10 @@ describe('DELETE /v1/agents/{agent_id}', () => {
 
 describe('GET /v1/voices', () => {
   it('lists names, with their languages as far as they are known', async () => {
-    const { status, voices } = (await api.get('/v1/voices')).body as { status: string; voices: { provider: string | null }[] };
+    const { status, voices } = (await api.get('/v1/voices')).body as unknown as {
+      status: string;
+      voices: { provider: string | null }[];
+    };
     expect(status).toBe('success');
     expect(voices.filter(({ provider }) => provider === null)).toEqual([
       { name: 'de', language: 'GER', provider: null },
