@@ -54,7 +54,7 @@ export class FakeElevenLabsSession {
     needsKey = true,
   ) {
     if (new URL(url, 'wss://host').searchParams.get('agent_id') === null) throw new Error('no agent');
-    if (needsKey && !/^\S+$/.test(String(headers['xi-api-key'] ?? ''))) throw new Error('no key');
+    if (needsKey && !/^(?!undefined$)\S+$/.test(String(headers['xi-api-key']))) throw new Error('no key');
   }
 
   receive(text: string): void {

@@ -1,9 +1,9 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentRequest, TranscriptEntry } from '../../model/agent.js';
 import type { AgentNote } from '../../model/media.js';
 import type { ProviderSettings, Said } from '../../model/provider-settings.js';
-import { type AudioCodec, FRAME_MS, silenceByte } from '../../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { digitOfEvent } from '../../../rtp/dtmf/telephone-event.js';
-import type { CancelTimer, Clock } from '../../../lib/clock.js';
+import type { Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
 import { assertNever } from '../../../lib/result.js';
@@ -13,7 +13,9 @@ import { Downlink } from '../stream/downlink.js';
 import { EarlyAudio } from '../stream/early-audio.js';
 import type { AgentSocket, DialSocket } from '../stream/socket.js';
 import { Uplink } from '../stream/uplink.js';
+import { silenceOf } from '../stream/wire-format.js';
 import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
+import { CallerKeys } from './caller-keys.js';
 import { FunctionCalls } from './function-calls.js';
 import { causeOf, shownReason } from './json-message.js';
 import { Utterances } from './utterances.js';
@@ -34,9 +36,6 @@ const MAX_FAREWELL_FRAMES = 1_500;
 /** The caller's audio of a new connection: 2 s. */
 const MAX_HELD_FRAMES = 100;
 const MAX_EARLY_BYTES = 2 * 1_024 * 1_024;
-/** Keys are a number when none follows for so long. */
-const KEYS_MS = 2_000;
-const MAX_KEYS = 64;
 /** So long before the end of a session another one begins, in a pause; */
 const RENEW_MS = 5 * 60_000;
 /** and at the latest. */
@@ -72,8 +71,7 @@ export class ProviderAgent implements LegAgent {
   #oddByte: number | null = null;
   readonly #said: Said[];
   readonly #calls: FunctionCalls;
-  #keys = '';
-  #cancelKeys: CancelTimer = () => undefined;
+  readonly #keys: CallerKeys;
   #isLeaving = false;
   #farewellFrames = FAREWELL_FRAMES;
   #leavingFrames = 0;
@@ -106,6 +104,7 @@ export class ProviderAgent implements LegAgent {
       inform: (text) => this.#run(this.#adapter.inform(text)),
       leave: () => (this.#isLeaving = true),
     });
+    this.#keys = new CallerKeys(dependencies.clock, (text) => this.#safely(() => this.#run(this.#adapter.inform(text))));
     this.#connection = new ConnectionRunner(dependencies.clock, dependencies.limits, {
       perform: (work) => this.#perform(work),
       onTimer: (timer) => timer === 'connect' && this.#noteFailure('the session was not accepted in time'),
@@ -149,17 +148,14 @@ export class ProviderAgent implements LegAgent {
       else this.#play(utterance, bytes);
     }
     this.#earlyAudio.giveTo(uplink, nowMs);
-    if (this.#keys !== '') this.#awaitKeys();
+    this.#keys.start();
   }
 
   digit(event: number): void {
     const digit = digitOfEvent(event);
     if (digit === undefined) return;
     this.#onCaller();
-    if (digit !== '#' && this.#keys.length < MAX_KEYS) this.#keys += digit;
-    if (this.#startedMs === null) return;
-    if (digit === '#') this.#sendKeys();
-    else this.#awaitKeys();
+    this.#keys.press(digit);
   }
 
   hear(...packet: Parameters<LegAgent['hear']>): void {
@@ -185,7 +181,7 @@ export class ProviderAgent implements LegAgent {
     this.#tick(nowMs, frames);
     this.#silentFrames += Math.max(0, frames - (this.#sentFrames - before));
     if (this.#silentFrames < SILENT_FRAMES) return;
-    for (; this.#silentFrames > 0; this.#silentFrames -= 1) this.#sendAudio(this.#silence());
+    for (; this.#silentFrames > 0; this.#silentFrames -= 1) this.#sendAudio(silenceOf(this.#adapter.formats.input));
   }
 
   notify(answer: AgentAnswer): void {
@@ -193,7 +189,7 @@ export class ProviderAgent implements LegAgent {
   }
 
   close(): void {
-    this.#cancelKeys();
+    this.#keys.close();
     const queue = this.#downlink?.queue;
     if (queue !== undefined) this.#record(this.#utterances.cut(queue.playedBytes, this.#elapsedMs).heard);
     this.#connection.close();
@@ -443,22 +439,6 @@ export class ProviderAgent implements LegAgent {
     this.#miss('audio of the caller was lost while the connection was renewed');
   }
 
-  #silence(): Uint8Array {
-    switch (this.#adapter.formats.input) {
-      case 'pcmu':
-      case 'twilio':
-        return new Uint8Array(160).fill(silenceByte('PCMU'));
-      case 'pcma':
-        return new Uint8Array(160).fill(silenceByte('PCMA'));
-      case 'pcm16-8000':
-        return new Uint8Array(320);
-      case 'pcm16-16000':
-        return new Uint8Array(640);
-      case 'pcm16-24000':
-        return new Uint8Array(960);
-    }
-  }
-
   #play(utterance: string, bytes: Uint8Array): void {
     const downlink = this.#downlink;
     if (downlink === null) {
@@ -516,20 +496,6 @@ export class ProviderAgent implements LegAgent {
     if (this.#hasGap) return;
     this.#hasGap = true;
     this.#ask({ type: 'transcript', entries: [], gap });
-  }
-
-  #awaitKeys(): void {
-    this.#cancelKeys();
-    this.#cancelKeys = this.dependencies.clock.setTimer(KEYS_MS, () => this.#safely(() => this.#sendKeys()));
-  }
-
-  #sendKeys(): void {
-    this.#cancelKeys();
-    const keys = this.#keys;
-    this.#keys = '';
-    this.#run(
-      this.#adapter.inform(keys === '' ? 'The caller pressed the key #.' : `The caller pressed the keys ${Array.from(keys).join(' ')}.`),
-    );
   }
 
   #ask(request: AgentRequest): void {
