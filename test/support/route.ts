@@ -26,7 +26,7 @@ export const ROUTE: Route = {
     max_provider_tokens_per_day: null,
     allowed_sources: [],
     webhook_secret: '',
-    stream_key: '',
+    twilio_token: '',
     provider_keys: {},
     operator_keys: false,
     pathway_url: null,

@@ -1,4 +1,3 @@
-import type { AgentDescription } from '../model/agent.js';
 import type { ProviderLimit } from '../model/provider-usage.js';
 import type { Route } from '../model/records.js';
 import type { Clock } from '../../lib/clock.js';
@@ -10,7 +9,7 @@ import type { AgentRequests } from './agent-requests.js';
 import type { CallMedia } from './call-media.js';
 import { withPromptData } from './prompt-data.js';
 import type { CallOrigin } from './call-record.js';
-import type { CallTrace } from './call-trace.js';
+import { connectSummary, type CallTrace } from './call-trace.js';
 import type { AgentChoice, CallEvent, CallState } from './state.js';
 
 export interface AgentServices {
@@ -100,18 +99,5 @@ export class CallAgent {
     const broken = await this.services.sessions.begin(route.org, origin.callId, isResumed);
     if (broken === null) scope.defer('provider session', () => this.services.sessions.end(origin.callId));
     else throw choice === 'own' ? new ProviderLimitError(broken) : new AgentUnavailableError(`no second provider: ${broken}`);
-  }
-}
-
-function connectSummary(agent: AgentDescription): string {
-  switch (agent.kind) {
-    case 'test-line':
-      return 'connect, test line';
-    case 'announcement':
-      return agent.transferTo === null ? 'a sentence stands in' : `a transfer stands in, to ${agent.transferTo}`;
-    case 'stream':
-      return `connect, ${agent.format}`;
-    case 'provider':
-      return `connect, ${agent.provider}, ${agent.model}`;
   }
 }

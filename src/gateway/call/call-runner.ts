@@ -1,8 +1,9 @@
 import type { AgentAnswer, AgentRequest } from '../model/agent.js';
+import type { CallRecord } from '../model/call-record.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
-import type { LiveCall } from '../model/live-calls.js';
+import type { CallTarget, LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import { pii } from '../../lib/pii.js';
 import { assertNever, errorText } from '../../lib/result.js';
@@ -23,11 +24,13 @@ import {
   snapshotCall,
   type KeptCall,
 } from './call-record.js';
-import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
+import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary, connectSummary } from './call-trace.js';
 import { HELD_PING_MS } from './offer-answer.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
-import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
+import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
 import type { InfoDigit } from './info-digit.js';
+import { DIAL_REQUEST, VoiceCall, voiceSettings, type VoiceHost } from './voice-call.js';
+import { statusCallback } from './status-callback.js';
 import type { Reason } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
 import {
@@ -40,6 +43,7 @@ import {
   type RouteStore,
   type SnapshotStore,
   type ToolRunner,
+  type VoiceServer,
 } from '../ports/ports.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
 
@@ -49,6 +53,7 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
   readonly identities: IdentityVerifier;
+  readonly voiceServer: VoiceServer;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
   /** Whether it is kept when the steps of calls ran. */
@@ -88,11 +93,15 @@ export class CallRunner {
   readonly #requests: AgentRequests;
   readonly #agent: CallAgent;
   readonly #trace: CallTrace;
+  /** Set once a voice webhook, or the API, decides what the caller gets to hear. */
+  #voice: VoiceCall | null = null;
   /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
   readonly #zeroMs: number;
   #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
+  /** An earlier process's. */
+  #script: KeptCall['script'] = null;
   #state: CallState;
   readonly #queue: CallEvent[] = [];
   #isStepping = false;
@@ -146,6 +155,7 @@ export class CallRunner {
     runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
     runner.#scope.defer('call count', () => services.routes.release(kept.origin.callId));
     runner.#media.inherit(kept.node);
+    runner.#script = kept.script;
     return runner;
   }
 
@@ -195,7 +205,8 @@ export class CallRunner {
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is unavailable');
       // The leg first: only one media worker has its port, and the agent has to be on the same.
-      await this.#agent.connect(this.#state.agent.choice, true);
+      if (this.#script === null) await this.#agent.connect(this.#state.agent.choice, true);
+      else await this.#voiceCall().resume(this.#script);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -264,7 +275,7 @@ export class CallRunner {
       case 'route':
         return this.#async(null, this.#route());
       case 'connect-agent':
-        return this.#async(null, this.#agent.connect(effect.choice));
+        return this.#async(null, this.#connectAgent(effect.choice));
       case 'offer-relay':
         return this.#async(effect.attempt, this.#media.offer(effect));
       case 'answer-relay':
@@ -355,6 +366,54 @@ export class CallRunner {
     );
   }
 
+  async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
+    const voiceUrl = this.#state.route?.number.inbound?.options.voice_url;
+    if (voiceUrl === undefined || choice !== 'own') {
+      // It stands in for a webhook that failed.
+      this.#voice = null;
+      return this.#agent.connect(choice);
+    }
+    const refusal = await this.#trace.timeline.step('agent connect', this.#voiceCall().begin(voiceUrl));
+    if (refusal === null) return { type: 'agent-connected' };
+    return { type: 'agent-refused', reason: refusal === 'busy' ? 'AGENT_BUSY' : 'AGENT_DECLINED' };
+  }
+
+  /** The call goes on at this URL or in this document; false: it cannot, because it is not answered. */
+  redirect(target: CallTarget): boolean {
+    if (this.#progress.answeredAtMs === null || this.#state.route === null || this.stateName === 'Ended') return false;
+    this.#voiceCall().redirect(target);
+    return true;
+  }
+
+  #voiceCall(): VoiceCall {
+    const { route, identity } = this.#state;
+    if (route === null) throw new Error('a call without a route has no script');
+    this.#voice ??= new VoiceCall(this.services.voiceServer, voiceSettings(this.origin, route, identity), this.#voiceHost());
+    return this.#voice;
+  }
+
+  #voiceHost(): VoiceHost {
+    const isAnswered = (): boolean => this.#progress.answeredAtMs !== null;
+    return {
+      get isAnswered() {
+        return isAnswered();
+      },
+      connect: async (agent) => {
+        if (this.#scope.isClosed || this.stateName === 'Ended') return;
+        this.#trace.add('agent', 'out', connectSummary(agent));
+        await this.#media.connectAgent(agent);
+        if (this.stateName === 'Talking') this.#media.start();
+      },
+      transfer: (to, requestId) => this.dispatch({ type: 'transfer-asked', requestId, to }),
+      hangUp: (reason) => this.dispatch({ type: 'hangup', reason }),
+      note: (text, isFailure) => {
+        this.#trace.add('agent', 'in', text);
+        if (isFailure) this.#progress = { ...this.#progress, agentError: text };
+      },
+      keep: () => this.#keep(),
+    };
+  }
+
   async #route(): Promise<CallEvent> {
     const { called = null, claim } = this.invite ?? {};
     if (called === null || claim === undefined) throw new Error('a call without a number is looked up');
@@ -382,6 +441,7 @@ export class CallRunner {
 
   #notifyAgent(answer: AgentAnswer): void {
     this.#trace.add('agent', 'out', ...answerSummary(answer));
+    if (this.#voice !== null && answer.requestId === DIAL_REQUEST) return this.#voice.answered(answer);
     this.services.endpoint.notifyAgent(this.callId, answer);
   }
 
@@ -394,9 +454,10 @@ export class CallRunner {
         this.#log.debug({ event: event.type }, 'call.media');
         return;
       case 'agent-hangup':
-        return this.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' });
       case 'agent-lost':
-        return this.dispatch({ type: 'hangup', reason: 'AGENT_LOST' });
+      case 'agent-finished':
+        if (this.#voice !== null) return this.#voice.take(event);
+        return this.dispatch({ type: 'hangup', reason: event.type === 'agent-lost' ? 'AGENT_LOST' : 'AGENT_HANGUP' });
       case 'agent-note':
         if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };
         return;
@@ -431,6 +492,7 @@ export class CallRunner {
       progress: this.#progress,
       dialog: this.#kept,
       node: this.#media.node,
+      script: this.#voice?.script ?? null,
     });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
@@ -439,6 +501,7 @@ export class CallRunner {
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
     this.#requests.close();
+    this.#voice?.close();
     const atMs = this.#timeMs();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
@@ -466,11 +529,20 @@ export class CallRunner {
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }
+    this.#reportStatus(record);
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
     // Whoever shuts down after us must not take the connection away before the BYE is through.
     await this.#within(BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
+  }
+
+  #reportStatus(record: CallRecord): void {
+    const callback = statusCallback(record, this.#state.route);
+    if (callback === null) return;
+    void this.services.voiceServer.notify(callback).then((sent) => {
+      if (!sent.ok) this.#log.warn({ error: sent.error }, 'call.status_callback.failed');
+    });
   }
 
   #sipWatch(): TraceWatch['onSip'] {

@@ -94,7 +94,7 @@ export class MediaLeg {
     };
   }
 
-  /** Starts audio and the agent, or later another agent in place of one that was let go. Without an agent the leg is silent. */
+  /** Starts audio and the agent, or the agent that has taken its place. Without an agent the leg is silent. */
   start(): void {
     if (this.#isClosed) return;
     const nowMs = this.context.clock.nowMs();
@@ -103,13 +103,14 @@ export class MediaLeg {
       this.#watchedFromMs = nowMs;
       this.#passedMs = nowMs;
     }
-    if (this.#agent !== undefined) return;
-    this.#agent = this.context.agent();
+    const agent = this.context.agent();
+    if (agent === this.#agent) return;
+    this.#agent = agent;
     this.#agentCodec = this.#sender.format.codec;
-    this.#agent?.start(this.#agentCodec, nowMs);
+    agent?.start(this.#agentCodec, nowMs);
   }
 
-  /** The agent was let go: the leg is silent until `start`. */
+  /** The leg is silent until `start` finds the next agent. */
   releaseAgent(): void {
     this.#agent = undefined;
   }

@@ -116,7 +116,7 @@ export type OrgChange = Partial<
     | 'sip_enabled'
     | 'disabled'
     | 'webhook_secret'
-    | 'stream_key'
+    | 'twilio_token'
     | 'provider_keys'
     | 'operator_keys'
     | 'transcript_days'

@@ -19,7 +19,7 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     max_provider_tokens_per_day: null,
     allowed_sources: [],
     webhook_secret: newWebhookSecret(),
-    stream_key: newStreamKey(),
+    twilio_token: newTwilioToken(),
     provider_keys: {},
     operator_keys: false,
     pathway_url: null,
@@ -40,7 +40,7 @@ export function newWebhookSecret(): string {
 }
 
 /** 258 random bits. */
-export function newStreamKey(): string {
+export function newTwilioToken(): string {
   return newToken(43);
 }
 
