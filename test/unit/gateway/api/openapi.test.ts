@@ -94,7 +94,9 @@ describe('/openapi.json', () => {
     ]);
     expect(Object.keys(operation?.requestBody?.content ?? {})).toEqual(['application/x-www-form-urlencoded']);
     const { 200: success, ...failures } = operation?.responses ?? {};
-    expect(success?.content?.['application/json']?.schema).toMatchObject({ properties: { sid: { type: 'string' }, status: { type: 'string' } } });
+    expect(success?.content?.['application/json']?.schema).toMatchObject({
+      properties: { sid: { type: 'string' }, status: { type: 'string' } },
+    });
     expect(Object.keys(failures)).toEqual(['400', '401', '404', '413', '415', '429', '500', '503']);
     for (const [status, { content, description }] of Object.entries(failures)) {
       expect(content?.['application/json']?.schema, status).toMatchObject({ $ref: '#/components/schemas/TwilioError' });
