@@ -32,7 +32,15 @@ type ReasonOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type;
 /** All members of a union: does not compile when one is missing or too many. */
 const all = <Member extends string>(members: Record<Member, true>): Member[] => Object.keys(members) as Member[];
 
-const FAILED = all<ReasonOf<'failed'>>({ STORE_UNAVAILABLE: true, MEDIA_UNAVAILABLE: true, AGENT_UNAVAILABLE: true, INTERNAL_ERROR: true });
+const FAILED = all<ReasonOf<'failed'>>({
+  STORE_UNAVAILABLE: true,
+  MEDIA_UNAVAILABLE: true,
+  AGENT_UNAVAILABLE: true,
+  INTERNAL_ERROR: true,
+  ORG_SESSION_LIMIT: true,
+  ORG_MINUTE_LIMIT: true,
+  ORG_TOKEN_LIMIT: true,
+});
 const ANSWER_FAILED = all<ReasonOf<'answer-failed'>>({ CALLER_CANCELLED: true, INTERNAL_ERROR: true });
 const LOST = all<ReasonOf<'server-lost'>>({ INTERNAL_ERROR: true, GATEWAY_RESTARTED: true });
 const BYE = all<ReasonOf<'bye'>>({ CALLER_HANGUP: true, ACK_TIMEOUT: true, SESSION_EXPIRED: true });

@@ -4,7 +4,7 @@ import type { OrgRecord } from '../gateway/model/records.js';
 import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
 import { isSourceAddress } from '../lib/address.js';
 import { newTwilioToken, newWebhookSecret } from '../gateway/store/new-records.js';
-import type { OrgChange, Stores } from '../gateway/ports/stores.js';
+import type { OrgChange, OrgLimit, Stores } from '../gateway/ports/stores.js';
 import {
   checkName,
   CommandFailure,
@@ -38,6 +38,9 @@ type LimitArgument = number | 'none';
 interface LimitFlags extends JsonFlag {
   readonly maxConcurrentCalls?: LimitArgument;
   readonly maxCallsPerSecond?: LimitArgument;
+  readonly maxProviderSessions?: LimitArgument;
+  readonly maxProviderMinutesPerDay?: LimitArgument;
+  readonly maxProviderTokensPerDay?: LimitArgument;
   readonly allowedSources?: readonly string[];
 }
 
@@ -77,6 +80,9 @@ export function orgCommand(io: StoreIo): Command {
   addChange(org, io, 'enable-operator-keys', "let an organization's agents use the operator's keys of providers", { operator_keys: true });
   addChange(org, io, 'disable-operator-keys', 'undo enable-operator-keys', { operator_keys: false });
   addProviderKey(org, io);
+  addProviderUsage(org, io);
+  addSetTranscripts(org, io);
+  addPathwayUrl(org, io);
   addSetLimits(org, io);
   addSecret('webhook_secret', org, io);
   addSecret('twilio_token', org, io);
@@ -110,12 +116,18 @@ function addSetLimits(parent: Command, io: StoreIo): void {
     .argument('<org>', 'its id or its name')
     .option('--max-concurrent-calls <n>', 'calls in progress, 0 to 100000, or "none"', limitArgument(100_000))
     .option('--max-calls-per-second <n>', 'new calls a second, 0 to 10000, or "none"', limitArgument(10_000))
+    .option('--max-provider-sessions <n>', 'sessions at providers at once, 0 to 100000, or "none"', limitArgument(100_000))
+    .option('--max-provider-minutes-per-day <n>', 'minutes at providers in a day (UTC), or "none"', limitArgument(1_000_000))
+    .option('--max-provider-tokens-per-day <n>', 'tokens that providers report in a day (UTC), or "none"', limitArgument(1e12))
     .option('--allowed-sources <list>', 'accepted source addresses and CIDR blocks, comma-separated, or "any"', sourcesArgument)
     .option('--json', 'print JSON');
   overStores(command, io, async (stores, flags: LimitFlags, idOrName: string) => {
     const change: OrgChange = {
-      ...(flags.maxConcurrentCalls === undefined ? {} : { max_concurrent_calls: limitOf(flags.maxConcurrentCalls) }),
-      ...(flags.maxCallsPerSecond === undefined ? {} : { max_calls_per_second: limitOf(flags.maxCallsPerSecond) }),
+      ...changeOf('max_concurrent_calls', flags.maxConcurrentCalls),
+      ...changeOf('max_calls_per_second', flags.maxCallsPerSecond),
+      ...changeOf('max_provider_sessions', flags.maxProviderSessions),
+      ...changeOf('max_provider_minutes_per_day', flags.maxProviderMinutesPerDay),
+      ...changeOf('max_provider_tokens_per_day', flags.maxProviderTokensPerDay),
       ...(flags.allowedSources === undefined ? {} : { allowed_sources: flags.allowedSources }),
     };
     if (Object.keys(change).length === 0) throw new CommandFailure('nothing to change: set at least one limit (--help shows them)');
@@ -124,15 +136,15 @@ function addSetLimits(parent: Command, io: StoreIo): void {
   });
 }
 
-function limitOf(argument: LimitArgument): number | null {
-  return argument === 'none' ? null : argument;
+function changeOf(limit: Exclude<OrgLimit, 'allowed_sources'>, argument: LimitArgument | undefined): OrgChange {
+  return argument === undefined ? {} : { [limit]: argument === 'none' ? null : argument };
 }
 
 // Not null for "none": commander takes that for an option without a value.
 function limitArgument(most: number): (text: string) => LimitArgument {
   return (text) => {
     if (text === 'none') return text;
-    if (/^\d{1,6}$/.test(text) && Number(text) <= most) return Number(text);
+    if (/^\d{1,13}$/.test(text) && Number(text) <= most) return Number(text);
     throw new InvalidArgumentError(`must be 0 to ${most}, or "none".`);
   };
 }
@@ -146,9 +158,76 @@ function sourcesArgument(text: string): readonly string[] {
   return sources;
 }
 
-function limitsLine({ name, max_concurrent_calls, max_calls_per_second, allowed_sources }: OrgRecord): string {
+function limitsLine(org: OrgRecord): string {
+  const { name, max_concurrent_calls, max_calls_per_second, allowed_sources } = org;
   const sources = allowed_sources.length === 0 ? 'any source' : allowed_sources.join(', ');
-  return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}`;
+  const ofProviders = [
+    ['sessions', org.max_provider_sessions],
+    ['minutes a day', org.max_provider_minutes_per_day],
+    ['tokens a day', org.max_provider_tokens_per_day],
+  ] as const;
+  const further = ofProviders.flatMap(([what, limit]) => (limit === null ? [] : [`, ${what} at providers ${String(limit)}`])).join('');
+  return `"${name}": calls in progress ${max_concurrent_calls ?? 'no limit'}, calls a second ${max_calls_per_second ?? 'no limit'}, from ${sources}${further}`;
+}
+
+function addPathwayUrl(parent: Command, io: StoreIo): void {
+  const command = parent
+    .command('pathway-url')
+    .description("set where the texts of an organization's pathways are fetched for agents at providers")
+    .argument('<org>', 'its id or its name')
+    .argument('<url>', 'https://… with {pathway_id} in its path or query, or "none"', pathwayUrl)
+    .option('--bearer-token-file <file>', 'file with a token, sent as Authorization: Bearer; without it: none')
+    .option('--json', 'print JSON');
+  overStores(command, io, async (stores, flags: JsonFlag & { readonly bearerTokenFile?: string }, idOrName: string, url: string) => {
+    const token = flags.bearerTokenFile === undefined ? null : (await textOf(flags.bearerTokenFile)).trim();
+    if (token !== null && !/^[\x21-\x7e]{1,4000}$/.test(token)) throw new CommandFailure('the token must be printable and have no space');
+    const changed = await changeOrg(stores, idOrName, { pathway_url: url === 'none' ? null : url, pathway_token: token });
+    printResult(io, flags, shown(changed), `"${changed.name}": pathways ${changed.pathway_url === null ? 'not fetched' : `from ${url}`}`);
+  });
+}
+
+function pathwayUrl(text: string): string {
+  if (text === 'none') return text;
+  const isUrl = /^https?:\/\/[^/?#{}\s]+[/?]\S*\{pathway_id\}/.test(text) && URL.canParse(text.replaceAll('{pathway_id}', 'x'));
+  if (!isUrl || text.length > 1_000) throw new InvalidArgumentError('must be a URL with {pathway_id} in its path or query, or "none".');
+  return text;
+}
+
+function addSetTranscripts(parent: Command, io: StoreIo): void {
+  const command = parent
+    .command('set-transcripts')
+    .description("set how long transcripts of an organization's next calls are kept; webhooks get them anyway")
+    .argument('<org>', 'its id or its name')
+    .argument('<days>', '1 to 3650, "none", or "records": as long as the call records', transcriptDays)
+    .option('--json', 'print JSON');
+  overStores(command, io, async (stores, flags: JsonFlag, idOrName: string, days: number | 'records') => {
+    const changed = await changeOrg(stores, idOrName, { transcript_days: days === 'records' ? null : days });
+    const kept = days === 'records' ? 'as long as records' : days === 0 ? 'not kept' : `${String(days)} days`;
+    printResult(io, flags, shown(changed), `"${changed.name}": transcripts ${kept}`);
+  });
+}
+
+// Not null for "records": as for limits.
+function transcriptDays(text: string): number | 'records' {
+  if (text === 'records') return text;
+  if (text === 'none') return 0;
+  if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= 3_650) return Number(text);
+  throw new InvalidArgumentError('must be 1 to 3650, "none" or "records".');
+}
+
+function addProviderUsage(parent: Command, io: StoreIo): void {
+  const command = parent
+    .command('provider-usage')
+    .description("print an organization's sessions at providers, and its minutes and tokens of today (UTC)")
+    .argument('<org>', 'its id or its name')
+    .option('--json', 'print JSON');
+  overStores(command, io, async (stores, flags: JsonFlag, idOrName: string) => {
+    const { org_id: id, name } = await findOrg(stores, idOrName);
+    const { sessions, milliseconds, tokens } = await stores.providerUsage.usage(id);
+    const minutes = Math.round(milliseconds / 6_000) / 10;
+    const line = `"${name}": ${String(sessions)} sessions, ${String(minutes)} minutes and ${String(tokens)} tokens today`;
+    printResult(io, flags, { org_id: id, sessions, minutes, tokens }, line);
+  });
 }
 
 function addProviderKey(parent: Command, io: StoreIo): void {
@@ -191,6 +270,6 @@ function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): v
 }
 
 /** Everything but the secrets. */
-function shown({ webhook_secret: _secret, twilio_token: _key, provider_keys: _keys, ...rest }: OrgRecord): object {
+function shown({ webhook_secret: _secret, twilio_token: _key, provider_keys: _keys, pathway_token: _token, ...rest }: OrgRecord): object {
   return rest;
 }

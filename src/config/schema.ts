@@ -218,7 +218,11 @@ export const configSchema = z
           .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable characters without a space')
           .nullable(),
         voices: z.array(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable characters without a space')).max(500),
-        on_failure: z.enum(['refuse', 'test-line']),
+        on_failure: z.enum(['refuse', 'test-line', 'second-provider', 'sentence', 'transfer']),
+        second_provider: z.enum(['openai-realtime', 'deepgram', 'gemini-live', 'elevenlabs']).nullable(),
+        failure_sentence: z.string().max(500),
+        failure_language: z.string().regex(/^[A-Za-z-]{2,10}$/, 'must be a language code, such as ENG'),
+        failure_transfer: z.string().min(1).max(256).nullable(),
         allow_private: z.boolean(),
         ca_file: z.string().min(1).nullable(),
         connect_timeout_ms: milliseconds,
@@ -235,6 +239,14 @@ export const configSchema = z
       .refine(({ url, allow_private }) => allow_private || !isPrivateLiteral(url), {
         path: ['url'],
         message: 'is at a private, loopback or reserved address, which needs agents.allow_private',
+      })
+      .refine(({ on_failure, second_provider }) => on_failure !== 'second-provider' || second_provider !== null, {
+        path: ['second_provider'],
+        message: 'must be set: agents.on_failure needs it',
+      })
+      .refine(({ on_failure, failure_transfer }) => on_failure !== 'transfer' || failure_transfer !== null, {
+        path: ['failure_transfer'],
+        message: 'must be set: agents.on_failure needs it',
       }),
     openai: z.strictObject({
       api_key: plainText.nullable(),
@@ -252,6 +264,7 @@ export const configSchema = z
       voice: plainText,
     }),
     gemini: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, model: plainText, turbo_model: plainText }),
+    elevenlabs: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, agent_id: plainText.nullable() }),
     tools: z.strictObject({ allow_private: z.boolean() }),
     webhooks: z.strictObject({
       allow_private: z.boolean(),

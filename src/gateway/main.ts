@@ -60,8 +60,7 @@ export async function startGateway(
   const { toolRunner } = clients;
   const webhooks = openWebhooks(config, stores, clock, log);
   const identities = await openStirVerifier(config.stir, clock);
-  const { routes, calls, snapshots, toolsOfCalls: tools } = stores;
-  const parts = { identities, routes, calls, snapshots, tools, relay, endpoint, srf, clock, log, newKey: generateSrtpKey };
+  const parts = { ...stores.ofCalls, identities, relay, endpoint, srf, clock, log, newKey: generateSrtpKey };
   const inbound = new Inbound(
     { ...parts, ...clients, ...inboundSettings(config), ...observers.services },
     inboundOptions(config),

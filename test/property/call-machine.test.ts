@@ -66,7 +66,8 @@ describe('the call machine under any order of events', () => {
   it.each([
     ['with an offer', CALL, FACTS],
     ['without one', LATE_CALL, LATE_FACTS],
-    ['that may get the test line', CALL, { ...FACTS, mayFallBack: true }],
+    ['that may get the test line', CALL, { ...FACTS, standIn: 'test-line' as const }],
+    ['that may get a second provider', CALL, { ...FACTS, standIn: 'second-provider' as const }],
   ])('of an INVITE %s finishes once, answers everything once, sends BYE only after the ACK', (_what, usual, facts) => {
     fc.assert(
       fc.property(schedule(usual), (events) => {
@@ -109,7 +110,7 @@ describe('the call machine under any order of events', () => {
         expect(told.filter((answer) => answer.type === 'transfer-progress' && answer.state === 'failed').length).toBeLessThanOrEqual(
           count('refer'),
         );
-        expect(count('connect-agent')).toBeLessThanOrEqual(facts.mayFallBack ? 2 : 1);
+        expect(count('connect-agent')).toBeLessThanOrEqual(facts.standIn === null ? 1 : 2);
         const said = effects.flatMap((effect) => (effect.do === 'accept' || effect.do === 'reject' ? [effect.requestId] : []));
         expect(said.toSorted((a, b) => a - b)).toEqual(requested.toSorted((a, b) => a - b));
         if (count('ring') > 0)
@@ -180,7 +181,7 @@ describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts 
         fc.boolean(),
         fc.array(action, { maxLength: 60 }),
         async (isLate, isConnected, mayFallBack, actions) => {
-          const bench = new RunnerBench(isLate, mayFallBack);
+          const bench = new RunnerBench(isLate, mayFallBack ? 'test-line' : null);
           // Half of the schedules begin within the call: most end before they would get there.
           if (isConnected) {
             await bench.connect(isLate ? ANSWER : '');

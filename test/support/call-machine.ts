@@ -12,7 +12,7 @@ export const FACTS: CallFacts = {
   sessionId: '7',
   maxDurationMs: 600_000,
   ringingAfterMs: 500,
-  mayFallBack: false,
+  standIn: null,
   refusedVerdicts: [],
   relayAddress: null,
 };

@@ -1,6 +1,7 @@
-import { NO_PROVIDERS } from './providers.js';
+import { NO_PROVIDERS, NO_STAND_INS } from './providers.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inbound.js';
+import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import type { SrfApp } from '../../src/gateway/ports/signalling.js';
 import { silentLog } from '../../src/lib/log.js';
@@ -21,7 +22,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
     {
       sipHost: null,
       ringingAfterMs: 500,
-      mayFallBack: false,
+      standIn: null,
       refusedVerdicts: [],
       relayAddress: null,
       maxDurationMs: 600_000,
@@ -49,6 +50,12 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
       flush: () => Promise.resolve(),
       orphaned: () => Promise.resolve([]),
       ...played.snapshots,
+    },
+    sessions: {
+      begin: () => Promise.resolve(null),
+      used: () => undefined,
+      end: () => undefined,
+      usage: () => Promise.resolve(NO_PROVIDER_USAGE),
     },
     relay: {
       offer: () => sdp(INSIDE),
@@ -84,6 +91,6 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     voiceServer: NO_VOICE_SERVER,
     toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
     isTraced: true,
-    operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
+    operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS, standIns: NO_STAND_INS },
   };
 }

@@ -14,5 +14,9 @@ const none = (url: string): ProviderDefaults => ({
 export const NO_PROVIDERS: OperatorAgent['providers'] = {
   'openai-realtime': none('wss://api.openai.com/v1/realtime'),
   'gemini-live': none('wss://generativelanguage.googleapis.com/'),
+  elevenlabs: none('wss://api.elevenlabs.io/v1/convai/conversation'),
   deepgram: none('wss://agent.deepgram.com/v1/agent/converse'),
 };
+
+/** Nothing stands in for an agent. */
+export const NO_STAND_INS: OperatorAgent['standIns'] = { secondProvider: null, sentence: 'Sorry.', language: 'ENG', transferTo: null };

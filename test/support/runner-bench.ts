@@ -1,13 +1,15 @@
-import { NO_PROVIDERS } from './providers.js';
+import { NO_PROVIDERS, NO_STAND_INS } from './providers.js';
 import type { AgentAnswer, AgentRequest } from '../../src/gateway/model/agent.js';
 import type { CallSnapshot } from '../../src/gateway/model/call-snapshot.js';
 import type { CallRecord } from '../../src/gateway/model/call-record.js';
 import { DEFAULT_AGENT_SETTINGS } from '../../src/gateway/model/agent-record.js';
 import type { LegEvent } from '../../src/gateway/model/media.js';
 import type { Route } from '../../src/gateway/model/records.js';
+import type { StandIn } from '../../src/gateway/call/state.js';
 import { CallRunner, type CallServices } from '../../src/gateway/call/call-runner.js';
 import { readKeptCall } from '../../src/gateway/call/call-record.js';
 import { callerIdentity } from '../../src/gateway/admission/parties.js';
+import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports/ports.js';
 import type { SrfAnswer, SrfDialog, SrfHandler, SrfRequest, SrfResponse } from '../../src/gateway/ports/signalling.js';
@@ -80,8 +82,8 @@ export class RunnerBench {
   #isMoved = false;
   #reinvites: ((error: unknown, answer?: SrfAnswer) => void)[] = [];
 
-  /** @param mayFallBack the test line stands in for an agent that cannot be reached */
-  constructor(isLate: boolean, mayFallBack = false) {
+  /** @param standIn what stands in for an agent that cannot be reached */
+  constructor(isLate: boolean, standIn: StandIn | null = null) {
     const request = this.#request('INVITE', isLate ? '' : FACTS.sdp);
     const response: SrfResponse = { send: (status) => this.statuses.push(status) };
     this.runner = CallRunner.invited(
@@ -98,7 +100,7 @@ export class RunnerBench {
         open: { request, response, sessionTimer: {} },
         called: NUMBER,
         claim: { header: undefined, date: undefined, callers: [] },
-        facts: { ...(isLate ? LATE_FACTS : FACTS), mayFallBack },
+        facts: { ...(isLate ? LATE_FACTS : FACTS), standIn },
         own: { contact: '<sip:gw>', warningHost: 'gw', peerHost: 'carrier' },
       },
       () => (this.ended += 1),
@@ -244,6 +246,12 @@ export class RunnerBench {
           return Promise.resolve(null);
         },
       },
+      sessions: {
+        begin: () => Promise.resolve(null),
+        used: () => undefined,
+        end: () => undefined,
+        usage: () => Promise.resolve(NO_PROVIDER_USAGE),
+      },
       srf: this.#srf(),
       newKey: () => new Uint8Array(30),
       agentSideSrtp: false,
@@ -253,7 +261,7 @@ export class RunnerBench {
         run: (_tool, input) => this.#wait('tool', () => ok({ result: input, httpStatus: 200 }), new Error('a bug of the runner')),
       },
       isTraced: true,
-      operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
+      operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS, standIns: NO_STAND_INS },
       clock: this.clock,
       log: silentLog,
       retryAfterSeconds: () => 1,

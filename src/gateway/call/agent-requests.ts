@@ -1,4 +1,4 @@
-import { type AgentAnswer, type AgentRequest, type TranscriptEntry, NOT_IN_TURBO } from '../model/agent.js';
+import { type AgentAnswer, type AgentRequest, NOT_IN_TURBO } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 import type { ToolDefinition } from '../model/tool-definition.js';
 import type { Route } from '../model/records.js';
@@ -6,6 +6,7 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { isTurbo } from './agent.js';
 import { checkAnalysis } from './analysis.js';
+import { Transcript, type TranscriptNotes } from './transcript.js';
 import type { ToolDirectory, ToolRunner } from '../ports/ports.js';
 
 export interface RequestServices {
@@ -15,7 +16,7 @@ export interface RequestServices {
 
 /** What the call's record gets of the agent. */
 export interface CallNotes {
-  readonly transcript: readonly TranscriptEntry[];
+  readonly said: TranscriptNotes;
   readonly analysis: Readonly<Record<string, unknown>> | null;
   /** What the agent's `analysis_schema` does not have, or not with such values, as it came; `null`: nothing. */
   readonly rejected: Readonly<Record<string, unknown>> | null;
@@ -23,8 +24,6 @@ export interface CallNotes {
 
 type RequestOf<Type extends AgentRequest['type']> = Extract<AgentRequest, { type: Type }>;
 
-const MAX_ENTRIES = 2_000;
-const MAX_CHARACTERS = 200_000;
 const MAX_ANALYSIS_BYTES = 65_536;
 const MAX_TOOLS_UNDER_WAY = 8;
 const MAX_NAMES_TOLD = 20;
@@ -34,9 +33,7 @@ const CALL_ENDED = new Error('the call has ended');
 
 /** What one call's agent asks for beside a transfer: its transcript and analysis are kept, its tools are run. */
 export class AgentRequests {
-  readonly #transcript: TranscriptEntry[] = [];
-  #characters = 0;
-  #isFull = false;
+  readonly transcript = new Transcript();
   #analysis: Readonly<Record<string, unknown>> | null = null;
   #rejected: Readonly<Record<string, unknown>> | null = null;
   #toolsUnderWay = 0;
@@ -52,14 +49,21 @@ export class AgentRequests {
     private readonly log: Log,
   ) {}
 
+  /** As this call runs its tools. */
+  get toolRunner(): ToolRunner {
+    return this.services.toolRunner;
+  }
+
   get notes(): CallNotes {
-    return { transcript: this.#transcript, analysis: this.#analysis, rejected: this.#rejected };
+    return { said: this.transcript.notes, analysis: this.#analysis, rejected: this.#rejected };
   }
 
   take(request: Exclude<AgentRequest, { type: 'transfer' }>): void {
     switch (request.type) {
       case 'transcript':
-        return this.#keep(request.entries, request.isByTime === true);
+        if (request.gap !== undefined) this.transcript.miss(request.gap);
+        if (request.correction !== undefined) this.transcript.correct(request.correction);
+        return this.transcript.add(request.entries, request.isByTime === true);
       case 'analysis':
         return this.#analyse(request);
       case 'tool':
@@ -97,20 +101,6 @@ export class AgentRequests {
     const records = orgId === undefined || ids.length === 0 ? [] : await this.services.tools.find(orgId, ids);
     const found = new Map(records.map(({ tool_id: id, tool }) => [id, tool]));
     return this.#listed.flatMap((tool) => (typeof tool === 'string' ? (found.get(tool) ?? []) : tool));
-  }
-
-  #keep(entries: readonly TranscriptEntry[], isByTime: boolean): void {
-    for (const entry of entries) {
-      const characters = this.#characters + entry.text.length;
-      if (this.#transcript.length === MAX_ENTRIES || characters > MAX_CHARACTERS) {
-        if (!this.#isFull) this.log.warn({ entries: this.#transcript.length }, 'call.transcript.full');
-        this.#isFull = true;
-        return;
-      }
-      this.#characters = characters;
-      const at = isByTime ? this.#transcript.findLastIndex(({ at_ms: atMs }) => atMs <= entry.at_ms) + 1 : this.#transcript.length;
-      this.#transcript.splice(at, 0, entry);
-    }
   }
 
   #analyse({ requestId, analysis }: RequestOf<'analysis'>): void {

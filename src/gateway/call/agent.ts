@@ -3,7 +3,7 @@ import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from '../model/agent-record.js';
 import type { ToolDefinition } from '../model/tool-definition.js';
 import type { ProviderDefaults, ProviderName } from '../model/provider.js';
-import type { ProviderSettings } from '../model/provider-settings.js';
+import type { ProviderSettings, Said } from '../model/provider-settings.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { CallerIdentity } from '../model/call-record.js';
 import type { Route } from '../model/records.js';
@@ -18,6 +18,17 @@ export interface OperatorAgent {
   readonly bearerToken: string | null;
   /** The operator's settings of each provider. */
   readonly providers: Readonly<Record<ProviderName, ProviderDefaults>>;
+  readonly standIns: StandInSettings;
+}
+
+/** What stands in for an agent that cannot be reached, or is gone in the call. */
+export interface StandInSettings {
+  readonly secondProvider: ProviderName | null;
+  /** '': nothing is said. */
+  readonly sentence: string;
+  /** A language code of the product (`ENG`). */
+  readonly language: string;
+  readonly transferTo: string | null;
 }
 
 /** What an agent receives about its call. */
@@ -33,6 +44,8 @@ export interface CallFactsForAgent {
   readonly tools: readonly ToolDefinition[];
   /** `null`: the carrier made no offer, and may take either. */
   readonly codec: AudioCodec | null;
+  /** What was said so far, to an agent that stands in. */
+  readonly conversation: readonly Said[];
 }
 
 export interface DescribedAgent {
@@ -53,7 +66,9 @@ const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'from_number', 'to_number'
 /** Chooses the agent of a call, and its parameters. */
 export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, choice: AgentChoice): DescribedAgent {
   const settings = call.route?.agent ?? DEFAULT_AGENT_SETTINGS;
-  const provider = choice === 'test-line' || call.route === null ? null : providerSettings(operator, call.route, call);
+  if (choice === 'sentence' || choice === 'transfer') return { agent: announcement(operator.standIns, choice), dropped: [] };
+  const route = call.route === null || choice !== 'second-provider' ? call.route : onSecondProvider(operator.standIns, call.route);
+  const provider = choice === 'test-line' || route === null ? null : providerSettings(operator, route, call);
   if (provider !== null) return { agent: { kind: 'provider', ...provider }, dropped: [] };
   const stream = choice === 'test-line' ? 'test-line' : streamOf(operator, call.route);
   if (stream !== 'test-line' && call.route !== null) {
@@ -65,6 +80,18 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
   return { agent: { kind: 'test-line', firstSentence: firstSentence ?? '', language, voice, pronunciationGuide }, dropped: [] };
 }
 
+function announcement({ sentence, language, transferTo }: StandInSettings, choice: 'sentence' | 'transfer'): AgentDescription {
+  return { kind: 'announcement', text: sentence, language, transferTo: choice === 'transfer' ? transferTo : null };
+}
+
+/** As if the agent had the second provider: with that one's defaults, for models and voices are the first one's. */
+function onSecondProvider({ secondProvider }: StandInSettings, route: Route): Route {
+  if (secondProvider === null) return route;
+  const none = { ...DEFAULT_AGENT_SETTINGS, agent_id: '', org_id: route.org.org_id, name: '', created_at: '', updated_at: '' };
+  const provider = { name: secondProvider, model: null, url: null, audio: 'g711', api_key: null } as const;
+  return { ...route, agent: { ...(route.agent ?? none), provider, voice: null } };
+}
+
 /** The agent URL for a number's calls. */
 export function streamOf(operator: OperatorAgent, route: Route | null): AgentStream | 'test-line' {
   return (route?.agent ?? DEFAULT_AGENT_SETTINGS).stream ?? operatorStream(operator);
@@ -74,7 +101,7 @@ export function streamOf(operator: OperatorAgent, route: Route | null): AgentStr
 function providerSettings(
   operator: OperatorAgent,
   { org, agent }: Route,
-  { tools, codec }: Pick<CallFactsForAgent, 'tools' | 'codec'>,
+  { tools, codec, conversation }: Pick<CallFactsForAgent, 'tools' | 'codec' | 'conversation'>,
 ): ProviderSettings | null {
   const chosen = agent?.provider ?? null;
   if (agent === null || chosen === null) return null;
@@ -97,6 +124,7 @@ function providerSettings(
     mayTransfer: hasAll,
     audio: chosen.audio,
     codec: codec ?? 'PCMU',
+    conversation,
   };
 }
 

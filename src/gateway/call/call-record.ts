@@ -15,6 +15,7 @@ import {
 import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
+import type { Route } from '../model/records.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';
 import type { VoiceScript } from '../twilio/voice-script.js';
@@ -97,13 +98,26 @@ export function callRecord(
     turns: turnsOf(media.endpoint),
     quality: qualityOf(media.endpoint, media.relay),
     samples: media.endpoint?.samples ?? [],
-    transcript: notes.transcript,
+    transcript: notes.said.transcript,
+    ...transcriptState(notes, progress, end.reason),
     analysis: notes.analysis,
     analysis_rejected: notes.rejected,
     agent_error: progress.agentError,
     stale_route: state.isStale,
     resumed: progress.resumed,
   };
+}
+
+/** What an earlier process of the gateway, or a media worker that died, had of it is lost. */
+function transcriptState(
+  { said }: CallNotes,
+  { resumed }: CallProgress,
+  reason: Reason,
+): Pick<CallRecord, 'transcript_state' | 'transcript_error'> {
+  const lost = resumed > 0 ? 'the gateway was restarted in the call' : reason === 'MEDIA_LOST' ? 'the media of the call was lost' : null;
+  const error = said.cause ?? (said.state === null ? null : lost);
+  if (said.cause !== null || error === null) return { transcript_state: said.state, transcript_error: error };
+  return { transcript_state: 'partial', transcript_error: error };
 }
 
 function turnsOf(endpoint: LegFigures | null): CallTurns {
@@ -149,6 +163,15 @@ function rounded(ms: number | null): number | null {
 function since(fromMs: number, toMs: number | null): number | null {
   return toMs === null ? null : Math.max(0, toMs - fromMs);
 }
+
+/** As the organization keeps it: whether the transcript, and for how long. */
+export function withRetention(record: CallRecord, route: Route | null): { readonly record: CallRecord; readonly transcriptDays?: number } {
+  const days = route?.org.transcript_days ?? null;
+  if (days === null) return { record };
+  return days > 0 ? { record, transcriptDays: days } : { record: { ...record, transcript: [], transcript_error: NOT_KEPT } };
+}
+
+const NOT_KEPT = 'the organization keeps no transcripts';
 
 /** Whom to tell of a call that is over, and what; `null`: its agent has no webhook, or never had the call. */
 export function completionOf(record: CallRecord, agent: AgentRecord | null): Completion | null {

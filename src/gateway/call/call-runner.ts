@@ -10,15 +10,24 @@ import { assertNever, errorText } from '../../lib/result.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
+import { CallAgent, ProviderLimitError, type AgentServices } from './call-agent.js';
 import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
-import { beginningOf, callRecord, type CallOrigin, type CallProgress, completionOf, snapshotCall, type KeptCall } from './call-record.js';
-import { CallTrace, type TraceWatch, answerSummary, connectSummary, eventSummary, legSummary } from './call-trace.js';
+import {
+  beginningOf,
+  callRecord,
+  withRetention,
+  type CallOrigin,
+  type CallProgress,
+  completionOf,
+  snapshotCall,
+  type KeptCall,
+} from './call-record.js';
+import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary, connectSummary } from './call-trace.js';
 import { HELD_PING_MS } from './offer-answer.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
-import { describeAgent, type OperatorAgent } from './agent.js';
 import type { InfoDigit } from './info-digit.js';
 import { DIAL_REQUEST, VoiceCall, voiceSettings, type VoiceHost } from './voice-call.js';
 import { statusCallback } from './status-callback.js';
@@ -39,20 +48,17 @@ import {
 import type { SipMessageSeen } from '../../lib/observed.js';
 
 /** What every call of this process shares. */
-export interface CallServices extends MediaServices, DialogServices, RequestServices {
+export interface CallServices extends MediaServices, DialogServices, RequestServices, AgentServices {
   readonly routes: RouteStore;
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
   readonly identities: IdentityVerifier;
   readonly voiceServer: VoiceServer;
-  readonly operatorAgent: OperatorAgent;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
   /** Whether it is kept when the steps of calls ran. */
   readonly isTimed?: boolean;
   readonly onSipMessage?: (message: SipMessageSeen) => void;
-  /** The W3C header of requests that are made for a call; left out: they have none. */
-  readonly traceparent?: (callId: string) => string;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -85,6 +91,7 @@ export class CallRunner {
   readonly #dialog: CallDialog;
   readonly #media: CallMedia;
   readonly #requests: AgentRequests;
+  readonly #agent: CallAgent;
   readonly #trace: CallTrace;
   /** Set once a voice webhook, or the API, decides what the caller gets to hear. */
   #voice: VoiceCall | null = null;
@@ -123,6 +130,8 @@ export class CallRunner {
     );
     const { callId, sipCallId } = origin;
     this.#media = new CallMedia(callId, sipCallId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
+    const parts = { media: this.#media, requests: this.#requests, scope: this.#scope, trace: this.#trace, log: this.#log };
+    this.#agent = new CallAgent(services, { origin, state: () => this.#state, ...parts });
   }
 
   static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {
@@ -196,7 +205,7 @@ export class CallRunner {
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is unavailable');
       // The leg first: only one media worker has its port, and the agent has to be on the same.
-      if (this.#script === null) await this.#connectAgent(this.#state.agent.choice);
+      if (this.#script === null) await this.#agent.connect(this.#state.agent.choice, true);
       else await this.#voiceCall().resume(this.#script);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
@@ -283,6 +292,7 @@ export class CallRunner {
         return this.#media.leaveRelay();
       case 'start-leg':
         this.#trace.add('agent', 'out', 'start');
+        this.#requests.transcript.begin(this.services.clock.nowMs());
         return this.#media.start();
       case 'direct-leg':
         if (effect.isHeld !== null) this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
@@ -358,10 +368,10 @@ export class CallRunner {
 
   async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
     const voiceUrl = this.#state.route?.number.inbound?.options.voice_url;
-    if (voiceUrl === undefined || choice === 'test-line') {
+    if (voiceUrl === undefined || choice !== 'own') {
       // It stands in for a webhook that failed.
       this.#voice = null;
-      return this.#connectOwnAgent(choice);
+      return this.#agent.connect(choice);
     }
     const refusal = await this.#trace.timeline.step('agent connect', this.#voiceCall().begin(voiceUrl));
     if (refusal === null) return { type: 'agent-connected' };
@@ -402,22 +412,6 @@ export class CallRunner {
       },
       keep: () => this.#keep(),
     };
-  }
-
-  async #connectOwnAgent(choice: AgentChoice): Promise<CallEvent | null> {
-    const tools = await this.#requests.tools();
-    // Nobody would let the agent go.
-    if (this.#scope.isClosed || this.stateName === 'Ended') return null;
-    const { agent, dropped } = describeAgent(
-      this.services.operatorAgent,
-      { ...this.origin, route: this.#state.route, identity: this.#state.identity, tools, codec: this.#state.media?.codec.name ?? null },
-      choice,
-    );
-    if (dropped.length > 0) this.#log.warn({ dropped }, 'call.agent.parameters_too_long');
-    this.#trace.add('agent', 'out', connectSummary(agent));
-    const { traceparent } = this.services;
-    const described = agent.kind === 'stream' && traceparent !== undefined ? { ...agent, traceparent: traceparent(this.callId) } : agent;
-    return this.#trace.timeline.step('agent connect', this.#media.connectAgent(described));
   }
 
   async #route(): Promise<CallEvent> {
@@ -467,6 +461,8 @@ export class CallRunner {
       case 'agent-note':
         if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };
         return;
+      case 'provider-tokens':
+        return this.services.sessions.used(this.callId, event.tokens);
       case 'agent-request':
         return this.#onAgentRequest(event.request);
       case 'media-lost':
@@ -526,7 +522,7 @@ export class CallRunner {
     try {
       const completion = completionOf(record, this.#state.route?.agent ?? null);
       const timeline = this.services.isTimed === true ? { timeline: this.#trace.timeline.read() } : {};
-      const ended = { record, trace: this.trace, completion, ...timeline };
+      const ended = { ...withRetention(record, this.#state.route), trace: this.trace, completion, ...timeline };
       publish('call.ended', ended);
       await this.services.calls.write(ended);
       publish('call.stored', ended);
@@ -574,6 +570,7 @@ export class CallRunner {
 
 function failureOf(error: unknown): Extract<CallEvent, { type: 'failed' }>['reason'] {
   if (error instanceof StoreUnavailableError) return 'STORE_UNAVAILABLE';
+  if (error instanceof ProviderLimitError) return error.limit;
   if (error instanceof AgentUnavailableError) return 'AGENT_UNAVAILABLE';
   return error instanceof MediaUnavailableError ? 'MEDIA_UNAVAILABLE' : 'INTERNAL_ERROR';
 }

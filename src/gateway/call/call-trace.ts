@@ -299,6 +299,8 @@ export function connectSummary(agent: AgentDescription): string {
   switch (agent.kind) {
     case 'test-line':
       return 'connect, test line';
+    case 'announcement':
+      return agent.transferTo === null ? 'a sentence stands in' : `a transfer stands in, to ${agent.transferTo}`;
     case 'stream':
       return `connect, ${agent.format}`;
     case 'provider':
@@ -310,6 +312,7 @@ export function connectSummary(agent: AgentDescription): string {
 
 export function legSummary(event: LegEvent): string {
   if (event.type === 'agent-note') return event.text;
+  if (event.type === 'provider-tokens') return `the provider counted ${String(event.tokens)} tokens`;
   if (event.type !== 'agent-request') return event.type;
   const { request } = event;
   switch (request.type) {

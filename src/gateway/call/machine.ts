@@ -22,7 +22,7 @@ import {
   type OfferAnswerStep,
 } from './offer-answer.js';
 import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
-import type { CallEffect, CallEvent, CallFacts, CallState, CallStep, CallTimer, HangupReason } from './state.js';
+import type { CallEffect, CallEvent, CallFacts, CallState, CallStep, CallTimer, HangupReason, StandIn } from './state.js';
 
 const NOTHING: readonly CallEffect[] = [];
 const MAX_UNANSWERED_PROBES = 2;
@@ -164,6 +164,7 @@ function onAgentConnected(state: CallState): CallStep {
   if (state.name === 'Routing') return { state, effects: NOTHING };
   const connected = { ...state, agent: { ...state.agent, isConnected: true } };
   if (state.name === 'AwaitingAgent') return answered(connected);
+  if (state.name === 'Talking') return { state: connected, effects: [{ do: 'start-leg' }, { do: 'keep' }] };
   return { state: connected, effects: state.isRingDue && isAccepted(state) ? RING : NOTHING };
 }
 
@@ -176,14 +177,27 @@ function isAccepted({ name }: CallState): boolean {
 
 /** A refusal never follows an 18x: neither rtpengine nor the agent may have anything left to refuse. */
 function mayRing(state: CallState): boolean {
-  return state.agent.isConnected || state.facts.mayFallBack;
+  const { standIn } = state.facts;
+  return state.agent.isConnected || (standIn !== null && standIn !== 'second-provider');
 }
 
 /** The agent could not be reached, or has no room: before the answer another may stand in for it, once. */
 function onAgentUnavailable(state: CallState): CallStep {
   if (isAnswered(state)) return hangUp(state, 'AGENT_LOST');
-  if (state.name === 'Routing' || state.agent.choice === 'test-line' || !state.facts.mayFallBack) return refuse(state, 'AGENT_UNAVAILABLE');
-  const choice = 'test-line';
+  const { standIn } = state.facts;
+  if (state.name === 'Routing' || state.agent.choice !== 'own' || standIn === null) return refuse(state, 'AGENT_UNAVAILABLE');
+  return standsIn(state, standIn);
+}
+
+/** The agent is gone in the call: another may take the caller over, once. An echo would not help the caller. */
+function onAgentLost(state: CallState): CallStep {
+  const { standIn } = state.facts;
+  if (state.name !== 'Talking' || state.agent.choice !== 'own' || standIn === null || standIn === 'test-line')
+    return hangUp(state, 'AGENT_LOST');
+  return standsIn(state, standIn);
+}
+
+function standsIn(state: CallState, choice: StandIn): CallStep {
   return { state: { ...state, agent: { choice, isConnected: false } }, effects: [{ do: 'connect-agent', choice }] };
 }
 
@@ -337,6 +351,7 @@ function onLost(state: CallState, mayMove: boolean): CallStep {
 }
 
 function onHangup(state: CallState, reason: HangupReason): CallStep {
+  if (reason === 'AGENT_LOST' && isAnswered(state)) return onAgentLost(state);
   if (isAnswered(state)) return hangUp(state, reason === 'DRAINING' ? 'SHUTDOWN' : reason);
   return refuse(state, refusalOf(reason));
 }

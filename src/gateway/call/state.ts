@@ -1,5 +1,6 @@
 import type { AgentAnswer } from '../model/agent.js';
 import type { MediaAddress, MediaDirection } from '../model/media.js';
+import type { ProviderLimit } from '../model/provider-usage.js';
 import type { Route } from '../model/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
 import type { ConcurrentUsage } from '../admission/admission.js';
@@ -79,8 +80,11 @@ export interface Transfer {
   readonly isAccepted: boolean;
 }
 
-/** Which agent the call gets: the number's, or the built-in test line instead. */
-export type AgentChoice = 'own' | 'test-line';
+/** What answers in place of an agent that cannot be reached, or is gone in the call (`agents.on_failure`). */
+export type StandIn = 'test-line' | 'second-provider' | 'sentence' | 'transfer';
+
+/** Which agent the call gets: the number's, or what stands in for it. */
+export type AgentChoice = 'own' | StandIn;
 
 /** Plain data throughout: the snapshot for a killed gateway is its JSON. */
 export interface CallState {
@@ -130,8 +134,8 @@ export interface CallFacts {
   readonly maxDurationMs: number;
   /** `null`: never, as for a caller that requires reliable provisional responses (RFC 3262 §3). */
   readonly ringingAfterMs: number | null;
-  /** Whether the test line stands in for an agent that cannot be reached. */
-  readonly mayFallBack: boolean;
+  /** `null`: nothing stands in for an agent that cannot be reached. */
+  readonly standIn: StandIn | null;
   /** Which STIR verdicts refuse the call. */
   readonly refusedVerdicts: readonly IdentityVerdict[];
   /** The media relay's address on the carrier side; `null`: unknown until it answers. */
@@ -163,7 +167,7 @@ export type CallEvent =
   /** An effect failed; the reason identifies it. `attempt: null`: any effect in progress. */
   | {
       readonly type: 'failed';
-      readonly reason: Extract<Reason, 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE' | 'AGENT_UNAVAILABLE' | 'INTERNAL_ERROR'>;
+      readonly reason: Extract<Reason, 'STORE_UNAVAILABLE' | 'MEDIA_UNAVAILABLE' | 'AGENT_UNAVAILABLE' | 'INTERNAL_ERROR'> | ProviderLimit;
       readonly attempt: number | null;
     }
   /** The 200 could not be sent: a CANCEL crossed it, or the SIP server refused it. */

@@ -32,12 +32,14 @@ export function onTransferAsked(state: CallState, { requestId, to }: EventOf<'tr
     const answer = { type: 'refused', requestId, request: 'transfer', code, message: REFUSALS[code] } as const;
     return { state, effects: [{ do: 'notify-agent', answer }] };
   };
-  if (isTurbo(state.route?.agent ?? DEFAULT_AGENT_SETTINGS)) {
+  // The operator's own target is bound by no setting of the agent.
+  const isStandIn = state.agent.choice === 'transfer';
+  if (!isStandIn && isTurbo(state.route?.agent ?? DEFAULT_AGENT_SETTINGS)) {
     return { state, effects: [{ do: 'notify-agent', answer: { type: 'refused', requestId, request: 'transfer', ...NOT_IN_TURBO } }] };
   }
   if (state.name !== 'Talking') return refuse('TRANSFER_TOO_EARLY');
   if (state.transfer !== null) return refuse('TRANSFER_PENDING');
-  const target = transferTarget(to, state.route?.agent?.transfer_list);
+  const target = transferTarget(to, isStandIn ? null : state.route?.agent?.transfer_list);
   if (!target.ok) return refuse(target.error);
   const referId = state.referCount + 1;
   return {

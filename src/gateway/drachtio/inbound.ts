@@ -1,3 +1,4 @@
+import type { StandIn } from '../call/state.js';
 import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { TraceEntry } from '../model/call-trace.js';
@@ -32,8 +33,8 @@ export interface InboundOptions {
   readonly sipHost: string | null;
   readonly ringingAfterMs: number;
   readonly maxDurationMs: number;
-  /** Whether the test line replaces an unreachable agent. */
-  readonly mayFallBack: boolean;
+  /** What answers in place of an agent that cannot be reached; `null`: nothing. */
+  readonly standIn: StandIn | null;
   /** Which STIR/SHAKEN verdicts refuse a call. */
   readonly refusedVerdicts: readonly IdentityVerdict[];
   /** The media relay's address on the carrier side; `null`: unknown. */
@@ -348,7 +349,7 @@ export class Inbound implements LiveCalls {
         sessionId: String(randomBytes(6).readUIntBE(0, 6)),
         maxDurationMs: this.options.maxDurationMs,
         ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
-        mayFallBack: this.options.mayFallBack,
+        standIn: this.options.standIn,
         refusedVerdicts: this.options.refusedVerdicts,
         relayAddress: this.options.relayAddress,
       },

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
+import { Announcement } from '../agents/announcement.js';
 import { ThreadedAudioFiles, type AudioFiles } from '../agents/audio-file.js';
 import { Player } from '../agents/player.js';
 import { EspeakSpeech, type Speech } from '../agents/speech.js';
@@ -156,6 +157,8 @@ function newAgent(
   switch (agent.kind) {
     case 'test-line':
       return new SampleLegAgent(new TestLine(agent, speech, host, log, systemClock));
+    case 'announcement':
+      return new SampleLegAgent(new Announcement(agent, speech, host, log, systemClock));
     case 'stream':
       return new StreamAgent(agent, host, stream, log);
     case 'player':

@@ -15,6 +15,15 @@ export interface TestLineSettings {
   readonly pronunciationGuide: readonly PronunciationEntry[];
 }
 
+/** What is said in place of an agent that cannot be reached. */
+export interface AnnouncementSettings {
+  readonly text: string;
+  /** A language code of the product (`ENG`). */
+  readonly language: string;
+  /** Where the caller is transferred after it; `null`: the call ends. */
+  readonly transferTo: string | null;
+}
+
 /** An agent behind a WebSocket of its own. */
 export interface StreamSettings {
   /** `wss://`, or `ws://` towards an address of a private network. */
@@ -62,6 +71,7 @@ export interface PlayerSettings {
 /** Who talks to the caller. */
 export type AgentDescription =
   | ({ readonly kind: 'test-line' } & TestLineSettings)
+  | ({ readonly kind: 'announcement' } & AnnouncementSettings)
   | ({ readonly kind: 'stream' } & StreamSettings)
   | ({ readonly kind: 'provider' } & ProviderSettings)
   | ({ readonly kind: 'player' } & PlayerSettings);
@@ -71,8 +81,15 @@ export type TranscriptEntry = Readonly<CallRecord['transcript'][number]>;
 
 /** What an agent asks of the call. `requestId` is its own, and comes back with the answer. */
 export type AgentRequest =
-  /** `isByTime`: they take their places by `at_ms`; otherwise they follow what came before. */
-  | { readonly type: 'transcript'; readonly entries: readonly TranscriptEntry[]; readonly isByTime?: true }
+  /** `isByTime`: they take their places by `at_ms`; otherwise they follow what came before. `gap`: why something that was said is not there. `correction`: what was
+   * heard of the utterance that was interrupted last. */
+  | {
+      readonly type: 'transcript';
+      readonly entries: readonly TranscriptEntry[];
+      readonly isByTime?: true;
+      readonly gap?: string;
+      readonly correction?: string;
+    }
   /** Extracted data points; what the agent's `analysis_schema` does not know is refused. */
   | { readonly type: 'analysis'; readonly requestId: string | null; readonly analysis: Readonly<Record<string, unknown>> }
   /** Run a custom tool. */

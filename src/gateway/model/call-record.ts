@@ -127,6 +127,11 @@ export const callRecordSchema = z.object({
   quality: qualitySchema,
   samples: z.custom<readonly QualitySample[]>().describe('Quality over time, oldest first; empty where calls are listed'),
   transcript: transcriptSchema.describe('As the agent sent it; empty where calls are listed'),
+  transcript_state: z
+    .enum(['complete', 'partial', 'failed'])
+    .nullable()
+    .describe('Whether the transcript has all that was said; null: the agent sent none, or the call is in progress'),
+  transcript_error: text.describe('What is missing in the transcript, and why; null: nothing'),
   analysis: z.record(z.string(), z.unknown()).nullable().describe("The agent's analysis; null: it sent none"),
   analysis_rejected: z
     .record(z.string(), z.unknown())

@@ -93,6 +93,8 @@ export type LegEvent =
   | { readonly type: 'agent-lost' }
   /** What the connection to the agent met. */
   | AgentNote
+  /** The provider reported that it counted so many tokens. */
+  | { readonly type: 'provider-tokens'; readonly tokens: number }
   /** The agent asks for something that is not the leg's business. */
   | { readonly type: 'agent-request'; readonly request: AgentRequest }
   /** No packet from the caller for the configured time, RTP or RTCP; not while the caller's direction promises none. */

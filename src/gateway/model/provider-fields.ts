@@ -1,4 +1,5 @@
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings } from './agent-record.js';
+import { dynamicRequests } from './dynamic-data.js';
 import type { ProviderName } from './provider.js';
 
 // What each setting of an agent does at each provider: docs/agents.md has it as a table, and a setting without effect gets a warning.
@@ -21,8 +22,8 @@ const EVERYWHERE = {
   max_duration: gateway('as with a bot'),
   transfer_list: gateway('limits the tool `transfer_call`'),
   analysis_schema: none('no model analyses the call'),
-  dynamic_data: none('nothing is fetched'),
-  pathway_id: none('the pathway is not read'),
+  dynamic_data: gateway('fetched before the 200; `{{name}}` in `prompt` and `first_sentence`'),
+  pathway_id: gateway('its text, from the organization’s `pathway-url`, is the prompt'),
 } as const;
 
 export const PROVIDER_FIELDS: Readonly<Record<ProviderName, Readonly<Record<ProviderField, FieldEffect>>>> = {
@@ -62,13 +63,33 @@ export const PROVIDER_FIELDS: Readonly<Record<ProviderName, Readonly<Record<Prov
     pronunciation_guide: provider('in `systemInstruction`'),
     tools: provider('functions; the gateway runs them, without their `speech`'),
   },
+  elevenlabs: {
+    ...EVERYWHERE,
+    prompt: provider('`agent.prompt`; without it the agent’s own'),
+    voice: provider('`tts.voice_id`'),
+    language: provider('`agent.language`'),
+    model: none('`provider.model` is the id of the agent, which has its model'),
+    first_sentence: provider('`agent.first_message`, word for word'),
+    wait_for_greeting: provider('`agent.first_message` is empty'),
+    interruption_threshold: none('the agent has its own'),
+    pronunciation_guide: provider('in the prompt'),
+    tools: provider('client tools of the same names, set up there; the gateway runs them, without their `speech`'),
+    transfer_list: provider('limits a client tool `transfer_call`, set up there'),
+  },
 };
 
-/** Settings that are set and have no effect. */
-export function fieldsWithoutEffect(settings: AgentSettings): { readonly field: ProviderField; readonly how: string }[] {
-  if (settings.provider === null) return [];
-  const effects = Object.entries(PROVIDER_FIELDS[settings.provider.name]) as [ProviderField, FieldEffect][];
-  return effects
-    .filter(([field, { by }]) => by === 'none' && JSON.stringify(settings[field]) !== JSON.stringify(DEFAULT_AGENT_SETTINGS[field]))
-    .map(([field, { how }]) => ({ field, how }));
+/** Settings that are set and have no effect. @param hasPathways the organization has a place for the texts of pathways */
+export function fieldsWithoutEffect(
+  settings: AgentSettings,
+  hasPathways: boolean,
+): { readonly field: ProviderField; readonly how: string }[] {
+  const { provider: chosen, dynamic_data: dynamicData, pathway_id: pathway } = settings;
+  if (chosen === null) return [];
+  const effects = Object.entries(PROVIDER_FIELDS[chosen.name]) as [ProviderField, FieldEffect][];
+  const isSet = (field: ProviderField): boolean => JSON.stringify(settings[field]) !== JSON.stringify(DEFAULT_AGENT_SETTINGS[field]);
+  const fields = effects.filter(([field, { by }]) => by === 'none' && isSet(field)).map(([field, { how }]) => ({ field, how }));
+  if (dynamicData !== null && dynamicRequests(dynamicData) === null)
+    fields.push({ field: 'dynamic_data', how: 'it is not in the form of requests' });
+  if (pathway !== null && !hasPathways) fields.push({ field: 'pathway_id', how: 'the organization has no pathway-url' });
+  return fields;
 }

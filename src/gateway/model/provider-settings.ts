@@ -6,6 +6,12 @@ import type { ToolDefinition } from './tool-definition.js';
 /** A tool without what only the gateway needs. */
 export type SpokenTool = Pick<ToolDefinition, 'name' | 'description' | 'input_schema' | 'speech'>;
 
+/** One thing that was said in the call so far. */
+export interface Said {
+  readonly speaker: 'agent' | 'caller';
+  readonly text: string;
+}
+
 /** A call's agent at a provider. */
 export interface ProviderSettings {
   readonly provider: ProviderName;
@@ -31,4 +37,6 @@ export interface ProviderSettings {
   readonly audio: AgentProvider['audio'];
   /** The leg's codec; for a call without an offer, µ-law. */
   readonly codec: AudioCodec;
+  /** What another agent and the caller said before; empty: it begins. */
+  readonly conversation: readonly Said[];
 }

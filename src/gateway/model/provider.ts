@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 // Providers of voice models that answer a call without a bot server.
 
-export const PROVIDERS = ['openai-realtime', 'deepgram', 'gemini-live'] as const;
+export const PROVIDERS = ['openai-realtime', 'deepgram', 'gemini-live', 'elevenlabs'] as const;
 export type ProviderName = (typeof PROVIDERS)[number];
 
 /** What an agent's owner sets of its provider; `null`: the gateway's setting. The API never shows `api_key`. */

@@ -77,6 +77,16 @@ export const REASONS = {
   ORG_CALL_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The organization has reached its limit of concurrent calls.', RETRY_AFTER),
   SESSION_INTERVAL_TOO_SMALL: refuse(422, 'Session Interval Too Small', 79, 'caller', 'The caller requested a session timer below 90 s.'),
   ORG_RATE_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The organization receives more calls a second than its limit.', RETRY_AFTER),
+  ORG_SESSION_LIMIT: refuse(
+    486,
+    'Busy Here',
+    17,
+    'customer',
+    'The organization has reached its limit of concurrent sessions at providers.',
+    RETRY_AFTER,
+  ),
+  ORG_MINUTE_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The organization has used its minutes at providers for today (UTC).'),
+  ORG_TOKEN_LIMIT: refuse(486, 'Busy Here', 17, 'customer', 'The organization has used its tokens at providers for today (UTC).'),
   CALLER_CANCELLED: refuse(487, 'Request Terminated', 16, 'caller', 'The caller cancelled before the answer.'),
   SRTP_REQUIRED: refuse(
     488,

@@ -83,6 +83,12 @@ export interface OrgRecord {
   readonly max_concurrent_calls: number | null;
   /** New calls a second over all the organization's numbers; `null`: no limit. */
   readonly max_calls_per_second: number | null;
+  /** Calls in progress with a session at a provider; `null`: no limit, here and below. */
+  readonly max_provider_sessions: number | null;
+  /** Of sessions at providers, in a day of UTC. */
+  readonly max_provider_minutes_per_day: number | null;
+  /** As the providers report them, in a day of UTC. */
+  readonly max_provider_tokens_per_day: number | null;
   /** CIDR blocks or addresses that INVITEs to any of its numbers may come from; empty: any. */
   readonly allowed_sources: readonly string[];
   /** Signs webhooks. Never shown by the API. */
@@ -93,6 +99,12 @@ export interface OrgRecord {
   readonly provider_keys: ProviderKeys;
   /** Whether its agents may use the operator's keys. */
   readonly operator_keys: boolean;
+  /** Where the texts of pathways are, with `{pathway_id}` in it; `null`: pathways have no effect. */
+  readonly pathway_url: string | null;
+  /** Sent there as `Authorization: Bearer`; `null`: none. Never shown. */
+  readonly pathway_token: string | null;
+  /** Transcripts of its calls are kept for so many days; 0: not at all; `null`: as long as the records. */
+  readonly transcript_days: number | null;
   readonly created_at: string;
 }
 

@@ -8,7 +8,8 @@ import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { E164 } from '../model/e164.js';
 import type { BeginningCall } from '../model/live-calls.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection, RelayFigures } from '../model/media.js';
-import type { Route } from '../model/records.js';
+import type { ProviderLimit, ProviderUsage } from '../model/provider-usage.js';
+import type { OrgRecord, Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import type { Result } from '../../lib/result.js';
 import type { Timeline } from '../model/call-trace.js';
@@ -40,6 +41,22 @@ export interface RouteStore {
   release(callId: string, wasRefused?: boolean): void;
 }
 
+/** Sessions at providers of voice models, counted over all gateways under the limits of their organizations. */
+export interface ProviderSessions {
+  /**
+   * Counts a call's session until `end`. `null`: it has its slot; otherwise the limit that it would exceed. While the store is away, only
+   * the sessions of this process count.
+   * @param isResumed it goes on after a restart, whatever the limits
+   */
+  begin(org: OrgRecord, callId: string, isResumed?: boolean): Promise<ProviderLimit | null>;
+  /** The provider reported tokens. */
+  used(callId: string, tokens: number): void;
+  /** Nothing when it was not counted. */
+  end(callId: string): void;
+  /** Rejects with `StoreUnavailableError`. */
+  usage(orgId: string): Promise<ProviderUsage>;
+}
+
 /** The store did not answer: the call is refused with 503 STORE_UNAVAILABLE. */
 export class StoreUnavailableError extends Error {
   override readonly name = 'StoreUnavailableError';
@@ -48,6 +65,8 @@ export class StoreUnavailableError extends Error {
 /** All that is kept of a call that ended or was refused. */
 export interface EndedCall {
   readonly record: CallRecord;
+  /** The transcript is kept for so many days; left out: as long as the record. */
+  readonly transcriptDays?: number;
   /** What happened in it, oldest first; empty: nothing is kept. */
   readonly trace: readonly TraceEntry[];
   /** When its steps ran; left out: nobody wants to know. */

@@ -6,9 +6,10 @@ import type { CallRecord } from '../model/call-record.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { E164 } from '../model/e164.js';
 import type { CallInProgress } from '../model/live-calls.js';
+import type { ProviderLimits } from '../model/provider-usage.js';
 import type { InboundOptions, NumberRecord, OrgRecord } from '../model/records.js';
 import type { Throughput } from '../model/throughput.js';
-import type { CallStore, RouteStore, SnapshotStore, ToolDirectory } from './ports.js';
+import type { CallStore, ProviderSessions, RouteStore, SnapshotStore, ToolDirectory } from './ports.js';
 import type { Result } from '../../lib/result.js';
 import type { AgentContent, RecordRefusal } from '../model/agent-update.js';
 import type { IfMatch } from '../model/revision.js';
@@ -106,10 +107,23 @@ export interface NewOrg {
   readonly org_id?: string;
 }
 
-export type OrgLimit = 'max_concurrent_calls' | 'max_calls_per_second' | 'allowed_sources';
+export type OrgLimit = 'max_concurrent_calls' | 'max_calls_per_second' | 'allowed_sources' | keyof ProviderLimits;
 
 export type OrgChange = Partial<
-  Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | 'twilio_token' | 'provider_keys' | 'operator_keys' | OrgLimit>
+  Pick<
+    OrgRecord,
+    | 'name'
+    | 'sip_enabled'
+    | 'disabled'
+    | 'webhook_secret'
+    | 'twilio_token'
+    | 'provider_keys'
+    | 'operator_keys'
+    | 'transcript_days'
+    | 'pathway_url'
+    | 'pathway_token'
+    | OrgLimit
+  >
 >;
 
 export interface OrgStore {
@@ -344,6 +358,7 @@ export interface Stores {
   readonly throughput: ThroughputLog;
   readonly routes: RouteStore;
   readonly snapshots: SnapshotStore;
+  readonly providerUsage: Pick<ProviderSessions, 'usage'>;
   readonly bus: GatewayBus;
   /** Resolves when the store answers. */
   ping(): Promise<void>;

@@ -14,11 +14,17 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     disabled: false,
     max_concurrent_calls: null,
     max_calls_per_second: null,
+    max_provider_sessions: null,
+    max_provider_minutes_per_day: null,
+    max_provider_tokens_per_day: null,
     allowed_sources: [],
     webhook_secret: newWebhookSecret(),
     twilio_token: newTwilioToken(),
     provider_keys: {},
     operator_keys: false,
+    pathway_url: null,
+    pathway_token: null,
+    transcript_days: null,
     created_at: now,
   };
 }

@@ -16,7 +16,7 @@ import type { ToolRunner } from '../ports/ports.js';
 import type { RelayPool } from '../relay/pool.js';
 import type { RedisStores } from '../store/redis/redis-stores.js';
 import { callDryRun } from './dry-run.js';
-import { operatorAgent } from './inbound-options.js';
+import { inboundOptions, operatorAgent } from './inbound-options.js';
 
 /** Beside the compiled gateway. */
 const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../console/', import.meta.url));
@@ -46,7 +46,8 @@ export async function openApi(
       log,
       check: callDryRun(stores.checkedRoutes, inbound, {
         operator: operatorAgent(config),
-        mayFallBack: config.agents.on_failure === 'test-line',
+        standIn: inboundOptions(config).standIn,
+        usage: (orgId) => stores.providerUsage.usage(orgId),
         urlRefusal: (url) => agentUrlRefusal(url, config.agents.allow_private),
       }),
       liveCalls: inbound,

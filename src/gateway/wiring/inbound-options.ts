@@ -14,7 +14,7 @@ export function inboundOptions(config: Config): InboundOptions {
     sipHost: drachtio.url === null ? sipHost(config) : sip.host,
     ringingAfterMs: sip.ringing_after_ms,
     maxDurationMs: calls.max_duration_minutes * 60_000,
-    mayFallBack: agents.on_failure === 'test-line',
+    standIn: agents.on_failure === 'refuse' ? null : agents.on_failure,
     refusedVerdicts: stir.refuse,
     relayAddress: config.rtpengine.address === null ? (config.public_address ?? config.bind_address) : null,
     calledNumberFrom: sip.called_number_from,
@@ -27,7 +27,8 @@ export function inboundOptions(config: Config): InboundOptions {
   };
 }
 
-export function operatorAgent({ agents: { url, format, bearer_token: bearerToken }, openai, deepgram, gemini }: Config): OperatorAgent {
+export function operatorAgent({ agents, openai, deepgram, gemini, elevenlabs }: Config): OperatorAgent {
+  const { url, format, bearer_token: bearerToken } = agents;
   return {
     url,
     format,
@@ -36,8 +37,20 @@ export function operatorAgent({ agents: { url, format, bearer_token: bearerToken
       'openai-realtime': providerDefaults({ ...openai, voice: null }),
       deepgram: providerDefaults(deepgram),
       'gemini-live': providerDefaults({ ...gemini, voice: null, transcription_model: gemini.model }),
+      elevenlabs: { url: elevenlabs.url, apiKey: elevenlabs.api_key, ...agentModels(elevenlabs.agent_id) },
+    },
+    standIns: {
+      secondProvider: agents.second_provider,
+      sentence: agents.failure_sentence,
+      language: agents.failure_language,
+      transferTo: agents.failure_transfer,
     },
   };
+}
+
+/** The agent there has its models. */
+function agentModels(agentId: string | null): Pick<ProviderDefaults, 'model' | 'turboModel' | 'transcriptionModel' | 'voice'> {
+  return { model: agentId ?? '', turboModel: agentId ?? '', transcriptionModel: '', voice: null };
 }
 
 function providerDefaults(settings: Config['openai'] & { readonly voice: string | null }): ProviderDefaults {

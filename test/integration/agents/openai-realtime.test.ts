@@ -1,4 +1,6 @@
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
@@ -22,7 +24,11 @@ let url: string;
 beforeAll(async () => {
   fake = await startFakeOpenAi({ refusal: ({ headers }) => (headers.authorization === 'Bearer sk-wrong' ? 401 : null) });
   url = `ws://127.0.0.1:${String(fake.port)}/v1/realtime`;
-  site = await AgentSite.start({ TRUNKLINE_OPENAI_URL: url, TRUNKLINE_OPENAI_API_KEY: OPERATOR_KEY });
+  site = await AgentSite.start({
+    TRUNKLINE_OPENAI_URL: url,
+    TRUNKLINE_OPENAI_API_KEY: OPERATOR_KEY,
+    TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true',
+  });
 });
 afterAll(async () => {
   await site.stop();
@@ -123,6 +129,76 @@ describe('keys', () => {
     const record = await recordOf(call);
     expect(record).toMatchObject({ reason: 'AGENT_UNAVAILABLE' });
     expect(record['agent_error']).toContain('HTTP 401');
+  });
+});
+
+describe('before the answer', () => {
+  it('values and the text of a pathway are fetched and put into the prompt; a missing one is empty and told of', async () => {
+    const asked: string[] = [];
+    const server = createServer((request, response) => {
+      asked.push(`${request.method ?? ''} ${request.url ?? ''} ${request.headers.authorization ?? ''}`);
+      if (request.url?.startsWith('/flow') === true) return void response.end('You are {{role}}. The guest is {{guest}}{{nobody}}.');
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ data: { name: 'Kim' }, role: 'a porter' }));
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const base = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
+    const orgId = site.gateway.ready.org_id;
+    const pathways = await site.gateway.cli('org', 'pathway-url', orgId, `${base}/flow/{pathway_id}`);
+    expect(pathways.code).toBe(0);
+    const response_data = { guest: '$.data.name', nobody: '$.nobody', role: '$.role' };
+    const dynamic_data = { url: `${base}/guest?from={{input.from}}`, headers: { authorization: 'secret' }, response_data };
+    const provider = { name: 'openai-realtime', url, api_key: 'sk-own' };
+    const number = await site.numberOf({ pathway_id: 'front desk', provider });
+    const found = (await site.gateway.api('GET', `/sip?inbound_id=${encodeURIComponent(number)}`)).json as {
+      data: { inbound: { agent_id: string } };
+    };
+    const agentPath = `/v1/agents/${found.data.inbound.agent_id}`;
+    const updated = await site.gateway.api('POST', agentPath, { dynamic_data });
+    expect(updated.json).toMatchObject({ status: 'success', warnings: [] });
+    expect(JSON.stringify((await site.gateway.api('GET', agentPath)).json)).not.toContain('secret');
+    const { call, session } = await talking(number);
+    expect(session.config?.instructions).toContain('You are a porter. The guest is Kim.');
+    expect(asked.toSorted()).toEqual(['GET /flow/front%20desk ', expect.stringMatching(/^GET \/guest\?from=\S+ secret$/)]);
+    await call.hangUp();
+    const { call_id: callId } = await recordOf(call);
+    const trace = JSON.stringify((await site.gateway.api('GET', `/v1/calls/${String(callId)}/trace`)).json);
+    expect(trace).toContain('dynamic_data without a value: nobody');
+    expect(trace).not.toContain('porter');
+    await new Promise((done) => server.close(done));
+    const lost = await site.invite({ number });
+    expect((await lost.signalling.final(LIMIT_MS)).status).toBe(480);
+    await lost.close();
+    expect((await site.gateway.cli('org', 'pathway-url', orgId, 'none')).code).toBe(0);
+    const checked = await site.gateway.api('POST', '/sip/check', { phone_number: number });
+    expect(JSON.stringify(checked.json)).toContain('Without effect: pathway_id (the organization has no pathway-url)');
+    const warned = await site.gateway.api('POST', agentPath, { pathway_id: 'other', dynamic_data: { a: 1 } });
+    const paths = (warned.json as { warnings: { path: string }[] }).warnings.map(({ path }) => path);
+    expect(paths).toContain('pathway_id');
+  });
+});
+
+describe('limits', () => {
+  it('a full limit on sessions refuses a call with 486 and its own reason, and a session that ended frees its slot', async () => {
+    const number = await agentWith({});
+    const limit = (sessions: string) =>
+      site.gateway.cli('org', 'set-limits', site.gateway.ready.org_id, '--max-provider-sessions', sessions);
+    expect((await limit('1')).code).toBe(0);
+    const { call, session } = await talking(number);
+    session.done((await session.responses.at(0, LIMIT_MS)).id, 'completed', '', 77);
+    const second = await site.invite({ number });
+    const refusal = await second.signalling.final(LIMIT_MS);
+    expect([refusal.status, refusal.header('Warning')]).toEqual([486, expect.stringContaining('ORG_SESSION_LIMIT')]);
+    await second.close();
+    const checked = await site.gateway.api('POST', '/sip/check', { phone_number: number });
+    expect(checked.json).toMatchObject({ data: { sip_status: 486, reason: 'ORG_SESSION_LIMIT' } });
+    await call.hangUp();
+    expect(await recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    const third = await talking(number);
+    await third.call.hangUp();
+    await recordOf(third.call);
+    const usage = await site.gateway.cli('org', 'provider-usage', site.gateway.ready.org_id, '--json');
+    expect(JSON.parse(usage.stdout)).toMatchObject({ sessions: 0, tokens: 77 });
+    expect((await limit('none')).code).toBe(0);
   });
 });
 

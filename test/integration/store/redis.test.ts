@@ -6,6 +6,7 @@ import { silentLog } from '../../../src/lib/log.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { startRedis, startRedisCluster, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { callDetailKey, callKey } from '../../../src/gateway/store/redis/keys.js';
 import { describeAgentChanges } from '../../unit/gateway/store/agents-contract.js';
 import { describeLogs, TEST_BATCH_RETENTION } from '../../unit/gateway/store/batches-contract.js';
 import { describeCallsInProgress } from '../../unit/gateway/store/calls-contract.js';
@@ -90,6 +91,19 @@ for (const cluster of [false, true]) {
     describeAgentChanges('stores in Redis', () => ({ clock, stores }));
     describeLogs('stores in Redis', () => ({ clock, stores }));
     describeThroughput('stores in Redis', () => ({ clock, stores }));
+
+    it('keeps a transcript for the days of its organization, and the record longer', async () => {
+      const orgId = newUuid();
+      const call = callOf(orgId, clock.wallMs(), { transcript: [{ speaker: 'agent', text: 'Hello.', at_ms: 0 }] });
+      const days = TEST_RETENTION.days / 2;
+      await stores.calls.write({ ...endedCall(call), transcriptDays: days });
+      expect((await stores.calls.get(orgId, call.call_id))?.transcript).toHaveLength(1);
+      const keys = [callKey(orgId, call.call_id), callDetailKey(orgId, call.call_id)];
+      const ofNodes = await Promise.all(keys.map((key) => Promise.all(redis.nodes.map((node) => node.command(`TTL ${key}`)))));
+      const [record, detail] = ofNodes.map((answers) => Math.max(...answers.map((answer) => Number(/^:(-?\d+)/.exec(answer)?.[1] ?? -2))));
+      expect(record).toBeGreaterThan(detail ?? 0);
+      expect(Math.abs((detail ?? 0) - days * 86_400)).toBeLessThan(60);
+    });
 
     it('keeps the digest of a key only', async () => {
       const { key } = await stores.keys.create('org', 'ci');

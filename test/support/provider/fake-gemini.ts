@@ -60,7 +60,7 @@ const clientMessage = z.union([
 ]);
 type ClientMessage = z.output<typeof clientMessage>;
 type ServerMessage = Partial<
-  Pick<LiveServerMessage, 'setupComplete' | 'toolCall' | 'toolCallCancellation' | 'goAway' | 'sessionResumptionUpdate'>
+  Pick<LiveServerMessage, 'setupComplete' | 'toolCall' | 'toolCallCancellation' | 'goAway' | 'sessionResumptionUpdate' | 'usageMetadata'>
 > & {
   readonly serverContent?: LiveServerContent;
 };
@@ -171,6 +171,10 @@ export class FakeGeminiSession {
   surprise(): void {
     this.end.send(JSON.stringify({ voiceActivity: { voiceActivityType: 'X' }, somethingNew: { a: 1 } }));
     this.end.send('not JSON');
+  }
+
+  usage(totalTokenCount: number): void {
+    this.#send({ usageMetadata: { totalTokenCount } });
   }
 
   close(code: number, reason = ''): void {

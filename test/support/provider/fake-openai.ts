@@ -194,6 +194,15 @@ export class FakeOpenAiSession {
     });
   }
 
+  notTranscribed(item: string): void {
+    this.#send({
+      type: 'conversation.item.input_audio_transcription.failed',
+      item_id: item,
+      content_index: 0,
+      error: { code: 'audio_unintelligible', message: 'words of the caller' },
+    });
+  }
+
   /** A response begins by itself: the caller has finished. */
   begin(): string {
     const id = this.#id('resp');
@@ -251,12 +260,12 @@ export class FakeOpenAiSession {
     return callId;
   }
 
-  done(response: string, status: 'completed' | 'cancelled' | 'failed' = 'completed', code = 'rate_limit_exceeded'): void {
+  done(response: string, status: 'completed' | 'cancelled' | 'failed' = 'completed', code = 'rate_limit_exceeded', tokens = 0): void {
     this.#active.delete(response);
     const details =
       status === 'failed' ? { type: 'failed' as const, error: { type: 'x', code } } : status === 'completed' ? NO_USAGE : { type: status };
     const status_details = status === 'completed' ? {} : details;
-    this.#send({ type: 'response.done', response: { id: response, status, status_details } });
+    this.#send({ type: 'response.done', response: { id: response, status, status_details, usage: { total_tokens: tokens } } });
     const next = this.#waiting.shift();
     if (next !== undefined) this.#start(next.id, next.params.conversation === 'none', next.params);
   }

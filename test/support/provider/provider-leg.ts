@@ -41,6 +41,7 @@ export const PROVIDER: ProviderSettings = {
   mayTransfer: true,
   audio: 'g711',
   codec: 'PCMU',
+  conversation: [],
 };
 
 /** An agent at a provider on a leg in virtual time. Messages arrive at once; `accepts: false`: connections wait for `open`. */

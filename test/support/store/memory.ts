@@ -2,6 +2,7 @@ import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 import type { CallSnapshot } from '../../../src/gateway/model/call-snapshot.js';
 import type { E164 } from '../../../src/gateway/model/e164.js';
 import type { BeginningCall, CallAnswer } from '../../../src/gateway/model/live-calls.js';
+import { NO_PROVIDER_USAGE } from '../../../src/gateway/model/provider-usage.js';
 import type { NumberRecord, OrgRecord, Route } from '../../../src/gateway/model/records.js';
 import { brokenLimit } from '../../../src/gateway/admission/admission.js';
 import type { CallStore, EndedCall, Lookup, RouteStore, SnapshotStore } from '../../../src/gateway/ports/ports.js';
@@ -87,6 +88,7 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
     live: new MemoryLiveCalls(own, (callId) => snapshots.answerOf(callId)),
     routes: meteredRoutes(new MemoryRouteStore(numbers, orgs, agents, own), count),
     snapshots,
+    providerUsage: { usage: () => Promise.resolve(NO_PROVIDER_USAGE) },
     outbox: new MemoryOutbox(clock),
     bus: new MemoryBus(),
     ping: () => Promise.resolve(),

@@ -84,6 +84,32 @@ describe('trunkline org and key', () => {
     expect(await stored()).toMatchObject({ max_concurrent_calls: null, max_calls_per_second: null, allowed_sources: [] });
   });
 
+  it('sets limits on providers, and shows what is used of them', async () => {
+    await run('org', 'create', 'a');
+    const flags = ['--max-provider-sessions', '2', '--max-provider-minutes-per-day', '60', '--max-provider-tokens-per-day', '1000000'];
+    expect(await run('org', 'set-limits', 'a', ...flags)).toBe(0);
+    expect(printed.at(-1)).toMatch(/, sessions at providers 2, minutes a day at providers 60, tokens a day at providers 1000000$/);
+    const limits = { max_provider_sessions: 2, max_provider_minutes_per_day: 60, max_provider_tokens_per_day: 1_000_000 };
+    expect((await stores.orgs.list())[0]).toMatchObject(limits);
+    expect(await run('org', 'provider-usage', 'a')).toBe(0);
+    expect(printed.at(-1)).toBe('"a": 0 sessions, 0 minutes and 0 tokens today');
+    expect(await run('org', 'set-limits', 'a', '--max-provider-sessions', 'none')).toBe(0);
+    expect((await stores.orgs.list())[0]).toMatchObject({ ...limits, max_provider_sessions: null });
+  });
+
+  it('sets how long transcripts are kept', async () => {
+    await run('org', 'create', 'a');
+    for (const [given, days] of [
+      ['7', 7],
+      ['none', 0],
+      ['records', null],
+    ] as const) {
+      expect(await run('org', 'set-transcripts', 'a', given)).toBe(0);
+      expect((await stores.orgs.list())[0]?.transcript_days).toBe(days);
+    }
+    expect(await run('org', 'set-transcripts', 'a', '0')).toBe(1);
+  });
+
   it.each([
     ['webhook-secret', 'webhook_secret', /^whsec_[A-Za-z0-9+/]{43}=$/],
     ['twilio-token', 'twilio_token', /^[\w-]{43}$/],

@@ -20,7 +20,8 @@ export function AgentsPage(): JSX.Element {
   const [open, setOpen] = useState<Open>(null);
   const [most, setMost] = useState(SHOWN);
   const loaded = useLoaded(() => readAgents(most), [most]);
-  const voices = useLoaded(async () => (await ask((api) => api.GET('/v1/voices'))).voices, []).value ?? [];
+  const voices =
+    useLoaded(async () => (await ask((api) => api.GET('/v1/voices'))).voices.filter(({ provider }) => provider === null), []).value ?? [];
   const tools = useLoaded(async () => (await ask((api) => api.GET('/v1/tools'))).tools, []).value ?? [];
   const changed = (): void => {
     setOpen(null);

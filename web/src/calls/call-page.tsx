@@ -235,7 +235,7 @@ function Totals({ call: { quality } }: { readonly call: CallDetail }): JSX.Eleme
 }
 
 function Said({ call }: { readonly call: CallDetail }): JSX.Element {
-  const { transcript, analysis, analysis_rejected: rejected } = call;
+  const { transcript, analysis, analysis_rejected: rejected, transcript_state: state, transcript_error: missing } = call;
   return (
     <section class="card">
       <h2>Transcript</h2>
@@ -248,10 +248,18 @@ function Said({ call }: { readonly call: CallDetail }): JSX.Element {
               <span class="muted">
                 {entry.speaker === 'agent' ? 'Agent' : 'Caller'} {sinceBegin(entry.at_ms)}
               </span>
-              <p>{entry.text}</p>
+              <p>
+                {entry.text}
+                {entry.interrupted === true && <span class="muted"> (interrupted)</span>}
+              </p>
             </li>
           ))}
         </ol>
+      )}
+      {state !== null && state !== 'complete' && (
+        <p class="muted">
+          {state === 'partial' ? 'Not complete' : 'Failed'}: {missing}.
+        </p>
       )}
       <Told title="Analysis" fields={analysis} />
       <Told title="Rejected: does not match analysis_schema" fields={rejected} />

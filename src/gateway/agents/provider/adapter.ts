@@ -1,3 +1,4 @@
+import type { Said } from '../../model/provider-settings.js';
 import type { WireFormat } from '../stream/wire-format.js';
 
 // A provider's protocol without its socket: messages of the provider become actions, and what the call does becomes messages. Neither
@@ -13,8 +14,8 @@ export type ProviderAction =
   | { readonly do: 'accepted' }
   /** The session cannot go on. `isFinal`: nor could another one with the same settings. */
   | { readonly do: 'fail'; readonly message: string; readonly isFinal: boolean }
-  /** Something failed, and the session goes on. */
-  | { readonly do: 'warn'; readonly message: string }
+  /** Something failed, and the session goes on. `isFailure`: it cost an answer. */
+  | { readonly do: 'warn'; readonly message: string; readonly isFailure?: true }
   /** Audio of an utterance, in the format of the output. The bytes may be changed. */
   | { readonly do: 'play'; readonly utterance: string; readonly bytes: Uint8Array }
   /** No more audio of it follows. */
@@ -23,6 +24,8 @@ export type ProviderAction =
   | { readonly do: 'interrupt' }
   /** What an utterance says, so far (`isLast: false`) or in all. */
   | { readonly do: 'said'; readonly utterance: string; readonly text: string; readonly isLast: boolean }
+  /** What was heard of the utterance that the caller interrupted last. */
+  | { readonly do: 'corrected'; readonly text: string }
   /** What the caller said; `audioMs`: where it begins in the audio that was sent on this connection; `null`: not known. */
   | { readonly do: 'heard'; readonly text: string; readonly audioMs: number | null }
   /** What the caller said was not written down. */
@@ -30,6 +33,8 @@ export type ProviderAction =
   /** The caller speaks, or has finished. */
   | { readonly do: 'caller-speech'; readonly isSpeaking: boolean }
   | { readonly do: 'run-tool'; readonly callId: string; readonly name: string; readonly input: unknown }
+  /** The provider counted tokens. */
+  | { readonly do: 'used'; readonly tokens: number }
   /** The results of these are not wanted any more. */
   | { readonly do: 'drop-tools'; readonly callIds: readonly string[] }
   /** The provider ends the session soon. */
@@ -40,12 +45,6 @@ export interface Played {
   readonly utterance: string;
   /** Sent to the caller, in milliseconds; never more than was received. */
   readonly playedMs: number;
-}
-
-/** One thing that was said in the call so far. */
-export interface Said {
-  readonly speaker: 'agent' | 'caller';
-  readonly text: string;
 }
 
 /** One session at a provider. */
@@ -79,6 +78,6 @@ export interface ProviderAdapter {
   toolResult(callId: string, output: unknown, continues: boolean): readonly ProviderAction[];
   /** Gives the model a text that the caller did not say, and has it answer. */
   inform(text: string): readonly ProviderAction[];
-  /** What a close of the connection means. */
-  closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean };
+  /** What a close of the connection means. `isHangUp`: the agent ended the call. */
+  closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean; readonly isHangUp?: boolean };
 }

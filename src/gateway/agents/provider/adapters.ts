@@ -2,6 +2,7 @@ import type { ProviderName } from '../../model/provider.js';
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import type { ProviderAdapter } from './adapter.js';
 import { DeepgramAgent } from './deepgram.js';
+import { ElevenLabsAgent } from './elevenlabs.js';
 import { GeminiLive } from './gemini-live.js';
 import { OpenAiRealtime } from './openai-realtime.js';
 
@@ -9,6 +10,7 @@ const ADAPTERS: Readonly<Record<ProviderName, new (settings: ProviderSettings) =
   'openai-realtime': OpenAiRealtime,
   deepgram: DeepgramAgent,
   'gemini-live': GeminiLive,
+  elevenlabs: ElevenLabsAgent,
 };
 
 /** A session's adapter. */

@@ -1,7 +1,7 @@
-import type { ProviderSettings } from '../../model/provider-settings.js';
-import type { ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
+import type { ProviderSettings, Said } from '../../model/provider-settings.js';
+import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { instructionsOf, isoLanguageOf } from './instructions.js';
-import { closedText, fieldsOfMessage, listOf, parsedText, send, shownReason, textOf, type Fields } from './json-message.js';
+import { causeOf, closedText, fieldsOfMessage, listOf, parsedText, send, shownReason, textOf, type Fields } from './json-message.js';
 import { ToolNames } from './tools.js';
 
 // Deepgram's Voice Agent (its reference: "Voice Agent", version 1). Audio is binary in both directions, and has no name: an utterance
@@ -197,7 +197,7 @@ export class DeepgramAgent implements ProviderAdapter {
   }
 
   #onError(code: string): readonly ProviderAction[] {
-    return [{ do: 'fail', message: shownReason(`the provider sent an error: ${code}`), isFinal: FINAL_ERRORS.has(code) }];
+    return [{ do: 'fail', message: shownReason(`the provider sent an error: ${code}${causeOf(code)}`), isFinal: FINAL_ERRORS.has(code) }];
   }
 }
 

@@ -1,7 +1,7 @@
-import type { ProviderSettings } from '../../model/provider-settings.js';
-import type { ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
+import type { ProviderSettings, Said } from '../../model/provider-settings.js';
+import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { greetingOf, instructionsOf } from './instructions.js';
-import { base64Of, closedText, fieldsOf, fieldsOfMessage, listOf, send, textOf, type Fields } from './json-message.js';
+import { base64Of, closedText, fieldsOf, fieldsOfMessage, listOf, send, textOf, tokensOf, type Fields } from './json-message.js';
 import { ToolNames } from './tools.js';
 
 // Google's Gemini Live API (its reference: "Live API", BidiGenerateContent). A message has one field of several, so all are looked at.
@@ -117,6 +117,7 @@ export class GeminiLive implements ProviderAdapter {
       ...listOf(fieldsOf(event['toolCall'])['functionCalls']).flatMap((call) => this.#onCall(call)),
       ...this.#onCancelled(fieldsOf(event['toolCallCancellation'])['ids']),
       ...this.#onResumption(fieldsOf(event['sessionResumptionUpdate'])),
+      ...tokensOf(fieldsOf(event['usageMetadata'])['totalTokenCount']),
       ...(event['goAway'] === undefined ? [] : [renewal(fieldsOf(event['goAway']))]),
     ];
   }

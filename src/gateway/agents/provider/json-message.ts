@@ -35,6 +35,12 @@ export function listOf(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
+/** Tokens that a provider reports, where it does. */
+export function tokensOf(value: unknown): readonly ProviderAction[] {
+  const tokens = Math.round(numberOf(value) ?? 0);
+  return tokens > 0 ? [{ do: 'used', tokens }] : [];
+}
+
 /** A text of JSON; `undefined`: it is none. */
 export function parsedText(text: string): unknown {
   try {
@@ -50,6 +56,28 @@ export function shownReason(text: string): string {
     .replace(/[^\x20-\x7e]+/g, ' ')
     .trim()
     .slice(0, 160);
+}
+
+const CAUSES: Readonly<Record<string, string>> = {
+  '401': 'the key is wrong',
+  '403': 'the key does not allow this',
+  '404': 'there is no such address or model',
+  '429': 'too many sessions or requests',
+  invalid_api_key: 'the key is wrong',
+  INVALID_AUTH: 'the key is wrong',
+  model_not_found: 'there is no such model',
+  INVALID_SETTINGS: 'a field has a wrong value',
+  invalid_value: 'a field has a wrong value',
+  unknown_parameter: 'there is no such field',
+  insufficient_quota: 'the account has no quota left',
+  INSUFFICIENT_CREDITS: 'the account has no credits left',
+  rate_limit_exceeded: 'a rate limit was reached',
+};
+
+/** What a provider's code means for its user, with a space before; '': the code says it. @param code its own, or of HTTP */
+export function causeOf(code: string): string {
+  const cause = CAUSES[code];
+  return cause === undefined ? '' : ` (${cause})`;
 }
 
 /** The close of a provider's connection, for a person. */

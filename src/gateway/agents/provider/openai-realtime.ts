@@ -1,8 +1,9 @@
-import type { ProviderSettings } from '../../model/provider-settings.js';
-import type { Played, ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
+import type { ProviderSettings, Said } from '../../model/provider-settings.js';
+import type { Played, ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { greetingOf, instructionsOf, isoLanguageOf } from './instructions.js';
 import {
   base64Of,
+  causeOf,
   closedText,
   fieldsOf,
   fieldsOfMessage,
@@ -11,6 +12,7 @@ import {
   send,
   shownReason,
   textOf,
+  tokensOf,
   type Fields,
 } from './json-message.js';
 import { ToolNames } from './tools.js';
@@ -263,7 +265,7 @@ export class OpenAiRealtime implements ProviderAdapter {
         { do: 'end-utterance', utterance },
       ];
     });
-    return [...ended, ...failureOf(response), ...this.#respond()];
+    return [...ended, ...tokensOf(fieldsOf(response['usage'])['total_tokens']), ...failureOf(response), ...this.#respond()];
   }
 
   #onCall(event: Fields, responseId: string): readonly ProviderAction[] {
@@ -299,13 +301,14 @@ function failureOf(response: Fields): readonly ProviderAction[] {
   if (response['status'] !== 'failed') return [];
   const error = fieldsOf(fieldsOf(response['status_details'])['error']);
   const message = errorTextOf(error);
-  return FINAL_ERRORS.has(textOf(error['code'])) ? [{ do: 'fail', message, isFinal: true }] : [{ do: 'warn', message }];
+  return FINAL_ERRORS.has(textOf(error['code'])) ? [{ do: 'fail', message, isFinal: true }] : [{ do: 'warn', message, isFailure: true }];
 }
 
 /** Code and type only: a message may repeat what was said, or a part of the key. */
 function errorTextOf(error: Fields): string {
   const [type, code, param] = [textOf(error['type']), textOf(error['code']), textOf(error['param'])];
-  return shownReason(`the provider sent an error: ${[code || type || 'unknown', ...(param === '' ? [] : [`at ${param}`])].join(' ')}`);
+  const place = param === '' ? '' : ` at ${param}`;
+  return shownReason(`the provider sent an error: ${code || type || 'unknown'}${place}${causeOf(code)}`);
 }
 
 function sendItem(role: 'system' | 'user' | 'assistant', type: 'input_text' | 'output_text', text: string): ProviderAction {

@@ -1,9 +1,9 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentRequest, TranscriptEntry } from '../../model/agent.js';
 import type { AgentNote } from '../../model/media.js';
-import type { ProviderSettings } from '../../model/provider-settings.js';
-import { type AudioCodec, FRAME_MS, silenceByte } from '../../../rtp/codec/g711.js';
+import type { ProviderSettings, Said } from '../../model/provider-settings.js';
+import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { digitOfEvent } from '../../../rtp/dtmf/telephone-event.js';
-import type { CancelTimer, Clock } from '../../../lib/clock.js';
+import type { Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
 import { assertNever } from '../../../lib/result.js';
@@ -13,9 +13,11 @@ import { Downlink } from '../stream/downlink.js';
 import { EarlyAudio } from '../stream/early-audio.js';
 import type { AgentSocket, DialSocket } from '../stream/socket.js';
 import { Uplink } from '../stream/uplink.js';
-import type { ProviderAction, ProviderAdapter, Said, WireMessage } from './adapter.js';
+import { silenceOf } from '../stream/wire-format.js';
+import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
+import { CallerKeys } from './caller-keys.js';
 import { FunctionCalls } from './function-calls.js';
-import { shownReason } from './json-message.js';
+import { causeOf, shownReason } from './json-message.js';
 import { Utterances } from './utterances.js';
 
 export interface ProviderDependencies {
@@ -34,9 +36,6 @@ const MAX_FAREWELL_FRAMES = 1_500;
 /** The caller's audio of a new connection: 2 s. */
 const MAX_HELD_FRAMES = 100;
 const MAX_EARLY_BYTES = 2 * 1_024 * 1_024;
-/** Keys are a number when none follows for so long. */
-const KEYS_MS = 2_000;
-const MAX_KEYS = 64;
 /** So long before the end of a session another one begins, in a pause; */
 const RENEW_MS = 5 * 60_000;
 /** and at the latest. */
@@ -45,6 +44,7 @@ const RENEW_LATEST_MS = 30_000;
 const SILENT_FRAMES = 25;
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
 const MAX_SAID = 200;
+const TAKEN_OVER = 'You take over this call after an interruption. Apologize shortly, and go on with the conversation.';
 const MAX_WARNINGS = 5;
 /** The position of all that was said when a mark comes back does not matter: the queue is flushed at it. */
 const END = 'end';
@@ -69,10 +69,9 @@ export class ProviderAgent implements LegAgent {
   readonly #utterances = new Utterances();
   /** In a linear format: half of a sample. */
   #oddByte: number | null = null;
-  readonly #said: Said[] = [];
+  readonly #said: Said[];
   readonly #calls: FunctionCalls;
-  #keys = '';
-  #cancelKeys: CancelTimer = () => undefined;
+  readonly #keys: CallerKeys;
   #isLeaving = false;
   #farewellFrames = FAREWELL_FRAMES;
   #leavingFrames = 0;
@@ -90,6 +89,7 @@ export class ProviderAgent implements LegAgent {
   #framesSincePing = 0;
   #isPinged = false;
   #warnings = 0;
+  #hasGap = false;
 
   constructor(
     private readonly settings: ProviderSettings,
@@ -98,11 +98,13 @@ export class ProviderAgent implements LegAgent {
     private readonly log: Log,
   ) {
     this.#adapter = dependencies.newAdapter(settings);
+    this.#said = settings.conversation.slice(-MAX_SAID);
     this.#calls = new FunctionCalls(settings, host, {
       give: (callId, output, continues) => this.#run(this.#adapter.toolResult(callId, output, continues)),
       inform: (text) => this.#run(this.#adapter.inform(text)),
       leave: () => (this.#isLeaving = true),
     });
+    this.#keys = new CallerKeys(dependencies.clock, (text) => this.#safely(() => this.#run(this.#adapter.inform(text))));
     this.#connection = new ConnectionRunner(dependencies.clock, dependencies.limits, {
       perform: (work) => this.#perform(work),
       onTimer: (timer) => timer === 'connect' && this.#noteFailure('the session was not accepted in time'),
@@ -119,8 +121,9 @@ export class ProviderAgent implements LegAgent {
   }
 
   connect(): Promise<void> {
-    if (this.settings.apiKey === null) {
-      const message = `there is no key for ${this.settings.provider}`;
+    const { provider, apiKey, model } = this.settings;
+    if (apiKey === null || model === '') {
+      const message = `there is no ${apiKey === null ? 'key' : 'agent'} for ${provider}`;
       this.#note('other', message, true);
       return Promise.reject(new AgentUnavailableError(message));
     }
@@ -145,17 +148,14 @@ export class ProviderAgent implements LegAgent {
       else this.#play(utterance, bytes);
     }
     this.#earlyAudio.giveTo(uplink, nowMs);
-    if (this.#keys !== '') this.#awaitKeys();
+    this.#keys.start();
   }
 
   digit(event: number): void {
     const digit = digitOfEvent(event);
     if (digit === undefined) return;
     this.#onCaller();
-    if (digit !== '#' && this.#keys.length < MAX_KEYS) this.#keys += digit;
-    if (this.#startedMs === null) return;
-    if (digit === '#') this.#sendKeys();
-    else this.#awaitKeys();
+    this.#keys.press(digit);
   }
 
   hear(...packet: Parameters<LegAgent['hear']>): void {
@@ -168,6 +168,7 @@ export class ProviderAgent implements LegAgent {
     this.#watchSilence(queue.pull(payload));
     queue.takePlayedMarks();
     this.#record(this.#utterances.played(queue.playedBytes, this.#elapsedMs));
+    if (this.#utterances.hasUnwritten) this.#miss('the provider sent no text of what the agent said');
     this.#silentFrames = 0;
     if (this.#isLeaving) this.#takeLeave(1, queue.isEmpty);
     this.#tick(nowMs, 1);
@@ -180,7 +181,7 @@ export class ProviderAgent implements LegAgent {
     this.#tick(nowMs, frames);
     this.#silentFrames += Math.max(0, frames - (this.#sentFrames - before));
     if (this.#silentFrames < SILENT_FRAMES) return;
-    for (; this.#silentFrames > 0; this.#silentFrames -= 1) this.#sendAudio(this.#silence());
+    for (; this.#silentFrames > 0; this.#silentFrames -= 1) this.#sendAudio(silenceOf(this.#adapter.formats.input));
   }
 
   notify(answer: AgentAnswer): void {
@@ -188,7 +189,7 @@ export class ProviderAgent implements LegAgent {
   }
 
   close(): void {
-    this.#cancelKeys();
+    this.#keys.close();
     const queue = this.#downlink?.queue;
     if (queue !== undefined) this.#record(this.#utterances.cut(queue.playedBytes, this.#elapsedMs).heard);
     this.#connection.close();
@@ -279,7 +280,7 @@ export class ProviderAgent implements LegAgent {
           this.#framesSincePing = 0;
           this.#run(this.#adapter.open(this.#said, resumption));
         }),
-      onFailed: (message) => this.#safely(() => this.#onFailed(message)),
+      onFailed: (message) => this.#safely(() => this.#onFailed(`${message}${causeOf(/HTTP (\d{3})$/.exec(message)?.[1] ?? '')}`)),
       onText: (text) => this.#safely(() => this.#run(this.#adapter.receive(text))),
       onBinary: (bytes) => this.#safely(() => this.#run(this.#adapter.receive(bytes))),
       onPong: () => (this.#isPinged = false),
@@ -296,9 +297,9 @@ export class ProviderAgent implements LegAgent {
     this.#note('other', `session accepted by ${this.#name} after ${String(this.#tookMs)} ms`);
     this.#connection.step({ type: 'opened' });
     // While the 200 and its ACK are under way the model makes its first words.
-    if (this.#isBegun || this.settings.waitsForGreeting) return;
+    if (this.#isBegun || (this.settings.waitsForGreeting && this.#said.length === 0)) return;
     this.#isBegun = true;
-    this.#run(this.#adapter.begin());
+    this.#run(this.#said.length === 0 ? this.#adapter.begin() : this.#adapter.inform(TAKEN_OVER));
   }
 
   #renewIn(withinMs: number): void {
@@ -326,10 +327,15 @@ export class ProviderAgent implements LegAgent {
   }
 
   #onClosed(code: number, reason: string): void {
-    const { message, isFinal } = this.#adapter.closed(code, reason);
+    const { message, isFinal, isHangUp = false } = this.#adapter.closed(code, reason);
     const wasAccepted = this.#isAccepted;
     this.log.info({ code }, 'agent.closed');
     if (!wasAccepted) return this.#onFailed(message);
+    if (isHangUp && this.#startedMs !== null) {
+      this.#note('closed', `${this.#name}: the agent ended the call`);
+      this.#isLeaving = true;
+      return this.#leaveSocket();
+    }
     this.#end(message, isFinal);
   }
 
@@ -365,7 +371,7 @@ export class ProviderAgent implements LegAgent {
       case 'fail':
         return this.#isAccepted ? this.#end(action.message, action.isFinal) : this.#onFailed(action.message);
       case 'warn':
-        return this.#warn(action.message);
+        return this.#warn(action.message, action.isFailure);
       case 'play':
         return this.#play(action.utterance, action.bytes);
       case 'end-utterance':
@@ -374,12 +380,15 @@ export class ProviderAgent implements LegAgent {
         return this.#interrupt();
       case 'said':
         return this.#utterances.said(action.utterance, action.text, action.isLast);
+      case 'corrected':
+        return this.#ask({ type: 'transcript', entries: [], correction: action.text });
       case 'heard': {
         this.#onCaller();
         const atMs = action.audioMs === null ? this.#elapsedMs : this.#sessionMs - (this.#startedMs ?? this.#sessionMs) + action.audioMs;
         return this.#record([{ speaker: 'caller', text: action.text, at_ms: Math.max(0, Math.round(atMs)) }]);
       }
       case 'not-heard':
+        this.#miss(`the provider did not transcribe the caller: ${action.message}`);
         return this.#warn(`not transcribed: ${action.message}`);
       case 'caller-speech':
         this.#isCallerSpeaking = action.isSpeaking;
@@ -388,6 +397,8 @@ export class ProviderAgent implements LegAgent {
         return this.#calls.run(action.callId, action.name, action.input);
       case 'drop-tools':
         return this.#calls.drop(action.callIds);
+      case 'used':
+        return this.host.emit({ type: 'provider-tokens', tokens: action.tokens });
       case 'renew':
         return this.#renewIn(action.withinMs);
       default:
@@ -423,23 +434,9 @@ export class ProviderAgent implements LegAgent {
     this.#uplink?.acknowledge(this.#uplink.sentFrames);
     if (this.#isAccepted) return this.#send(this.#adapter.audio(bytes));
     this.#held.push(bytes.slice());
-    if (this.#held.length > MAX_HELD_FRAMES) this.#held.shift();
-  }
-
-  #silence(): Uint8Array {
-    switch (this.#adapter.formats.input) {
-      case 'pcmu':
-      case 'twilio':
-        return new Uint8Array(160).fill(silenceByte('PCMU'));
-      case 'pcma':
-        return new Uint8Array(160).fill(silenceByte('PCMA'));
-      case 'pcm16-8000':
-        return new Uint8Array(320);
-      case 'pcm16-16000':
-        return new Uint8Array(640);
-      case 'pcm16-24000':
-        return new Uint8Array(960);
-    }
+    if (this.#held.length <= MAX_HELD_FRAMES) return;
+    this.#held.shift();
+    this.#miss('audio of the caller was lost while the connection was renewed');
   }
 
   #play(utterance: string, bytes: Uint8Array): void {
@@ -470,6 +467,8 @@ export class ProviderAgent implements LegAgent {
       return;
     }
     this.#utterances.ended(utterance);
+    // It may have been heard already.
+    this.#record(this.#utterances.played(this.#downlink.queue.playedBytes, this.#elapsedMs));
     // The last part of a frame is not waited for.
     this.#downlink.queue.mark(END);
   }
@@ -482,6 +481,7 @@ export class ProviderAgent implements LegAgent {
     queue.clear();
     this.#oddByte = null;
     this.#record(heard);
+    if (this.#utterances.hasUnwritten) this.#miss('the provider sent no text of what the agent said');
     this.#run(this.#adapter.interrupted(played));
   }
 
@@ -492,18 +492,10 @@ export class ProviderAgent implements LegAgent {
     this.#ask({ type: 'transcript', entries, isByTime: true });
   }
 
-  #awaitKeys(): void {
-    this.#cancelKeys();
-    this.#cancelKeys = this.dependencies.clock.setTimer(KEYS_MS, () => this.#safely(() => this.#sendKeys()));
-  }
-
-  #sendKeys(): void {
-    this.#cancelKeys();
-    const keys = this.#keys;
-    this.#keys = '';
-    this.#run(
-      this.#adapter.inform(keys === '' ? 'The caller pressed the key #.' : `The caller pressed the keys ${Array.from(keys).join(' ')}.`),
-    );
+  #miss(gap: string): void {
+    if (this.#hasGap) return;
+    this.#hasGap = true;
+    this.#ask({ type: 'transcript', entries: [], gap });
   }
 
   #ask(request: AgentRequest): void {
@@ -529,11 +521,11 @@ export class ProviderAgent implements LegAgent {
     this.log.debug({ counter, milliseconds }, 'agent.audio.dropped');
   }
 
-  #warn(message: string): void {
+  #warn(message: string, isFailure = false): void {
     this.#warnings += 1;
     if (this.#warnings > MAX_WARNINGS) return;
     this.log.warn({ error: message }, 'agent.provider.warning');
-    this.#note('other', `${this.#name}: ${message}`);
+    this.#note('other', `${this.#name}: ${message}`, isFailure);
   }
 
   #note(kind: AgentNote['kind'], text: string, isFailure = false): void {

@@ -21,6 +21,12 @@ const MAX_UTTERANCES = 200;
 
 export class Utterances {
   readonly #open = new Map<string, Utterance>();
+  #hasUnwritten = false;
+
+  /** Something was heard of which no text came. */
+  get hasUnwritten(): boolean {
+    return this.#hasUnwritten;
+  }
 
   /** Audio was queued. */
   queued(id: string, from: number, to: number): void {
@@ -50,7 +56,9 @@ export class Utterances {
       if (first !== undefined && first.from < position) utterance.startedMs ??= nowMs;
       if (!utterance.hasAllAudio || !utterance.hasAllText || bytesBefore(utterance, position) < bytesOf(utterance)) continue;
       this.#open.delete(utterance.id);
-      if (utterance.startedMs !== null && utterance.text !== '') heard.push(entryOf(utterance, utterance.text));
+      if (utterance.startedMs === null) continue;
+      if (utterance.text === '') this.#hasUnwritten = true;
+      else heard.push(entryOf(utterance, utterance.text));
     }
     return heard;
   }
@@ -66,8 +74,10 @@ export class Utterances {
       this.#open.delete(utterance.id);
       if (received === 0) continue;
       played.push({ utterance: utterance.id, playedMs: Math.floor(sent / BYTES_PER_MS) });
+      if (sent > 0 && utterance.text === '') this.#hasUnwritten = true;
       const text = beginningOf(utterance.text, sent / received);
-      if (text !== '') heard.push({ ...entryOf(utterance, text), interrupted: true });
+      const isWhole = sent === received && utterance.hasAllText;
+      if (text !== '') heard.push({ ...entryOf(utterance, text), ...(isWhole ? {} : { interrupted: true }) });
     }
     return { played, heard };
   }

@@ -1,7 +1,7 @@
 import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
 import type { AgentRecord } from '../../model/agent-record.js';
-import { settingWarnings } from '../schemas/agent-rules.js';
+import { settingWarnings, type AgentPolicy } from '../schemas/agent-rules.js';
 import {
   agentAnswerSchema,
   agentBodySchemas,
@@ -42,11 +42,15 @@ const params = z.object({
 /** POST, GET and DELETE /v1/agents. Registered behind authentication. */
 export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, clock, note }: RouteContext): void {
   const bodies = agentBodySchemas(policy);
+  const policyOf = async (orgId: string): Promise<AgentPolicy> => ({
+    ...policy,
+    hasPathways: ((await stores.orgs.get(orgId))?.pathway_url ?? null) !== null,
+  });
   const answerOf = async (agent: AgentRecord, message: string) => ({
     status: 'success' as const,
     message,
     agent: shownAgent(agent),
-    warnings: [...settingWarnings(agent, policy), ...(await danglingTools(agent, stores.tools))],
+    warnings: [...settingWarnings(agent, await policyOf(agent.org_id)), ...(await danglingTools(agent, stores.tools))],
   });
 
   app.post('/v1/agents', {
@@ -154,7 +158,7 @@ export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, c
         status: 'success' as const,
         message: `Agent ${titleOf(agent)} updated`,
         updates: updatesOf(before ?? agent, agent, body),
-        warnings: [...warningsOf(before ?? agent, agent, body, policy), ...(await danglingTools(agent, stores.tools))],
+        warnings: [...warningsOf(before ?? agent, agent, body, await policyOf(orgId)), ...(await danglingTools(agent, stores.tools))],
       };
     },
   });

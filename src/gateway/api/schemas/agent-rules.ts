@@ -13,6 +13,8 @@ export interface AgentPolicy {
   readonly maxDurationMinutes: number;
   /** Whether webhooks go there; of names it is known only when they are looked up. */
   readonly isWebhookHost: (host: string) => boolean;
+  /** Whether the agent's organization has a place for the texts of pathways; left out: not. */
+  readonly hasPathways?: boolean;
   /** Why no agent is ever connected there; `null`: one may be. */
   readonly agentUrlRefusal: (url: URL) => string | null;
 }
@@ -57,7 +59,10 @@ function largestOf(settings: AgentSettings): string {
 }
 
 /** What works otherwise than its owner may think. */
-export function settingWarnings(settings: AgentSettings, { maxDurationMinutes, agentUrlRefusal }: AgentPolicy): SettingNote[] {
+export function settingWarnings(
+  settings: AgentSettings,
+  { maxDurationMinutes, agentUrlRefusal, hasPathways = false }: AgentPolicy,
+): SettingNote[] {
   const { prompt, pathway_id: pathway, stream, model, tools, transfer_list: transfers } = settings;
   const { interruption_threshold: threshold, max_duration: minutes, provider } = settings;
   const { least, most } = RECOMMENDED_THRESHOLD;
@@ -82,7 +87,10 @@ export function settingWarnings(settings: AgentSettings, { maxDurationMinutes, a
     },
     refusal !== null && { path: 'stream.url', message: `is never connected, and its calls get 480: ${refusal}` },
     providerRefusal !== null && { path: 'provider.url', message: `is never connected, and its calls get 480: ${providerRefusal}` },
-    ...fieldsWithoutEffect(settings).map(({ field, how }) => ({ path: field, message: `has no effect with this provider: ${how}` })),
+    ...fieldsWithoutEffect(settings, hasPathways).map(({ field, how }) => ({
+      path: field,
+      message: `has no effect with this provider: ${how}`,
+    })),
     settings.wait_for_greeting && provider === null && { path: 'wait_for_greeting', message: 'has no effect without a provider' },
     minutes > maxDurationMinutes && {
       path: 'max_duration',

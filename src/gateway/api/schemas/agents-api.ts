@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { agentSettings, DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../model/agent-record.js';
+import { shownDynamicData } from '../../model/dynamic-data.js';
 import type { AgentPolicy } from './agent-rules.js';
 import { agentName, agentSettingsSchema } from './agent-settings.js';
 import { errorEnvelopeSchema } from './api-error.js';
@@ -61,6 +62,7 @@ export function shownAgent(agent: AgentRecord): ShownAgent {
   const { stream, tools, provider } = agent;
   return {
     ...agent,
+    dynamic_data: shownDynamicData(agent.dynamic_data),
     tools: tools.map((tool) => (typeof tool === 'string' ? tool : shownTool(tool))),
     stream: typeof stream === 'object' && stream !== null ? { url: stream.url, format: stream.format } : stream,
     provider: provider === null ? null : { name: provider.name, model: provider.model, url: provider.url, audio: provider.audio },

@@ -43,6 +43,8 @@ export const EXAMPLE_CALL = {
       from_agent: { packets: 3100, bytes: 533_200, errors: 0, lost: 0, jitter_ms: 0, round_trip_ms: 1, mos: 4.4 },
     },
   },
+  transcript_state: 'complete',
+  transcript_error: null,
   analysis: { guest_name: 'Kim', arrival: '2026-12-24', wants_breakfast: true },
   agent_error: null,
   stale_route: false,

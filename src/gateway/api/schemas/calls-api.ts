@@ -161,6 +161,8 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     ended_at: null,
     timings: { ring_ms: null, answer_ms: answeredAfterMs, first_audio_ms: null, talk_ms: null },
     turns: NO_TURNS,
+    transcript_state: null,
+    transcript_error: null,
     quality: { endpoint: null, relay: null },
     analysis: null,
     agent_error: null,

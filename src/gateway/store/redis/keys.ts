@@ -44,6 +44,12 @@ export const endingCallKey = (orgId: string, callId: string): string => `org:{${
 /** Hash, expires: calls of the organization in one minute, by `<start of 10 s in ms>:<begun, ended or refused>`. */
 export const orgThroughputKey = (orgId: string, minute: number): string => `org:{${orgId}}:throughput:${String(minute)}`;
 
+/** Sorted set, expires: ids of its calls with a session at a provider, each by the time in ms at which its lease ends. */
+export const orgProviderSessionsKey = (orgId: string): string => `org:{${orgId}}:provider:sessions`;
+
+/** Hash, expires: `milliseconds` and `tokens` of its sessions at providers in one day. @param day of UTC, such as 2026-01-31 */
+export const orgProviderDayKey = (orgId: string, day: string): string => `org:{${orgId}}:provider:${day}`;
+
 /** Sorted set, all scores 0: the organization's numbers. */
 export const orgNumbersKey = (orgId: string): string => `org:{${orgId}}:numbers`;
 

@@ -1,4 +1,4 @@
-import type { CallStore, RouteStore, ToolDirectory } from '../../ports/ports.js';
+import type { CallStore, ProviderSessions, RouteStore, ToolDirectory } from '../../ports/ports.js';
 import { isoNow, type Clock } from '../../../lib/clock.js';
 import { errorText } from '../../../lib/result.js';
 import { meteredCalls, meteredRoutes, RedisThroughput } from './throughput/redis-throughput.js';
@@ -10,6 +10,7 @@ import { InvalidationChannel } from './invalidation-channel.js';
 import { RedisGatewayBus } from './gateway-bus.js';
 import { gatewayChannel } from './keys.js';
 import { Leases, LocalCallRegistry } from './leases/leases.js';
+import { RedisProviderSessions } from './leases/provider-sessions.js';
 import { scheduleSweep } from './numbers/number-sweep-schedule.js';
 import { RedisAgentStore } from './agents/redis-agents.js';
 import { RedisAuditLog } from './audit/redis-audit.js';
@@ -76,8 +77,8 @@ export interface StoreFigures {
 }
 
 export interface RedisStores extends Stores {
-  /** As calls read them: over their connection. */
-  readonly toolsOfCalls: ToolDirectory;
+  /** What calls read and write, over their connection. */
+  readonly ofCalls: Pick<Stores, 'routes' | 'calls' | 'snapshots'> & { readonly tools: ToolDirectory; readonly sessions: ProviderSessions };
   /** As the control API asks, without a place: over its connection. */
   readonly checkedRoutes: Pick<RouteStore, 'lookup'>;
   /** Resolves when Redis is usable; rejects with `StoreUnavailableError` when it is not within `limitMs` (5000). */
@@ -108,23 +109,29 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const writes = new TurnWrites(redis);
   const records = new RedisCallLog(redis, writes, clock, log, retention);
   const waiting = new CallRecordBuffer(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
-  const { routes, checkedRoutes, snapshots, bus, stop, figures } = openCalls({ redis, writes, api, instance, waiting }, options);
+  const { routes, checkedRoutes, snapshots, sessions, providerUsage, bus, stop, figures } = openCalls(
+    { redis, writes, api, instance, waiting },
+    options,
+  );
   const throughput = new RedisThroughput(redis, api, clock);
   const written = meteredCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
   let stopSweeping = (): void => undefined;
+  const calls = withWriter(new RedisCallLog(api, writes, clock, log, retention), written);
+  const meteredRouteStore = meteredRoutes(routes, (orgId, kind) => throughput.count(orgId, kind));
   return {
     numbers,
     orgs: new RedisOrgStore(api, clock),
     keys: new RedisApiKeyStore(api, clock),
     agents: new RedisAgentStore(api, clock),
     tools: new RedisToolStore(api),
-    toolsOfCalls: new RedisToolStore(redis),
+    ofCalls: { routes: meteredRouteStore, calls, snapshots, tools: new RedisToolStore(redis), sessions },
+    providerUsage,
     batches: new RedisBatchLog(api, clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
     audit: new RedisAuditLog(api, clock),
-    calls: withWriter(new RedisCallLog(api, writes, clock, log, retention), written),
+    calls,
     live: new RedisLiveCalls(api),
     throughput,
-    routes: meteredRoutes(routes, (orgId, kind) => throughput.count(orgId, kind)),
+    routes: meteredRouteStore,
     checkedRoutes,
     snapshots,
     outbox: new RedisOutbox(api, clock),
@@ -166,7 +173,8 @@ interface CallParts {
 function openCalls(
   { redis, writes, api, instance, waiting }: CallParts,
   options: RedisStoresOptions,
-): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'bus'> & {
+): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'providerUsage' | 'bus'> & {
+  readonly sessions: RedisProviderSessions;
   readonly stop: () => Promise<void>;
   readonly figures: () => Pick<StoreFigures, 'slots' | 'snapshots'>;
 } {
@@ -181,6 +189,8 @@ function openCalls(
   const routes = new RedisRouteStore({ ...routing, leases });
   const apiWrites = api === redis ? writes : new TurnWrites(api);
   const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, apiWrites, leaseMs, instance, clock, log) });
+  const sessions = new RedisProviderSessions(redis, writes, leaseMs, clock, log);
+  const providerUsage = new RedisProviderSessions(api, apiWrites, leaseMs, clock, log);
   const snapshots = new RedisSnapshotStore({
     redis,
     writes,
@@ -200,7 +210,7 @@ function openCalls(
   };
   const bus = new RedisGatewayBus(api, instance, onChange, clock, log);
   const figures = () => ({ slots: own.all.size, snapshots: snapshots.size });
-  const opened = { routes, checkedRoutes, snapshots, bus, figures };
+  const opened = { routes, checkedRoutes, snapshots, sessions, providerUsage, bus, figures };
   if (options.instance === undefined)
     return {
       ...opened,
@@ -248,8 +258,7 @@ function openCalls(
       // One that Redis does not answer is not followed by more.
       if (isRenewing) return;
       isRenewing = true;
-      leases
-        .renew(own.all)
+      Promise.all([leases.renew(own.all), sessions.renew()])
         .catch((error: unknown) => log.debug({ error: errorText(error) }, 'call.leases.not_renewed'))
         .finally(() => (isRenewing = false));
     });

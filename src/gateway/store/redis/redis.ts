@@ -251,9 +251,30 @@ export interface RecordTypes {
 
 /** What records that were stored by an earlier version lack. */
 const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]> } = {
-  org: { max_calls_per_second: null, allowed_sources: [], provider_keys: {}, operator_keys: false },
+  org: {
+    max_calls_per_second: null,
+    max_provider_sessions: null,
+    max_provider_minutes_per_day: null,
+    max_provider_tokens_per_day: null,
+    allowed_sources: [],
+    provider_keys: {},
+    operator_keys: false,
+    pathway_url: null,
+    pathway_token: null,
+    transcript_days: null,
+  },
   agent: DEFAULT_AGENT_SETTINGS,
-  call: { identity: null, transcript: [], samples: [], turns: NO_TURNS, analysis: null, analysis_rejected: null, agent_error: null },
+  call: {
+    identity: null,
+    transcript: [],
+    transcript_state: null,
+    transcript_error: null,
+    samples: [],
+    turns: NO_TURNS,
+    analysis: null,
+    analysis_rejected: null,
+    agent_error: null,
+  },
 };
 
 /** Reads a value that this product wrote itself; `null` stays `null`. Throws on anything that is not JSON. */

@@ -478,12 +478,17 @@ describe('DELETE /v1/agents/{agent_id}', () => {
 
 describe('GET /v1/voices', () => {
   it('lists names, with their languages as far as they are known', async () => {
-    expect((await api.get('/v1/voices')).body).toEqual({
-      status: 'success',
-      voices: [
-        { name: 'de', language: 'GER' },
-        { name: 'nova', language: null },
-      ],
-    });
+    const { status, voices } = (await api.get('/v1/voices')).body as unknown as {
+      status: string;
+      voices: { provider: string | null }[];
+    };
+    expect(status).toBe('success');
+    expect(voices.filter(({ provider }) => provider === null)).toEqual([
+      { name: 'de', language: 'GER', provider: null },
+      { name: 'nova', language: null, provider: null },
+    ]);
+    expect(voices).toContainEqual({ name: 'marin', language: null, provider: 'openai-realtime' });
+    expect(voices).toContainEqual({ name: 'aura-2-viktoria-de', language: 'GER', provider: 'deepgram' });
+    expect(voices).toContainEqual({ name: 'Kore', language: null, provider: 'gemini-live' });
   });
 });

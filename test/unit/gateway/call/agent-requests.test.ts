@@ -51,16 +51,18 @@ describe('what was said', () => {
     const call = requests();
     call.take({ type: 'transcript', entries: [said('Hello?'), said('Anybody?')] });
     call.take({ type: 'transcript', entries: [said('Bye.')] });
-    expect(call.notes.transcript.map(({ text }) => text)).toEqual(['Hello?', 'Anybody?', 'Bye.']);
+    expect(call.notes.said.transcript.map(({ text }) => text)).toEqual(['Hello?', 'Anybody?', 'Bye.']);
+    expect(call.notes.said).toMatchObject({ state: 'complete', cause: null });
   });
 
   it('is kept up to 2000 pieces and 200000 characters', () => {
     const many = requests();
     for (let index = 0; index < 2_100; index += 1) many.take({ type: 'transcript', entries: [said('x')] });
-    expect(many.notes.transcript).toHaveLength(2_000);
+    expect(many.notes.said.transcript).toHaveLength(2_000);
     const long = requests();
     for (let index = 0; index < 30; index += 1) long.take({ type: 'transcript', entries: [said('x'.repeat(9_999))] });
-    expect(long.notes.transcript).toHaveLength(20);
+    expect(long.notes.said.transcript).toHaveLength(20);
+    expect(long.notes.said).toMatchObject({ state: 'partial', cause: 'the transcript is full' });
   });
 });
 

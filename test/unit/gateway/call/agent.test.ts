@@ -1,4 +1,4 @@
-import { NO_PROVIDERS } from '../../../support/providers.js';
+import { NO_PROVIDERS, NO_STAND_INS } from '../../../support/providers.js';
 import { describe, expect, it } from 'vitest';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
@@ -14,6 +14,7 @@ const OPERATOR: OperatorAgent = {
   format: 'twilio',
   bearerToken: 'operator-token',
   providers: NO_PROVIDERS,
+  standIns: NO_STAND_INS,
 };
 const NO_OPERATOR: OperatorAgent = { ...OPERATOR, url: null };
 const STREAM = { url: 'wss://customer.example/bot', format: 'pcm16-8000', bearer_token: null } as const;
@@ -42,7 +43,7 @@ function call(settings: Partial<AgentRecord> | null, headers = HEADERS, tools: r
   const agent = settings === null ? null : { ...base, ...settings };
   const route = { ...ROUTE, org: { ...ROUTE.org, org_id: ORG_ID, twilio_token: 'signing-key' }, agent };
   const caller = callerIdentity({ get: (name) => headers[name], names: Object.keys(headers) });
-  return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools, codec: null };
+  return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools, codec: null, conversation: [] };
 }
 
 function stream(agent: AgentDescription): Extract<AgentDescription, { kind: 'stream' }> {

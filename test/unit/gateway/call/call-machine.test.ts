@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { agentOf } from '../store/store-contract.js';
 import { DEFAULT_AGENT_SETTINGS } from '../../../../src/gateway/model/agent-record.js';
 import type { CallEvent } from '../../../../src/gateway/call/state.js';
 import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
@@ -75,7 +76,7 @@ describe('the call machine', () => {
 
   it('rings only after rtpengine has taken the call and the agent is there, so that a refusal never follows an 18x', () => {
     const due = { type: 'timer', timer: 'ringing' } as const;
-    const standIn = { ...FACTS, mayFallBack: true };
+    const standIn = { ...FACTS, standIn: 'test-line' as const };
     const [invited, routed, offered, opened, connected] = CALL;
     const ringsAfter = (events: readonly CallEvent[], facts = FACTS): readonly string[] => kinds(play(events, facts).effects);
     expect(ringsAfter([invited!, due])).toEqual([]);
@@ -172,7 +173,7 @@ describe('the agent of a call', () => {
   const unconnected = (call: readonly CallEvent[]): CallEvent[] => call.filter((event) => event !== AGENT_CONNECTED);
   const READY = unconnected(CALL).slice(0, 5);
   const LATE_READY = unconnected(LATE_CALL).slice(0, 4);
-  const FALLING_BACK = { ...FACTS, mayFallBack: true };
+  const FALLING_BACK = { ...FACTS, standIn: 'test-line' as const };
   const OWN = { do: 'connect-agent', choice: 'own' };
   const TEST_LINE = { do: 'connect-agent', choice: 'test-line' };
 
@@ -215,7 +216,7 @@ describe('the agent of a call', () => {
       [LATE_READY, LATE_FACTS],
     ] as const) {
       const rings = (played: readonly CallEvent[], mayFallBack: boolean): number =>
-        kinds(play(played, { ...facts, mayFallBack }).all).filter((kind) => kind === 'ring').length;
+        kinds(play(played, { ...facts, standIn: mayFallBack ? 'test-line' : null }).all).filter((kind) => kind === 'ring').length;
       expect([rings([...events, due], false), rings(early(events), false)]).toEqual([0, 0]);
       expect([rings([...events, due], true), rings(early(events), true)]).toEqual([1, 1]);
     }
@@ -225,6 +226,28 @@ describe('the agent of a call', () => {
     expect(play([...READY, { type: 'cancelled' }]).state.reason).toBe('CALLER_CANCELLED');
     expect(play([...READY, { type: 'relay-lost', mayMove: true }]).state.reason).toBe('MEDIA_UNAVAILABLE');
     expect(kinds(play([...READY, { type: 'cancelled' }, AGENT_CONNECTED]).effects)).toEqual([]);
+  });
+
+  it.each(['second-provider', 'sentence', 'transfer'] as const)('lost in the call, %s stands in once', (standIn) => {
+    const lost: CallEvent = { type: 'hangup', reason: 'AGENT_LOST' };
+    const facts = { ...FACTS, standIn };
+    const first = play([...CALL, lost], facts);
+    expect(first.state).toMatchObject({ name: 'Talking', agent: { choice: standIn, isConnected: false } });
+    expect(first.effects).toEqual([{ do: 'connect-agent', choice: standIn }]);
+    expect(kinds(play([...CALL, lost, { type: 'agent-connected' }], facts).effects)).toEqual(['start-leg', 'keep']);
+    const unavailable: CallEvent = { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null };
+    for (const again of [lost, unavailable])
+      expect(play([...CALL, lost, again], facts).state).toMatchObject({ name: 'Ended', reason: 'AGENT_LOST' });
+    expect(play([...CALL, lost], { ...FACTS, standIn: 'test-line' }).state).toMatchObject({ name: 'Ended', reason: 'AGENT_LOST' });
+  });
+
+  it('a transfer that stands in is bound neither by transfer_list nor by the model', () => {
+    const asked: CallEvent = { type: 'transfer-asked', requestId: 'x', to: '+15550100300' };
+    const lost: CallEvent[] = [{ type: 'hangup', reason: 'AGENT_LOST' }, { type: 'agent-connected' }];
+    const route = { ...ROUTE, agent: agentOf('o', { transfer_list: ['+15550100301'], model: 'turbo' }) };
+    const routed = CALL.map((event) => (event.type === 'routed' ? { ...event, route } : event));
+    expect(kinds(play([...routed, ...lost, asked], { ...FACTS, standIn: 'transfer' }).effects)).toEqual(['refer']);
+    expect(kinds(play([...routed, asked], FACTS).effects)).toEqual(['notify-agent']);
   });
 
   it('ends an answered call with AGENT_LOST when it is lost', () => {

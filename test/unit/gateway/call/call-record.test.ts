@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { answerOf } from '../../../../src/gateway/call/call-record.js';
+import { answerOf, withRetention } from '../../../../src/gateway/call/call-record.js';
+import { callOf } from '../store/store-contract.js';
+import { ROUTE } from '../../../support/route.js';
 import { CALL, LATE_CALL, LATE_FACTS, play } from '../../../support/call-machine.js';
 
 const PROGRESS = { ringingAtMs: null, answeredAtMs: 1, resumed: 0, agentError: null };
@@ -11,4 +13,13 @@ it('[4568 §5] tells codec and suite of a call whose late answer has come, befor
   expect(answerOf(state, PROGRESS)).toMatchObject(media);
   expect(answerOf(play(CALL).state, PROGRESS)).toMatchObject(media);
   expect(answerOf(play(LATE_CALL.slice(0, 5), LATE_FACTS).state, PROGRESS)).toMatchObject({ codec: null, crypto_suite: null });
+});
+
+it('keeps a transcript as long as its organization says, or not at all', () => {
+  const record = callOf('o', 0, { transcript: [{ speaker: 'agent', text: 'Hello.', at_ms: 0 }], transcript_state: 'complete' });
+  const kept = (days: number | null) => withRetention(record, { ...ROUTE, org: { ...ROUTE.org, transcript_days: days } });
+  expect(kept(null)).toEqual({ record });
+  expect(kept(7)).toEqual({ record, transcriptDays: 7 });
+  expect(kept(0).record).toMatchObject({ transcript: [], transcript_error: 'the organization keeps no transcripts' });
+  expect(withRetention(record, null)).toEqual({ record });
 });

@@ -75,6 +75,8 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     ended_at: new Date(startedAtMs + 1000).toISOString(),
     timings: { ring_ms: null, answer_ms: 0, first_audio_ms: null, talk_ms: 1000 },
     turns: NO_TURNS,
+    transcript_state: null,
+    transcript_error: null,
     quality: { endpoint: null, relay: null },
     samples: [],
     transcript: [],

@@ -1,15 +1,18 @@
-import { NO_PROVIDERS } from '../../../support/providers.js';
+import { NO_PROVIDERS, NO_STAND_INS } from '../../../support/providers.js';
 import { expect, it } from 'vitest';
 import { callDryRun, type DryRunAgents } from '../../../../src/gateway/wiring/dry-run.js';
 import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
 import type { RouteStore } from '../../../../src/gateway/ports/ports.js';
 import { offerSdp } from '../../../support/sdp.js';
+import type { OrgRecord } from '../../../../src/gateway/model/records.js';
+import { agentOf } from '../store/store-contract.js';
 import { NUMBER, ROUTE } from '../../../support/route.js';
 
 const routes: RouteStore = { lookup: () => Promise.resolve({ route: ROUTE, load: NO_USAGE, staleMs: null }), release: () => undefined };
 const REFUSED: DryRunAgents = {
-  operator: { url: 'ws://127.0.0.1/bot', format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
-  mayFallBack: false,
+  operator: { url: 'ws://127.0.0.1/bot', format: 'twilio', bearerToken: null, providers: NO_PROVIDERS, standIns: NO_STAND_INS },
+  standIn: null,
+  usage: () => Promise.resolve({ sessions: 1, milliseconds: 60_000, tokens: 5 }),
   urlRefusal: ({ hostname }) => `${hostname} is private`,
 };
 
@@ -24,11 +27,26 @@ it('tells of an agent at an address that settings refuse, and of the test line t
     reason: 'AGENT_UNAVAILABLE',
     explanation: 'The agent could not be reached. It is not connected: 127.0.0.1 is private.',
   });
-  expect(await check({ ...REFUSED, mayFallBack: true })).toMatchObject({
+  expect(await check({ ...REFUSED, standIn: 'test-line' })).toMatchObject({
     sip_status: 200,
     explanation: 'The call would be answered. The test line would answer, because the agent is not connected: 127.0.0.1 is private.',
   });
   const fine = { ...REFUSED, urlRefusal: () => null };
   expect((await check(fine)).explanation).toBe('The call would be answered.');
   expect((await check(fine, null)).explanation).toContain('Not checked, because unknown: whether the media relay');
+});
+
+it.each([
+  [{ max_provider_sessions: 1 }, 'ORG_SESSION_LIMIT'],
+  [{ max_provider_minutes_per_day: 1 }, 'ORG_MINUTE_LIMIT'],
+  [{ max_provider_tokens_per_day: 5 }, 'ORG_TOKEN_LIMIT'],
+  [{ max_provider_sessions: 2, max_provider_minutes_per_day: 2, max_provider_tokens_per_day: 6 }, null],
+] as const)('tells of a limit on providers: %j', async (limits: Partial<OrgRecord>, reason) => {
+  const provider = { name: 'deepgram', model: null, url: null, audio: 'g711', api_key: 'k' } as const;
+  const route = { ...ROUTE, org: { ...ROUTE.org, ...limits }, agent: agentOf(ROUTE.org.org_id, { provider }) };
+  const limited = { lookup: () => Promise.resolve({ route, load: NO_USAGE, staleMs: null }) };
+  const edge = { notReady: null, relayAddress: '192.0.2.1', isSourceTrusted: () => true };
+  const fine = { ...REFUSED, urlRefusal: () => null };
+  const result = await callDryRun(limited, edge, fine)(ROUTE.org.org_id, { number: NUMBER, sourceIp: '203.0.113.7', sdp: offerSdp() });
+  expect([result.reason, result.sip_status]).toEqual([reason, reason === null ? 200 : 486]);
 });

@@ -136,8 +136,9 @@ describe('WAV', () => {
     expect(parsed).toEqual({ ok: true, value: { sampleRateHz: 22_050, samples: Int16Array.of(1, -1) } });
   });
 
-  it('refuses stereo, a cut header and something else', () => {
-    expect(parseWav(header(4, 2))).toEqual({ ok: false, error: 'unsupported-format' });
+  it('mixes stereo; refuses more channels, a cut header and something else', () => {
+    expect(parseWav(header(4, 2))).toMatchObject({ ok: true });
+    expect(parseWav(header(4, 3))).toEqual({ ok: false, error: 'unsupported-format' });
     expect(parseWav(header(4).subarray(0, 30))).toEqual({ ok: false, error: 'no-format' });
     expect(parseWav(header(4).subarray(0, 36))).toEqual({ ok: false, error: 'no-data' });
     expect(parseWav(Buffer.from('ID3 nothing here'))).toEqual({ ok: false, error: 'not-wav' });

@@ -100,7 +100,7 @@ export class RedisCallLog implements CallLog {
     });
   }
 
-  async write({ record, trace }: EndedCall): Promise<void> {
+  async write({ record, trace, transcriptDays }: EndedCall): Promise<void> {
     const orgId = record.org_id ?? NO_ORG;
     const expireS = Math.ceil((this.retention.days * DAY_MS) / 1000);
     const { transcript, samples } = record;
@@ -122,7 +122,9 @@ export class RedisCallLog implements CallLog {
       ['zremrangebyrank', sipCalls, 0, -MAX_CALLS_OF_SIP_CALL_ID - 1],
       ['expire', sipCalls, expireS],
     ];
-    if (detail !== null) writes.push(['set', callDetailKey(orgId, callId), detail, 'EX', expireS]);
+    // The samples go with the transcript.
+    const detailExpireS = Math.min(expireS, (transcriptDays ?? Infinity) * DAY_S);
+    if (detail !== null) writes.push(['set', callDetailKey(orgId, callId), detail, 'EX', detailExpireS]);
     if (traceBytes !== null) writes.push(['set', traceKey(orgId, callId), traceBytes, 'EX', traceExpireS]);
     await this.writes.write(writes);
     const note = (kind: StoredKind, bytes: number, seconds: number): void =>

@@ -178,3 +178,10 @@ describe('an agent at Gemini', () => {
     expect(leg.sessions).toHaveLength(1);
   });
 });
+
+it('tells of the tokens that the provider counts', async () => {
+  const leg = await talking();
+  leg.session.usage(40);
+  leg.frames(1);
+  expect(leg.events.filter(({ type }) => type === 'provider-tokens')).toEqual([{ type: 'provider-tokens', tokens: 40 }]);
+});

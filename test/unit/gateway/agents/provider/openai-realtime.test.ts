@@ -491,3 +491,38 @@ describe('what goes wrong in a call', () => {
     expect(leg.clock.pendingTimers).toBe(0);
   });
 });
+
+describe('tokens', () => {
+  it('are told as the provider counts them', async () => {
+    const leg = await greeted();
+    leg.session.done(leg.session.begin(), 'completed', '', 120);
+    leg.session.done(leg.session.begin());
+    leg.frames(2);
+    expect(leg.events.filter(({ type }) => type === 'provider-tokens')).toEqual([{ type: 'provider-tokens', tokens: 120 }]);
+  });
+});
+
+describe('the transcript tells what is missing', () => {
+  const gaps = (leg: Awaited<ReturnType<typeof talking>>) =>
+    leg.requests().flatMap((request) => (request.type === 'transcript' && request.gap !== undefined ? [request.gap] : []));
+
+  it('nothing, when all was written down', async () => {
+    expect(gaps(await greeted())).toEqual([]);
+  });
+
+  it('of the caller, when the transcription failed', async () => {
+    const leg = await greeted();
+    const item = leg.session.callerSpeaks();
+    leg.session.callerStops(item, null);
+    leg.session.notTranscribed(item);
+    leg.frames(1);
+    expect(gaps(leg)).toEqual(['the provider did not transcribe the caller: the provider sent an error: audio_unintelligible']);
+  });
+
+  it('of the agent, when audio came without a text', async () => {
+    const leg = await talking();
+    leg.session.utter(leg.session.responses.all[0]!.id, loud(40), '');
+    leg.frames(6);
+    expect(gaps(leg)).toEqual(['the provider sent no text of what the agent said']);
+  });
+});

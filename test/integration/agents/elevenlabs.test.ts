@@ -1,0 +1,112 @@
+import { ElevenLabsClient } from '@elevenlabs/elevenlabs-js/Client.js';
+import { AudioInterface, ClientTools, Conversation } from '@elevenlabs/elevenlabs-js/api/resources/conversationalAi/conversation/index.js';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { Arrivals } from '../../support/arrivals.js';
+import { AgentSite } from '../../support/agent/agent-site.js';
+import { FakeElevenLabsSession } from '../../support/provider/fake-elevenlabs.js';
+import { FakeServer } from '../../support/provider/fake-server.js';
+
+// The whole product with an agent at a strict fake of ElevenLabs Agents, which ElevenLabs' own library talks to.
+
+const LIMIT_MS = 10_000;
+let fake: FakeServer<FakeElevenLabsSession>;
+let site: AgentSite;
+let url: string;
+/** The library has its key in a URL that the service signs. */
+let needsKey = true;
+
+beforeAll(async () => {
+  fake = await FakeServer.start((socket, upgrade) => {
+    const end = {
+      send: (message: string): void => socket.send(message),
+      close: (code: number, reason: string): void => socket.close(code, reason),
+    };
+    const session = new FakeElevenLabsSession(end, { url: upgrade.url ?? '', headers: upgrade.headers }, {}, needsKey);
+    socket.on('message', (data: Buffer) => session.receive(data.toString()));
+    socket.on('close', (code) => session.closed.add(code));
+    return session;
+  });
+  url = `ws://127.0.0.1:${String(fake.port)}/v1/convai/conversation`;
+  site = await AgentSite.start();
+});
+afterAll(async () => {
+  await site.stop();
+  await fake.stop();
+});
+
+it('a caller hears an agent at ElevenLabs, which ends the call', async () => {
+  const provider = { name: 'elevenlabs', model: 'agent_1', url, api_key: 'el-key' };
+  const call = await site.invite({ number: await site.numberOf({ prompt: 'x', first_sentence: 'Good day.', provider }) });
+  await call.answered();
+  const session = await fake.sessions.at(0, LIMIT_MS);
+  expect(fake.upgrades.at(-1)?.url).toContain('agent_id=agent_1');
+  expect(session.config?.conversation_config_override?.agent?.first_message).toBe('Good day.');
+  const greeting = Buffer.alloc(4_000, 0x22);
+  session.text('Good day.');
+  session.say(greeting);
+  call.ack();
+  await call.end.heard(greeting);
+  await call.end.peer.speak(new Int16Array(8_000).fill(2_000));
+  await expect.poll(() => session.audio.length, { timeout: LIMIT_MS }).toBeGreaterThan(7_000);
+  session.close(1_000);
+  expect(await call.ended()).toContain('AGENT_HANGUP');
+  expect(session.errors).toEqual([]);
+  expect(`${site.gateway.output}${await site.gateway.log('gateway')}`).not.toContain('el-key');
+});
+
+it('the fake talks with ElevenLabs’ own library, unmodified', async () => {
+  needsKey = false;
+  const before = fake.sessions.all.length;
+  const heard = new Arrivals<Buffer>();
+  const texts = new Arrivals<string>();
+  let sendAudio: (audio: Buffer) => void = () => undefined;
+  class Line extends AudioInterface {
+    override start(onInput: (audio: Buffer) => void): void {
+      sendAudio = onInput;
+    }
+    override stop(): void {
+      return;
+    }
+    override output(audio: Buffer): void {
+      heard.add(audio);
+    }
+    override interrupt(): void {
+      texts.add('interrupted');
+    }
+  }
+  const tools = new ClientTools();
+  tools.register('book', () => Promise.resolve('booked'), true);
+  const conversation = new Conversation({
+    client: new ElevenLabsClient({ apiKey: 'x' }),
+    agentId: 'agent_1',
+    requiresAuth: false,
+    audioInterface: new Line(),
+    clientTools: tools,
+    webSocketFactory: { create: (library, options) => new WebSocket(url + new URL(library).search, options as object) as never },
+    callbackAgentResponse: (text: string) => texts.add(text),
+    callbackUserTranscript: (text: string) => texts.add(text),
+    callbackAgentResponseCorrection: (_original: string, corrected: string) => texts.add(corrected),
+  });
+  await conversation.startSession();
+  const session = await fake.sessions.at(before, LIMIT_MS);
+  await session.messages.at(0, LIMIT_MS);
+  sendAudio(Buffer.alloc(160));
+  session.ping(1);
+  session.text('Hello, there.');
+  const id = session.say(Buffer.alloc(160, 1));
+  expect(await heard.at(0, LIMIT_MS)).toEqual(Buffer.alloc(160, 1));
+  session.callerSaid('Stop.');
+  session.interrupt(id);
+  session.late(Buffer.alloc(160, 2), id);
+  session.correct('Hello, there.', 'Hello');
+  session.call('c1', 'book', { day: 'Monday' });
+  await texts.until((all) => (all.includes('Hello') ? true : undefined), LIMIT_MS);
+  expect(texts.all).toEqual(['Hello, there.', 'Stop.', 'interrupted', 'Hello']);
+  await session.messages.until(() => session.of('client_tool_result')[0], LIMIT_MS);
+  expect(session.of('pong')).toEqual([{ type: 'pong', event_id: 1 }]);
+  expect(heard.all).toHaveLength(1);
+  expect(session.errors).toEqual([]);
+  conversation.endSession();
+  await session.closed.at(0, LIMIT_MS);
+});

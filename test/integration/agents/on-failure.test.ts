@@ -1,0 +1,167 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
+import { answerWith } from '../../support/invite.js';
+import { FakeDeepgramSession } from '../../support/provider/fake-deepgram.js';
+import type { FakeOpenAiSession } from '../../support/provider/fake-openai.js';
+import { FakeServer } from '../../support/provider/fake-server.js';
+import { startFakeOpenAi } from '../../support/provider/openai-server.js';
+
+// What answers in place of an agent that its provider refuses, or that is gone in a call.
+
+const LIMIT_MS = 10_000;
+let refusal: number | null = null;
+let first: FakeServer<FakeOpenAiSession>;
+let second: FakeServer<FakeDeepgramSession>;
+let site: AgentSite;
+const numbers = { agent: '' };
+
+beforeAll(async () => {
+  first = await startFakeOpenAi({ refusal: () => refusal });
+  second = await FakeServer.start((socket, upgrade) => {
+    const end = {
+      send: (message: string | Uint8Array): void => socket.send(message),
+      close: (code: number, reason: string): void => socket.close(code, reason),
+    };
+    const session = new FakeDeepgramSession(end, upgrade);
+    socket.on('message', (data: Buffer, isBinary: boolean) => (isBinary ? session.receiveBytes(data) : session.receive(data.toString())));
+    socket.on('close', (code) => session.closed.add(code));
+    return session;
+  });
+});
+afterEach(() => (refusal = null));
+afterAll(async () => {
+  await first.stop();
+  await second.stop();
+});
+
+function withStandIn(settings: () => Readonly<Record<string, string>>): void {
+  beforeAll(async () => {
+    site = await AgentSite.start(settings());
+    const provider = { name: 'openai-realtime', url: `ws://127.0.0.1:${String(first.port)}/v1/realtime`, api_key: 'sk-own' };
+    numbers.agent = await site.numberOf({ prompt: 'You are the front desk.', provider, transfer_list: ['+15550100301'] });
+  });
+  afterAll(async () => {
+    await site.stop();
+  });
+}
+
+async function called(): Promise<AgentCall> {
+  const call = await site.invite({ number: numbers.agent });
+  await call.answered();
+  call.ack();
+  return call;
+}
+
+/** A call whose agent was heard and whose provider then takes the key away. */
+async function lost(): Promise<AgentCall> {
+  const before = first.sessions.all.length;
+  const call = await called();
+  const session = await first.sessions.at(before, LIMIT_MS);
+  const greeting = Buffer.alloc(1_600, 0x22);
+  session.utter((await session.responses.at(0, LIMIT_MS)).id, greeting, 'Good day.');
+  await call.end.heard(greeting);
+  session.error('invalid_api_key');
+  return call;
+}
+
+const recordOf = async ({ signalling }: AgentCall): Promise<Readonly<Record<string, unknown>>> => {
+  const { call_id: id } = await site.gateway.record(signalling.callId);
+  const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
+  return (json as { call: Readonly<Record<string, unknown>> }).call;
+};
+const textsOf = (record: Readonly<Record<string, unknown>>): string[] =>
+  (record['transcript'] as readonly { readonly text: string }[]).map(({ text }) => text);
+
+describe('second-provider', () => {
+  withStandIn(() => ({
+    TRUNKLINE_AGENTS_ON_FAILURE: 'second-provider',
+    TRUNKLINE_AGENTS_SECOND_PROVIDER: 'deepgram',
+    TRUNKLINE_DEEPGRAM_API_KEY: 'dg-operator',
+    TRUNKLINE_DEEPGRAM_URL: `ws://127.0.0.1:${String(second.port)}/v1/agent/converse`,
+  }));
+  beforeAll(async () => {
+    expect((await site.gateway.cli('org', 'enable-operator-keys', site.gateway.ready.org_id)).code).toBe(0);
+  });
+
+  it.each([
+    [401, 'the key is wrong'],
+    [429, 'too many sessions or requests'],
+  ])('answers a call that the first one refuses with %i, and the record tells why', async (status, cause) => {
+    refusal = status;
+    const before = second.sessions.all.length;
+    const call = await called();
+    const session = await second.sessions.at(before, LIMIT_MS);
+    expect(session.config?.agent.think.prompt).toContain('You are the front desk.');
+    const greeting = Buffer.alloc(1_600, 0x33);
+    session.say(greeting);
+    await call.end.heard(greeting);
+    await call.hangUp();
+    const record = await recordOf(call);
+    expect(record).toMatchObject({ reason: 'CALLER_HANGUP' });
+    expect(record['agent_error']).toContain(`HTTP ${String(status)} (${cause})`);
+    expect(session.errors).toEqual([]);
+  });
+
+  it('goes on with a call that the first one left, with the conversation so far', async () => {
+    const before = second.sessions.all.length;
+    const call = await lost();
+    const session = await second.sessions.at(before, LIMIT_MS);
+    await session.messages.at(1, LIMIT_MS);
+    expect(session.config?.agent.context?.messages).toEqual([{ type: 'History', role: 'assistant', content: 'Good day.' }]);
+    expect(session.of('InjectUserMessage')).toHaveLength(1);
+    session.text('Sorry, where were we?');
+    const answer = Buffer.alloc(1_600, 0x44);
+    session.say(answer);
+    session.done();
+    await call.end.heard(answer);
+    await expect.poll(() => session.audio.length, { timeout: LIMIT_MS }).toBeGreaterThan(1_600);
+    await call.hangUp();
+    const record = await recordOf(call);
+    expect(record).toMatchObject({
+      reason: 'CALLER_HANGUP',
+      agent_error: expect.stringContaining('invalid_api_key (the key is wrong)') as string,
+    });
+    expect(textsOf(record)).toEqual(['Good day.', 'Sorry, where were we?']);
+    const times = (record['transcript'] as readonly { readonly at_ms: number }[]).map(({ at_ms: atMs }) => atMs);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect(session.errors).toEqual([]);
+  });
+});
+
+describe('sentence', () => {
+  const SENTENCE = 'Please try again later.';
+  withStandIn(() => ({ TRUNKLINE_AGENTS_ON_FAILURE: 'sentence', TRUNKLINE_AGENTS_FAILURE_SENTENCE: SENTENCE }));
+
+  it('is said in place of an agent that is refused, before the call ends', async () => {
+    refusal = 401;
+    const call = await called();
+    await call.end.hearsAgent();
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    expect(textsOf(await recordOf(call))).toEqual([SENTENCE]);
+  });
+
+  it('is said when the agent is gone in the call', async () => {
+    const call = await lost();
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    expect(textsOf(await recordOf(call))).toEqual(['Good day.', SENTENCE]);
+  });
+});
+
+describe('transfer', () => {
+  withStandIn(() => ({
+    TRUNKLINE_AGENTS_ON_FAILURE: 'transfer',
+    TRUNKLINE_AGENTS_FAILURE_SENTENCE: 'One moment.',
+    TRUNKLINE_AGENTS_FAILURE_TRANSFER: '+15550100399',
+  }));
+
+  it.each([
+    ['is refused', () => ((refusal = 429), called())],
+    ['is gone in the call', () => lost()],
+  ])('hands the caller over when the agent %s, and hangs up when the carrier declines', async (_what, begin) => {
+    const call = await begin();
+    const refer = await call.signalling.incoming('REFER');
+    expect(refer.header('Refer-To')).toContain('+15550100399');
+    answerWith(call.peer, refer, '603 Decline');
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+  });
+});

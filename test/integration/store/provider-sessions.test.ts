@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { OrgChange } from '../../../src/gateway/ports/stores.js';
+import { orgProviderSessionsKey } from '../../../src/gateway/store/redis/keys.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { newUuid } from '../../../src/lib/ids.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
+import { eventually } from '../api/http-fixture.js';
+
+for (const cluster of [false, true]) {
+  describe(`sessions at providers over several gateways, ${cluster ? 'a Redis Cluster of three nodes' : 'redis-server'}`, () => {
+    let redis: Omit<TestRedisCluster, 'nodes'>;
+    let orgId: string;
+    let one: RedisStores;
+    let other: RedisStores;
+    beforeAll(async () => {
+      redis = cluster ? await startRedisCluster() : await startRedis();
+      [one, other] = await Promise.all([open('gw-1'), open('gw-2', 300)]);
+    });
+    beforeEach(async () => {
+      orgId = (await one.orgs.create({ name: 'one', sip_enabled: true })).org_id;
+    });
+    afterAll(async () => {
+      await Promise.all([one.close(), other.close()]);
+      await redis.close();
+    });
+
+    async function open(instance: string, leaseMs = 30_000): Promise<RedisStores> {
+      const stores = openRedisStores({ url: redis.url, cluster, clock: systemClock, log: silentLog, instance, leaseMs });
+      await stores.ready();
+      return stores;
+    }
+
+    async function limited(change: OrgChange) {
+      const org = await one.orgs.change(orgId, change);
+      if (org === null) throw new Error('there is no organization');
+      return org;
+    }
+
+    const usage = () => one.providerUsage.usage(orgId);
+
+    it('of 100 calls at once as many get a session as there are slots, on all gateways together', async () => {
+      const org = await limited({ max_provider_sessions: 30 });
+      const calls = Array.from({ length: 100 }, () => newUuid());
+      const broken = await Promise.all(calls.map((id, index) => [one, other][index % 2]!.ofCalls.sessions.begin(org, id)));
+      expect(broken.filter((limit) => limit === null)).toHaveLength(30);
+      expect(new Set(broken)).toEqual(new Set([null, 'ORG_SESSION_LIMIT']));
+      expect((await usage()).sessions).toBe(30);
+      for (const id of calls) for (const { ofCalls } of [one, other]) ofCalls.sessions.end(id);
+      await eventually(usage, ({ sessions }) => sessions === 0);
+    });
+
+    it('a call that goes on after a restart counts, whatever the limit', async () => {
+      const org = await limited({ max_provider_sessions: 0 });
+      expect(await one.ofCalls.sessions.begin(org, 'a')).toBe('ORG_SESSION_LIMIT');
+      expect(await one.ofCalls.sessions.begin(org, 'a', true)).toBe(null);
+      expect((await usage()).sessions).toBe(1);
+      one.ofCalls.sessions.end('a');
+    });
+
+    it('counts tokens and time, and refuses when they are used up', async () => {
+      const org = await limited({ max_provider_tokens_per_day: 100 });
+      expect(await one.ofCalls.sessions.begin(org, 'a')).toBe(null);
+      one.ofCalls.sessions.used('a', 60);
+      one.ofCalls.sessions.used('a', 40);
+      one.ofCalls.sessions.end('a');
+      // It has ended: what a late message of the provider reports counts no more.
+      one.ofCalls.sessions.used('a', 1);
+      expect((await eventually(usage, ({ tokens }) => tokens > 0)).tokens).toBe(100);
+      expect(await other.ofCalls.sessions.begin(org, 'b')).toBe('ORG_TOKEN_LIMIT');
+      expect((await usage()).sessions).toBe(0);
+      const minutes = await limited({ max_provider_tokens_per_day: null, max_provider_minutes_per_day: 0 });
+      expect(await other.ofCalls.sessions.begin(minutes, 'b')).toBe('ORG_MINUTE_LIMIT');
+    });
+
+    it('renews slots and counts their time while calls last; those of a gateway that died are free again', async () => {
+      const org = await limited({ max_provider_sessions: 1 });
+      const dying = await open('gw-3', 300);
+      expect(await dying.ofCalls.sessions.begin(org, 'a')).toBe(null);
+      await eventually(usage, ({ milliseconds }) => milliseconds >= 400);
+      expect(await other.ofCalls.sessions.begin(org, 'b')).toBe('ORG_SESSION_LIMIT');
+      await dying.close();
+      await eventually(
+        () => other.ofCalls.sessions.begin(org, 'b'),
+        (limit) => limit === null,
+      );
+      other.ofCalls.sessions.end('b');
+      expect(orgProviderSessionsKey(orgId)).toContain(`{${orgId}}`);
+    });
+  });
+}
+
+describe('while Redis is away', () => {
+  it('the sessions of this process count', async () => {
+    const redis = await startRedis();
+    const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, instance: 'gw' });
+    await stores.ready();
+    const made = await stores.orgs.create({ name: 'one', sip_enabled: true });
+    const org = { ...made, max_provider_sessions: 1, max_provider_tokens_per_day: 0 };
+    await redis.stopServer();
+    await eventually(
+      () => Promise.resolve(stores.figures.isUp),
+      (isUp) => !isUp,
+    );
+    const { sessions } = stores.ofCalls;
+    expect(await sessions.begin({ ...org, max_provider_tokens_per_day: null }, 'a')).toBe(null);
+    expect(await sessions.begin({ ...org, max_provider_tokens_per_day: null }, 'b')).toBe('ORG_SESSION_LIMIT');
+    sessions.end('a');
+    expect(await sessions.begin({ ...org, max_provider_tokens_per_day: null }, 'b')).toBe(null);
+    await stores.close();
+    await redis.close();
+  });
+});
