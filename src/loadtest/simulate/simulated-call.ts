@@ -79,6 +79,8 @@ export async function simulateCall(
           hungUpByBotMs ??= frames * FRAME_MS;
           call.isOver = true;
           return;
+        case 'provider-tokens':
+          return;
         case 'agent-request': {
           const { request } = event;
           requests.push(request.type);
