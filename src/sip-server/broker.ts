@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import type { DialogRecord } from '../sip/dialog/dialog-record.js';
 import type { DialogEntry } from '../sip/dialog/dialog-table.js';
 import { getHeader, header, type Header, type SipRequest, type SipResponse, serializeUnfolded } from '../sip/message/message.js';
 import type { Flow } from '../sip/transport/flow.js';
@@ -7,10 +8,10 @@ import type { UserAgent } from '../sip/user-agent.js';
 import { formatHostPort } from '../lib/address.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { QueuedTimer } from '../lib/timers.js';
-import { PING_HEADER } from '../lib/own-headers.js';
+import { PING_HEADER, TAKEN_OVER_REASON } from '../lib/own-headers.js';
 import { type AppConnection, ApplicationPing, CdrReporter, Router } from './applications.js';
 import { parseAppMessage } from './app-message.js';
-import { AppDialogs, type AppDialog, dialogIdOfEntry, peerOf, readUserData } from './app-dialogs.js';
+import { AppDialogs, type AppDialog, dialogIdOfEntry, gatewayOf, peerOf, readUserData, takenUserData, userDataOf } from './app-dialogs.js';
 import type { BrokerOptions } from './broker-options.js';
 import { IncomingRequests } from './incoming.js';
 import { formatResponseSent, type AppCommand } from './control-protocol.js';
@@ -19,6 +20,8 @@ import { OutgoingRequests } from './outgoing.js';
 const ROUTABLE = new Set(['INVITE', 'REGISTER', 'MESSAGE', 'OPTIONS', 'INFO', 'NOTIFY', 'SUBSCRIBE', 'PUBLISH', 'REFER']);
 
 const WAIT_FOR_APPLICATION_MS = 2_000;
+/** Until the calls of a lost host are offered again. */
+const OFFER_AGAIN_MS = 1_000;
 
 /** Between the SIP user agent and the applications: routes requests and executes the applications' frames. */
 export class Broker implements UserAgentListener {
@@ -32,6 +35,8 @@ export class Broker implements UserAgentListener {
   readonly #waiting = new Map<AppDialog, { readonly requests: IncomingRequest[]; readonly timer: QueuedTimer }>();
   /** Show the application the last ACK that came meanwhile: it may have an answer to our offer. */
   readonly #missedAcks = new WeakMap<AppDialog, () => void>();
+  /** Calls of lost hosts that an application was told to take, by transaction id of that request. */
+  readonly #takeovers = new Map<string, { readonly app: AppConnection; readonly instance: string }>();
   /** As of the last new call. */
   #behind: ReadonlySet<AppConnection> = new Set();
   #refusedByDelay = 0;
@@ -77,7 +82,10 @@ export class Broker implements UserAgentListener {
 
   /** The application authenticated: reassigns its waiting calls, and shows it the requests in them that wait. */
   onAppHere(app: AppConnection): void {
-    const calls = this.#calls.adopt(app);
+    this.#adopted(app, this.#calls.adopt(app));
+  }
+
+  #adopted(app: AppConnection, calls: readonly AppDialog[]): void {
     if (calls.length === 0) return;
     this.options.log.info({ application: app.peer, instance: app.instance, calls: calls.length }, 'sip_server.application.resumed');
     for (const call of calls) {
@@ -93,6 +101,48 @@ export class Broker implements UserAgentListener {
     this.#calls.restore({ id: dialogIdOfEntry(entry), entry, app: null, inviteTransactionId }, instance);
   }
 
+  /** Dialogs of a lost host: our applications are to take their calls. */
+  takeOver(records: readonly DialogRecord[]): void {
+    for (const record of records) this.restore(this.userAgent.takeOver({ ...record, userData: takenUserData(record.userData) }));
+    this.#offerTaken();
+  }
+
+  /** Another host has the call: its application is told by a BYE that nobody sent. */
+  drop(dialog: DialogEntry): void {
+    const call = this.#calls.of(dialog);
+    this.userAgent.drop(dialog);
+    if (call === undefined) return;
+    this.#calls.drop(call);
+    this.#showBye(call, byeText(dialog));
+  }
+
+  /** Each lost gateway's calls go to one application, which says when it has them. */
+  #offerTaken(): void {
+    const apps = [...new Set(this.#router.of('invite'))].filter(({ instance }) => instance !== null);
+    const offered = [...this.#takeovers.values()].map(({ instance }) => instance);
+    for (const [index, instance] of this.#calls.takenInstances.filter((one) => !offered.includes(one)).entries()) {
+      const app = apps[index % apps.length];
+      if (app === undefined) return;
+      const transactionId = nextSerialId();
+      this.#takeovers.set(transactionId, { app, instance });
+      this.#sendPing(app, transactionId, `take ${gatewayOf(instance)}`);
+    }
+  }
+
+  /** False: the response belongs to another request. */
+  #onTaken(transactionId: string, status: number): boolean {
+    const takeover = this.#takeovers.get(transactionId);
+    if (takeover === undefined) return false;
+    this.#takeovers.delete(transactionId);
+    const { app, instance } = takeover;
+    if (status === 200) {
+      const calls = this.#calls.adopt(app, instance);
+      for (const { entry, inviteTransactionId } of calls) this.userAgent.assign(entry, userDataOf(app, inviteTransactionId) ?? '');
+      this.#adopted(app, calls);
+    } else this.options.timers.start(OFFER_AGAIN_MS, () => this.#offerTaken());
+    return true;
+  }
+
   onCommand(app: AppConnection, command: AppCommand): void {
     switch (command.verb) {
       case 'ping':
@@ -100,6 +150,7 @@ export class Broker implements UserAgentListener {
       case 'route':
         this.#router.add(command.method, app);
         if (command.method === 'options') this.#ping(app);
+        if (command.method === 'invite') this.#offerTaken();
         return app.answer(command.id, 'OK');
       case 'remove_route':
         this.#router.remove(command.method, app);
@@ -119,9 +170,11 @@ export class Broker implements UserAgentListener {
   onAppGone(app: AppConnection): void {
     this.#router.removeAll(app);
     this.#pings.delete(app);
+    for (const [transactionId, takeover] of this.#takeovers) if (takeover.app === app) this.#takeovers.delete(transactionId);
     this.#incoming.onAppGone(app);
     this.#outgoing.onAppGone(app);
     this.#calls.orphan(app);
+    this.#offerTaken();
   }
 
   #onSip(app: AppConnection, command: Extract<AppCommand, { verb: 'sip' }>): void {
@@ -136,7 +189,8 @@ export class Broker implements UserAgentListener {
     if (/\sCANCEL$/i.test(getHeader(message, 'cseq') ?? '')) {
       return app.answer(command.id, 'NOK', '200 OK to incoming CANCEL is automatically generated by the stack');
     }
-    if (this.#pings.get(app)?.onResponse(command.transactionId, message.status) === true) {
+    const { transactionId: answered } = command;
+    if (this.#onTaken(answered, message.status) || this.#pings.get(app)?.onResponse(answered, message.status) === true) {
       const { id, transactionId, text } = command;
       return app.payload(
         formatResponseSent(nextSerialId(), id, { peer: this.#ownPeer(), time: this.options.time(), transactionId, text }, ''),
@@ -148,21 +202,24 @@ export class Broker implements UserAgentListener {
   /** Measures the delay of an application that routes OPTIONS. */
   #ping(app: AppConnection): void {
     const { clock, maxApplicationDelayMs } = this.options;
-    const send = (transactionId: string): void => {
-      const peer = this.#ownPeer();
-      const text = pingText(formatHostPort(peer.address, peer.port), transactionId);
-      app.sip({
-        source: 'network',
-        sizeBytes: text.length,
-        peer,
-        time: this.options.time(),
-        transactionId,
-        dialogId: '',
-        receivedOn: null,
-        text,
-      });
-    };
+    const send = (transactionId: string): void => this.#sendPing(app, transactionId, 'overload');
     this.#pings.set(app, new ApplicationPing(clock, maxApplicationDelayMs, send));
+  }
+
+  /** @param what the application is asked for */
+  #sendPing(app: AppConnection, transactionId: string, what: string): void {
+    const peer = this.#ownPeer();
+    const text = pingText(formatHostPort(peer.address, peer.port), transactionId, what);
+    app.sip({
+      source: 'network',
+      sizeBytes: text.length,
+      peer,
+      time: this.options.time(),
+      transactionId,
+      dialogId: '',
+      receivedOn: null,
+      text,
+    });
   }
 
   #ownPeer(): { protocol: string; address: string; port: number } {
@@ -254,12 +311,16 @@ export class Broker implements UserAgentListener {
     if (bye === null) return;
     const isExpired = (getHeader(bye, 'reason') ?? '').includes('Session timer expired');
     this.#cdr.stop('application', isExpired ? 'session-expired' : 'ackbye', bye);
-    const text = serializeUnfolded(bye);
-    const own = this.options.advertised(dialog.flow.transport);
+    this.#showBye(call, serializeUnfolded(bye));
+  }
+
+  /** That we ended the call. */
+  #showBye(call: AppDialog, text: string): void {
+    const { transport } = call.entry.flow;
     call.app?.sip({
       source: 'application',
       sizeBytes: text.length,
-      peer: { protocol: dialog.flow.transport.toLowerCase(), address: own.address, port: own.port },
+      peer: { protocol: transport.toLowerCase(), ...this.options.advertised(transport) },
       time: this.options.time(),
       transactionId: 'unsolicited',
       dialogId: call.id,
@@ -306,16 +367,33 @@ export class Broker implements UserAgentListener {
 }
 
 /** An OPTIONS request, as if from a peer. */
-function pingText(host: string, id: string): string {
+function pingText(host: string, id: string, what: string): string {
   return [
     `OPTIONS sip:${host} SIP/2.0`,
     `Via: SIP/2.0/TCP ${host};branch=z9hG4bK${id}`,
     'Max-Forwards: 0',
-    `${PING_HEADER}: overload`,
+    `${PING_HEADER}: ${what}`,
     `From: <sip:ping@${host}>;tag=${id}`,
     `To: <sip:${host}>`,
     `Call-ID: ${id}`,
     'CSeq: 1 OPTIONS',
+    'Content-Length: 0',
+    '',
+    '',
+  ].join('\r\n');
+}
+
+/** As if we had ended the dialog. */
+function byeText({ state, flow }: DialogEntry): string {
+  return [
+    `BYE ${state.remoteTarget} SIP/2.0`,
+    `Via: SIP/2.0/${flow.transport} localhost;branch=z9hG4bK${nextSerialId()}`,
+    'Max-Forwards: 0',
+    `From: ${state.local}`,
+    `To: ${state.remote}`,
+    `Call-ID: ${state.callId}`,
+    `CSeq: ${String(state.localSeq + 1)} BYE`,
+    `Reason: ${TAKEN_OVER_REASON}`,
     'Content-Length: 0',
     '',
     '',

@@ -86,6 +86,8 @@ export class CallRunner {
   #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
+  /** Another host has the call. */
+  #isTaken = false;
   #state: CallState;
   readonly #queue: CallEvent[] = [];
   #isStepping = false;
@@ -103,7 +105,11 @@ export class CallRunner {
     this.#log = services.log.child({ call_id: origin.callId, sip_call_id: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
-    const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
+    const owner = {
+      dispatch: (event: CallEvent) => this.dispatch(event),
+      onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit),
+      onTaken: () => this.#drop(),
+    };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     const tell = (answer: AgentAnswer): void => this.#notifyAgent(answer);
     this.#requests = new AgentRequests(
@@ -135,7 +141,7 @@ export class CallRunner {
     runner.#progress = { ...kept.progress, resumed: kept.progress.resumed + 1 };
     runner.#kept = kept.dialog;
     runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
-    runner.#scope.defer('call count', () => services.routes.release(kept.origin.callId));
+    runner.#scope.defer('call count', () => runner.#uncount());
     runner.#media.inherit(kept.node);
     return runner;
   }
@@ -175,7 +181,10 @@ export class CallRunner {
     this.#isStepping = false;
   }
 
-  /** Opens the media of a kept call again and lets it go on; ends it when that is not possible. */
+  /**
+   * Opens the media of a kept call again and lets it go on; ends it when that is not possible.
+   * @param node the media relay that has its session; `null`, or one that is not ours: another one gets the call
+   */
   async resume(node: string | null): Promise<void> {
     const { session, inside, local, agentSideKey } = this.#state;
     if (session === null || inside === null || local === null) {
@@ -183,8 +192,9 @@ export class CallRunner {
       return;
     }
     const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
+    let moved: CallEvent | null = null;
     try {
-      if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is unavailable');
+      if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
       // The leg first: only one media worker has its port, and the agent has to be on the same.
       await this.#connectAgent(this.#state.agent.choice);
     } catch (error) {
@@ -194,13 +204,15 @@ export class CallRunner {
     }
     // Connecting takes its time: the caller may be gone.
     if (this.stateName === 'Ended') return;
-    this.#media.start();
-    this.#media.setDirection(session.media.direction);
-    if (session.media.isHeld) this.#startTimer('held', HELD_PING_MS);
     const talkedMs = this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
     this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
-    this.#dialog.ping('GATEWAY_RESTARTED');
+    if (moved === null) {
+      this.#media.start();
+      this.#media.setDirection(session.media.direction);
+      if (session.media.isHeld) this.#startTimer('held', HELD_PING_MS);
+      this.#dialog.ping('GATEWAY_RESTARTED');
+    } else this.dispatch(moved);
     this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
   }
@@ -364,7 +376,7 @@ export class CallRunner {
   async #route(): Promise<CallEvent> {
     const { called = null, claim } = this.invite ?? {};
     if (called === null || claim === undefined) throw new Error('a call without a number is looked up');
-    this.#scope.defer('call count', () => this.services.routes.release(this.callId, this.#wasRefused));
+    this.#scope.defer('call count', () => this.#uncount());
     const [{ route, load, staleMs }, identity] = await Promise.all([
       this.#trace.timeline.step('look-up', this.services.routes.lookup(called, beginningOf(this.origin))),
       this.services.identities.verify({ ...claim, called }),
@@ -439,13 +451,35 @@ export class CallRunner {
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
 
-  async #finish(reason: Reason): Promise<void> {
+  /** Another host has the call, and writes its record. */
+  #drop(): void {
+    if (this.#state.name === 'Ended') return;
+    this.#isTaken = true;
+    this.#state = { ...this.#state, name: 'Ended' };
+    this.#log.warn({}, 'call.taken_over');
+    void this.#close().then(() => {
+      this.services.snapshots.delete(this.callId);
+      this.onEnded(this);
+    });
+  }
+
+  #uncount(): void {
+    if (this.#isTaken) this.services.routes.disown(this.callId);
+    else this.services.routes.release(this.callId, this.#wasRefused);
+  }
+
+  /** Frees everything. */
+  async #close(): Promise<void> {
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
     this.#requests.close();
-    const atMs = this.#timeMs();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
+  }
+
+  async #finish(reason: Reason): Promise<void> {
+    const atMs = this.#timeMs();
+    await this.#close();
     await this.#within(TRACE_LIMIT_MS, this.#trace.settled());
     const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;

@@ -6,6 +6,7 @@ import type { QualitySample } from '../../rtp/quality.js';
 import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import { formatHostPort } from '../../lib/address.js';
 import { newUuid } from '../../lib/ids.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
 import { CallRunner, type CallServices, type InviteContext } from '../call/call-runner.js';
@@ -13,6 +14,8 @@ import { readKeptCall, type KeptCall } from '../call/call-record.js';
 import { callerIdentity, claimedCallers, calledUri, type CalledNumberSource } from '../admission/parties.js';
 import {
   hostOf,
+  type ContactAddress,
+  movedContact,
   ownContact,
   type OwnAddress,
   admit,
@@ -30,6 +33,8 @@ import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
 export interface InboundOptions {
   /** Name in Contact and Warning; `null`: the host that the SIP server states. */
   readonly sipHost: string | null;
+  /** Whether Contact names the port. */
+  readonly contactPort: boolean;
   readonly ringingAfterMs: number;
   readonly maxDurationMs: number;
   /** Whether the test line replaces an unreachable agent. */
@@ -179,8 +184,30 @@ export class Inbound implements LiveCalls {
    * Once the SIP server states whether it kept their dialogs, they continue or end.
    */
   adopt(snapshots: readonly CallSnapshot[]): void {
-    this.#left = snapshots.flatMap((snapshot) => {
-      const kept = readKeptCall(snapshot);
+    this.#left = this.#restore(snapshots, (kept) => kept);
+  }
+
+  /** The calls of a gateway whose host is lost. The SIP server has their dialogs, and gives us these with our answer. */
+  async #take(instance: string, response: SrfResponse): Promise<void> {
+    try {
+      const snapshots = await this.#services.snapshots.take(instance);
+      const taken = this.#restore(snapshots, (kept) => {
+        const own = this.#ownAddress(kept.origin.source.transport);
+        const contact = movedContact(this.#contactAddress(own), kept.own.contact);
+        return { ...kept, own: { ...kept.own, contact, warningHost: own.host }, node: null };
+      });
+      response.send(200, 'OK', {});
+      await Promise.all(taken.map((one) => this.#resume(one, true)));
+    } catch (error) {
+      this.log.error({ gateway: instance, error: errorText(error) }, 'gateway.calls.not_taken');
+      response.send(503, 'Service Unavailable', {});
+    }
+  }
+
+  #restore(snapshots: readonly CallSnapshot[], changed: (kept: KeptCall) => KeptCall): OrphanedCall[] {
+    return snapshots.flatMap((snapshot) => {
+      const read = readKeptCall(snapshot);
+      const kept = read === undefined ? undefined : changed(read);
       const runner = kept === undefined ? undefined : this.#runnerOf(kept);
       if (kept === undefined || runner === undefined) {
         this.log.error({ call_id: snapshot.call_id }, 'gateway.call.not_restored');
@@ -348,7 +375,7 @@ export class Inbound implements LiveCalls {
         refusedVerdicts: this.options.refusedVerdicts,
         relayAddress: this.options.relayAddress,
       },
-      own: { contact: ownContact(own, head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
+      own: { contact: ownContact(this.#contactAddress(own), head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
     };
   }
 
@@ -377,7 +404,10 @@ export class Inbound implements LiveCalls {
 
   /** The carrier's health check, or the SIP server's question whether calls are better refused there: those leave no record. */
   #onOptions(request: SrfRequest, response: SrfResponse): void {
-    const reason = request.get(PING_HEADER) === undefined ? this.notReady : this.probe().isOverloaded ? 'OVERLOADED' : null;
+    const ping = this.#isOwnServer ? request.get(PING_HEADER) : undefined;
+    const lost = /^take (.+)$/.exec(ping ?? '')?.[1];
+    if (lost !== undefined) return void this.#take(lost, response);
+    const reason = ping === undefined ? this.notReady : this.probe().isOverloaded ? 'OVERLOADED' : null;
     if (reason !== null) return this.#refuse(request, response, reason);
     response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });
   }
@@ -397,6 +427,10 @@ export class Inbound implements LiveCalls {
       retryAfterSeconds: this.#services.retryAfterSeconds,
     });
     response.send(sipStatus, sipPhrase, { headers });
+  }
+
+  #contactAddress(own: OwnAddress): ContactAddress {
+    return this.options.contactPort ? own : { ...own, port: null };
   }
 
   #ownAddress(transport: string): OwnAddress {

@@ -6,7 +6,11 @@ import type { RouteStore } from '../../../../src/gateway/ports/ports.js';
 import { offerSdp } from '../../../support/sdp.js';
 import { NUMBER, ROUTE } from '../../../support/route.js';
 
-const routes: RouteStore = { lookup: () => Promise.resolve({ route: ROUTE, load: NO_USAGE, staleMs: null }), release: () => undefined };
+const routes: RouteStore = {
+  lookup: () => Promise.resolve({ route: ROUTE, load: NO_USAGE, staleMs: null }),
+  release: () => undefined,
+  disown: () => undefined,
+};
 const REFUSED: DryRunAgents = {
   operator: { url: 'ws://127.0.0.1/bot', format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },
   mayFallBack: false,
