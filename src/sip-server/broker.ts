@@ -20,6 +20,9 @@ import { OutgoingRequests } from './outgoing.js';
 const ROUTABLE = new Set(['INVITE', 'REGISTER', 'MESSAGE', 'OPTIONS', 'INFO', 'NOTIFY', 'SUBSCRIBE', 'PUBLISH', 'REFER']);
 
 const WAIT_FOR_APPLICATION_MS = 2_000;
+/** New calls wait so long for the successor of the last application; more of them do not. */
+const HOLD_MS = 4_000;
+const MAX_HELD = 500;
 /** Until the calls of a lost host are offered again. */
 const OFFER_AGAIN_MS = 1_000;
 
@@ -35,6 +38,10 @@ export class Broker implements UserAgentListener {
   readonly #waiting = new Map<AppDialog, { readonly requests: IncomingRequest[]; readonly timer: QueuedTimer }>();
   /** Show the application the last ACK that came meanwhile: it may have an answer to our offer. */
   readonly #missedAcks = new WeakMap<AppDialog, () => void>();
+  /** New calls that wait for the next application. */
+  readonly #held = new Map<IncomingRequest, QueuedTimer>();
+  /** Until then the successor of an application that left is expected. */
+  #expectedUntilMs = -Infinity;
   /** Calls of lost hosts that an application was told to take, by transaction id of that request. */
   readonly #takeovers = new Map<string, { readonly app: AppConnection; readonly instance: string }>();
   /** As of the last new call. */
@@ -55,7 +62,7 @@ export class Broker implements UserAgentListener {
   /** Items held, for tests and metrics: all zero when idle. */
   get counts(): { pending: number; calls: number; outgoing: number; proxied: number } {
     return {
-      pending: this.#incoming.size,
+      pending: this.#incoming.size + this.#held.size,
       calls: this.#calls.size,
       outgoing: this.#outgoing.size,
       proxied: this.userAgent.proxiedCount,
@@ -93,6 +100,11 @@ export class Broker implements UserAgentListener {
       this.#missedAcks.delete(call);
       this.#releaseWaiting(call);
     }
+  }
+
+  /** Those of an earlier process: new calls wait for them. */
+  expectApplications(): void {
+    this.#expectedUntilMs = this.options.clock.nowMs() + HOLD_MS;
   }
 
   /** A dialog of an earlier process: its application is to come. */
@@ -150,7 +162,10 @@ export class Broker implements UserAgentListener {
       case 'route':
         this.#router.add(command.method, app);
         if (command.method === 'options') this.#ping(app);
-        if (command.method === 'invite') this.#offerTaken();
+        if (command.method === 'invite') {
+          this.#offerTaken();
+          this.#releaseHeld();
+        }
         return app.answer(command.id, 'OK');
       case 'remove_route':
         this.#router.remove(command.method, app);
@@ -168,6 +183,9 @@ export class Broker implements UserAgentListener {
 
   /** The application disconnected: its requests and calls need an end. */
   onAppGone(app: AppConnection): void {
+    // One that drained had withdrawn from both.
+    const wasServing = ['invite', 'options'].some((method) => this.#router.of(method).includes(app));
+    if (app.instance !== null && wasServing) this.expectApplications();
     this.#router.removeAll(app);
     this.#pings.delete(app);
     for (const [transactionId, takeover] of this.#takeovers) if (takeover.app === app) this.#takeovers.delete(transactionId);
@@ -335,12 +353,16 @@ export class Broker implements UserAgentListener {
     return message.method === 'OPTIONS' && this.options.optionsUserAgents.includes(getHeader(message, 'user-agent') ?? '');
   }
 
-  /** The application in turn, or `undefined` after answering the request. */
+  /** The application in turn, or `undefined`: the request is answered, or waits. */
   #choose(request: IncomingRequest): AppConnection | undefined {
     const { method } = request.message;
     // Applications route in lower case; methods are case-sensitive (RFC 3261 §7.1).
     const app = method === method.toUpperCase() ? this.#next(method.toLowerCase()) : undefined;
     if (app !== undefined) return app;
+    if (method === 'INVITE' && this.#held.size < MAX_HELD && this.#isExpected()) {
+      this.#hold(request);
+      return undefined;
+    }
     const routed = this.#router.methods();
     const allow = header('Allow', [...routed.map((name) => name.toUpperCase()), 'ACK', 'BYE', 'CANCEL'].join(', '));
     if (!ROUTABLE.has(method)) this.#incoming.refuse(request, 501, 'Not Implemented', [allow]);
@@ -349,6 +371,29 @@ export class Broker implements UserAgentListener {
       this.#incoming.refuse(request, 503, 'Service Unavailable', [retryAfter()]);
     } else this.#incoming.refuse(request, 405, 'Method Not Allowed', [allow]);
     return undefined;
+  }
+
+  /** A gateway that withdrew from INVITE alone makes room for its successor; one that left may be back in a moment. */
+  #isExpected(): boolean {
+    if (this.options.clock.nowMs() < this.#expectedUntilMs) return true;
+    return this.#router.of('options').some(({ instance }) => instance !== null);
+  }
+
+  #hold(request: IncomingRequest): void {
+    const timer = this.options.timers.start(HOLD_MS, () => {
+      this.#held.delete(request);
+      if (request.transaction.isUnanswered) this.#incoming.refuse(request, 503, 'Service Unavailable', [retryAfter()]);
+    });
+    this.#held.set(request, timer);
+  }
+
+  #releaseHeld(): void {
+    for (const [request, timer] of this.#held) {
+      this.options.timers.stop(timer);
+      this.#held.delete(request);
+      const app = request.transaction.isUnanswered ? this.#choose(request) : undefined;
+      if (app !== undefined) this.#incoming.offer(request, app);
+    }
   }
 
   /** Round robin; for calls, skips applications that are behind. */

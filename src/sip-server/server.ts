@@ -73,6 +73,7 @@ interface JournalTotals {
   readonly journalBytes: number;
 }
 
+const QUIESCE_POLL_MS = 5;
 /** For each kind of event that peers cause. */
 const PEER_LINES_PER_SECOND = 20;
 
@@ -163,6 +164,15 @@ export class SipServer {
     this.#transports.setTls(material);
   }
 
+  /** Before `close`, for a successor: reads nothing more, and resolves when every request that was read is answered, or after the limit. */
+  async quiesce(limitMs: number): Promise<void> {
+    const { clock } = this.options;
+    const deadlineMs = clock.nowMs() + limitMs;
+    this.#transports.quiesce();
+    while (this.#broker.counts.pending > 0 && clock.nowMs() < deadlineMs)
+      await new Promise<void>((resolve) => void clock.setTimer(QUIESCE_POLL_MS, resolve));
+  }
+
   async close(): Promise<void> {
     this.#stack.close();
     this.options.journal?.close();
@@ -220,6 +230,7 @@ export class SipServer {
       },
     });
     this.#userAgent.isComplete = journal.isRead;
+    this.#broker.expectApplications();
   }
 
   #openCell(): void {

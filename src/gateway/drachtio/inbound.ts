@@ -72,6 +72,8 @@ export class Inbound implements LiveCalls {
   readonly #runners = new Map<string, CallRunner>();
   readonly #rate: SourceRates | null;
   #left: readonly OrphanedCall[] = [];
+  /** Calls that were in progress when the connection to the SIP server broke. */
+  readonly #interrupted = new Set<CallRunner>();
   #own: readonly OwnAddress[] = [];
   #isOwnServer = false;
   #begun = 0;
@@ -104,6 +106,7 @@ export class Inbound implements LiveCalls {
       if (this.#isConnected) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
       this.#isConnected = false;
       this.#lastError = error.message;
+      for (const runner of this.#runners.values()) this.#interrupted.add(runner);
     });
   }
 
@@ -237,12 +240,13 @@ export class Inbound implements LiveCalls {
   }
 
   /**
-   * Refuses new calls and lets those that begin or end get through it; afterwards every call is in its snapshot, for the next process of
+   * Takes no new calls, which wait for the next process at our own SIP server, and lets those that begin or end get through it; afterwards every call is in its snapshot, for the next process of
    * this instance. The carriers hear nothing of it.
    * @param limitMs after this time unanswered calls are refused
    */
   async park(limitMs: number): Promise<void> {
-    this.#takeNoMore();
+    // What was on its way is taken, and whoever asks by OPTIONS may call.
+    this.#services.srf.withdraw(['invite']);
     const { clock, snapshots } = this.#services;
     const deadlineMs = clock.nowMs() + limitMs;
     const moving = (): CallRunner[] => [...this.#runners.values()].filter(({ stateName }) => stateName !== 'Talking');
@@ -291,7 +295,9 @@ export class Inbound implements LiveCalls {
     const left = this.#left;
     this.#left = [];
     const isLeft = new Set(left.map(({ runner }) => runner));
-    const running = [...this.#runners.values()].filter((runner) => !isLeft.has(runner));
+    // New calls may come before the package tells of the connection.
+    const running = [...this.#runners.values()].filter((runner) => this.#interrupted.has(runner) && !isLeft.has(runner));
+    this.#interrupted.clear();
     // Spread, as each carrier may need a new connection.
     const stepMs = Math.min(PING_STEP_MS, PINGED_WITHIN_MS / running.length);
     for (const [index, runner] of running.entries()) {
