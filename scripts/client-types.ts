@@ -35,7 +35,7 @@ async function document(): Promise<ApiDocument> {
     {
       stores: NO_STORES,
       check: nothing,
-      liveCalls: { find: () => null, stop: () => false, trace: () => null, quality: () => Promise.resolve(null) },
+      liveCalls: { find: () => null, stop: () => false, redirect: () => false, trace: () => null, quality: () => Promise.resolve(null) },
       toolRunner: { run: nothing },
       readiness: nothing,
       clock: systemClock,

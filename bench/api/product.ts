@@ -35,7 +35,7 @@ takeOrders(async ({ redisUrl, numbers: count }: Fields): Promise<Served> => {
       clock: systemClock,
       log,
       check: () => Promise.reject(new Error('not measured')),
-      liveCalls: { find: () => null, stop: () => false, trace: () => null, quality: () => Promise.resolve(null) },
+      liveCalls: { find: () => null, stop: () => false, redirect: () => false, trace: () => null, quality: () => Promise.resolve(null) },
       toolRunner: { run: () => Promise.reject(new Error('not measured')) },
       readiness: () => Promise.resolve({}),
     },

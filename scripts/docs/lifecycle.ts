@@ -77,6 +77,7 @@ const EVENTS: readonly NamedEvent[] = [
   { name: '`routed`, acceptable', event: ROUTED },
   { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null } },
   { name: '`agent-connected`', event: AGENT_CONNECTED },
+  { name: '`agent-refused`', event: { type: 'agent-refused', reason: 'AGENT_DECLINED' } },
   ...relay('relay-offered', INSIDE, 'garbage'),
   { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, agentSideKey: null } },
   { name: '`leg-opened`', event: { type: 'leg-opened', local: LOCAL, agentSideKey: null } },
@@ -147,6 +148,7 @@ type Named =
   | 'relay-answered'
   | 'relay-offered-to-carrier'
   | 'relay-answered-from-carrier'
+  | 'agent-refused'
   | 'cancelled'
   | 'acknowledged'
   | 'answer-failed'

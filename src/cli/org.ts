@@ -3,7 +3,7 @@ import { PROVIDERS, type ProviderName } from '../gateway/model/provider.js';
 import type { OrgRecord } from '../gateway/model/records.js';
 import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
 import { isSourceAddress } from '../lib/address.js';
-import { newStreamKey, newWebhookSecret } from '../gateway/store/new-records.js';
+import { newTwilioToken, newWebhookSecret } from '../gateway/store/new-records.js';
 import type { OrgChange, Stores } from '../gateway/ports/stores.js';
 import {
   checkName,
@@ -25,11 +25,11 @@ const SECRETS = {
     rotate: 'create a new secret first; it signs webhooks immediately',
     make: newWebhookSecret,
   },
-  stream_key: {
-    command: 'stream-key',
+  twilio_token: {
+    command: 'twilio-token',
     description: "print the key of X-Twilio-Signature, with which the organization's bots verify its calls",
     rotate: 'create a new key first; it signs calls from the next lookup on',
-    make: newStreamKey,
+    make: newTwilioToken,
   },
 } as const;
 
@@ -79,7 +79,7 @@ export function orgCommand(io: StoreIo): Command {
   addProviderKey(org, io);
   addSetLimits(org, io);
   addSecret('webhook_secret', org, io);
-  addSecret('stream_key', org, io);
+  addSecret('twilio_token', org, io);
   return org.addHelpText(
     'after',
     '\nA first organization that can attach numbers:\n  trunkline org create "My company" --sip\n  trunkline key create "My company"',
@@ -191,6 +191,6 @@ function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): v
 }
 
 /** Everything but the secrets. */
-function shown({ webhook_secret: _secret, stream_key: _key, provider_keys: _keys, ...rest }: OrgRecord): object {
+function shown({ webhook_secret: _secret, twilio_token: _key, provider_keys: _keys, ...rest }: OrgRecord): object {
   return rest;
 }

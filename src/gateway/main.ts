@@ -6,7 +6,6 @@ import { formatHostPort } from '../lib/address.js';
 import type { Log } from '../lib/log.js';
 import { Metrics } from '../observability/metrics/registry.js';
 import { generateSrtpKey } from '../srtp/srtp.js';
-import { HttpToolRunner } from './agents/tool-runner.js';
 import { answerGateway } from './api/call-control.js';
 import { Inbound } from './drachtio/inbound.js';
 import { createSrfApp } from './drachtio/srf-facade.js';
@@ -15,6 +14,7 @@ import { openStirVerifier } from './stir/verifier.js';
 import { openApi } from './wiring/api.js';
 import { ensureDemo } from './wiring/demo.js';
 import { beginGateway, collectGateway } from './wiring/gateway-metrics.js';
+import { openHttpClients } from './wiring/http-clients.js';
 import { inboundOptions, inboundSettings, overloadDetector } from './wiring/inbound-options.js';
 import { connectSipServer } from './wiring/sip-server.js';
 import { openObservers } from './wiring/observers.js';
@@ -56,13 +56,14 @@ export async function startGateway(
   const endpoint = await opening;
   const overload = overloadDetector(config, endpoint, clock, log);
   const srf = createSrfApp();
-  const toolRunner = new HttpToolRunner({ allowPrivate: config.tools.allow_private, clock });
+  const clients = openHttpClients(config, clock);
+  const { toolRunner } = clients;
   const webhooks = openWebhooks(config, stores, clock, log);
   const identities = await openStirVerifier(config.stir, clock);
   const { routes, calls, snapshots, toolsOfCalls: tools } = stores;
-  const parts = { identities, routes, calls, snapshots, tools, toolRunner, relay, endpoint, srf, clock, log, newKey: generateSrtpKey };
+  const parts = { identities, routes, calls, snapshots, tools, relay, endpoint, srf, clock, log, newKey: generateSrtpKey };
   const inbound = new Inbound(
-    { ...parts, ...inboundSettings(config), ...observers.services },
+    { ...parts, ...clients, ...inboundSettings(config), ...observers.services },
     inboundOptions(config),
     () => ({
       isOverloaded: overload.isOverloaded || relay.isBehind(),
@@ -88,6 +89,6 @@ export async function startGateway(
         : { http: `http://${formatHostPort(httpAddress(config), api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
     metrics,
     shutdown: (how) =>
-      shutdownGateway(how, config, { inbound, api, srf, overload, toolRunner, identities, webhooks, endpoint, relay, stores, observers }),
+      shutdownGateway(how, config, { inbound, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers }),
   };
 }

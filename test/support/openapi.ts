@@ -56,7 +56,7 @@ export function operationsOf(document: ApiDocument): Operation[] {
   );
 }
 
-/** The one in Twilio's form: HTTP Basic in place of the key, a form in place of JSON, Twilio's failures. */
+/** Those in Twilio's form: HTTP Basic in place of the key, a form in place of JSON, Twilio's failures. */
 export function isTwilios({ path }: Pick<Operation, 'path'>): boolean {
   return path.startsWith('/2010-04-01/');
 }

@@ -7,6 +7,7 @@ import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 import { INSIDE, LOCAL, OUTSIDE } from './call-machine.js';
 import { ROUTE } from './route.js';
+import { NO_VOICE_SERVER } from './voice-server.js';
 
 /** What of the gateway's surroundings a test plays otherwise. */
 export type Played = {
@@ -83,6 +84,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     agentSideSrtp: false,
     referReason: 'DECLINED',
     tools: { find: () => Promise.resolve([]) },
+    voiceServer: NO_VOICE_SERVER,
     toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
     isTraced: true,
     operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS },

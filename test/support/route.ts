@@ -23,7 +23,7 @@ export const ROUTE: Route = {
     max_calls_per_second: null,
     allowed_sources: [],
     webhook_secret: '',
-    stream_key: '',
+    twilio_token: '',
     provider_keys: {},
     operator_keys: false,
     created_at: '',

@@ -17,6 +17,7 @@ import { FACTS, INSIDE, LATE_FACTS, LOCAL, OTHER_INSIDE, OTHER_OUTSIDE, OUTSIDE 
 import { NUMBER, ROUTE } from './route.js';
 import { toolOf } from './tool.js';
 import { VirtualClock } from './virtual-clock.js';
+import { NO_VOICE_SERVER } from './voice-server.js';
 
 /** The agent's one tool is in the store, so that it is looked up before the agent is connected. */
 const TOOLED: Route = {
@@ -249,6 +250,7 @@ export class RunnerBench {
       newKey: () => new Uint8Array(30),
       agentSideSrtp: false,
       tools: { find: () => this.#wait('tools', () => [], new StoreUnavailableError('away')) },
+      voiceServer: NO_VOICE_SERVER,
       toolRunner: {
         run: (_tool, input) => this.#wait('tool', () => ok({ result: input, httpStatus: 200 }), new Error('a bug of the runner')),
       },

@@ -89,6 +89,26 @@ export interface SpokenText {
   readonly voice?: string;
 }
 
+const FEMALE_NAMES = ['alice', 'woman'];
+
+/** @param tag of BCP 47, such as `de-AT`; `null`: English @param voice one of `supportedVoices`, or Twilio's `man`, `woman` or `alice` */
+export function spokenBy(text: string, tag: string | null, voice: string | null): SpokenText {
+  if (voice !== null && isSupportedVoice(voice)) return { text, language: DEFAULT_LANGUAGE, voice };
+  const [family = '', region = ''] = (tag ?? DEFAULT_VOICE).toLowerCase().split('-');
+  const own = Object.values(VOICES).find((one) => one.split('-', 1)[0] === (FAMILIES[family] ?? family));
+  const speaking =
+    [`${family}-${region}`, region === family ? family : '', own ?? DEFAULT_VOICE].find((one) => one !== '' && isSupportedVoice(one)) ??
+    DEFAULT_VOICE;
+  const female = speaking + FEMALE;
+  return {
+    text,
+    language: DEFAULT_LANGUAGE,
+    voice: FEMALE_NAMES.includes(voice?.toLowerCase() ?? '') && isSupportedVoice(female) ? female : speaking,
+  };
+}
+
+const FAMILIES: Readonly<Record<string, string>> = { zh: 'cmn', no: 'nb' };
+
 /** How a call is doing, as the line tells it. */
 export interface CallFigures {
   readonly lossPercent: number;

@@ -1,4 +1,5 @@
 import { err, ok, type Result } from '../../lib/result.js';
+import { decodeG711 } from '../../rtp/codec/g711.js';
 
 export interface WavAudio {
   readonly sampleRateHz: number;
@@ -8,28 +9,47 @@ export interface WavAudio {
 
 export type WavError = 'not-wav' | 'no-format' | 'unsupported-format' | 'no-data';
 
+// wFormatTag
 const PCM_FORMAT = 1;
+const ALAW_FORMAT = 6;
+const MULAW_FORMAT = 7;
+const MAX_CHANNELS = 2;
+const MIN_RATE_HZ = 4_000;
+const MAX_RATE_HZ = 192_000;
+
+/** How the data chunk is to be read. */
+interface WavFormat {
+  readonly tag: number;
+  readonly channels: number;
+  readonly sampleRateHz: number;
+  readonly bits: number;
+}
 
 /**
- * Reads a RIFF WAVE file of 16-bit PCM, one channel. A data chunk that claims more than the file holds ends with the file:
+ * Reads a RIFF WAVE file of 8- or 16-bit PCM, A-law or µ-law; two channels are mixed to one. A data chunk that claims more than the file holds ends with the file:
  * a program that writes to a pipe cannot know the length when it writes the header.
  */
 export function parseWav(bytes: Uint8Array): Result<WavAudio, WavError> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.byteLength < 12 || tag(view, 0) !== 'RIFF' || tag(view, 8) !== 'WAVE') return err('not-wav');
-  let sampleRateHz: number | undefined;
+  let format: WavFormat | undefined;
   for (let offset = 12; offset + 8 <= bytes.byteLength;) {
     const sizeBytes = view.getUint32(offset + 4, true);
     const start = offset + 8;
     const end = Math.min(start + sizeBytes, bytes.byteLength);
     if (tag(view, offset) === 'fmt ') {
       if (end - start < 16) return err('no-format');
-      const isSupported = view.getUint16(start, true) === PCM_FORMAT && view.getUint16(start + 2, true) === 1;
-      if (!isSupported || view.getUint16(start + 14, true) !== 16) return err('unsupported-format');
-      sampleRateHz = view.getUint32(start + 4, true);
+      format = {
+        tag: view.getUint16(start, true),
+        channels: view.getUint16(start + 2, true),
+        sampleRateHz: view.getUint32(start + 4, true),
+        bits: view.getUint16(start + 14, true),
+      };
+      if (!isSupported(format)) return err('unsupported-format');
     } else if (tag(view, offset) === 'data') {
-      if (sampleRateHz === undefined) return err('no-format');
-      return ok({ sampleRateHz, samples: readSamples(view, start, end) });
+      if (format === undefined) return err('no-format');
+      const samples = samplesOf(format, bytes.subarray(start, end));
+      return ok({ sampleRateHz: format.sampleRateHz, samples: format.channels === 1 ? samples : mixed(samples) });
     }
     // Chunks are padded to an even length.
     offset = start + sizeBytes + (sizeBytes & 1);
@@ -37,10 +57,26 @@ export function parseWav(bytes: Uint8Array): Result<WavAudio, WavError> {
   return err('no-data');
 }
 
-function readSamples(view: DataView, start: number, end: number): Int16Array {
-  const samples = new Int16Array((end - start) >> 1);
-  for (let i = 0; i < samples.length; i += 1) samples[i] = view.getInt16(start + 2 * i, true);
-  return samples;
+function isSupported({ tag: format, channels, sampleRateHz, bits }: WavFormat): boolean {
+  const hasBits = format === PCM_FORMAT ? bits === 8 || bits === 16 : (format === ALAW_FORMAT || format === MULAW_FORMAT) && bits === 8;
+  return hasBits && channels >= 1 && channels <= MAX_CHANNELS && sampleRateHz >= MIN_RATE_HZ && sampleRateHz <= MAX_RATE_HZ;
+}
+
+/** All channels, as they are interleaved. */
+function samplesOf({ tag: format, bits }: WavFormat, data: Uint8Array): Int16Array {
+  if (format !== PCM_FORMAT) {
+    const samples = new Int16Array(data.length);
+    decodeG711(format === ALAW_FORMAT ? 'PCMA' : 'PCMU', data, samples);
+    return samples;
+  }
+  // 8 bits have no sign.
+  if (bits === 8) return Int16Array.from(data, (byte) => (byte - 128) << 8);
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  return Int16Array.from({ length: data.length >> 1 }, (_, i) => view.getInt16(2 * i, true));
+}
+
+function mixed(samples: Int16Array): Int16Array {
+  return Int16Array.from({ length: samples.length >> 1 }, (_, i) => ((samples[2 * i] ?? 0) + (samples[2 * i + 1] ?? 0)) >> 1);
 }
 
 function tag(view: DataView, offset: number): string {

@@ -2,14 +2,20 @@ import { qualitySampleSchema } from './schemas/calls-api.js';
 import { z } from 'zod';
 import { type TraceEntry, traceEntrySchema } from '../model/call-trace.js';
 import type { QualitySample } from '../../rtp/quality.js';
-import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
+import type { CallTarget, LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import type { ScopedReads } from './scoped-reads.js';
 import type { Scope, Stores } from '../ports/stores.js';
 import { ApiFailure } from './failure.js';
 
+const targetSchema = z.union([
+  z.strictObject({ url: z.url().max(2_000), method: z.enum(['GET', 'POST']) }),
+  z.strictObject({ twiml: z.string().max(65_536) }),
+]);
+
 /** What one gateway asks another about a call that is there. */
 const gatewayRequestSchema = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('stop'), call_id: z.uuid(), reason: z.enum(['AGENT_HANGUP', 'API_STOPPED']) }),
+  z.strictObject({ do: z.literal('redirect'), call_id: z.uuid(), to: targetSchema }),
   z.strictObject({ do: z.literal('trace'), call_id: z.uuid() }),
   z.strictObject({ do: z.literal('quality'), call_id: z.uuid() }),
 ]);
@@ -17,6 +23,8 @@ const gatewayRequestSchema = z.discriminatedUnion('do', [
 type GatewayRequest = z.output<typeof gatewayRequestSchema>;
 
 const stopAnswerSchema = z.strictObject({ isStopped: z.boolean() });
+
+const redirectAnswerSchema = z.strictObject({ isRedirected: z.boolean() });
 
 /** `null`: the call has ended. */
 const traceAnswerSchema = z.strictObject({ trace: z.array(traceEntrySchema).nullable() });
@@ -32,6 +40,8 @@ export async function answerGateway(calls: LiveCalls, body: unknown): Promise<ob
       return { trace: calls.trace(request.call_id) };
     case 'quality':
       return { samples: await calls.quality(request.call_id) };
+    case 'redirect':
+      return { isRedirected: calls.redirect(request.call_id, request.to) };
     case 'stop':
       return { isStopped: calls.stop(request.call_id, request.reason) };
   }
@@ -65,6 +75,14 @@ export class CallControl {
     const call = await this.reads.liveCall(scope, callId);
     if (call === null) return false;
     return (await this.#ask(call.gateway, { do: 'stop', call_id: callId, reason }, stopAnswerSchema)).isStopped;
+  }
+
+  /** False: there is no such answered call in progress. Throws GATEWAY_UNAVAILABLE when the call's gateway does not answer. */
+  async redirect(scope: Scope, callId: string, to: CallTarget): Promise<boolean> {
+    if (this.#here(scope, callId) !== null) return this.here.redirect(callId, to);
+    const call = await this.reads.liveCall(scope, callId);
+    if (call === null) return false;
+    return (await this.#ask(call.gateway, { do: 'redirect', call_id: callId, to }, redirectAnswerSchema)).isRedirected;
   }
 
   /** What happened in a call in progress; `null`: there is none. */

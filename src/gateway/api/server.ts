@@ -63,7 +63,7 @@ export interface ApiDeps {
   readonly metrics?: MetricsSource;
 }
 
-export interface ApiOptions extends SipApiPolicy {
+export interface ApiOptions extends Pick<SipApiPolicy, 'allowPlain'> {
   /** Shown by /healthz and in the OpenAPI document. */
   readonly version?: string;
   readonly rateLimits: RateLimits;
@@ -188,7 +188,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     control: new CallControl(deps.liveCalls, stores, reads),
     note: auditRecorder(stores.audit, log),
     agentPolicy: { ...agents, voices: voices.map(({ name }) => name) },
-    sipPolicy: { allowPlain: options.allowPlain },
+    sipPolicy: { allowPlain: options.allowPlain, isWebhookHost: options.agents.isWebhookHost },
   };
   healthRoutes(app.withTypeProvider(), { readiness: deps.readiness, version });
   if (deps.metrics !== undefined) metricsRoutes(app.withTypeProvider(), { metrics: deps.metrics });

@@ -127,7 +127,7 @@ function streamSettings(
     url,
     format,
     bearerToken,
-    signatureKey: org.stream_key,
+    signatureKey: org.twilio_token,
     accountSid: accountSidOf(org.org_id),
     callSid: callSidOf(callId),
     endOfSpeechMs: (agent ?? DEFAULT_AGENT_SETTINGS).interruption_threshold,

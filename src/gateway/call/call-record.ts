@@ -17,6 +17,7 @@ import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';
+import type { VoiceScript } from '../twilio/voice-script.js';
 import { SUITE } from '../sdp/sdp-read.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 
@@ -166,10 +167,12 @@ export interface KeptCall {
   /** The media relay that has its session. */
   readonly node: string | null;
   readonly call: CallState;
+  /** `null`: the call has no voice webhook. */
+  readonly script: VoiceScript | null;
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 4;
+const FORM = 5;
 
 /** `null`: there is nothing to take up again. */
 export function snapshotCall(

@@ -1,36 +1,40 @@
-import type { AgentAnswer, AgentDescription, AgentRequest } from '../model/agent.js';
+import type { AgentAnswer, AgentRequest } from '../model/agent.js';
+import type { CallRecord } from '../model/call-record.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
-import type { LiveCall } from '../model/live-calls.js';
+import type { CallTarget, LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import { pii } from '../../lib/pii.js';
 import { assertNever, errorText } from '../../lib/result.js';
-import type { CancelTimer, Clock } from '../../lib/clock.js';
+import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
 import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
 import { beginningOf, callRecord, type CallOrigin, type CallProgress, completionOf, snapshotCall, type KeptCall } from './call-record.js';
-import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
+import { CallTimers, within } from './call-timers.js';
+import { failureOf } from './step-failure.js';
+import { CallTrace, type TraceWatch, answerSummary, connectSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS } from './offer-answer.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
-import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
+import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState } from './state.js';
 import { describeAgent, type OperatorAgent } from './agent.js';
 import type { InfoDigit } from './info-digit.js';
+import { DIAL_REQUEST, VoiceCall, voiceSettings, type VoiceHost } from './voice-call.js';
+import { statusCallback } from './status-callback.js';
 import type { Reason } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
 import {
   AgentUnavailableError,
-  MediaUnavailableError,
-  StoreUnavailableError,
   type CallStore,
   type IdentityClaim,
   type IdentityVerifier,
   type RouteStore,
   type SnapshotStore,
   type ToolRunner,
+  type VoiceServer,
 } from '../ports/ports.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
 
@@ -40,6 +44,7 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
   readonly identities: IdentityVerifier;
+  readonly voiceServer: VoiceServer;
   readonly operatorAgent: OperatorAgent;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
@@ -76,11 +81,13 @@ const CLOSE_LIMIT_MS = 30_000;
 export class CallRunner {
   readonly #log: Log;
   readonly #scope: Scope;
-  readonly #timers = new Map<CallTimer, CancelTimer>();
+  readonly #timers: CallTimers;
   readonly #dialog: CallDialog;
   readonly #media: CallMedia;
   readonly #requests: AgentRequests;
   readonly #trace: CallTrace;
+  /** Set once a voice webhook, or the API, decides what the caller gets to hear. */
+  #voice: VoiceCall | null = null;
   /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
   readonly #zeroMs: number;
   #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null };
@@ -88,6 +95,8 @@ export class CallRunner {
   #wasRefused = false;
   /** Another host has the call. */
   #isTaken = false;
+  /** An earlier process's. */
+  #script: KeptCall['script'] = null;
   #state: CallState;
   readonly #queue: CallEvent[] = [];
   #isStepping = false;
@@ -104,6 +113,7 @@ export class CallRunner {
     this.#zeroMs = services.clock.wallMs() - services.clock.nowMs();
     this.#log = services.log.child({ call_id: origin.callId, sip_call_id: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
+    this.#timers = new CallTimers(services.clock, (timer) => this.dispatch({ type: 'timer', timer }));
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
     const owner = {
       dispatch: (event: CallEvent) => this.dispatch(event),
@@ -143,6 +153,7 @@ export class CallRunner {
     runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
     runner.#scope.defer('call count', () => runner.#uncount());
     runner.#media.inherit(kept.node);
+    runner.#script = kept.script;
     return runner;
   }
 
@@ -196,7 +207,8 @@ export class CallRunner {
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
       // The leg first: only one media worker has its port, and the agent has to be on the same.
-      await this.#connectAgent(this.#state.agent.choice);
+      if (this.#script === null) await this.#connectAgent(this.#state.agent.choice);
+      else await this.#voiceCall().resume(this.#script);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -205,12 +217,12 @@ export class CallRunner {
     // Connecting takes its time: the caller may be gone.
     if (this.stateName === 'Ended') return;
     const talkedMs = this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
-    this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
+    this.#timers.start('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
     if (moved === null) {
       this.#media.start();
       this.#media.setDirection(session.media.direction);
-      if (session.media.isHeld) this.#startTimer('held', HELD_PING_MS);
+      if (session.media.isHeld) this.#timers.start('held', HELD_PING_MS);
       this.#dialog.ping('GATEWAY_RESTARTED');
     } else this.dispatch(moved);
     this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
@@ -293,9 +305,9 @@ export class CallRunner {
       case 'notify-agent':
         return this.#notifyAgent(effect.answer);
       case 'start-timer':
-        return this.#startTimer(effect.timer, effect.delayMs);
+        return this.#timers.start(effect.timer, effect.delayMs);
       case 'stop-timer':
-        return this.#stopTimer(effect.timer);
+        return this.#timers.stop(effect.timer);
       case 'keep':
         return this.#keep();
       case 'finish':
@@ -358,6 +370,54 @@ export class CallRunner {
   }
 
   async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
+    const voiceUrl = this.#state.route?.number.inbound?.options.voice_url;
+    if (voiceUrl === undefined || choice === 'test-line') {
+      // It stands in for a webhook that failed.
+      this.#voice = null;
+      return this.#connectOwnAgent(choice);
+    }
+    const refusal = await this.#trace.timeline.step('agent connect', this.#voiceCall().begin(voiceUrl));
+    if (refusal === null) return { type: 'agent-connected' };
+    return { type: 'agent-refused', reason: refusal === 'busy' ? 'AGENT_BUSY' : 'AGENT_DECLINED' };
+  }
+
+  /** The call goes on at this URL or in this document; false: it cannot, because it is not answered. */
+  redirect(target: CallTarget): boolean {
+    if (this.#progress.answeredAtMs === null || this.#state.route === null || this.stateName === 'Ended') return false;
+    this.#voiceCall().redirect(target);
+    return true;
+  }
+
+  #voiceCall(): VoiceCall {
+    const { route, identity } = this.#state;
+    if (route === null) throw new Error('a call without a route has no script');
+    this.#voice ??= new VoiceCall(this.services.voiceServer, voiceSettings(this.origin, route, identity), this.#voiceHost());
+    return this.#voice;
+  }
+
+  #voiceHost(): VoiceHost {
+    const isAnswered = (): boolean => this.#progress.answeredAtMs !== null;
+    return {
+      get isAnswered() {
+        return isAnswered();
+      },
+      connect: async (agent) => {
+        if (this.#scope.isClosed || this.stateName === 'Ended') return;
+        this.#trace.add('agent', 'out', connectSummary(agent));
+        await this.#media.connectAgent(agent);
+        if (this.stateName === 'Talking') this.#media.start();
+      },
+      transfer: (to, requestId) => this.dispatch({ type: 'transfer-asked', requestId, to }),
+      hangUp: (reason) => this.dispatch({ type: 'hangup', reason }),
+      note: (text, isFailure) => {
+        this.#trace.add('agent', 'in', text);
+        if (isFailure) this.#progress = { ...this.#progress, agentError: text };
+      },
+      keep: () => this.#keep(),
+    };
+  }
+
+  async #connectOwnAgent(choice: AgentChoice): Promise<CallEvent | null> {
     const tools = await this.#requests.tools();
     // Nobody would let the agent go.
     if (this.#scope.isClosed || this.stateName === 'Ended') return null;
@@ -385,21 +445,9 @@ export class CallRunner {
     return { type: 'routed', route, load, isStale: staleMs !== null, identity };
   }
 
-  #startTimer(timer: CallTimer, delayMs: number): void {
-    this.#stopTimer(timer);
-    this.#timers.set(
-      timer,
-      this.services.clock.setTimer(delayMs, () => this.dispatch({ type: 'timer', timer })),
-    );
-  }
-
-  #stopTimer(timer: CallTimer): void {
-    this.#timers.get(timer)?.();
-    this.#timers.delete(timer);
-  }
-
   #notifyAgent(answer: AgentAnswer): void {
     this.#trace.add('agent', 'out', ...answerSummary(answer));
+    if (this.#voice !== null && answer.requestId === DIAL_REQUEST) return this.#voice.answered(answer);
     this.services.endpoint.notifyAgent(this.callId, answer);
   }
 
@@ -412,9 +460,10 @@ export class CallRunner {
         this.#log.debug({ event: event.type }, 'call.media');
         return;
       case 'agent-hangup':
-        return this.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' });
       case 'agent-lost':
-        return this.dispatch({ type: 'hangup', reason: 'AGENT_LOST' });
+      case 'agent-finished':
+        if (this.#voice !== null) return this.#voice.take(event);
+        return this.dispatch({ type: 'hangup', reason: event.type === 'agent-lost' ? 'AGENT_LOST' : 'AGENT_HANGUP' });
       case 'agent-note':
         if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };
         return;
@@ -447,6 +496,7 @@ export class CallRunner {
       progress: this.#progress,
       dialog: this.#kept,
       node: this.#media.node,
+      script: this.#voice?.script ?? null,
     });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
@@ -470,9 +520,9 @@ export class CallRunner {
 
   /** Frees everything. */
   async #close(): Promise<void> {
-    for (const cancel of this.#timers.values()) cancel();
-    this.#timers.clear();
+    this.#timers.close();
     this.#requests.close();
+    this.#voice?.close();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
   }
@@ -480,7 +530,7 @@ export class CallRunner {
   async #finish(reason: Reason): Promise<void> {
     const atMs = this.#timeMs();
     await this.#close();
-    await this.#within(TRACE_LIMIT_MS, this.#trace.settled());
+    await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
     const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
     const facts = {
@@ -504,11 +554,20 @@ export class CallRunner {
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }
+    this.#reportStatus(record);
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
     // Whoever shuts down after us must not take the connection away before the BYE is through.
-    await this.#within(BYE_LIMIT_MS, this.#dialog.byeAnswered);
+    await within(this.services.clock, BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
+  }
+
+  #reportStatus(record: CallRecord): void {
+    const callback = statusCallback(record, this.#state.route);
+    if (callback === null) return;
+    void this.services.voiceServer.notify(callback).then((sent) => {
+      if (!sent.ok) this.#log.warn({ error: sent.error }, 'call.status_callback.failed');
+    });
   }
 
   #sipWatch(): TraceWatch['onSip'] {
@@ -523,30 +582,4 @@ export class CallRunner {
     if (traceparent === undefined) return toolRunner;
     return { run: (tool, input, ended) => toolRunner.run(tool, input, ended, { traceparent: traceparent(this.callId) }) };
   }
-
-  async #within(limitMs: number, work: Promise<void>): Promise<void> {
-    let cancel: CancelTimer | undefined;
-    const limit = new Promise<void>((resolve) => {
-      cancel = this.services.clock.setTimer(limitMs, resolve);
-    });
-    await Promise.race([work, limit]);
-    cancel?.();
-  }
-}
-
-function connectSummary(agent: AgentDescription): string {
-  switch (agent.kind) {
-    case 'test-line':
-      return 'connect, test line';
-    case 'stream':
-      return `connect, ${agent.format}`;
-    case 'provider':
-      return `connect, ${agent.provider}, ${agent.model}`;
-  }
-}
-
-function failureOf(error: unknown): Extract<CallEvent, { type: 'failed' }>['reason'] {
-  if (error instanceof StoreUnavailableError) return 'STORE_UNAVAILABLE';
-  if (error instanceof AgentUnavailableError) return 'AGENT_UNAVAILABLE';
-  return error instanceof MediaUnavailableError ? 'MEDIA_UNAVAILABLE' : 'INTERNAL_ERROR';
 }

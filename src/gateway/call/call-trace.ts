@@ -1,4 +1,4 @@
-import type { AgentAnswer } from '../model/agent.js';
+import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import type { LegEvent } from '../model/media.js';
 import type { CallEvent, CallState, CallTimer } from './state.js';
@@ -227,6 +227,8 @@ function happened(event: CallEvent): string {
       return 'refused before the number lookup';
     case 'routed':
       return looked(event);
+    case 'agent-refused':
+      return 'the voice webhook rejected the call';
     case 'agent-connected':
       return 'the agent is connected';
     case 'relay-offered':
@@ -291,6 +293,19 @@ function identityText(identity: VerifiedIdentity | null): string {
   if (identity === null) return '';
   const { verdict, attestation, detail } = identity;
   return `; identity ${verdict}${attestation === null ? '' : `, attestation ${attestation}`}${detail === null ? '' : `: ${detail}`}`;
+}
+
+export function connectSummary(agent: AgentDescription): string {
+  switch (agent.kind) {
+    case 'test-line':
+      return 'connect, test line';
+    case 'stream':
+      return `connect, ${agent.format}`;
+    case 'provider':
+      return `connect, ${agent.provider}, ${agent.model}`;
+    case 'player':
+      return `play, ${String(agent.clips.length)} clips${agent.gather === null ? '' : ', gather digits'}`;
+  }
 }
 
 export function legSummary(event: LegEvent): string {

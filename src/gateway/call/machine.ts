@@ -69,6 +69,8 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return state.name === 'Routing' ? onRouted(state, event) : { state, effects: NOTHING };
     case 'agent-connected':
       return onAgentConnected(state);
+    case 'agent-refused':
+      return isAnswered(state) ? hangUp(state, 'AGENT_HANGUP') : refuse(state, event.reason);
     case 'relay-offered':
       return state.name === 'Offering' ? onRelayOffered(state, event.sdp) : within(onRelayOfferedAgain(state, event.sdp));
     case 'leg-reserved':

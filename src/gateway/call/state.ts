@@ -154,6 +154,8 @@ export type CallEvent =
       readonly identity: VerifiedIdentity | null;
     }
   | { readonly type: 'agent-connected' }
+  /** The agent does not take the call. */
+  | { readonly type: 'agent-refused'; readonly reason: Extract<Reason, 'AGENT_BUSY' | 'AGENT_DECLINED'> }
   | { readonly type: 'relay-offered'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'relay-answered'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'relay-offered-to-carrier'; readonly sdp: string; readonly attempt: number }

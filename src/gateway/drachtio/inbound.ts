@@ -3,7 +3,7 @@ import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { IdentityVerdict } from '../model/verified-identity.js';
 import type { QualitySample } from '../../rtp/quality.js';
-import type { LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
+import type { CallTarget, LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import { formatHostPort } from '../../lib/address.js';
 import { newUuid } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
@@ -142,6 +142,10 @@ export class Inbound implements LiveCalls {
     if (runner === undefined || runner.live === null) return false;
     runner.dispatch({ type: 'hangup', reason });
     return true;
+  }
+
+  redirect(callId: string, to: CallTarget): boolean {
+    return this.#runners.get(callId)?.redirect(to) ?? false;
   }
 
   /** Why the gateway refuses new calls; `null`: it accepts them. */

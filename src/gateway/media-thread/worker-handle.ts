@@ -1,6 +1,7 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { assertNever } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
+import { startThread } from '../../lib/thread.js';
 import type { LegEvent } from '../model/media.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import { MediaUnavailableError } from '../ports/ports.js';
@@ -35,7 +36,7 @@ export class WorkerHandle {
     private readonly owner: WorkerOwner,
     private readonly log: Log,
   ) {
-    this.#worker = new Worker(workerUrl(), { workerData: settings, execArgv: workerExecArgv() });
+    this.#worker = startThread(new URL('./worker', import.meta.url), settings);
     this.#outgoing = new TurnBatch((commands) => this.#worker.postMessage(commands));
     this.#exited = new Promise((resolve) => {
       this.#worker.once('exit', () => {
@@ -129,17 +130,4 @@ export class WorkerHandle {
     this.#pending.clear();
     this.owner.onExit();
   }
-}
-
-const isSource = import.meta.url.endsWith('.ts');
-
-function workerUrl(): URL {
-  return new URL(isSource ? './worker.ts' : './worker.js', import.meta.url);
-}
-
-/** Only tests run the sources; a thread does not inherit its parent's loader. */
-function workerExecArgv(): string[] {
-  if (!isSource) return [];
-  const hook = `import{register}from${JSON.stringify(import.meta.resolve('tsx/esm/api'))};register()`;
-  return ['--import', `data:text/javascript,${encodeURIComponent(hook)}`];
 }

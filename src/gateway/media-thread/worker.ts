@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
+import { ThreadedAudioFiles, type AudioFiles } from '../agents/audio-file.js';
+import { Player } from '../agents/player.js';
 import { EspeakSpeech, type Speech } from '../agents/speech.js';
 import { newAdapter } from '../agents/provider/adapters.js';
 import { ProviderAgent, type ProviderDependencies } from '../agents/provider/provider-agent.js';
@@ -145,6 +147,7 @@ function orRefused(work: () => WorkerReply): WorkerReply {
 function newAgent(
   agent: AgentDescription,
   speech: Speech,
+  files: AudioFiles,
   stream: StreamDependencies,
   provider: ProviderDependencies,
   host: AgentHost,
@@ -155,6 +158,8 @@ function newAgent(
       return new SampleLegAgent(new TestLine(agent, speech, host, log, systemClock));
     case 'stream':
       return new StreamAgent(agent, host, stream, log);
+    case 'player':
+      return new SampleLegAgent(new Player(agent, speech, files, host, log, systemClock));
     case 'provider':
       return new ProviderAgent(agent, host, provider, log);
     default:
@@ -170,6 +175,7 @@ function reportDelays(frameDelay: FrameDelay): void {
 async function run(): Promise<void> {
   const voices = await VoiceDetectors.load();
   const speech = new EspeakSpeech({ command: settings.speechCommand });
+  const files = new ThreadedAudioFiles();
   const agentCounters = noAgentCounters();
   const stream: StreamDependencies = {
     counters: agentCounters,
@@ -194,7 +200,7 @@ async function run(): Promise<void> {
     random32: () => randomInt(2 ** 32),
     agentCounters,
     onFrameDelay: (lateMs) => frameDelay.add(lateMs),
-    newAgent: (agent, host, log) => newAgent(agent, speech, stream, provider, host, log),
+    newAgent: (agent, host, log) => newAgent(agent, speech, files, stream, provider, host, log),
     ...(settings.tellsRtcp ? { onRtcp: (seen) => post({ type: 'rtcp', seen }) } : {}),
   });
   port.on('message', (commands: readonly WorkerCommand[]) => {

@@ -383,6 +383,7 @@ export class RtpEndpoint {
     const agent = this.#agents.get(callId);
     if (agent === undefined) return;
     this.#agents.delete(callId);
+    this.#legs.get(callId)?.media.releaseAgent();
     this.#closed.packetsLate += agent.latePackets;
     agent.close();
   }

@@ -5,7 +5,7 @@ import type { AudioCodec } from '../../rtp/codec/g711.js';
 /** What an agent may request of its leg. */
 export interface AgentHost {
   /** Sends an event to the call; does nothing after the agent's release. */
-  emit(event: Extract<LegEvent, { type: 'agent-hangup' | 'agent-lost' | 'agent-note' | 'agent-request' }>): void;
+  emit(event: Extract<LegEvent, { type: 'agent-hangup' | 'agent-finished' | 'agent-lost' | 'agent-note' | 'agent-request' }>): void;
   /** Queues a digit for the caller; false without a leg or negotiated telephone-events, or if too many wait. */
   sendDtmf(event: number, durationMs: number): boolean;
   /** The leg's current state; `null` before it opens. */

@@ -94,15 +94,25 @@ export class MediaLeg {
     };
   }
 
-  /** Starts audio and the agent; a second call does nothing. Without an agent the leg is silent. */
+  /** Starts audio and the agent, or the agent that has taken its place. Without an agent the leg is silent. */
   start(): void {
-    if (this.#startedMs !== undefined || this.#isClosed) return;
-    this.#startedMs = this.context.clock.nowMs();
-    this.#watchedFromMs = this.#startedMs;
-    this.#passedMs = this.#startedMs;
-    this.#agent = this.context.agent();
+    if (this.#isClosed) return;
+    const nowMs = this.context.clock.nowMs();
+    if (this.#startedMs === undefined) {
+      this.#startedMs = nowMs;
+      this.#watchedFromMs = nowMs;
+      this.#passedMs = nowMs;
+    }
+    const agent = this.context.agent();
+    if (agent === this.#agent) return;
+    this.#agent = agent;
     this.#agentCodec = this.#sender.format.codec;
-    this.#agent?.start(this.#agentCodec, this.#startedMs);
+    agent?.start(this.#agentCodec, nowMs);
+  }
+
+  /** The leg is silent until `start` finds the next agent. */
+  releaseAgent(): void {
+    this.#agent = undefined;
   }
 
   /**

@@ -28,6 +28,8 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   ADDRESS_FAMILY_UNSUPPORTED: 'Have the carrier offer the address family of the media relay, or ask the operator to add the other one.',
   AGENT_UNAVAILABLE:
     "See agent_error of the record, and the trace, for the failure of the connection; check the agent's URL, token and log.",
+  AGENT_BUSY: "Nothing, if the number's voice webhook is to reject such calls: it answered with <Reject>.",
+  AGENT_DECLINED: "Nothing, if the number's voice webhook is to reject such calls: it answered with <Reject>.",
   AGENT_LOST: "See agent_error of the record, and the trace, for how the connection broke; check the agent's log for that time.",
   OVERLOADED: 'Have the carrier retry or use another gateway; if it happens often, ask the operator to add capacity.',
   DRAINING: 'Have the carrier use the next gateway meanwhile.',

@@ -36,11 +36,35 @@ export interface StreamSettings {
   readonly traceparent?: string;
 }
 
+/** Something to play; `loop` 0: until it is interrupted. */
+export type PlayerClip =
+  /** `language`: BCP 47. */
+  | { readonly kind: 'say'; readonly text: string; readonly language: string | null; readonly voice: string | null; readonly loop: number }
+  /** A WAV or MP3 file. */
+  | { readonly kind: 'audio'; readonly bytes: Uint8Array; readonly loop: number }
+  /** Telephone-events to the caller; `w`: half a second of silence. */
+  | { readonly kind: 'digits'; readonly digits: string }
+  | { readonly kind: 'pause'; readonly ms: number };
+
+/** What is played, one after the other, and the digits that are gathered meanwhile and afterwards. */
+export interface PlayerSettings {
+  readonly clips: readonly PlayerClip[];
+  readonly gather: {
+    /** `null`: any number. */
+    readonly numDigits: number | null;
+    /** '': none. */
+    readonly finishOnKey: string;
+    /** Since the last clip, or the last digit. */
+    readonly timeoutMs: number;
+  } | null;
+}
+
 /** Who talks to the caller. */
 export type AgentDescription =
   | ({ readonly kind: 'test-line' } & TestLineSettings)
   | ({ readonly kind: 'stream' } & StreamSettings)
-  | ({ readonly kind: 'provider' } & ProviderSettings);
+  | ({ readonly kind: 'provider' } & ProviderSettings)
+  | ({ readonly kind: 'player' } & PlayerSettings);
 
 /** One thing that was said or pressed; `at_ms`: since the agent was started. */
 export type TranscriptEntry = Readonly<CallRecord['transcript'][number]>;

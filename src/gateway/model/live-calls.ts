@@ -32,6 +32,9 @@ export interface LiveCall {
   readonly answeredAtMs: number | null;
 }
 
+/** Where a call is to go on. */
+export type CallTarget = { readonly url: string; readonly method: 'GET' | 'POST' } | { readonly twiml: string };
+
 /** Who wants a call ended. */
 export type StopReason = 'AGENT_HANGUP' | 'API_STOPPED';
 
@@ -41,6 +44,8 @@ export interface LiveCalls {
   find(callId: string): LiveCall | null;
   /** Ends a call; false: there is none. */
   stop(callId: string, reason: StopReason): boolean;
+  /** An answered call goes on at this URL, or in this TwiML document; false: there is none. */
+  redirect(callId: string, to: CallTarget): boolean;
   /** What happened in a call until now; `null`: it is not on this gateway. */
   trace(callId: string): readonly TraceEntry[] | null;
   /** How a call sounded until now; empty: it has no audio yet. `null`: it is not on this gateway. */

@@ -87,6 +87,8 @@ export type LegEvent =
   | { readonly type: 'digit'; readonly event: number; readonly durationMs: number }
   /** The agent ends the call. */
   | { readonly type: 'agent-hangup' }
+  /** The agent played everything, and gathered these digits. */
+  | { readonly type: 'agent-finished'; readonly digits: string; readonly finishedOnKey: string }
   /** The agent's connection broke and did not come back in time. */
   | { readonly type: 'agent-lost' }
   /** What the connection to the agent met. */

@@ -116,6 +116,8 @@ export const REASONS = {
   DRAINING: refuse(503, 'Service Unavailable', 42, 'gateway', 'The gateway is shutting down.', RETRY_AFTER),
   MEDIA_UNAVAILABLE: refuse(503, 'Service Unavailable', 47, 'gateway', 'No media relay is available for the call.', RETRY_AFTER),
   STORE_UNAVAILABLE: refuse(503, 'Service Unavailable', 41, 'gateway', 'The gateway could not look up the number.', RETRY_AFTER),
+  AGENT_BUSY: refuse(486, 'Busy Here', 17, 'agent', 'The voice webhook of the number rejected the call as busy.'),
+  AGENT_DECLINED: refuse(603, 'Decline', 21, 'agent', 'The voice webhook of the number rejected the call.'),
   DECLINED: refuse(603, 'Decline', 21, 'nobody', 'The request was declined.'),
 
   CALLER_HANGUP: end(16, 'nobody', 'The caller hung up.'),

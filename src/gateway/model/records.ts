@@ -11,6 +11,12 @@ const optionsSchema = z.object({
   max_calls_per_second: z.number().nullable(),
   /** `required`: a call without SRTP is refused. `optional`: plain RTP is accepted too. */
   media_encryption: z.enum(['required', 'optional']),
+  /** A server that answers each call with TwiML, in place of the agent. */
+  voice_url: z.string().optional(),
+  /** Asked when `voice_url` fails. */
+  voice_fallback_url: z.string().optional(),
+  /** Gets a form at the end of each call. */
+  status_callback: z.string().optional(),
 });
 
 /** A number's options in the examples of requests and answers. */
@@ -82,7 +88,7 @@ export interface OrgRecord {
   /** Signs webhooks. Never shown by the API. */
   readonly webhook_secret: string;
   /** The key of `X-Twilio-Signature` on the connections to its agents. Never shown by the API. */
-  readonly stream_key: string;
+  readonly twilio_token: string;
   /** Its keys at providers. Never shown by the API. */
   readonly provider_keys: ProviderKeys;
   /** Whether its agents may use the operator's keys. */

@@ -17,9 +17,18 @@ export function newStreamSid(): string {
 
 /** `undefined`: it is no id of a call. */
 export function callIdOf(callSid: string): string | undefined {
+  return uuidOf('CA', callSid);
+}
+
+/** `undefined`: it is no id of an account. */
+export function orgIdOf(accountSid: string): string | undefined {
+  return uuidOf('AC', accountSid);
+}
+
+function uuidOf(prefix: string, sid: string): string | undefined {
   const [, a = '', b = '', c = '', d = '', e = ''] =
-    /^CA([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/i.exec(callSid) ?? [];
-  return a === '' ? undefined : [a, b, c, d, e].join('-').toLowerCase();
+    /^([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/i.exec(sid.slice(2)) ?? [];
+  return a === '' || !sid.startsWith(prefix) ? undefined : [a, b, c, d, e].join('-').toLowerCase();
 }
 
 function hexOf(uuid: string): string {

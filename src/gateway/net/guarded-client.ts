@@ -29,7 +29,9 @@ export interface GuardedRequest {
 export interface GuardedAnswer {
   readonly status: number;
   readonly headers: Dispatcher.ResponseData['headers'];
-  /** '' when it was not read. */
+  /** Empty when it was not read. */
+  readonly bytes: Buffer;
+  /** The bytes as UTF-8. */
   readonly text: string;
 }
 
@@ -72,9 +74,17 @@ export class GuardedClient {
         signal: signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]),
       });
       const status = answer.statusCode;
-      const text = isRead(status) ? await answer.body.text() : '';
+      const bytes = isRead(status) ? Buffer.from(await answer.body.arrayBuffer()) : Buffer.alloc(0);
       if (!isRead(status)) await answer.body.dump().catch(() => undefined);
-      return ok({ status, headers: answer.headers, text });
+      const { headers: answered } = answer;
+      return ok({
+        status,
+        headers: answered,
+        bytes,
+        get text() {
+          return bytes.toString();
+        },
+      });
     } catch (error) {
       if (signal?.aborted === true) return err({ kind: 'aborted', text: 'was not waited for' });
       if (limit.signal.aborted) return err({ kind: 'timeout', text: `did not answer within ${String(timeoutMs)} ms` });

@@ -1,3 +1,4 @@
+import type { AgentDescription } from '../model/agent.js';
 import { channel, subscribe as subscribeTo, unsubscribe, type Channel } from 'node:diagnostics_channel';
 import type { RtcpSeen } from '../../lib/observed.js';
 import type { EndedCall } from './ports.js';
@@ -8,7 +9,7 @@ export interface GatewayEvents {
   readonly 'call.ended': EndedCall;
   /** Redis, or the spool, has the record of a call. */
   readonly 'call.stored': EndedCall;
-  readonly 'agent.connect': { readonly agent: 'stream' | 'provider' | 'test-line'; readonly isConnected: boolean; readonly tookMs: number };
+  readonly 'agent.connect': { readonly agent: AgentDescription['kind']; readonly isConnected: boolean; readonly tookMs: number };
   /** RTCP of a leg, as sent or received. */
   readonly 'rtcp.seen': RtcpSeen;
   readonly 'tool.run': { readonly outcome: 'ok' | 'TOOL_BAD_INPUT' | 'TOOL_FAILED' | 'TOOL_TIMEOUT'; readonly tookMs: number };

@@ -97,6 +97,24 @@ export interface ToolRunner {
   run(tool: ToolDefinition, input: unknown, ended: AbortSignal, headers?: Readonly<Record<string, string>>): Promise<ToolOutcome>;
 }
 
+/** A request to the server of a voice webhook, signed with the organization's Twilio token. */
+export interface VoiceRequest {
+  readonly url: string;
+  readonly method: 'GET' | 'POST';
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly token: string;
+}
+
+/** Servers that answer voice webhooks. Nothing rejects; an error is a sentence that names no URL. */
+export interface VoiceServer {
+  /** A TwiML document. @param ended the call is over, and nobody waits */
+  document(request: VoiceRequest, ended: AbortSignal): Promise<Result<string, string>>;
+  /** An audio file. */
+  audio(url: string, ended: AbortSignal): Promise<Result<Uint8Array, string>>;
+  /** A status callback: sent once. */
+  notify(request: VoiceRequest): Promise<Result<true, string>>;
+}
+
 /** Answered calls of this gateway, kept so that a gateway that was killed finds them. Neither write ever fails the call. */
 export interface SnapshotStore {
   /** Keeps a call, in place of what was kept of it before. */

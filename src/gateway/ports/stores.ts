@@ -109,7 +109,7 @@ export interface NewOrg {
 export type OrgLimit = 'max_concurrent_calls' | 'max_calls_per_second' | 'allowed_sources';
 
 export type OrgChange = Partial<
-  Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | 'stream_key' | 'provider_keys' | 'operator_keys' | OrgLimit>
+  Pick<OrgRecord, 'name' | 'sip_enabled' | 'disabled' | 'webhook_secret' | 'twilio_token' | 'provider_keys' | 'operator_keys' | OrgLimit>
 >;
 
 export interface OrgStore {

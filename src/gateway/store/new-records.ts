@@ -16,7 +16,7 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     max_calls_per_second: null,
     allowed_sources: [],
     webhook_secret: newWebhookSecret(),
-    stream_key: newStreamKey(),
+    twilio_token: newTwilioToken(),
     provider_keys: {},
     operator_keys: false,
     created_at: now,
@@ -34,7 +34,7 @@ export function newWebhookSecret(): string {
 }
 
 /** 258 random bits. */
-export function newStreamKey(): string {
+export function newTwilioToken(): string {
   return newToken(43);
 }
 

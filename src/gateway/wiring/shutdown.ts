@@ -18,7 +18,7 @@ interface GatewayParts {
   readonly relay: RelayPool;
   readonly stores: RedisStores;
   readonly api: Closable;
-  readonly toolRunner: Closable;
+  readonly clients: Closable;
   readonly identities: Closable;
   readonly webhooks: Closable;
   readonly observers: Closable;
@@ -29,7 +29,7 @@ const PARK_MS = 2_000;
 
 /** Closes everything in order. Parked calls have media until the process exits. */
 export async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
-  const { inbound, api, srf, overload, toolRunner, identities, webhooks, endpoint, relay, stores, observers } = parts;
+  const { inbound, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
   if (how === 'park') {
     await inbound.park(PARK_MS);
     srf.disconnect();
@@ -40,7 +40,7 @@ export async function shutdownGateway(how: 'drain' | 'park', config: Config, par
   srf.disconnect();
   overload.stop();
   // The last reports of legs come as these close, and observers take them.
-  for (const room of [toolRunner, identities, webhooks]) await room.close();
+  for (const room of [clients, identities, webhooks]) await room.close();
   await endpoint.shutdown();
   relay.close();
   await stores.close();

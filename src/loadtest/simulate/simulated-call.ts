@@ -75,6 +75,7 @@ export async function simulateCall(
           call.isOver = true;
           return;
         case 'agent-hangup':
+        case 'agent-finished':
           hungUpByBotMs ??= frames * FRAME_MS;
           call.isOver = true;
           return;

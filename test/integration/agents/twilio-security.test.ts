@@ -25,7 +25,7 @@ const sidOf = ({ bot }: AgentCall): string => (bot.start as unknown as { start: 
 
 describe('who calls', () => {
   it('is signed over the exact URL with the organization’s stream key; the operator’s token goes to his own bot alone', async () => {
-    const key = (await site.gateway.cli('org', 'stream-key', site.gateway.ready.org_id)).stdout.trim();
+    const key = (await site.gateway.cli('org', 'twilio-token', site.gateway.ready.org_id)).stdout.trim();
     expect(key).toMatch(/^[\w-]{43}$/);
     const signed = (text: string): string => createHmac('sha1', key).update(text).digest('base64');
     const theirs = await site.talking({ number }, customer);
@@ -45,12 +45,13 @@ describe('who calls', () => {
 describe('Twilio’s way to end a call', () => {
   it('ends exactly that call, once; a second time there is none: 404 with 20404', async () => {
     const [one, other] = [await site.talking(), await site.talking()];
-    const { http, org_id: orgId, api_key: apiKey } = site.gateway.ready;
+    const { http, org_id: orgId } = site.gateway.ready;
+    const token = (await site.gateway.cli('org', 'twilio-token', orgId)).stdout.trim();
     const account = `AC${orgId.replaceAll('-', '')}`;
     const complete = (): Promise<Response> =>
       fetch(`${http}/2010-04-01/Accounts/${account}/Calls/${sidOf(one)}.json`, {
         method: 'POST',
-        headers: { authorization: `Basic ${Buffer.from(`${account}:${apiKey}`).toString('base64')}` },
+        headers: { authorization: `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}` },
         body: new URLSearchParams({ Status: 'completed' }),
       });
     const done = await complete();

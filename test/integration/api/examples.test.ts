@@ -119,7 +119,7 @@ async function send({ operation, query, body }: ExampleRequest): Promise<Respons
   // The key is of one organization, which is not that of the example.
   const asked = query.replace(/(?<=[?&]org_id=)[^&]+/, gateway.ready.org_id);
   const url = `${gateway.ready.http}${path}${asked}`;
-  if (isTwilios(operation)) return sendForm(url, body as Record<string, string>);
+  if (isTwilios(operation)) return sendAsTwilio(operation, url, body as Record<string, string> | undefined);
   return fetch(url, {
     method: operation.method,
     headers: { authorization: gateway.ready.api_key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -127,9 +127,12 @@ async function send({ operation, query, body }: ExampleRequest): Promise<Respons
   });
 }
 
-function sendForm(url: string, form: Readonly<Record<string, string>>): Promise<Response> {
-  const credentials = Buffer.from(`${gateway.ready.org_id}:${gateway.ready.api_key}`).toString('base64');
-  return fetch(url, { method: 'POST', headers: { authorization: `Basic ${credentials}` }, body: new URLSearchParams(form) });
+async function sendAsTwilio({ method }: Operation, url: string, form: Readonly<Record<string, string>> | undefined): Promise<Response> {
+  const { org_id: orgId } = gateway.ready;
+  const token = (await stores.orgs.get(orgId))?.twilio_token ?? '';
+  const credentials = Buffer.from(`${accountSidOf(orgId)}:${token}`).toString('base64');
+  const headers = { authorization: `Basic ${credentials}` };
+  return fetch(url, { method, headers, ...(form === undefined ? {} : { body: new URLSearchParams(form) }) });
 }
 
 describe('every example of /openapi.json', () => {

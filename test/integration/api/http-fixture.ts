@@ -33,7 +33,7 @@ export async function openHttpApi(redisUrl: string, { checkOf = () => acceptAll,
     {
       stores,
       check: checkOf(stores),
-      liveCalls: { find: () => null, stop: () => false, trace: () => null, quality: () => Promise.resolve(null) },
+      liveCalls: { find: () => null, stop: () => false, redirect: () => false, trace: () => null, quality: () => Promise.resolve(null) },
       toolRunner: NO_TOOLS,
       readiness,
       clock: systemClock,

@@ -51,7 +51,7 @@ describe('trunkline org and key', () => {
     expect(text).toContain('My company');
     expect(text).toContain('ci');
     expect(text).not.toContain(org?.webhook_secret);
-    expect(text).not.toContain(org?.stream_key);
+    expect(text).not.toContain(org?.twilio_token);
     expect(text).not.toContain(key);
     expect(closed).toBe(5);
   });
@@ -86,7 +86,7 @@ describe('trunkline org and key', () => {
 
   it.each([
     ['webhook-secret', 'webhook_secret', /^whsec_[A-Za-z0-9+/]{43}=$/],
-    ['stream-key', 'stream_key', /^[\w-]{43}$/],
+    ['twilio-token', 'twilio_token', /^[\w-]{43}$/],
   ] as const)('shows the %s of an organization when asked for it, and makes another one', async (command, field, form) => {
     await run('org', 'create', 'a');
     const stored = async () => (await stores.orgs.list())[0]!;

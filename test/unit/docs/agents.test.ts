@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { isFromTrunkline } from '../../../docs/examples/signature.js';
 import { ROOT } from '../../../scripts/docs/generate.js';
-import { twilioSignature } from '../../../src/gateway/agents/stream/dial.js';
+import { twilioSignature } from '../../../src/gateway/twilio/signature.js';
 import { mediaFormatOf, readMessage } from '../../../src/gateway/agents/stream/messages.js';
 import { STREAM_FORMATS } from '../../../src/agent-protocol/stream-format.js';
 import { fromAgentMessage, toAgentMessage } from '../../../src/agent-protocol/agent-messages.js';
@@ -42,7 +42,7 @@ describe('docs/agents.md', () => {
 
   it('shows how to check the signature that the gateway makes', () => {
     const url = 'wss://bot.example.com/stream?line=1';
-    const signature = twilioSignature(url, 'whsec_1');
+    const signature = twilioSignature('whsec_1', url);
     expect(isFromTrunkline(url, signature, 'whsec_1')).toBe(true);
     expect(isFromTrunkline(`${url}2`, signature, 'whsec_1')).toBe(false);
     expect(isFromTrunkline(url, signature, 'whsec_2')).toBe(false);

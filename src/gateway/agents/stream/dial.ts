@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { rootCertificates } from 'node:tls';
 import { WebSocket, type RawData } from 'ws';
@@ -6,6 +5,7 @@ import { MAX_AGENT_MESSAGE_BYTES } from '../../../agent-protocol/agent-messages.
 import { errorText } from '../../../lib/result.js';
 import { agentUrlRefusal, guardedLookup, privateLookup } from '../../net/guarded-lookup.js';
 import { USER_AGENT } from '../../net/user-agent.js';
+import { twilioSignature } from '../../twilio/signature.js';
 import type { AgentAddress, AgentSocket, AgentSocketEvents, DialAgent, DialSocket } from './socket.js';
 
 export interface DialOptions {
@@ -13,11 +13,6 @@ export interface DialOptions {
   readonly allowPrivate: boolean;
   /** PEM, beside the public certificates; `null`: none. */
   readonly caPem: string | null;
-}
-
-/** Twilio's signature of a request without a form: the URL alone, HMAC-SHA1, base64. */
-export function twilioSignature(url: string, key: string): string {
-  return createHmac('sha1', key).update(url).digest('base64');
 }
 
 /** A bot's connection, with its token and our signature. */
@@ -57,7 +52,7 @@ export function socketDial({ allowPrivate, caPem, maxMessageBytes }: DialOptions
 
 function headersOf({ url, bearerToken, signatureKey, traceparent }: AgentAddress): Record<string, string> {
   return {
-    'X-Twilio-Signature': twilioSignature(url, signatureKey),
+    'X-Twilio-Signature': twilioSignature(signatureKey, url),
     ...(bearerToken === null ? {} : { Authorization: `Bearer ${bearerToken}` }),
     ...(traceparent === undefined ? {} : { traceparent }),
   };

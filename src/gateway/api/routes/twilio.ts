@@ -1,94 +1,27 @@
-import { z } from 'zod';
-import type { RouteContext, ZodApp } from '../context.js';
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
-import { accountSidOf, callIdOf, callSidOf } from '../../model/twilio-ids.js';
-import type { LiveCall } from '../../model/live-calls.js';
-import type { Stores } from '../../ports/stores.js';
+import type { RouteContext, ZodApp } from '../context.js';
+import { parseE164 } from '../../model/e164.js';
+import type { CallInProgress, CallTarget } from '../../model/live-calls.js';
+import { accountSidOf, callIdOf, orgIdOf } from '../../model/twilio-ids.js';
+import type { CallQuery, Stores } from '../../ports/stores.js';
+import { callResource, callsUri, endedCallSeen, twilioDate, type CallSeen } from '../../twilio/call-resource.js';
+import { isSameToken } from '../../twilio/signature.js';
 import { successAnswer } from '../answers.js';
-import { identityBy, identityOf, keyOf, ownerOf } from '../auth.js';
+import { identityOf } from '../auth.js';
+import { cursorOf, memberOf } from '../cursor.js';
 import { failureOf } from '../failure.js';
-
-const ACCOUNT_SID = 'AC7c9e6679742540de944be07fc1f90ae7';
-const CALL_SID = 'CA153ee54605b94d95bd6df899f082d48b';
-const RFC_2822 = 'RFC 2822, UTC';
-
-const accountSid = z.string().meta({ description: '`AC` and the hex digits of the organization’s id', examples: [ACCOUNT_SID] });
-const callSid = z.string().meta({ description: '`CA` and the hex digits of the call’s id', examples: [CALL_SID] });
-/** Fields that Twilio has and Trunkline has nothing to say about. */
-const nothing = z.null();
-
-const twilioParamsSchema = z.object({ accountSid, callSid });
-
-const twilioFormSchema = z
-  .object({ Status: z.enum(['completed', 'canceled'], 'must be completed, or canceled for a call that is not answered') })
-  .meta({ description: 'Other fields are ignored', examples: [{ Status: 'completed' }] });
-
-const twilioCallSchema = z
-  .object({
-    sid: callSid,
-    account_sid: accountSid,
-    parent_call_sid: nothing,
-    phone_number_sid: nothing,
-    from: z.string().meta({ description: 'The calling number' }),
-    from_formatted: z.string(),
-    to: z.string().meta({ description: 'The called number' }),
-    to_formatted: z.string(),
-    direction: z.literal('inbound'),
-    status: z.literal('completed'),
-    date_created: z.string().meta({ description: RFC_2822 }),
-    date_updated: z.string().meta({ description: RFC_2822 }),
-    start_time: z.string().meta({ description: RFC_2822 }),
-    end_time: z.string().meta({ description: RFC_2822 }),
-    duration: z.string().meta({ description: 'Seconds since the answer' }),
-    answered_by: nothing,
-    caller_name: nothing,
-    price: nothing,
-    price_unit: nothing,
-    api_version: z.literal('2010-04-01'),
-    uri: z.string(),
-    subresource_uris: z.object({}),
-  })
-  .meta({
-    examples: [
-      {
-        sid: CALL_SID,
-        account_sid: ACCOUNT_SID,
-        parent_call_sid: null,
-        phone_number_sid: null,
-        from: '+15550100200',
-        from_formatted: '+15550100200',
-        to: '+15550100100',
-        to_formatted: '+15550100100',
-        direction: 'inbound',
-        status: 'completed',
-        date_created: 'Thu, 01 Jan 2026 00:00:00 GMT',
-        date_updated: 'Thu, 01 Jan 2026 00:00:09 GMT',
-        start_time: 'Thu, 01 Jan 2026 00:00:00 GMT',
-        end_time: 'Thu, 01 Jan 2026 00:00:09 GMT',
-        duration: '7',
-        answered_by: null,
-        caller_name: null,
-        price: null,
-        price_unit: null,
-        api_version: '2010-04-01',
-        uri: `/2010-04-01/Accounts/${ACCOUNT_SID}/Calls/${CALL_SID}.json`,
-        subresource_uris: {},
-      },
-    ],
-  });
-type TwilioCall = z.output<typeof twilioCallSchema>;
-
-const twilioErrorSchema = z
-  .object({
-    code: z.int().meta({ description: 'Twilio’s code' }),
-    message: z.string(),
-    more_info: z.string().meta({ description: 'Where Twilio explains the code' }),
-    status: z.int().meta({ description: 'The HTTP status' }),
-  })
-  .meta({
-    id: 'TwilioError',
-    examples: [{ code: 20_003, message: 'Authenticate', more_info: 'https://www.twilio.com/docs/errors/20003', status: 401 }],
-  });
+import {
+  accountParamsSchema,
+  accountSchema,
+  callListSchema,
+  callParamsSchema,
+  callResourceSchema,
+  listQuerySchema,
+  twilioErrorSchema,
+  updateFormSchema,
+  type ListQuery,
+  type UpdateForm,
+} from '../schemas/twilio-api.js';
 
 /** A refusal in the form that Twilio's libraries read. */
 class TwilioFailure extends Error {
@@ -108,42 +41,32 @@ const UNAUTHENTICATED = 20_003;
 const RATE_LIMITED = 20_429;
 const INTERNAL = 20_500;
 const FORM = 'application/x-www-form-urlencoded';
-const MAX_FORM_BYTES = 16_384;
+/** A whole document, encoded. */
+const MAX_FORM_BYTES = 200_000;
 const CHALLENGE = 'Basic realm="Trunkline"';
+const DEFAULT_PAGE_SIZE = 50;
+const DAY_MS = 86_400_000;
 
 const failure = (codes: string) => ({ description: codes, content: { 'application/json': { schema: twilioErrorSchema } } });
 const challenge = { type: 'string', description: `Always \`${CHALLENGE}\``, examples: [CHALLENGE] };
 
-const schema = {
-  tags: ['Calls'],
-  security: [{ basic: [] }],
-  operationId: 'postTwilioCall',
-  summary: "End a call through Twilio's API",
-  description:
-    "For bots written for Twilio: the part of its API that ends a call. `Status=completed` ends the call as if its agent had hung up; `canceled` does so only before the answer. Failures have Twilio's shape too. Use the ids of the `start` message.",
-  consumes: [FORM],
-  params: twilioParamsSchema,
-  body: twilioFormSchema,
-  response: {
-    200: successAnswer("Twilio's resource of the call", twilioCallSchema),
-    400: failure(`\`${String(BAD_REQUEST)}\`: The form has another \`Status\`, or the call is answered and cannot be canceled`),
-    401: {
-      ...failure(`\`${String(UNAUTHENTICATED)}\`: The user is not the organization, or the password none of its API keys`),
-      headers: { 'www-authenticate': challenge },
-    },
-    404: failure(`\`${String(NOT_FOUND)}\`: The organization has no such call in progress`),
-    413: failure(`\`${String(BAD_REQUEST)}\`: The form is larger than 16 KiB`),
-    415: failure(`\`${String(BAD_REQUEST)}\`: The body is not a form`),
-    429: failure(`\`${String(RATE_LIMITED)}\`: Too many requests; retry after the seconds in the retry-after header`),
-    500: failure(`\`${String(INTERNAL)}\`: A fault of the service; the message holds the request id`),
-    503: failure(
-      `\`${String(INTERNAL)}\`: The store, or the gateway that has the call, does not answer; try again after retry-after seconds`,
-    ),
+const refused = {
+  401: {
+    ...failure(`\`${String(UNAUTHENTICATED)}\`: The user is not the organization, or the password not its Twilio token`),
+    headers: { 'www-authenticate': challenge },
   },
+  404: failure(`\`${String(NOT_FOUND)}\`: The organization has no such call, or the account is another one`),
+  429: failure(`\`${String(RATE_LIMITED)}\`: Too many requests; retry after the seconds in the retry-after header`),
+  500: failure(`\`${String(INTERNAL)}\`: A fault of the service; the message holds the request id`),
+  503: failure(
+    `\`${String(INTERNAL)}\`: The store, or the gateway that has the call, does not answer; try again after retry-after seconds`,
+  ),
 };
+const common = { tags: ['Calls'], security: [{ basic: [] }] };
 
-/** As much of Twilio's API as a bot needs to end its call: its resource is set to `completed`. @param perKey after authentication */
-export function twilioRoutes(app: ZodApp, { stores, control, clock, note }: RouteContext, perKey: onRequestAsyncHookHandler): void {
+/** The part of Twilio's API that applications use for their calls. @param perKey after authentication */
+export function twilioRoutes(app: ZodApp, context: RouteContext, perKey: onRequestAsyncHookHandler): void {
+  const { stores, reads, control, clock, note, sipPolicy } = context;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     FORM,
@@ -158,36 +81,234 @@ export function twilioRoutes(app: ZodApp, { stores, control, clock, note }: Rout
   });
   app.addHook('onRequest', authenticateBasic(stores));
   app.addHook('onRequest', perKey);
-  app.post('/2010-04-01/Accounts/:accountSid/Calls/:callSid.json', {
-    schema,
+
+  const find = async (orgId: string, callId: string): Promise<CallSeen | null> => {
+    const live = await control.find(orgId, callId);
+    if (live !== null) return { ...live, status: live.answeredAtMs === null ? 'ringing' : 'in-progress', endedAtMs: null };
+    const record = await reads.call(orgId, callId);
+    return record === null ? null : endedCallSeen(record);
+  };
+
+  app.get('/2010-04-01/Accounts/:accountSid.json', {
+    schema: {
+      ...common,
+      operationId: 'getTwilioAccount',
+      summary: "Read the organization through Twilio's API",
+      description: "The account of Twilio's libraries is the organization.",
+      params: accountParamsSchema,
+      response: { 200: successAnswer("Twilio's resource of the account", accountSchema), ...refused },
+    },
+    handler: async (request) => {
+      const orgId = orgOf(request, request.params.accountSid);
+      const org = await stores.orgs.get(orgId);
+      const date = twilioDate(Date.parse(org?.created_at ?? new Date(clock.wallMs()).toISOString()));
+      const sid = accountSidOf(orgId);
+      return {
+        sid,
+        friendly_name: org?.name ?? '',
+        status: 'active' as const,
+        type: 'Full' as const,
+        owner_account_sid: sid,
+        date_created: date,
+        date_updated: date,
+        uri: `/2010-04-01/Accounts/${sid}.json`,
+        subresource_uris: { calls: `${callsUri(orgId)}.json` },
+      };
+    },
+  });
+
+  app.get('/2010-04-01/Accounts/:accountSid/Calls.json', {
+    schema: {
+      ...common,
+      operationId: 'getTwilioCalls',
+      summary: "List calls through Twilio's API",
+      description: 'Calls in progress, then ended ones, newest first. With a filter, a page may hold fewer than `PageSize`.',
+      params: accountParamsSchema,
+      querystring: listQuerySchema,
+      response: {
+        200: successAnswer('A page of calls', callListSchema),
+        400: failure(`\`${String(BAD_REQUEST)}\`: A filter or the page is not valid`),
+        ...refused,
+      },
+    },
+    handler: async (request) => {
+      const { query } = request;
+      const orgId = orgOf(request, request.params.accountSid);
+      const size = Number(query.PageSize ?? DEFAULT_PAGE_SIZE);
+      const page = Number(query.Page ?? 0);
+      const { calls, next } = await callsOf(reads, orgId, query, size);
+      const uriOf = (at: number, token: string | null): string => {
+        const { Page: _page, PageSize: _size, PageToken: _token, ...filters } = query;
+        const given = new URLSearchParams({ PageSize: String(size), Page: String(at) });
+        for (const [name, value] of Object.entries(filters)) if (value !== undefined) given.set(name, value);
+        if (token !== null) given.set('PageToken', token);
+        return `${callsUri(orgId)}.json?${given.toString()}`;
+      };
+      return {
+        calls: calls.map((call) => callResource(call, orgId)),
+        page,
+        page_size: size,
+        start: page * size,
+        end: page * size + Math.max(0, calls.length - 1),
+        uri: uriOf(page, query.PageToken ?? null),
+        first_page_uri: uriOf(0, null),
+        previous_page_uri: null,
+        next_page_uri: next === null ? null : uriOf(page + 1, next),
+      };
+    },
+  });
+
+  app.get('/2010-04-01/Accounts/:accountSid/Calls/:callSid.json', {
+    schema: {
+      ...common,
+      operationId: 'getTwilioCall',
+      summary: "Read a call through Twilio's API",
+      description: 'In progress or ended.',
+      params: callParamsSchema,
+      response: { 200: successAnswer("Twilio's resource of the call", callResourceSchema), ...refused },
+    },
     handler: async (request) => {
       const { accountSid, callSid } = request.params;
-      const { orgId } = identityOf(request);
-      const callId = accountSid === accountSidOf(orgId) ? callIdOf(callSid) : undefined;
+      const orgId = orgOf(request, accountSid);
+      const callId = callIdOf(callSid);
+      const call = callId === undefined ? null : await find(orgId, callId);
+      if (call === null) throw noSuchCall(orgId, callSid);
+      return callResource(call, orgId);
+    },
+  });
+
+  app.post('/2010-04-01/Accounts/:accountSid/Calls/:callSid.json', {
+    schema: {
+      ...common,
+      operationId: 'postTwilioCall',
+      summary: "End a call, or send it elsewhere, through Twilio's API",
+      description:
+        '`Status=completed` ends the call as if its agent had hung up; `canceled` does so only before the answer. `Url` and `Twiml` replace what the caller gets to hear at once.',
+      consumes: [FORM],
+      params: callParamsSchema,
+      body: updateFormSchema,
+      response: {
+        200: successAnswer("Twilio's resource of the call", callResourceSchema),
+        400: failure(`\`${String(BAD_REQUEST)}\`: The form is not valid, or the call is not in a state for it`),
+        ...refused,
+        413: failure(`\`${String(BAD_REQUEST)}\`: The form is larger than 200 kB`),
+        415: failure(`\`${String(BAD_REQUEST)}\`: The body is not a form`),
+      },
+    },
+    handler: async (request) => {
+      const { accountSid, callSid } = request.params;
+      const orgId = orgOf(request, accountSid);
+      const callId = callIdOf(callSid);
       const call = callId === undefined ? null : await control.find(orgId, callId);
-      const notFound = new TwilioFailure(404, NOT_FOUND, `The requested resource ${pathOf(orgId, callSid)} was not found`);
-      if (call === null) throw notFound;
+      if (call === null) throw noSuchCall(orgId, callSid);
+      const seen = { ...call, endedAtMs: null };
+      const target = targetOf(request.body);
+      if (target !== null) {
+        if ('url' in target && !sipPolicy.isWebhookHost(new URL(target.url).hostname))
+          throw new TwilioFailure(400, BAD_REQUEST, 'Url is at a private, loopback or reserved address, which this service does not call');
+        if (!(await control.redirect(orgId, call.callId, target)))
+          throw new TwilioFailure(400, BAD_REQUEST, 'The call is not answered yet: it cannot be redirected');
+        await note(request, 'call.redirect', call.callId);
+        return callResource({ ...seen, status: 'in-progress' }, orgId);
+      }
       if (request.body.Status === 'canceled' && call.answeredAtMs !== null)
         throw new TwilioFailure(400, BAD_REQUEST, 'The call is answered: Status must be completed');
-      if (!(await control.stop(orgId, call.callId, 'AGENT_HANGUP'))) throw notFound;
+      if (!(await control.stop(orgId, call.callId, 'AGENT_HANGUP'))) throw noSuchCall(orgId, callSid);
       await note(request, 'call.stop', call.callId);
-      return resourceOf(call, orgId, clock.wallMs());
+      return callResource({ ...seen, status: call.answeredAtMs === null ? 'canceled' : 'completed', endedAtMs: clock.wallMs() }, orgId);
     },
   });
 }
 
-/** The user is the organization, by its id or as `AC…`, the password one of its API keys. */
-function authenticateBasic(stores: Pick<Stores, 'keys' | 'orgs'>): onRequestAsyncHookHandler {
+/** Ended calls follow those in progress: a token is `L` or `E` and the cursor in that list. */
+async function callsOf(
+  reads: RouteContext['reads'],
+  orgId: string,
+  query: ListQuery,
+  size: number,
+): Promise<{ readonly calls: readonly CallSeen[]; readonly next: string | null }> {
+  const { list, before } = readToken(query.PageToken);
+  const filter = filterOf(query);
+  const is = (call: CallSeen): boolean => query.Status === undefined || call.status === query.Status;
+  const calls: CallSeen[] = [];
+  if (list === 'L') {
+    const page = await reads.liveCalls(orgId, { ...filter, ...before, limit: size });
+    calls.push(...page.calls.map(liveCallSeen).filter(is));
+    if (page.next !== null) return { calls, next: `L${cursorOf(page.next)}` };
+    if (calls.length === size) return { calls, next: 'E' };
+  }
+  const page = await reads.calls(orgId, { ...filter, ...(list === 'E' ? before : {}), limit: size - calls.length });
+  calls.push(...page.calls.map(endedCallSeen).filter(is));
+  return { calls, next: page.next === null ? null : `E${cursorOf(page.next)}` };
+}
+
+function readToken(token: string | undefined): { readonly list: 'L' | 'E'; readonly before: { readonly before?: string } } {
+  if (token === undefined) return { list: 'L', before: {} };
+  const list = token.startsWith('E') ? 'E' : 'L';
+  if (token === 'E') return { list, before: {} };
+  const member = memberOf(token.slice(1));
+  if (member === null) throw new TwilioFailure(400, BAD_REQUEST, 'PageToken is not from a next_page_uri');
+  return { list, before: { before: member } };
+}
+
+function filterOf(query: ListQuery): Omit<CallQuery, 'limit'> {
+  const since = dayOf(query['StartTime>']);
+  const until = dayOf(query['StartTime<']);
+  return {
+    ...(query.To === undefined ? {} : { to: parseE164(query.To) ?? query.To }),
+    ...(query.From === undefined ? {} : { from: parseE164(query.From) ?? query.From }),
+    ...(since === null ? {} : { sinceMs: since }),
+    ...(until === null ? {} : { untilMs: until + DAY_MS }),
+  };
+}
+
+/** `null`: it is not given. */
+function dayOf(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const ms = Date.parse(text.slice(0, 10));
+  if (Number.isNaN(ms)) throw new TwilioFailure(400, BAD_REQUEST, 'StartTime must be a day, such as 2026-01-31');
+  return ms;
+}
+
+function liveCallSeen({ call_id: callId, from, to, started_at: startedAt, answer }: CallInProgress): CallSeen {
+  return {
+    callId,
+    from,
+    to,
+    status: answer === null ? 'ringing' : 'in-progress',
+    startedAtMs: Date.parse(startedAt),
+    answeredAtMs: answer === null ? null : Date.parse(answer.answered_at),
+    endedAtMs: null,
+  };
+}
+
+/** `null`: the call is to end. */
+function targetOf({ Url, Method = 'POST', Twiml }: UpdateForm): CallTarget | null {
+  if (Twiml !== undefined) return { twiml: Twiml };
+  return Url === undefined ? null : { url: Url, method: Method };
+}
+
+/** The organization that asks; its own account only. */
+function orgOf(request: FastifyRequest, accountSid: string): string {
+  const { orgId } = identityOf(request);
+  if (accountSid !== accountSidOf(orgId)) throw new TwilioFailure(404, NOT_FOUND, `The requested account ${accountSid} was not found`);
+  return orgId;
+}
+
+function noSuchCall(orgId: string, callSid: string): TwilioFailure {
+  return new TwilioFailure(404, NOT_FOUND, `The requested resource ${callsUri(orgId)}/${callSid}.json was not found`);
+}
+
+/** The user is the organization, as `AC…`, the password its Twilio token. */
+function authenticateBasic(stores: Pick<Stores, 'orgs'>): onRequestAsyncHookHandler {
   return async (request) => {
     const [, encoded = ''] = /^Basic +([A-Za-z0-9+/=]{1,1024})$/i.exec(request.headers.authorization ?? '') ?? [];
     const [, user = '', password = ''] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
-    const owner = await ownerOf(stores, keyOf(password));
-    const org = owner?.org ?? null;
-    const orgId = org?.org_id ?? '';
-    if (owner === null || org === null || org.disabled || ![orgId, accountSidOf(orgId)].includes(user))
+    const orgId = orgIdOf(user);
+    const org = orgId === undefined ? null : await stores.orgs.get(orgId);
+    if (org === null || org.disabled || !isSameToken(password, org.twilio_token))
       throw new TwilioFailure(401, UNAUTHENTICATED, 'Authenticate');
-    request.identity = identityBy(owner.record, org);
-    stores.keys.touch(owner.record).catch(() => undefined);
+    request.identity = { orgId: org.org_id, keyId: org.org_id, keyName: 'Twilio token', sipEnabled: org.sip_enabled };
   };
 }
 
@@ -207,38 +328,4 @@ function answerOf(error: unknown, requestId: string): TwilioAnswer {
   if (statusCode === 415) return { status: 415, code: BAD_REQUEST, message: 'The body must be application/x-www-form-urlencoded', headers };
   const code = statusCode === 429 ? RATE_LIMITED : statusCode >= 500 ? INTERNAL : BAD_REQUEST;
   return { status: statusCode, code, message, headers };
-}
-
-function pathOf(orgId: string, callSid: string): string {
-  return `/2010-04-01/Accounts/${accountSidOf(orgId)}/Calls/${callSid}.json`;
-}
-
-/** Twilio's resource of a call, as far as there is something to say. */
-function resourceOf({ callId, from, to, startedAtMs, answeredAtMs }: LiveCall, orgId: string, nowMs: number): TwilioCall {
-  const now = new Date(nowMs).toUTCString();
-  const started = new Date(startedAtMs).toUTCString();
-  return {
-    sid: callSidOf(callId),
-    account_sid: accountSidOf(orgId),
-    parent_call_sid: null,
-    phone_number_sid: null,
-    from,
-    from_formatted: from,
-    to,
-    to_formatted: to,
-    direction: 'inbound' as const,
-    status: 'completed' as const,
-    date_created: started,
-    date_updated: now,
-    start_time: started,
-    end_time: now,
-    duration: String(answeredAtMs === null ? 0 : Math.max(0, Math.round((nowMs - answeredAtMs) / 1_000))),
-    answered_by: null,
-    caller_name: null,
-    price: null,
-    price_unit: null,
-    api_version: '2010-04-01',
-    uri: pathOf(orgId, callSidOf(callId)),
-    subresource_uris: {},
-  };
 }

@@ -17,6 +17,8 @@ const MAX_SKIP = 10_000_000;
 export interface SipApiPolicy {
   /** `media_encryption: "optional"` is accepted. */
   readonly allowPlain: boolean;
+  /** Whether voice webhooks may be at this host. */
+  readonly isWebhookHost: (host: string) => boolean;
 }
 
 export const phoneNumber = z
@@ -50,6 +52,22 @@ function limit(most: number, meaning: string): z.ZodNullable<z.ZodNumber> {
   return z.int('must be an integer or null').min(0).max(most).nullable().describe(`${meaning}; null: no limit`);
 }
 
+function webhookUrl({ isWebhookHost }: SipApiPolicy) {
+  return z
+    .string()
+    .max(2_000)
+    .check((ctx) => {
+      const problem = webhookProblem(ctx.value, isWebhookHost);
+      if (problem !== null) ctx.issues.push({ code: 'custom', message: problem, input: ctx.value });
+    })
+    .optional();
+}
+
+function webhookProblem(text: string, isWebhookHost: SipApiPolicy['isWebhookHost']): string | null {
+  if (!URL.canParse(text) || /\s/.test(text) || !/^https?:$/.test(new URL(text).protocol)) return 'must be an http:// or https:// URL';
+  return isWebhookHost(new URL(text).hostname) ? null : 'is at a private, loopback or reserved address, which this service does not call';
+}
+
 function inboundOptions(policy: SipApiPolicy) {
   return z
     .strictObject({
@@ -65,6 +83,9 @@ function inboundOptions(policy: SipApiPolicy) {
         .refine((value) => policy.allowPlain || value !== 'optional', 'this service accepts encrypted media only: must be "required"')
         .default(DEFAULT_INBOUND_OPTIONS.media_encryption)
         .describe('"optional" also accepts calls without SRTP, if the operator allows it'),
+      voice_url: webhookUrl(policy).describe('Answers each call with TwiML, in place of the agent'),
+      voice_fallback_url: webhookUrl(policy).describe('Requested when voice_url fails'),
+      status_callback: webhookUrl(policy).describe('Gets a form when a call has ended'),
     })
     .describe('Replaced as a whole: omitted options get their defaults');
 }

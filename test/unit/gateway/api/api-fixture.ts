@@ -66,7 +66,13 @@ export interface FixtureOptions {
 export const acceptAll: CallCheck = () =>
   Promise.resolve({ outcome: 'accept', sip_status: 200, reason: null, explanation: 'Accepted.', codec: null, crypto_tag: null });
 
-const NO_CALLS: LiveCalls = { find: () => null, stop: () => false, trace: () => null, quality: () => Promise.resolve(null) };
+const NO_CALLS: LiveCalls = {
+  find: () => null,
+  stop: () => false,
+  redirect: () => false,
+  trace: () => null,
+  quality: () => Promise.resolve(null),
+};
 
 export const NO_TOOLS: ToolRunner = { run: () => Promise.reject(new Error('no tool is run here')) };
 

@@ -154,6 +154,7 @@ describe('/v1/calls', () => {
           find: (callId) => (callId === live?.callId ? live : null),
           trace: (callId) => (callId === live?.callId ? [ENTRY] : null),
           quality: (callId) => Promise.resolve(callId === live?.callId ? [SAMPLE] : null),
+          redirect: () => false,
           stop: (callId, reason) => isThere && stopped.push([callId, reason]) > 0,
         },
         replace: () => ({

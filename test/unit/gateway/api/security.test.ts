@@ -279,7 +279,7 @@ describe('hostile text', () => {
 
 describe('secrets', () => {
   it('are in no answer and no log line of any route, whether it succeeds or fails', async () => {
-    const { webhook_secret: webhookSecret, stream_key: streamKey } = (await api.stores.orgs.get(api.orgId))!;
+    const { webhook_secret: webhookSecret, twilio_token: twilioToken } = (await api.stores.orgs.get(api.orgId))!;
     const texts: string[] = [];
     const ask = async (operation: Operation, query: string, body: unknown) => {
       const answer = await send(operation, pathOf(operation, owned) + query, body, { authorization: `Bearer ${api.key}` });
@@ -313,7 +313,8 @@ describe('secrets', () => {
     }
     expect(texts.length).toBeGreaterThan(100);
     const all = texts.join('\n') + JSON.stringify(api.lines);
-    for (const secret of [api.key, webhookSecret, streamKey, BEARER, HEADER]) expect(all.includes(secret), secret.slice(0, 6)).toBe(false);
+    for (const secret of [api.key, webhookSecret, twilioToken, BEARER, HEADER])
+      expect(all.includes(secret), secret.slice(0, 6)).toBe(false);
     // They were there to be told.
     expect(JSON.stringify((await api.stores.agents.list(api.orgId)).records)).toContain(BEARER);
     expect(JSON.stringify((await api.stores.tools.list(api.orgId)).records)).toContain(HEADER);

@@ -1,25 +1,32 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { LiveCall } from '../../../../src/gateway/model/live-calls.js';
+import type { CallRecord } from '../../../../src/gateway/model/call-record.js';
+import type { CallTarget, LiveCall } from '../../../../src/gateway/model/live-calls.js';
 import { accountSidOf, callIdOf, callSidOf } from '../../../../src/gateway/model/twilio-ids.js';
+import { callOf, endedCall } from '../store/store-contract.js';
 import { openApi, type Answer, type ApiFixture } from './api-fixture.js';
 
 const CALL_ID = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const FORM = 'application/x-www-form-urlencoded';
 
 let api: ApiFixture;
+let token: string;
 let call: LiveCall | null;
 let hungUp: string[];
+let redirected: [string, CallTarget][];
 
 beforeEach(async () => {
   hungUp = [];
+  redirected = [];
   api = await openApi({
     liveCalls: {
       find: (callId) => (callId === call?.callId ? call : null),
       stop: (callId) => hungUp.push(callId) > 0,
+      redirect: (callId, to) => redirected.push([callId, to]) > 0,
       trace: () => null,
       quality: () => Promise.resolve(null),
     },
   });
+  token = (await api.stores.orgs.get(api.orgId))?.twilio_token ?? '';
   const startedAtMs = api.clock.wallMs() - 9_000;
   call = { callId: CALL_ID, orgId: api.orgId, from: '+15550100200', to: '+15550100100', startedAtMs, answeredAtMs: startedAtMs + 2_000 };
 });
@@ -27,7 +34,12 @@ beforeEach(async () => {
 const url = (account = accountSidOf(api.orgId), sid = callSidOf(CALL_ID)): string => `/2010-04-01/Accounts/${account}/Calls/${sid}.json`;
 const basic = (user: string, password: string): string => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
-function post(payload = 'Status=completed', target = url(), authorization = basic(api.orgId, api.key), type = FORM): Promise<Answer> {
+function post(
+  payload = 'Status=completed',
+  target = url(),
+  authorization = basic(accountSidOf(api.orgId), token),
+  type = FORM,
+): Promise<Answer> {
   return api.send({ method: 'POST', url: target, headers: { authorization, 'content-type': type }, payload });
 }
 
@@ -59,10 +71,6 @@ describe('Twilio’s way to end a call', () => {
     });
   });
 
-  it('takes the account for a user, as Twilio’s libraries do', async () => {
-    expect((await post(undefined, url(), basic(accountSidOf(api.orgId), api.key))).status).toBe(200);
-  });
-
   it.each([
     ['another account', () => url('AC00000000000000000000000000000000')],
     ['an unknown call', () => url(undefined, 'CA00000000000000000000000000000000')],
@@ -80,9 +88,10 @@ describe('Twilio’s way to end a call', () => {
 
   it.each([
     ['no credentials', () => ''],
-    ['a wrong key', () => basic(api.orgId, `tl_${'x'.repeat(32)}`)],
-    ['another organization for a user', () => basic('7c9e6679-7425-40de-944b-e07fc1f90ae7', api.key)],
-    ['the key alone', () => api.key],
+    ['a wrong token', () => basic(accountSidOf(api.orgId), 'x'.repeat(43))],
+    ['an API key', () => basic(accountSidOf(api.orgId), api.key)],
+    ['another organization for a user', () => basic('AC7c9e6679742540de944be07fc1f90ae7', token)],
+    ['the token alone', () => token],
     ['no base64', () => 'Basic *'],
   ])('refuses %s', async (_what, authorization) => {
     const answer = await post(undefined, url(), authorization());
@@ -90,15 +99,21 @@ describe('Twilio’s way to end a call', () => {
     expect(answer.headers['www-authenticate']).toMatch(/^Basic /);
   });
 
-  it('refuses the key of a disabled organization, and a revoked one', async () => {
+  it('refuses a disabled organization', async () => {
     await api.stores.orgs.change(api.orgId, { disabled: true });
-    expect(refusal(await post())).toEqual([401, 20_003, false]);
-    await api.stores.orgs.change(api.orgId, { disabled: false });
-    await api.stores.keys.revoke((await api.stores.keys.list(api.orgId))[0]?.key_id ?? '');
     expect(refusal(await post())).toEqual([401, 20_003, false]);
   });
 
-  it.each(['', 'Status=', 'Status=in-progress', 'Url=http://x', 'Status=canceled'])('refuses %j', async (payload) => {
+  it.each([
+    '',
+    'Status=',
+    'Status=in-progress',
+    'Status=canceled',
+    'Url=ftp://x',
+    'Url=http://10.0.0.1/',
+    'Url=http://x&Twiml=%3CResponse/%3E',
+    'Url=http://x&Method=PUT',
+  ])('refuses %j', async (payload) => {
     expect(refusal(await post(payload))).toEqual([400, 20_001, false]);
   });
 
@@ -106,6 +121,16 @@ describe('Twilio’s way to end a call', () => {
     call = call === null ? null : { ...call, answeredAtMs: null };
     const answer = await post('Status=canceled');
     expect([answer.status, hungUp, (JSON.parse(answer.text) as { duration: string }).duration]).toEqual([200, [CALL_ID], '0']);
+  });
+
+  it.each([
+    ['Url=https://x.example/voice&Method=GET', { url: 'https://x.example/voice', method: 'GET' }],
+    ['Url=https://x.example/voice', { url: 'https://x.example/voice', method: 'POST' }],
+    ['Twiml=%3CResponse/%3E', { twiml: '<Response/>' }],
+  ])('sends the call elsewhere: %s', async (payload, to) => {
+    const answer = await post(payload);
+    expect([answer.status, redirected, hungUp]).toEqual([200, [[CALL_ID, to]], []]);
+    expect(await api.stores.audit.list(api.orgId, { take: 1 })).toMatchObject([{ action: 'call.redirect', record: CALL_ID }]);
   });
 
   it('takes forms here only, and nothing else here', async () => {
@@ -119,18 +144,63 @@ describe('Twilio’s way to end a call', () => {
     expect(attach.status).toBe(415);
   });
 
-  it('counts for the limit of its key', async () => {
+  it('counts for the limit of its organization', async () => {
     const limited = await openApi({ rateLimits: { perKey: 1 } });
+    const own = (await limited.stores.orgs.get(limited.orgId))?.twilio_token ?? '';
     const ask = (): Promise<Answer> =>
       limited.send({
         method: 'POST',
         url: `/2010-04-01/Accounts/${accountSidOf(limited.orgId)}/Calls/${callSidOf(CALL_ID)}.json`,
-        headers: { authorization: basic(limited.orgId, limited.key), 'content-type': FORM },
+        headers: { authorization: basic(accountSidOf(limited.orgId), own), 'content-type': FORM },
         payload: 'Status=completed',
       });
     expect((await ask()).status).toBe(404);
     const second = await ask();
     expect([second.status, Number(second.headers['retry-after']) > 0]).toEqual([429, true]);
+  });
+});
+
+describe('Twilio’s way to read calls', () => {
+  const get = async (path: string): Promise<Answer> =>
+    api.send({
+      method: 'GET',
+      url: `/2010-04-01/Accounts/${accountSidOf(api.orgId)}${path}`,
+      headers: { authorization: basic(accountSidOf(api.orgId), token) },
+    });
+  const store = (callId: string, startedAt: string, fields: Partial<CallRecord> = {}): Promise<void> =>
+    api.stores.calls.write(endedCall(callOf(api.orgId, Date.parse(startedAt), { call_id: callId, ...fields })));
+
+  it('shows an ended call in the forms that its libraries read', async () => {
+    const ended = '153ee546-05b9-4d95-bd6d-f899f082d48b';
+    await store(ended, '2026-01-01T00:00:00.000Z', { answered_at: '2026-01-01T00:00:01.000Z', ended_at: '2026-01-01T00:00:09.000Z' });
+    const answer = await get(`/Calls/${callSidOf(ended)}.json`);
+    expect([answer.status, JSON.parse(answer.text)]).toMatchObject([
+      200,
+      { status: 'completed', duration: '8', start_time: 'Thu, 01 Jan 2026 00:00:01 +0000', end_time: 'Thu, 01 Jan 2026 00:00:09 +0000' },
+    ]);
+  });
+
+  it('lists page by page, each call once', async () => {
+    const ids = Array.from({ length: 5 }, (_, at) => `153ee546-05b9-4d95-bd6d-f899f082d48${String(at)}`);
+    for (const [at, id] of ids.entries()) {
+      await store(id, `2026-01-0${String(at + 1)}T00:00:00.000Z`);
+    }
+    const seen: string[] = [];
+    let path: string | null = '/Calls.json?PageSize=2';
+    while (path !== null) {
+      const answer: Answer = await get(path);
+      const page = JSON.parse(answer.text) as { calls: { sid: string }[]; next_page_uri: string | null };
+      expect(page.calls.length).toBeLessThanOrEqual(2);
+      seen.push(...page.calls.map(({ sid }) => sid));
+      path = page.next_page_uri?.replace(/^.*(?=\/Calls\.json)/, '') ?? null;
+    }
+    expect(seen).toEqual(ids.toReversed().map(callSidOf));
+    const some = JSON.parse((await get('/Calls.json?StartTime%3E=2026-01-02&StartTime%3C=2026-01-03')).text) as { calls: object[] };
+    expect(some.calls.length).toBe(2);
+  });
+
+  it.each(['/Calls.json?PageToken=x', '/Calls.json?PageSize=0', '/Calls.json?StartTime%3E=never'])('refuses %s', async (path) => {
+    expect(refusal(await get(path))).toEqual([400, 20_001, false]);
   });
 });
 

@@ -40,7 +40,7 @@ const TOOL: ToolDefinition = {
 function call(settings: Partial<AgentRecord> | null, headers = HEADERS, tools: readonly ToolDefinition[] = []): CallFactsForAgent {
   const base = { ...DEFAULT_AGENT_SETTINGS, agent_id: 'agent-1', org_id: ORG_ID, name: '', created_at: '', updated_at: '' };
   const agent = settings === null ? null : { ...base, ...settings };
-  const route = { ...ROUTE, org: { ...ROUTE.org, org_id: ORG_ID, stream_key: 'signing-key' }, agent };
+  const route = { ...ROUTE, org: { ...ROUTE.org, org_id: ORG_ID, twilio_token: 'signing-key' }, agent };
   const caller = callerIdentity({ get: (name) => headers[name], names: Object.keys(headers) });
   return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools, codec: null };
 }

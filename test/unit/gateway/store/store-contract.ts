@@ -230,7 +230,7 @@ export function describeStores(name: string, open: () => { stores: Stores; clock
         const org = await stores.orgs.create({ name: 'third', sip_enabled: false });
         expect(org).toMatchObject({ name: 'third', sip_enabled: false, disabled: false, max_concurrent_calls: null });
         expect(org.webhook_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-        expect(org.stream_key).toMatch(/^[\w-]{43}$/);
+        expect(org.twilio_token).toMatch(/^[\w-]{43}$/);
         expect(await stores.orgs.change(org.org_id, { sip_enabled: true, disabled: true })).toEqual({
           ...org,
           sip_enabled: true,

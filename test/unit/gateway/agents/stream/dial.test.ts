@@ -1,7 +1,8 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { twilioSignature, webSocketDial, type DialOptions } from '../../../../../src/gateway/agents/stream/dial.js';
+import { webSocketDial, type DialOptions } from '../../../../../src/gateway/agents/stream/dial.js';
+import { twilioSignature } from '../../../../../src/gateway/twilio/signature.js';
 import type { AgentAddress, AgentSocket } from '../../../../../src/gateway/agents/stream/socket.js';
 import { TestBot, type BotOptions } from '../../../../support/agent/test-bot.js';
 import { Arrivals } from '../../../../support/arrivals.js';
@@ -64,7 +65,7 @@ describe('the connection to an agent', () => {
     await dial(url, ALLOWED, { bearerToken: 'abc' }).outcomes.at(0, LIMIT_MS);
     const [first, second] = [await calls.at(0, LIMIT_MS), await calls.at(1, LIMIT_MS)];
     expect(first.upgrade.headers['user-agent']).toMatch(/^Trunkline\/\d/);
-    expect(first.upgrade.headers['x-twilio-signature']).toBe(twilioSignature(url, 'key'));
+    expect(first.upgrade.headers['x-twilio-signature']).toBe(twilioSignature('key', url));
     expect(first.upgrade.headers.authorization).toBeUndefined();
     expect(second.upgrade.headers.authorization).toBe('Bearer abc');
     expect(first.upgrade.headers['sec-websocket-extensions']).toBeUndefined();
@@ -72,7 +73,7 @@ describe('the connection to an agent', () => {
 
   it('signs as Twilio’s documentation shows: HMAC-SHA1 of the URL in base64', () => {
     // Made with `printf %s wss://example.com/ws | openssl dgst -sha1 -hmac 12345 -binary | base64`.
-    expect(twilioSignature('wss://example.com/ws', '12345')).toBe('HXrgvHt0qTHu33oSxSjpOvWtO60=');
+    expect(twilioSignature('12345', 'wss://example.com/ws')).toBe('HXrgvHt0qTHu33oSxSjpOvWtO60=');
   });
 
   it('moves text and binary both ways, answers pings, and tells how it was closed', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { entriesOf, pathText } from '../../../../../src/gateway/api/validation.js';
 import { sipRequestSchemas } from '../../../../../src/gateway/api/schemas/sip-api.js';
 
-const schemas = sipRequestSchemas({ allowPlain: false });
+const schemas = sipRequestSchemas({ allowPlain: false, isWebhookHost: (host) => host !== '10.0.0.1' });
 const phone_number = '+15551234567';
 const attach = { phone_number, directions: ['inbound'], service: 'sip' };
 const update = (updates: unknown) => ({ phone_number, updates });

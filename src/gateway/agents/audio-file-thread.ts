@@ -1,0 +1,42 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { MPEGDecoder } from 'mpg123-decoder';
+import type { DecodedAudio } from './audio-file.js';
+import { resample } from './resample.js';
+import { SPEECH_RATE_HZ } from './speech.js';
+import { parseWav, type WavError } from './wav.js';
+
+// Decodes one file, and ends.
+
+const MAX_SECONDS = 900;
+const FULL_SCALE = 32_767;
+
+const WAV_PROBLEMS: Readonly<Record<WavError, string>> = {
+  'not-wav': 'the audio is neither WAV nor MP3',
+  'no-format': 'the WAV file has no format',
+  'unsupported-format': 'the WAV file must be PCM of 8 or 16 bits, A-law or µ-law',
+  'no-data': 'the WAV file has no audio',
+};
+
+async function decoded(bytes: Uint8Array): Promise<DecodedAudio> {
+  const wav = parseWav(bytes);
+  if (wav.ok) return at8kHz(wav.value.samples, wav.value.sampleRateHz);
+  if (wav.error !== 'not-wav') return { problem: WAV_PROBLEMS[wav.error] };
+  const decoder = new MPEGDecoder();
+  await decoder.ready;
+  const { channelData, sampleRate, samplesDecoded } = decoder.decode(bytes);
+  decoder.free();
+  const [left, right = left] = channelData;
+  if (samplesDecoded === 0 || left === undefined || right === undefined) return { problem: WAV_PROBLEMS['not-wav'] };
+  return at8kHz(
+    Int16Array.from(left, (sample, index) => Math.round(((sample + (right[index] ?? 0)) / 2) * FULL_SCALE)),
+    sampleRate,
+  );
+}
+
+function at8kHz(samples: Int16Array, sampleRateHz: number): DecodedAudio {
+  if (samples.length > MAX_SECONDS * sampleRateHz) return { problem: `the audio is longer than ${String(MAX_SECONDS)} s` };
+  return { samples: sampleRateHz === SPEECH_RATE_HZ ? samples : resample(samples, sampleRateHz, SPEECH_RATE_HZ) };
+}
+
+const answer = await decoded(workerData as Uint8Array).catch((): DecodedAudio => ({ problem: 'the audio could not be decoded' }));
+parentPort?.postMessage(answer);

@@ -1,0 +1,206 @@
+import { z } from 'zod';
+
+// The part of Twilio's REST API that applications use for calls: https://www.twilio.com/docs/voice/api/call-resource
+
+export const EXAMPLE_ACCOUNT_SID = 'AC7c9e6679742540de944be07fc1f90ae7';
+export const EXAMPLE_CALL_SID = 'CA153ee54605b94d95bd6df899f082d48b';
+const CALLS = `/2010-04-01/Accounts/${EXAMPLE_ACCOUNT_SID}/Calls`;
+const RFC_2822 = 'RFC 2822, UTC; null: not yet';
+const DATE = 'Thu, 01 Jan 2026 00:00:00 +0000';
+const MAX_PAGE = 1_000;
+const MAX_URL = 2_000;
+const MAX_TWIML = 65_536;
+
+const accountSid = z.string().meta({ description: '`AC` and the hex digits of the organization’s id', examples: [EXAMPLE_ACCOUNT_SID] });
+const callSid = z.string().meta({ description: '`CA` and the hex digits of the call’s id', examples: [EXAMPLE_CALL_SID] });
+/** Fields that Twilio has and Trunkline has nothing to say about. */
+const nothing = z.null();
+
+export const accountParamsSchema = z.object({ accountSid });
+export const callParamsSchema = z.object({ accountSid, callSid });
+
+const statuses = ['queued', 'ringing', 'in-progress', 'completed', 'busy', 'failed', 'no-answer', 'canceled'] as const;
+
+export const updateFormSchema = z
+  .object({
+    Status: z.enum(['completed', 'canceled'], 'must be completed, or canceled for a call that is not answered').optional(),
+    Url: z
+      .url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' })
+      .max(MAX_URL)
+      .optional(),
+    Method: z.enum(['GET', 'POST'], 'must be GET or POST').optional(),
+    Twiml: z.string().max(MAX_TWIML).optional(),
+  })
+  .refine(
+    ({ Status, Url, Twiml }) => [Status, Url, Twiml].filter((one) => one !== undefined).length === 1,
+    'Give one of Status, Url and Twiml',
+  )
+  .meta({ description: 'One of Status, Url and Twiml. Other fields are ignored', examples: [{ Status: 'completed' }] });
+export type UpdateForm = z.output<typeof updateFormSchema>;
+
+/** A text of the query. */
+function text(description: string, example: string) {
+  return z
+    .string()
+    .max(200)
+    .optional()
+    .meta({ description, examples: [example] });
+}
+
+function count(least: number, most: number, description: string, example: string) {
+  return z
+    .string()
+    .refine(
+      (value) => /^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most,
+      `must be from ${String(least)} to ${String(most)}`,
+    )
+    .optional()
+    .meta({ description, examples: [example] });
+}
+
+export const listQuerySchema = z.object({
+  To: text('The called number', '+15550100100'),
+  From: text('The calling number', '+15550100200'),
+  Status: z
+    .enum(statuses)
+    .optional()
+    .meta({ description: 'The state of the calls', examples: ['completed'] }),
+  'StartTime>': text('Calls that began on this day or after it (UTC)', '2026-01-01'),
+  'StartTime<': text('Calls that began on this day or before it (UTC)', '2036-01-01'),
+  PageSize: count(1, MAX_PAGE, `1 to ${String(MAX_PAGE)}. Default: 50`, '50'),
+  Page: count(0, 999_999_999, 'As in next_page_uri', '0'),
+  PageToken: text('As in next_page_uri', 'E'),
+});
+export type ListQuery = z.output<typeof listQuerySchema>;
+
+export const callResourceSchema = z
+  .object({
+    sid: callSid,
+    account_sid: accountSid,
+    parent_call_sid: nothing,
+    phone_number_sid: nothing,
+    from: z.string().meta({ description: 'The calling number' }),
+    from_formatted: z.string(),
+    to: z.string().meta({ description: 'The called number' }),
+    to_formatted: z.string(),
+    direction: z.literal('inbound'),
+    status: z.enum(statuses),
+    date_created: z.string().meta({ description: RFC_2822 }),
+    date_updated: z.string().meta({ description: RFC_2822 }),
+    start_time: z.string().nullable().meta({ description: RFC_2822 }),
+    end_time: z.string().nullable().meta({ description: RFC_2822 }),
+    duration: z.string().nullable().meta({ description: 'Seconds since the answer; null: the call has not ended' }),
+    answered_by: nothing,
+    caller_name: nothing,
+    forwarded_from: nothing,
+    group_sid: nothing,
+    trunk_sid: nothing,
+    queue_time: z.literal('0'),
+    price: nothing,
+    price_unit: nothing,
+    annotation: nothing,
+    api_version: z.literal('2010-04-01'),
+    uri: z.string(),
+    subresource_uris: z.object({}),
+  })
+  .meta({
+    examples: [
+      {
+        sid: EXAMPLE_CALL_SID,
+        account_sid: EXAMPLE_ACCOUNT_SID,
+        parent_call_sid: null,
+        phone_number_sid: null,
+        from: '+15550100200',
+        from_formatted: '+15550100200',
+        to: '+15550100100',
+        to_formatted: '+15550100100',
+        direction: 'inbound',
+        status: 'completed',
+        date_created: DATE,
+        date_updated: DATE,
+        start_time: DATE,
+        end_time: DATE,
+        duration: '7',
+        answered_by: null,
+        caller_name: null,
+        forwarded_from: null,
+        group_sid: null,
+        trunk_sid: null,
+        queue_time: '0',
+        price: null,
+        price_unit: null,
+        annotation: null,
+        api_version: '2010-04-01',
+        uri: `${CALLS}/${EXAMPLE_CALL_SID}.json`,
+        subresource_uris: {},
+      },
+    ],
+  });
+
+export const callListSchema = z
+  .object({
+    calls: z.array(callResourceSchema),
+    page: z.int(),
+    page_size: z.int(),
+    start: z.int(),
+    end: z.int(),
+    uri: z.string(),
+    first_page_uri: z.string(),
+    previous_page_uri: nothing,
+    next_page_uri: z.string().nullable().meta({ description: 'null: there is no other page' }),
+  })
+  .meta({
+    examples: [
+      {
+        calls: [],
+        page: 0,
+        page_size: 50,
+        start: 0,
+        end: 0,
+        uri: `${CALLS}.json`,
+        first_page_uri: `${CALLS}.json?PageSize=50&Page=0`,
+        previous_page_uri: null,
+        next_page_uri: null,
+      },
+    ],
+  });
+
+export const accountSchema = z
+  .object({
+    sid: accountSid,
+    friendly_name: z.string(),
+    status: z.literal('active'),
+    type: z.literal('Full'),
+    owner_account_sid: accountSid,
+    date_created: z.string().meta({ description: RFC_2822 }),
+    date_updated: z.string().meta({ description: RFC_2822 }),
+    uri: z.string(),
+    subresource_uris: z.object({ calls: z.string() }),
+  })
+  .meta({
+    examples: [
+      {
+        sid: EXAMPLE_ACCOUNT_SID,
+        friendly_name: 'My company',
+        status: 'active',
+        type: 'Full',
+        owner_account_sid: EXAMPLE_ACCOUNT_SID,
+        date_created: DATE,
+        date_updated: DATE,
+        uri: `/2010-04-01/Accounts/${EXAMPLE_ACCOUNT_SID}.json`,
+        subresource_uris: { calls: `${CALLS}.json` },
+      },
+    ],
+  });
+
+export const twilioErrorSchema = z
+  .object({
+    code: z.int().meta({ description: 'Twilio’s code' }),
+    message: z.string(),
+    more_info: z.string().meta({ description: 'Where Twilio explains the code' }),
+    status: z.int().meta({ description: 'The HTTP status' }),
+  })
+  .meta({
+    id: 'TwilioError',
+    examples: [{ code: 20_003, message: 'Authenticate', more_info: 'https://www.twilio.com/docs/errors/20003', status: 401 }],
+  });

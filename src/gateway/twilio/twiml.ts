@@ -1,0 +1,278 @@
+import { err, ok, type Result } from '../../lib/result.js';
+import { readXml, type Element } from './xml.js';
+
+// TwiML, Twilio's XML for a call (https://www.twilio.com/docs/voice/twiml). docs/agents/twilio.md lists what has an effect here.
+
+/** Something that the caller gets to hear; `loop` 0: until it is interrupted. */
+export type Clip =
+  | { readonly kind: 'say'; readonly text: string; readonly language: string | null; readonly voice: string | null; readonly loop: number }
+  | { readonly kind: 'play'; readonly url: string; readonly loop: number }
+  /** DTMF to the caller; `w`: half a second of silence. */
+  | { readonly kind: 'digits'; readonly digits: string }
+  | { readonly kind: 'pause'; readonly ms: number };
+
+/** A URL that is requested for the next document. */
+export interface Action {
+  readonly url: string;
+  readonly method: 'GET' | 'POST';
+}
+
+export interface GatherRules {
+  /** `null`: any number. */
+  readonly numDigits: number | null;
+  /** '': none. */
+  readonly finishOnKey: string;
+  readonly timeoutMs: number;
+  /** `null`: the document itself is requested again. */
+  readonly action: Action | null;
+  /** The action is requested without a digit too. */
+  readonly actionOnEmptyResult: boolean;
+}
+
+export type Verb =
+  | { readonly verb: 'speak'; readonly clips: readonly Clip[] }
+  | { readonly verb: 'gather'; readonly clips: readonly Clip[]; readonly rules: GatherRules }
+  | {
+      readonly verb: 'stream';
+      /** `wss:` or `ws:`. */
+      readonly url: string;
+      readonly parameters: Readonly<Record<string, string>>;
+      /** `null`: the next verb follows. */
+      readonly action: Action | null;
+    }
+  | { readonly verb: 'dial'; readonly to: string; readonly action: Action | null }
+  | { readonly verb: 'redirect'; readonly to: Action }
+  | { readonly verb: 'reject'; readonly reason: 'rejected' | 'busy' }
+  | { readonly verb: 'hangup' };
+
+export interface TwimlDocument {
+  readonly verbs: readonly Verb[];
+  /** What the document has and a call ignores; a sentence each. */
+  readonly warnings: readonly string[];
+}
+
+const MAX_VERBS = 200;
+const MAX_LOOPS = 1_000;
+const MAX_PAUSE_S = 3_600;
+const DEFAULT_GATHER_S = 5;
+const MAX_GATHER_S = 600;
+const KEYS = /^[0-9*#A-D]$/i;
+const PLAYED_DIGITS = /^[0-9*#A-Dw]{1,64}$/i;
+
+/** Verbs of Twilio's whose absence would mislead whoever wrote them, or the caller. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'Record',
+  'Enqueue',
+  'Pay',
+  'Leave',
+  'Refer',
+  'Prompt',
+  'Sms',
+  'Message',
+  'VirtualAgent',
+  'Queue',
+]);
+
+class DocumentError extends Error {}
+
+/** Collects what is ignored, and throws what cannot be carried out. */
+class Reader {
+  readonly warnings: string[] = [];
+
+  constructor(private readonly element: Element) {}
+
+  warn(text: string): void {
+    this.warnings.push(text);
+  }
+
+  text(name: string): string | null {
+    const value = this.element.attributes[name]?.trim() ?? '';
+    return value === '' ? null : value;
+  }
+
+  int(name: string, byDefault: number, min: number, max: number): number {
+    const text = this.text(name);
+    if (text === null) return byDefault;
+    const value = Number(text);
+    if (Number.isInteger(value) && value >= min && value <= max) return value;
+    this.warn(`${this.#at(name)} is not between ${String(min)} and ${String(max)}: ${String(byDefault)} holds.`);
+    return byDefault;
+  }
+
+  flag(name: string, byDefault: boolean): boolean {
+    const text = this.text(name);
+    return text === null ? byDefault : text.toLowerCase() === 'true';
+  }
+
+  method(name = 'method'): Action['method'] {
+    return this.text(name)?.toUpperCase() === 'GET' ? 'GET' : 'POST';
+  }
+
+  action(): Action | null {
+    const url = this.text('action');
+    return url === null ? null : { url, method: this.method() };
+  }
+
+  /** Warns of attributes beside these. */
+  only(...names: string[]): this {
+    for (const name of Object.keys(this.element.attributes)) {
+      if (!names.includes(name)) this.warn(`${this.#at(name)} has no effect here.`);
+    }
+    return this;
+  }
+
+  #at(name: string): string {
+    return `The attribute ${name} of <${this.element.name}>`;
+  }
+}
+
+/** Reads a document. The error is a sentence for the person who wrote it. */
+export function parseTwiml(text: string): Result<TwimlDocument, string> {
+  const root = readXml(text);
+  if (!root.ok) return root;
+  const { name, children: elements } = root.value;
+  if (name !== 'Response') return err(`The document must be a <Response>, not a <${name}>.`);
+  if (elements.length > MAX_VERBS) return err(`The document has more than ${String(MAX_VERBS)} verbs.`);
+  const warnings: string[] = [];
+  const verbs: Verb[] = [];
+  try {
+    for (const element of elements) {
+      const verb = verbOf(element, warnings);
+      const last = verbs.at(-1);
+      // One agent plays what follows without a gap.
+      if (verb?.verb === 'speak' && last?.verb === 'speak')
+        verbs[verbs.length - 1] = { verb: 'speak', clips: [...last.clips, ...verb.clips] };
+      else if (verb !== null) verbs.push(verb);
+    }
+  } catch (error) {
+    if (error instanceof DocumentError) return err(error.message);
+    throw error;
+  }
+  return ok({ verbs, warnings });
+}
+
+/** `null`: it is ignored. */
+function verbOf(element: Element, warnings: string[]): Verb | null {
+  const read = new Reader(element);
+  const verb = byName(element, read);
+  warnings.push(...read.warnings);
+  return verb;
+}
+
+function byName(element: Element, read: Reader): Verb | null {
+  const { name, text } = element;
+  switch (name) {
+    case 'Say':
+    case 'Play':
+    case 'Pause':
+      return { verb: 'speak', clips: clipsOf(element, read) };
+    case 'Gather':
+      return gatherOf(element, read);
+    case 'Connect':
+      return connectOf(element, read);
+    case 'Dial':
+      return dialOf(element, read);
+    case 'Redirect':
+      return { verb: 'redirect', to: { url: required(text, '<Redirect> has no URL.'), method: read.only('method').method() } };
+    case 'Reject':
+      return { verb: 'reject', reason: read.only('reason').text('reason') === 'busy' ? 'busy' : 'rejected' };
+    case 'Hangup':
+      read.only();
+      return { verb: 'hangup' };
+    default:
+      if (REFUSED.has(name)) throw new DocumentError(`<${name}> is not supported.`);
+      read.warn(`<${name}> is no verb that is supported: it is skipped.`);
+      return null;
+  }
+}
+
+function clipsOf(element: Element, read: Reader): Clip[] {
+  const { name, text } = element;
+  switch (name) {
+    case 'Say': {
+      read.only('voice', 'language', 'loop');
+      const loop = read.int('loop', 1, 0, MAX_LOOPS);
+      return text.trim() === ''
+        ? []
+        : [{ kind: 'say', text: text.trim(), language: read.text('language'), voice: read.text('voice'), loop }];
+    }
+    case 'Play': {
+      const digits = read.only('loop', 'digits').text('digits');
+      if (digits === null) return [{ kind: 'play', url: required(text, '<Play> has no URL.'), loop: read.int('loop', 1, 0, MAX_LOOPS) }];
+      if (!PLAYED_DIGITS.test(digits)) throw new DocumentError('The digits of <Play> are at most 64 of 0-9, *, #, A-D and w.');
+      return [{ kind: 'digits', digits }];
+    }
+    case 'Pause':
+      return [{ kind: 'pause', ms: 1_000 * read.only('length').int('length', 1, 1, MAX_PAUSE_S) }];
+    default:
+      read.warn(`<${name}> has no effect here.`);
+      return [];
+  }
+}
+
+function gatherOf(element: Element, read: Reader): Verb {
+  read.only('input', 'action', 'method', 'timeout', 'finishOnKey', 'numDigits', 'actionOnEmptyResult');
+  // Without speech recognition the caller would talk to nobody.
+  const input = read.text('input') ?? 'dtmf';
+  if (!input.split(/\s+/).includes('dtmf')) throw new DocumentError('<Gather> takes keys only: input must contain dtmf.');
+  if (input.split(/\s+/).length > 1) read.warn('<Gather> takes keys only.');
+  const finishOnKey = element.attributes['finishOnKey'] ?? '#';
+  if (finishOnKey !== '' && !KEYS.test(finishOnKey)) throw new DocumentError('finishOnKey of <Gather> must be one key, or empty.');
+  const numDigits = read.int('numDigits', 0, 1, 64);
+  const clips = element.children.flatMap((child) => {
+    const inner = new Reader(child);
+    const found = clipsOf(child, inner);
+    for (const warning of inner.warnings) read.warn(warning);
+    return found;
+  });
+  return {
+    verb: 'gather',
+    clips,
+    rules: {
+      numDigits: numDigits === 0 ? null : numDigits,
+      finishOnKey: finishOnKey.toUpperCase(),
+      timeoutMs: 1_000 * (read.text('timeout') === 'auto' ? DEFAULT_GATHER_S : read.int('timeout', DEFAULT_GATHER_S, 0, MAX_GATHER_S)),
+      action: read.action(),
+      actionOnEmptyResult: read.flag('actionOnEmptyResult', false),
+    },
+  };
+}
+
+function connectOf(element: Element, read: Reader): Verb {
+  read.only('action', 'method');
+  const [noun, ...more] = element.children;
+  if (noun === undefined || more.length > 0) throw new DocumentError('<Connect> needs exactly one noun.');
+  if (noun.name !== 'Stream') throw new DocumentError(`<Connect> has a <${noun.name}>, which is not supported.`);
+  const inner = new Reader(noun).only('url', 'name', 'track', 'statusCallback', 'statusCallbackMethod');
+  const url = required(inner.text('url') ?? '', '<Stream> has no url.');
+  if (!/^wss?:\/\//i.test(url)) throw new DocumentError('The url of <Stream> must begin with wss://.');
+  for (const name of ['statusCallback', 'statusCallbackMethod']) {
+    if (inner.text(name) !== null) inner.warn(`The attribute ${name} of <Stream> has no effect here.`);
+  }
+  const track = inner.text('track');
+  if (track !== null && track !== 'inbound_track') throw new DocumentError('<Connect><Stream> has the inbound_track only.');
+  for (const warning of inner.warnings) read.warn(warning);
+  return { verb: 'stream', url, parameters: parametersOf(noun), action: read.action() };
+}
+
+function parametersOf({ children }: Element): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    children.filter(({ name }) => name === 'Parameter').map(({ attributes }) => [attributes['name'] ?? '', attributes['value'] ?? '']),
+  );
+}
+
+/** A transfer (REFER): the caller leaves the call with the one who was dialled. */
+function dialOf(element: Element, read: Reader): Verb {
+  read.only('action', 'method');
+  const nouns = element.children;
+  const [noun] = nouns;
+  if (nouns.length > 1) throw new DocumentError('<Dial> can have one number only.');
+  if (noun !== undefined && !['Number', 'Sip'].includes(noun.name))
+    throw new DocumentError(`<Dial> has a <${noun.name}>, which is not supported.`);
+  return { verb: 'dial', to: required(element.text, '<Dial> has no number.'), action: read.action() };
+}
+
+function required(text: string, problem: string): string {
+  if (text.trim() === '') throw new DocumentError(problem);
+  return text.trim();
+}

@@ -1,0 +1,83 @@
+import type { Clock } from '../../lib/clock.js';
+import { err, ok, type Result } from '../../lib/result.js';
+import { GuardedClient, type GuardedAnswer, type GuardedRequest } from '../net/guarded-client.js';
+import type { VoiceRequest, VoiceServer } from '../ports/ports.js';
+import { twilioSignature } from './signature.js';
+import { MAX_XML_BYTES } from './xml.js';
+
+const MAX_AUDIO_BYTES = 8 * 1_024 * 1_024;
+const FORM = 'application/x-www-form-urlencoded; charset=utf-8';
+
+export interface VoiceClientOptions {
+  /** Servers at private and loopback addresses too. */
+  readonly allowPrivate: boolean;
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+}
+
+/** Voice webhooks over HTTP: addresses guarded, redirects not followed, time and answers limited. */
+export class HttpVoiceServer implements VoiceServer {
+  readonly #documents: GuardedClient;
+  readonly #files: GuardedClient;
+
+  constructor(private readonly options: VoiceClientOptions) {
+    const { allowPrivate, clock } = options;
+    this.#documents = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_XML_BYTES });
+    this.#files = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_AUDIO_BYTES });
+  }
+
+  async document(request: VoiceRequest, ended: AbortSignal): Promise<Result<string, string>> {
+    const answer = await this.#send(request, { signal: ended });
+    return answer.ok ? ok(answer.value.text) : answer;
+  }
+
+  async audio(url: string, ended: AbortSignal): Promise<Result<Uint8Array, string>> {
+    const request = this.#requestOf(new URL(url), { method: 'GET', headers: { accept: 'audio/*' }, body: null, signal: ended });
+    const answer = await this.#files.send(withoutUser(url), request);
+    if (!answer.ok) return err(`The server of the audio ${answer.error.text}.`);
+    const { status, bytes } = answer.value;
+    return status === 200 ? ok(new Uint8Array(bytes)) : err(`The server of the audio answered ${String(status)}.`);
+  }
+
+  async notify(request: VoiceRequest): Promise<Result<true, string>> {
+    const answer = await this.#send(request, { isRead: () => false });
+    return answer.ok ? ok(true) : answer;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#documents.close(), this.#files.close()]);
+  }
+
+  async #send(
+    { url: text, method, parameters, token }: VoiceRequest,
+    more: Pick<GuardedRequest, 'signal' | 'isRead'>,
+  ): Promise<Result<GuardedAnswer, string>> {
+    const url = withoutUser(text);
+    if (method === 'GET') for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+    const isForm = method === 'POST';
+    const headers = {
+      'x-twilio-signature': twilioSignature(token, url.href, isForm ? parameters : {}),
+      accept: 'text/xml, application/xml',
+      ...(isForm ? { 'content-type': FORM } : {}),
+    };
+    const body = isForm ? new URLSearchParams(parameters).toString() : null;
+    const answer = await this.#documents.send(url, this.#requestOf(new URL(text), { method, headers, body, ...more }));
+    if (!answer.ok) return err(`The voice webhook ${answer.error.text}.`);
+    const { status } = answer.value;
+    return status >= 200 && status < 300 ? answer : err(`The voice webhook answered ${String(status)}.`);
+  }
+
+  #requestOf({ username, password }: URL, request: Omit<GuardedRequest, 'timeoutMs'>): GuardedRequest {
+    const user = [username, password].map(decodeURIComponent).join(':');
+    const authorization = username === '' ? {} : { authorization: `Basic ${Buffer.from(user).toString('base64')}` };
+    return { ...request, headers: { ...request.headers, ...authorization }, timeoutMs: this.options.timeoutMs };
+  }
+}
+
+/** User and password go into a header. */
+function withoutUser(text: string): URL {
+  const url = new URL(text);
+  url.username = '';
+  url.password = '';
+  return url;
+}

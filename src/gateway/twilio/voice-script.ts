@@ -1,0 +1,124 @@
+import { err, ok, type Result } from '../../lib/result.js';
+import { parseTwiml, type Action, type Clip, type GatherRules, type Verb } from './twiml.js';
+
+// One call's way through its TwiML documents: pure. VoiceCall carries out what is next.
+
+/** Plain data: it is part of the call's snapshot. */
+export interface VoiceScript {
+  /** The document's URL, which relative URLs refer to. */
+  readonly base: string;
+  readonly verbs: readonly Verb[];
+  /** The verb that is next. */
+  readonly at: number;
+  /** Documents since something was last played or streamed: a circle of redirects ends. */
+  readonly documents: number;
+}
+
+/** A document to be requested. */
+export interface DocumentRequest {
+  readonly url: string;
+  readonly method: Action['method'];
+  /** Beside those of the call. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+export type VoiceStep =
+  | { readonly do: 'speak'; readonly clips: readonly Clip[]; readonly gather: GatherRules | null }
+  | { readonly do: 'stream'; readonly url: string; readonly parameters: Readonly<Record<string, string>> }
+  | { readonly do: 'dial'; readonly to: string }
+  | { readonly do: 'request'; readonly request: DocumentRequest }
+  | { readonly do: 'reject'; readonly reason: 'rejected' | 'busy' }
+  | { readonly do: 'hang-up' }
+  /** A sentence for a person. */
+  | { readonly do: 'fail'; readonly problem: string };
+
+/** How the verb in progress ended. */
+export type VerbOutcome =
+  | { readonly type: 'gathered'; readonly digits: string; readonly finishedOnKey: string }
+  | { readonly type: 'ended' }
+  | { readonly type: 'dial-failed'; readonly status: number | null };
+
+export interface VoiceMove {
+  readonly script: VoiceScript;
+  readonly step: VoiceStep;
+}
+
+const MAX_DOCUMENTS = 20;
+
+/** The call's script continues with this document. */
+export function enterDocument(
+  before: VoiceScript | null,
+  base: string,
+  text: string,
+): Result<{ readonly script: VoiceScript; readonly warnings: readonly string[] }, string> {
+  const documents = (before?.documents ?? 0) + 1;
+  if (documents > MAX_DOCUMENTS) return err(`The call was redirected ${String(MAX_DOCUMENTS)} times without a word.`);
+  const document = parseTwiml(text);
+  if (!document.ok) return document;
+  const { verbs, warnings } = document.value;
+  return ok({ script: { base, verbs, at: 0, documents }, warnings });
+}
+
+/** The next verb. @param isAnswered whether the 200 is out */
+export function nextStep(script: VoiceScript, isAnswered: boolean): VoiceMove {
+  const verb = script.verbs[script.at];
+  const script_ = { ...script, at: script.at + 1 };
+  if (verb === undefined) return answeredFirst(script, isAnswered, { do: 'hang-up' });
+  switch (verb.verb) {
+    case 'speak':
+      return { script: { ...script_, documents: 0 }, step: { do: 'speak', clips: verb.clips, gather: null } };
+    case 'gather':
+      return { script: { ...script_, documents: 0 }, step: { do: 'speak', clips: verb.clips, gather: verb.rules } };
+    case 'stream':
+      return { script: { ...script_, documents: 0 }, step: { do: 'stream', url: verb.url, parameters: verb.parameters } };
+    case 'redirect':
+      return { script: script_, step: requestOf(script_, verb.to, {}) };
+    case 'reject':
+      return { script: script_, step: isAnswered ? { do: 'hang-up' } : { do: 'reject', reason: verb.reason } };
+    case 'dial':
+      return answeredFirst(script, isAnswered, { do: 'dial', to: verb.to });
+    case 'hangup':
+      return answeredFirst(script, isAnswered, { do: 'hang-up' });
+  }
+}
+
+/** Only a call that is answered can be transferred or hung up: until then nothing is played, and the verb comes again. */
+function answeredFirst(script: VoiceScript, isAnswered: boolean, step: VoiceStep): VoiceMove {
+  if (!isAnswered) return { script, step: { do: 'speak', clips: [], gather: null } };
+  return { script: { ...script, at: script.at + 1 }, step };
+}
+
+/** What follows the verb in progress. */
+export function afterVerb(script: VoiceScript, outcome: VerbOutcome): VoiceMove {
+  const verb = script.verbs[script.at - 1];
+  const next = (): VoiceMove => nextStep(script, true);
+  const request = (action: Action, parameters: Readonly<Record<string, string>>): VoiceMove => ({
+    script,
+    step: requestOf(script, action, parameters),
+  });
+  switch (verb?.verb) {
+    case 'gather': {
+      const { digits = '', finishedOnKey = '' } = outcome.type === 'gathered' ? outcome : {};
+      if (digits === '' && !verb.rules.actionOnEmptyResult) return next();
+      const action = verb.rules.action ?? { url: script.base, method: 'POST' };
+      return request(action, { Digits: digits, msg: 'Gather End', ...(finishedOnKey === '' ? {} : { FinishedOnKey: finishedOnKey }) });
+    }
+    case 'stream':
+      return verb.action === null ? next() : request(verb.action, {});
+    case 'dial':
+      return verb.action === null ? next() : request(verb.action, { DialCallStatus: dialStatus(outcome) });
+    default:
+      return next();
+  }
+}
+
+function dialStatus(outcome: VerbOutcome): string {
+  const status = outcome.type === 'dial-failed' ? outcome.status : null;
+  if (status === 486 || status === 600) return 'busy';
+  return status === 408 || status === 480 ? 'no-answer' : 'failed';
+}
+
+function requestOf({ base }: VoiceScript, { url, method }: Action, parameters: Readonly<Record<string, string>>): VoiceStep {
+  if (!URL.canParse(url, base)) return { do: 'fail', problem: 'The document names a URL that cannot be read.' };
+  return { do: 'request', request: { url: new URL(url, base).href, method, parameters } };
+}

@@ -1,0 +1,254 @@
+import { mulaw } from 'alawmulaw';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import twilio from 'twilio';
+import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
+import { answerWith } from '../../support/invite.js';
+import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
+import { voiceLikeNoise } from '../../support/media/audio.js';
+
+// An application as its owner would write it for Twilio, behind the whole product: its documents are made by Twilio's own library.
+
+const SECOND = 8_000;
+const { VoiceResponse } = twilio.twiml;
+let site: AgentSite;
+let webhook: VoiceWebhook;
+let token: string;
+let number: string;
+let attached = 0;
+
+beforeAll(async () => {
+  site = await AgentSite.start({ TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true' });
+  token = (await site.gateway.cli('org', 'twilio-token', site.gateway.ready.org_id)).stdout.trim();
+});
+afterAll(() => site.stop());
+
+beforeEach(async () => {
+  webhook = await VoiceWebhook.start(token);
+  number = await numberOf({ voice_url: `${webhook.url}/voice`, status_callback: `${webhook.url}/status` });
+  return () => webhook.stop();
+});
+
+async function numberOf(options: object): Promise<string> {
+  attached += 1;
+  const phoneNumber = `+1555010${String(3_000 + attached)}`;
+  const answer = await site.gateway.api('POST', '/sip/attach', {
+    phone_number: phoneNumber,
+    directions: ['inbound'],
+    service: 'sip',
+    options,
+  });
+  expect(answer.status, JSON.stringify(answer.json)).toBe(200);
+  return phoneNumber;
+}
+
+/** µ-law unlike any other, without the second zero. */
+const noise = (seconds: number, seed: number): Buffer =>
+  Buffer.from(mulaw.encode(voiceLikeNoise(seconds * SECOND, seed))).map((byte) => (byte === 0x7f ? 0xff : byte)) as Buffer;
+
+function muLawWav(bytes: Buffer): Buffer {
+  const head = Buffer.alloc(44);
+  head.write('RIFF', 0, 'latin1');
+  head.writeUInt32LE(36 + bytes.length, 4);
+  head.write('WAVEfmt ', 8, 'latin1');
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(7, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(SECOND, 24);
+  head.writeUInt32LE(SECOND, 28);
+  head.writeUInt16LE(1, 32);
+  head.writeUInt16LE(8, 34);
+  head.write('data', 36, 'latin1');
+  head.writeUInt32LE(bytes.length, 40);
+  return Buffer.concat([head, bytes]);
+}
+
+async function talking(headers: readonly string[] = []): Promise<AgentCall> {
+  const call = await site.invite({ number, headers });
+  await call.answered();
+  call.ack();
+  return call;
+}
+
+function page(path: string, write: (response: InstanceType<typeof VoiceResponse>) => unknown): void {
+  const response = new VoiceResponse();
+  write(response);
+  webhook.pages.set(path, response.toString());
+}
+
+const client = () => {
+  const accountSid = `AC${site.gateway.ready.org_id.replaceAll('-', '')}`;
+  const own = twilio(accountSid, token);
+  own.api.baseUrl = site.gateway.ready.http;
+  return own;
+};
+const callSid = async (): Promise<string> => (await webhook.at('/voice')).parameters['CallSid'] ?? '';
+
+describe('a voice webhook', () => {
+  it('gets signed requests with the parameters of the call, gathers digits, and hangs up at the end of the document', async () => {
+    const played = noise(1, 1);
+    webhook.pages.set('/hello.wav', muLawWav(played));
+    page('/voice', (response) => {
+      response.gather({ numDigits: 2, action: '/menu', timeout: 20 }).play('/hello.wav');
+      response.say('Nobody pressed anything.');
+    });
+    page('/menu', (response) => response.pause({ length: 1 }));
+    const call = await talking(['X-Order: 4711']);
+    await call.end.heard(played);
+    await call.end.peer.press(4);
+    await call.end.peer.press(2);
+    expect(await webhook.at('/menu')).toMatchObject({
+      method: 'POST',
+      isSigned: true,
+      parameters: { Digits: '42', CallStatus: 'in-progress' },
+    });
+    expect(await webhook.at('/voice')).toMatchObject({
+      isSigned: true,
+      parameters: {
+        CallStatus: 'ringing',
+        From: '+15550100999',
+        To: number,
+        Direction: 'inbound',
+        ApiVersion: '2010-04-01',
+        'SipHeader_x-order': '4711',
+      },
+    });
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    expect(await webhook.at('/status')).toMatchObject({
+      isSigned: true,
+      parameters: { CallStatus: 'completed', CallDuration: expect.stringMatching(/^\d+$/) as string },
+    });
+  });
+
+  it('goes on after a gather without digits, and follows a redirect', async () => {
+    page('/voice', (response) => {
+      response.gather({ timeout: 1, action: '/never' });
+      response.redirect('/next?step=2');
+    });
+    page('/next', (response) => response.hangup());
+    const call = await talking();
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    expect(webhook.requests.all.map(({ path }) => path)).not.toContain('/never');
+    expect((await webhook.at('/next')).isSigned).toBe(true);
+  });
+
+  it.each([
+    ['rejected', 603, 'AGENT_DECLINED'],
+    ['busy', 486, 'AGENT_BUSY'],
+  ] as const)('refuses a call without a 200: %s', async (reason, status, code) => {
+    page('/voice', (response) => response.reject({ reason }));
+    const call = await site.invite({ number });
+    const final = await call.signalling.final(10_000);
+    expect([final.status, final.text.includes(code)]).toEqual([status, true]);
+    await call.close();
+  });
+
+  it('connects a bot, and goes on with the next verb when the bot closes', async () => {
+    page('/voice', (response) => {
+      response.connect().stream({ url: site.bot.url }).parameter({ name: 'FirstName', value: 'Ada' });
+      response.redirect('/after');
+    });
+    page('/after', (response) => response.hangup());
+    const before = site.bot.calls.all.length;
+    const call = await talking();
+    const bot = await site.bot.calls.at(before, 10_000);
+    const start = (await bot.message('start')) as unknown as { start: { customParameters: object; callSid: string } };
+    expect(start.start.customParameters).toEqual({ FirstName: 'Ada' });
+    expect(start.start.callSid).toBe(await callSid());
+    bot.socket.close(1_000);
+    await webhook.at('/after');
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+  });
+
+  it('asks the fallback when the first URL fails, and refuses the call when both do', async () => {
+    number = await numberOf({ voice_url: `${webhook.url}/missing`, voice_fallback_url: `${webhook.url}/fallback` });
+    page('/fallback', (response) => response.hangup());
+    const call = await talking();
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    expect((await webhook.at('/fallback')).parameters).toMatchObject({ ErrorUrl: `${webhook.url}/missing`, ErrorCode: '11200' });
+    webhook.pages.delete('/fallback');
+    const refused = await site.invite({ number });
+    const final = await refused.signalling.final(10_000);
+    expect([final.status, final.text.includes('AGENT_UNAVAILABLE')]).toEqual([480, true]);
+    await refused.close();
+  });
+
+  it('transfers by Dial, and goes on when the carrier refuses', async () => {
+    page('/voice', (response) => {
+      response.dial({ action: '/dialled' }, '+15550100777');
+    });
+    page('/dialled', (response) => response.hangup());
+    const call = await talking();
+    const refer = await call.signalling.incoming('REFER', 10_000);
+    expect(refer.header('Refer-To')).toContain('+15550100777');
+    answerWith(call.peer, refer, '486 Busy Here');
+    expect((await webhook.at('/dialled')).parameters).toMatchObject({ DialCallStatus: 'busy' });
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+  });
+
+  it('whose document cannot be carried out ends the call, and the record says why', async () => {
+    page('/voice', (response) => response.redirect('/bad'));
+    webhook.pages.set('/bad', '<Response><Record/></Response>');
+    const refused = await site.invite({ number });
+    expect((await refused.signalling.final(10_000)).status).toBe(480);
+    await refused.close();
+    const calls = async (): Promise<string> =>
+      JSON.stringify((await site.gateway.api('GET', `/v1/calls?phone_number=${encodeURIComponent(number)}`)).json);
+    await expect.poll(calls).toContain('<Record> is not supported.');
+  });
+});
+
+describe('Twilio’s own library', () => {
+  it('reads, lists, redirects and ends a call', async () => {
+    page('/voice', (response) => response.pause({ length: 60 }));
+    const played = noise(1, 2);
+    webhook.pages.set('/other.wav', muLawWav(played));
+    const call = await talking();
+    const sid = await callSid();
+    const api = client();
+    const read = await api.calls(sid).fetch();
+    expect([read.status, read.from, read.to, read.direction, read.startTime instanceof Date]).toEqual([
+      'in-progress',
+      '+15550100999',
+      number,
+      'inbound',
+      true,
+    ]);
+    expect((await api.calls.list({ to: number, limit: 5 })).map((one) => one.sid)).toEqual([sid]);
+    page('/other', (response) => {
+      response.play('/other.wav');
+      response.pause({ length: 60 });
+    });
+    await api.calls(sid).update({ url: `${webhook.url}/other` });
+    await call.end.heard(played);
+    const said = new VoiceResponse();
+    said.gather({ numDigits: 1, action: `${webhook.url}/key`, timeout: 30 });
+    page('/key', (response) => response.pause({ length: 60 }));
+    await api.calls(sid).update({ twiml: said.toString() });
+    await call.end.peer.until(() => true, 100);
+    await call.end.peer.press(7);
+    expect((await webhook.at('/key')).parameters).toMatchObject({ Digits: '7' });
+    const ending = api.calls(sid).update({ status: 'completed' });
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    expect((await ending).status).toBe('completed');
+    await webhook.at('/status');
+    const ended = await api.calls(sid).fetch();
+    expect([ended.status, Number(ended.duration) >= 0, ended.endTime instanceof Date]).toEqual(['completed', true, true]);
+  });
+
+  it('gets Twilio’s errors: a wrong token, an unknown call, pages', async () => {
+    const wrong = twilio(`AC${site.gateway.ready.org_id.replaceAll('-', '')}`, 'x'.repeat(32));
+    wrong.api.baseUrl = site.gateway.ready.http;
+    await expect(wrong.calls('CA00000000000000000000000000000000').fetch()).rejects.toMatchObject({ status: 401, code: 20_003 });
+    await expect(client().calls('CA00000000000000000000000000000000').fetch()).rejects.toMatchObject({ status: 404, code: 20_404 });
+    const all = await client().calls.list({ pageSize: 2, limit: 5 });
+    expect(new Set(all.map(({ sid }) => sid)).size).toBe(all.length);
+    expect(all.length).toBeGreaterThan(2);
+    expect(
+      (
+        await client()
+          .api.v2010.accounts(`AC${site.gateway.ready.org_id.replaceAll('-', '')}`)
+          .fetch()
+      ).status,
+    ).toBe('active');
+  });
+});

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { Player } from '../../../../src/gateway/agents/player.js';
+import { spokenBy, type SpokenText } from '../../../../src/gateway/agents/languages.js';
+import { parseWav } from '../../../../src/gateway/agents/wav.js';
+import type { AgentHost } from '../../../../src/gateway/media/leg-agent.js';
+import type { PlayerSettings } from '../../../../src/gateway/model/agent.js';
+import type { LegEvent } from '../../../../src/gateway/model/media.js';
+import { silentLog } from '../../../../src/lib/log.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
+
+const FRAME = 160;
+const say = (text: string, loop = 1) => ({ kind: 'say', text, language: null, voice: null, loop }) as const;
+const GATHER = { numDigits: null, finishOnKey: '#', timeoutMs: 100 } as const;
+
+/** Speech is one frame and a half of its length as level. */
+function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gather'] = null) {
+  const events: LegEvent[] = [];
+  const sent: number[] = [];
+  const asked: SpokenText[] = [];
+  const host: AgentHost = { emit: (event) => events.push(event), sendDtmf: (event) => sent.push(event) > 0, view: () => null };
+  const speech = {
+    synthesize: (spoken: SpokenText) => {
+      asked.push(spoken);
+      return Promise.resolve(new Int16Array(1.5 * FRAME).fill(spoken.text.length));
+    },
+  };
+  const files = { decode: () => Promise.reject(new Error('the audio is neither WAV nor MP3')) };
+  const player = new Player({ clips, gather }, speech, files, host, silentLog, new VirtualClock());
+  const spoken = new Int16Array(FRAME);
+  const frames = (count: number): number[] =>
+    Array.from({ length: count }, () => {
+      spoken.fill(0);
+      player.frame(new Int16Array(FRAME), spoken);
+      return spoken.filter((sample) => sample !== 0).length;
+    });
+  const finished = (): unknown[] => events.filter(({ type }) => type === 'agent-finished');
+  return { player, events, sent, asked, frames, finished };
+}
+
+describe('a player', () => {
+  it('plays clip after clip without a gap, and is done once', async () => {
+    const { player, frames, finished, events } = newPlayer([say('a'), say('bb'), { kind: 'pause', ms: 20 }]);
+    await player.connect();
+    await new Promise(setImmediate);
+    player.start();
+    expect(frames(3)).toEqual([FRAME, FRAME, FRAME]);
+    expect(finished()).toEqual([]);
+    expect(frames(3)).toEqual([0, 0, 0]);
+    expect(finished()).toEqual([{ type: 'agent-finished', digits: '', finishedOnKey: '' }]);
+    const said = events.flatMap((event) =>
+      event.type === 'agent-request' && event.request.type === 'transcript' ? event.request.entries : [],
+    );
+    expect(said.map(({ text }) => text)).toEqual(['a', 'bb']);
+  });
+
+  it('waits for audio that is not ready, and goes on without audio that cannot be had', async () => {
+    const { player, frames, finished, events } = newPlayer([{ kind: 'audio', bytes: new Uint8Array(1), loop: 0 }]);
+    await player.connect();
+    player.start();
+    expect([frames(2), finished()]).toEqual([[0, 0], []]);
+    await new Promise(setImmediate);
+    frames(1);
+    expect(finished().length).toBe(1);
+    expect(events).toContainEqual({ type: 'agent-note', kind: 'other', text: 'audio: the audio is neither WAV nor MP3', isFailure: true });
+  });
+
+  it('repeats a clip, without an end where it is told so', async () => {
+    const { player, frames, finished } = newPlayer([say('a', 0)]);
+    await player.connect();
+    await new Promise(setImmediate);
+    player.start();
+    expect(frames(50).every((samples) => samples === FRAME)).toBe(true);
+    expect(finished()).toEqual([]);
+  });
+
+  it('sends digits to the caller', async () => {
+    const { player, frames, sent, finished } = newPlayer([{ kind: 'digits', digits: '1w#' }]);
+    await player.connect();
+    await new Promise(setImmediate);
+    player.start();
+    frames(1);
+    expect(sent).toEqual([1, 11]);
+    expect(finished()).toEqual([]);
+    frames(60);
+    expect(finished().length).toBe(1);
+  });
+
+  it('gathers until the last digit, the finishing key, or silence', async () => {
+    const all = newPlayer([say('a')], { ...GATHER, numDigits: 2 });
+    all.player.digit(4);
+    all.player.digit(10);
+    expect(all.finished()).toEqual([{ type: 'agent-finished', digits: '4*', finishedOnKey: '' }]);
+    const key = newPlayer([], GATHER);
+    key.player.digit(7);
+    key.player.digit(11);
+    expect(key.finished()).toEqual([{ type: 'agent-finished', digits: '7', finishedOnKey: '#' }]);
+    const quiet = newPlayer([say('a', 0)], GATHER);
+    await quiet.player.connect();
+    await new Promise(setImmediate);
+    quiet.player.start();
+    quiet.frames(10);
+    // The first digit ends the clip, and each one begins the wait anew.
+    quiet.player.digit(1);
+    expect(quiet.frames(4)).toEqual([0, 0, 0, 0]);
+    quiet.player.digit(2);
+    quiet.frames(4);
+    expect(quiet.finished()).toEqual([]);
+    quiet.frames(1);
+    expect(quiet.finished()).toEqual([{ type: 'agent-finished', digits: '12', finishedOnKey: '' }]);
+    quiet.player.digit(3);
+    expect(quiet.finished().length).toBe(1);
+  });
+});
+
+describe('the voice of a text', () => {
+  it.each([
+    [null, null, 'en-us'],
+    ['en-GB', null, 'en-gb'],
+    ['de-AT', null, 'de'],
+    ['de-DE', 'woman', 'de+f3'],
+    ['pt-PT', 'man', 'pt'],
+    ['es-ES', null, 'es'],
+    ['es-MX', 'alice', 'es-419+f3'],
+    ['cmn-CN', null, 'cmn'],
+    ['zh-HK', null, 'cmn'],
+    ['xx', 'Polly.Joanna', 'en-us'],
+    ['de-DE', 'fr+f3', 'fr+f3'],
+  ])('in %s, voice %s: %s', (language, voice, expected) => {
+    expect(spokenBy('x', language, voice).voice).toBe(expected);
+  });
+});
+
+describe('a WAV file', () => {
+  const wav = (tag: number, channels: number, bits: number, data: readonly number[]): Uint8Array => {
+    const head = Buffer.alloc(44);
+    head.write('RIFF', 0, 'latin1');
+    head.write('WAVEfmt ', 8, 'latin1');
+    head.writeUInt32LE(16, 16);
+    head.writeUInt16LE(tag, 20);
+    head.writeUInt16LE(channels, 22);
+    head.writeUInt32LE(8_000, 24);
+    head.writeUInt16LE(bits, 34);
+    head.write('data', 36, 'latin1');
+    head.writeUInt32LE(data.length, 40);
+    return Buffer.concat([head, Buffer.from(data)]);
+  };
+  it.each([
+    ['PCM, 16 bits', wav(1, 1, 16, [0x34, 0x12, 0xff, 0xff]), [0x1234, -1]],
+    ['PCM, 8 bits', wav(1, 1, 8, [128, 255, 0]), [0, 127 << 8, -32_768]],
+    ['two channels', wav(1, 2, 16, [0x02, 0, 0x04, 0, 0x10, 0, 0x20, 0]), [3, 24]],
+    ['µ-law', wav(7, 1, 8, [0xff, 0x80, 0x00]), [0, 32_124, -32_124]],
+    ['A-law', wav(6, 1, 8, [0xd5]), [8]],
+  ])('%s', (_what, bytes, expected) => {
+    const read = parseWav(bytes);
+    expect(read.ok && [...read.value.samples]).toEqual(expected);
+  });
+
+  it.each([wav(3, 1, 32, [0, 0, 0, 0]), wav(1, 3, 16, [0, 0]), wav(7, 1, 16, [0])])('of another form is refused: %#', (bytes) => {
+    expect(parseWav(bytes)).toEqual({ ok: false, error: 'unsupported-format' });
+  });
+});

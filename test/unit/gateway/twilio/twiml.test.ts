@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import { parseTwiml } from '../../../../src/gateway/twilio/twiml.js';
+import { afterVerb, enterDocument, nextStep, type VoiceScript } from '../../../../src/gateway/twilio/voice-script.js';
+import { MAX_XML_BYTES } from '../../../../src/gateway/twilio/xml.js';
+import { twilioSignature } from '../../../../src/gateway/twilio/signature.js';
+
+const BASE = 'https://app.example/voice';
+
+function read(body: string) {
+  const document = parseTwiml(`<?xml version="1.0" encoding="UTF-8"?>\n<Response>${body}</Response>`);
+  if (!document.ok) throw new Error(document.error);
+  return document.value;
+}
+
+function problem(text: string): string {
+  const document = parseTwiml(text);
+  return document.ok ? 'none' : document.error;
+}
+
+describe('a TwiML document', () => {
+  it('says, plays and pauses: one after the other by one agent', () => {
+    const { verbs, warnings } = read(
+      '<Say voice="alice" language="de-DE" loop="2"> Hallo &amp; <break/>guten Tag </Say><Play>/a.wav</Play><Play digits="1w2"/><Pause length="3"/>',
+    );
+    expect(verbs).toEqual([
+      {
+        verb: 'speak',
+        clips: [
+          { kind: 'say', text: 'Hallo & guten Tag', language: 'de-DE', voice: 'alice', loop: 2 },
+          { kind: 'play', url: '/a.wav', loop: 1 },
+          { kind: 'digits', digits: '1w2' },
+          { kind: 'pause', ms: 3_000 },
+        ],
+      },
+    ]);
+    expect(warnings).toEqual([]);
+  });
+
+  it('gathers digits by the defaults of Twilio', () => {
+    expect(read('<Gather><Say>Press</Say></Gather>').verbs).toMatchObject([
+      {
+        verb: 'gather',
+        clips: [{ text: 'Press' }],
+        rules: { numDigits: null, finishOnKey: '#', timeoutMs: 5_000, action: null, actionOnEmptyResult: false },
+      },
+    ]);
+    expect(
+      read('<Gather input="dtmf" numDigits="4" finishOnKey="" timeout="9" action="/a" method="get" actionOnEmptyResult="true"/>').verbs,
+    ).toMatchObject([
+      { rules: { numDigits: 4, finishOnKey: '', timeoutMs: 9_000, action: { url: '/a', method: 'GET' }, actionOnEmptyResult: true } },
+    ]);
+  });
+
+  it('connects a stream with its parameters, dials, redirects, rejects, hangs up', () => {
+    expect(
+      read(
+        '<Connect action="/after"><Stream url="wss://bot.example/ws"><Parameter name="a" value="1"/><Parameter name="b" value="2"/></Stream></Connect>' +
+          '<Dial>+15550100100</Dial><Dial><Number>+15550100101</Number></Dial><Dial><Sip>sips:a@b.example</Sip></Dial>' +
+          '<Redirect method="GET">/next</Redirect><Reject reason="busy"/><Hangup/>',
+      ).verbs,
+    ).toEqual([
+      { verb: 'stream', url: 'wss://bot.example/ws', parameters: { a: '1', b: '2' }, action: { url: '/after', method: 'POST' } },
+      { verb: 'dial', to: '+15550100100', action: null },
+      { verb: 'dial', to: '+15550100101', action: null },
+      { verb: 'dial', to: 'sips:a@b.example', action: null },
+      { verb: 'redirect', to: { url: '/next', method: 'GET' } },
+      { verb: 'reject', reason: 'busy' },
+      { verb: 'hangup' },
+    ]);
+  });
+
+  it('skips what it does not know, and says so', () => {
+    const { verbs, warnings } = read('<Whistle/><Say rate="fast">Hi</Say><Gather speechTimeout="1" numDigits="99"/>');
+    expect(verbs.map(({ verb }) => verb)).toEqual(['speak', 'gather']);
+    expect(warnings).toEqual([
+      '<Whistle> is no verb that is supported: it is skipped.',
+      'The attribute rate of <Say> has no effect here.',
+      'The attribute speechTimeout of <Gather> has no effect here.',
+      'The attribute numDigits of <Gather> is not between 1 and 64: 0 holds.',
+    ]);
+  });
+
+  it.each([
+    ['', /empty|not well-formed/],
+    ['<Response>', /not well-formed/],
+    ['<Response><Say></Response>', /not well-formed/],
+    ['<Twiml/>', /must be a <Response>/],
+    ['<!DOCTYPE x [<!ENTITY a "b">]><Response/>', /document type/],
+    [`<Response><Say>${'x'.repeat(MAX_XML_BYTES)}</Say></Response>`, /more than 65536 bytes/],
+    [`${'<Response>'.repeat(9)}${'</Response>'.repeat(9)}`, /nested more than 8/],
+    [`<Response>${'<Hangup/>'.repeat(201)}</Response>`, /more than 200 verbs/],
+    ['<Response><Record/></Response>', /<Record> is not supported/],
+    ['<Response><Gather input="speech"/></Response>', /takes keys only/],
+    ['<Response><Connect><Room>x</Room></Connect></Response>', /<Room>, which is not supported/],
+    ['<Response><Connect/></Response>', /exactly one noun/],
+    ['<Response><Connect><Stream url="https://x"/></Connect></Response>', /must begin with wss/],
+    ['<Response><Dial><Conference>x</Conference></Dial></Response>', /<Conference>, which is not supported/],
+    ['<Response><Play/></Response>', /no URL/],
+    ['<Response><Play digits="hello"/></Response>', /digits of <Play>/],
+  ])('refuses %#', (text, expected) => {
+    expect(problem(text)).toMatch(expected);
+  });
+});
+
+describe('the script of a call', () => {
+  const enter = (body: string, before: VoiceScript | null = null): VoiceScript => {
+    const entered = enterDocument(before, BASE, `<Response>${body}</Response>`);
+    if (!entered.ok) throw new Error(entered.error);
+    return entered.value.script;
+  };
+
+  it('goes through its verbs, and hangs up after the last', () => {
+    const first = nextStep(enter('<Say>One</Say><Gather/><Say>Two</Say>'), false);
+    expect(first.step).toMatchObject({ do: 'speak', gather: null });
+    const second = afterVerb(first.script, { type: 'gathered', digits: '', finishedOnKey: '' });
+    expect(second.step).toMatchObject({ do: 'speak', gather: { finishOnKey: '#' } });
+    const third = afterVerb(second.script, { type: 'gathered', digits: '', finishedOnKey: '' });
+    expect(third.step).toMatchObject({ clips: [{ text: 'Two' }] });
+    expect(afterVerb(third.script, { type: 'ended' }).step).toEqual({ do: 'hang-up' });
+  });
+
+  it('asks the action of a gather, or the document itself, for what comes next', () => {
+    const gathered = { type: 'gathered', digits: '12', finishedOnKey: '#' } as const;
+    const own = nextStep(enter('<Gather/>'), true).script;
+    expect(afterVerb(own, gathered).step).toEqual({
+      do: 'request',
+      request: { url: BASE, method: 'POST', parameters: { Digits: '12', msg: 'Gather End', FinishedOnKey: '#' } },
+    });
+    const action = nextStep(enter('<Gather action="menu?x=1" method="GET"/>'), true).script;
+    expect(afterVerb(action, gathered).step).toMatchObject({ request: { url: 'https://app.example/menu?x=1', method: 'GET' } });
+    const empty = nextStep(enter('<Gather actionOnEmptyResult="true"/>'), true).script;
+    expect(afterVerb(empty, { ...gathered, digits: '', finishedOnKey: '' }).step).toMatchObject({ do: 'request' });
+  });
+
+  it('refuses before the 200 only; hangs up, and dials, after it only', () => {
+    expect(nextStep(enter('<Reject/>'), false).step).toEqual({ do: 'reject', reason: 'rejected' });
+    expect(nextStep(enter('<Reject/>'), true).step).toEqual({ do: 'hang-up' });
+    for (const [body, step] of [
+      ['<Hangup/>', { do: 'hang-up' }],
+      ['', { do: 'hang-up' }],
+      ['<Dial>+15550100100</Dial>', { do: 'dial', to: '+15550100100' }],
+    ] as const) {
+      const early = nextStep(enter(body), false);
+      expect(early.step).toEqual({ do: 'speak', clips: [], gather: null });
+      expect(afterVerb(early.script, { type: 'ended' }).step).toEqual(step);
+    }
+  });
+
+  it('reports how a dial failed', () => {
+    const dial = nextStep(enter('<Dial action="/done">+15550100100</Dial>'), true).script;
+    const statusOf = (status: number | null): unknown => {
+      const { step } = afterVerb(dial, { type: 'dial-failed', status });
+      return step.do === 'request' ? step.request.parameters['DialCallStatus'] : step;
+    };
+    expect([486, 408, 503, null].map(statusOf)).toEqual(['busy', 'no-answer', 'failed', 'failed']);
+  });
+
+  it('ends a circle of redirects, but no menu that goes on for hours', () => {
+    let script: VoiceScript | null = null;
+    for (let turn = 0; turn < 20; turn += 1) script = nextStep(enter('<Redirect>/voice</Redirect>', script), true).script;
+    expect(enterDocument(script, BASE, '<Response/>')).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('redirected 20 times') as string,
+    });
+    script = null;
+    for (let turn = 0; turn < 100; turn += 1) script = nextStep(enter('<Gather/>', script), true).script;
+    expect(script?.documents).toBe(0);
+  });
+
+  it('fails for a URL that cannot be read', () => {
+    expect(nextStep(enter('<Redirect>http://</Redirect>'), true).step).toMatchObject({ do: 'fail' });
+  });
+});
+
+describe('a signature', () => {
+  it('is that of Twilio’s documentation', () => {
+    const parameters = {
+      CallSid: 'CA1234567890ABCDE',
+      Caller: '+14158675309',
+      Digits: '1234',
+      From: '+14158675309',
+      To: '+18005551212',
+    };
+    expect(twilioSignature('12345', 'https://mycompany.com/myapp.php?foo=1&bar=2', parameters)).toBe('RSOYDt4T1cUTdK1PDd93/VVr8B8=');
+  });
+});
