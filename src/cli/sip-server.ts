@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { httpAddress, type Config } from '../config/schema.js';
+import { httpAddress, sentinelOf, type Config } from '../config/schema.js';
+import { Cell } from '../sip-server/cell.js';
 import { configOptions } from '../sip-server/config-options.js';
 import { DialogJournal } from '../sip-server/dialog-journal.js';
 import { SipServer } from '../sip-server/server.js';
 import { createLogger } from '../observability/log/logger.js';
-import { controlSecret, ensureDataDir } from '../config/data-dir.js';
+import type { Log } from '../lib/log.js';
+import { controlSecret, ensureDataDir, gatewayInstance } from '../config/data-dir.js';
 import { openMetricsServer } from '../observability/metrics/metrics-server.js';
 import { watchProcess } from '../observability/metrics/process-metrics.js';
 import { Metrics } from '../observability/metrics/registry.js';
@@ -16,6 +18,8 @@ import { TlsReloader } from '../tls/tls-reloader.js';
 import { answerProcesses, followed, onHangUp, onStopSignal } from './process.js';
 
 const SIP_SERVER = 'sip-server';
+/** A call that is being answered gets so long. */
+const QUIESCE_MS = 2_000;
 
 /** `trunkline sip-server`: the embedded SIP server in the foreground. @param after the process that it follows */
 export async function runSipServer(config: Config, after: number | null): Promise<void> {
@@ -29,6 +33,7 @@ export async function runSipServer(config: Config, after: number | null): Promis
     tls: tls?.material ?? null,
     outgoingTls: { ca: tls?.caFile == null ? null : await readFile(resolve(tls.caFile), 'utf8'), verify: sip.verify_peers },
     control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
+    cell: await openCell(config, log),
     journal: new DialogJournal({ file: join(ensureDataDir(config), 'dialogs.journal'), clock: systemClock, log }),
     log,
   });
@@ -64,8 +69,18 @@ export async function runSipServer(config: Config, after: number | null): Promis
     unserve();
     return server.close();
   };
-  const stop = onStopSignal(log, { SIGTERM: close, SIGINT: close });
+  const stop = onStopSignal(log, { SIGTERM: () => server.quiesce(QUIESCE_MS).then(close), SIGINT: close });
   onHangUp(() => void reloader?.reload(), stop);
+}
+
+/** `null`: calls end with this host. */
+async function openCell(config: Config, log: Log): Promise<Cell | null> {
+  const { url, cluster } = config.redis;
+  if (!config.sip.take_over || url === null) return null;
+  // A SIP server alone has no use for the packages.
+  const { RedisCells } = await import('../gateway/store/redis/cells/redis-cells.js');
+  const store = new RedisCells({ url, cluster, sentinel: sentinelOf(config.redis) }, systemClock, log);
+  return new Cell(gatewayInstance(config), store, systemClock, log);
 }
 
 const FIRST_DESCRIPTOR = 3;

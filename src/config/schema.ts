@@ -60,6 +60,8 @@ export const configSchema = z
     sip: z
       .strictObject({
         host: host.nullable(),
+        contact_port: z.boolean(),
+        take_over: z.boolean(),
         tls_port: port.nullable(),
         tcp_port: port.nullable(),
         udp_port: port.nullable(),
@@ -321,6 +323,10 @@ export const configSchema = z
       archive_days: z.int().min(0).max(3_650),
       stale_route_ms: z.int().min(0).max(86_400_000),
     }),
+  })
+  .refine(({ sip, redis }) => !sip.take_over || redis.url !== null, {
+    path: ['sip', 'take_over'],
+    message: 'needs redis.url: a Redis that several hosts share',
   })
   .refine(
     ({ media, rtpengine }) => rtpengine.address !== null || rtpengine.port_max < media.port_min || media.port_max < rtpengine.port_min,

@@ -1,8 +1,13 @@
 /** Only the embedded SIP server sets these headers. It removes what a peer sends under their names. */
 export const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
 export const TLS_HEADER = 'X-Trunkline-Tls';
-/** On an OPTIONS request of the SIP server itself: the gateway answers 503 while it has more work than it can do, else 200. */
+/**
+ * On an OPTIONS request of the SIP server itself. `overload`: the gateway answers 503 while it has more work than it can do, else 200.
+ * `take <gateway>`: 200 when it has taken the calls of this gateway of a lost host, or had done so before.
+ */
 export const PING_HEADER = 'X-Trunkline-Ping';
+/** Reason of a BYE that the SIP server shows a gateway and sends to nobody: another host has the call. */
+export const TAKEN_OVER_REASON = 'SIP;cause=200;text="taken over by another host"';
 
 const OWN = new RegExp(`^(?:${IDENTITY_HEADER}|${TLS_HEADER}):[^\\r\\n]*\\r?\\n`, 'gim');
 

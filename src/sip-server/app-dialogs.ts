@@ -96,9 +96,14 @@ export class AppDialogs {
     this.#await(this.#orphans, instance, call, this.graceMs);
   }
 
-  /** The application reconnected: reassigns its calls, and returns them. */
-  adopt(app: AppConnection): readonly AppDialog[] {
-    const orphans = app.instance === null ? undefined : this.#orphans.get(app.instance);
+  /** Instances of lost hosts, whose calls wait for an application of ours. */
+  get takenInstances(): readonly string[] {
+    return [...this.#orphans.keys()].filter((instance) => instance.endsWith(TAKEN));
+  }
+
+  /** The application reconnected, or takes the calls of another instance: reassigns them, and returns them. */
+  adopt(app: AppConnection, instance = app.instance): readonly AppDialog[] {
+    const orphans = instance === null ? undefined : this.#orphans.get(instance);
     const calls = [...(orphans?.calls ?? [])];
     for (const call of calls) {
       this.#release(this.#orphans, call);
@@ -136,6 +141,18 @@ export class AppDialogs {
     this.end(call);
     this.drop(call);
   }
+}
+
+const TAKEN = '|taken';
+
+/** The text of a dialog that another host had: its application is to be one of ours. */
+export function takenUserData(text: string): string {
+  return text.endsWith(TAKEN) ? text : `${text}${TAKEN}`;
+}
+
+/** The lost gateway's name. */
+export function gatewayOf(takenInstance: string): string {
+  return takenInstance.slice('gw:'.length, -TAKEN.length);
 }
 
 /** The text in a dialog's record that leads to its application; `null`: the call does not wait for it. */

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import type { DialogRecord } from '../sip/dialog/dialog-record.js';
 import type { DialogEntry } from '../sip/dialog/dialog-table.js';
 import { getHeader, header, type Header, type SipRequest, type SipResponse, serializeUnfolded } from '../sip/message/message.js';
 import type { Flow } from '../sip/transport/flow.js';
@@ -7,10 +8,10 @@ import type { UserAgent } from '../sip/user-agent.js';
 import { formatHostPort } from '../lib/address.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { QueuedTimer } from '../lib/timers.js';
-import { PING_HEADER } from '../lib/own-headers.js';
+import { PING_HEADER, TAKEN_OVER_REASON } from '../lib/own-headers.js';
 import { type AppConnection, ApplicationPing, CdrReporter, Router } from './applications.js';
 import { parseAppMessage } from './app-message.js';
-import { AppDialogs, type AppDialog, dialogIdOfEntry, peerOf, readUserData } from './app-dialogs.js';
+import { AppDialogs, type AppDialog, dialogIdOfEntry, gatewayOf, peerOf, readUserData, takenUserData, userDataOf } from './app-dialogs.js';
 import type { BrokerOptions } from './broker-options.js';
 import { IncomingRequests } from './incoming.js';
 import { formatResponseSent, type AppCommand } from './control-protocol.js';
@@ -19,6 +20,11 @@ import { OutgoingRequests } from './outgoing.js';
 const ROUTABLE = new Set(['INVITE', 'REGISTER', 'MESSAGE', 'OPTIONS', 'INFO', 'NOTIFY', 'SUBSCRIBE', 'PUBLISH', 'REFER']);
 
 const WAIT_FOR_APPLICATION_MS = 2_000;
+/** New calls wait so long for the successor of the last application; more of them do not. */
+const HOLD_MS = 4_000;
+const MAX_HELD = 500;
+/** Until the calls of a lost host are offered again. */
+const OFFER_AGAIN_MS = 1_000;
 
 /** Between the SIP user agent and the applications: routes requests and executes the applications' frames. */
 export class Broker implements UserAgentListener {
@@ -32,6 +38,12 @@ export class Broker implements UserAgentListener {
   readonly #waiting = new Map<AppDialog, { readonly requests: IncomingRequest[]; readonly timer: QueuedTimer }>();
   /** Show the application the last ACK that came meanwhile: it may have an answer to our offer. */
   readonly #missedAcks = new WeakMap<AppDialog, () => void>();
+  /** New calls that wait for the next application. */
+  readonly #held = new Map<IncomingRequest, QueuedTimer>();
+  /** Until then the successor of an application that left is expected. */
+  #expectedUntilMs = -Infinity;
+  /** Calls of lost hosts that an application was told to take, by transaction id of that request. */
+  readonly #takeovers = new Map<string, { readonly app: AppConnection; readonly instance: string }>();
   /** As of the last new call. */
   #behind: ReadonlySet<AppConnection> = new Set();
   #refusedByDelay = 0;
@@ -50,7 +62,7 @@ export class Broker implements UserAgentListener {
   /** Items held, for tests and metrics: all zero when idle. */
   get counts(): { pending: number; calls: number; outgoing: number; proxied: number } {
     return {
-      pending: this.#incoming.size,
+      pending: this.#incoming.size + this.#held.size,
       calls: this.#calls.size,
       outgoing: this.#outgoing.size,
       proxied: this.userAgent.proxiedCount,
@@ -77,7 +89,10 @@ export class Broker implements UserAgentListener {
 
   /** The application authenticated: reassigns its waiting calls, and shows it the requests in them that wait. */
   onAppHere(app: AppConnection): void {
-    const calls = this.#calls.adopt(app);
+    this.#adopted(app, this.#calls.adopt(app));
+  }
+
+  #adopted(app: AppConnection, calls: readonly AppDialog[]): void {
     if (calls.length === 0) return;
     this.options.log.info({ application: app.peer, instance: app.instance, calls: calls.length }, 'sip_server.application.resumed');
     for (const call of calls) {
@@ -87,10 +102,57 @@ export class Broker implements UserAgentListener {
     }
   }
 
+  /** Those of an earlier process: new calls wait for them. */
+  expectApplications(): void {
+    this.#expectedUntilMs = this.options.clock.nowMs() + HOLD_MS;
+  }
+
   /** A dialog of an earlier process: its application is to come. */
   restore(entry: DialogEntry): void {
     const { inviteTransactionId, instance } = readUserData(entry.userData ?? '');
     this.#calls.restore({ id: dialogIdOfEntry(entry), entry, app: null, inviteTransactionId }, instance);
+  }
+
+  /** Dialogs of a lost host: our applications are to take their calls. */
+  takeOver(records: readonly DialogRecord[]): void {
+    for (const record of records) this.restore(this.userAgent.takeOver({ ...record, userData: takenUserData(record.userData) }));
+    this.#offerTaken();
+  }
+
+  /** Another host has the call: its application is told by a BYE that nobody sent. */
+  drop(dialog: DialogEntry): void {
+    const call = this.#calls.of(dialog);
+    this.userAgent.drop(dialog);
+    if (call === undefined) return;
+    this.#calls.drop(call);
+    this.#showBye(call, byeText(dialog));
+  }
+
+  /** Each lost gateway's calls go to one application, which says when it has them. */
+  #offerTaken(): void {
+    const apps = [...new Set(this.#router.of('invite'))].filter(({ instance }) => instance !== null);
+    const offered = [...this.#takeovers.values()].map(({ instance }) => instance);
+    for (const [index, instance] of this.#calls.takenInstances.filter((one) => !offered.includes(one)).entries()) {
+      const app = apps[index % apps.length];
+      if (app === undefined) return;
+      const transactionId = nextSerialId();
+      this.#takeovers.set(transactionId, { app, instance });
+      this.#sendPing(app, transactionId, `take ${gatewayOf(instance)}`);
+    }
+  }
+
+  /** False: the response belongs to another request. */
+  #onTaken(transactionId: string, status: number): boolean {
+    const takeover = this.#takeovers.get(transactionId);
+    if (takeover === undefined) return false;
+    this.#takeovers.delete(transactionId);
+    const { app, instance } = takeover;
+    if (status === 200) {
+      const calls = this.#calls.adopt(app, instance);
+      for (const { entry, inviteTransactionId } of calls) this.userAgent.assign(entry, userDataOf(app, inviteTransactionId) ?? '');
+      this.#adopted(app, calls);
+    } else this.options.timers.start(OFFER_AGAIN_MS, () => this.#offerTaken());
+    return true;
   }
 
   onCommand(app: AppConnection, command: AppCommand): void {
@@ -100,6 +162,10 @@ export class Broker implements UserAgentListener {
       case 'route':
         this.#router.add(command.method, app);
         if (command.method === 'options') this.#ping(app);
+        if (command.method === 'invite') {
+          this.#offerTaken();
+          this.#releaseHeld();
+        }
         return app.answer(command.id, 'OK');
       case 'remove_route':
         this.#router.remove(command.method, app);
@@ -117,11 +183,16 @@ export class Broker implements UserAgentListener {
 
   /** The application disconnected: its requests and calls need an end. */
   onAppGone(app: AppConnection): void {
+    // One that drained had withdrawn from both.
+    const wasServing = ['invite', 'options'].some((method) => this.#router.of(method).includes(app));
+    if (app.instance !== null && wasServing) this.expectApplications();
     this.#router.removeAll(app);
     this.#pings.delete(app);
+    for (const [transactionId, takeover] of this.#takeovers) if (takeover.app === app) this.#takeovers.delete(transactionId);
     this.#incoming.onAppGone(app);
     this.#outgoing.onAppGone(app);
     this.#calls.orphan(app);
+    this.#offerTaken();
   }
 
   #onSip(app: AppConnection, command: Extract<AppCommand, { verb: 'sip' }>): void {
@@ -136,7 +207,8 @@ export class Broker implements UserAgentListener {
     if (/\sCANCEL$/i.test(getHeader(message, 'cseq') ?? '')) {
       return app.answer(command.id, 'NOK', '200 OK to incoming CANCEL is automatically generated by the stack');
     }
-    if (this.#pings.get(app)?.onResponse(command.transactionId, message.status) === true) {
+    const { transactionId: answered } = command;
+    if (this.#onTaken(answered, message.status) || this.#pings.get(app)?.onResponse(answered, message.status) === true) {
       const { id, transactionId, text } = command;
       return app.payload(
         formatResponseSent(nextSerialId(), id, { peer: this.#ownPeer(), time: this.options.time(), transactionId, text }, ''),
@@ -148,21 +220,24 @@ export class Broker implements UserAgentListener {
   /** Measures the delay of an application that routes OPTIONS. */
   #ping(app: AppConnection): void {
     const { clock, maxApplicationDelayMs } = this.options;
-    const send = (transactionId: string): void => {
-      const peer = this.#ownPeer();
-      const text = pingText(formatHostPort(peer.address, peer.port), transactionId);
-      app.sip({
-        source: 'network',
-        sizeBytes: text.length,
-        peer,
-        time: this.options.time(),
-        transactionId,
-        dialogId: '',
-        receivedOn: null,
-        text,
-      });
-    };
+    const send = (transactionId: string): void => this.#sendPing(app, transactionId, 'overload');
     this.#pings.set(app, new ApplicationPing(clock, maxApplicationDelayMs, send));
+  }
+
+  /** @param what the application is asked for */
+  #sendPing(app: AppConnection, transactionId: string, what: string): void {
+    const peer = this.#ownPeer();
+    const text = pingText(formatHostPort(peer.address, peer.port), transactionId, what);
+    app.sip({
+      source: 'network',
+      sizeBytes: text.length,
+      peer,
+      time: this.options.time(),
+      transactionId,
+      dialogId: '',
+      receivedOn: null,
+      text,
+    });
   }
 
   #ownPeer(): { protocol: string; address: string; port: number } {
@@ -254,12 +329,16 @@ export class Broker implements UserAgentListener {
     if (bye === null) return;
     const isExpired = (getHeader(bye, 'reason') ?? '').includes('Session timer expired');
     this.#cdr.stop('application', isExpired ? 'session-expired' : 'ackbye', bye);
-    const text = serializeUnfolded(bye);
-    const own = this.options.advertised(dialog.flow.transport);
+    this.#showBye(call, serializeUnfolded(bye));
+  }
+
+  /** That we ended the call. */
+  #showBye(call: AppDialog, text: string): void {
+    const { transport } = call.entry.flow;
     call.app?.sip({
       source: 'application',
       sizeBytes: text.length,
-      peer: { protocol: dialog.flow.transport.toLowerCase(), address: own.address, port: own.port },
+      peer: { protocol: transport.toLowerCase(), ...this.options.advertised(transport) },
       time: this.options.time(),
       transactionId: 'unsolicited',
       dialogId: call.id,
@@ -274,12 +353,16 @@ export class Broker implements UserAgentListener {
     return message.method === 'OPTIONS' && this.options.optionsUserAgents.includes(getHeader(message, 'user-agent') ?? '');
   }
 
-  /** The application in turn, or `undefined` after answering the request. */
+  /** The application in turn, or `undefined`: the request is answered, or waits. */
   #choose(request: IncomingRequest): AppConnection | undefined {
     const { method } = request.message;
     // Applications route in lower case; methods are case-sensitive (RFC 3261 §7.1).
     const app = method === method.toUpperCase() ? this.#next(method.toLowerCase()) : undefined;
     if (app !== undefined) return app;
+    if (method === 'INVITE' && this.#held.size < MAX_HELD && this.#isExpected()) {
+      this.#hold(request);
+      return undefined;
+    }
     const routed = this.#router.methods();
     const allow = header('Allow', [...routed.map((name) => name.toUpperCase()), 'ACK', 'BYE', 'CANCEL'].join(', '));
     if (!ROUTABLE.has(method)) this.#incoming.refuse(request, 501, 'Not Implemented', [allow]);
@@ -288,6 +371,29 @@ export class Broker implements UserAgentListener {
       this.#incoming.refuse(request, 503, 'Service Unavailable', [retryAfter()]);
     } else this.#incoming.refuse(request, 405, 'Method Not Allowed', [allow]);
     return undefined;
+  }
+
+  /** A gateway that withdrew from INVITE alone makes room for its successor; one that left may be back in a moment. */
+  #isExpected(): boolean {
+    if (this.options.clock.nowMs() < this.#expectedUntilMs) return true;
+    return this.#router.of('options').some(({ instance }) => instance !== null);
+  }
+
+  #hold(request: IncomingRequest): void {
+    const timer = this.options.timers.start(HOLD_MS, () => {
+      this.#held.delete(request);
+      if (request.transaction.isUnanswered) this.#incoming.refuse(request, 503, 'Service Unavailable', [retryAfter()]);
+    });
+    this.#held.set(request, timer);
+  }
+
+  #releaseHeld(): void {
+    for (const [request, timer] of this.#held) {
+      this.options.timers.stop(timer);
+      this.#held.delete(request);
+      const app = request.transaction.isUnanswered ? this.#choose(request) : undefined;
+      if (app !== undefined) this.#incoming.offer(request, app);
+    }
   }
 
   /** Round robin; for calls, skips applications that are behind. */
@@ -306,16 +412,33 @@ export class Broker implements UserAgentListener {
 }
 
 /** An OPTIONS request, as if from a peer. */
-function pingText(host: string, id: string): string {
+function pingText(host: string, id: string, what: string): string {
   return [
     `OPTIONS sip:${host} SIP/2.0`,
     `Via: SIP/2.0/TCP ${host};branch=z9hG4bK${id}`,
     'Max-Forwards: 0',
-    `${PING_HEADER}: overload`,
+    `${PING_HEADER}: ${what}`,
     `From: <sip:ping@${host}>;tag=${id}`,
     `To: <sip:${host}>`,
     `Call-ID: ${id}`,
     'CSeq: 1 OPTIONS',
+    'Content-Length: 0',
+    '',
+    '',
+  ].join('\r\n');
+}
+
+/** As if we had ended the dialog. */
+function byeText({ state, flow }: DialogEntry): string {
+  return [
+    `BYE ${state.remoteTarget} SIP/2.0`,
+    `Via: SIP/2.0/${flow.transport} localhost;branch=z9hG4bK${nextSerialId()}`,
+    'Max-Forwards: 0',
+    `From: ${state.local}`,
+    `To: ${state.remote}`,
+    `Call-ID: ${state.callId}`,
+    `CSeq: ${String(state.localSeq + 1)} BYE`,
+    `Reason: ${TAKEN_OVER_REASON}`,
     'Content-Length: 0',
     '',
     '',

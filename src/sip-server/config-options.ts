@@ -12,7 +12,7 @@ const HANDLES_KEPT_BACK = 48;
 const STRANGER_TIMEOUT_MS = 5_000;
 
 /** The SIP server's options from the configuration; the rest comes from files or the caller. */
-export function configOptions(config: Config): Omit<SipServerOptions, 'tls' | 'outgoingTls' | 'control' | 'journal' | 'log'> {
+export function configOptions(config: Config): Omit<SipServerOptions, 'tls' | 'outgoingTls' | 'control' | 'journal' | 'cell' | 'log'> {
   const { sip, drachtio } = config;
   const files = maxOpenFiles();
   return {

@@ -31,6 +31,7 @@ const RETRY_MS = 1_000;
  * process, not the machine. A line is `[key, changed fields]`, or `[key]` at the end of the dialog. It is a byte string, as SIP text is.
  */
 export class DialogJournal implements DialogStore {
+  readonly isOwner = true;
   #file: number | null = null;
   #bytes = 0;
   #startBytes = 0;
@@ -70,6 +71,10 @@ export class DialogJournal implements DialogStore {
 
   end(key: string): void {
     this.#add([key]);
+  }
+
+  isElsewhere(): false {
+    return false;
   }
 
   close(): void {

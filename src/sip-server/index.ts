@@ -40,6 +40,7 @@ export async function startSipServer(settings: SipServerSettings): Promise<SipSe
     outgoingTls: { ca: outgoingTls?.ca ?? null, verify: outgoingTls?.verify ?? true },
     control: { address: '127.0.0.1', ...control },
     journal: null,
+    cell: null,
     log,
     ...overrides,
   });

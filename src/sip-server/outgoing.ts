@@ -148,6 +148,7 @@ export class OutgoingRequests {
   /** The answer carries the transaction id, so it precedes any event of the request. */
   #sent(app: AppConnection, id: string, request: OutgoingRequest | SendProblem, message: AppRequest): void {
     if (request === 'bad-uri') return app.answer(id, 'NOK', `invalid request-uri: ${message.method} ${message.uri} SIP/2.0`);
+    if (request === 'not-owner') return app.answer(id, 'NOK', 'another cell may have the dialog');
     if (request === 'no-transport') return app.answer(id, 'NOK', 'requested protocol/transport not available');
     const transactionId = nextSerialId();
     if (!request.isInDialog) request.userData = userDataOf(app, transactionId);

@@ -16,10 +16,12 @@ import type { TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import type { NameResolver } from '../sip/transport/locator.js';
 import type { ListenerTotals, ListenerTrust } from '../sip/transport/stream-listener.js';
 import { Transports, type TransportLimits } from '../sip/transport/transports.js';
+import type { DialogStore } from '../sip/dialog/dialog-record.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './applications.js';
 import { Broker } from './broker.js';
 import { formatAnswer, frameTime, type AppCommand } from './control-protocol.js';
+import type { Cell } from './cell.js';
 import type { DialogJournal } from './dialog-journal.js';
 
 export interface ApplicationLimits {
@@ -55,6 +57,8 @@ export interface SipServerOptions {
   readonly graceMs: number;
   /** Where calls of applications with an instance id outlive this process; `null`: they end with it. */
   readonly journal: DialogJournal | null;
+  /** Where those also outlive this host; `null`: nowhere. Needs a journal. */
+  readonly cell: Cell | null;
   /** Of this process, in MiB. */
   readonly residentMb: () => number;
   readonly clock: Clock;
@@ -69,6 +73,7 @@ interface JournalTotals {
   readonly journalBytes: number;
 }
 
+const QUIESCE_POLL_MS = 5;
 /** For each kind of event that peers cause. */
 const PEER_LINES_PER_SECOND = 20;
 
@@ -118,7 +123,7 @@ export class SipServer {
         advertised: (transport) => this.#advertised(transport),
       },
       { key: sha256(`proxy|${options.control.secret}`).toString('hex'), isSelf: ({ host, port }) => this.#isSelf(host, port) },
-      options.journal,
+      storeOf(options),
     );
     this.#broker = new Broker(this.#userAgent, {
       log,
@@ -139,6 +144,7 @@ export class SipServer {
   /** Opens every socket. Rejects with the system error, with address and port. */
   async listen(): Promise<void> {
     this.#openJournal();
+    this.#openCell();
     await this.#transports.listen();
     await new Promise<void>((resolve, reject) => {
       this.#control.once('error', reject);
@@ -158,11 +164,20 @@ export class SipServer {
     this.#transports.setTls(material);
   }
 
+  /** Before `close`, for a successor: reads nothing more, and resolves when every request that was read is answered, or after the limit. */
+  async quiesce(limitMs: number): Promise<void> {
+    const { clock } = this.options;
+    const deadlineMs = clock.nowMs() + limitMs;
+    this.#transports.quiesce();
+    while (this.#broker.counts.pending > 0 && clock.nowMs() < deadlineMs)
+      await new Promise<void>((resolve) => void clock.setTimer(QUIESCE_POLL_MS, resolve));
+  }
+
   async close(): Promise<void> {
     this.#stack.close();
     this.options.journal?.close();
     for (const app of this.#apps) app.close();
-    await Promise.all([this.#transports.close(), new Promise((resolve) => this.#control.close(resolve))]);
+    await Promise.all([this.options.cell?.close(), this.#transports.close(), new Promise((resolve) => this.#control.close(resolve))]);
   }
 
   get controlPort(): number {
@@ -215,6 +230,22 @@ export class SipServer {
       },
     });
     this.#userAgent.isComplete = journal.isRead;
+    this.#broker.expectApplications();
+  }
+
+  #openCell(): void {
+    this.options.cell?.open({
+      record: (key) => this.#userAgent.byKey(key)?.written,
+      keys: () => this.#userAgent.writtenKeys(),
+      gateways: () => [...this.#apps].flatMap(({ instance }) => (instance === null ? [] : [instance.slice('gw:'.length)])),
+      takeOver: (records) => this.#broker.takeOver(records),
+      drop: (keys) => {
+        for (const key of keys) {
+          const dialog = this.#userAgent.byKey(key);
+          if (dialog !== undefined) this.#broker.drop(dialog);
+        }
+      },
+    });
   }
 
   #onApplication(socket: Socket): void {
@@ -283,6 +314,25 @@ export class SipServer {
         (host === local.address || host === this.options.externalHost) && (port ?? (transport === 'TLS' ? 5061 : 5060)) === local.port,
     );
   }
+}
+
+/** A dialog that outlives this process may outlive this host too. */
+function storeOf({ journal, cell }: Pick<SipServerOptions, 'journal' | 'cell'>): DialogStore | null {
+  if (journal === null || cell === null) return journal;
+  return {
+    get isOwner() {
+      return cell.isOwner;
+    },
+    write: (key, changes, when) => {
+      journal.write(key, changes, when);
+      cell.write(key);
+    },
+    end: (key) => {
+      journal.end(key);
+      cell.end(key);
+    },
+    isElsewhere: (key) => cell.isElsewhere(key),
+  };
 }
 
 function sha256(text: string): Buffer {

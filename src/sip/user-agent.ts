@@ -47,6 +47,7 @@ export class UserAgent implements TransactionUser {
         if (typeof sent === 'object') sent.isRefresh = true;
         return typeof sent === 'object';
       },
+      mayRefresh: (dialog) => !dialog.isWritten || dialogs.isOwner,
       acknowledge: (dialog) => void this.sendInDialog(dialog, { method: 'ACK', headers: [], body: '' }),
       expire: (dialog) => this.#endByOurselves(dialog, 'SIP;cause=200;text="Session timer expired"'),
     });
@@ -81,6 +82,33 @@ export class UserAgent implements TransactionUser {
   /** Continues a dialog of an earlier process. */
   restore(record: DialogRecord): DialogEntry {
     return restoreDialog(this.#context, record);
+  }
+
+  /** Continues a dialog of another host. */
+  takeOver(record: DialogRecord): DialogEntry {
+    const dialog = this.restore(record);
+    this.#context.dialogs.saveWhole(dialog);
+    return dialog;
+  }
+
+  /** Another host has the dialog: it ends here without a word. */
+  drop(dialog: DialogEntry): void {
+    this.#context.dialogs.forget(dialog);
+  }
+
+  /** The application of the dialog is another one. */
+  assign(dialog: DialogEntry, userData: string): void {
+    dialog.userData = userData;
+    this.#context.dialogs.save(dialog, 'soon');
+  }
+
+  /** Keys of dialogs with a record. */
+  writtenKeys(): string[] {
+    return this.#context.dialogs.writtenKeys();
+  }
+
+  byKey(key: string): DialogEntry | undefined {
+    return this.#context.dialogs.byKey(key);
   }
 
   get proxiedCount(): number {

@@ -15,13 +15,17 @@ export function foreignEnvironment(environment: Environment): Environment {
   return filtered(environment, (name) => FOREIGN.test(name));
 }
 
-/** For the SIP server, which strangers can reach: everything except the secrets that it does not need. */
-export function sipServerEnvironment(environment: Environment): Environment {
-  const variables = SECRET_SETTINGS.filter((path) => !OF_SIP_SERVER.has(path)).map((path) => variableOf(path));
+/** Those that it needs besides where dialogs outlive their host. */
+const OF_CELL = new Set(['redis.url', 'redis.sentinel_password']);
+
+/** For the SIP server, which strangers can reach: everything except the secrets that it does not need. @param takesOver sip.take_over */
+export function sipServerEnvironment(environment: Environment, takesOver: boolean): Environment {
+  const isNeeded = (path: string): boolean => OF_SIP_SERVER.has(path) || (takesOver && OF_CELL.has(path));
+  const variables = SECRET_SETTINGS.filter((path) => !isNeeded(path)).map((path) => variableOf(path));
   const withheld = new Set([...variables, 'TRUNKLINE_API_KEY']);
   const kept = filtered(environment, (name) => !withheld.has(name));
   // Without a URL, other Redis settings from a file would be invalid.
-  return REDIS_URL in environment ? { ...kept, [REDIS_URL]: 'redis://withheld' } : kept;
+  return REDIS_URL in environment && !takesOver ? { ...kept, [REDIS_URL]: 'redis://withheld' } : kept;
 }
 
 function variableOf(path: string): string {

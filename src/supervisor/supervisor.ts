@@ -287,7 +287,7 @@ function sipServerSpec(config: Config, directory: string, configFlags: readonly 
     directory,
     'sip-server',
     ['sip-server', ...configFlags],
-    sipServerEnvironment(process.env),
+    sipServerEnvironment(process.env, config.sip.take_over),
     config.spare_processes,
   );
   const control: WantedPort = { setting: 'drachtio.port', protocol: 'tcp', address: '127.0.0.1', port: config.drachtio.port };

@@ -1,4 +1,5 @@
 import { CarrierCall } from '../support/carrier-call.js';
+import type { CarrierListener } from '../support/carrier-listener.js';
 import { SipPeer } from '../support/sip-peer.js';
 import { reasonOf, type Trunk } from './short-calls.js';
 
@@ -21,9 +22,12 @@ export class LongCalls {
     private readonly isEcho: boolean,
   ) {}
 
-  /** @param isEcho the agent says what it hears, and only that is audio: what the gateway sends while its agent is away is not */
-  static async begin(trunk: Trunk, count: number, isEcho: boolean): Promise<LongCalls> {
-    const calls = await Promise.all(Array.from({ length: count }, () => CarrierCall.talking(trunk, trunk.number)));
+  /**
+   * @param isEcho the agent says what it hears, and only that is audio: what the gateway sends while its agent is away is not
+   * @param listener where the carriers accept connections; `null`: nowhere
+   */
+  static async begin(trunk: Trunk, count: number, isEcho: boolean, listener: CarrierListener | null): Promise<LongCalls> {
+    const calls = await Promise.all(Array.from({ length: count }, () => talking(trunk, listener)));
     return new LongCalls(trunk, calls, isEcho);
   }
 
@@ -64,6 +68,13 @@ export class LongCalls {
     // A call that the gateway has given up meanwhile is as ended.
     return status === 200 || status === 481;
   }
+}
+
+async function talking(trunk: Trunk, listener: CarrierListener | null): Promise<CarrierCall> {
+  const call = await CarrierCall.open(trunk, trunk.number);
+  await call.connect(listener?.port);
+  listener?.add(call);
+  return call;
 }
 
 function longestGap(momentsMs: readonly number[], sinceMs: number): number {

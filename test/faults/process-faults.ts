@@ -1,6 +1,7 @@
 import { askProcess, FACTS_QUESTION, followerName } from '../../src/config/process-socket.js';
 import { until } from '../support/carrier-call.js';
 import { childrenOf, type ChildName } from '../support/processes.js';
+import { signalHost } from '../support/two-hosts.js';
 import type { RunningRtpengine } from '../support/rtpengine.js';
 import type { Fault } from './run-fault.js';
 import type { World, WorldName } from './world.js';
@@ -178,6 +179,19 @@ const DEPLOYED: Fault[] = [
   },
 ];
 
+const HOSTS: Fault[] = [
+  {
+    name: 'host-lost',
+    title: 'host, one of two: all of its processes, kill -9',
+    world: 'two hosts',
+    isAlone: true,
+    lastsMs: 0,
+    inject: ({ otherHost }) => {
+      if (otherHost !== null) signalHost(otherHost, 'SIGKILL');
+    },
+  },
+];
+
 export const PROCESS_FAULTS: readonly Fault[] = [
   ...ofChild('sip-server', 'SIP server', 'two gateways', 'sip-server'),
   ...ofChild('gateway-one', 'gateway, one of two', 'two gateways', 'gateway'),
@@ -185,6 +199,7 @@ export const PROCESS_FAULTS: readonly Fault[] = [
   ...ofChild('redis', 'Redis, the only one', 'two gateways', 'redis-server'),
   ...ofChild('gateway', 'gateway, the only one', 'one gateway', 'gateway'),
   ...DEPLOYED,
+  ...HOSTS,
   ...ONE_OF_TWO_RELAYS,
   ...SENTINEL,
 ];

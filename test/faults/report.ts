@@ -31,7 +31,7 @@ function figuresRow(report: FaultReport): string {
   const cells = [
     report.fault.title,
     listed(report.long),
-    `${String(report.longestSilenceMs)} ms`,
+    `${String(report.longestSilenceMs)} ms, p50 ${String(report.silenceP50Ms)} ms`,
     listed(report.reasons),
     listed(report.short),
     `${String(report.longestAnswerMs)} ms`,

@@ -35,6 +35,8 @@ export interface FaultReport {
   readonly long: Readonly<Record<string, number>>;
   /** Among the calls that continued. */
   readonly longestSilenceMs: number;
+  /** Half of them had no longer one. */
+  readonly silenceP50Ms: number;
   readonly reasons: Readonly<Record<string, number>>;
   /** From when the cause was gone until calls were answered again. */
   readonly backMs: number;
@@ -63,8 +65,10 @@ const RECORDED_WITHIN_MS = 10_000;
 
 export async function runFault(fault: Fault, world: World, load: Load, files: Readonly<Record<string, number>>): Promise<FaultReport> {
   const sinceMs = Date.now();
-  const long = await LongCalls.begin(world.trunk, load.longCalls, world.isEcho);
-  const short = new ShortCalls(world.trunk, load.rate);
+  const { trunk, otherHost, listener } = world;
+  const longTrunk = otherHost === null ? trunk : { ...otherHost.trunk, number: trunk.number };
+  const long = await LongCalls.begin(longTrunk, load.longCalls, world.isEcho, listener);
+  const short = new ShortCalls(trunk, load.rate);
   await pause(BEFORE_MS);
   const log = new LogReader(world);
   const ready = new ReadyWatch(world.gateway.ready.http);
@@ -91,12 +95,14 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
   const untold = short.all.filter((call) => call.endedMs >= atMs && isRefusedWithReason(call) && !toldEnds.has(call.sipCallId)).length;
   const during = short.all.filter(({ endedMs }) => endedMs >= atMs);
   const backMs = Math.max(0, Math.round((short.lastFailureMs(goneMs) ?? goneMs) - goneMs));
+  const silences = fates.flatMap(({ fate, silenceMs }) => (fate === 'goes on' ? [silenceMs] : [])).sort((one, other) => one - other);
   const report = {
     fault,
     short: tally(during.map(({ outcome }) => outcome)),
     longestAnswerMs: Math.max(0, ...during.map(({ answerMs }) => answerMs ?? 0)),
     long: tally(fates.map(({ fate }) => fate)),
-    longestSilenceMs: Math.max(0, ...fates.filter(({ fate }) => fate === 'goes on').map(({ silenceMs }) => silenceMs)),
+    longestSilenceMs: silences.at(-1) ?? 0,
+    silenceP50Ms: silences[Math.floor(silences.length / 2)] ?? 0,
     reasons: tally([...records.found.values()].filter(({ sip_call_id: id }) => long.ids.includes(id)).map(({ reason }) => reason)),
     backMs,
     readyz: [...ready.seen],

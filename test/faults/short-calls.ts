@@ -17,6 +17,8 @@ export interface Trunk {
   readonly sipPort: number;
   readonly ca: string;
   readonly number: string;
+  /** Left out: 127.0.0.1. */
+  readonly sipHost?: string;
 }
 
 const CONNECTIONS = 4;
@@ -93,8 +95,8 @@ class Peer {
   #taken = 0;
   #isClosed = false;
 
-  constructor({ sipPort, ca }: Trunk) {
-    this.connected = within(SipPeer.connect(sipPort, ca), ANSWER_WITHIN_MS, 'not connected').then((peer) => ({
+  constructor({ sipPort, ca, sipHost: host = '127.0.0.1' }: Trunk) {
+    this.connected = within(SipPeer.connect(sipPort, ca, { host }), ANSWER_WITHIN_MS, 'not connected').then((peer) => ({
       peer,
       closed: peer.whenClosed(),
     }));

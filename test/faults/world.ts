@@ -14,6 +14,8 @@ import { RunningGateway } from '../support/gateway.js';
 import { Service } from '../support/gateway-site.js';
 import { freePorts } from '../support/ports.js';
 import { startRedis, startRedisSentinels, type TestSentinels } from '../support/redis.js';
+import { CarrierListener } from '../support/carrier-listener.js';
+import { NUMBER as HOSTS_NUMBER, ORG as HOSTS_ORG, TwoHosts, type Host } from '../support/two-hosts.js';
 import { RunningRtpengine } from '../support/rtpengine.js';
 import { TcpLine, UdpLine } from './lines.js';
 import { PreloadedFaults } from './preload.js';
@@ -51,18 +53,23 @@ export interface World {
   readonly faults: PreloadedFaults | null;
   /** The SIP server, where it is not a child of the instance. */
   readonly sipServer: Service | null;
+  /** The host that has the calls which are listened to, where it is not the gateway's. */
+  readonly otherHost: Host | null;
+  /** Where the carriers of those accept connections. */
+  readonly listener: CarrierListener | null;
   /** The agent echoes: only echoed packets count as audio. */
   readonly isEcho: boolean;
   close(): Promise<void>;
 }
 
-export type WorldName = 'one gateway' | 'two gateways' | 'two rtpengines' | 'Sentinel' | 'proxies';
+export type WorldName = 'two hosts' | 'one gateway' | 'two gateways' | 'two rtpengines' | 'Sentinel' | 'proxies';
 
 /** Those of a fault go before. */
 type Settings = Readonly<Record<string, string>>;
 
 /** @param ca what carriers trust, where it is not the instance's own CA */
 export function openWorld(name: WorldName, settings: Settings = {}, ca?: string): Promise<World> {
+  if (name === 'two hosts') return withTwoHosts();
   if (name === 'two rtpengines') return withTwoRelays(settings);
   if (name === 'Sentinel') return withSentinel(settings);
   if (name === 'proxies') return withLines(settings);
@@ -127,6 +134,22 @@ async function withSentinel(settings: Settings): Promise<World> {
     ngPorts: [Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT'])],
     sentinels,
     closing: [() => sentinels.close()],
+  });
+}
+
+async function withTwoHosts(): Promise<World> {
+  const hosts = await TwoHosts.start();
+  const listener = await CarrierListener.open();
+  const { gateway, trunk } = hosts.b;
+  return world(gateway, {
+    orgId: HOSTS_ORG,
+    trunk: { ...trunk, number: HOSTS_NUMBER },
+    stores: await storesAt(hosts.redis.url),
+    redisPort: () => hosts.redis.port,
+    ngPorts: [Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT'])],
+    otherHost: hosts.a,
+    listener,
+    closing: [() => listener.close(), () => hosts.close()],
   });
 }
 
@@ -195,7 +218,7 @@ type Needed = Pick<World, 'orgId' | 'trunk' | 'stores' | 'redisPort' | 'ngPorts'
 function world(gateway: RunningGateway, parts: Needed & Partial<World> & { readonly closing: readonly (() => unknown)[] }): World {
   const { closing, ...rest } = parts;
   return {
-    ...{ relays: [], sentinels: null, lines: null, faults: null, sipServer: null, isEcho: false },
+    ...{ relays: [], sentinels: null, lines: null, faults: null, sipServer: null, otherHost: null, listener: null, isEcho: false },
     ...rest,
     gateway,
     close: async () => {

@@ -231,3 +231,23 @@ describe('the session timer of a call whose SIP server was killed', () => {
     expect(call.sent).toEqual([`BYE ${TO_CALLER} SIP/2.0`]);
   });
 });
+
+describe('a SIP server whose dialogs another host may have', () => {
+  it('sends no request in them but BYE, and waits with the refresh', async () => {
+    await call.connected({ extra: ['Supported: timer', 'Session-Expires: 90;refresher=uas'] });
+    call.forget();
+    call.bench.isOwner = false;
+    await call.send('OPTIONS sip:placeholder', call.dialogId);
+    expect(call.sent).toEqual([]);
+    await call.bench.pass(60_000);
+    expect(call.sent).toEqual([]);
+    call.bench.isOwner = true;
+    await call.bench.pass(2_000);
+    expect(call.sent).toEqual([`INVITE ${TO_CALLER} SIP/2.0`]);
+    await call.answer(call.lastSent('INVITE '), '200 OK', { body: SDP });
+    call.forget();
+    call.bench.isOwner = false;
+    await call.send('BYE sip:placeholder', call.dialogId);
+    expect(call.sent).toEqual([`BYE ${TO_CALLER} SIP/2.0`]);
+  });
+});

@@ -131,3 +131,54 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect(call.sent).toEqual(['BYE sip:a@caller:6000;transport=tls SIP/2.0']);
   });
 });
+
+describe('a new call while the only application that said who it is', () => {
+  const next = { callId: 'call2', branch: 'z9hG4bKother' };
+  const UNAVAILABLE = 'SIP/2.0 503 Service Unavailable';
+
+  it('is gone waits for it, for 4 s', async () => {
+    await applicationGone();
+    await call.receive(call.invite(next));
+    await call.bench.pass(3_900);
+    expect(call.sent).toEqual(['SIP/2.0 100 Trying']);
+    await call.bench.connectAgain(['gw:a']);
+    call.bench.fromApp('r|route|invite');
+    await call.bench.settle();
+    expect([call.shown, call.sent]).toEqual([['INVITE sip:b@server SIP/2.0'], ['SIP/2.0 100 Trying']]);
+  });
+
+  it('is gone for longer gets 503, and from then on at once', async () => {
+    await applicationGone();
+    await call.receive(call.invite(next));
+    await call.bench.pass(4_000);
+    expect(call.sent).toEqual(['SIP/2.0 100 Trying', UNAVAILABLE]);
+    await call.receive(call.invite({ callId: 'call3', branch: 'z9hG4bKthird' }));
+    expect(call.sent.at(-1)).toBe(UNAVAILABLE);
+  });
+
+  it('is replaced, and so withdrew from INVITE alone, waits; where it drains, and withdrew from OPTIONS too, it does not', async () => {
+    call.bench.fromApp('o|route|options');
+    call.bench.fromApp('w|remove_route|invite');
+    await call.bench.settle();
+    await call.receive(call.invite(next));
+    expect(call.sent.at(-1)).toBe('SIP/2.0 100 Trying');
+    call.bench.fromApp('v|remove_route|options');
+    await call.bench.settle();
+    await call.receive(call.invite({ callId: 'call3', branch: 'z9hG4bKthird' }));
+    expect(call.sent.at(-1)).toBe(UNAVAILABLE);
+    await applicationGone();
+    await call.receive(call.invite({ callId: 'call4', branch: 'z9hG4bKfourth' }));
+    expect(call.sent.at(-1)).toBe(UNAVAILABLE);
+  });
+
+  it('that is cancelled meanwhile is not shown to it', async () => {
+    await applicationGone();
+    await call.receive(call.invite(next));
+    await call.receive(call.request('CANCEL', { ...next, cseq: 1 }));
+    expect(call.sent.at(-1)).toBe('SIP/2.0 487 Request Terminated');
+    await call.bench.connectAgain(['gw:a']);
+    call.bench.fromApp('r|route|invite');
+    await call.bench.settle();
+    expect(call.shown).toEqual([]);
+  });
+});

@@ -258,6 +258,16 @@ describe('session timers', () => {
     expect(call.bench.toApp).toHaveLength(frames);
   });
 
+  it('[4028 §7.4] refreshes with the SDP of our own last re-INVITE, which another media relay may have made', async () => {
+    await settled('1800;refresher=uas');
+    const moved = SDP.replace(/^m=audio \d+/m, 'm=audio 40004');
+    await call.send('INVITE sip:placeholder', call.dialogId, 'Contact: <sip:us@server;transport=tls>\r\nSupported: timer\r\n', moved);
+    await answerLast('200 OK', 'Session-Expires: 1800;refresher=uac');
+    await call.bench.pass(900_001);
+    expect(call.lastSent('INVITE ').endsWith(moved)).toBe(true);
+    expect(moved).not.toBe(SDP);
+  });
+
   it('[4028 §10] ends the call when the peer does not refresh, a little before the interval is over', async () => {
     await settled('90;refresher=uac');
     await call.bench.pass(59_000);

@@ -32,6 +32,13 @@ export class CarrierCall {
     };
   }
 
+  /** The gateway says this over a connection that it opened, which the call has from now on. */
+  take(peer: SipPeer, message: WireMessage): void {
+    this.peer = peer;
+    this.signalling.over(peer);
+    this.#onMessage(message);
+  }
+
   #onMessage(message: WireMessage): void {
     if (/^(OPTIONS|BYE) /.test(message.startLine)) return answerWith(this.peer, message, this.otherAnswer);
     if (!message.startLine.startsWith('INVITE ')) return;

@@ -21,6 +21,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
     { ...playedServices(srf, played, route), ...more },
     {
       sipHost: null,
+      contactPort: true,
       ringingAfterMs: 500,
       standIn: null,
       refusedVerdicts: [],
@@ -41,6 +42,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     routes: {
       lookup: () => Promise.resolve({ route, load: NO_USAGE, staleMs: null }),
       release: () => undefined,
+      disown: () => undefined,
       ...played.routes,
     },
     calls: { write: () => Promise.resolve(), ...played.calls },
@@ -49,6 +51,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
       delete: () => undefined,
       flush: () => Promise.resolve(),
       orphaned: () => Promise.resolve([]),
+      take: () => Promise.resolve([]),
       ...played.snapshots,
     },
     sessions: {

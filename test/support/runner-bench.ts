@@ -195,6 +195,7 @@ export class RunnerBench {
           return this.#wait('lookup', () => ({ route: TOOLED, load: NO_USAGE, staleMs: null }), new StoreUnavailableError('away'));
         },
         release: (callId) => void open.leases.delete(callId),
+        disown: (callId) => void open.leases.delete(callId),
       },
       calls: {
         write: ({ record }) => {
@@ -213,6 +214,7 @@ export class RunnerBench {
         },
         flush: () => Promise.resolve(),
         orphaned: () => Promise.resolve([]),
+        take: () => Promise.resolve([]),
       },
       relay: {
         offer: (call) => this.#relay('offer', call.relayId, () => (this.#isMoved ? OTHER_INSIDE : INSIDE)),

@@ -54,6 +54,7 @@ export async function startSipServer(overrides: Partial<SipServerOptions> = {}):
     silenceTimeoutMs: 20_000,
     graceMs: 10_000,
     journal: null,
+    cell: null,
     residentMb: () => 100,
     clock: systemClock,
     log: silentLog,

@@ -4,6 +4,7 @@ import { AppConnection, type ControlSocket } from '../../src/sip-server/applicat
 import { Broker } from '../../src/sip-server/broker.js';
 import { encodeFrame, FrameDecoder, frameTime } from '../../src/sip-server/control-protocol.js';
 import { DialogJournal } from '../../src/sip-server/dialog-journal.js';
+import type { DialogStore } from '../../src/sip/dialog/dialog-record.js';
 import { silentLog } from '../../src/lib/log.js';
 import { SipStack, type StackLimits } from '../../src/sip/stack.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
@@ -28,6 +29,8 @@ export class Bench {
   #broker!: Broker;
   #userAgent!: UserAgent;
   #journal: DialogJournal | null = null;
+  /** False: another host may have the dialogs. */
+  isOwner = true;
   #socket: Duplex;
   #connection: AppConnection | undefined;
   #flow!: Flow;
@@ -63,7 +66,7 @@ export class Bench {
     this.#stack = new SipStack({ clock, timers: DEFAULT_TIMERS, limits, log: silentLog });
     const isSelf = (host: string, port: number | null): boolean => host === '127.0.0.1' && (port === 25_060 || port === 25_061);
     const flows = { open: () => (this.#opens ? this.#flow : undefined), advertised: ownOf };
-    this.#userAgent = new UserAgent(this.#stack, flows, { key: 'key', isSelf: ({ host, port }) => isSelf(host, port) }, this.#journal);
+    this.#userAgent = new UserAgent(this.#stack, flows, { key: 'key', isSelf: ({ host, port }) => isSelf(host, port) }, this.#store());
     this.#broker = new Broker(this.#userAgent, {
       log: silentLog,
       timers: this.#stack.timers,
@@ -83,6 +86,21 @@ export class Bench {
         for (const record of records) this.#broker.restore(this.#userAgent.restore(record));
       },
     });
+  }
+
+  #store(): DialogStore | null {
+    const journal = this.#journal;
+    const isOwner = (): boolean => this.isOwner;
+    return (
+      journal && {
+        get isOwner() {
+          return isOwner();
+        },
+        write: (key, changes, when) => journal.write(key, changes, when),
+        end: (key) => journal.end(key),
+        isElsewhere: () => false,
+      }
+    );
   }
 
   /** kill -9 of the server, and its next start: connections are gone, and the application is. */

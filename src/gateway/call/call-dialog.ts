@@ -42,6 +42,8 @@ export interface DialogServices {
 export interface DialogOwner {
   dispatch(event: CallEvent): void;
   onDigit(digit: InfoDigit): void;
+  /** Another host has the call. */
+  onTaken(): void;
 }
 
 /** An INVITE that is not answered yet. */
@@ -231,6 +233,7 @@ export class CallDialog {
     });
     onBye(dialog, (request, response) => this.trace.received(request, response));
     dialog.on('destroy', (request, reason) => {
+      if (/taken over/i.test(reason)) return this.owner.onTaken();
       if (request.source === 'application') this.trace.sip('out', request.msg.raw, 'BYE');
       this.owner.dispatch({ type: 'bye', reason: byeReason(reason) });
     });

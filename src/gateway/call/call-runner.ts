@@ -7,10 +7,10 @@ import type { CallTarget, LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import { pii } from '../../lib/pii.js';
 import { assertNever, errorText } from '../../lib/result.js';
-import type { CancelTimer, Clock } from '../../lib/clock.js';
+import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
-import { CallAgent, ProviderLimitError, type AgentServices } from './call-agent.js';
+import { CallAgent, type AgentServices } from './call-agent.js';
 import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
@@ -24,10 +24,12 @@ import {
   snapshotCall,
   type KeptCall,
 } from './call-record.js';
-import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary, connectSummary } from './call-trace.js';
+import { CallTimers, within } from './call-timers.js';
+import { failureOf } from './step-failure.js';
+import { CallTrace, type TraceWatch, answerSummary, connectSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS } from './offer-answer.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
-import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState, CallTimer } from './state.js';
+import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import { DIAL_REQUEST, VoiceCall, voiceSettings, type VoiceHost } from './voice-call.js';
 import { statusCallback } from './status-callback.js';
@@ -35,8 +37,6 @@ import type { Reason } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
 import {
   AgentUnavailableError,
-  MediaUnavailableError,
-  StoreUnavailableError,
   type CallStore,
   type IdentityClaim,
   type IdentityVerifier,
@@ -87,7 +87,7 @@ const CLOSE_LIMIT_MS = 30_000;
 export class CallRunner {
   readonly #log: Log;
   readonly #scope: Scope;
-  readonly #timers = new Map<CallTimer, CancelTimer>();
+  readonly #timers: CallTimers;
   readonly #dialog: CallDialog;
   readonly #media: CallMedia;
   readonly #requests: AgentRequests;
@@ -100,6 +100,8 @@ export class CallRunner {
   #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
+  /** Another host has the call. */
+  #isTaken = false;
   /** An earlier process's. */
   #script: KeptCall['script'] = null;
   #state: CallState;
@@ -118,8 +120,13 @@ export class CallRunner {
     this.#zeroMs = services.clock.wallMs() - services.clock.nowMs();
     this.#log = services.log.child({ call_id: origin.callId, sip_call_id: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
+    this.#timers = new CallTimers(services.clock, (timer) => this.dispatch({ type: 'timer', timer }));
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
-    const owner = { dispatch: (event: CallEvent) => this.dispatch(event), onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit) };
+    const owner = {
+      dispatch: (event: CallEvent) => this.dispatch(event),
+      onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit),
+      onTaken: () => this.#drop(),
+    };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     const tell = (answer: AgentAnswer): void => this.#notifyAgent(answer);
     this.#requests = new AgentRequests(
@@ -153,7 +160,7 @@ export class CallRunner {
     runner.#progress = { ...kept.progress, resumed: kept.progress.resumed + 1 };
     runner.#kept = kept.dialog;
     runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
-    runner.#scope.defer('call count', () => services.routes.release(kept.origin.callId));
+    runner.#scope.defer('call count', () => runner.#uncount());
     runner.#media.inherit(kept.node);
     runner.#script = kept.script;
     return runner;
@@ -194,7 +201,10 @@ export class CallRunner {
     this.#isStepping = false;
   }
 
-  /** Opens the media of a kept call again and lets it go on; ends it when that is not possible. */
+  /**
+   * Opens the media of a kept call again and lets it go on; ends it when that is not possible.
+   * @param node the media relay that has its session; `null`, or one that is not ours: another one gets the call
+   */
   async resume(node: string | null): Promise<void> {
     const { session, inside, local, agentSideKey } = this.#state;
     if (session === null || inside === null || local === null) {
@@ -202,8 +212,9 @@ export class CallRunner {
       return;
     }
     const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
+    let moved: CallEvent | null = null;
     try {
-      if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) throw new Error('its media relay is unavailable');
+      if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
       // The leg first: only one media worker has its port, and the agent has to be on the same.
       if (this.#script === null) await this.#agent.connect(this.#state.agent.choice, true);
       else await this.#voiceCall().resume(this.#script);
@@ -214,13 +225,15 @@ export class CallRunner {
     }
     // Connecting takes its time: the caller may be gone.
     if (this.stateName === 'Ended') return;
-    this.#media.start();
-    this.#media.setDirection(session.media.direction);
-    if (session.media.isHeld) this.#startTimer('held', HELD_PING_MS);
     const talkedMs = this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
-    this.#startTimer('max-duration', remainingMs(this.#state, talkedMs));
+    this.#timers.start('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
-    this.#dialog.ping('GATEWAY_RESTARTED');
+    if (moved === null) {
+      this.#media.start();
+      this.#media.setDirection(session.media.direction);
+      if (session.media.isHeld) this.#timers.start('held', HELD_PING_MS);
+      this.#dialog.ping('GATEWAY_RESTARTED');
+    } else this.dispatch(moved);
     this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
   }
@@ -302,9 +315,9 @@ export class CallRunner {
       case 'notify-agent':
         return this.#notifyAgent(effect.answer);
       case 'start-timer':
-        return this.#startTimer(effect.timer, effect.delayMs);
+        return this.#timers.start(effect.timer, effect.delayMs);
       case 'stop-timer':
-        return this.#stopTimer(effect.timer);
+        return this.#timers.stop(effect.timer);
       case 'keep':
         return this.#keep();
       case 'finish':
@@ -417,26 +430,13 @@ export class CallRunner {
   async #route(): Promise<CallEvent> {
     const { called = null, claim } = this.invite ?? {};
     if (called === null || claim === undefined) throw new Error('a call without a number is looked up');
-    this.#scope.defer('call count', () => this.services.routes.release(this.callId, this.#wasRefused));
+    this.#scope.defer('call count', () => this.#uncount());
     const [{ route, load, staleMs }, identity] = await Promise.all([
       this.#trace.timeline.step('look-up', this.services.routes.lookup(called, beginningOf(this.origin))),
       this.services.identities.verify({ ...claim, called }),
     ]);
     if (staleMs !== null) this.#log.warn({ stale_ms: staleMs }, 'call.route.stale');
     return { type: 'routed', route, load, isStale: staleMs !== null, identity };
-  }
-
-  #startTimer(timer: CallTimer, delayMs: number): void {
-    this.#stopTimer(timer);
-    this.#timers.set(
-      timer,
-      this.services.clock.setTimer(delayMs, () => this.dispatch({ type: 'timer', timer })),
-    );
-  }
-
-  #stopTimer(timer: CallTimer): void {
-    this.#timers.get(timer)?.();
-    this.#timers.delete(timer);
   }
 
   #notifyAgent(answer: AgentAnswer): void {
@@ -497,15 +497,36 @@ export class CallRunner {
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
 
-  async #finish(reason: Reason): Promise<void> {
-    for (const cancel of this.#timers.values()) cancel();
-    this.#timers.clear();
+  /** Another host has the call, and writes its record. */
+  #drop(): void {
+    if (this.#state.name === 'Ended') return;
+    this.#isTaken = true;
+    this.#state = { ...this.#state, name: 'Ended' };
+    this.#log.warn({}, 'call.taken_over');
+    void this.#close().then(() => {
+      this.services.snapshots.delete(this.callId);
+      this.onEnded(this);
+    });
+  }
+
+  #uncount(): void {
+    if (this.#isTaken) this.services.routes.disown(this.callId);
+    else this.services.routes.release(this.callId, this.#wasRefused);
+  }
+
+  /** Frees everything. */
+  async #close(): Promise<void> {
+    this.#timers.close();
     this.#requests.close();
     this.#voice?.close();
-    const atMs = this.#timeMs();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
-    await this.#within(TRACE_LIMIT_MS, this.#trace.settled());
+  }
+
+  async #finish(reason: Reason): Promise<void> {
+    const atMs = this.#timeMs();
+    await this.#close();
+    await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
     const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
     const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
     const facts = {
@@ -533,7 +554,7 @@ export class CallRunner {
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
     // Whoever shuts down after us must not take the connection away before the BYE is through.
-    await this.#within(BYE_LIMIT_MS, this.#dialog.byeAnswered);
+    await within(this.services.clock, BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
   }
 
@@ -557,20 +578,4 @@ export class CallRunner {
     if (traceparent === undefined) return toolRunner;
     return { run: (tool, input, ended) => toolRunner.run(tool, input, ended, { traceparent: traceparent(this.callId) }) };
   }
-
-  async #within(limitMs: number, work: Promise<void>): Promise<void> {
-    let cancel: CancelTimer | undefined;
-    const limit = new Promise<void>((resolve) => {
-      cancel = this.services.clock.setTimer(limitMs, resolve);
-    });
-    await Promise.race([work, limit]);
-    cancel?.();
-  }
-}
-
-function failureOf(error: unknown): Extract<CallEvent, { type: 'failed' }>['reason'] {
-  if (error instanceof StoreUnavailableError) return 'STORE_UNAVAILABLE';
-  if (error instanceof ProviderLimitError) return error.limit;
-  if (error instanceof AgentUnavailableError) return 'AGENT_UNAVAILABLE';
-  return error instanceof MediaUnavailableError ? 'MEDIA_UNAVAILABLE' : 'INTERNAL_ERROR';
 }

@@ -1,4 +1,4 @@
-import { formatHostPort } from '../../lib/address.js';
+import { formatHost, formatHostPort } from '../../lib/address.js';
 import type { E164 } from '../model/e164.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { calledNumber } from '../admission/parties.js';
@@ -203,6 +203,9 @@ export interface OwnAddress {
   readonly transport: string;
 }
 
+/** In Contact; `port: null`: peers look the name up (RFC 3263). */
+export type ContactAddress = Omit<OwnAddress, 'port'> & { readonly port: number | null };
+
 /** The headers of an INVITE that select sip or sips. */
 interface SecurityHead {
   readonly requestUri: string;
@@ -219,8 +222,18 @@ export function hostOf(uri: string): string | undefined {
  * Our Contact. `sips:` only where RFC 3261 §12.1.1 requires it (Request-URI, top Record-Route, or without one the Contact is sips):
  * many peers cannot dial it.
  */
-export function ownContact(own: OwnAddress, head: SecurityHead): string {
+export function ownContact(own: ContactAddress, head: SecurityHead): string {
   const decisive = head.topRecordRoute ?? head.contactUri ?? '';
   const isSips = own.transport === 'tls' && (/^sips:/i.test(head.requestUri) || /^[^<]*<?\s*sips:/i.test(decisive));
-  return `<${isSips ? 'sips' : 'sip'}:${formatHostPort(own.host, own.port)};transport=${own.transport}>`;
+  return contactText(own, isSips);
+}
+
+function contactText({ host, port, transport }: ContactAddress, isSips: boolean): string {
+  const at = port === null ? formatHost(host) : formatHostPort(host, port);
+  return `<${isSips ? 'sips' : 'sip'}:${at};transport=${transport}>`;
+}
+
+/** Our Contact in a call of another host. */
+export function movedContact(own: ContactAddress, contact: string): string {
+  return contactText(own, /^<sips:/i.test(contact));
 }

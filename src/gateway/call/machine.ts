@@ -49,6 +49,7 @@ export function startCall(facts: CallFacts): CallState {
     attempt: 0,
     unansweredProbes: 0,
     isMoveDue: false,
+    isLegDue: false,
     isRingDue: false,
     reason: null,
   };
@@ -73,6 +74,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'relay-offered':
       return state.name === 'Offering' ? onRelayOffered(state, event.sdp) : within(onRelayOfferedAgain(state, event.sdp));
     case 'leg-reserved':
+      if (state.name === 'Talking') return onLegReplaced(state, event);
       return state.name === 'Reserving' ? onLegReserved(state, event) : { state, effects: NOTHING };
     case 'leg-opened':
       return onLegOpened(state, event);
@@ -212,6 +214,7 @@ function onRelayOffered(state: CallState, sdp: string): CallStep {
 
 function onLegOpened(state: CallState, { local, agentSideKey }: EventOf<'leg-opened'>): CallStep {
   if (state.name === 'Connecting') return talk(state);
+  if (state.name === 'Talking' && state.isLegDue) return talk({ ...state, isLegDue: false, unansweredProbes: 0 });
   if (state.name !== 'Opening' || state.media === null) return { state, effects: NOTHING };
   return {
     state: { ...state, name: 'Answering', local, agentSideKey },
@@ -444,8 +447,24 @@ export function resumable(kept: CallState): CallState {
     attempt: kept.attempt + 1,
     unansweredProbes: 0,
     isMoveDue: false,
+    isLegDue: false,
     reason: null,
   };
+}
+
+/** Versions that the last owner of the call may have used after its last snapshot. */
+const VERSIONS_AHEAD = 9;
+
+/** A call from another host: it gets a leg and a relay here, and the carrier a re-INVITE. */
+function onLegReplaced(state: CallState, { local, agentSideKey }: EventOf<'leg-reserved'>): CallStep {
+  const { session } = state;
+  if (session === null) return { state, effects: NOTHING };
+  const moved = {
+    ...session,
+    agentSideSdp: endpointSdp(session.media, local, agentSideKey),
+    version: session.version + VERSIONS_AHEAD,
+  };
+  return within(onRelayLost({ ...state, local, agentSideKey, isLegDue: true, session: moved }, true));
 }
 
 function maxDurationMs(state: CallState): number {

@@ -22,6 +22,10 @@ const NOTHING: readonly CallEffect[] = [];
 /** So often a carrier that holds a call is asked whether it is still there. */
 export const HELD_PING_MS = 60_000;
 
+/** A carrier of a lost host that cannot be reached is tried so often, at this interval. */
+const MAX_UNREACHED = 15;
+const UNREACHED_MS = 2_000;
+
 export const IDLE: Exchange = { name: 'Idle' };
 
 /** The carrier's re-INVITE or UPDATE. */
@@ -148,7 +152,8 @@ function agentSideSdpOf({ local, agentSideKey }: CallState, session: AgreedSessi
 
 /** What the endpoint has to know of a change. */
 function legEffects(state: CallState, media: CarrierMedia, inside: RelaySide): CallEffect[] {
-  const { inside: before, session } = state;
+  const { inside: before, session, local, agentSideKey } = state;
+  if (state.isLegDue && local !== null) return [{ do: 'open-leg', media, inside, reserved: { local, agentSideKey } }];
   const isElsewhere = before?.address !== inside.address || before.rtpPort !== inside.rtpPort || before.rtcpPort !== inside.rtcpPort;
   // With SRTP inside, rtpengine hands the carrier's key through.
   const isRekeyed = before?.crypto?.inline !== inside.crypto?.inline;
@@ -215,15 +220,21 @@ export function onReinviteAnswered(state: CallState, event: EventOf<'reinvite-an
   const { exchange, session } = state;
   if (exchange.name !== 'Inviting' || session === null) return { state, effects: NOTHING };
   // RFC 3261 §14.1: glare.
-  if (event.status === 491) {
-    return {
-      state: { ...state, exchange: { ...exchange, name: 'Retrying' } },
-      effects: [{ do: 'start-timer', timer: 'reinvite', delayMs: event.retryAfterMs }],
-    };
-  }
+  if (event.status === 491) return retry(state, exchange, event.retryAfterMs);
+  // The carrier's connection went with its host: it may come back.
+  const { unansweredProbes } = state;
+  if (event.status === 503 && state.isLegDue && unansweredProbes < MAX_UNREACHED)
+    return retry({ ...state, unansweredProbes: unansweredProbes + 1 }, exchange, UNREACHED_MS);
   const answer = event.status < 300 ? readAnswer(event.sdp, repeatedOffer(session.media)) : undefined;
   if (answer?.ok !== true) return { state: { ...state, exchange: IDLE }, effects: NOTHING, lost: 'MEDIA_LOST' };
   return moveIn(state, answer.value, event.sdp, exchange.outside);
+}
+
+function retry(state: CallState, exchange: Extract<Exchange, { name: 'Inviting' }>, delayMs: number): OfferAnswerStep {
+  return {
+    state: { ...state, exchange: { ...exchange, name: 'Retrying' } },
+    effects: [{ do: 'start-timer', timer: 'reinvite', delayMs }],
+  };
 }
 
 export function onReinviteTimer(state: CallState): OfferAnswerStep {

@@ -114,10 +114,12 @@ export interface CallState {
   readonly referCount: number;
   /** Counts exchanges, to ignore results of an earlier one. */
   readonly attempt: number;
-  /** Unanswered pings in a row, while the carrier holds the call. */
+  /** Unanswered pings in a row, while the carrier holds the call; unsent re-INVITEs, while its leg is due. */
   readonly unansweredProbes: number;
   /** The relay was lost while no re-INVITE may be sent. */
   readonly isMoveDue: boolean;
+  /** The call came from another host: its leg has a port pair, and opens when a relay has the call. */
+  readonly isLegDue: boolean;
   /** The 180 is due as soon as rtpengine has accepted the call: a refusal never follows an 18x. */
   readonly isRingDue: boolean;
   /** Why the call ended, or will: set once. */

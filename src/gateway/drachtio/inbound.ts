@@ -7,6 +7,7 @@ import type { QualitySample } from '../../rtp/quality.js';
 import type { CallTarget, LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import { formatHostPort } from '../../lib/address.js';
 import { newUuid } from '../../lib/ids.js';
+import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
 import { CallRunner, type CallServices, type InviteContext } from '../call/call-runner.js';
@@ -14,6 +15,8 @@ import { readKeptCall, type KeptCall } from '../call/call-record.js';
 import { callerIdentity, claimedCallers, calledUri, type CalledNumberSource } from '../admission/parties.js';
 import {
   hostOf,
+  type ContactAddress,
+  movedContact,
   ownContact,
   type OwnAddress,
   admit,
@@ -31,6 +34,8 @@ import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
 export interface InboundOptions {
   /** Name in Contact and Warning; `null`: the host that the SIP server states. */
   readonly sipHost: string | null;
+  /** Whether Contact names the port. */
+  readonly contactPort: boolean;
   readonly ringingAfterMs: number;
   readonly maxDurationMs: number;
   /** What answers in place of an agent that cannot be reached; `null`: nothing. */
@@ -68,6 +73,8 @@ export class Inbound implements LiveCalls {
   readonly #runners = new Map<string, CallRunner>();
   readonly #rate: SourceRates | null;
   #left: readonly OrphanedCall[] = [];
+  /** Calls that were in progress when the connection to the SIP server broke. */
+  readonly #interrupted = new Set<CallRunner>();
   #own: readonly OwnAddress[] = [];
   #isOwnServer = false;
   #begun = 0;
@@ -100,6 +107,7 @@ export class Inbound implements LiveCalls {
       if (this.#isConnected) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
       this.#isConnected = false;
       this.#lastError = error.message;
+      for (const runner of this.#runners.values()) this.#interrupted.add(runner);
     });
   }
 
@@ -184,8 +192,30 @@ export class Inbound implements LiveCalls {
    * Once the SIP server states whether it kept their dialogs, they continue or end.
    */
   adopt(snapshots: readonly CallSnapshot[]): void {
-    this.#left = snapshots.flatMap((snapshot) => {
-      const kept = readKeptCall(snapshot);
+    this.#left = this.#restore(snapshots, (kept) => kept);
+  }
+
+  /** The calls of a gateway whose host is lost. The SIP server has their dialogs, and gives us these with our answer. */
+  async #take(instance: string, response: SrfResponse): Promise<void> {
+    try {
+      const snapshots = await this.#services.snapshots.take(instance);
+      const taken = this.#restore(snapshots, (kept) => {
+        const own = this.#ownAddress(kept.origin.source.transport);
+        const contact = movedContact(this.#contactAddress(own), kept.own.contact);
+        return { ...kept, own: { ...kept.own, contact, warningHost: own.host }, node: null };
+      });
+      response.send(200, 'OK', {});
+      await Promise.all(taken.map((one) => this.#resume(one, true)));
+    } catch (error) {
+      this.log.error({ gateway: instance, error: errorText(error) }, 'gateway.calls.not_taken');
+      response.send(503, 'Service Unavailable', {});
+    }
+  }
+
+  #restore(snapshots: readonly CallSnapshot[], changed: (kept: KeptCall) => KeptCall): OrphanedCall[] {
+    return snapshots.flatMap((snapshot) => {
+      const read = readKeptCall(snapshot);
+      const kept = read === undefined ? undefined : changed(read);
       const runner = kept === undefined ? undefined : this.#runnerOf(kept);
       if (kept === undefined || runner === undefined) {
         this.log.error({ call_id: snapshot.call_id }, 'gateway.call.not_restored');
@@ -215,12 +245,13 @@ export class Inbound implements LiveCalls {
   }
 
   /**
-   * Refuses new calls and lets those that begin or end get through it; afterwards every call is in its snapshot, for the next process of
+   * Takes no new calls, which wait for the next process at our own SIP server, and lets those that begin or end get through it; afterwards every call is in its snapshot, for the next process of
    * this instance. The carriers hear nothing of it.
    * @param limitMs after this time unanswered calls are refused
    */
   async park(limitMs: number): Promise<void> {
-    this.#takeNoMore();
+    // What was on its way is taken, and whoever asks by OPTIONS may call.
+    this.#services.srf.withdraw(['invite']);
     const { clock, snapshots } = this.#services;
     const deadlineMs = clock.nowMs() + limitMs;
     const moving = (): CallRunner[] => [...this.#runners.values()].filter(({ stateName }) => stateName !== 'Talking');
@@ -269,7 +300,9 @@ export class Inbound implements LiveCalls {
     const left = this.#left;
     this.#left = [];
     const isLeft = new Set(left.map(({ runner }) => runner));
-    const running = [...this.#runners.values()].filter((runner) => !isLeft.has(runner));
+    // New calls may come before the package tells of the connection.
+    const running = [...this.#runners.values()].filter((runner) => this.#interrupted.has(runner) && !isLeft.has(runner));
+    this.#interrupted.clear();
     // Spread, as each carrier may need a new connection.
     const stepMs = Math.min(PING_STEP_MS, PINGED_WITHIN_MS / running.length);
     for (const [index, runner] of running.entries()) {
@@ -353,7 +386,7 @@ export class Inbound implements LiveCalls {
         refusedVerdicts: this.options.refusedVerdicts,
         relayAddress: this.options.relayAddress,
       },
-      own: { contact: ownContact(own, head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
+      own: { contact: ownContact(this.#contactAddress(own), head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
     };
   }
 
@@ -382,7 +415,10 @@ export class Inbound implements LiveCalls {
 
   /** The carrier's health check, or the SIP server's question whether calls are better refused there: those leave no record. */
   #onOptions(request: SrfRequest, response: SrfResponse): void {
-    const reason = request.get(PING_HEADER) === undefined ? this.notReady : this.probe().isOverloaded ? 'OVERLOADED' : null;
+    const ping = this.#isOwnServer ? request.get(PING_HEADER) : undefined;
+    const lost = /^take (.+)$/.exec(ping ?? '')?.[1];
+    if (lost !== undefined) return void this.#take(lost, response);
+    const reason = ping === undefined ? this.notReady : this.probe().isOverloaded ? 'OVERLOADED' : null;
     if (reason !== null) return this.#refuse(request, response, reason);
     response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });
   }
@@ -402,6 +438,10 @@ export class Inbound implements LiveCalls {
       retryAfterSeconds: this.#services.retryAfterSeconds,
     });
     response.send(sipStatus, sipPhrase, { headers });
+  }
+
+  #contactAddress(own: OwnAddress): ContactAddress {
+    return this.options.contactPort ? own : { ...own, port: null };
   }
 
   #ownAddress(transport: string): OwnAddress {

@@ -18,6 +18,8 @@ import {
 // (drachtio-srf 5.0.29).
 
 const MAX_RECONNECT_MS = 1_000;
+/** The SIP server sends nothing now, for another host may have taken the call. */
+const MAY_BE_ELSEWHERE = /another cell may have the dialog/;
 
 type Listener = (...args: never[]) => void;
 type OnAnswer = Parameters<SrfApp['request']>[2];
@@ -136,7 +138,10 @@ class DialogRequests {
   send(dialogId: string, request: RequestInDialog, onAnswer: OnAnswer, onUpdate?: SrfHandler, onMessage?: OnMessage): void {
     const settle: OnAnswer = (error, answer) => {
       if (!this.#waiting.delete(settle)) return;
-      const isLost = error instanceof ConnectionLostError || (error as { code?: unknown } | null)?.code === 'ESOCKETDESTROYED';
+      const isLost =
+        error instanceof ConnectionLostError ||
+        MAY_BE_ELSEWHERE.test(errorText(error)) ||
+        (error as { code?: unknown } | null)?.code === 'ESOCKETDESTROYED';
       if (isLost && request.method === 'BYE') this.#unsaidByes.set(dialogId, request);
       onAnswer(isLost ? new ConnectionLostError(errorText(error)) : error, answer);
     };

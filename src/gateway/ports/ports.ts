@@ -39,6 +39,8 @@ export interface RouteStore {
    *   that is not allowed, say) cannot use up a number's calls a second
    */
   release(callId: string, wasRefused?: boolean): void;
+  /** Another gateway counts the call. */
+  disown(callId: string): void;
 }
 
 /** Sessions at providers of voice models, counted over all gateways under the limits of their organizations. */
@@ -144,6 +146,8 @@ export interface SnapshotStore {
    * written has ended: it is forgotten, and not among them. Rejects with `StoreUnavailableError`.
    */
   orphaned(): Promise<readonly CallSnapshot[]>;
+  /** The same of another instance, whose host is lost: its calls are this one's from now on. */
+  take(instance: string): Promise<readonly CallSnapshot[]>;
 }
 
 /** What rtpengine answered: an SDP. */

@@ -12,6 +12,7 @@ export function inboundOptions(config: Config): InboundOptions {
   const { admission, agents, calls, drachtio, sip, stir } = config;
   return {
     sipHost: drachtio.url === null ? sipHost(config) : sip.host,
+    contactPort: sip.contact_port,
     ringingAfterMs: sip.ringing_after_ms,
     maxDurationMs: calls.max_duration_minutes * 60_000,
     standIn: agents.on_failure === 'refuse' ? null : agents.on_failure,

@@ -36,6 +36,8 @@ export interface UnacknowledgedAnswer {
 
 /** Keeps dialogs outside the process. Nothing throws. */
 export interface DialogStore {
+  /** False: another host may have them by now. No request of ours but BYE goes out. */
+  readonly isOwner: boolean;
   /**
    * The first change of a dialog is its whole record.
    * @param when `now`: it survives the process when the call returns; `soon`: in the next turn of the event loop
@@ -43,12 +45,14 @@ export interface DialogStore {
   write(key: string, changes: Partial<DialogRecord>, when: 'now' | 'soon'): void;
   /** Soon. */
   end(key: string): void;
+  /** Whether another host may have a dialog that this one does not know. */
+  isElsewhere(key: string): Promise<boolean> | false;
 }
 
 /** Those that change during a dialog. */
 const CHANGING = [
   ...(['remoteTarget', 'remoteSeq', 'reservedSeq', 'transport', 'sourceAddress', 'sourcePort', 'actors', 'lastSdp'] as const),
-  ...(['lastContact', 'sessionTimer', 'sessionDueMs', 'unacknowledged', 'ownInviteSeq', 'ackBody'] as const),
+  ...(['userData', 'lastContact', 'sessionTimer', 'sessionDueMs', 'unacknowledged', 'ownInviteSeq', 'ackBody'] as const),
 ] satisfies readonly (keyof DialogRecord)[];
 
 /** The fields that differ, compared by identity; `null`: none. */

@@ -168,6 +168,11 @@ export class DialogEntry {
     store.write(this.key, changes, when);
   }
 
+  /** The record as last written; `undefined`: none. */
+  get written(): DialogRecord | undefined {
+    return this.#written;
+  }
+
   get isWritten(): boolean {
     return this.#written !== undefined;
   }
@@ -292,6 +297,31 @@ export class DialogTable {
 
   records(): DialogRecord[] {
     return [...this.#dialogs.values()].filter(({ isWritten }) => isWritten).map(({ record }) => record);
+  }
+
+  /** Those with a record. */
+  writtenKeys(): string[] {
+    return [...this.#dialogs.values()].filter(({ isWritten }) => isWritten).map(({ key }) => key);
+  }
+
+  byKey(key: string): DialogEntry | undefined {
+    return this.#dialogs.get(key);
+  }
+
+  /** Whether the unknown dialog of this request may be another host's. */
+  isElsewhere({ callId, toTag = '', fromTag = '' }: CoreHeaders): Promise<boolean> | false {
+    return this.store?.isElsewhere(dialogKey(callId, toTag, fromTag)) ?? false;
+  }
+
+  /** The record comes from elsewhere: all of it is written here. */
+  saveWhole(dialog: DialogEntry): void {
+    dialog.takeWritten();
+    this.save(dialog);
+  }
+
+  /** False: only BYE may be sent in dialogs with a record. */
+  get isOwner(): boolean {
+    return this.store?.isOwner !== false;
   }
 
   /** Our 2xx to this INVITE outside dialogs, which an earlier process sent. */

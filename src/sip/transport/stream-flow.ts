@@ -57,6 +57,11 @@ export class StreamFlow implements Flow {
     return this.#isOpen;
   }
 
+  /** Reads nothing more. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
   /** A complete message arrived: until then the peer is a stranger. */
   get hasSpoken(): boolean {
     return this.#hasSpoken;

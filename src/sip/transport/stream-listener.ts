@@ -133,6 +133,12 @@ export class StreamListener {
     });
   }
 
+  /** Takes no more connections and reads nothing more, but still sends. */
+  quiesce(): void {
+    this.#listening.close();
+    for (const flow of this.#flows) flow.pause();
+  }
+
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#listening.close(() => resolve());

@@ -157,6 +157,11 @@ export class Transports {
     return flow;
   }
 
+  /** What comes over TLS and TCP from now on is for the next process. */
+  quiesce(): void {
+    for (const listener of this.#listeners) if (listener instanceof StreamListener) listener.quiesce();
+  }
+
   async close(): Promise<void> {
     for (const flow of [...this.#opened.values()]) flow.close();
     await Promise.all(this.#listeners.map((listener) => listener.close()));

@@ -5,7 +5,7 @@ import { flatten } from '../message/fast-path-parser.js';
 import type { DialogEntry } from '../dialog/dialog-table.js';
 import type { DialogRecord } from '../dialog/dialog-record.js';
 import { expiryMs, sessionDueMs, sessionTimerOf } from '../dialog/dialog.js';
-import { getHeader, header, type RequestParts, type SipResponse } from '../message/message.js';
+import { getHeader, header, type RequestParts, type SipMessage, type SipRequest, type SipResponse } from '../message/message.js';
 
 /** From a restart: for the peer's refresh that is overdue, and within which our overdue refreshes go out. */
 const RESUME_GRACE_MS = 32_000;
@@ -14,6 +14,8 @@ const REFRESHED_WITHIN_MS = 10_000;
 export interface RefreshActions {
   /** Sends a re-INVITE and passes its responses to `onRefreshAnswer`; false if it cannot be sent. */
   refresh(dialog: DialogEntry, parts: RequestParts): boolean;
+  /** False: a request may not be sent now. */
+  mayRefresh(dialog: DialogEntry): boolean;
   acknowledge(dialog: DialogEntry): void;
   /** Sends BYE and notifies the user. */
   expire(dialog: DialogEntry): void;
@@ -27,15 +29,16 @@ export class SessionRefresher {
     private readonly actions: RefreshActions,
   ) {}
 
-  /** After a 2xx to INVITE or UPDATE: Session-Expires restarts the timer; without one there is none. */
-  settled(dialog: DialogEntry, response: SipResponse, weAreUac: boolean): void {
-    if (!weAreUac) {
-      if (response.body !== '') dialog.lastSdp = flatten(response.body);
-      const contact = getHeader(response, 'contact');
-      dialog.lastContact = contact === undefined ? undefined : flatten(contact);
-    }
+  /**
+   * After a 2xx to INVITE or UPDATE: Session-Expires restarts the timer; without one there is none.
+   * @param own the message of the two that is ours: its SDP and Contact are in the next refresh
+   */
+  settled(dialog: DialogEntry, response: SipResponse, own: SipMessage): void {
+    if (own.body !== '') dialog.lastSdp = flatten(own.body);
+    const contact = getHeader(own, 'contact');
+    dialog.lastContact = contact === undefined ? undefined : flatten(contact);
     this.#stop(dialog);
-    dialog.sessionTimer = sessionTimerOf(response, weAreUac);
+    dialog.sessionTimer = sessionTimerOf(response, own !== response);
     dialog.sessionDueMs = 0;
     if (dialog.sessionTimer === null) return;
     const delayMs = sessionDueMs(dialog.sessionTimer);
@@ -55,11 +58,11 @@ export class SessionRefresher {
   }
 
   /** A response to our refresh. */
-  onRefreshAnswer(dialog: DialogEntry, response: SipResponse): void {
+  onRefreshAnswer(dialog: DialogEntry, refresh: SipRequest, response: SipResponse): void {
     if (response.status < 200 || dialog.isEnded) return;
     if (response.status < 300) {
       this.actions.acknowledge(dialog);
-      this.settled(dialog, response, true);
+      this.settled(dialog, response, refresh);
       return;
     }
     // RFC 4028 §10: the peer has no such call, or is gone.
@@ -74,7 +77,8 @@ export class SessionRefresher {
     const { sessionTimer } = dialog;
     if (sessionTimer === null || dialog.isEnded) return;
     if (!sessionTimer.weRefresh) return this.actions.expire(dialog);
-    if (dialog.hasOwnInvite || dialog.invite !== null || dialog.awaitsAck) return this.#start(dialog, 2_000, () => this.#due(dialog));
+    const isBusy = dialog.hasOwnInvite || dialog.invite !== null || dialog.awaitsAck;
+    if (isBusy || !this.actions.mayRefresh(dialog)) return this.#start(dialog, 2_000, () => this.#due(dialog));
     const headers = [
       header('Supported', 'timer'),
       header('Session-Expires', `${String(sessionTimer.intervalMs / 1_000)};refresher=uac`),

@@ -83,6 +83,7 @@ export class UserAgentClient implements OutgoingOwner {
   /** Sends a request in a dialog; `ACK` without a transaction. */
   sendInDialog(dialog: DialogEntry, parts: RequestParts): OutgoingRequest | SendProblem {
     const isAck = parts.method === 'ACK';
+    if (!isAck && parts.method !== 'BYE' && dialog.isWritten && !this.context.dialogs.isOwner) return 'not-owner';
     const routing = routingOf(dialog.state);
     const flow = this.#flowOf(dialog, routing.nextHop);
     if (typeof flow === 'string') return flow;
@@ -165,10 +166,10 @@ export class UserAgentClient implements OutgoingOwner {
         this.context.dialogs.forget(dialog);
     }
     if (dialog !== null && request.isRefresh) {
-      this.context.sessions.onRefreshAnswer(dialog, response);
+      this.context.sessions.onRefreshAnswer(dialog, message, response);
       return this.context.dialogs.save(dialog);
     }
-    if (dialog !== null && setsSession(message.method, response.status)) this.context.sessions.settled(dialog, response, true);
+    if (dialog !== null && setsSession(message.method, response.status)) this.context.sessions.settled(dialog, response, message);
     if (dialog !== null && isFinal) this.context.dialogs.save(dialog);
     this.context.listener?.onResponse(request, response, synthesized);
     if (response.status >= 300) this.#forgetEarly(request);

@@ -79,7 +79,8 @@ export interface FlowSource {
   advertised(transport: TransportName): Endpoint;
 }
 
-export type SendProblem = 'bad-uri' | 'no-transport';
+/** `not-owner`: another host may have the dialog. */
+export type SendProblem = 'bad-uri' | 'no-transport' | 'not-owner';
 
 /** `no-100rel`: the peer does not support reliable provisional responses. `not-allowed`: forbidden by RFC 4320 §4.1, §4.2. */
 export type RespondProblem = 'unknown-transaction' | 'no-100rel' | 'not-allowed';

@@ -148,8 +148,16 @@ export class UserAgentServer implements IncomingOwner {
   }
 
   #refuseUnknown(transaction: ServerTransaction): void {
-    if (this.context.dialogs.isComplete) return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
-    this.#refuse(transaction, 500, 'Server Internal Error', [header('Retry-After', String(randomInt(1, 11)))]);
+    const refuse = (isElsewhere: boolean): void => {
+      if (!isElsewhere) return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
+      this.#refuse(transaction, 500, 'Server Internal Error', [header('Retry-After', String(randomInt(1, 11)))]);
+    };
+    const { dialogs } = this.context;
+    const isElsewhere = !dialogs.isComplete || dialogs.isElsewhere(transaction.core);
+    if (typeof isElsewhere === 'boolean') return refuse(isElsewhere);
+    void isElsewhere.then((answer) => {
+      if (transaction.isUnanswered) refuse(answer);
+    });
   }
 
   #offer(transaction: ServerTransaction, dialog: DialogEntry | null): void {
@@ -192,7 +200,7 @@ export class UserAgentServer implements IncomingOwner {
     const text = serialize(response);
     if (parts.status >= 200) this.#finished(request, parts.status, text);
     const { dialog } = request;
-    if (dialog !== null && setsSession(transaction.request.method, parts.status)) this.context.sessions.settled(dialog, response, false);
+    if (dialog !== null && setsSession(transaction.request.method, parts.status)) this.context.sessions.settled(dialog, response, response);
     if (dialog !== null && isSuccess && transaction.request.method === 'SUBSCRIBE') subscribed(dialog, request.message, response);
     if (dialog !== null && parts.status >= 200) this.context.dialogs.save(dialog);
     // First: should this process die in between, the user counts on the 200 that the next one retransmits.

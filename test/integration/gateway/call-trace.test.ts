@@ -130,7 +130,7 @@ describe('a re-INVITE of ours', () => {
 
 it('has a CANCEL, and the 487', async () => {
   const waiting = await PlayedGateway.start(ROUTE, {
-    routes: { lookup: () => new Promise(() => undefined), release: () => undefined },
+    routes: { lookup: () => new Promise(() => undefined), release: () => undefined, disown: () => undefined },
   });
   const cancelled = new HandMadeCall(waiting.peer, '+15550100100');
   cancelled.invite(offerSdp());

@@ -348,6 +348,10 @@ class MemoryRouteStore implements RouteStore {
     this.#own.remove(callId, !wasRefused);
   }
 
+  disown(callId: string): void {
+    this.#own.remove(callId);
+  }
+
   async #route(number: E164): Promise<Route | null> {
     const record = this.#numbers.read(number);
     if (record === null || record.inbound === null) return null;
@@ -391,5 +395,10 @@ class MemorySnapshotStore implements SnapshotStore {
     const left = [...this.#snapshots.values()];
     for (const snapshot of left) this.#own.resume(snapshot);
     return left;
+  }
+
+  /** There is no other instance. */
+  take(): Promise<readonly CallSnapshot[]> {
+    return Promise.resolve([]);
   }
 }

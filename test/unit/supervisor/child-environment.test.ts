@@ -21,7 +21,7 @@ describe('the environment of a child', () => {
   });
 
   it('of the SIP server has the settings, and of the secrets those of its control port and its metrics', () => {
-    const given = sipServerEnvironment(environment);
+    const given = sipServerEnvironment(environment, false);
     expect(given).toMatchObject({ PATH: '/usr/bin', TRUNKLINE_SIP_TLS_PORT: '5071' });
     const ours = Object.keys(given).filter((name) => name.startsWith('TRUNKLINE_') && given[name] === 'secret-of-a-test');
     expect(ours).toEqual(['TRUNKLINE_DRACHTIO_SECRET', 'TRUNKLINE_METRICS_BEARER_TOKEN']);
@@ -30,7 +30,12 @@ describe('the environment of a child', () => {
   it('of the SIP server makes a configuration, also where the settings of Redis need a URL', () => {
     const set = ['redis.cluster=true'];
     const settings = { TRUNKLINE_REDIS_URL: 'redis://:password@redis.example:6379' };
-    expect(loadConfig({ set, environment: sipServerEnvironment(settings) }).redis.url).toBe('redis://withheld');
-    expect(sipServerEnvironment({})).toEqual({});
+    expect(loadConfig({ set, environment: sipServerEnvironment(settings, false) }).redis.url).toBe('redis://withheld');
+    expect(sipServerEnvironment({}, false)).toEqual({});
+  });
+
+  it('of the SIP server has where Redis is when dialogs outlive their host there', () => {
+    const settings = { TRUNKLINE_REDIS_URL: 'redis://:password@redis.example:6379', TRUNKLINE_REDIS_SENTINEL_PASSWORD: 'secret-of-a-test' };
+    expect(sipServerEnvironment(settings, true)).toEqual(settings);
   });
 });

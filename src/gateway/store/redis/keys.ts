@@ -125,6 +125,12 @@ export const orgAuditKey = (orgId: string): string => `org:{${orgId}}:audit`;
 /** Hash, expires: answered calls of one gateway instance, JSON by call id. */
 export const gatewayCallsKey = (instance: string): string => `gw:{${instance}}:calls`;
 
+/** Hash: the cells, and who has the calls of each (cells/beat.lua). */
+export const CELLS_KEY = '{cells}:owners';
+
+/** Hash, expires: dialogs of one cell's SIP server, JSON by key. */
+export const cellDialogsKey = (cell: string): string => `{cells}:dialogs:${cell}`;
+
 /** Sorted set: ids of webhooks of one lane by the time in ms at which they are due. */
 export const outboxDueKey = (lane: number): string => `outbox:{${String(lane)}}:due`;
 

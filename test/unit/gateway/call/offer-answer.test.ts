@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { resumable } from '../../../../src/gateway/call/machine.js';
 import type { CallEvent, CallState } from '../../../../src/gateway/call/state.js';
 import {
   ANSWER,
@@ -244,6 +245,48 @@ describe('a re-INVITE without an offer', () => {
     const again = playOn(late, [NEXT('')]);
     expect(effect(again, 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP 0 101\r\n');
     expect(playOn(again.state, [ACK(ANSWER)]).state.name).toBe('Talking');
+  });
+});
+
+describe('a call of another host', () => {
+  const RESERVED: CallEvent = {
+    type: 'leg-reserved',
+    local: { address: '127.0.0.3', rtpPort: 61_000, rtcpPort: 61_001 },
+    agentSideKey: null,
+  };
+  const attempt = 2;
+  const invited = playOn(resumable(talking), [RESERVED, { type: 'relay-offered-to-carrier', sdp: OTHER_OUTSIDE, attempt }]);
+
+  it('gets a relay and a leg here: re-INVITE with an o= above any version that its last owner may have used', () => {
+    expect(kinds(invited.all)).toEqual(['leave-relay', 'offer-to-carrier', 'reinvite']);
+    const [, offer] = invited.all;
+    expect(offer).toMatchObject({ sdp: expect.stringContaining('m=audio 61000 ') as unknown });
+    expect(effect(invited, 'reinvite')?.sdp).toMatch(/^o=trunkline 7 11 /m);
+    const moved = playOn(invited.state, [
+      { type: 'reinvite-answered', status: 200, sdp: ANSWER, retryAfterMs: 0, attempt },
+      { type: 'relay-answered-from-carrier', sdp: OTHER_INSIDE, attempt },
+    ]);
+    expect(effect(moved, 'open-leg')).toMatchObject({ inside: { rtpPort: 51_000 }, reserved: { local: { rtpPort: 61_000 } } });
+    const opened = playOn(moved.state, [
+      { type: 'leg-opened', local: { address: '127.0.0.3', rtpPort: 61_000, rtcpPort: 61_001 }, agentSideKey: null },
+    ]);
+    expect(kinds(opened.effects)).toEqual(['start-leg', 'keep']);
+    expect(opened.state).toMatchObject({ name: 'Talking', isLegDue: false, exchange: { name: 'Idle' } });
+  });
+
+  it('whose carrier cannot be reached yet is tried 15 times, every 2 s', () => {
+    const unreached: CallEvent = { type: 'reinvite-answered', status: 503, sdp: '', retryAfterMs: 0, attempt };
+    const tried = playOn(
+      invited.state,
+      Array.from({ length: 15 }, () => [unreached, { type: 'timer', timer: 'reinvite' } as const]).flat(),
+    );
+    expect(tried.all.slice(0, 2)).toEqual([
+      { do: 'start-timer', timer: 'reinvite', delayMs: 2_000 },
+      expect.objectContaining({ do: 'reinvite' }),
+    ]);
+    expect(tried.state.exchange.name).toBe('Inviting');
+    expect(playOn(tried.state, [unreached]).state).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
+    expect(playOn(invited.state, [{ ...unreached, status: 481 }]).state).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
   });
 });
 

@@ -8,7 +8,11 @@ import type { OrgRecord } from '../../../../src/gateway/model/records.js';
 import { agentOf } from '../store/store-contract.js';
 import { NUMBER, ROUTE } from '../../../support/route.js';
 
-const routes: RouteStore = { lookup: () => Promise.resolve({ route: ROUTE, load: NO_USAGE, staleMs: null }), release: () => undefined };
+const routes: RouteStore = {
+  lookup: () => Promise.resolve({ route: ROUTE, load: NO_USAGE, staleMs: null }),
+  release: () => undefined,
+  disown: () => undefined,
+};
 const REFUSED: DryRunAgents = {
   operator: { url: 'ws://127.0.0.1/bot', format: 'twilio', bearerToken: null, providers: NO_PROVIDERS, standIns: NO_STAND_INS },
   standIn: null,

@@ -86,6 +86,10 @@ export class RedisRouteStore implements RouteStore {
     else this.parts.leases.end(counted);
   }
 
+  disown(callId: string): void {
+    this.parts.own.remove(callId);
+  }
+
   /** `null`: Redis has to be asked. */
   #remembered(number: E164, call: BeginningCall): Lookup | null {
     const { leases, own, remembered, records, isFresh, clock } = this.parts;

@@ -1,5 +1,5 @@
 import type { CallSnapshot } from '../../../model/call-snapshot.js';
-import type { SnapshotStore } from '../../../ports/ports.js';
+import { StoreUnavailableError, type SnapshotStore } from '../../../ports/ports.js';
 import type { CancelTimer, Clock } from '../../../../lib/clock.js';
 import { errorText } from '../../../../lib/result.js';
 import type { Log } from '../../../../lib/log.js';
@@ -72,17 +72,35 @@ export class RedisSnapshotStore implements SnapshotStore {
   }
 
   async orphaned(): Promise<readonly CallSnapshot[]> {
-    const { redis, writes, instance } = this.parts;
+    const { writes, instance } = this.parts;
     await this.parts.beforeLeft();
     writes.flush();
+    const { kept, going } = await this.#read(instance, (callId) => this.#written.add(callId));
+    const isGoing = new Set(going);
+    for (const snapshot of kept) if (!isGoing.has(snapshot)) this.delete(snapshot.call_id);
+    await this.parts.onLeft(going);
+    return going;
+  }
+
+  async take(instance: string): Promise<readonly CallSnapshot[]> {
+    const { going } = await this.#read(instance, () => undefined);
+    for (const snapshot of going) this.persist(snapshot);
+    await this.flush();
+    // Not before they are written here.
+    if (this.#waiting.size > 0) throw new StoreUnavailableError('calls of a lost gateway could not be written');
+    await this.parts.writes.write([gatewayCallsKey(instance), gatewayAnswersKey(instance)].map((key) => ['del', key]));
+    await this.parts.onLeft(going);
+    return going;
+  }
+
+  /** What an instance left, and of that the calls without a record. */
+  async #read(instance: string, onFound: (callId: string) => void): Promise<Record<'kept' | 'going', readonly CallSnapshot[]>> {
+    const { redis } = this.parts;
     const fields = await redis.run((client) => client.hgetall(gatewayCallsKey(instance)));
-    for (const callId of Object.keys(fields)) this.#written.add(callId);
+    for (const callId of Object.keys(fields)) onFound(callId);
     const kept = Object.entries(fields).flatMap(([callId, text]) => this.#decode(callId, text));
     const recorded = await redis.pipeline(kept.map(({ org_id: orgId, call_id: callId }) => ['exists', callKey(orgId, callId)]));
-    const calls = kept.filter((_snapshot, index) => recorded[index] === 0);
-    for (const [index, { call_id: callId }] of kept.entries()) if (recorded[index] !== 0) this.delete(callId);
-    await this.parts.onLeft(calls);
-    return calls;
+    return { kept, going: kept.filter((_snapshot, index) => recorded[index] === 0) };
   }
 
   async flush(): Promise<void> {

@@ -181,6 +181,7 @@ export function meteredRoutes(routes: RouteStore, count: CountCall): RouteStore 
       return found;
     },
     release: (callId, wasRefused) => routes.release(callId, wasRefused),
+    disown: (callId) => routes.disown(callId),
   };
 }
 

@@ -1,0 +1,216 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { RedisCells } from '../../../src/gateway/store/redis/cells/redis-cells.js';
+import { openRedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { Cell } from '../../../src/sip-server/cell.js';
+import type { DialogRecord } from '../../../src/sip/dialog/dialog-record.js';
+import { startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+const STEP_MS = 10;
+
+/** Counts the questions to Redis that have no answer yet. */
+function counted(store: RedisCells): { readonly store: RedisCells; readonly waiting: () => number } {
+  let waiting = 0;
+  const proxy = new Proxy(store, {
+    get: (target, name) => {
+      const method = Reflect.get(target, name) as (...args: readonly unknown[]) => Promise<unknown>;
+      return (...args: readonly unknown[]) => {
+        waiting += 1;
+        return method.apply(target, [...args]).finally(() => (waiting -= 1));
+      };
+    },
+  });
+  return { store: proxy, waiting: () => waiting };
+}
+
+/** A SIP server that has dialogs, and nothing else. */
+class Server {
+  readonly dialogs = new Map<string, Pick<DialogRecord, 'callId' | 'reservedSeq'>>();
+  readonly dropped: string[] = [];
+  readonly clock = new VirtualClock();
+  readonly cell: Cell;
+  readonly store: RedisCells;
+  readonly #waiting: () => number;
+
+  constructor(
+    readonly name: string,
+    address: { readonly url: string; readonly cluster: boolean },
+    private readonly gateways: readonly string[] = [],
+  ) {
+    this.store = new RedisCells(address, systemClock, silentLog);
+    const { store, waiting } = counted(this.store);
+    this.#waiting = waiting;
+    this.cell = new Cell(name, store, this.clock, silentLog);
+  }
+
+  open(): this {
+    this.cell.open({
+      record: (key) => this.dialogs.get(key) as DialogRecord | undefined,
+      keys: () => [...this.dialogs.keys()],
+      gateways: () => this.gateways,
+      takeOver: (records) => {
+        for (const record of records) this.has(record.callId, record.reservedSeq);
+      },
+      drop: (keys) => {
+        for (const key of keys) this.dialogs.delete(key);
+        this.dropped.push(...keys);
+      },
+    });
+    return this;
+  }
+
+  has(callId: string, reservedSeq = 100): void {
+    this.dialogs.set(callId, { callId, reservedSeq });
+    this.cell.write(callId);
+  }
+
+  ends(callId: string): void {
+    this.dialogs.delete(callId);
+    this.cell.end(callId);
+  }
+
+  /** Time passes, and Redis answers at once. */
+  async lives(forMs: number): Promise<void> {
+    for (let passedMs = 0; passedMs < forMs; passedMs += STEP_MS) {
+      await this.#answered();
+      this.clock.advance(STEP_MS);
+    }
+    await this.#answered();
+  }
+
+  async #answered(): Promise<void> {
+    do await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting() > 0);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  get seq(): Record<string, number> {
+    return Object.fromEntries([...this.dialogs].map(([key, { reservedSeq }]) => [key, reservedSeq]));
+  }
+}
+
+for (const cluster of [false, true]) {
+  describe(`cells, ${cluster ? 'a Redis Cluster of three nodes' : 'redis-server'}`, () => {
+    let redis: Omit<TestRedisCluster, 'nodes'>;
+    let servers: Server[] = [];
+
+    beforeAll(async () => {
+      redis = cluster ? await startRedisCluster() : await startRedis();
+    });
+    beforeEach(async () => {
+      await redis.command('FLUSHALL');
+    });
+    afterEach(async () => {
+      for (const { cell } of servers) await cell.close();
+      servers = [];
+    });
+    afterAll(() => redis.close());
+
+    async function server(name: string, gateways: readonly string[] = []): Promise<Server> {
+      const made = new Server(name, { url: redis.url, cluster }, gateways);
+      servers.push(made);
+      await expect.poll(() => made.store.dialogs(name).catch(() => null)).toEqual([]);
+      return made.open();
+    }
+
+    const stored = async (of: Server): Promise<string[]> => (await of.store.dialogs(of.name)).map(([key]) => key).sort();
+
+    it('each has its dialogs there a moment after they change', async () => {
+      const a = await server('a');
+      await a.lives(500);
+      a.has('one');
+      a.has('two');
+      await a.lives(250);
+      expect(await stored(a)).toEqual(['one', 'two']);
+      a.ends('one');
+      await a.lives(250);
+      expect(await stored(a)).toEqual(['two']);
+    });
+
+    it('one that falls silent is taken over after 2 s, at numbers that it cannot have used', async () => {
+      const [a, b] = [await server('a'), await server('b')];
+      a.has('one');
+      await a.lives(500);
+      await b.lives(2_000);
+      expect(b.seq).toEqual({});
+      expect(await b.store.isElsewhere('b', 'one')).toBe(true);
+      await b.lives(500);
+      expect(b.seq).toEqual({ one: 10_100 });
+      expect([await stored(a), await stored(b)]).toEqual([[], ['one']]);
+      expect(await b.store.isElsewhere('b', 'one')).toBe(false);
+      expect(a.cell.isOwner).toBe(true);
+      a.clock.advance(1_800);
+      expect(a.cell.isOwner).toBe(false);
+    });
+
+    it('one that learns of it drops those dialogs, keeps the others, and is a cell like any other again', async () => {
+      const [a, b] = [await server('a'), await server('b')];
+      a.has('one');
+      await a.lives(500);
+      await b.lives(2_500);
+      // It does not know yet: nothing that it writes comes among the other's.
+      a.has('new');
+      a.has('one', 200);
+      await a.lives(1_000);
+      expect([a.dropped, a.seq]).toEqual([['one'], { new: 100 }]);
+      expect([await stored(a), await stored(b)]).toEqual([['new'], ['one']]);
+      expect(a.cell.isOwner).toBe(true);
+      await b.lives(2_500);
+      expect(Object.keys(b.seq).sort()).toEqual(['new', 'one']);
+    });
+
+    it('one that begins again learns what was taken from it, and has the rest', async () => {
+      const [a, b] = [await server('a'), await server('b')];
+      a.has('one');
+      await a.lives(500);
+      await a.cell.close();
+      const again = new Server('a', { url: redis.url, cluster });
+      servers.push(again);
+      again.dialogs.set('one', { callId: 'one', reservedSeq: 100 });
+      again.open();
+      await again.lives(500);
+      expect(again.dropped).toEqual([]);
+      await b.lives(2_750);
+      expect(b.seq).toEqual({ one: 10_100 });
+      await again.lives(500);
+      expect(again.dropped).toEqual(['one']);
+    });
+
+    it('one whose gateways live is not lost', async () => {
+      const stores = openRedisStores({ url: redis.url, cluster, clock: systemClock, log: silentLog, instance: 'gateway-of-a' });
+      await stores.ready();
+      const [a, b] = [await server('a', ['gateway-of-a']), await server('b')];
+      a.has('one');
+      await a.lives(500);
+      await expect.poll(() => b.store.isAnyAlive(['gateway-of-a'])).toBe(true);
+      await b.lives(3_000);
+      expect(b.seq).toEqual({});
+      await stores.close();
+      await b.lives(500);
+      expect(b.seq).toEqual({ one: 10_100 });
+    });
+
+    it('one that stood still itself takes nobody over at once', async () => {
+      const [a, b] = [await server('a'), await server('b')];
+      a.has('one');
+      await a.lives(500);
+      await b.lives(1_000);
+      b.clock.advance(30_000);
+      await b.lives(1_750);
+      expect(b.seq).toEqual({});
+      await b.lives(1_000);
+      expect(b.seq).toEqual({ one: 10_100 });
+    });
+
+    it('Redis that lost everything gets it again', async () => {
+      const a = await server('a');
+      a.has('one');
+      await a.lives(500);
+      await redis.command('FLUSHALL');
+      await a.lives(750);
+      expect(await stored(a)).toEqual(['one']);
+    });
+  });
+}
