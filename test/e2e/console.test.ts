@@ -102,6 +102,7 @@ describe('the console', () => {
     await dialog.waitFor({ state: 'detached' });
     expect(await hasFocus(page, stop)).toBe(true);
     await page.keyboard.press('Enter');
+    await dialog.waitFor();
     await tabTo(page, dialog.getByRole('button', { name: 'Stop the call' }));
     await page.keyboard.press('Enter');
     await until(() => call.peer.received.some(({ startLine }) => startLine.startsWith('BYE ')), 5_000, 'no BYE came');

@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWebhookOfTrunkline } from '../../../docs/examples/webhook-signature.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
-import { killGateway } from '../../support/trunk.js';
+import { killGateway, timesLogged } from '../../support/trunk.js';
 import { WebhookReceiver, type ReceivedWebhook } from '../../support/webhook-receiver.js';
 
 // The call-completion webhook, behind the whole product.
@@ -118,9 +118,13 @@ describe('the call-completion webhook', () => {
   });
 
   it('outlives a gateway that is killed between two attempts', async () => {
+    const failures = (): Promise<number> => timesLogged(site.gateway, 'gateway', '"msg":"webhook.failed"');
+    const before = await failures();
     receiver.answers.set('/killed', [500, 500]);
     await (await talking('/killed')).hangUp();
     const [first] = await receiver.first('/killed', 2, LIMIT_MS);
+    // Between two attempts: during one, the next waits until its claim has run out.
+    await expect.poll(failures, { timeout: LIMIT_MS, interval: 5 }).toBe(before + 2);
     await killGateway(site.gateway);
     const [, , third] = await receiver.first('/killed', 3, LIMIT_MS);
     expect(third!.text).toBe(first!.text);
