@@ -13,6 +13,9 @@ const numberText = z.string().regex(/^\d+$/);
 
 const encoding = z.enum(['audio/x-mulaw', 'audio/x-alaw', 'audio/l16']);
 
+/** `inbound`: what the caller says. `outbound`: what the caller hears. */
+const track = z.enum(['inbound', 'outbound']);
+
 /** What the gateway sends. */
 export const toAgentMessage = z.discriminatedUnion('event', [
   z.strictObject({ event: z.literal('connected'), protocol: z.literal('Call'), version: z.literal('1.0.0') }),
@@ -23,7 +26,8 @@ export const toAgentMessage = z.discriminatedUnion('event', [
       accountSid: z.string().regex(/^AC[0-9a-f]{32}$/),
       streamSid: z.string().regex(/^MZ[0-9a-f]{32}$/),
       callSid: z.string().regex(/^CA[0-9a-f]{32}$/),
-      tracks: z.tuple([z.literal('inbound')]),
+      /** `outbound`: of `<Start><Stream>` only. */
+      tracks: z.array(track).min(1).max(2),
       mediaFormat: z.strictObject({ encoding, sampleRate: z.union([z.literal(8_000), z.literal(16_000)]), channels: z.literal(1) }),
       customParameters: z.record(z.string(), z.string()),
     }),
@@ -33,9 +37,9 @@ export const toAgentMessage = z.discriminatedUnion('event', [
     event: z.literal('media'),
     sequenceNumber: numberText,
     media: z.strictObject({
-      track: z.literal('inbound'),
+      track,
       chunk: numberText,
-      /** Milliseconds of the caller's audio before this piece. */
+      /** Milliseconds of the track's audio before this piece. */
       timestamp: numberText,
       /** 20 ms of G.711 µ-law, base64. */
       payload: z.base64(),
@@ -87,7 +91,7 @@ export const toAgentMessage = z.discriminatedUnion('event', [
     sequenceNumber: numberText,
     streamSid: z.string(),
     /** `inbound`: the agent read too slowly, and the oldest audio is gone. `outbound`: it spoke too far ahead, and the newest is. */
-    dropped: z.strictObject({ track: z.enum(['inbound', 'outbound']), milliseconds: z.int().min(1) }),
+    dropped: z.strictObject({ track, milliseconds: z.int().min(1) }),
   }),
   z.strictObject({
     event: z.literal('error'),

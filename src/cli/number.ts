@@ -21,6 +21,7 @@ interface RoutingFlags extends ApiFlags {
   readonly voiceUrl?: string;
   readonly voiceFallbackUrl?: string;
   readonly statusCallback?: string;
+  readonly statusCallbackEvent?: readonly string[];
 }
 
 /** `trunkline number …`: the /sip routes. */
@@ -121,7 +122,12 @@ function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: Ro
     .option('--media-encryption <rule>', 'required or optional')
     .option('--voice-url <url>', 'a server that answers with TwiML, or "none"')
     .option('--voice-fallback-url <url>', 'requested when --voice-url fails, or "none"')
-    .option('--status-callback <url>', 'gets a form when a call has ended, or "none"');
+    .option('--status-callback <url>', 'gets a form when a call has ended, or "none"')
+    .option(
+      '--status-callback-event <event>',
+      'initiated, ringing, answered or completed; repeatable; default completed',
+      (one, all: readonly string[] | undefined) => [...(all ?? []), one],
+    );
 }
 
 function limit(text: string): Limit {
@@ -164,13 +170,17 @@ function agentOf({ agent }: RoutingFlags): string | null | undefined {
 
 /** The options with those that are given. */
 function optionsOf(flags: RoutingFlags, before: Partial<Options> = {}): Partial<Options> {
-  const { allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption, voiceUrl, voiceFallbackUrl, statusCallback } = flags;
+  const { allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption, voiceUrl, voiceFallbackUrl, statusCallback, statusCallbackEvent } =
+    flags;
   const options: Partial<Options> = {
     ...before,
     ...(allowFrom === undefined ? {} : { allowed_sources: [...allowFrom] }),
     ...(maxCalls === undefined ? {} : { max_concurrent_calls: maxCalls === 'none' ? null : maxCalls }),
     ...(maxCallsPerSecond === undefined ? {} : { max_calls_per_second: maxCallsPerSecond === 'none' ? null : maxCallsPerSecond }),
     // The API says what it may be.
+    ...(statusCallbackEvent === undefined
+      ? {}
+      : { status_callback_events: [...statusCallbackEvent] as NonNullable<Options['status_callback_events']> }),
     ...(mediaEncryption === undefined ? {} : { media_encryption: mediaEncryption as Options['media_encryption'] }),
   };
   const urls = { voice_url: voiceUrl, voice_fallback_url: voiceFallbackUrl, status_callback: statusCallback };

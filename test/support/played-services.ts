@@ -74,6 +74,8 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     endpoint: {
       connectAgent: () => Promise.resolve(),
       notifyAgent: () => undefined,
+      startFork: () => undefined,
+      stopFork: () => undefined,
       reserve: () => Promise.resolve(LOCAL),
       open: () => Promise.resolve(LOCAL),
       start: () => undefined,

@@ -235,6 +235,8 @@ export class RunnerBench {
           return this.#agent(callId);
         },
         notifyAgent: (_callId, answer) => void this.told.push(answer),
+        startFork: () => undefined,
+        stopFork: () => undefined,
         reserve: (callId) => this.#leg('reserve', callId),
         open: (leg) => this.#leg('open', leg.callId),
         start: () => undefined,

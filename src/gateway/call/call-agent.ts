@@ -3,7 +3,11 @@ import type { Route } from '../model/records.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import type { Scope } from '../../lib/scope.js';
-import { AgentUnavailableError, type MediaEndpoint, type ProviderSessions } from '../ports/ports.js';
+import type { AgentAnswer } from '../model/agent.js';
+import type { CallTarget } from '../model/live-calls.js';
+import type { LegEvent } from '../model/media.js';
+import type { VoiceScript } from '../twilio/voice-script.js';
+import { AgentUnavailableError, type MediaEndpoint, type ProviderSessions, type VoiceServer } from '../ports/ports.js';
 import { describeAgent, type OperatorAgent } from './agent.js';
 import type { AgentRequests } from './agent-requests.js';
 import type { CallMedia } from './call-media.js';
@@ -11,11 +15,13 @@ import { withPromptData } from './prompt-data.js';
 import type { CallOrigin } from './call-record.js';
 import { connectSummary, type CallTrace } from './call-trace.js';
 import type { AgentChoice, CallEvent, CallState } from './state.js';
+import { DIAL_REQUEST, VoiceCall, voiceSettings, type VoiceHost } from './voice-call.js';
 
 export interface AgentServices {
   readonly endpoint: MediaEndpoint;
   readonly sessions: ProviderSessions;
   readonly operatorAgent: OperatorAgent;
+  readonly voiceServer: VoiceServer;
   readonly clock: Clock;
   /** The W3C header of requests that are made for a call; left out: they have none. */
   readonly traceparent?: (callId: string) => string;
@@ -29,6 +35,12 @@ interface CallParts {
   readonly scope: Scope;
   readonly trace: CallTrace;
   readonly log: Log;
+  readonly isAnswered: () => boolean;
+  readonly dispatch: (event: CallEvent) => void;
+  /** A failure that stands in the record. */
+  readonly onAgentError: (text: string) => void;
+  /** Stores a snapshot. */
+  readonly keep: () => void;
 }
 
 /** The organization has no session at providers left. */
@@ -40,20 +52,97 @@ export class ProviderLimitError extends Error {
   }
 }
 
-/** Makes ready and connects the agent of one call. */
+/** Makes ready and connects the agent of one call, or one after the other as its voice webhook says. */
 export class CallAgent {
   #hasSession = false;
+  /** Set once a voice webhook, or the API, decides what the caller gets to hear. */
+  #voice: VoiceCall | null = null;
 
   constructor(
     private readonly services: AgentServices,
     private readonly call: CallParts,
   ) {}
 
-  /**
-   * Rejects with `AgentUnavailableError`, `ProviderLimitError`, or `MediaUnavailableError`. `null`: the call has ended meanwhile.
-   * @param isResumed the call goes on after a restart
-   */
-  async connect(choice: AgentChoice, isResumed = false): Promise<CallEvent | null> {
+  /** Part of the call's snapshot; `null`: no document decides. */
+  get script(): VoiceScript | null {
+    return this.#voice?.script ?? null;
+  }
+
+  /** Rejects with `AgentUnavailableError`, `ProviderLimitError`, or `MediaUnavailableError`. `null`: the call has ended meanwhile. */
+  async connect(choice: AgentChoice): Promise<CallEvent | null> {
+    const voiceUrl = this.call.state().route?.number.inbound?.options.voice_url;
+    if (voiceUrl === undefined || choice !== 'own') {
+      // It stands in for a webhook that failed.
+      this.#voice = null;
+      return this.#connect(choice, false);
+    }
+    const refusal = await this.call.trace.timeline.step('agent connect', this.#voiceCall().begin(voiceUrl));
+    if (refusal === null) return { type: 'agent-connected' };
+    return { type: 'agent-refused', reason: refusal === 'busy' ? 'AGENT_BUSY' : 'AGENT_DECLINED' };
+  }
+
+  /** The call goes on after a restart. Rejects as `connect`. @param script of the process before */
+  async resume(choice: AgentChoice, script: VoiceScript | null): Promise<void> {
+    if (script === null) await this.#connect(choice, true);
+    else await this.#voiceCall().resume(script);
+  }
+
+  /** The call goes on at this URL or in this document. */
+  redirect(target: CallTarget): void {
+    this.#voiceCall().redirect(target);
+  }
+
+  /** The agent has ended, or one of its streams began or ended. */
+  take(event: Extract<LegEvent, { type: 'agent-finished' | 'agent-hangup' | 'agent-lost' | 'stream-started' | 'fork-ended' }>): void {
+    if (event.type === 'stream-started' || event.type === 'fork-ended') this.#voice?.takeStream(event);
+    else if (this.#voice !== null) this.#voice.take(event);
+    else this.call.dispatch({ type: 'hangup', reason: event.type === 'agent-lost' ? 'AGENT_LOST' : 'AGENT_HANGUP' });
+  }
+
+  /** The answer to a request of the agent. */
+  notify(answer: AgentAnswer): void {
+    if (this.#voice !== null && answer.requestId === DIAL_REQUEST) return this.#voice.answered(answer);
+    this.services.endpoint.notifyAgent(this.call.origin.callId, answer);
+  }
+
+  close(): void {
+    this.#voice?.close();
+  }
+
+  #voiceCall(): VoiceCall {
+    const { origin, state } = this.call;
+    const { route, identity } = state();
+    if (route === null) throw new Error('a call without a route has no script');
+    this.#voice ??= new VoiceCall(this.services.voiceServer, voiceSettings(origin, route, identity), this.#voiceHost());
+    return this.#voice;
+  }
+
+  #voiceHost(): VoiceHost {
+    const { call, services } = this;
+    return {
+      get isAnswered() {
+        return call.isAnswered();
+      },
+      connect: async (agent) => {
+        if (this.#isOver()) return;
+        call.trace.add('agent', 'out', connectSummary(agent));
+        await call.media.connectAgent(agent);
+        if (call.state().name === 'Talking') call.media.start();
+      },
+      startFork: (fork) => call.media.startFork(fork),
+      stopFork: (streamSid) => call.media.stopFork(streamSid),
+      transfer: (to, requestId) => call.dispatch({ type: 'transfer-asked', requestId, to }),
+      hangUp: (reason) => call.dispatch({ type: 'hangup', reason }),
+      note: (text, isFailure) => {
+        call.trace.add('agent', 'in', text);
+        if (isFailure) call.onAgentError(text);
+      },
+      keep: call.keep,
+      wallMs: () => services.clock.wallMs(),
+    };
+  }
+
+  async #connect(choice: AgentChoice, isResumed: boolean): Promise<CallEvent | null> {
     const { origin, state, media, requests, trace, log } = this.call;
     const { identity, media: carrier } = state();
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);

@@ -1,4 +1,4 @@
-import type { AgentDescription } from '../model/agent.js';
+import type { AgentDescription, ForkSettings } from '../model/agent.js';
 import type { LegEvent, LegFigures, LegFormat, MediaAddress, MediaDirection, RelayFigures, SrtpKeys } from '../model/media.js';
 import type { Scope } from '../../lib/scope.js';
 import type { CallTrace } from './call-trace.js';
@@ -41,6 +41,16 @@ export class CallMedia {
     this.#ownLeg();
     await this.services.endpoint.connectAgent(this.callId, agent, this.onLegEvent);
     return { type: 'agent-connected' };
+  }
+
+  /** Throws `MediaUnavailableError`. */
+  startFork(fork: ForkSettings): void {
+    this.#ownLeg();
+    this.services.endpoint.startFork(this.callId, fork, this.onLegEvent);
+  }
+
+  stopFork(streamSid: string): void {
+    this.services.endpoint.stopFork(this.callId, streamSid);
   }
 
   /** What was seen by the time the scope closed. */

@@ -18,7 +18,7 @@ import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
 import type { Route } from '../model/records.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';
-import type { VoiceScript } from '../twilio/voice-script.js';
+import { scriptOfForm5, type VoiceScript } from '../twilio/voice-script.js';
 import { SUITE } from '../sdp/sdp-read.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 
@@ -42,6 +42,8 @@ export interface CallProgress {
   readonly resumed: number;
   /** What went wrong with the connection to the agent last. */
   readonly agentError: string | null;
+  /** Status callbacks that went out. */
+  readonly reports: number;
 }
 
 export function beginningOf({ callId, sipCallId, caller, source, startedAtMs }: CallOrigin): BeginningCall {
@@ -195,7 +197,7 @@ export interface KeptCall {
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 5;
+const FORM = 6;
 
 /** `null`: there is nothing to take up again. */
 export function snapshotCall(
@@ -214,8 +216,9 @@ export function snapshotCall(
   };
 }
 
-/** `undefined`: another version of the gateway wrote it. */
+/** `undefined`: another version of the gateway wrote it. Form 5 is read too: it had no `<Start>` and no status callback before the end. */
 export function readKeptCall({ state }: CallSnapshot): KeptCall | undefined {
   const kept = state as (KeptCall & { readonly form: number }) | null;
+  if (kept?.form === FORM - 1) return { ...kept, progress: { ...kept.progress, reports: 0 }, script: scriptOfForm5(kept.script) };
   return kept?.form === FORM ? kept : undefined;
 }

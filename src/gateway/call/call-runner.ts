@@ -26,13 +26,13 @@ import {
 } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
-import { CallTrace, type TraceWatch, answerSummary, connectSummary, eventSummary, legSummary } from './call-trace.js';
+import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS } from './offer-answer.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
-import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState } from './state.js';
+import type { CallEffect, CallEvent, CallFacts, CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
-import { DIAL_REQUEST, VoiceCall, voiceSettings, type VoiceHost } from './voice-call.js';
 import { statusCallback } from './status-callback.js';
+import type { StatusCallbackEvent } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
 import {
@@ -43,7 +43,6 @@ import {
   type RouteStore,
   type SnapshotStore,
   type ToolRunner,
-  type VoiceServer,
 } from '../ports/ports.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
 
@@ -53,7 +52,6 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
   readonly identities: IdentityVerifier;
-  readonly voiceServer: VoiceServer;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
   /** Whether it is kept when the steps of calls ran. */
@@ -93,11 +91,9 @@ export class CallRunner {
   readonly #requests: AgentRequests;
   readonly #agent: CallAgent;
   readonly #trace: CallTrace;
-  /** Set once a voice webhook, or the API, decides what the caller gets to hear. */
-  #voice: VoiceCall | null = null;
   /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
   readonly #zeroMs: number;
-  #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null };
+  #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null, reports: 0 };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
   /** Another host has the call. */
@@ -138,7 +134,15 @@ export class CallRunner {
     const { callId, sipCallId } = origin;
     this.#media = new CallMedia(callId, sipCallId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
     const parts = { media: this.#media, requests: this.#requests, scope: this.#scope, trace: this.#trace, log: this.#log };
-    this.#agent = new CallAgent(services, { origin, state: () => this.#state, ...parts });
+    this.#agent = new CallAgent(services, {
+      ...parts,
+      origin,
+      state: () => this.#state,
+      isAnswered: () => this.#progress.answeredAtMs !== null,
+      dispatch: (event) => this.dispatch(event),
+      onAgentError: (text) => (this.#progress = { ...this.#progress, agentError: text }),
+      keep: () => this.#keep(),
+    });
   }
 
   static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {
@@ -216,8 +220,7 @@ export class CallRunner {
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
       // The leg first: only one media worker has its port, and the agent has to be on the same.
-      if (this.#script === null) await this.#agent.connect(this.#state.agent.choice, true);
-      else await this.#voiceCall().resume(this.#script);
+      await this.#agent.resume(this.#state.agent.choice, this.#script);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -288,7 +291,8 @@ export class CallRunner {
       case 'route':
         return this.#async(null, this.#route());
       case 'connect-agent':
-        return this.#async(null, this.#connectAgent(effect.choice));
+        if (effect.choice === 'own') this.#report('initiated');
+        return this.#async(null, this.#agent.connect(effect.choice));
       case 'offer-relay':
         return this.#async(effect.attempt, this.#media.offer(effect));
       case 'answer-relay':
@@ -336,6 +340,7 @@ export class CallRunner {
     switch (effect.do) {
       case 'ring':
         this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
+        this.#report('ringing');
         return open && this.#dialog.ring(open);
       case 'answer':
         return open && this.#dialog.answer(open, effect.sdp, () => this.#onAnswered(open));
@@ -362,6 +367,7 @@ export class CallRunner {
   #onAnswered({ request }: OpenInvite): void {
     this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
     this.#kept = this.#dialog.keep(request);
+    this.#report('answered');
     this.#keep();
   }
 
@@ -379,52 +385,11 @@ export class CallRunner {
     );
   }
 
-  async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
-    const voiceUrl = this.#state.route?.number.inbound?.options.voice_url;
-    if (voiceUrl === undefined || choice !== 'own') {
-      // It stands in for a webhook that failed.
-      this.#voice = null;
-      return this.#agent.connect(choice);
-    }
-    const refusal = await this.#trace.timeline.step('agent connect', this.#voiceCall().begin(voiceUrl));
-    if (refusal === null) return { type: 'agent-connected' };
-    return { type: 'agent-refused', reason: refusal === 'busy' ? 'AGENT_BUSY' : 'AGENT_DECLINED' };
-  }
-
   /** The call goes on at this URL or in this document; false: it cannot, because it is not answered. */
   redirect(target: CallTarget): boolean {
     if (this.#progress.answeredAtMs === null || this.#state.route === null || this.stateName === 'Ended') return false;
-    this.#voiceCall().redirect(target);
+    this.#agent.redirect(target);
     return true;
-  }
-
-  #voiceCall(): VoiceCall {
-    const { route, identity } = this.#state;
-    if (route === null) throw new Error('a call without a route has no script');
-    this.#voice ??= new VoiceCall(this.services.voiceServer, voiceSettings(this.origin, route, identity), this.#voiceHost());
-    return this.#voice;
-  }
-
-  #voiceHost(): VoiceHost {
-    const isAnswered = (): boolean => this.#progress.answeredAtMs !== null;
-    return {
-      get isAnswered() {
-        return isAnswered();
-      },
-      connect: async (agent) => {
-        if (this.#scope.isClosed || this.stateName === 'Ended') return;
-        this.#trace.add('agent', 'out', connectSummary(agent));
-        await this.#media.connectAgent(agent);
-        if (this.stateName === 'Talking') this.#media.start();
-      },
-      transfer: (to, requestId) => this.dispatch({ type: 'transfer-asked', requestId, to }),
-      hangUp: (reason) => this.dispatch({ type: 'hangup', reason }),
-      note: (text, isFailure) => {
-        this.#trace.add('agent', 'in', text);
-        if (isFailure) this.#progress = { ...this.#progress, agentError: text };
-      },
-      keep: () => this.#keep(),
-    };
   }
 
   async #route(): Promise<CallEvent> {
@@ -441,8 +406,7 @@ export class CallRunner {
 
   #notifyAgent(answer: AgentAnswer): void {
     this.#trace.add('agent', 'out', ...answerSummary(answer));
-    if (this.#voice !== null && answer.requestId === DIAL_REQUEST) return this.#voice.answered(answer);
-    this.services.endpoint.notifyAgent(this.callId, answer);
+    this.#agent.notify(answer);
   }
 
   #onLegEvent(event: LegEvent): void {
@@ -456,8 +420,9 @@ export class CallRunner {
       case 'agent-hangup':
       case 'agent-lost':
       case 'agent-finished':
-        if (this.#voice !== null) return this.#voice.take(event);
-        return this.dispatch({ type: 'hangup', reason: event.type === 'agent-lost' ? 'AGENT_LOST' : 'AGENT_HANGUP' });
+      case 'stream-started':
+      case 'fork-ended':
+        return this.#agent.take(event);
       case 'agent-note':
         if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };
         return;
@@ -492,7 +457,7 @@ export class CallRunner {
       progress: this.#progress,
       dialog: this.#kept,
       node: this.#media.node,
-      script: this.#voice?.script ?? null,
+      script: this.#agent.script,
     });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
@@ -518,7 +483,7 @@ export class CallRunner {
   async #close(): Promise<void> {
     this.#timers.close();
     this.#requests.close();
-    this.#voice?.close();
+    this.#agent.close();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
   }
@@ -550,7 +515,7 @@ export class CallRunner {
     } catch (error) {
       this.#log.error({ error: errorText(error) }, 'call.record.not_written');
     }
-    this.#reportStatus(record);
+    this.#report('completed', record);
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
     // Whoever shuts down after us must not take the connection away before the BYE is through.
@@ -558,9 +523,12 @@ export class CallRunner {
     this.onEnded(this);
   }
 
-  #reportStatus(record: CallRecord): void {
-    const callback = statusCallback(record, this.#state.route);
+  #report(event: StatusCallbackEvent, record: CallRecord | null = null): void {
+    const { route, identity } = this.#state;
+    const moment = { event, atMs: this.#timeMs(), sequence: this.#progress.reports, record };
+    const callback = statusCallback(this.origin, route, identity, moment);
     if (callback === null) return;
+    this.#progress = { ...this.#progress, reports: moment.sequence + 1 };
     void this.services.voiceServer.notify(callback).then((sent) => {
       if (!sent.ok) this.#log.warn({ error: sent.error }, 'call.status_callback.failed');
     });

@@ -1,22 +1,26 @@
-import type { AgentDescription, AgentAnswer, PlayerClip } from '../model/agent.js';
+import type { AgentDescription, AgentAnswer, ForkSettings, PlayerClip, StreamSettings } from '../model/agent.js';
 import type { CallTarget } from '../model/live-calls.js';
-import { accountSidOf, callSidOf } from '../model/twilio-ids.js';
+import { accountSidOf, callSidOf, newStreamSid } from '../model/twilio-ids.js';
 import type { Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import type { CallOrigin } from './call-record.js';
 import type { LegEvent } from '../model/media.js';
 import { AgentUnavailableError, type VoiceServer } from '../ports/ports.js';
 import { callParameters, type VoiceFacts } from '../twilio/call-parameters.js';
-import type { Clip, GatherRules } from '../twilio/twiml.js';
+import type { Clip, GatherRules, StreamNoun } from '../twilio/twiml.js';
 import {
   afterVerb,
   enterDocument,
   nextStep,
+  withoutFork,
   type DocumentRequest,
+  type RunningFork,
   type VerbOutcome,
   type VoiceMove,
   type VoiceScript,
 } from '../twilio/voice-script.js';
+import { StreamCallbacks, type StreamReport } from './stream-callbacks.js';
+import { errorText } from '../../lib/result.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 
 /** What the script of a call does to it. */
@@ -24,12 +28,17 @@ export interface VoiceHost {
   readonly isAnswered: boolean;
   /** Puts this agent in the place of the one before. Rejects with `AgentUnavailableError`. */
   connect(agent: AgentDescription): Promise<void>;
+  /** Copies the call's audio beside the agents. Throws `MediaUnavailableError`. */
+  startFork(fork: ForkSettings): void;
+  stopFork(streamSid: string): void;
   transfer(to: string, requestId: string): void;
   hangUp(reason: 'AGENT_HANGUP' | 'AGENT_LOST'): void;
   /** For the trace; a failure stands in the record too. */
   note(text: string, isFailure: boolean): void;
   /** Stores a snapshot. */
   keep(): void;
+  /** Milliseconds of the epoch. */
+  wallMs(): number;
 }
 
 export interface VoiceSettings {
@@ -58,6 +67,10 @@ const NO_BASE = 'about:blank';
 /** The agent's request that a `<Dial>` is. */
 export const DIAL_REQUEST = 'dial';
 
+type VoiceStep = VoiceMove['step'];
+/** Steps that take no time. */
+type Aside = 'start-fork' | 'stop-fork' | 'note';
+
 class VoiceError extends Error {}
 
 /** One call by TwiML: requests documents, and puts one agent after the other on the call, as the script says. */
@@ -68,6 +81,11 @@ export class VoiceCall {
   /** A document or an agent is awaited: what the agent before reports is too late. */
   #isMoving = false;
   readonly #ended = new AbortController();
+  readonly #streams = new StreamCallbacks((report) => this.#reportStream(report));
+  /** What `<Connect>` connected last: its stream, and how the bot knows it; `null`: not yet. */
+  #connected: { readonly stream: StreamNoun; streamSid: string | null } | null = null;
+  /** What `<Start>` began, by how its server knows it. */
+  readonly #forks = new Map<string, RunningFork>();
 
   constructor(
     private readonly server: VoiceServer,
@@ -88,6 +106,7 @@ export class VoiceCall {
   /** In another process than the one before: the verb in progress begins again. */
   async resume(script: VoiceScript): Promise<void> {
     this.#script = script;
+    for (const fork of script.forks) this.#startFork(fork);
     const wasDialling = script.verbs[script.at - 1]?.verb === 'dial';
     await this.#move(() => Promise.resolve(nextStep({ ...script, at: wasDialling ? script.at : Math.max(0, script.at - 1) }, true)));
   }
@@ -100,8 +119,24 @@ export class VoiceCall {
     });
   }
 
+  /** An event of a stream. */
+  takeStream(event: Extract<LegEvent, { type: 'stream-started' | 'fork-ended' }>): void {
+    const { streamSid } = event;
+    const fork = this.#forks.get(streamSid);
+    if (event.type === 'fork-ended') {
+      if (fork !== undefined) this.#endFork(streamSid, fork, event.error);
+    } else if (fork !== undefined) this.#streams.started(streamSid, fork.stream);
+    else if (this.#connected !== null) {
+      // After a reconnection it is another one to the bot.
+      if (this.#connected.streamSid !== null) this.#streams.ended(this.#connected.streamSid, 'the connection was lost');
+      this.#connected.streamSid = streamSid;
+      this.#streams.started(streamSid, this.#connected.stream);
+    }
+  }
+
   /** An event of the agent in progress. */
   take(event: Extract<LegEvent, { type: 'agent-finished' | 'agent-hangup' | 'agent-lost' }>): void {
+    this.#leaveStream(event.type === 'agent-lost' ? 'the connection was lost' : null);
     this.#after(event.type === 'agent-finished' ? { ...event, type: 'gathered' } : { type: 'ended' });
   }
 
@@ -115,6 +150,7 @@ export class VoiceCall {
   close(): void {
     this.#attempt += 1;
     this.#ended.abort();
+    this.#streams.endAll();
   }
 
   #after(outcome: VerbOutcome): void {
@@ -138,11 +174,9 @@ export class VoiceCall {
       for (let move = await first(); attempt === this.#attempt;) {
         this.#script = move.script;
         const { step } = move;
-        if (step.do === 'request') {
-          move = await this.#load(step.request);
-          continue;
-        }
-        return await this.#perform(step);
+        if (step.do === 'request') move = await this.#load(step.request);
+        else if (this.#doAside(step)) move = nextStep(move.script, this.host.isAnswered);
+        else return await this.#perform(step);
       }
       return null;
     } catch (error) {
@@ -155,7 +189,25 @@ export class VoiceCall {
     }
   }
 
-  async #perform(step: Exclude<VoiceMove['step'], { do: 'request' }>): Promise<'rejected' | 'busy' | null> {
+  /** False: it is a step that takes time, or the last one. */
+  #doAside(step: Exclude<VoiceStep, { do: 'request' }>): step is Extract<VoiceStep, { do: Aside }> {
+    switch (step.do) {
+      case 'note':
+        this.host.note(step.problem, true);
+        return true;
+      case 'start-fork':
+        this.#startFork(step.fork);
+        return true;
+      case 'stop-fork':
+        for (const [streamSid, { key }] of this.#forks) if (key === step.key) this.#stopFork(streamSid);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  async #perform(step: Exclude<VoiceStep, { do: 'request' | Aside }>): Promise<'rejected' | 'busy' | null> {
+    this.#leaveStream(null);
     switch (step.do) {
       case 'reject':
         return step.reason;
@@ -171,7 +223,7 @@ export class VoiceCall {
         await this.host.connect({ kind: 'player', ...(await this.#playable(step.clips, step.gather)) });
         break;
       case 'stream':
-        await this.host.connect(this.#streamOf(step));
+        await this.#connectStream(step.stream);
         break;
     }
     this.host.keep();
@@ -198,20 +250,72 @@ export class VoiceCall {
     return null;
   }
 
-  #streamOf({ url, parameters }: { readonly url: string; readonly parameters: Readonly<Record<string, string>> }): AgentDescription {
+  async #connectStream(stream: StreamNoun): Promise<void> {
+    this.#connected = { stream, streamSid: null };
+    const endOfSpeechMs = DEFAULT_AGENT_SETTINGS.interruption_threshold;
+    try {
+      const { bearerToken, ...address } = this.#addressOf(stream);
+      await this.host.connect({ kind: 'stream', format: 'twilio', bearerToken, ...address, endOfSpeechMs, mayPress: true });
+    } catch (error) {
+      this.#streams.failed(newStreamSid(), stream, errorText(error));
+      throw error;
+    }
+  }
+
+  #addressOf({ url, parameters }: StreamNoun) {
     const { facts, token } = this.settings;
-    return {
-      kind: 'stream',
-      url,
-      format: 'twilio',
-      bearerToken: null,
-      signatureKey: token,
-      accountSid: accountSidOf(facts.orgId),
-      callSid: callSidOf(facts.callId),
-      customParameters: parameters,
-      endOfSpeechMs: DEFAULT_AGENT_SETTINGS.interruption_threshold,
-      mayPress: true,
+    const sids = { accountSid: accountSidOf(facts.orgId), callSid: callSidOf(facts.callId) };
+    return { url, bearerToken: null, signatureKey: token, ...sids, customParameters: parameters } satisfies Partial<StreamSettings>;
+  }
+
+  /** The bot of `<Connect>` has no part in the call any more. */
+  #leaveStream(error: string | null): void {
+    if (this.#connected?.streamSid != null) this.#streams.ended(this.#connected.streamSid, error);
+    this.#connected = null;
+  }
+
+  #startFork(fork: RunningFork): void {
+    const streamSid = newStreamSid();
+    this.#forks.set(streamSid, fork);
+    try {
+      const { bearerToken: _, ...address } = this.#addressOf(fork.stream);
+      this.host.startFork({ ...address, streamSid, tracks: fork.stream.tracks });
+    } catch (error) {
+      this.#endFork(streamSid, fork, errorText(error));
+    }
+  }
+
+  #stopFork(streamSid: string): void {
+    this.#forks.delete(streamSid);
+    this.host.stopFork(streamSid);
+    this.#streams.ended(streamSid, null);
+  }
+
+  /** It ended by itself, or could not begin. */
+  #endFork(streamSid: string, fork: RunningFork, error: string | null): void {
+    this.#forks.delete(streamSid);
+    if (this.#script !== null) this.#script = withoutFork(this.#script, fork.key);
+    if (error !== null) this.host.note(`A stream ended: ${error}.`, false);
+    if (!this.#streams.isOpen(streamSid)) this.#streams.failed(streamSid, fork.stream, error ?? 'the server closed the connection');
+    else this.#streams.ended(streamSid, error);
+    this.host.keep();
+  }
+
+  #reportStream({ stream, event, streamSid, error }: StreamReport): void {
+    if (stream.statusCallback === null) return;
+    const { facts, token } = this.settings;
+    const parameters = {
+      AccountSid: accountSidOf(facts.orgId),
+      CallSid: callSidOf(facts.callId),
+      StreamSid: streamSid,
+      ...(stream.name === null ? {} : { StreamName: stream.name }),
+      StreamEvent: event,
+      ...(error === null ? {} : { StreamError: error }),
+      Timestamp: new Date(this.host.wallMs()).toISOString(),
     };
+    void this.server.notify({ ...stream.statusCallback, parameters, token }).then((sent) => {
+      if (!sent.ok) this.host.note(`${event}: ${sent.error}`, false);
+    });
   }
 
   #enter(base: string, text: string): VoiceMove {

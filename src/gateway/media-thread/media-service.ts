@@ -1,4 +1,4 @@
-import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
+import type { AgentAnswer, AgentConnectionLimits, AgentDescription, ForkSettings } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import { publish } from '../ports/events.js';
@@ -216,6 +216,16 @@ class ThreadedMediaService implements MediaService {
     if (reply.type !== 'agent-connected') throw new MediaUnavailableError(reply.type === 'refused' ? reply.message : 'unexpected reply');
     const leg = this.#legs.get(callId);
     if (leg !== undefined) leg.hasAgent = true;
+  }
+
+  startFork(callId: string, fork: ForkSettings, onEvent: (event: LegEvent) => void): void {
+    if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
+    const slot = this.#legs.get(callId)?.slot ?? this.#waitingSlot(callId, onEvent);
+    slot.worker.send({ type: 'start-fork', callId, fork });
+  }
+
+  stopFork(callId: string, streamSid: string): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'stop-fork', callId, streamSid });
   }
 
   notifyAgent(callId: string, answer: AgentAnswer): void {

@@ -1,4 +1,4 @@
-import type { AgentAnswer, AgentConnectionLimits, AgentDescription } from '../model/agent.js';
+import type { AgentAnswer, AgentConnectionLimits, AgentDescription, ForkSettings } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
 import type { LogFields } from '../../lib/log.js';
 import type { RtcpSeen } from '../../lib/observed.js';
@@ -24,6 +24,8 @@ export type WorkerCommand =
   | { readonly type: 'reserve'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'connect-agent'; readonly requestId: number; readonly callId: string; readonly agent: AgentDescription }
   | { readonly type: 'notify-agent'; readonly callId: string; readonly answer: AgentAnswer }
+  | { readonly type: 'start-fork'; readonly callId: string; readonly fork: ForkSettings }
+  | { readonly type: 'stop-fork'; readonly callId: string; readonly streamSid: string }
   | { readonly type: 'open'; readonly requestId: number; readonly leg: LegDescription }
   | { readonly type: 'start'; readonly callId: string }
   | { readonly type: 'direct'; readonly callId: string; readonly direction: MediaDirection }

@@ -8,10 +8,11 @@ import { EspeakSpeech, type Speech } from '../agents/speech.js';
 import { newAdapter } from '../agents/provider/adapters.js';
 import { ProviderAgent, type ProviderDependencies } from '../agents/provider/provider-agent.js';
 import { socketDial, webSocketDial } from '../agents/stream/dial.js';
+import { MediaFork } from '../agents/stream/media-fork.js';
 import { StreamAgent, type StreamDependencies } from '../agents/stream/stream-agent.js';
 import { TestLine } from '../agents/test-line.js';
 import type { AgentDescription } from '../model/agent.js';
-import type { LegDescription, MediaAddress } from '../model/media.js';
+import type { LegDescription, LegEvent, MediaAddress } from '../model/media.js';
 import { newStreamSid } from '../model/twilio-ids.js';
 import { AgentUnavailableError } from '../ports/ports.js';
 import { assertNever, errorText } from '../../lib/result.js';
@@ -61,7 +62,7 @@ function workerLog(bindings: object): Log {
   };
 }
 
-function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
+function handle(endpoint: RtpEndpoint, stream: StreamDependencies, command: WorkerCommand): void {
   const reply = (requestId: number, answer: WorkerReply): void => post({ type: 'reply', requestId, reply: answer });
   switch (command.type) {
     case 'bind':
@@ -77,6 +78,15 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
       break;
     case 'notify-agent':
       endpoint.notifyAgent(command.callId, command.answer);
+      break;
+    case 'start-fork': {
+      const { callId, fork } = command;
+      const emit = (event: LegEvent): void => post({ type: 'leg-event', callId, event });
+      endpoint.startFork(callId, fork.streamSid, new MediaFork(fork, stream, emit, workerLog({ call_id: callId })));
+      break;
+    }
+    case 'stop-fork':
+      endpoint.stopFork(command.callId, command.streamSid);
       break;
     case 'open':
       reply(
@@ -207,7 +217,7 @@ async function run(): Promise<void> {
     ...(settings.tellsRtcp ? { onRtcp: (seen) => post({ type: 'rtcp', seen }) } : {}),
   });
   port.on('message', (commands: readonly WorkerCommand[]) => {
-    for (const command of commands) handle(endpoint, command);
+    for (const command of commands) handle(endpoint, stream, command);
   });
   reportDelays(frameDelay);
   post({ type: 'ready', capacity: endpoint.capacity });

@@ -7,7 +7,7 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { MediaLeg } from './leg.js';
-import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent } from './leg-agent.js';
+import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent, type LegFork } from './leg-agent.js';
 import { PeerTable, RestingPeers, type ShunnedSource } from './peers.js';
 import { RTP_HEADER_BYTES, uint32At } from '../../rtp/rtp-packet.js';
 import type { ReceiveOutcome } from './rtp-receiver.js';
@@ -99,6 +99,8 @@ export class RtpEndpoint {
   readonly #reserved = new Map<string, PortPair>();
   /** Each call's agent, from before its leg opens until it closes. */
   readonly #agents = new Map<string, LegAgent>();
+  /** Forks of calls whose leg is not open yet. */
+  readonly #waitingForks = new Map<string, Map<string, LegFork>>();
   /** Of legs that may send. */
   readonly #frames: SlotClock;
   /** Of held legs. */
@@ -173,6 +175,20 @@ export class RtpEndpoint {
     }
   }
 
+  /** Copies the call's audio to a WebSocket from now on, or from the start of its leg. */
+  startFork(callId: string, streamSid: string, fork: LegFork): void {
+    const leg = this.#legs.get(callId);
+    if (leg !== undefined) return leg.media.addFork(streamSid, fork);
+    const waiting = this.#waitingForks.get(callId) ?? new Map<string, LegFork>();
+    this.#waitingForks.set(callId, waiting.set(streamSid, fork));
+  }
+
+  /** Ends a fork; nothing when there is none. */
+  stopFork(callId: string, streamSid: string): void {
+    this.#waitingForks.get(callId)?.delete(streamSid);
+    this.with(callId, (leg) => leg.removeFork(streamSid));
+  }
+
   /** Passes the answer to a request of the call's agent to it, if it still exists. */
   notifyAgent(callId: string, answer: AgentAnswer): void {
     this.#agents.get(callId)?.notify(answer);
@@ -214,6 +230,8 @@ export class RtpEndpoint {
     const leg: OpenLeg = { callId, media, portPair, remote, ssrc: undefined, shunned: [], ticking, onEvent };
     this.#enter(leg);
     this.#legs.set(callId, leg);
+    for (const [streamSid, fork] of this.#waitingForks.get(callId) ?? []) media.addFork(streamSid, fork);
+    this.#waitingForks.delete(callId);
     this.#frames.add(ticking);
     return addressOf(portPair);
   }
@@ -265,6 +283,7 @@ export class RtpEndpoint {
   /** Closes a leg, or frees its reserved port pair, and releases the agent; `null` if it is not open. */
   closeLeg(callId: string): LegFigures | null {
     this.#unreserve(callId);
+    this.#waitingForks.delete(callId);
     this.#dismiss(callId);
     const leg = this.#legs.get(callId);
     if (leg === undefined) return null;

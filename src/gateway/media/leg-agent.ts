@@ -8,7 +8,7 @@ export interface AgentHost {
   emit(
     event: Extract<
       LegEvent,
-      { type: 'agent-hangup' | 'agent-finished' | 'agent-lost' | 'agent-note' | 'agent-request' | 'provider-tokens' }
+      { type: 'agent-hangup' | 'agent-finished' | 'agent-lost' | 'agent-note' | 'agent-request' | 'provider-tokens' | 'stream-started' }
     >,
   ): void;
   /** Queues a digit for the caller; false without a leg or negotiated telephone-events, or if too many wait. */
@@ -55,6 +55,18 @@ export interface LegAgent {
   /** The answer to a request. */
   notify(answer: AgentAnswer): void;
   /** The call ended; no other method is called afterwards. */
+  close(): void;
+}
+
+/** A copy of a leg's audio that goes elsewhere, beside its agent. Parameters as of `LegAgent`. */
+export interface LegFork {
+  start(codec: AudioCodec, nowMs: number): void;
+  /** One packet of the caller. */
+  hear: LegAgent['hear'];
+  /** One frame that the peer was sent: 160 bytes of the codec, valid only during the call of this method. */
+  sent(codec: AudioCodec, payload: Uint8Array, nowMs: number): void;
+  /** The time of `frames` frames passed without sending. */
+  pass(nowMs: number, frames: number): void;
   close(): void;
 }
 

@@ -1,7 +1,7 @@
 import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection } from '../model/media.js';
 import { type AudioCodec, FRAME_MS, G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
-import type { LegAgent, LegView } from './leg-agent.js';
+import type { LegAgent, LegFork, LegView } from './leg-agent.js';
 import { type DtmfDigit, DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { QualityLog, type ReceptionFigures } from '../../rtp/quality.js';
 import { RtcpSchedule, RtcpSession } from '../../rtp/rtcp-session.js';
@@ -50,6 +50,7 @@ export class MediaLeg {
   #agent: LegAgent | undefined;
   /** The codec of the agent's frames: the leg's at the start. */
   #agentCodec: AudioCodec;
+  readonly #forks = new Map<string, LegFork>();
   readonly #dtmf = new DtmfDeduplicator();
   readonly #heard: HeardPackets;
   #startedMs: number | undefined;
@@ -90,6 +91,8 @@ export class MediaLeg {
       onAudio: (codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs) => {
         this.#turns.heard(codec, buffer, offset, lengthBytes, nowMs);
         (this.#agent ?? context.agent())?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
+        if (this.#forks.size > 0)
+          for (const fork of this.#forks.values()) fork.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
       },
     };
   }
@@ -102,12 +105,25 @@ export class MediaLeg {
       this.#startedMs = nowMs;
       this.#watchedFromMs = nowMs;
       this.#passedMs = nowMs;
+      for (const fork of this.#forks.values()) fork.start(this.#sender.format.codec, nowMs);
     }
     const agent = this.context.agent();
     if (agent === this.#agent) return;
     this.#agent = agent;
     this.#agentCodec = this.#sender.format.codec;
     agent?.start(this.#agentCodec, nowMs);
+  }
+
+  /** Copies the leg's audio from now on, or from the leg's start. */
+  addFork(streamSid: string, fork: LegFork): void {
+    this.#forks.set(streamSid, fork);
+    if (this.#startedMs !== undefined && !this.#isClosed) fork.start(this.#sender.format.codec, this.context.clock.nowMs());
+  }
+
+  /** Ends a copy; nothing when there is none. */
+  removeFork(streamSid: string): void {
+    this.#forks.get(streamSid)?.close();
+    this.#forks.delete(streamSid);
   }
 
   /** The leg is silent until `start` finds the next agent. */
@@ -203,6 +219,7 @@ export class MediaLeg {
     if (!this.#isClosed) {
       if (this.#sender.figures.packets > 0 && !this.isHeld) this.#sendReport(true);
       this.#isClosed = true;
+      for (const fork of this.#forks.values()) fork.close();
       this.#sendSrtp?.close();
       this.#receiveSrtp?.close();
     }
@@ -247,6 +264,7 @@ export class MediaLeg {
 
   #passFrames(nowMs: number, frames: number): void {
     this.#agent?.pass(nowMs, frames);
+    for (const fork of this.#forks.values()) fork.pass(nowMs, frames);
     this.#sender.skipFrames(frames);
   }
 
@@ -256,6 +274,7 @@ export class MediaLeg {
     else this.#agent.fill(payload, nowMs);
     if (this.#agentCodec !== this.#sender.format.codec) transcodeG711(this.#agentCodec, payload, payload);
     this.#turns.sent(this.#sender.format.codec, payload, nowMs);
+    if (this.#forks.size > 0) for (const fork of this.#forks.values()) fork.sent(this.#sender.format.codec, payload, nowMs);
     // The agent may have ended the leg.
     if (this.#isClosed) return;
     this.#sender.sendFrame();

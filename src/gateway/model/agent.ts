@@ -45,6 +45,19 @@ export interface StreamSettings {
   readonly traceparent?: string;
 }
 
+/** `inbound`: what the caller says. `outbound`: what the caller hears. */
+export type StreamTrack = 'inbound' | 'outbound';
+
+/** A copy of the call's audio to a WebSocket, in one direction, beside whatever agent the call has: `<Start><Stream>`. */
+export interface ForkSettings extends Pick<
+  StreamSettings,
+  'url' | 'signatureKey' | 'accountSid' | 'callSid' | 'customParameters' | 'traceparent'
+> {
+  /** `MZ` and 32 hex digits; names the fork. */
+  readonly streamSid: string;
+  readonly tracks: readonly StreamTrack[];
+}
+
 /** Something to play; `loop` 0: until it is interrupted. */
 export type PlayerClip =
   /** `language`: BCP 47. */

@@ -91,6 +91,10 @@ export type LegEvent =
   | { readonly type: 'agent-finished'; readonly digits: string; readonly finishedOnKey: string }
   /** The agent's connection broke and did not come back in time. */
   | { readonly type: 'agent-lost' }
+  /** A WebSocket gets the call's audio from now on: the agent's, or a fork's. */
+  | { readonly type: 'stream-started'; readonly streamSid: string }
+  /** A fork ended by itself; `error`: why, for a person; `null`: its server closed it. */
+  | { readonly type: 'fork-ended'; readonly streamSid: string; readonly error: string | null }
   /** What the connection to the agent met. */
   | AgentNote
   /** The provider reported that it counted so many tokens. */

@@ -3,6 +3,10 @@ import type { AgentRecord } from './agent-record.js';
 import type { E164 } from './e164.js';
 import type { ProviderKeys } from './provider.js';
 
+/** Moments of a call of which a status callback can tell. */
+export const STATUS_CALLBACK_EVENTS = ['initiated', 'ringing', 'answered', 'completed'] as const;
+export type StatusCallbackEvent = (typeof STATUS_CALLBACK_EVENTS)[number];
+
 const optionsSchema = z.object({
   /** CIDR blocks or addresses that INVITEs may come from; empty: any. */
   allowed_sources: z.array(z.string()).readonly(),
@@ -15,8 +19,10 @@ const optionsSchema = z.object({
   voice_url: z.string().optional(),
   /** Asked when `voice_url` fails. */
   voice_fallback_url: z.string().optional(),
-  /** Gets a form at the end of each call. */
+  /** Gets a form at each of these moments of a call. */
   status_callback: z.string().optional(),
+  /** Left out: at the end only. */
+  status_callback_events: z.array(z.enum(STATUS_CALLBACK_EVENTS)).readonly().optional(),
 });
 
 /** A number's options in the examples of requests and answers. */

@@ -1,4 +1,4 @@
-import type { AgentAnswer, AgentDescription } from '../model/agent.js';
+import type { AgentAnswer, AgentDescription, ForkSettings } from '../model/agent.js';
 import type { ToolRecord } from '../model/agent-record.js';
 import type { ToolDefinition } from '../model/tool-definition.js';
 import type { CallRecord } from '../model/call-record.js';
@@ -204,6 +204,13 @@ export interface MediaEndpoint {
    * call; after a failure again. Rejects with `AgentUnavailableError`, or `MediaUnavailableError` when there is no room.
    */
   connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void>;
+  /**
+   * Copies the call's audio to a WebSocket beside its agent, from the start of its leg at the earliest, until `stopFork` or the end of the
+   * leg. Throws `MediaUnavailableError` when there is no room.
+   */
+  startFork(callId: string, fork: ForkSettings, onEvent: (event: LegEvent) => void): void;
+  /** Ends a fork; nothing when there is none. */
+  stopFork(callId: string, streamSid: string): void;
   /** Answers a request of the agent; nothing when it is gone. */
   notifyAgent(callId: string, answer: AgentAnswer): void;
   /** Keeps a place for a leg whose far side is not known yet; `open` takes it, `close` frees it. */

@@ -15,7 +15,10 @@ export interface VoiceFacts {
 const STIR: Readonly<Record<string, string>> = { A: 'TN-Validation-Passed-A', B: 'TN-Validation-Passed-B', C: 'TN-Validation-Passed-C' };
 
 /** The parameters that Twilio sends with each request: https://www.twilio.com/docs/voice/twiml#request-parameters */
-export function callParameters({ callId, orgId, to, caller, identity }: VoiceFacts, status: CallStatus): Readonly<Record<string, string>> {
+export function callParameters(
+  { callId, orgId, to, caller, identity }: VoiceFacts,
+  status: CallStatus | 'initiated',
+): Readonly<Record<string, string>> {
   const [forwarder] = caller.diversions;
   const verstat = identity?.verdict === 'valid' ? STIR[identity.attestation ?? ''] : undefined;
   const custom = Object.entries(caller.headers).map(([name, value]) => [`SipHeader_${name}`, value] as const);

@@ -1,4 +1,5 @@
 import { err, ok, type Result } from '../../lib/result.js';
+import type { StreamTrack } from '../model/agent.js';
 import { readXml, type Element } from './xml.js';
 
 // TwiML, Twilio's XML for a call (https://www.twilio.com/docs/voice/twiml). docs/agents/twilio.md lists what has an effect here.
@@ -29,17 +30,30 @@ export interface GatherRules {
   readonly actionOnEmptyResult: boolean;
 }
 
+/** `<Stream>`: a WebSocket that gets the call's audio. */
+export interface StreamNoun {
+  /** `wss:` or `ws:`. */
+  readonly url: string;
+  /** `<Stop>` ends it by this name; `null`: it has none. */
+  readonly name: string | null;
+  readonly tracks: readonly StreamTrack[];
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Gets a request when the stream starts, stops, or fails; `null`: nobody does. */
+  readonly statusCallback: Action | null;
+}
+
 export type Verb =
   | { readonly verb: 'speak'; readonly clips: readonly Clip[] }
   | { readonly verb: 'gather'; readonly clips: readonly Clip[]; readonly rules: GatherRules }
   | {
       readonly verb: 'stream';
-      /** `wss:` or `ws:`. */
-      readonly url: string;
-      readonly parameters: Readonly<Record<string, string>>;
+      readonly stream: StreamNoun;
       /** `null`: the next verb follows. */
       readonly action: Action | null;
     }
+  /** A one-way copy, beside the verbs that follow. */
+  | { readonly verb: 'start-stream'; readonly stream: StreamNoun }
+  | { readonly verb: 'stop-stream'; readonly name: string }
   | { readonly verb: 'dial'; readonly to: string; readonly action: Action | null }
   | { readonly verb: 'redirect'; readonly to: Action }
   | { readonly verb: 'reject'; readonly reason: 'rejected' | 'busy' }
@@ -108,9 +122,9 @@ class Reader {
     return this.text(name)?.toUpperCase() === 'GET' ? 'GET' : 'POST';
   }
 
-  action(): Action | null {
-    const url = this.text('action');
-    return url === null ? null : { url, method: this.method() };
+  action(name = 'action', method = 'method'): Action | null {
+    const url = this.text(name);
+    return url === null ? null : { url, method: this.method(method) };
   }
 
   /** Warns of attributes beside these. */
@@ -170,6 +184,10 @@ function byName(element: Element, read: Reader): Verb | null {
       return gatherOf(element, read);
     case 'Connect':
       return connectOf(element, read);
+    case 'Start':
+      return startOf(element, read);
+    case 'Stop':
+      return stopOf(element, read);
     case 'Dial':
       return dialOf(element, read);
     case 'Redirect':
@@ -240,19 +258,55 @@ function gatherOf(element: Element, read: Reader): Verb {
 
 function connectOf(element: Element, read: Reader): Verb {
   read.only('action', 'method');
-  const [noun, ...more] = element.children;
-  if (noun === undefined || more.length > 0) throw new DocumentError('<Connect> needs exactly one noun.');
-  if (noun.name !== 'Stream') throw new DocumentError(`<Connect> has a <${noun.name}>, which is not supported.`);
+  const noun = nounOf(element, 'Stream');
+  const stream = streamOf(noun, read);
+  if (stream.tracks.includes('outbound')) throw new DocumentError('<Connect><Stream> has the inbound_track only.');
+  return { verb: 'stream', stream, action: read.action() };
+}
+
+function startOf(element: Element, read: Reader): Verb {
+  read.only();
+  return { verb: 'start-stream', stream: streamOf(nounOf(element, 'Stream'), read) };
+}
+
+function stopOf(element: Element, read: Reader): Verb {
+  read.only();
+  const name = new Reader(nounOf(element, 'Stream')).text('name');
+  return { verb: 'stop-stream', name: required(name ?? '', '<Stop><Stream> has no name.') };
+}
+
+/** The one child of a verb. */
+function nounOf({ name, children }: Element, expected: string): Element {
+  const [noun, ...more] = children;
+  if (noun === undefined || more.length > 0) throw new DocumentError(`<${name}> needs exactly one noun.`);
+  if (noun.name !== expected) throw new DocumentError(`<${name}> has a <${noun.name}>, which is not supported.`);
+  return noun;
+}
+
+const TRACKS: Readonly<Record<string, readonly StreamTrack[]>> = {
+  inbound_track: ['inbound'],
+  outbound_track: ['outbound'],
+  both_tracks: ['inbound', 'outbound'],
+};
+
+function streamOf(noun: Element, read: Reader): StreamNoun {
   const inner = new Reader(noun).only('url', 'name', 'track', 'statusCallback', 'statusCallbackMethod');
-  const url = required(inner.text('url') ?? '', '<Stream> has no url.');
-  if (!/^wss?:\/\//i.test(url)) throw new DocumentError('The url of <Stream> must begin with wss://.');
-  for (const name of ['statusCallback', 'statusCallbackMethod']) {
-    if (inner.text(name) !== null) inner.warn(`The attribute ${name} of <Stream> has no effect here.`);
-  }
-  const track = inner.text('track');
-  if (track !== null && track !== 'inbound_track') throw new DocumentError('<Connect><Stream> has the inbound_track only.');
+  const tracks = TRACKS[inner.text('track') ?? 'inbound_track'];
+  if (tracks === undefined) throw new DocumentError(`The track of <Stream> must be ${Object.keys(TRACKS).join(', ')}.`);
   for (const warning of inner.warnings) read.warn(warning);
-  return { verb: 'stream', url, parameters: parametersOf(noun), action: read.action() };
+  return {
+    url: webSocketUrl(inner, 'Stream'),
+    name: inner.text('name'),
+    tracks,
+    parameters: parametersOf(noun),
+    statusCallback: inner.action('statusCallback', 'statusCallbackMethod'),
+  };
+}
+
+function webSocketUrl(read: Reader, noun: string): string {
+  const url = required(read.text('url') ?? '', `<${noun}> has no url.`);
+  if (!/^wss?:\/\//i.test(url)) throw new DocumentError(`The url of <${noun}> must begin with wss://.`);
+  return url;
 }
 
 function parametersOf({ children }: Element): Readonly<Record<string, string>> {

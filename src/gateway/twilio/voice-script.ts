@@ -1,5 +1,5 @@
 import { err, ok, type Result } from '../../lib/result.js';
-import { parseTwiml, type Action, type Clip, type GatherRules, type Verb } from './twiml.js';
+import { parseTwiml, type Action, type Clip, type GatherRules, type StreamNoun, type Verb } from './twiml.js';
 
 // One call's way through its TwiML documents: pure. VoiceCall carries out what is next.
 
@@ -12,6 +12,16 @@ export interface VoiceScript {
   readonly at: number;
   /** Documents since something was last played or streamed: a circle of redirects ends. */
   readonly documents: number;
+  /** What `<Start>` began and nothing stopped yet. */
+  readonly forks: readonly RunningFork[];
+  /** Forks that were started so far. */
+  readonly started: number;
+}
+
+/** A stream beside the verbs. `key`: unique in the call. */
+export interface RunningFork {
+  readonly key: number;
+  readonly stream: StreamNoun;
 }
 
 /** A document to be requested. */
@@ -24,7 +34,11 @@ export interface DocumentRequest {
 
 export type VoiceStep =
   | { readonly do: 'speak'; readonly clips: readonly Clip[]; readonly gather: GatherRules | null }
-  | { readonly do: 'stream'; readonly url: string; readonly parameters: Readonly<Record<string, string>> }
+  | { readonly do: 'stream'; readonly stream: StreamNoun }
+  /** These three take no time: the next verb follows at once. */
+  | { readonly do: 'start-fork'; readonly fork: RunningFork }
+  | { readonly do: 'stop-fork'; readonly key: number }
+  | { readonly do: 'note'; readonly problem: string }
   | { readonly do: 'dial'; readonly to: string }
   | { readonly do: 'request'; readonly request: DocumentRequest }
   | { readonly do: 'reject'; readonly reason: 'rejected' | 'busy' }
@@ -44,6 +58,20 @@ export interface VoiceMove {
 }
 
 const MAX_DOCUMENTS = 20;
+/** As at Twilio: each track of a stream counts. */
+const MAX_FORKED_TRACKS = 4;
+
+/** A script as a gateway before this one stored it. */
+export function scriptOfForm5(script: unknown): VoiceScript | null {
+  if (script === null) return null;
+  const { verbs, ...rest } = script as Omit<VoiceScript, 'verbs'> & { readonly verbs: readonly (Verb & StreamNoun)[] };
+  const none = { name: null, tracks: ['inbound'], statusCallback: null } as const;
+  const upToDate = verbs.map((verb): Verb => {
+    if (verb.verb !== 'stream') return verb;
+    return { verb: 'stream', stream: { url: verb.url, parameters: verb.parameters, ...none }, action: verb.action };
+  });
+  return { ...rest, verbs: upToDate, forks: [], started: 0 };
+}
 
 /** The call's script continues with this document. */
 export function enterDocument(
@@ -56,7 +84,9 @@ export function enterDocument(
   const document = parseTwiml(text);
   if (!document.ok) return document;
   const { verbs, warnings } = document.value;
-  return ok({ script: { base, verbs, at: 0, documents }, warnings });
+  const { forks = [], started = 0 } = before ?? {};
+  // A status callback belongs to the document that named it.
+  return ok({ script: { base, verbs: verbs.map((verb) => withBase(verb, base)), at: 0, documents, forks, started }, warnings });
 }
 
 /** The next verb. @param isAnswered whether the 200 is out */
@@ -70,7 +100,11 @@ export function nextStep(script: VoiceScript, isAnswered: boolean): VoiceMove {
     case 'gather':
       return { script: { ...script_, documents: 0 }, step: { do: 'speak', clips: verb.clips, gather: verb.rules } };
     case 'stream':
-      return { script: { ...script_, documents: 0 }, step: { do: 'stream', url: verb.url, parameters: verb.parameters } };
+      return { script: { ...script_, documents: 0 }, step: { do: 'stream', stream: verb.stream } };
+    case 'start-stream':
+      return startFork(script_, verb.stream);
+    case 'stop-stream':
+      return stopFork(script_, verb.name);
     case 'redirect':
       return { script: script_, step: requestOf(script_, verb.to, {}) };
     case 'reject':
@@ -80,6 +114,36 @@ export function nextStep(script: VoiceScript, isAnswered: boolean): VoiceMove {
     case 'hangup':
       return answeredFirst(script, isAnswered, { do: 'hang-up' });
   }
+}
+
+function withBase(verb: Verb, base: string): Verb {
+  if ((verb.verb !== 'stream' && verb.verb !== 'start-stream') || verb.stream.statusCallback === null) return verb;
+  const { url, method } = verb.stream.statusCallback;
+  const statusCallback = URL.canParse(url, base) ? { url: new URL(url, base).href, method } : null;
+  return { ...verb, stream: { ...verb.stream, statusCallback } };
+}
+
+function startFork(script: VoiceScript, stream: StreamNoun): VoiceMove {
+  const { forks, started } = script;
+  const note = (problem: string): VoiceMove => ({ script, step: { do: 'note', problem } });
+  if (stream.name !== null && forks.some((fork) => fork.stream.name === stream.name))
+    return note(`A stream with the name ${stream.name} has been started already: this one is not.`);
+  const tracks = forks.reduce((sum, fork) => sum + fork.stream.tracks.length, stream.tracks.length);
+  if (tracks > MAX_FORKED_TRACKS)
+    return note(`A call has at most ${String(MAX_FORKED_TRACKS)} tracks in streams: this one is not started.`);
+  const fork = { key: started, stream };
+  return { script: { ...script, forks: [...forks, fork], started: started + 1 }, step: { do: 'start-fork', fork } };
+}
+
+function stopFork(script: VoiceScript, name: string): VoiceMove {
+  const fork = script.forks.find(({ stream }) => stream.name === name);
+  if (fork === undefined) return { script, step: { do: 'note', problem: `There is no stream with the name ${name} to be stopped.` } };
+  return { script: withoutFork(script, fork.key), step: { do: 'stop-fork', key: fork.key } };
+}
+
+/** The fork is over. */
+export function withoutFork(script: VoiceScript, key: number): VoiceScript {
+  return { ...script, forks: script.forks.filter((fork) => fork.key !== key) };
 }
 
 /** Only a call that is answered can be transferred or hung up: until then nothing is played, and the verb comes again. */

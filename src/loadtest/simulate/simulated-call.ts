@@ -80,6 +80,7 @@ export async function simulateCall(
           call.isOver = true;
           return;
         case 'provider-tokens':
+        case 'stream-started':
           return;
         case 'agent-request': {
           const { request } = event;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import twilio from 'twilio';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { answerWith } from '../../support/invite.js';
+import { payloadOf } from '../../support/agent/test-bot.js';
 import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';
 
@@ -157,6 +158,91 @@ describe('a voice webhook', () => {
     bot.socket.close(1_000);
     await webhook.at('/after');
     expect(await call.ended()).toContain('AGENT_HANGUP');
+  });
+
+  it('copies both sides of a call to a stream beside the verbs, and reports what becomes of it', async () => {
+    const played = noise(1, 7);
+    webhook.pages.set('/hello.wav', muLawWav(played));
+    page('/voice', (response) => {
+      const stream = { url: site.bot.url, name: 'copy', track: 'both_tracks' as const, statusCallback: '/stream' };
+      response.start().stream(stream).parameter({ name: 'who', value: 'Ada' });
+      response.play('/hello.wav');
+      response.pause({ length: 60 });
+    });
+    const before = site.bot.calls.all.length;
+    const call = await talking();
+    const copy = await site.bot.calls.at(before, 10_000);
+    const start = (await copy.message('start')) as unknown as { start: { tracks: string[]; customParameters: object; streamSid: string } };
+    expect([start.start.tracks, start.start.customParameters]).toEqual([['inbound', 'outbound'], { who: 'Ada' }]);
+    const trackOf = (track: string): Buffer =>
+      Buffer.concat(
+        copy
+          .of('media')
+          .filter(({ media }) => (media as { track: string }).track === track)
+          .map(payloadOf),
+      );
+    await expect.poll(() => trackOf('outbound').includes(played.subarray(1_600)), { timeout: 10_000 }).toBe(true);
+    const [level] = mulaw.encode(new Int16Array([2_000]));
+    await call.end.peer.speak(new Int16Array(SECOND / 2).fill(2_000));
+    await expect.poll(() => trackOf('inbound').filter((byte) => byte === level).length, { timeout: 10_000 }).toBe(SECOND / 2);
+    const { streamSid } = start.start;
+    const about = { StreamSid: streamSid, StreamName: 'copy', CallSid: await callSid() };
+    expect(await webhook.at('/stream')).toMatchObject({ isSigned: true, parameters: { ...about, StreamEvent: 'stream-started' } });
+    const stop = new VoiceResponse();
+    stop.stop().stream({ name: 'copy' });
+    stop.pause({ length: 60 });
+    await client()
+      .calls(await callSid())
+      .update({ twiml: stop.toString() });
+    await copy.message('stop');
+    expect(await webhook.at('/stream', 1)).toMatchObject({ isSigned: true, parameters: { ...about, StreamEvent: 'stream-stopped' } });
+    await call.hangUp();
+    expect(webhook.requests.all.filter(({ path }) => path === '/stream').length).toBe(2);
+  });
+
+  it('reports a stream that cannot be connected, and goes on; a stream of Connect that starts and stops too', async () => {
+    page('/voice', (response) => {
+      response.start().stream({ url: 'ws://127.0.0.1:9/none', statusCallback: `${webhook.url}/failed` });
+      response.connect().stream({ url: site.bot.url, statusCallback: '/stream' });
+      response.hangup();
+    });
+    const before = site.bot.calls.all.length;
+    const call = await talking();
+    expect((await webhook.at('/failed')).parameters).toMatchObject({
+      StreamEvent: 'stream-error',
+      StreamError: expect.stringContaining('ECONNREFUSED') as string,
+    });
+    const bot = await site.bot.calls.at(before, 10_000);
+    await bot.message('start');
+    expect((await webhook.at('/stream')).parameters).toMatchObject({ StreamEvent: 'stream-started', StreamSid: bot.streamSid });
+    bot.socket.close(1_000);
+    expect((await webhook.at('/stream', 1)).parameters).toMatchObject({ StreamEvent: 'stream-stopped', StreamSid: bot.streamSid });
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+  });
+
+  it('gets a status callback at each moment that it asked for, counted', async () => {
+    const events = ['initiated', 'ringing', 'answered', 'completed'];
+    number = await numberOf({
+      voice_url: `${webhook.url}/voice`,
+      status_callback: `${webhook.url}/status`,
+      status_callback_events: events,
+    });
+    // Ringing begins when the webhook takes its time.
+    page('/voice', (response) => response.hangup());
+    const call = await talking();
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    const seen = await webhook.requests.until((all) => {
+      const found = all.filter(({ path }) => path === '/status');
+      return found.some(({ parameters }) => parameters['CallStatus'] === 'completed') ? found : undefined;
+    }, 10_000);
+    const order = [...seen].sort((a, b) => Number(a.parameters['SequenceNumber']) - Number(b.parameters['SequenceNumber']));
+    expect(order.map(({ parameters }) => parameters['SequenceNumber'])).toEqual(order.map((_one, index) => String(index)));
+    expect(order.map(({ parameters }) => parameters['CallStatus']).filter((status) => status !== 'ringing')).toEqual([
+      'initiated',
+      'in-progress',
+      'completed',
+    ]);
+    expect(seen.every(({ isSigned }) => isSigned)).toBe(true);
   });
 
   it('asks the fallback when the first URL fails, and refuses the call when both do', async () => {

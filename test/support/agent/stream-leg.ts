@@ -38,6 +38,8 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
   const bot = new PlayedAgent();
   const asked: LegEvent[] = [];
   const notes: string[] = [];
+  /** Sids of the streams that it reported. */
+  const started: string[] = [];
   const pressed: (readonly [event: number, durationMs: number])[] = [];
   let streams = 0;
   /** Loud frames are a voice. */
@@ -45,7 +47,11 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
   const agent = new StreamAgent(
     { ...STREAM, ...settings },
     {
-      emit: (event) => (event.type === 'agent-note' ? notes.push(event.text) : asked.push(event)),
+      emit: (event) => {
+        if (event.type === 'agent-note') notes.push(event.text);
+        else if (event.type === 'stream-started') started.push(event.streamSid);
+        else asked.push(event);
+      },
       sendDtmf: (event, durationMs) => {
         if (pressThrows) throw new Error('a bug');
         return pressed.length < 5 && pressed.push([event, durationMs]) > 0;
@@ -71,6 +77,7 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
     bot,
     asked,
     notes,
+    started,
     pressed,
     agent,
     said,

@@ -1,4 +1,4 @@
-import type { AgentAnswer, StreamSettings } from '../../model/agent.js';
+import type { AgentAnswer, StreamSettings, StreamTrack } from '../../model/agent.js';
 import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
 import { fromAgentMessage, type FromAgentMessage, type ToAgentMessage } from '../../../agent-protocol/agent-messages.js';
 import { assertNever } from '../../../lib/result.js';
@@ -67,11 +67,12 @@ type Message<Event extends ToAgentMessage['event']> = Extract<ToAgentMessage, { 
 export class MessageWriter {
   readonly #mediaTail: string;
   #sequence = 0;
-  #chunk = 0;
+  readonly #chunks = { inbound: 0, outbound: 0 };
 
   constructor(
     private readonly streamSid: string,
     private readonly settings: Pick<StreamSettings, 'accountSid' | 'callSid' | 'format'>,
+    private readonly tracks: readonly StreamTrack[] = ['inbound'],
   ) {
     this.#mediaTail = `"},"streamSid":"${streamSid}"}`;
   }
@@ -86,15 +87,15 @@ export class MessageWriter {
     return text<'start'>({
       event: 'start',
       sequenceNumber: this.#next(),
-      start: { accountSid, streamSid, callSid, tracks: ['inbound'], mediaFormat: mediaFormatOf(format), customParameters },
+      start: { accountSid, streamSid, callSid, tracks: [...this.tracks], mediaFormat: mediaFormatOf(format), customParameters },
       streamSid,
     });
   }
 
   /** @param payload base64, which needs no escapes: put together by hand, because there are fifty of these a second and call */
-  media(payload: string, timestampMs: number): string {
-    this.#chunk += 1;
-    return `{"event":"media","sequenceNumber":"${this.#next()}","media":{"track":"inbound","chunk":"${String(this.#chunk)}","timestamp":"${String(timestampMs)}","payload":"${payload}${this.#mediaTail}`;
+  media(payload: string, timestampMs: number, track: StreamTrack = 'inbound'): string {
+    this.#chunks[track] += 1;
+    return `{"event":"media","sequenceNumber":"${this.#next()}","media":{"track":"${track}","chunk":"${String(this.#chunks[track])}","timestamp":"${String(timestampMs)}","payload":"${payload}${this.#mediaTail}`;
   }
 
   dtmf(digit: string): string {

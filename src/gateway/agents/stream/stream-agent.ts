@@ -290,12 +290,14 @@ export class StreamAgent implements LegAgent {
     const socket = this.#socket;
     const uplink = this.#uplink;
     if (socket === null || uplink === null) return;
-    const writer = new MessageWriter(this.dependencies.newStreamSid(), this.settings);
+    const streamSid = this.dependencies.newStreamSid();
+    const writer = new MessageWriter(streamSid, this.settings);
     this.#writer = writer;
     socket.sendText(writer.connected());
     const { customParameters } = this.settings;
     socket.sendText(writer.start(reconnects === 0 ? customParameters : { ...customParameters, reconnects: String(reconnects) }));
     uplink.connect({ socket, writer });
+    this.host.emit({ type: 'stream-started', streamSid });
     if (reconnects === 0) return;
     this.dependencies.counters.reconnects += 1;
     const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);

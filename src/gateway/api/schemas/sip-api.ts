@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { orgQuery } from './page-query.js';
 import { parseE164 } from '../../model/e164.js';
-import { DEFAULT_INBOUND_OPTIONS, EXAMPLE_OPTIONS } from '../../model/records.js';
+import { DEFAULT_INBOUND_OPTIONS, EXAMPLE_OPTIONS, STATUS_CALLBACK_EVENTS } from '../../model/records.js';
 import { sipEndpointProblem } from '../../../lib/sip-endpoint.js';
 import { isSourceAddress } from '../../../lib/address.js';
 
@@ -85,7 +85,13 @@ function inboundOptions(policy: SipApiPolicy) {
         .describe('"optional" also accepts calls without SRTP, if the operator allows it'),
       voice_url: webhookUrl(policy).describe('Answers each call with TwiML, in place of the agent'),
       voice_fallback_url: webhookUrl(policy).describe('Requested when voice_url fails'),
-      status_callback: webhookUrl(policy).describe('Gets a form when a call has ended'),
+      status_callback: webhookUrl(policy).describe('Gets a form at each of status_callback_events'),
+      status_callback_events: z
+        .array(z.enum(STATUS_CALLBACK_EVENTS))
+        .min(1)
+        .max(STATUS_CALLBACK_EVENTS.length)
+        .optional()
+        .describe('Left out: completed'),
     })
     .describe('Replaced as a whole: omitted options get their defaults');
 }

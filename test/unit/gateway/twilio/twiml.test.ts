@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { parseTwiml } from '../../../../src/gateway/twilio/twiml.js';
-import { afterVerb, enterDocument, nextStep, type VoiceScript } from '../../../../src/gateway/twilio/voice-script.js';
+import { afterVerb, enterDocument, nextStep, scriptOfForm5, type VoiceScript } from '../../../../src/gateway/twilio/voice-script.js';
 import { MAX_XML_BYTES } from '../../../../src/gateway/twilio/xml.js';
 import { twilioSignature } from '../../../../src/gateway/twilio/signature.js';
 
 const BASE = 'https://app.example/voice';
+const STREAM = { url: 'wss://bot.example/ws', name: null, tracks: ['inbound'], parameters: {}, statusCallback: null } as const;
 
 function read(body: string) {
   const document = parseTwiml(`<?xml version="1.0" encoding="UTF-8"?>\n<Response>${body}</Response>`);
@@ -59,7 +60,7 @@ describe('a TwiML document', () => {
           '<Redirect method="GET">/next</Redirect><Reject reason="busy"/><Hangup/>',
       ).verbs,
     ).toEqual([
-      { verb: 'stream', url: 'wss://bot.example/ws', parameters: { a: '1', b: '2' }, action: { url: '/after', method: 'POST' } },
+      { verb: 'stream', stream: { ...STREAM, parameters: { a: '1', b: '2' } }, action: { url: '/after', method: 'POST' } },
       { verb: 'dial', to: '+15550100100', action: null },
       { verb: 'dial', to: '+15550100101', action: null },
       { verb: 'dial', to: 'sips:a@b.example', action: null },
@@ -67,6 +68,24 @@ describe('a TwiML document', () => {
       { verb: 'reject', reason: 'busy' },
       { verb: 'hangup' },
     ]);
+  });
+
+  it('starts and stops streams beside the verbs', () => {
+    expect(
+      read(
+        '<Start><Stream url="wss://bot.example/ws" name="copy" track="both_tracks" statusCallback="/s" statusCallbackMethod="GET"/></Start>' +
+          '<Stop><Stream name="copy"/></Stop>',
+      ),
+    ).toEqual({
+      verbs: [
+        {
+          verb: 'start-stream',
+          stream: { ...STREAM, name: 'copy', tracks: ['inbound', 'outbound'], statusCallback: { url: '/s', method: 'GET' } },
+        },
+        { verb: 'stop-stream', name: 'copy' },
+      ],
+      warnings: [],
+    });
   });
 
   it('skips what it does not know, and says so', () => {
@@ -94,6 +113,10 @@ describe('a TwiML document', () => {
     ['<Response><Connect><Room>x</Room></Connect></Response>', /<Room>, which is not supported/],
     ['<Response><Connect/></Response>', /exactly one noun/],
     ['<Response><Connect><Stream url="https://x"/></Connect></Response>', /must begin with wss/],
+    ['<Response><Connect><Stream url="wss://x" track="both_tracks"/></Connect></Response>', /inbound_track only/],
+    ['<Response><Start><Stream url="wss://x" track="mine"/></Start></Response>', /must be inbound_track, outbound_track, both_tracks/],
+    ['<Response><Start><Siprec/></Start></Response>', /<Siprec>, which is not supported/],
+    ['<Response><Stop><Stream/></Stop></Response>', /has no name/],
     ['<Response><Dial><Conference>x</Conference></Dial></Response>', /<Conference>, which is not supported/],
     ['<Response><Play/></Response>', /no URL/],
     ['<Response><Play digits="hello"/></Response>', /digits of <Play>/],
@@ -165,6 +188,42 @@ describe('the script of a call', () => {
     script = null;
     for (let turn = 0; turn < 100; turn += 1) script = nextStep(enter('<Gather/>', script), true).script;
     expect(script?.documents).toBe(0);
+  });
+
+  it('starts streams aside, up to four tracks and each name once, and stops them by name in another document too', () => {
+    const start = (name: string, track: string): string => `<Start><Stream url="wss://x.example" name="${name}" track="${track}"/></Start>`;
+    let move = nextStep(enter(`${start('a', 'both_tracks')}${start('a', 'inbound_track')}${start('b', 'both_tracks')}`), false);
+    expect(move.step).toMatchObject({ do: 'start-fork', fork: { key: 0, stream: { name: 'a' } } });
+    move = nextStep(move.script, false);
+    expect(move.step).toMatchObject({ do: 'note', problem: expect.stringContaining('the name a') as string });
+    move = nextStep(move.script, false);
+    const next = nextStep(
+      enter(`${start('c', 'inbound_track')}<Stop><Stream name="a"/></Stop><Stop><Stream name="a"/></Stop>`, move.script),
+      true,
+    );
+    expect(next.step).toMatchObject({ do: 'note', problem: expect.stringContaining('at most 4 tracks') as string });
+    const stopped = nextStep(next.script, true);
+    expect(stopped.step).toEqual({ do: 'stop-fork', key: 0 });
+    expect(stopped.script.forks.map(({ stream }) => stream.name)).toEqual(['b']);
+    expect(nextStep(stopped.script, true).step).toMatchObject({ do: 'note', problem: expect.stringContaining('no stream') as string });
+  });
+
+  it('resolves a status callback where it is written, not where the call is later', () => {
+    const { script } = nextStep(enter('<Start><Stream url="wss://x.example" statusCallback="status?n=1"/></Start>'), true);
+    expect(script.forks[0]?.stream.statusCallback).toEqual({ url: 'https://app.example/status?n=1', method: 'POST' });
+  });
+
+  it('is read in the form of the version before', () => {
+    const verbs = [{ verb: 'stream', url: 'wss://bot.example/ws', parameters: { a: '1' }, action: null }, { verb: 'hangup' }];
+    expect(scriptOfForm5({ base: BASE, verbs, at: 1, documents: 0 })).toEqual({
+      base: BASE,
+      verbs: [{ verb: 'stream', stream: { ...STREAM, parameters: { a: '1' } }, action: null }, { verb: 'hangup' }],
+      at: 1,
+      documents: 0,
+      forks: [],
+      started: 0,
+    });
+    expect(scriptOfForm5(null)).toBeNull();
   });
 
   it('fails for a URL that cannot be read', () => {
