@@ -20,6 +20,9 @@ const hostPort = z.string().regex(/^([a-z]+:\/\/)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.
 /** Providers' names in URLs and headers. */
 const plainText = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be printable characters without a space');
 const providerUrl = agentUrl.refine((text) => !text.includes('?'), 'must have no query');
+const speechUrl = z
+  .url({ protocol: /^https?$/, message: 'must be an http:// or https:// URL' })
+  .refine((text) => !text.includes('?'), 'must have no query');
 const MAX_NODES = 16;
 const hostPorts = z
   .string()
@@ -256,6 +259,9 @@ export const configSchema = z
       model: plainText,
       turbo_model: plainText,
       transcription_model: plainText,
+      speech_url: speechUrl,
+      speech_model: plainText,
+      speech_voice: plainText,
     }),
     deepgram: z.strictObject({
       api_key: plainText.nullable(),
@@ -264,9 +270,18 @@ export const configSchema = z
       turbo_model: plainText,
       transcription_model: plainText,
       voice: plainText,
+      listen_url: providerUrl,
+      speech_url: speechUrl,
     }),
     gemini: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, model: plainText, turbo_model: plainText }),
-    elevenlabs: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, agent_id: plainText.nullable() }),
+    elevenlabs: z.strictObject({
+      api_key: plainText.nullable(),
+      url: providerUrl,
+      agent_id: plainText.nullable(),
+      speech_url: speechUrl,
+      speech_model: plainText,
+      speech_voice: plainText,
+    }),
     tools: z.strictObject({ allow_private: z.boolean() }),
     webhooks: z.strictObject({
       allow_private: z.boolean(),
@@ -348,6 +363,7 @@ export const SECRET_SETTINGS: readonly string[] = [
   'openai.api_key',
   'deepgram.api_key',
   'gemini.api_key',
+  'elevenlabs.api_key',
   'metrics.bearer_token',
   'telemetry.otlp_url',
   'hep.password',

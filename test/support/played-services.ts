@@ -1,4 +1,4 @@
-import { NO_PROVIDERS, NO_STAND_INS } from './providers.js';
+import { NO_PROVIDERS, NO_SPEECH, NO_STAND_INS } from './providers.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inbound.js';
 import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
@@ -96,6 +96,6 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     voiceServer: NO_VOICE_SERVER,
     toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
     isTraced: true,
-    operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS, standIns: NO_STAND_INS },
+    operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS, standIns: NO_STAND_INS, speech: NO_SPEECH },
   };
 }

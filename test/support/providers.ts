@@ -18,5 +18,15 @@ export const NO_PROVIDERS: OperatorAgent['providers'] = {
   deepgram: none('wss://agent.deepgram.com/v1/agent/converse'),
 };
 
+/** Text to speech and speech to text without a key. */
+export const NO_SPEECH: OperatorAgent['speech'] = {
+  listen: { url: 'wss://api.deepgram.com/v2/listen', apiKey: null },
+  speech: {
+    deepgram: { url: 'https://api.deepgram.com/v1/speak', apiKey: null, model: '', voice: 'aura-2-thalia-en' },
+    elevenlabs: { url: 'https://api.elevenlabs.io/v1/text-to-speech', apiKey: null, model: 'eleven_flash_v2_5', voice: 'v' },
+    openai: { url: 'https://api.openai.com/v1/audio/speech', apiKey: null, model: 'gpt-4o-mini-tts', voice: 'alloy' },
+  },
+};
+
 /** Nothing stands in for an agent. */
 export const NO_STAND_INS: OperatorAgent['standIns'] = { secondProvider: null, sentence: 'Sorry.', language: 'ENG', transferTo: null };

@@ -1,4 +1,4 @@
-import type { AgentDescription, StreamSettings } from '../model/agent.js';
+import type { AgentDescription, ConversationSettings, StreamSettings } from '../model/agent.js';
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from '../model/agent-record.js';
 import type { ToolDefinition } from '../model/tool-definition.js';
@@ -19,6 +19,8 @@ export interface OperatorAgent {
   /** The operator's settings of each provider. */
   readonly providers: Readonly<Record<ProviderName, ProviderDefaults>>;
   readonly standIns: StandInSettings;
+  /** Text to speech and speech to text, with the operator's keys. */
+  readonly speech: Pick<ConversationSettings, 'listen' | 'speech'>;
 }
 
 /** What stands in for an agent that cannot be reached, or is gone in the call. */
@@ -139,6 +141,21 @@ export function providerKey({ providers }: OperatorAgent, { org, agent }: Pick<R
   const { url, apiKey } = providers[chosen.name];
   if (chosen.url !== null && chosen.url !== url) return null;
   return org.provider_keys[chosen.name] ?? (org.operator_keys ? apiKey : null);
+}
+
+/** The speech services of a call: the organization's keys go to the operator's addresses, as its keys of providers do. */
+export function speechOf({ speech: { listen, speech } }: OperatorAgent, route: Pick<Route, 'org'> | null): OperatorAgent['speech'] {
+  const keyOf = (name: ProviderName, operators: string | null): string | null =>
+    route === null ? null : (route.org.provider_keys[name] ?? (route.org.operator_keys ? operators : null));
+  const { deepgram, elevenlabs, openai } = speech;
+  return {
+    listen: { ...listen, apiKey: keyOf('deepgram', listen.apiKey) },
+    speech: {
+      deepgram: { ...deepgram, apiKey: keyOf('deepgram', deepgram.apiKey) },
+      elevenlabs: { ...elevenlabs, apiKey: keyOf('elevenlabs', elevenlabs.apiKey) },
+      openai: { ...openai, apiKey: keyOf('openai-realtime', openai.apiKey) },
+    },
+  };
 }
 
 /** The operator's token goes only to the operator's own URL: a customer's agent has its own token, or none. */

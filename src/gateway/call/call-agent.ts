@@ -8,7 +8,7 @@ import type { CallTarget } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import type { VoiceScript } from '../twilio/voice-script.js';
 import { AgentUnavailableError, type MediaEndpoint, type ProviderSessions, type VoiceServer } from '../ports/ports.js';
-import { describeAgent, type OperatorAgent } from './agent.js';
+import { describeAgent, speechOf, type OperatorAgent } from './agent.js';
 import type { AgentRequests } from './agent-requests.js';
 import type { CallMedia } from './call-media.js';
 import { withPromptData } from './prompt-data.js';
@@ -93,10 +93,18 @@ export class CallAgent {
   }
 
   /** The agent has ended, or one of its streams began or ended. */
-  take(event: Extract<LegEvent, { type: 'agent-finished' | 'agent-hangup' | 'agent-lost' | 'stream-started' | 'fork-ended' }>): void {
+  take(
+    event: Extract<
+      LegEvent,
+      { type: 'agent-finished' | 'agent-hangup' | 'agent-lost' | 'conversation-ended' | 'stream-started' | 'fork-ended' }
+    >,
+  ): void {
     if (event.type === 'stream-started' || event.type === 'fork-ended') this.#voice?.takeStream(event);
     else if (this.#voice !== null) this.#voice.take(event);
-    else this.call.dispatch({ type: 'hangup', reason: event.type === 'agent-lost' ? 'AGENT_LOST' : 'AGENT_HANGUP' });
+    else {
+      const isLost = event.type === 'conversation-ended' ? event.error !== null : event.type === 'agent-lost';
+      this.call.dispatch({ type: 'hangup', reason: isLost ? 'AGENT_LOST' : 'AGENT_HANGUP' });
+    }
   }
 
   /** The answer to a request of the agent. */
@@ -119,11 +127,14 @@ export class CallAgent {
 
   #voiceHost(): VoiceHost {
     const { call, services } = this;
+    const speech = speechOf(services.operatorAgent, call.state().route);
     return {
+      speech,
       get isAnswered() {
         return call.isAnswered();
       },
       connect: async (agent) => {
+        if (agent.kind === 'conversation') await this.#takeSession(false);
         if (this.#isOver()) return;
         call.trace.add('agent', 'out', connectSummary(agent));
         await call.media.connectAgent(agent);
@@ -150,7 +161,7 @@ export class CallAgent {
     const conversation = choice === 'own' ? [] : requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));
     const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, conversation };
     const { agent, dropped } = describeAgent(this.services.operatorAgent, facts, choice);
-    if (agent.kind === 'provider') await this.#takeSession(choice, isResumed);
+    if (agent.kind === 'provider' || agent.kind === 'conversation') await this.#takeSession(isResumed, choice === 'own');
     // Nobody would let the agent go.
     if (this.#isOver()) return null;
     if (dropped.length > 0) log.warn({ dropped }, 'call.agent.parameters_too_long');
@@ -180,13 +191,14 @@ export class CallAgent {
     return this.call.scope.isClosed || this.call.state().name === 'Ended';
   }
 
-  async #takeSession(choice: AgentChoice, isResumed: boolean): Promise<void> {
+  /** @param isRefused without a session the call is refused for that reason; else its agent just cannot be reached */
+  async #takeSession(isResumed: boolean, isRefused = false): Promise<void> {
     const { origin, state, scope } = this.call;
     const { route } = state();
     if (this.#hasSession || route === null) return;
-    this.#hasSession = true;
     const broken = await this.services.sessions.begin(route.org, origin.callId, isResumed);
+    this.#hasSession = broken === null;
     if (broken === null) scope.defer('provider session', () => this.services.sessions.end(origin.callId));
-    else throw choice === 'own' ? new ProviderLimitError(broken) : new AgentUnavailableError(`no second provider: ${broken}`);
+    else throw isRefused ? new ProviderLimitError(broken) : new AgentUnavailableError(`no session at a provider: ${broken}`);
   }
 }

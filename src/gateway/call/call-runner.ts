@@ -422,6 +422,7 @@ export class CallRunner {
       case 'agent-finished':
       case 'stream-started':
       case 'fork-ended':
+      case 'conversation-ended':
         return this.#agent.take(event);
       case 'agent-note':
         if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };

@@ -305,6 +305,8 @@ export function connectSummary(agent: AgentDescription): string {
       return `connect, ${agent.format}`;
     case 'provider':
       return `connect, ${agent.provider}, ${agent.model}`;
+    case 'conversation':
+      return 'connect, conversation';
     case 'player':
       return `play, ${String(agent.clips.length)} clips${agent.gather === null ? '' : ', gather digits'}`;
   }
@@ -313,6 +315,7 @@ export function connectSummary(agent: AgentDescription): string {
 export function legSummary(event: LegEvent): string {
   if (event.type === 'agent-note') return event.text;
   if (event.type === 'provider-tokens') return `the provider counted ${String(event.tokens)} tokens`;
+  if (event.type === 'conversation-ended') return `the conversation ended${event.error === null ? '' : `: ${event.error}`}`;
   if (event.type !== 'agent-request') return event.type;
   const { request } = event;
   switch (request.type) {

@@ -1,13 +1,13 @@
-import type { AgentDescription, AgentAnswer, ForkSettings, PlayerClip, StreamSettings } from '../model/agent.js';
+import type { AgentDescription, AgentAnswer, ConversationSettings, ForkSettings, PlayerClip, StreamSettings } from '../model/agent.js';
 import type { CallTarget } from '../model/live-calls.js';
-import { accountSidOf, callSidOf, newStreamSid } from '../model/twilio-ids.js';
+import { accountSidOf, callSidOf, newSessionId, newStreamSid } from '../model/twilio-ids.js';
 import type { Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import type { CallOrigin } from './call-record.js';
 import type { LegEvent } from '../model/media.js';
 import { AgentUnavailableError, type VoiceServer } from '../ports/ports.js';
 import { callParameters, type VoiceFacts } from '../twilio/call-parameters.js';
-import type { Clip, GatherRules, StreamNoun } from '../twilio/twiml.js';
+import type { Clip, ConversationNoun, GatherRules, StreamNoun } from '../twilio/twiml.js';
 import {
   afterVerb,
   enterDocument,
@@ -28,6 +28,8 @@ export interface VoiceHost {
   readonly isAnswered: boolean;
   /** Puts this agent in the place of the one before. Rejects with `AgentUnavailableError`. */
   connect(agent: AgentDescription): Promise<void>;
+  /** The speech services that a conversation of this call may use, and their keys. */
+  readonly speech: Pick<ConversationSettings, 'listen' | 'speech'>;
   /** Copies the call's audio beside the agents. Throws `MediaUnavailableError`. */
   startFork(fork: ForkSettings): void;
   stopFork(streamSid: string): void;
@@ -84,6 +86,8 @@ export class VoiceCall {
   readonly #streams = new StreamCallbacks((report) => this.#reportStream(report));
   /** What `<Connect>` connected last: its stream, and how the bot knows it; `null`: not yet. */
   #connected: { readonly stream: StreamNoun; streamSid: string | null } | null = null;
+  /** The conversation in progress; `null`: none. */
+  #session: { readonly id: string; readonly startedMs: number } | null = null;
   /** What `<Start>` began, by how its server knows it. */
   readonly #forks = new Map<string, RunningFork>();
 
@@ -135,7 +139,8 @@ export class VoiceCall {
   }
 
   /** An event of the agent in progress. */
-  take(event: Extract<LegEvent, { type: 'agent-finished' | 'agent-hangup' | 'agent-lost' }>): void {
+  take(event: Extract<LegEvent, { type: 'agent-finished' | 'agent-hangup' | 'agent-lost' | 'conversation-ended' }>): void {
+    if (event.type === 'conversation-ended') return this.#after(this.#endedSession(event.handoffData, event.error));
     this.#leaveStream(event.type === 'agent-lost' ? 'the connection was lost' : null);
     this.#after(event.type === 'agent-finished' ? { ...event, type: 'gathered' } : { type: 'ended' });
   }
@@ -156,7 +161,7 @@ export class VoiceCall {
   #after(outcome: VerbOutcome): void {
     const script = this.#script;
     if (script === null || this.#isMoving) return;
-    this.#begin(() => Promise.resolve(afterVerb(script, outcome)));
+    this.#begin(() => Promise.resolve(afterVerb(script, outcome, this.host.isAnswered)));
   }
 
   /** A failure ends the call: nobody else would. */
@@ -176,7 +181,11 @@ export class VoiceCall {
         const { step } = move;
         if (step.do === 'request') move = await this.#load(step.request);
         else if (this.#doAside(step)) move = nextStep(move.script, this.host.isAnswered);
-        else return await this.#perform(step);
+        else if (step.do === 'conversation') {
+          const failed = await this.#converse(step.conversation);
+          if (failed === null || attempt !== this.#attempt) return null;
+          move = afterVerb(move.script, failed, this.host.isAnswered);
+        } else return await this.#perform(step);
       }
       return null;
     } catch (error) {
@@ -206,7 +215,40 @@ export class VoiceCall {
     }
   }
 
-  async #perform(step: Exclude<VoiceStep, { do: 'request' | Aside }>): Promise<'rejected' | 'busy' | null> {
+  /** Resolves with the failure, which the script gets: `<Connect action>` may answer it with another document. */
+  async #converse({ url, parameters, rules }: ConversationNoun): Promise<VerbOutcome | null> {
+    const { facts } = this.settings;
+    this.#leaveStream(null);
+    this.#session = { id: newSessionId(), startedMs: this.host.wallMs() };
+    try {
+      await this.host.connect({
+        kind: 'conversation',
+        ...this.#addressOf({ url, parameters }),
+        sessionId: this.#session.id,
+        from: facts.caller.number,
+        to: facts.to,
+        callerName: facts.caller.display_name,
+        forwardedFrom: facts.caller.diversions[0]?.uri ?? null,
+        rules,
+        ...this.host.speech,
+      });
+    } catch (error) {
+      if (!(error instanceof AgentUnavailableError)) throw error;
+      this.host.note(error.message, true);
+      return this.#endedSession(null, error.message);
+    }
+    this.host.keep();
+    return null;
+  }
+
+  #endedSession(handoffData: string | null, error: string | null): VerbOutcome {
+    const { id: sessionId = '', startedMs = this.host.wallMs() } = this.#session ?? {};
+    this.#session = null;
+    const seconds = Math.max(0, Math.round((this.host.wallMs() - startedMs) / 1_000));
+    return { type: 'conversation-ended', sessionId, seconds, handoffData, error };
+  }
+
+  async #perform(step: Exclude<VoiceStep, { do: 'request' | 'conversation' | Aside }>): Promise<'rejected' | 'busy' | null> {
     this.#leaveStream(null);
     switch (step.do) {
       case 'reject':
@@ -262,7 +304,7 @@ export class VoiceCall {
     }
   }
 
-  #addressOf({ url, parameters }: StreamNoun) {
+  #addressOf({ url, parameters }: Pick<StreamNoun, 'url' | 'parameters'>) {
     const { facts, token } = this.settings;
     const sids = { accountSid: accountSidOf(facts.orgId), callSid: callSidOf(facts.callId) };
     return { url, bearerToken: null, signatureKey: token, ...sids, customParameters: parameters } satisfies Partial<StreamSettings>;

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Announcement } from '../agents/announcement.js';
 import { ThreadedAudioFiles, type AudioFiles } from '../agents/audio-file.js';
+import { ConversationAgent, type ConversationDependencies } from '../agents/conversation/conversation-agent.js';
+import { conversationDependencies } from '../agents/conversation/dependencies.js';
 import { Player } from '../agents/player.js';
 import { EspeakSpeech, type Speech } from '../agents/speech.js';
 import { newAdapter } from '../agents/provider/adapters.js';
@@ -161,6 +163,7 @@ function newAgent(
   files: AudioFiles,
   stream: StreamDependencies,
   provider: ProviderDependencies,
+  conversation: ConversationDependencies,
   host: AgentHost,
   log: Log,
 ): LegAgent {
@@ -175,6 +178,8 @@ function newAgent(
       return new SampleLegAgent(new Player(agent, speech, files, host, log, systemClock));
     case 'provider':
       return new ProviderAgent(agent, host, provider, log);
+    case 'conversation':
+      return new ConversationAgent(agent, host, conversation, log);
     default:
       return assertNever(agent);
   }
@@ -205,6 +210,7 @@ async function run(): Promise<void> {
     limits: settings.agents,
     newAdapter,
   };
+  const conversation = conversationDependencies({ ...stream, dialProvider: provider.dial, files });
   if (settings.waitsToBind) await once(port, 'message');
   const frameDelay = new FrameDelay();
   const endpoint = await RtpEndpoint.open(settings, {
@@ -213,7 +219,7 @@ async function run(): Promise<void> {
     random32: () => randomInt(2 ** 32),
     agentCounters,
     onFrameDelay: (lateMs) => frameDelay.add(lateMs),
-    newAgent: (agent, host, log) => newAgent(agent, speech, files, stream, provider, host, log),
+    newAgent: (agent, host, log) => newAgent(agent, speech, files, stream, provider, conversation, host, log),
     ...(settings.tellsRtcp ? { onRtcp: (seen) => post({ type: 'rtcp', seen }) } : {}),
   });
   port.on('message', (commands: readonly WorkerCommand[]) => {

@@ -8,7 +8,17 @@ export interface AgentHost {
   emit(
     event: Extract<
       LegEvent,
-      { type: 'agent-hangup' | 'agent-finished' | 'agent-lost' | 'agent-note' | 'agent-request' | 'provider-tokens' | 'stream-started' }
+      {
+        type:
+          | 'agent-hangup'
+          | 'agent-finished'
+          | 'agent-lost'
+          | 'agent-note'
+          | 'agent-request'
+          | 'provider-tokens'
+          | 'stream-started'
+          | 'conversation-ended';
+      }
     >,
   ): void;
   /** Queues a digit for the caller; false without a leg or negotiated telephone-events, or if too many wait. */

@@ -17,29 +17,35 @@ export const MAX_END_OF_SPEECH_MS = 10_000;
  * 100 ms of the last 120. Less is not enough: a detector keeps reporting voice after a sound (WebRTC's for 60 ms and more), and takes the
  * beginning of any noise for voice (WebRTC's for 80 ms).
  */
-const VOICED_TO_START = 5;
-const WINDOW_FRAMES = 6;
+const START_MS = 100;
+/** Frames of the window that need no voice. */
+const GAP_FRAMES = 1;
 /** Frames 20 dB and more below the loudest of the window are the decay of a click or crackle. */
 const LEAST_PART_OF_LOUDEST = 1 / 100;
 
 /** When a speaker begins and finishes, from the detector's result for each frame. */
 export class VoiceActivity {
   /** How long a voice has lasted when it is reported. */
-  static readonly startMs = VOICED_TO_START * FRAME_MS;
+  static readonly startMs = START_MS;
+  readonly #voicedToStart: number;
   /** Energies of the last frames in turn; 0: not voiced. */
-  readonly #window = new Float64Array(WINDOW_FRAMES);
+  readonly #window: Float64Array;
   #index = 0;
   #isSpeaking = false;
   #silentMs = 0;
 
   /**
    * @param endOfSpeechMs silence that ends the speech
-   * @throws RangeError unless it is from 20 to 10,000
+   * @param startMs voice that begins the speech; less than the default takes noise for voice
+   * @throws RangeError unless the silence is from 20 to 10,000
    */
   constructor(
     private readonly detector: VoiceDetector,
     private readonly endOfSpeechMs: number,
+    startMs = START_MS,
   ) {
+    this.#voicedToStart = startMs / FRAME_MS;
+    this.#window = new Float64Array(this.#voicedToStart + GAP_FRAMES);
     if (!(endOfSpeechMs >= MIN_END_OF_SPEECH_MS && endOfSpeechMs <= MAX_END_OF_SPEECH_MS)) {
       throw new RangeError(`end of speech after ${endOfSpeechMs} ms: must be ${MIN_END_OF_SPEECH_MS} to ${MAX_END_OF_SPEECH_MS}`);
     }
@@ -61,8 +67,8 @@ export class VoiceActivity {
 
   #wait(isVoiced: boolean, samples: Int16Array): VoiceEvent | undefined {
     this.#window[this.#index] = isVoiced ? energyOf(samples) : 0;
-    this.#index = (this.#index + 1) % WINDOW_FRAMES;
-    if (!isVoiced || this.#loudFrames() < VOICED_TO_START) return undefined;
+    this.#index = (this.#index + 1) % this.#window.length;
+    if (!isVoiced || this.#loudFrames() < this.#voicedToStart) return undefined;
     this.#isSpeaking = true;
     this.#silentMs = 0;
     return 'speech-started';

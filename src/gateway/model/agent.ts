@@ -1,7 +1,9 @@
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
+import type { ConversationRules } from './conversation.js';
 import type { PronunciationEntry } from './agent-record.js';
 import type { CallRecord } from './call-record.js';
 import type { ProviderSettings } from './provider-settings.js';
+import type { ListenService, SpeechServices } from './speech-service.js';
 
 // What the gateway and the media workers say to each other about the agent of a call.
 
@@ -58,6 +60,22 @@ export interface ForkSettings extends Pick<
   readonly tracks: readonly StreamTrack[];
 }
 
+/** An application behind a WebSocket that exchanges text with the call, as Twilio's ConversationRelay does. */
+export interface ConversationSettings extends Pick<
+  StreamSettings,
+  'url' | 'bearerToken' | 'signatureKey' | 'accountSid' | 'callSid' | 'customParameters' | 'traceparent'
+> {
+  /** `VX` and 32 hex digits. */
+  readonly sessionId: string;
+  readonly from: string;
+  readonly to: string;
+  readonly callerName: string | null;
+  readonly forwardedFrom: string | null;
+  readonly rules: ConversationRules;
+  readonly listen: ListenService;
+  readonly speech: SpeechServices;
+}
+
 /** Something to play; `loop` 0: until it is interrupted. */
 export type PlayerClip =
   /** `language`: BCP 47. */
@@ -87,7 +105,8 @@ export type AgentDescription =
   | ({ readonly kind: 'announcement' } & AnnouncementSettings)
   | ({ readonly kind: 'stream' } & StreamSettings)
   | ({ readonly kind: 'provider' } & ProviderSettings)
-  | ({ readonly kind: 'player' } & PlayerSettings);
+  | ({ readonly kind: 'player' } & PlayerSettings)
+  | ({ readonly kind: 'conversation' } & ConversationSettings);
 
 /** One thing that was said or pressed; `at_ms`: since the agent was started. */
 export type TranscriptEntry = Readonly<CallRecord['transcript'][number]>;

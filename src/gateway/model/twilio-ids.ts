@@ -15,6 +15,11 @@ export function newStreamSid(): string {
   return `MZ${hexOf(newUuid())}`;
 }
 
+/** A new id of a session of an application that exchanges text with a call: `VX` and 32 random hex digits. */
+export function newSessionId(): string {
+  return `VX${hexOf(newUuid())}`;
+}
+
 /** `undefined`: it is no id of a call. */
 export function callIdOf(callSid: string): string | undefined {
   return uuidOf('CA', callSid);

@@ -57,8 +57,36 @@ export class GuardedClient {
   }
 
   /** Never rejects. */
-  async send(url: URL, request: GuardedRequest): Promise<Result<GuardedAnswer, GuardedFailure>> {
-    const { method, headers, body, timeoutMs, signal, isRead = () => true } = request;
+  send(url: URL, request: GuardedRequest): Promise<Result<GuardedAnswer, GuardedFailure>> {
+    const { isRead = () => true } = request;
+    return this.#request(url, request, async ({ statusCode: status, headers, body }) => {
+      const bytes = isRead(status) ? Buffer.from(await body.arrayBuffer()) : Buffer.alloc(0);
+      if (!isRead(status)) await body.dump().catch(() => undefined);
+      return {
+        status,
+        headers,
+        bytes,
+        get text() {
+          return bytes.toString();
+        },
+      };
+    });
+  }
+
+  /** Gives the body of a 200 on piece by piece; resolves with the status once all of it came. Never rejects; `onPiece` must not throw. */
+  stream(url: URL, request: Omit<GuardedRequest, 'isRead'>, onPiece: (bytes: Buffer) => void): Promise<Result<number, GuardedFailure>> {
+    return this.#request(url, request, async ({ statusCode: status, body }) => {
+      if (status === 200) for await (const piece of body) onPiece(piece as Buffer);
+      else await body.dump().catch(() => undefined);
+      return status;
+    });
+  }
+
+  async #request<T>(
+    url: URL,
+    { method, headers, body, timeoutMs, signal }: Omit<GuardedRequest, 'isRead'>,
+    read: (answer: Dispatcher.ResponseData) => Promise<T>,
+  ): Promise<Result<T, GuardedFailure>> {
     const { allowPrivate, clock } = this.options;
     const limit = new AbortController();
     const cancel = clock.setTimer(timeoutMs, () => limit.abort());
@@ -73,18 +101,7 @@ export class GuardedClient {
         body,
         signal: signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]),
       });
-      const status = answer.statusCode;
-      const bytes = isRead(status) ? Buffer.from(await answer.body.arrayBuffer()) : Buffer.alloc(0);
-      if (!isRead(status)) await answer.body.dump().catch(() => undefined);
-      const { headers: answered } = answer;
-      return ok({
-        status,
-        headers: answered,
-        bytes,
-        get text() {
-          return bytes.toString();
-        },
-      });
+      return ok(await read(answer));
     } catch (error) {
       if (signal?.aborted === true) return err({ kind: 'aborted', text: 'was not waited for' });
       if (limit.signal.aborted) return err({ kind: 'timeout', text: `did not answer within ${String(timeoutMs)} ms` });

@@ -1,5 +1,8 @@
 import { err, ok, type Result } from '../../lib/result.js';
 import type { StreamTrack } from '../model/agent.js';
+import type { ConversationRules } from '../model/conversation.js';
+import { CONVERSATION_ATTRIBUTES, conversationRules } from './conversation-noun.js';
+import { ElementReader, type Action } from './element-reader.js';
 import { readXml, type Element } from './xml.js';
 
 // TwiML, Twilio's XML for a call (https://www.twilio.com/docs/voice/twiml). docs/agents/twilio.md lists what has an effect here.
@@ -11,12 +14,6 @@ export type Clip =
   /** DTMF to the caller; `w`: half a second of silence. */
   | { readonly kind: 'digits'; readonly digits: string }
   | { readonly kind: 'pause'; readonly ms: number };
-
-/** A URL that is requested for the next document. */
-export interface Action {
-  readonly url: string;
-  readonly method: 'GET' | 'POST';
-}
 
 export interface GatherRules {
   /** `null`: any number. */
@@ -42,12 +39,26 @@ export interface StreamNoun {
   readonly statusCallback: Action | null;
 }
 
+/** `<ConversationRelay>`: an application that exchanges text with the call. */
+export interface ConversationNoun {
+  /** `wss:` or `ws:`. */
+  readonly url: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly rules: ConversationRules;
+}
+
 export type Verb =
   | { readonly verb: 'speak'; readonly clips: readonly Clip[] }
   | { readonly verb: 'gather'; readonly clips: readonly Clip[]; readonly rules: GatherRules }
   | {
       readonly verb: 'stream';
       readonly stream: StreamNoun;
+      /** `null`: the next verb follows. */
+      readonly action: Action | null;
+    }
+  | {
+      readonly verb: 'conversation';
+      readonly conversation: ConversationNoun;
       /** `null`: the next verb follows. */
       readonly action: Action | null;
     }
@@ -89,57 +100,6 @@ const REFUSED: ReadonlySet<string> = new Set([
 
 class DocumentError extends Error {}
 
-/** Collects what is ignored, and throws what cannot be carried out. */
-class Reader {
-  readonly warnings: string[] = [];
-
-  constructor(private readonly element: Element) {}
-
-  warn(text: string): void {
-    this.warnings.push(text);
-  }
-
-  text(name: string): string | null {
-    const value = this.element.attributes[name]?.trim() ?? '';
-    return value === '' ? null : value;
-  }
-
-  int(name: string, byDefault: number, min: number, max: number): number {
-    const text = this.text(name);
-    if (text === null) return byDefault;
-    const value = Number(text);
-    if (Number.isInteger(value) && value >= min && value <= max) return value;
-    this.warn(`${this.#at(name)} is not between ${String(min)} and ${String(max)}: ${String(byDefault)} holds.`);
-    return byDefault;
-  }
-
-  flag(name: string, byDefault: boolean): boolean {
-    const text = this.text(name);
-    return text === null ? byDefault : text.toLowerCase() === 'true';
-  }
-
-  method(name = 'method'): Action['method'] {
-    return this.text(name)?.toUpperCase() === 'GET' ? 'GET' : 'POST';
-  }
-
-  action(name = 'action', method = 'method'): Action | null {
-    const url = this.text(name);
-    return url === null ? null : { url, method: this.method(method) };
-  }
-
-  /** Warns of attributes beside these. */
-  only(...names: string[]): this {
-    for (const name of Object.keys(this.element.attributes)) {
-      if (!names.includes(name)) this.warn(`${this.#at(name)} has no effect here.`);
-    }
-    return this;
-  }
-
-  #at(name: string): string {
-    return `The attribute ${name} of <${this.element.name}>`;
-  }
-}
-
 /** Reads a document. The error is a sentence for the person who wrote it. */
 export function parseTwiml(text: string): Result<TwimlDocument, string> {
   const root = readXml(text);
@@ -167,13 +127,13 @@ export function parseTwiml(text: string): Result<TwimlDocument, string> {
 
 /** `null`: it is ignored. */
 function verbOf(element: Element, warnings: string[]): Verb | null {
-  const read = new Reader(element);
+  const read = new ElementReader(element);
   const verb = byName(element, read);
   warnings.push(...read.warnings);
   return verb;
 }
 
-function byName(element: Element, read: Reader): Verb | null {
+function byName(element: Element, read: ElementReader): Verb | null {
   const { name, text } = element;
   switch (name) {
     case 'Say':
@@ -204,7 +164,7 @@ function byName(element: Element, read: Reader): Verb | null {
   }
 }
 
-function clipsOf(element: Element, read: Reader): Clip[] {
+function clipsOf(element: Element, read: ElementReader): Clip[] {
   const { name, text } = element;
   switch (name) {
     case 'Say': {
@@ -228,7 +188,7 @@ function clipsOf(element: Element, read: Reader): Clip[] {
   }
 }
 
-function gatherOf(element: Element, read: Reader): Verb {
+function gatherOf(element: Element, read: ElementReader): Verb {
   read.only('input', 'action', 'method', 'timeout', 'finishOnKey', 'numDigits', 'actionOnEmptyResult');
   // Without speech recognition the caller would talk to nobody.
   const input = read.text('input') ?? 'dtmf';
@@ -238,7 +198,7 @@ function gatherOf(element: Element, read: Reader): Verb {
   if (finishOnKey !== '' && !KEYS.test(finishOnKey)) throw new DocumentError('finishOnKey of <Gather> must be one key, or empty.');
   const numDigits = read.int('numDigits', 0, 1, 64);
   const clips = element.children.flatMap((child) => {
-    const inner = new Reader(child);
+    const inner = new ElementReader(child);
     const found = clipsOf(child, inner);
     for (const warning of inner.warnings) read.warn(warning);
     return found;
@@ -256,30 +216,31 @@ function gatherOf(element: Element, read: Reader): Verb {
   };
 }
 
-function connectOf(element: Element, read: Reader): Verb {
+function connectOf(element: Element, read: ElementReader): Verb {
   read.only('action', 'method');
-  const noun = nounOf(element, 'Stream');
+  const noun = nounOf(element, 'Stream', 'ConversationRelay');
+  if (noun.name === 'ConversationRelay') return { verb: 'conversation', conversation: conversationOf(noun, read), action: read.action() };
   const stream = streamOf(noun, read);
   if (stream.tracks.includes('outbound')) throw new DocumentError('<Connect><Stream> has the inbound_track only.');
   return { verb: 'stream', stream, action: read.action() };
 }
 
-function startOf(element: Element, read: Reader): Verb {
+function startOf(element: Element, read: ElementReader): Verb {
   read.only();
   return { verb: 'start-stream', stream: streamOf(nounOf(element, 'Stream'), read) };
 }
 
-function stopOf(element: Element, read: Reader): Verb {
+function stopOf(element: Element, read: ElementReader): Verb {
   read.only();
-  const name = new Reader(nounOf(element, 'Stream')).text('name');
+  const name = new ElementReader(nounOf(element, 'Stream')).text('name');
   return { verb: 'stop-stream', name: required(name ?? '', '<Stop><Stream> has no name.') };
 }
 
 /** The one child of a verb. */
-function nounOf({ name, children }: Element, expected: string): Element {
+function nounOf({ name, children }: Element, ...expected: string[]): Element {
   const [noun, ...more] = children;
   if (noun === undefined || more.length > 0) throw new DocumentError(`<${name}> needs exactly one noun.`);
-  if (noun.name !== expected) throw new DocumentError(`<${name}> has a <${noun.name}>, which is not supported.`);
+  if (!expected.includes(noun.name)) throw new DocumentError(`<${name}> has a <${noun.name}>, which is not supported.`);
   return noun;
 }
 
@@ -289,8 +250,8 @@ const TRACKS: Readonly<Record<string, readonly StreamTrack[]>> = {
   both_tracks: ['inbound', 'outbound'],
 };
 
-function streamOf(noun: Element, read: Reader): StreamNoun {
-  const inner = new Reader(noun).only('url', 'name', 'track', 'statusCallback', 'statusCallbackMethod');
+function streamOf(noun: Element, read: ElementReader): StreamNoun {
+  const inner = new ElementReader(noun).only('url', 'name', 'track', 'statusCallback', 'statusCallbackMethod');
   const tracks = TRACKS[inner.text('track') ?? 'inbound_track'];
   if (tracks === undefined) throw new DocumentError(`The track of <Stream> must be ${Object.keys(TRACKS).join(', ')}.`);
   for (const warning of inner.warnings) read.warn(warning);
@@ -303,7 +264,16 @@ function streamOf(noun: Element, read: Reader): StreamNoun {
   };
 }
 
-function webSocketUrl(read: Reader, noun: string): string {
+function conversationOf(noun: Element, read: ElementReader): ConversationNoun {
+  const inner = new ElementReader(noun).only(...CONVERSATION_ATTRIBUTES);
+  const url = webSocketUrl(inner, 'ConversationRelay');
+  const languages = noun.children.filter(({ name }) => name === 'Language').map((child) => new ElementReader(child));
+  const rules = conversationRules(inner, languages);
+  for (const { warnings } of [inner, ...languages]) for (const warning of warnings) read.warn(warning);
+  return { url, parameters: parametersOf(noun), rules };
+}
+
+function webSocketUrl(read: ElementReader, noun: string): string {
   const url = required(read.text('url') ?? '', `<${noun}> has no url.`);
   if (!/^wss?:\/\//i.test(url)) throw new DocumentError(`The url of <${noun}> must begin with wss://.`);
   return url;
@@ -316,7 +286,7 @@ function parametersOf({ children }: Element): Readonly<Record<string, string>> {
 }
 
 /** A transfer (REFER): the caller leaves the call with the one who was dialled. */
-function dialOf(element: Element, read: Reader): Verb {
+function dialOf(element: Element, read: ElementReader): Verb {
   read.only('action', 'method');
   const nouns = element.children;
   const [noun] = nouns;

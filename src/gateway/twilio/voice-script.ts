@@ -1,5 +1,6 @@
 import { err, ok, type Result } from '../../lib/result.js';
-import { parseTwiml, type Action, type Clip, type GatherRules, type StreamNoun, type Verb } from './twiml.js';
+import type { Action } from './element-reader.js';
+import { parseTwiml, type Clip, type ConversationNoun, type GatherRules, type StreamNoun, type Verb } from './twiml.js';
 
 // One call's way through its TwiML documents: pure. VoiceCall carries out what is next.
 
@@ -35,6 +36,7 @@ export interface DocumentRequest {
 export type VoiceStep =
   | { readonly do: 'speak'; readonly clips: readonly Clip[]; readonly gather: GatherRules | null }
   | { readonly do: 'stream'; readonly stream: StreamNoun }
+  | { readonly do: 'conversation'; readonly conversation: ConversationNoun }
   /** These three take no time: the next verb follows at once. */
   | { readonly do: 'start-fork'; readonly fork: RunningFork }
   | { readonly do: 'stop-fork'; readonly key: number }
@@ -50,7 +52,15 @@ export type VoiceStep =
 export type VerbOutcome =
   | { readonly type: 'gathered'; readonly digits: string; readonly finishedOnKey: string }
   | { readonly type: 'ended' }
-  | { readonly type: 'dial-failed'; readonly status: number | null };
+  | { readonly type: 'dial-failed'; readonly status: number | null }
+  | {
+      readonly type: 'conversation-ended';
+      readonly sessionId: string;
+      readonly seconds: number;
+      readonly handoffData: string | null;
+      /** For a person; `null`: nothing failed. */
+      readonly error: string | null;
+    };
 
 export interface VoiceMove {
   readonly script: VoiceScript;
@@ -101,6 +111,8 @@ export function nextStep(script: VoiceScript, isAnswered: boolean): VoiceMove {
       return { script: { ...script_, documents: 0 }, step: { do: 'speak', clips: verb.clips, gather: verb.rules } };
     case 'stream':
       return { script: { ...script_, documents: 0 }, step: { do: 'stream', stream: verb.stream } };
+    case 'conversation':
+      return { script: { ...script_, documents: 0 }, step: { do: 'conversation', conversation: verb.conversation } };
     case 'start-stream':
       return startFork(script_, verb.stream);
     case 'stop-stream':
@@ -152,10 +164,10 @@ function answeredFirst(script: VoiceScript, isAnswered: boolean, step: VoiceStep
   return { script: { ...script, at: script.at + 1 }, step };
 }
 
-/** What follows the verb in progress. */
-export function afterVerb(script: VoiceScript, outcome: VerbOutcome): VoiceMove {
+/** What follows the verb in progress. @param isAnswered whether the 200 is out */
+export function afterVerb(script: VoiceScript, outcome: VerbOutcome, isAnswered = true): VoiceMove {
   const verb = script.verbs[script.at - 1];
-  const next = (): VoiceMove => nextStep(script, true);
+  const next = (): VoiceMove => nextStep(script, isAnswered);
   const request = (action: Action, parameters: Readonly<Record<string, string>>): VoiceMove => ({
     script,
     step: requestOf(script, action, parameters),
@@ -169,11 +181,28 @@ export function afterVerb(script: VoiceScript, outcome: VerbOutcome): VoiceMove 
     }
     case 'stream':
       return verb.action === null ? next() : request(verb.action, {});
+    case 'conversation':
+      return verb.action === null ? next() : request(verb.action, sessionParameters(outcome));
     case 'dial':
       return verb.action === null ? next() : request(verb.action, { DialCallStatus: dialStatus(outcome) });
     default:
       return next();
   }
+}
+
+/** Twilio's code for an application whose WebSocket failed. */
+const SESSION_FAILED = '64105';
+
+function sessionParameters(outcome: VerbOutcome): Readonly<Record<string, string>> {
+  if (outcome.type !== 'conversation-ended') return {};
+  const { sessionId, seconds, handoffData, error } = outcome;
+  return {
+    SessionId: sessionId,
+    SessionStatus: error === null ? 'ended' : 'failed',
+    SessionDuration: String(seconds),
+    ...(handoffData === null ? {} : { HandoffData: handoffData }),
+    ...(error === null ? {} : { ErrorCode: SESSION_FAILED, ErrorMessage: error }),
+  };
 }
 
 function dialStatus(outcome: VerbOutcome): string {

@@ -5,6 +5,7 @@ import type { Log } from '../../lib/log.js';
 import { OverloadDetector } from '../admission/overload-detector.js';
 import type { OperatorAgent } from '../call/agent.js';
 import type { ProviderDefaults } from '../model/provider.js';
+import type { SpeechService } from '../model/speech-service.js';
 import type { MediaService } from '../media-thread/media-service.js';
 import type { InboundOptions, InboundServices } from '../drachtio/inbound.js';
 
@@ -40,6 +41,14 @@ export function operatorAgent({ agents, openai, deepgram, gemini, elevenlabs }: 
       'gemini-live': providerDefaults({ ...gemini, voice: null, transcription_model: gemini.model }),
       elevenlabs: { url: elevenlabs.url, apiKey: elevenlabs.api_key, ...agentModels(elevenlabs.agent_id) },
     },
+    speech: {
+      listen: { url: deepgram.listen_url, apiKey: deepgram.api_key },
+      speech: {
+        deepgram: { url: deepgram.speech_url, apiKey: deepgram.api_key, model: '', voice: deepgram.voice },
+        elevenlabs: speechService(elevenlabs),
+        openai: speechService(openai),
+      },
+    },
     standIns: {
       secondProvider: agents.second_provider,
       sentence: agents.failure_sentence,
@@ -49,12 +58,18 @@ export function operatorAgent({ agents, openai, deepgram, gemini, elevenlabs }: 
   };
 }
 
+function speechService(settings: Pick<Config['openai'], 'speech_url' | 'speech_model' | 'speech_voice' | 'api_key'>): SpeechService {
+  return { url: settings.speech_url, apiKey: settings.api_key, model: settings.speech_model, voice: settings.speech_voice };
+}
+
 /** The agent there has its models. */
 function agentModels(agentId: string | null): Pick<ProviderDefaults, 'model' | 'turboModel' | 'transcriptionModel' | 'voice'> {
   return { model: agentId ?? '', turboModel: agentId ?? '', transcriptionModel: '', voice: null };
 }
 
-function providerDefaults(settings: Config['openai'] & { readonly voice: string | null }): ProviderDefaults {
+type ProviderConfig = Pick<Config['openai'], 'url' | 'api_key' | 'model' | 'turbo_model' | 'transcription_model'>;
+
+function providerDefaults(settings: ProviderConfig & { readonly voice: string | null }): ProviderDefaults {
   const { url, voice, api_key: apiKey, model, turbo_model: turboModel, transcription_model: transcriptionModel } = settings;
   return { url, apiKey, model, turboModel, transcriptionModel, voice };
 }

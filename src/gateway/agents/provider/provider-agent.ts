@@ -18,7 +18,7 @@ import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js'
 import { CallerKeys } from './caller-keys.js';
 import { FunctionCalls } from './function-calls.js';
 import { causeOf, shownReason } from './json-message.js';
-import { Utterances } from './utterances.js';
+import { Utterances, type HeardUtterance } from './utterances.js';
 
 export interface ProviderDependencies {
   readonly clock: Clock;
@@ -167,7 +167,7 @@ export class ProviderAgent implements LegAgent {
     if (queue === undefined) return;
     this.#watchSilence(queue.pull(payload));
     queue.takePlayedMarks();
-    this.#record(this.#utterances.played(queue.playedBytes, this.#elapsedMs));
+    this.#heard(this.#utterances.played(queue.playedBytes, this.#elapsedMs));
     if (this.#utterances.hasUnwritten) this.#miss('the provider sent no text of what the agent said');
     this.#silentFrames = 0;
     if (this.#isLeaving) this.#takeLeave(1, queue.isEmpty);
@@ -191,7 +191,7 @@ export class ProviderAgent implements LegAgent {
   close(): void {
     this.#keys.close();
     const queue = this.#downlink?.queue;
-    if (queue !== undefined) this.#record(this.#utterances.cut(queue.playedBytes, this.#elapsedMs).heard);
+    if (queue !== undefined) this.#heard(this.#utterances.cut(queue.playedBytes, this.#elapsedMs).heard);
     this.#connection.close();
   }
 
@@ -468,7 +468,7 @@ export class ProviderAgent implements LegAgent {
     }
     this.#utterances.ended(utterance);
     // It may have been heard already.
-    this.#record(this.#utterances.played(this.#downlink.queue.playedBytes, this.#elapsedMs));
+    this.#heard(this.#utterances.played(this.#downlink.queue.playedBytes, this.#elapsedMs));
     // The last part of a frame is not waited for.
     this.#downlink.queue.mark(END);
   }
@@ -480,9 +480,13 @@ export class ProviderAgent implements LegAgent {
     const { played, heard } = this.#utterances.cut(queue.playedBytes, this.#elapsedMs);
     queue.clear();
     this.#oddByte = null;
-    this.#record(heard);
+    this.#heard(heard);
     if (this.#utterances.hasUnwritten) this.#miss('the provider sent no text of what the agent said');
     this.#run(this.#adapter.interrupted(played));
+  }
+
+  #heard(utterances: readonly HeardUtterance[]): void {
+    this.#record(utterances.map(({ entry }) => entry));
   }
 
   #record(entries: readonly TranscriptEntry[]): void {

@@ -16,12 +16,23 @@ interface Utterance {
   startedMs: number | null;
 }
 
+/** What was heard of an utterance. */
+export interface HeardUtterance {
+  readonly id: string;
+  readonly entry: TranscriptEntry;
+}
+
 /** Utterances whose beginning alone was heard: to remember all would be a leak of a call of hours. */
 const MAX_UTTERANCES = 200;
+/** About 150 words a minute. */
+const MS_PER_CHARACTER = 65;
 
 export class Utterances {
   readonly #open = new Map<string, Utterance>();
   #hasUnwritten = false;
+
+  /** @param isTextFirst the whole text is known before its audio: how much is still to come can be estimated */
+  constructor(private readonly isTextFirst = false) {}
 
   /** Something was heard of which no text came. */
   get hasUnwritten(): boolean {
@@ -48,9 +59,9 @@ export class Utterances {
   }
 
   /** Played up to here: returns what was heard to its end. */
-  played(position: number, nowMs: number): TranscriptEntry[] {
+  played(position: number, nowMs: number): HeardUtterance[] {
     if (this.#open.size === 0) return [];
-    const heard: TranscriptEntry[] = [];
+    const heard: HeardUtterance[] = [];
     for (const utterance of this.#open.values()) {
       const [first] = utterance.pieces;
       if (first !== undefined && first.from < position) utterance.startedMs ??= nowMs;
@@ -58,13 +69,13 @@ export class Utterances {
       this.#open.delete(utterance.id);
       if (utterance.startedMs === null) continue;
       if (utterance.text === '') this.#hasUnwritten = true;
-      else heard.push(entryOf(utterance, utterance.text));
+      else heard.push({ id: utterance.id, entry: entryOf(utterance, utterance.text) });
     }
     return heard;
   }
 
   /** The queue is emptied after `position`: what each utterance lost, and what of it was heard. */
-  cut(position: number, nowMs: number): { readonly played: Played[]; readonly heard: TranscriptEntry[] } {
+  cut(position: number, nowMs: number): { readonly played: Played[]; readonly heard: HeardUtterance[] } {
     const heard = this.played(position, nowMs);
     const played: Played[] = [];
     for (const utterance of this.#open.values()) {
@@ -75,11 +86,17 @@ export class Utterances {
       if (received === 0) continue;
       played.push({ utterance: utterance.id, playedMs: Math.floor(sent / BYTES_PER_MS) });
       if (sent > 0 && utterance.text === '') this.#hasUnwritten = true;
-      const text = beginningOf(utterance.text, sent / received);
+      const text = beginningOf(utterance.text, sent / this.#wholeBytes(utterance, received));
       const isWhole = sent === received && utterance.hasAllText;
-      if (text !== '') heard.push({ ...entryOf(utterance, text), ...(isWhole ? {} : { interrupted: true }) });
+      const entry: TranscriptEntry = { ...entryOf(utterance, text), ...(isWhole ? {} : { interrupted: true }) };
+      if (text !== '') heard.push({ id: utterance.id, entry });
     }
     return { played, heard };
+  }
+
+  /** Of all its audio: while more is on its way, no less than people need for the text. */
+  #wholeBytes({ text, hasAllAudio }: Utterance, received: number): number {
+    return this.isTextFirst && !hasAllAudio ? Math.max(received, text.length * MS_PER_CHARACTER * BYTES_PER_MS) : received;
   }
 
   #of(id: string): Utterance {

@@ -25,9 +25,9 @@ export class Downlink {
     return this.#push('PCMU', Buffer.from(payload, 'base64'));
   }
 
-  /** A binary message of a raw format; of any other it is ignored. The bytes are changed. */
-  sendBinary(bytes: Uint8Array): number {
-    switch (this.format) {
+  /** Audio of a raw format; of any other it is ignored. The bytes are changed. */
+  sendBinary(bytes: Uint8Array, format: WireFormat = this.format): number {
+    switch (format) {
       case 'twilio':
         return 0;
       case 'pcmu':

@@ -1,4 +1,4 @@
-import { NO_PROVIDERS, NO_STAND_INS } from '../../../support/providers.js';
+import { NO_PROVIDERS, NO_SPEECH, NO_STAND_INS } from '../../../support/providers.js';
 import { describe, expect, it } from 'vitest';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
@@ -15,6 +15,7 @@ const OPERATOR: OperatorAgent = {
   bearerToken: 'operator-token',
   providers: NO_PROVIDERS,
   standIns: NO_STAND_INS,
+  speech: NO_SPEECH,
 };
 const NO_OPERATOR: OperatorAgent = { ...OPERATOR, url: null };
 const STREAM = { url: 'wss://customer.example/bot', format: 'pcm16-8000', bearer_token: null } as const;

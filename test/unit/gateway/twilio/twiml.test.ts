@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { DEFAULT_CONVERSATION } from '../../../../src/gateway/model/conversation.js';
 import { parseTwiml } from '../../../../src/gateway/twilio/twiml.js';
 import { afterVerb, enterDocument, nextStep, scriptOfForm5, type VoiceScript } from '../../../../src/gateway/twilio/voice-script.js';
 import { MAX_XML_BYTES } from '../../../../src/gateway/twilio/xml.js';
@@ -86,6 +87,55 @@ describe('a TwiML document', () => {
       ],
       warnings: [],
     });
+  });
+
+  it('connects a conversation with its rules, voices and parameters', () => {
+    const { verbs, warnings } = read(
+      '<Connect action="/after"><ConversationRelay url="wss://app.example/r" welcomeGreeting="Hi" welcomeGreetingInterruptible="false" ' +
+        'interruptible="speech" interruptSensitivity="low" preemptible="true" dtmfDetection="true" reportInputDuringAgentSpeech="any" ' +
+        'partialPrompts="true" hints="Ada, SRTP" language="de-DE" ttsProvider="ElevenLabs" voice="anna">' +
+        '<Language code="en-US" voice="Deepgram.aura-2-thalia-en"/><Parameter name="a" value="1"/></ConversationRelay></Connect>',
+    );
+    expect(verbs).toEqual([
+      {
+        verb: 'conversation',
+        conversation: {
+          url: 'wss://app.example/r',
+          parameters: { a: '1' },
+          rules: {
+            greeting: { text: 'Hi', interruptible: 'none' },
+            interruptible: 'speech',
+            sensitivity: 'low',
+            preemptible: true,
+            reportsDigits: true,
+            reportsWhileSpeaking: 'any',
+            partialPrompts: true,
+            hints: ['Ada', 'SRTP'],
+            ttsLanguage: 'de-DE',
+            transcriptionLanguage: 'de-DE',
+            voice: { provider: 'elevenlabs', voice: 'anna' },
+            languages: { 'en-US': { provider: 'deepgram', voice: 'aura-2-thalia-en' } },
+          },
+        },
+        action: { url: '/after', method: 'POST' },
+      },
+    ]);
+    expect(warnings).toEqual([]);
+  });
+
+  it('warns of what a conversation does not get here', () => {
+    const { verbs, warnings } = read(
+      '<Connect><ConversationRelay url="wss://app.example/r" ttsProvider="Google" voice="en-US-Journey-O" transcriptionProvider="Google" ' +
+        'interruptible="loud" debug="all"><Language ttsProvider="Deepgram"/></ConversationRelay></Connect>',
+    );
+    expect(verbs).toMatchObject([{ conversation: { rules: { ...DEFAULT_CONVERSATION } } }]);
+    expect(warnings).toEqual([
+      'The attribute debug of <ConversationRelay> has no effect here.',
+      'The attribute interruptible of <ConversationRelay> is none of none, false, dtmf, speech, any, true: the default holds.',
+      'The transcriptionProvider Google is not here: Deepgram recognizes.',
+      'The ttsProvider Google is not here: the default voice speaks.',
+      '<Language> has no code: it is skipped.',
+    ]);
   });
 
   it('skips what it does not know, and says so', () => {
@@ -188,6 +238,19 @@ describe('the script of a call', () => {
     script = null;
     for (let turn = 0; turn < 100; turn += 1) script = nextStep(enter('<Gather/>', script), true).script;
     expect(script?.documents).toBe(0);
+  });
+
+  it('tells the action how a conversation ended, also before the 200', () => {
+    const enterConversation = enter('<Connect action="/a"><ConversationRelay url="wss://app.example/r"/></Connect>');
+    const { script, step } = nextStep(enterConversation, false);
+    expect(step).toMatchObject({ do: 'conversation', conversation: { url: 'wss://app.example/r' } });
+    const ended = { type: 'conversation-ended', sessionId: 'VX1', seconds: 3, handoffData: '{}', error: null } as const;
+    expect(afterVerb(script, ended, false).step).toMatchObject({
+      request: { parameters: { SessionId: 'VX1', SessionStatus: 'ended', SessionDuration: '3', HandoffData: '{}' } },
+    });
+    expect(afterVerb(script, { ...ended, handoffData: null, error: 'gone' }).step).toMatchObject({
+      request: { parameters: { SessionStatus: 'failed', ErrorCode: '64105', ErrorMessage: 'gone' } },
+    });
   });
 
   it('starts streams aside, up to four tracks and each name once, and stops them by name in another document too', () => {
