@@ -91,9 +91,10 @@ export interface SpokenText {
 
 const FEMALE_NAMES = ['alice', 'woman'];
 
-/** @param tag of BCP 47, such as `de-AT`; `null`: English @param voice one of `supportedVoices`, or Twilio's `man`, `woman` or `alice` */
+/** @param tag of BCP 47, such as `de-AT`, or a language code of the product; `null`: English @param voice one of `supportedVoices`, or Twilio's `man`, `woman` or `alice` */
 export function spokenBy(text: string, tag: string | null, voice: string | null): SpokenText {
   if (voice !== null && isSupportedVoice(voice)) return { text, language: DEFAULT_LANGUAGE, voice };
+  if (tag !== null && Object.hasOwn(VOICES, tag.toUpperCase())) return { text, language: tag };
   const [family = '', region = ''] = (tag ?? DEFAULT_VOICE).toLowerCase().split('-');
   const own = Object.values(VOICES).find((one) => one.split('-', 1)[0] === (FAMILIES[family] ?? family));
   const speaking =

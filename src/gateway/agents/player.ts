@@ -5,11 +5,23 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { AgentHost } from '../media/leg-agent.js';
 import type { SampleAgent } from '../media/sample-leg-agent.js';
-import type { PlayerClip, PlayerSettings } from '../model/agent.js';
+import type { AgentAnswer, PlayerClip, PlayerSettings } from '../model/agent.js';
+import { voiceOf } from '../model/speech-service.js';
 import type { AudioFiles } from './audio-file.js';
 import { spokenBy } from './languages.js';
 import type { Speech } from './speech.js';
+import type { TextToSpeech } from './text-to-speech.js';
 
+export interface PlayerDependencies {
+  /** Of voices that are no provider's. */
+  readonly speech: Speech;
+  readonly textToSpeech: TextToSpeech;
+  readonly files: AudioFiles;
+  readonly clock: Pick<Clock, 'nowMs'>;
+}
+
+const TRANSFER_ID = 'player';
+const DEFAULT_LANGUAGE = 'en-US';
 const DIGIT_MS = 160;
 const WAIT_MS = 500;
 /** Samples of a millisecond at 8 kHz. */
@@ -26,7 +38,7 @@ interface ReadyClip {
 
 /**
  * Plays clips one after the other, and gathers digits meanwhile and afterwards: then it is done, and says so once. The first digit ends the
- * clips. Times are counted in frames: a held call waits.
+ * clips. At the end it may transfer the caller. Times are counted in frames: a held call waits.
  */
 export class Player implements SampleAgent {
   readonly #clips: ReadyClip[];
@@ -37,14 +49,13 @@ export class Player implements SampleAgent {
   #silentMs = 0;
   #startedMs: number | undefined;
   #isDone = false;
+  readonly #closed = new AbortController();
 
   constructor(
     private readonly settings: PlayerSettings,
-    private readonly speech: Speech,
-    private readonly files: AudioFiles,
+    private readonly dependencies: PlayerDependencies,
     private readonly host: AgentHost,
     private readonly log: Log,
-    private readonly clock: Pick<Clock, 'nowMs'>,
   ) {
     this.#clips = settings.clips.map((clip) => ({
       clip,
@@ -60,9 +71,7 @@ export class Player implements SampleAgent {
         (samples) => (ready.samples = samples),
         (error: unknown) => {
           if (this.#isDone) return;
-          const text = `${ready.clip.kind}: ${errorText(error)}`;
-          this.log.warn({ clip: ready.clip.kind, error: errorText(error), hint: 'the call goes on without it' }, 'agent.clip.failed');
-          this.host.emit({ type: 'agent-note', kind: 'other', text, isFailure: true });
+          this.#failed(ready.clip, error, 'the call goes on without it');
           ready.samples = NOTHING;
         },
       );
@@ -71,7 +80,7 @@ export class Player implements SampleAgent {
   }
 
   start(): void {
-    this.#startedMs = this.clock.nowMs();
+    this.#startedMs = this.dependencies.clock.nowMs();
   }
 
   digit(event: number): void {
@@ -105,13 +114,15 @@ export class Player implements SampleAgent {
     }
   }
 
-  /** It asks for nothing. */
-  notify(): void {
-    return;
+  /** It asks for a transfer only. */
+  notify(answer: AgentAnswer): void {
+    const hasFailed = answer.type === 'refused' || (answer.type === 'transfer-progress' && answer.state === 'failed');
+    if (this.#isDone && hasFailed) this.host.emit({ type: 'agent-finished', digits: this.#digits, finishedOnKey: '' });
   }
 
   close(): void {
     this.#isDone = true;
+    this.#closed.abort();
   }
 
   /** The clips are over. */
@@ -123,7 +134,9 @@ export class Player implements SampleAgent {
 
   #finish(finishedOnKey: string): void {
     this.#isDone = true;
-    this.host.emit({ type: 'agent-finished', digits: this.#digits, finishedOnKey });
+    const { transferTo } = this.settings;
+    if (transferTo === null) this.host.emit({ type: 'agent-finished', digits: this.#digits, finishedOnKey });
+    else this.host.emit({ type: 'agent-request', request: { type: 'transfer', requestId: TRANSFER_ID, to: transferTo } });
   }
 
   #begin(clip: PlayerClip): void {
@@ -141,9 +154,9 @@ export class Player implements SampleAgent {
   async #samplesOf(clip: PlayerClip): Promise<Int16Array> {
     switch (clip.kind) {
       case 'say':
-        return this.speech.synthesize(spokenBy(clip.text, clip.language, clip.voice), []);
+        return this.#speechOf(clip);
       case 'audio':
-        return this.files.decode(clip.bytes);
+        return this.dependencies.files.decode(clip.bytes);
       case 'pause':
         return new Int16Array(clip.ms * SAMPLES_PER_MS);
       case 'digits':
@@ -154,9 +167,33 @@ export class Player implements SampleAgent {
     }
   }
 
+  /** Where the voice of a provider fails, the caller still gets to hear the text. */
+  async #speechOf(clip: Extract<PlayerClip, { kind: 'say' }>): Promise<Int16Array> {
+    const { speech, textToSpeech } = this.dependencies;
+    const { text, language } = clip;
+    const voice = clip.voice === null ? null : voiceOf(clip.voice);
+    if (this.settings.speech !== null && voice !== null) {
+      try {
+        return await textToSpeech.samples(
+          this.settings.speech,
+          { text, language: language ?? DEFAULT_LANGUAGE, voice },
+          this.#closed.signal,
+        );
+      } catch (error) {
+        if (!this.#isDone) this.#failed(clip, error, 'the speech program speaks');
+      }
+    }
+    return speech.synthesize(spokenBy(text, language, clip.voice), []);
+  }
+
+  #failed({ kind }: PlayerClip, error: unknown, hint: string): void {
+    this.log.warn({ clip: kind, error: errorText(error), hint }, 'agent.clip.failed');
+    this.host.emit({ type: 'agent-note', kind: 'other', text: `${kind}: ${errorText(error)}`, isFailure: true });
+  }
+
   #transcribe(speaker: 'agent' | 'caller', text: string): void {
     if (this.#isDone || text === '') return;
-    const atMs = this.#startedMs === undefined ? 0 : Math.round(this.clock.nowMs() - this.#startedMs);
+    const atMs = this.#startedMs === undefined ? 0 : Math.round(this.dependencies.clock.nowMs() - this.#startedMs);
     this.host.emit({ type: 'agent-request', request: { type: 'transcript', entries: [{ speaker, text, at_ms: atMs }] } });
   }
 }

@@ -56,6 +56,7 @@ export interface DescribedAgent {
   readonly dropped: readonly string[];
 }
 
+const FAREWELL_MS = 200;
 const MAX_PARAMETERS_BYTES = 65_536;
 /** Metadata texts sent as parameters of their own: how many, and the bytes of all names and texts together. */
 const MAX_OWN_PARAMETERS = 50;
@@ -83,7 +84,12 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
 }
 
 function announcement({ sentence, language, transferTo }: StandInSettings, choice: 'sentence' | 'transfer'): AgentDescription {
-  return { kind: 'announcement', text: sentence, language, transferTo: choice === 'transfer' ? transferTo : null };
+  const clips = [
+    { kind: 'say', text: sentence, language, voice: null, loop: 1 },
+    // What is still in jitter buffers on the way is heard too.
+    { kind: 'pause', ms: FAREWELL_MS },
+  ] as const;
+  return { kind: 'player', clips, gather: null, transferTo: choice === 'transfer' ? transferTo : null, speech: null };
 }
 
 /** As if the agent had the second provider: with that one's defaults, for models and voices are the first one's. */

@@ -3,7 +3,9 @@ import type { Route } from '../model/records.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import type { Scope } from '../../lib/scope.js';
-import type { AgentAnswer } from '../model/agent.js';
+import type { AgentAnswer, AgentDescription } from '../model/agent.js';
+import { voiceOf } from '../model/speech-service.js';
+import { errorText } from '../../lib/result.js';
 import type { CallTarget } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import type { VoiceScript } from '../twilio/voice-script.js';
@@ -134,10 +136,10 @@ export class CallAgent {
         return call.isAnswered();
       },
       connect: async (agent) => {
-        if (agent.kind === 'conversation') await this.#takeSession(false);
+        const permitted = await this.#permitted(agent);
         if (this.#isOver()) return;
-        call.trace.add('agent', 'out', connectSummary(agent));
-        await call.media.connectAgent(agent);
+        call.trace.add('agent', 'out', connectSummary(permitted));
+        await call.media.connectAgent(permitted);
         if (call.state().name === 'Talking') call.media.start();
       },
       startFork: (fork) => call.media.startFork(fork),
@@ -151,6 +153,20 @@ export class CallAgent {
       keep: call.keep,
       wallMs: () => services.clock.wallMs(),
     };
+  }
+
+  /** Providers are used within the organization's limits. Rejects with `AgentUnavailableError`; a text is spoken without them instead. */
+  async #permitted(agent: AgentDescription): Promise<AgentDescription> {
+    if (agent.kind === 'conversation') await this.#takeSession(false);
+    if (agent.kind !== 'player' || !agent.clips.some((clip) => clip.kind === 'say' && clip.voice !== null && voiceOf(clip.voice) !== null))
+      return agent;
+    try {
+      await this.#takeSession(false);
+      return agent;
+    } catch (error) {
+      this.call.onAgentError(errorText(error));
+      return { ...agent, speech: null };
+    }
   }
 
   async #connect(choice: AgentChoice, isResumed: boolean): Promise<CallEvent | null> {

@@ -299,8 +299,6 @@ export function connectSummary(agent: AgentDescription): string {
   switch (agent.kind) {
     case 'test-line':
       return 'connect, test line';
-    case 'announcement':
-      return agent.transferTo === null ? 'a sentence stands in' : `a transfer stands in, to ${agent.transferTo}`;
     case 'stream':
       return `connect, ${agent.format}`;
     case 'provider':
@@ -308,7 +306,7 @@ export function connectSummary(agent: AgentDescription): string {
     case 'conversation':
       return 'connect, conversation';
     case 'player':
-      return `play, ${String(agent.clips.length)} clips${agent.gather === null ? '' : ', gather digits'}`;
+      return `play, ${String(agent.clips.length)} clips${agent.gather === null ? '' : ', gather digits'}${agent.transferTo === null ? '' : `, then transfer to ${agent.transferTo}`}`;
   }
 }
 

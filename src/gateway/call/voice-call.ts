@@ -1,4 +1,12 @@
-import type { AgentDescription, AgentAnswer, ConversationSettings, ForkSettings, PlayerClip, StreamSettings } from '../model/agent.js';
+import type {
+  AgentDescription,
+  AgentAnswer,
+  ConversationSettings,
+  ForkSettings,
+  PlayerClip,
+  PlayerSettings,
+  StreamSettings,
+} from '../model/agent.js';
 import type { CallTarget } from '../model/live-calls.js';
 import { accountSidOf, callSidOf, newSessionId, newStreamSid } from '../model/twilio-ids.js';
 import type { Route } from '../model/records.js';
@@ -262,7 +270,12 @@ export class VoiceCall {
         this.host.transfer(step.to, DIAL_REQUEST);
         return null;
       case 'speak':
-        await this.host.connect({ kind: 'player', ...(await this.#playable(step.clips, step.gather)) });
+        await this.host.connect({
+          kind: 'player',
+          ...(await this.#playable(step.clips, step.gather)),
+          transferTo: null,
+          speech: this.host.speech.speech,
+        });
         break;
       case 'stream':
         await this.#connectStream(step.stream);
@@ -272,10 +285,7 @@ export class VoiceCall {
     return null;
   }
 
-  async #playable(
-    clips: readonly Clip[],
-    gather: GatherRules | null,
-  ): Promise<Omit<Extract<AgentDescription, { kind: 'player' }>, 'kind'>> {
+  async #playable(clips: readonly Clip[], gather: GatherRules | null): Promise<Pick<PlayerSettings, 'clips' | 'gather'>> {
     const played = await Promise.all(clips.map((clip) => this.#clipOf(clip)));
     return { clips: played.filter((clip) => clip !== null), gather };
   }

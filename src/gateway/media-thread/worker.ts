@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
-import { Announcement } from '../agents/announcement.js';
 import { ThreadedAudioFiles, type AudioFiles } from '../agents/audio-file.js';
 import { ConversationAgent, type ConversationDependencies } from '../agents/conversation/conversation-agent.js';
 import { conversationDependencies } from '../agents/conversation/dependencies.js';
@@ -170,12 +169,12 @@ function newAgent(
   switch (agent.kind) {
     case 'test-line':
       return new SampleLegAgent(new TestLine(agent, speech, host, log, systemClock));
-    case 'announcement':
-      return new SampleLegAgent(new Announcement(agent, speech, host, log, systemClock));
     case 'stream':
       return new StreamAgent(agent, host, stream, log);
     case 'player':
-      return new SampleLegAgent(new Player(agent, speech, files, host, log, systemClock));
+      return new SampleLegAgent(
+        new Player(agent, { speech, textToSpeech: conversation.textToSpeech, files, clock: systemClock }, host, log),
+      );
     case 'provider':
       return new ProviderAgent(agent, host, provider, log);
     case 'conversation':

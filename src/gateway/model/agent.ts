@@ -17,15 +17,6 @@ export interface TestLineSettings {
   readonly pronunciationGuide: readonly PronunciationEntry[];
 }
 
-/** What is said in place of an agent that cannot be reached. */
-export interface AnnouncementSettings {
-  readonly text: string;
-  /** A language code of the product (`ENG`). */
-  readonly language: string;
-  /** Where the caller is transferred after it; `null`: the call ends. */
-  readonly transferTo: string | null;
-}
-
 /** An agent behind a WebSocket of its own. */
 export interface StreamSettings {
   /** `wss://`, or `ws://` towards an address of a private network. */
@@ -78,7 +69,7 @@ export interface ConversationSettings extends Pick<
 
 /** Something to play; `loop` 0: until it is interrupted. */
 export type PlayerClip =
-  /** `language`: BCP 47. */
+  /** `language`: BCP 47, or a language code of the product (`ENG`). `voice`: also one of a provider, such as `ElevenLabs.<voice>`. */
   | { readonly kind: 'say'; readonly text: string; readonly language: string | null; readonly voice: string | null; readonly loop: number }
   /** A WAV or MP3 file. */
   | { readonly kind: 'audio'; readonly bytes: Uint8Array; readonly loop: number }
@@ -97,12 +88,15 @@ export interface PlayerSettings {
     /** Since the last clip, or the last digit. */
     readonly timeoutMs: number;
   } | null;
+  /** Where the caller is transferred at the end; `null`: the player has finished then. */
+  readonly transferTo: string | null;
+  /** For voices of providers; `null`: the speech program speaks. */
+  readonly speech: SpeechServices | null;
 }
 
 /** Who talks to the caller. */
 export type AgentDescription =
   | ({ readonly kind: 'test-line' } & TestLineSettings)
-  | ({ readonly kind: 'announcement' } & AnnouncementSettings)
   | ({ readonly kind: 'stream' } & StreamSettings)
   | ({ readonly kind: 'provider' } & ProviderSettings)
   | ({ readonly kind: 'player' } & PlayerSettings)

@@ -226,6 +226,17 @@ it('speaks by each provider, in the voice that is named', async () => {
   expect(speech.errors).toEqual([]);
 });
 
+it('Say speaks in the voice of a provider that is named', async () => {
+  page('/voice', (response) => response.say({ voice: 'Deepgram.aura-2-zeus-en' }, 'Welcome to the house.'));
+  const before = speech.asked.all.length;
+  const call = await site.invite({ number });
+  await call.answered();
+  call.ack();
+  await call.end.heard(muLawOf('Welcome to the house.'));
+  expect(speech.asked.all.slice(before)).toMatchObject([{ provider: 'deepgram', voice: 'aura-2-zeus-en' }]);
+  expect(await call.ended()).toContain('AGENT_HANGUP');
+});
+
 it('the fakes talk with the providers’ own libraries, unmodified', async () => {
   const base = `ws://127.0.0.1:${String(flux.port)}`;
   const environment = { base: speech.url, production: base, agent: base, agentRest: base };

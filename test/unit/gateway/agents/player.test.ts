@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { Player } from '../../../../src/gateway/agents/player.js';
 import { spokenBy, type SpokenText } from '../../../../src/gateway/agents/languages.js';
 import { parseWav } from '../../../../src/gateway/agents/wav.js';
+import type { SpeechText, TextToSpeech } from '../../../../src/gateway/agents/text-to-speech.js';
 import type { AgentHost } from '../../../../src/gateway/media/leg-agent.js';
 import type { PlayerSettings } from '../../../../src/gateway/model/agent.js';
 import type { LegEvent } from '../../../../src/gateway/model/media.js';
 import { silentLog } from '../../../../src/lib/log.js';
+import { NO_SPEECH } from '../../../support/providers.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
 const FRAME = 160;
@@ -13,7 +15,7 @@ const say = (text: string, loop = 1) => ({ kind: 'say', text, language: null, vo
 const GATHER = { numDigits: null, finishOnKey: '#', timeoutMs: 100 } as const;
 
 /** Speech is one frame and a half of its length as level. */
-function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gather'] = null) {
+function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gather'] = null, transferTo: string | null = null) {
   const events: LegEvent[] = [];
   const sent: number[] = [];
   const asked: SpokenText[] = [];
@@ -25,7 +27,16 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
     },
   };
   const files = { decode: () => Promise.reject(new Error('the audio is neither WAV nor MP3')) };
-  const player = new Player({ clips, gather }, speech, files, host, silentLog, new VirtualClock());
+  const provided: SpeechText[] = [];
+  const textToSpeech: TextToSpeech = {
+    stream: () => Promise.reject(new Error('not streamed')),
+    samples: (_services, text) => {
+      provided.push(text);
+      return text.text === 'broken' ? Promise.reject(new Error('elevenlabs answered 500')) : Promise.resolve(new Int16Array(FRAME).fill(7));
+    },
+  };
+  const settings = { clips, gather, transferTo, speech: NO_SPEECH.speech };
+  const player = new Player(settings, { speech, textToSpeech, files, clock: new VirtualClock() }, host, silentLog);
   const spoken = new Int16Array(FRAME);
   const frames = (count: number): number[] =>
     Array.from({ length: count }, () => {
@@ -34,7 +45,7 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
       return spoken.filter((sample) => sample !== 0).length;
     });
   const finished = (): unknown[] => events.filter(({ type }) => type === 'agent-finished');
-  return { player, events, sent, asked, frames, finished };
+  return { player, events, sent, asked, provided, frames, finished };
 }
 
 describe('a player', () => {
@@ -51,6 +62,40 @@ describe('a player', () => {
       event.type === 'agent-request' && event.request.type === 'transcript' ? event.request.entries : [],
     );
     expect(said.map(({ text }) => text)).toEqual(['a', 'bb']);
+  });
+
+  it('speaks in the voice of a provider that is named, and by the speech program when that fails', async () => {
+    const { player, frames, provided, asked, events } = newPlayer([
+      { ...say('fine'), voice: 'ElevenLabs.anna', language: 'de-DE' },
+      { ...say('broken'), voice: 'Deepgram.aura-2-thalia-en' },
+      { ...say('plain'), voice: 'alice' },
+    ]);
+    await player.connect();
+    await new Promise(setImmediate);
+    player.start();
+    expect(frames(4)).toEqual([FRAME, FRAME, FRAME, FRAME]);
+    expect(provided.map(({ text, language, voice }) => [text, language, voice.provider, voice.voice])).toEqual([
+      ['fine', 'de-DE', 'elevenlabs', 'anna'],
+      ['broken', 'en-US', 'deepgram', 'aura-2-thalia-en'],
+    ]);
+    expect(asked.map(({ text }) => text).sort()).toEqual(['broken', 'plain']);
+    expect(events).toContainEqual({ type: 'agent-note', kind: 'other', text: 'say: elevenlabs answered 500', isFailure: true });
+  });
+
+  it('transfers the caller at the end, and has finished when that fails', async () => {
+    const { player, frames, finished, events } = newPlayer([say('a')], null, '+15550100777');
+    await player.connect();
+    await new Promise(setImmediate);
+    player.start();
+    frames(3);
+    const transfers = events.filter((event) => event.type === 'agent-request' && event.request.type === 'transfer');
+    expect(transfers).toEqual([
+      { type: 'agent-request', request: { type: 'transfer', requestId: expect.any(String) as string, to: '+15550100777' } },
+    ]);
+    player.notify({ type: 'transfer-progress', requestId: 'player', state: 'accepted', status: null });
+    expect(finished()).toEqual([]);
+    player.notify({ type: 'transfer-progress', requestId: 'player', state: 'failed', status: 486 });
+    expect(finished().length).toBe(1);
   });
 
   it('waits for audio that is not ready, and goes on without audio that cannot be had', async () => {
