@@ -1,4 +1,4 @@
-import { PROVIDERS } from '../../src/gateway/model/provider.js';
+import { AGENT_PROVIDERS } from '../../src/gateway/model/provider.js';
 import { PROVIDER_FIELDS, type ProviderField } from '../../src/gateway/model/provider-fields.js';
 import { table } from './table.js';
 
@@ -9,10 +9,10 @@ export function providerFields(): string {
   const fields = Object.keys(PROVIDER_FIELDS['openai-realtime']).sort() as ProviderField[];
   const rows = fields.map((field) => [
     `\`${field}\``,
-    ...PROVIDERS.map((provider) => {
+    ...AGENT_PROVIDERS.map((provider) => {
       const { by, how } = PROVIDER_FIELDS[provider][field];
       return BY[by] + how;
     }),
   ]);
-  return table(['setting', ...PROVIDERS.map((provider) => `\`${provider}\``)], rows);
+  return table(['setting', ...AGENT_PROVIDERS.map((provider) => `\`${provider}\``)], rows);
 }

@@ -2,13 +2,15 @@ import type { AgentDescription, ConversationSettings, StreamSettings } from '../
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from '../model/agent-record.js';
 import type { ToolDefinition } from '../model/tool-definition.js';
-import type { ProviderDefaults, ProviderName } from '../model/provider.js';
+import { CONVERSATION_RELAY, type ProviderDefaults, type ProviderName } from '../model/provider.js';
+import { DEFAULT_CONVERSATION } from '../model/conversation.js';
+import { voiceOf } from '../model/speech-service.js';
 import type { ProviderSettings, Said } from '../model/provider-settings.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { CallerIdentity } from '../model/call-record.js';
 import type { Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
-import { accountSidOf, callSidOf } from '../model/twilio-ids.js';
+import { accountSidOf, callSidOf, newSessionId } from '../model/twilio-ids.js';
 import type { AgentChoice } from './state.js';
 
 /** The agent of numbers that set no other; `url: null`: the built-in test line. */
@@ -73,6 +75,8 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
   const route = call.route === null || choice !== 'second-provider' ? call.route : onSecondProvider(operator.standIns, call.route);
   const provider = choice === 'test-line' || route === null ? null : providerSettings(operator, route, call);
   if (provider !== null) return { agent: { kind: 'provider', ...provider }, dropped: [] };
+  const conversation = choice === 'test-line' || route === null ? null : conversationOf(operator, route, call);
+  if (conversation !== null) return conversation;
   const stream = choice === 'test-line' ? 'test-line' : streamOf(operator, call.route);
   if (stream !== 'test-line' && call.route !== null) {
     const { kept, dropped } = fitting(parametersOf(call));
@@ -105,14 +109,50 @@ export function streamOf(operator: OperatorAgent, route: Route | null): AgentStr
   return (route?.agent ?? DEFAULT_AGENT_SETTINGS).stream ?? operatorStream(operator);
 }
 
-/** `null`: the agent has no provider. */
+/** `null`: the agent is no application that exchanges text. */
+function conversationOf(operator: OperatorAgent, route: Route, call: CallFactsForAgent): DescribedAgent | null {
+  const { org, agent } = route;
+  if (agent?.provider?.name !== CONVERSATION_RELAY) return null;
+  const { first_sentence: text, wait_for_greeting: isSilent, language, voice, provider } = agent;
+  const { kept, dropped } = fitting(parametersOf({ ...call, route }));
+  const { caller, callId, to } = call;
+  const { interruptible } = DEFAULT_CONVERSATION;
+  return {
+    agent: {
+      kind: 'conversation',
+      url: provider.url ?? '',
+      bearerToken: provider.api_key,
+      signatureKey: org.twilio_token,
+      accountSid: accountSidOf(org.org_id),
+      callSid: callSidOf(callId),
+      customParameters: kept,
+      sessionId: newSessionId(),
+      from: caller.number,
+      to,
+      callerName: caller.display_name,
+      forwardedFrom: caller.diversions[0]?.uri ?? null,
+      rules: {
+        ...DEFAULT_CONVERSATION,
+        greeting: text === null || isSilent ? null : { text, interruptible },
+        reportsDigits: true,
+        ttsLanguage: language,
+        transcriptionLanguage: language,
+        voice: voice === null ? null : voiceOf(voice),
+      },
+      ...speechOf(operator, route),
+    },
+    dropped,
+  };
+}
+
+/** `null`: the agent has no provider of voice models. */
 function providerSettings(
   operator: OperatorAgent,
   { org, agent }: Route,
   { tools, codec, conversation }: Pick<CallFactsForAgent, 'tools' | 'codec' | 'conversation'>,
 ): ProviderSettings | null {
   const chosen = agent?.provider ?? null;
-  if (agent === null || chosen === null) return null;
+  if (agent === null || chosen === null || chosen.name === CONVERSATION_RELAY) return null;
   const defaults = operator.providers[chosen.name];
   const hasAll = !isTurbo(agent);
   return {
@@ -138,13 +178,14 @@ function providerSettings(
 
 /**
  * The agent's own key goes to the address that it was stored with; the organization's and the operator's go to the operator's address only.
- * `null`: there is none.
+ * An application's own key is sent to it; speech takes the others. `null`: there is none.
  */
-export function providerKey({ providers }: OperatorAgent, { org, agent }: Pick<Route, 'org' | 'agent'>): string | null {
+export function providerKey(operator: OperatorAgent, { org, agent }: Pick<Route, 'org' | 'agent'>): string | null {
   const chosen = agent?.provider ?? null;
   if (chosen === null) return null;
+  if (chosen.name === CONVERSATION_RELAY) return speechOf(operator, { org }).listen.apiKey;
   if (chosen.api_key !== null) return chosen.api_key;
-  const { url, apiKey } = providers[chosen.name];
+  const { url, apiKey } = operator.providers[chosen.name];
   if (chosen.url !== null && chosen.url !== url) return null;
   return org.provider_keys[chosen.name] ?? (org.operator_keys ? apiKey : null);
 }

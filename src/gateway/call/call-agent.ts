@@ -183,7 +183,10 @@ export class CallAgent {
     if (dropped.length > 0) log.warn({ dropped }, 'call.agent.parameters_too_long');
     trace.add('agent', 'out', connectSummary(agent));
     const { traceparent } = this.services;
-    const described = agent.kind === 'stream' && traceparent !== undefined ? { ...agent, traceparent: traceparent(origin.callId) } : agent;
+    const described =
+      (agent.kind === 'stream' || agent.kind === 'conversation') && traceparent !== undefined
+        ? { ...agent, traceparent: traceparent(origin.callId) }
+        : agent;
     return trace.timeline.step('agent connect', media.connectAgent(described));
   }
 

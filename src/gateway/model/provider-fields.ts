@@ -1,6 +1,6 @@
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings } from './agent-record.js';
 import { dynamicRequests } from './dynamic-data.js';
-import type { ProviderName } from './provider.js';
+import type { AgentProviderName } from './provider.js';
 
 // What each setting of an agent does at each provider: docs/agents.md has it as a table, and a setting without effect gets a warning.
 
@@ -26,7 +26,7 @@ const EVERYWHERE = {
   pathway_id: gateway('its text, from the organization’s `pathway-url`, is the prompt'),
 } as const;
 
-export const PROVIDER_FIELDS: Readonly<Record<ProviderName, Readonly<Record<ProviderField, FieldEffect>>>> = {
+export const PROVIDER_FIELDS: Readonly<Record<AgentProviderName, Readonly<Record<ProviderField, FieldEffect>>>> = {
   'openai-realtime': {
     ...EVERYWHERE,
     prompt: provider('`instructions`'),
@@ -75,6 +75,20 @@ export const PROVIDER_FIELDS: Readonly<Record<ProviderName, Readonly<Record<Prov
     pronunciation_guide: provider('in the prompt'),
     tools: provider('client tools of the same names, set up there; the gateway runs them, without their `speech`'),
     transfer_list: provider('limits a client tool `transfer_call`, set up there'),
+  },
+  'conversation-relay': {
+    ...EVERYWHERE,
+    metadata: provider('`customParameters`'),
+    prompt: provider('`customParameters`'),
+    voice: gateway('`Deepgram.<voice>`, `ElevenLabs.<voice>` or `OpenAI.<voice>`; default `deepgram.voice`'),
+    language: gateway('recognized and spoken'),
+    model: provider('`customParameters`'),
+    first_sentence: gateway('`welcomeGreeting`, word for word'),
+    wait_for_greeting: gateway('there is no greeting'),
+    interruption_threshold: none('100 ms of voice interrupt'),
+    pronunciation_guide: provider('`customParameters`'),
+    tools: none('the application has its own'),
+    transfer_list: none('it ends the conversation instead'),
   },
 };
 

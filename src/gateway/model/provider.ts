@@ -5,9 +5,14 @@ import { z } from 'zod';
 export const PROVIDERS = ['openai-realtime', 'deepgram', 'gemini-live', 'elevenlabs'] as const;
 export type ProviderName = (typeof PROVIDERS)[number];
 
+/** An application that exchanges text with the call, in place of a voice model. */
+export const CONVERSATION_RELAY = 'conversation-relay';
+export const AGENT_PROVIDERS = [...PROVIDERS, CONVERSATION_RELAY] as const;
+export type AgentProviderName = (typeof AGENT_PROVIDERS)[number];
+
 /** What an agent's owner sets of its provider; `null`: the gateway's setting. The API never shows `api_key`. */
 export const agentProvider = z.object({
-  name: z.enum(PROVIDERS),
+  name: z.enum(AGENT_PROVIDERS),
   model: z.string().nullable(),
   url: z.string().nullable(),
   // For a server that speaks OpenAI's protocol without G.711.

@@ -5,6 +5,7 @@ import { REASONS, type Reason } from '../model/reasons.js';
 import type { StandIn } from '../call/state.js';
 import type { Route } from '../model/records.js';
 import type { CarrierMedia } from '../sdp/sdp-read.js';
+import { CONVERSATION_RELAY } from '../model/provider.js';
 import { fieldsWithoutEffect } from '../model/provider-fields.js';
 import { brokenProviderLimit } from '../model/provider-usage.js';
 import type { ProviderSessions, RouteStore } from '../ports/ports.js';
@@ -71,6 +72,7 @@ function agentRefusal({ operator, urlRefusal }: DryRunAgents, route: Route | nul
   const provider = route?.agent?.provider ?? null;
   if (route !== null && provider !== null) {
     if (providerKey(operator, route) === null) return `there is no key for ${provider.name}`;
+    if (provider.name === CONVERSATION_RELAY) return urlRefusal(new URL(provider.url ?? ''));
     if ((provider.model ?? operator.providers[provider.name].model) === '') return `there is no agent for ${provider.name}`;
     return urlRefusal(new URL(provider.url ?? operator.providers[provider.name].url));
   }

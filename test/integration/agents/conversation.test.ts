@@ -226,8 +226,28 @@ it('speaks by each provider, in the voice that is named', async () => {
   expect(speech.errors).toEqual([]);
 });
 
+it('an agent is an application with its url, without a webhook', async () => {
+  const provider = { name: 'conversation-relay', url: `ws://127.0.0.1:${String(app.port)}/direct`, api_key: 'app-token' };
+  const settings = { prompt: 'x', first_sentence: 'Guten Tag.', language: 'GER', metadata: { room: '12' }, provider };
+  number = await site.numberOf(settings);
+  const before = app.upgrades.length;
+  const { call, client, listener } = await talking();
+  expect(app.upgrades[before]?.headers.authorization).toBe('Bearer app-token');
+  expect(await client.at('setup')).toMatchObject({ to: number, customParameters: { prompt: 'x', room: '12', from: '+15550100999' } });
+  expect(listener.parameters).toMatchObject({ model: 'flux-general-multi', language_hint: 'de' });
+  await call.end.heard(muLawOf('Guten Tag.'));
+  expect(speech.asked.all.at(-1)?.voice).toMatch(/-de$/);
+  client.send({ type: 'end' });
+  expect(await call.ended()).toContain('AGENT_HANGUP');
+  const refused = await site.gateway.api('POST', '/v1/agents', { name: 'x', provider: { name: 'conversation-relay' } });
+  expect([refused.status >= 400, JSON.stringify(refused.json)]).toEqual([
+    true,
+    expect.stringContaining('must be the application') as string,
+  ]);
+});
+
 it('Say speaks in the voice of a provider that is named', async () => {
-  page('/voice', (response) => response.say({ voice: 'Deepgram.aura-2-zeus-en' }, 'Welcome to the house.'));
+  webhook.pages.set('/voice', '<Response><Say voice="Deepgram.aura-2-zeus-en">Welcome to the house.</Say></Response>');
   const before = speech.asked.all.length;
   const call = await site.invite({ number });
   await call.answered();

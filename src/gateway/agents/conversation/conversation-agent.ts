@@ -11,6 +11,7 @@ import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.j
 import { MAX_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/voice-activity.js';
 import type { AudioFiles } from '../audio-file.js';
 import { Utterances, type HeardUtterance } from '../provider/utterances.js';
+import { isoLanguageOf } from '../provider/instructions.js';
 import { shownReason } from '../provider/json-message.js';
 import { Downlink } from '../stream/downlink.js';
 import { EarlyAudio } from '../stream/early-audio.js';
@@ -105,8 +106,8 @@ export class ConversationAgent implements LegAgent {
   ) {
     const { rules, listen } = settings;
     const { clock, dialProvider, openVoiceDetector } = dependencies;
-    this.#ttsLanguage = rules.ttsLanguage;
-    this.#transcriptionLanguage = rules.transcriptionLanguage;
+    this.#ttsLanguage = tagOf(rules.ttsLanguage);
+    this.#transcriptionLanguage = tagOf(rules.transcriptionLanguage);
     this.#voice = new VoiceActivity(openVoiceDetector(), MAX_END_OF_SPEECH_MS / 20, INTERRUPTION_MS[rules.sensitivity]);
     this.#recognizer = new Recognizer(listen, rules.hints, dialProvider, clock, {
       onReady: () => this.#safely(() => this.#onListens()),
@@ -385,7 +386,7 @@ export class ConversationAgent implements LegAgent {
     const exact = languages[language] ?? Object.entries(languages).find(([tag]) => isoOf(tag) === isoOf(language))?.[1];
     if (exact !== undefined) return exact;
     // A voice of one language is no voice of another.
-    const isOwn = voice !== null && (isoOf(ttsLanguage) === isoOf(language) || voice.provider !== 'deepgram');
+    const isOwn = voice !== null && (isoOf(tagOf(ttsLanguage)) === isoOf(language) || voice.provider !== 'deepgram');
     return isOwn ? voice : { provider: voice?.provider ?? 'deepgram', voice: null };
   }
 
@@ -567,6 +568,11 @@ export class ConversationAgent implements LegAgent {
       this.#fail(`a bug: ${errorText(error)}`);
     }
   }
+}
+
+/** A language code of the product (`ENG`) as a language tag; others as they are. */
+function tagOf(language: string): string {
+  return /^[A-Z]{3}$/.test(language) ? isoLanguageOf(language) : language;
 }
 
 function includes(rule: CallerInput, input: 'speech' | 'dtmf'): boolean {

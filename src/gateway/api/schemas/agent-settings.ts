@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { STREAM_FORMATS } from '../../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type PronunciationEntry } from '../../model/agent-record.js';
 import { agentUrl } from '../../../agent-protocol/agent-url.js';
-import { PROVIDERS, type AgentProvider, type ProviderName } from '../../model/provider.js';
+import { AGENT_PROVIDERS, CONVERSATION_RELAY, PROVIDERS, type AgentProvider, type ProviderName } from '../../model/provider.js';
 import { toolDefinition } from '../../model/tool-definition.js';
 
 // What an agent's owner may set, field by field, as the control API takes it. Nothing here transforms, so that
@@ -61,26 +61,31 @@ const stream = z.strictObject({
     .optional(),
 });
 
-const provider = z.strictObject({
-  name: z.enum(PROVIDERS),
-  // null: what the operator set for the agent's `model`.
-  model: z
-    .string()
-    .regex(/^[\x21-\x7e]{1,200}$/, 'must be printable and have no space')
-    .nullable()
-    .default(null),
-  // null: the operator's.
-  url: agentUrl
-    .refine((text) => !text.includes('?'), 'must have no query')
-    .nullable()
-    .default(null),
-  audio: z.enum(['g711', 'pcm-24000']).default('g711'),
-  api_key: z
-    .string()
-    .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
-    .nullable()
-    .optional(),
-});
+const provider = z
+  .strictObject({
+    name: z.enum(AGENT_PROVIDERS),
+    // null: what the operator set for the agent's `model`.
+    model: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,200}$/, 'must be printable and have no space')
+      .nullable()
+      .default(null),
+    // null: the operator's.
+    url: agentUrl
+      .refine((text) => !text.includes('?'), 'must have no query')
+      .nullable()
+      .default(null),
+    audio: z.enum(['g711', 'pcm-24000']).default('g711'),
+    api_key: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
+      .nullable()
+      .optional(),
+  })
+  .refine(({ name, url }) => name !== CONVERSATION_RELAY || url !== null, {
+    path: ['url'],
+    message: 'must be the application of conversation-relay',
+  });
 
 const flag = z.union([z.boolean(), z.enum(['true', 'false'])], 'must be true or false');
 
@@ -142,7 +147,10 @@ export function agentSettingsSchema(languages: readonly string[]) {
       .nullable()
       .optional(),
     provider: z
-      .union([z.enum(PROVIDERS), provider], `must be ${PROVIDERS.join(' or ')}, or an object with that name`)
+      .union(
+        [z.enum(PROVIDERS), provider],
+        `must be ${PROVIDERS.join(' or ')}, or an object with that name, or with conversation-relay and a url`,
+      )
       .nullable()
       .optional(),
     wait_for_greeting: z.boolean().nullable().optional(),
