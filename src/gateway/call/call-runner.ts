@@ -124,7 +124,7 @@ export class CallRunner {
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
     const owner = {
       dispatch: (event: CallEvent) => this.dispatch(event),
-      onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit),
+      onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
       onTaken: () => this.#drop(),
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
@@ -216,8 +216,7 @@ export class CallRunner {
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
       // The leg first: only one media worker has its port, and the agent has to be on the same.
-      if (this.#script === null) await this.#agent.connect(this.#state.agent.choice, true);
-      else await this.#voiceCall().resume(this.#script);
+      await this.#connectAgent(this.#state.agent.choice, true);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -379,12 +378,17 @@ export class CallRunner {
     );
   }
 
-  async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
+  async #connectAgent(choice: AgentChoice, isResumed = false): Promise<CallEvent | null> {
     const voiceUrl = this.#state.route?.number.inbound?.options.voice_url;
+    const script = choice === 'own' ? (this.#voice?.script ?? this.#script) : null;
+    if (script !== null) {
+      await this.#voiceCall().resume(script);
+      return { type: 'agent-connected' };
+    }
     if (voiceUrl === undefined || choice !== 'own') {
       // It stands in for a webhook that failed.
       this.#voice = null;
-      return this.#agent.connect(choice);
+      return this.#agent.connect(choice, isResumed);
     }
     const refusal = await this.#trace.timeline.step('agent connect', this.#voiceCall().begin(voiceUrl));
     if (refusal === null) return { type: 'agent-connected' };
@@ -466,7 +470,7 @@ export class CallRunner {
       case 'agent-request':
         return this.#onAgentRequest(event.request);
       case 'media-lost':
-        return this.dispatch({ type: 'hangup', reason: 'MEDIA_LOST' });
+        return this.dispatch({ type: 'leg-lost' });
       case 'media-timeout':
         return this.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' });
       default:
@@ -477,10 +481,6 @@ export class CallRunner {
   #onAgentRequest(request: AgentRequest): void {
     if (request.type !== 'transfer') return this.#requests.take(request);
     this.dispatch({ type: 'transfer-asked', requestId: request.requestId, to: request.to });
-  }
-
-  #onInfoDigit({ event, durationMs }: InfoDigit): void {
-    this.services.endpoint.takeDigit(this.callId, event, durationMs);
   }
 
   #keep(): void {
