@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 
 let addon: unknown;
 
-/** The classes of the native addon, as native/*.cc export them. */
-export function loadAddon<Exports>(): Exports {
+/** The classes of the native addon: as native/*.cc export them, a type of the caller's. */
+export function loadAddon(): unknown {
   addon ??= createRequire(import.meta.url)(addonFile());
-  return addon as Exports;
+  return addon;
 }
 
 /** `TRUNKLINE_SRTP_ADDON`, which the CLI sets when the addon is in the data directory; otherwise that of this package. */

@@ -84,7 +84,7 @@ export class SrtpSession {
     if (masterKeyAndSalt.byteLength !== MASTER_KEY_AND_SALT_BYTES) {
       throw new RangeError(`an SRTP key has ${MASTER_KEY_AND_SALT_BYTES} bytes, not ${masterKeyAndSalt.byteLength}`);
     }
-    this.#native = new (loadAddon<SrtpAddon>().SrtpSession)(masterKeyAndSalt, direction === 'receive');
+    this.#native = new (loadAddon() as SrtpAddon).SrtpSession(masterKeyAndSalt, direction === 'receive');
   }
 
   protectRtp(buffer: Uint8Array, lengthBytes: number): number {

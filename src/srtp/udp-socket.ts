@@ -55,7 +55,7 @@ export class UdpSocket {
         onDatagram(TABLE[3 * i + 2] ?? -1, datagram);
       }
     };
-    this.#native = new (loadAddon<UdpAddon>().UdpSocket)(address, port, SLOTS, TABLE, take);
+    this.#native = new (loadAddon() as UdpAddon).UdpSocket(address, port, SLOTS, TABLE, take);
   }
 
   /** The number of the peer with this address and port; -1: there is none. */

@@ -356,7 +356,8 @@ class ThreadedMediaService implements MediaService {
     if (localRtpPort === null) return this.#chooseSlot();
     const slot = this.#slots.find(({ settings }) => settings.rtpPorts.includes(localRtpPort));
     if (slot?.capacity === 0) await this.#replacementOf(slot);
-    if (slot === undefined || isFull(slot)) throw new MediaUnavailableError(`port ${String(localRtpPort)} has no media worker with capacity`);
+    if (slot === undefined || isFull(slot))
+      throw new MediaUnavailableError(`port ${String(localRtpPort)} has no media worker with capacity`);
     return slot;
   }
 
@@ -438,7 +439,10 @@ class ThreadedMediaService implements MediaService {
     slot.frameDelayMs = 0;
     if (this.#isShuttingDown) return;
     const lost = [...this.#legs].filter(([, leg]) => leg.slot === slot);
-    this.log.error({ legs: lost.length, restart_delay_ms: slot.restartDelayMs, hint: 'its calls go on in the next one' }, 'media.worker.died');
+    this.log.error(
+      { legs: lost.length, restart_delay_ms: slot.restartDelayMs, hint: 'its calls go on in the next one' },
+      'media.worker.died',
+    );
     for (const [callId, leg] of lost) {
       this.#forget(callId);
       if (leg.state === 'open' || (leg.state === 'waiting' && leg.hasAgent)) leg.onEvent({ type: 'media-lost' });
