@@ -48,7 +48,6 @@ const HANGUP = all<ReasonOf<'hangup'>>({
   AGENT_HANGUP: true,
   AGENT_LOST: true,
   MEDIA_TIMEOUT: true,
-  MEDIA_LOST: true,
   API_STOPPED: true,
   SHUTDOWN: true,
   DRAINING: true,
@@ -77,6 +76,7 @@ const ENDS: readonly NamedEvent[] = [
   ...HANGUP.map((reason) => ({ name: `\`hangup\` ${reason}`, event: { type: 'hangup', reason } as const })),
   { name: '`relay-lost`, may move', event: { type: 'relay-lost', mayMove: true } },
   { name: '`relay-lost`, may not', event: { type: 'relay-lost', mayMove: false } },
+  { name: '`leg-lost`', event: { type: 'leg-lost' } },
 ];
 
 const EVENTS: readonly NamedEvent[] = [
@@ -120,6 +120,7 @@ const EXCHANGE_EVENTS: readonly NamedEvent[] = [
   { name: '`failed`', event: { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null } },
   { name: '`relay-lost`, may move', event: { type: 'relay-lost', mayMove: true } },
   { name: '`relay-lost`, may not', event: { type: 'relay-lost', mayMove: false } },
+  { name: '`leg-lost`', event: { type: 'leg-lost' } },
   { name: '`timer` reinvite', event: { type: 'timer', timer: 'reinvite' } },
   { name: '`bye`', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
 ];
@@ -166,6 +167,7 @@ type Named =
   | 'bye'
   | 'hangup'
   | 'relay-lost'
+  | 'leg-lost'
   | 'timer'
   | 'reoffered'
   | 'reinvite-answered'

@@ -70,23 +70,26 @@ export class CallAgent {
     return this.#voice?.script ?? null;
   }
 
-  /** Rejects with `AgentUnavailableError`, `ProviderLimitError`, or `MediaUnavailableError`. `null`: the call has ended meanwhile. */
-  async connect(choice: AgentChoice): Promise<CallEvent | null> {
+  /**
+   * Rejects with `AgentUnavailableError`, `ProviderLimitError`, or `MediaUnavailableError`. `null`: the call has ended meanwhile.
+   * @param isResumed the call goes on after a restart
+   * @param kept the script of the process before
+   */
+  async connect(choice: AgentChoice, isResumed = false, kept: VoiceScript | null = null): Promise<CallEvent | null> {
     const voiceUrl = this.call.state().route?.number.inbound?.options.voice_url;
+    const script = choice === 'own' ? (this.script ?? kept) : null;
+    if (script !== null) {
+      await this.#voiceCall().resume(script);
+      return { type: 'agent-connected' };
+    }
     if (voiceUrl === undefined || choice !== 'own') {
       // It stands in for a webhook that failed.
       this.#voice = null;
-      return this.#connect(choice, false);
+      return this.#connect(choice, isResumed);
     }
     const refusal = await this.call.trace.timeline.step('agent connect', this.#voiceCall().begin(voiceUrl));
     if (refusal === null) return { type: 'agent-connected' };
     return { type: 'agent-refused', reason: refusal === 'busy' ? 'AGENT_BUSY' : 'AGENT_DECLINED' };
-  }
-
-  /** The call goes on after a restart. Rejects as `connect`. @param script of the process before */
-  async resume(choice: AgentChoice, script: VoiceScript | null): Promise<void> {
-    if (script === null) await this.#connect(choice, true);
-    else await this.#voiceCall().resume(script);
   }
 
   /** The call goes on at this URL or in this document. */
@@ -174,7 +177,7 @@ export class CallAgent {
     const { identity, media: carrier } = state();
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
-    const conversation = choice === 'own' ? [] : requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));
+    const conversation = requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));
     const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, conversation };
     const { agent, dropped } = describeAgent(this.services.operatorAgent, facts, choice);
     if (agent.kind === 'provider' || agent.kind === 'conversation') await this.#takeSession(isResumed, choice === 'own');

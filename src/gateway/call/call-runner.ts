@@ -11,7 +11,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
 import { CallAgent, type AgentServices } from './call-agent.js';
-import { AgentRequests, type RequestServices } from './agent-requests.js';
+import { AgentRequests, tracedTools, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
 import {
@@ -42,7 +42,6 @@ import {
   type IdentityVerifier,
   type RouteStore,
   type SnapshotStore,
-  type ToolRunner,
 } from '../ports/ports.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
 
@@ -120,13 +119,13 @@ export class CallRunner {
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
     const owner = {
       dispatch: (event: CallEvent) => this.dispatch(event),
-      onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit),
+      onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
       onTaken: () => this.#drop(),
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     const tell = (answer: AgentAnswer): void => this.#notifyAgent(answer);
     this.#requests = new AgentRequests(
-      { tools: services.tools, toolRunner: this.#tracedTools() },
+      { tools: services.tools, toolRunner: tracedTools(services, origin.callId) },
       () => this.#state.route,
       tell,
       this.#log,
@@ -190,6 +189,10 @@ export class CallRunner {
     return { callId, orgId, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
   }
 
+  get transcript(): CallRecord['transcript'] {
+    return this.#state.route?.org.transcript_days === 0 ? [] : [...this.#requests.transcript.notes.transcript];
+  }
+
   get trace(): readonly TraceEntry[] {
     return this.#trace.read();
   }
@@ -220,7 +223,7 @@ export class CallRunner {
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
       // The leg first: only one media worker has its port, and the agent has to be on the same.
-      await this.#agent.resume(this.#state.agent.choice, this.#script);
+      await this.#agent.connect(this.#state.agent.choice, true, this.#script);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -291,7 +294,7 @@ export class CallRunner {
       case 'route':
         return this.#async(null, this.#route());
       case 'connect-agent':
-        if (effect.choice === 'own') this.#report('initiated');
+        if (effect.choice === 'own' && this.#progress.reports === 0) this.#report('initiated');
         return this.#async(null, this.#agent.connect(effect.choice));
       case 'offer-relay':
         return this.#async(effect.attempt, this.#media.offer(effect));
@@ -432,7 +435,7 @@ export class CallRunner {
       case 'agent-request':
         return this.#onAgentRequest(event.request);
       case 'media-lost':
-        return this.dispatch({ type: 'hangup', reason: 'MEDIA_LOST' });
+        return this.dispatch({ type: 'leg-lost' });
       case 'media-timeout':
         return this.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' });
       default:
@@ -443,10 +446,6 @@ export class CallRunner {
   #onAgentRequest(request: AgentRequest): void {
     if (request.type !== 'transfer') return this.#requests.take(request);
     this.dispatch({ type: 'transfer-asked', requestId: request.requestId, to: request.to });
-  }
-
-  #onInfoDigit({ event, durationMs }: InfoDigit): void {
-    this.services.endpoint.takeDigit(this.callId, event, durationMs);
   }
 
   #keep(): void {
@@ -540,11 +539,5 @@ export class CallRunner {
     if (onSipMessage === undefined) return undefined;
     const { sipCallId, source } = this.origin;
     return (direction, text, atMs) => onSipMessage({ sipCallId, source, contact: this.own.contact, direction, text, atMs });
-  }
-
-  #tracedTools(): ToolRunner {
-    const { toolRunner, traceparent } = this.services;
-    if (traceparent === undefined) return toolRunner;
-    return { run: (tool, input, ended) => toolRunner.run(tool, input, ended, { traceparent: traceparent(this.callId) }) };
   }
 }

@@ -115,9 +115,11 @@ export class VoiceCall {
     return this.#move(() => this.#load({ url, method: 'POST', parameters: {} }));
   }
 
-  /** In another process than the one before: the verb in progress begins again. */
+  /** In another process or media thread than before: the verb in progress begins again. */
   async resume(script: VoiceScript): Promise<void> {
     this.#script = script;
+    for (const streamSid of [...this.#forks.keys()]) this.#streams.ended(streamSid, 'the media of the call was lost');
+    this.#forks.clear();
     for (const fork of script.forks) this.#startFork(fork);
     const wasDialling = script.verbs[script.at - 1]?.verb === 'dial';
     await this.#move(() => Promise.resolve(nextStep({ ...script, at: wasDialling ? script.at : Math.max(0, script.at - 1) }, true)));
