@@ -35,7 +35,14 @@ async function document(): Promise<ApiDocument> {
     {
       stores: NO_STORES,
       check: nothing,
-      liveCalls: { find: () => null, stop: () => false, redirect: () => false, trace: () => null, quality: () => Promise.resolve(null) },
+      liveCalls: {
+        find: () => null,
+        stop: () => false,
+        redirect: () => false,
+        trace: () => null,
+        transcript: () => null,
+        quality: () => Promise.resolve(null),
+      },
       toolRunner: { run: nothing },
       readiness: nothing,
       clock: systemClock,

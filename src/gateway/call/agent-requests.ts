@@ -5,7 +5,7 @@ import type { Route } from '../model/records.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { isTurbo } from './agent.js';
-import { checkAnalysis } from './analysis.js';
+import { checkAnalysis } from '../model/analysis.js';
 import { Transcript, type TranscriptNotes } from './transcript.js';
 import type { ToolDirectory, ToolRunner } from '../ports/ports.js';
 
@@ -151,4 +151,13 @@ export class AgentRequests {
     }
     return { type: 'tool-result', requestId, ...outcome.value };
   }
+}
+
+/** Tools whose requests have the trace header of this call. */
+export function tracedTools(
+  { toolRunner, traceparent }: { readonly toolRunner: ToolRunner; readonly traceparent?: (callId: string) => string },
+  callId: string,
+): ToolRunner {
+  if (traceparent === undefined) return toolRunner;
+  return { run: (tool, input, ended) => toolRunner.run(tool, input, ended, { traceparent: traceparent(callId) }) };
 }

@@ -11,7 +11,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
 import { CallAgent, type AgentServices } from './call-agent.js';
-import { AgentRequests, type RequestServices } from './agent-requests.js';
+import { AgentRequests, tracedTools, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
 import {
@@ -42,7 +42,6 @@ import {
   type IdentityVerifier,
   type RouteStore,
   type SnapshotStore,
-  type ToolRunner,
   type VoiceServer,
 } from '../ports/ports.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
@@ -130,7 +129,7 @@ export class CallRunner {
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     const tell = (answer: AgentAnswer): void => this.#notifyAgent(answer);
     this.#requests = new AgentRequests(
-      { tools: services.tools, toolRunner: this.#tracedTools() },
+      { tools: services.tools, toolRunner: tracedTools(services, origin.callId) },
       () => this.#state.route,
       tell,
       this.#log,
@@ -184,6 +183,10 @@ export class CallRunner {
     const { callId, caller, to, startedAtMs } = this.origin;
     const orgId = this.#state.route?.org.org_id ?? null;
     return { callId, orgId, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
+  }
+
+  get transcript(): CallRecord['transcript'] {
+    return this.#state.route?.org.transcript_days === 0 ? [] : [...this.#requests.transcript.notes.transcript];
   }
 
   get trace(): readonly TraceEntry[] {
@@ -571,11 +574,5 @@ export class CallRunner {
     if (onSipMessage === undefined) return undefined;
     const { sipCallId, source } = this.origin;
     return (direction, text, atMs) => onSipMessage({ sipCallId, source, contact: this.own.contact, direction, text, atMs });
-  }
-
-  #tracedTools(): ToolRunner {
-    const { toolRunner, traceparent } = this.services;
-    if (traceparent === undefined) return toolRunner;
-    return { run: (tool, input, ended) => toolRunner.run(tool, input, ended, { traceparent: traceparent(this.callId) }) };
   }
 }
