@@ -282,6 +282,7 @@ export const configSchema = z
       speech_model: plainText,
       speech_voice: plainText,
     }),
+    analysis: z.strictObject({ api_key: plainText.nullable(), url: z.url({ protocol: /^https?$/ }), model: plainText }),
     tools: z.strictObject({ allow_private: z.boolean() }),
     webhooks: z.strictObject({
       allow_private: z.boolean(),
@@ -364,6 +365,7 @@ export const SECRET_SETTINGS: readonly string[] = [
   'deepgram.api_key',
   'gemini.api_key',
   'elevenlabs.api_key',
+  'analysis.api_key',
   'metrics.bearer_token',
   'telemetry.otlp_url',
   'hep.password',

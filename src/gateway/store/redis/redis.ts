@@ -265,6 +265,7 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
   },
   agent: DEFAULT_AGENT_SETTINGS,
   call: {
+    analysis_error: null,
     identity: null,
     transcript: [],
     transcript_state: null,
