@@ -268,6 +268,7 @@ export const configSchema = z
     gemini: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, model: plainText, turbo_model: plainText }),
     elevenlabs: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, agent_id: plainText.nullable() }),
     tools: z.strictObject({ allow_private: z.boolean() }),
+    trunks: z.strictObject({ allow_private: z.boolean(), ca_file: z.string().min(1).nullable() }),
     webhooks: z.strictObject({
       allow_private: z.boolean(),
       timeout_ms: z.int().min(1).max(60_000),

@@ -1,6 +1,7 @@
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { CallTrace } from './call-trace.js';
+import { PlacedInvite, type DialTarget } from './placed-invite.js';
 import type { CallEvent } from './state.js';
 import { readInfoDigit, type InfoDigit } from './info-digit.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS, refusalHeaders, readReoffer, sessionExpiresOf } from './invite.js';
@@ -69,6 +70,7 @@ export class CallDialog {
   readonly #waiting = new Map<number, WaitingRequest>();
   #nextRequestId = 1;
   #dialog: SrfDialog | null = null;
+  #placed: PlacedInvite | null = null;
   #byeAnswered: Promise<void> = Promise.resolve();
   /** A REFER of ours is the only subscription that there can be. */
   #hasReferred = false;
@@ -92,8 +94,38 @@ export class CallDialog {
     this.#listen(this.#dialog);
   }
 
-  keep(request: SrfRequest): DialogSnapshot | null {
-    return this.#dialog === null ? null : this.services.srf.snapshot(this.#dialog, request);
+  /** @param invite as it came, or as we sent it */
+  keep(invite: string): DialogSnapshot | null {
+    return this.#dialog === null ? null : this.services.srf.snapshot(this.#dialog, invite);
+  }
+
+  keepDialled(): DialogSnapshot | null {
+    return this.keep(this.#placed?.text ?? '');
+  }
+
+  /** INVITE of a call that we place. */
+  dial(target: DialTarget, sdp: string): void {
+    const owner = {
+      onProceeding: (status: number) => this.owner.dispatch({ type: 'dial-proceeding', status }),
+      onAnswered: (dialog: SrfDialog, answer: string) => {
+        this.#dialog = dialog;
+        this.#listen(dialog);
+        this.owner.dispatch({ type: 'dial-answered', sdp: answer });
+      },
+      onRefused: (status: number, isLocal: boolean) => this.owner.dispatch({ type: 'dial-refused', status, isLocal }),
+      // RFC 3311 §5.2: our offer is not answered yet.
+      onUpdate: this.#traced((request, response) => this.refuse(request, response, 'REQUEST_PENDING')),
+    };
+    this.#placed = new PlacedInvite(this.services.srf, target, sdp, owner, this.trace, this.log);
+    this.#placed.send();
+  }
+
+  cancelDial(reason: Reason): void {
+    this.#placed?.cancel(reason);
+  }
+
+  acknowledge(): void {
+    this.#placed?.acknowledge();
   }
 
   ring({ response }: OpenInvite): void {

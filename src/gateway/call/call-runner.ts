@@ -1,11 +1,9 @@
 import type { AgentAnswer, AgentRequest } from '../model/agent.js';
-import type { CallRecord } from '../model/call-record.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { CallTarget, LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
-import { pii } from '../../lib/pii.js';
 import { assertNever, errorText } from '../../lib/result.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -14,30 +12,23 @@ import { CallAgent, type AgentServices } from './call-agent.js';
 import { AgentRequests, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
-import {
-  beginningOf,
-  callRecord,
-  withRetention,
-  type CallOrigin,
-  type CallProgress,
-  completionOf,
-  snapshotCall,
-  type KeptCall,
-} from './call-record.js';
+import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type KeptCall } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
-import { CallTrace, type TraceWatch, answerSummary, connectSummary, eventSummary, legSummary } from './call-trace.js';
+import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS } from './offer-answer.js';
+import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
-import type { AgentChoice, CallEffect, CallEvent, CallFacts, CallState } from './state.js';
+import { maxDurationMs as longestMs, type AgentChoice, type CallEffect, type CallEvent, type CallFacts, type CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
-import { DIAL_REQUEST, VoiceCall, voiceSettings, type VoiceHost } from './voice-call.js';
-import { statusCallback } from './status-callback.js';
+import { CallVoice } from './call-voice.js';
+import type { PlaceContext } from './place-context.js';
+import { writeEnd } from './call-end.js';
 import type { Reason } from '../model/reasons.js';
-import { publish } from '../ports/events.js';
 import {
   AgentUnavailableError,
   type CallStore,
+  type DialLedger,
   type IdentityClaim,
   type IdentityVerifier,
   type RouteStore,
@@ -54,6 +45,7 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly snapshots: SnapshotStore;
   readonly identities: IdentityVerifier;
   readonly voiceServer: VoiceServer;
+  readonly dials: DialLedger;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
   /** Whether it is kept when the steps of calls ran. */
@@ -93,8 +85,7 @@ export class CallRunner {
   readonly #requests: AgentRequests;
   readonly #agent: CallAgent;
   readonly #trace: CallTrace;
-  /** Set once a voice webhook, or the API, decides what the caller gets to hear. */
-  #voice: VoiceCall | null = null;
+  readonly #voice: CallVoice;
   /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
   readonly #zeroMs: number;
   #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null };
@@ -115,6 +106,7 @@ export class CallRunner {
     private readonly own: OwnSide,
     state: CallState,
     private readonly onEnded: (runner: CallRunner) => void,
+    private readonly placed: PlaceContext | null = null,
   ) {
     this.#state = state;
     this.#zeroMs = services.clock.wallMs() - services.clock.nowMs();
@@ -123,7 +115,10 @@ export class CallRunner {
     this.#timers = new CallTimers(services.clock, (timer) => this.dispatch({ type: 'timer', timer }));
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
     const owner = {
-      dispatch: (event: CallEvent) => this.dispatch(event),
+      dispatch: (event: CallEvent) => {
+        this.#noteDial(event);
+        this.dispatch(event);
+      },
       onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit),
       onTaken: () => this.#drop(),
     };
@@ -137,8 +132,16 @@ export class CallRunner {
     );
     const { callId, sipCallId } = origin;
     this.#media = new CallMedia(callId, sipCallId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
-    const parts = { media: this.#media, requests: this.#requests, scope: this.#scope, trace: this.#trace, log: this.#log };
-    this.#agent = new CallAgent(services, { origin, state: () => this.#state, ...parts });
+    const parts = { origin, state: () => this.#state, media: this.#media, trace: this.#trace };
+    this.#agent = new CallAgent(services, { ...parts, requests: this.#requests, scope: this.#scope, log: this.#log });
+    this.#voice = new CallVoice(services.voiceServer, {
+      ...parts,
+      isAnswered: () => this.#progress.answeredAtMs !== null,
+      isClosed: () => this.#scope.isClosed,
+      dispatch: (event) => this.dispatch(event),
+      noteFailure: (text) => (this.#progress = { ...this.#progress, agentError: text }),
+      keep: () => this.#keep(),
+    });
   }
 
   static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {
@@ -152,6 +155,12 @@ export class CallRunner {
       runner.#trace.sip('out', undefined, 'SIP/2.0 487 Request Terminated');
     });
     return runner;
+  }
+
+  /** A call that we place: `{ type: 'placed' }` begins it. */
+  static placed(services: CallServices, context: PlaceContext, onEnded: (runner: CallRunner) => void): CallRunner {
+    const { origin, own, facts, ringTimeoutMs } = context;
+    return new CallRunner(services, origin, null, own, startCall(facts, ringTimeoutMs), onEnded, context);
   }
 
   /** A call that an earlier process had. Throws when what was kept cannot be used. */
@@ -182,7 +191,7 @@ export class CallRunner {
   get live(): LiveCall | null {
     if (this.stateName === 'Ended') return null;
     const { callId, caller, to, startedAtMs } = this.origin;
-    const orgId = this.#state.route?.org.org_id ?? null;
+    const orgId = this.#state.route?.org.org_id ?? this.origin.orgId ?? null;
     return { callId, orgId, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
   }
 
@@ -217,7 +226,7 @@ export class CallRunner {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
       // The leg first: only one media worker has its port, and the agent has to be on the same.
       if (this.#script === null) await this.#agent.connect(this.#state.agent.choice, true);
-      else await this.#voiceCall().resume(this.#script);
+      else await this.#voice.resume(this.#script);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -244,8 +253,8 @@ export class CallRunner {
    */
   serverBack(askAfterMs: number): void {
     const isUnanswered = this.#progress.answeredAtMs === null;
-    // INVITEs that had no answer were answered by the SIP server when the connection was lost.
-    if (isUnanswered) return this.serverLost();
+    // INVITEs that had no answer were answered, and ours cancelled, by the SIP server when the connection was lost.
+    if (isUnanswered || isPlacing(this.#state)) return this.serverLost();
     // It shows an ACK that came meanwhile, and tells when it gives up waiting for one. Only one with an answer is waited for.
     if (this.stateName === 'AwaitingAck' && this.#state.lateOffer !== null) this.#after(ACK_LIMIT_MS, () => this.#assumeAck());
     else this.#assumeAck();
@@ -287,6 +296,8 @@ export class CallRunner {
     switch (effect.do) {
       case 'route':
         return this.#async(null, this.#route());
+      case 'permit':
+        return this.#async(null, this.#permit());
       case 'connect-agent':
         return this.#async(null, this.#connectAgent(effect.choice));
       case 'offer-relay':
@@ -330,7 +341,14 @@ export class CallRunner {
 
   /** What goes to the carrier. */
   #send(
-    effect: Extract<CallEffect, { do: 'ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'ping' | 'bye' }>,
+    effect: Extract<
+      CallEffect,
+      {
+        do:
+          | ('ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'ping' | 'bye')
+          | ('dial' | 'cancel-dial' | 'acknowledge');
+      }
+    >,
   ): void {
     const open = this.invite?.open;
     switch (effect.do) {
@@ -354,6 +372,13 @@ export class CallRunner {
         return effect.isHeld ? this.#dialog.pingHeld() : this.#dialog.ping('INTERNAL_ERROR');
       case 'bye':
         return this.#dialog.bye(effect.reason);
+      case 'dial':
+        return this.placed === null ? undefined : this.#dialog.dial(this.placed.target, effect.sdp);
+      case 'cancel-dial':
+        return this.#dialog.cancelDial(effect.reason);
+      case 'acknowledge':
+        this.#kept = this.#dialog.keepDialled();
+        return this.#dialog.acknowledge();
       default:
         assertNever(effect);
     }
@@ -361,7 +386,7 @@ export class CallRunner {
 
   #onAnswered({ request }: OpenInvite): void {
     this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
-    this.#kept = this.#dialog.keep(request);
+    this.#kept = this.#dialog.keep(request.msg.raw ?? '');
     this.#keep();
   }
 
@@ -381,12 +406,11 @@ export class CallRunner {
 
   async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
     const voiceUrl = this.#state.route?.number.inbound?.options.voice_url;
-    if (voiceUrl === undefined || choice !== 'own') {
-      // It stands in for a webhook that failed.
-      this.#voice = null;
+    if (voiceUrl === undefined || choice !== 'own' || this.placed !== null) {
+      this.#voice.drop();
       return this.#agent.connect(choice);
     }
-    const refusal = await this.#trace.timeline.step('agent connect', this.#voiceCall().begin(voiceUrl));
+    const refusal = await this.#trace.timeline.step('agent connect', this.#voice.begin(voiceUrl));
     if (refusal === null) return { type: 'agent-connected' };
     return { type: 'agent-refused', reason: refusal === 'busy' ? 'AGENT_BUSY' : 'AGENT_DECLINED' };
   }
@@ -394,37 +418,8 @@ export class CallRunner {
   /** The call goes on at this URL or in this document; false: it cannot, because it is not answered. */
   redirect(target: CallTarget): boolean {
     if (this.#progress.answeredAtMs === null || this.#state.route === null || this.stateName === 'Ended') return false;
-    this.#voiceCall().redirect(target);
+    this.#voice.redirect(target);
     return true;
-  }
-
-  #voiceCall(): VoiceCall {
-    const { route, identity } = this.#state;
-    if (route === null) throw new Error('a call without a route has no script');
-    this.#voice ??= new VoiceCall(this.services.voiceServer, voiceSettings(this.origin, route, identity), this.#voiceHost());
-    return this.#voice;
-  }
-
-  #voiceHost(): VoiceHost {
-    const isAnswered = (): boolean => this.#progress.answeredAtMs !== null;
-    return {
-      get isAnswered() {
-        return isAnswered();
-      },
-      connect: async (agent) => {
-        if (this.#scope.isClosed || this.stateName === 'Ended') return;
-        this.#trace.add('agent', 'out', connectSummary(agent));
-        await this.#media.connectAgent(agent);
-        if (this.stateName === 'Talking') this.#media.start();
-      },
-      transfer: (to, requestId) => this.dispatch({ type: 'transfer-asked', requestId, to }),
-      hangUp: (reason) => this.dispatch({ type: 'hangup', reason }),
-      note: (text, isFailure) => {
-        this.#trace.add('agent', 'in', text);
-        if (isFailure) this.#progress = { ...this.#progress, agentError: text };
-      },
-      keep: () => this.#keep(),
-    };
   }
 
   async #route(): Promise<CallEvent> {
@@ -439,9 +434,32 @@ export class CallRunner {
     return { type: 'routed', route, load, isStale: staleMs !== null, identity };
   }
 
+  async #permit(): Promise<CallEvent> {
+    if (this.placed === null) throw new Error('only a call that we place needs permission');
+    const { orgId, from, to, agent, facts } = this.placed;
+    const call = beginningOf(this.origin);
+    this.#scope.defer('dial', () => this.#uncount());
+    const maxDurationMs = longestMs({ facts, route: agent === null ? null : { agent } });
+    const permitted = await this.services.dials.reserve({ orgId, from, to, call, maxDurationMs });
+    if (!permitted.ok) {
+      this.#log.warn({ detail: permitted.error }, 'call.not_permitted');
+      return { type: 'not-permitted', detail: permitted.error };
+    }
+    const { org, number, permit } = permitted.value;
+    return { type: 'permitted', route: { org, number, agent }, permit };
+  }
+
+  /** When a call that we place rang, and was answered. */
+  #noteDial(event: CallEvent): void {
+    if (event.type === 'dial-proceeding' && event.status >= 180 && this.#progress.ringingAtMs === null)
+      this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
+    if (event.type === 'dial-answered' && this.#state.placing?.givenUp === null && this.stateName === 'Dialling')
+      this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
+  }
+
   #notifyAgent(answer: AgentAnswer): void {
     this.#trace.add('agent', 'out', ...answerSummary(answer));
-    if (this.#voice !== null && answer.requestId === DIAL_REQUEST) return this.#voice.answered(answer);
+    if (this.#voice.answered(answer)) return;
     this.services.endpoint.notifyAgent(this.callId, answer);
   }
 
@@ -456,7 +474,7 @@ export class CallRunner {
       case 'agent-hangup':
       case 'agent-lost':
       case 'agent-finished':
-        if (this.#voice !== null) return this.#voice.take(event);
+        if (this.#voice.take(event)) return;
         return this.dispatch({ type: 'hangup', reason: event.type === 'agent-lost' ? 'AGENT_LOST' : 'AGENT_HANGUP' });
       case 'agent-note':
         if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };
@@ -492,7 +510,7 @@ export class CallRunner {
       progress: this.#progress,
       dialog: this.#kept,
       node: this.#media.node,
-      script: this.#voice?.script ?? null,
+      script: this.#voice.script,
     });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
@@ -510,7 +528,11 @@ export class CallRunner {
   }
 
   #uncount(): void {
-    if (this.#isTaken) this.services.routes.disown(this.callId);
+    const { answeredAtMs } = this.#progress;
+    if (this.origin.direction === 'outbound') {
+      if (this.#isTaken) this.services.dials.disown(this.callId);
+      else this.services.dials.settle(this.callId, answeredAtMs === null ? 0 : this.#timeMs() - answeredAtMs);
+    } else if (this.#isTaken) this.services.routes.disown(this.callId);
     else this.services.routes.release(this.callId, this.#wasRefused);
   }
 
@@ -518,7 +540,7 @@ export class CallRunner {
   async #close(): Promise<void> {
     this.#timers.close();
     this.#requests.close();
-    this.#voice?.close();
+    this.#voice.close();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
   }
@@ -527,43 +549,14 @@ export class CallRunner {
     const atMs = this.#timeMs();
     await this.#close();
     await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
-    const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
-    const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
-    const facts = {
-      reason,
-      sip_status: sipStatus,
-      from: pii(from),
-      to: pii(to),
-      source: source.ip,
-      quality,
-      timings,
-      ...(stale ? { stale } : {}),
-    };
-    this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
-    try {
-      const completion = completionOf(record, this.#state.route?.agent ?? null);
-      const timeline = this.services.isTimed === true ? { timeline: this.#trace.timeline.read() } : {};
-      const ended = { ...withRetention(record, this.#state.route), trace: this.trace, completion, ...timeline };
-      publish('call.ended', ended);
-      await this.services.calls.write(ended);
-      publish('call.stored', ended);
-    } catch (error) {
-      this.#log.error({ error: errorText(error) }, 'call.record.not_written');
-    }
-    this.#reportStatus(record);
+    const call = { origin: this.origin, progress: this.#progress, state: this.#state, quality: this.#media.quality };
+    const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
+    await writeEnd(this.services, parts, { reason, atMs });
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
     // Whoever shuts down after us must not take the connection away before the BYE is through.
     await within(this.services.clock, BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
-  }
-
-  #reportStatus(record: CallRecord): void {
-    const callback = statusCallback(record, this.#state.route);
-    if (callback === null) return;
-    void this.services.voiceServer.notify(callback).then((sent) => {
-      if (!sent.ok) this.#log.warn({ error: sent.error }, 'call.status_callback.failed');
-    });
   }
 
   #sipWatch(): TraceWatch['onSip'] {

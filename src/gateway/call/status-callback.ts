@@ -7,7 +7,8 @@ import { callStatusOf } from '../twilio/call-status.js';
 /** What the number's owner gets when a call has ended; `null`: nothing. */
 export function statusCallback(record: CallRecord, route: Route | null): VoiceRequest | null {
   const url = route?.number.inbound?.options.status_callback;
-  if (route === null || url === undefined) return null;
+  // A setting of calls that come in.
+  if (route === null || url === undefined || record.direction === 'outbound') return null;
   const { call_id: callId, to, caller, identity, answered_at: answeredAt, ended_at: endedAt } = record;
   const seconds = answeredAt === null ? 0 : Math.round((Date.parse(endedAt) - Date.parse(answeredAt)) / 1_000);
   return {

@@ -1,3 +1,4 @@
+import type { DialPermit } from './dialling.js';
 import type { BeginningCall, CallAnswer } from './live-calls.js';
 
 /** What a gateway that was killed needs of an answered call. The store keeps it as it is and looks at nothing but these. */
@@ -8,6 +9,8 @@ export interface CallSnapshot {
   readonly phone_number: string;
   /** For the lists of calls in progress. */
   readonly call: BeginningCall;
+  /** Of a placed call: what is reserved for it, and the dialled number; `null`: it came in. An earlier version has none. */
+  readonly dial?: { readonly permit: DialPermit; readonly to: string } | null;
   readonly answer: CallAnswer;
   /** The rest, in the gateway's own form. */
   readonly state: unknown;

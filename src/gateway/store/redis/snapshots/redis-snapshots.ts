@@ -177,7 +177,9 @@ export class RedisSnapshotStore implements SnapshotStore {
 
   #decode(callId: string, text: string): CallSnapshot[] {
     try {
-      return [JSON.parse(text) as CallSnapshot];
+      const read = JSON.parse(text) as CallSnapshot;
+      // An earlier version knows only calls that came in.
+      return [{ ...read, call: { ...read.call, direction: read.dial == null ? 'inbound' : 'outbound' } }];
     } catch {
       this.parts.log.warn({ call_id: callId }, 'call.snapshot.unreadable');
       this.delete(callId);
