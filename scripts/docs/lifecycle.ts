@@ -55,6 +55,7 @@ const HANGUP = all<ReasonOf<'hangup'>>({
   SHUTDOWN: true,
   DRAINING: true,
   GATEWAY_RESTARTED: true,
+  DIAL_AMBIGUOUS: true,
 });
 const TIMERS = all<CallTimer>({
   ringing: true,

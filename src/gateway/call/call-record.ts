@@ -207,7 +207,8 @@ export interface KeptCall {
   readonly origin: CallOrigin;
   readonly own: OwnSide;
   readonly progress: CallProgress;
-  readonly dialog: DialogSnapshot;
+  /** `null`: a placed call that was not answered. */
+  readonly dialog: DialogSnapshot | null;
   /** The media relay that has its session. */
   readonly node: string | null;
   readonly call: CallState;
@@ -221,20 +222,17 @@ const FORM = 6;
 const INBOUND_FORM = 5;
 
 /** `null`: there is nothing to take up again. */
-export function snapshotCall(
-  call: CallState,
-  parts: Omit<KeptCall, 'call' | 'dialog'> & { readonly dialog: DialogSnapshot | null },
-): CallSnapshot | null {
+export function snapshotCall(call: CallState, parts: Omit<KeptCall, 'call'>): CallSnapshot | null {
   const { route } = call;
-  if (parts.dialog === null || route === null) return null;
   const permit = call.placing?.permit ?? null;
+  if (route === null || (parts.dialog === null && permit === null)) return null;
   return {
     call_id: parts.origin.callId,
     org_id: route.org.org_id,
     phone_number: route.number.phone_number,
     call: beginningOf(parts.origin),
     dial: permit === null ? null : { permit, to: parts.origin.to },
-    answer: answerOf(call, parts.progress),
+    answer: parts.dialog === null ? null : answerOf(call, parts.progress),
     state: { form: FORM, ...parts, call },
   };
 }

@@ -168,7 +168,7 @@ export class CallRunner {
     const runner = new CallRunner(services, kept.origin, null, kept.own, resumable(kept.call), onEnded);
     runner.#progress = { ...kept.progress, resumed: kept.progress.resumed + 1 };
     runner.#kept = kept.dialog;
-    runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
+    if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
     runner.#scope.defer('call count', () => runner.#uncount());
     runner.#media.inherit(kept.node);
     runner.#script = kept.script;
@@ -216,10 +216,7 @@ export class CallRunner {
    */
   async resume(node: string | null): Promise<void> {
     const { session, inside, local, agentSideKey } = this.#state;
-    if (session === null || inside === null || local === null) {
-      this.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
-      return;
-    }
+    if (session === null || inside === null || local === null) return this.abandon();
     const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
     let moved: CallEvent | null = null;
     try {
@@ -245,6 +242,11 @@ export class CallRunner {
     } else this.dispatch(moved);
     this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
+  }
+
+  /** Ends a kept call that cannot go on. Whether one was answered that we dialled is not known. */
+  abandon(): void {
+    this.dispatch({ type: 'hangup', reason: this.#kept === null ? 'DIAL_AMBIGUOUS' : 'GATEWAY_RESTARTED' });
   }
 
   /**

@@ -116,6 +116,8 @@ function onOffer(state: PlacedCall, sdp: string): PlacingStep {
   return {
     state: { ...state, name: 'Dialling', lateOffer: { sdp: offer, outside } },
     effects: [
+      // A process that finds it without an outcome dials no second time.
+      { do: 'keep' },
       { do: 'dial', sdp: offer },
       { do: 'start-timer', timer: 'unanswered', delayMs: state.placing.ringTimeoutMs },
     ],

@@ -247,7 +247,15 @@ export type CallEvent =
 
 export type HangupReason = Extract<
   Reason,
-  'AGENT_HANGUP' | 'AGENT_LOST' | 'MEDIA_TIMEOUT' | 'API_STOPPED' | 'SHUTDOWN' | 'MEDIA_LOST' | 'DRAINING' | 'GATEWAY_RESTARTED'
+  | 'AGENT_HANGUP'
+  | 'AGENT_LOST'
+  | 'MEDIA_TIMEOUT'
+  | 'API_STOPPED'
+  | 'SHUTDOWN'
+  | 'MEDIA_LOST'
+  | 'DRAINING'
+  | 'GATEWAY_RESTARTED'
+  | 'DIAL_AMBIGUOUS'
 >;
 
 export type CallEffect =

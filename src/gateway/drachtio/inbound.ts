@@ -331,7 +331,7 @@ export class Inbound implements LiveCalls {
 
   async #resume({ runner, node }: OrphanedCall, isResumed: boolean): Promise<void> {
     if (isResumed) return runner.resume(node);
-    runner.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+    runner.abandon();
   }
 
   #onInvite(request: SrfRequest, response: SrfResponse): void {

@@ -6,75 +6,31 @@ import { respond } from '../../support/peer-dialog.js';
 import { send } from '../../support/redis.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { WireMessage } from '../../support/sip-peer.js';
-import { testCertificates } from '../../support/certificates.js';
 import type { CallRecord } from '../../../src/gateway/model/call-record.js';
-import { RunningGateway } from '../../support/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
+import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
-import { OutboundTrunk, TakenCall } from '../../support/outbound-trunk.js';
+import { type OutboundTrunk, TakenCall } from '../../support/outbound-trunk.js';
 
-const FROM = '+15550100555';
-const TO = '+4930123456';
-
+let site: OutboundSite;
 let gateway: RunningGateway;
 let trunk: OutboundTrunk;
 
 beforeAll(async () => {
-  const { caFile } = await testCertificates();
-  trunk = await OutboundTrunk.open();
-  gateway = await RunningGateway.start({ TRUNKLINE_TRUNKS_CA_FILE: caFile, TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true' });
-  return async () => {
-    await gateway.destroy();
-    await trunk.close();
-  };
+  site = await OutboundSite.start(false);
+  ({ gateway, trunk } = site);
+  return () => site.destroy();
 });
 
-type Answer = { readonly status: number; readonly json: Record<string, unknown> };
-
-function place(body: object = {}, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-  return placeBy(gateway.ready.api_key, { phone_number: TO, from: FROM, ...body }, headers);
-}
-
-async function placeBy(key: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-  const response = await fetch(`${gateway.ready.http}/v1/calls`, {
-    method: 'POST',
-    headers: { authorization: key, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  });
-  return { status: response.status, json: (await response.json()) as Record<string, unknown> };
-}
-
-async function placed(body: object = {}): Promise<{ readonly callId: string; readonly call: TakenCall }> {
-  const answer = await place(body);
-  expect(answer, JSON.stringify(answer.json)).toMatchObject({ status: 200, json: { status: 'success' } });
-  return { callId: String(answer.json['call_id']), call: await trunk.call() };
-}
-
-async function callOf(callId: string): Promise<CallRecord & { readonly state: string }> {
-  const { json } = await gateway.api('GET', `/v1/calls/${callId}`);
-  return (json['call'] ?? {}) as CallRecord & { readonly state: string };
-}
-
-async function ended(callId: string): Promise<CallRecord> {
-  await expect.poll(async () => (await callOf(callId)).state, { timeout: 15_000 }).toBe('ended');
-  return callOf(callId);
-}
-
-async function allow(...options: readonly string[]): Promise<void> {
-  const { code, stderr } = await gateway.cli('org', 'set-dialling', gateway.ready.org_id, ...options);
-  expect([code, stderr]).toEqual([0, '']);
-}
-
-const USUAL = ['--prices', '+49=0.02', '--callers', FROM, '--max-calls-per-second', '100', '--max-concurrent-calls', '50'];
+const place: OutboundSite['place'] = (...given) => site.place(...given);
+const placed: OutboundSite['placed'] = (...given) => site.placed(...given);
+const callOf: OutboundSite['callOf'] = (...given) => site.callOf(...given);
+const ended: OutboundSite['ended'] = (...given) => site.ended(...given);
 
 describe('before an operator enables it', () => {
   it('nothing may be dialled, and no number may be named that is not attached for it', async () => {
     expect(await place()).toMatchObject({ status: 400, json: { errors: [{ path: 'from' }] } });
-    const attached = await gateway.api('POST', '/sip/attach', {
-      phone_number: FROM,
-      directions: [{ type: 'outbound', sip_endpoint: trunk.endpoint }],
-      service: 'sip',
-    });
-    expect(attached.status).toBe(200);
+    await site.attach();
     expect(await place()).toMatchObject({ status: 403, json: { errors: [{ error: 'DIAL_NOT_ALLOWED' }] } });
     expect(trunk.peers).toEqual([]);
   });
@@ -82,7 +38,7 @@ describe('before an operator enables it', () => {
 
 describe('a call that is placed', () => {
   beforeAll(async () => {
-    await allow(...USUAL, '--max-calls-per-day', '1000', '--max-cost-per-day', '1000');
+    await site.allow();
   });
 
   it('[3261 §13.2.1] [4568 §5.1] offers SRTP, and the agent is heard by whoever answers, within 2 s', async () => {
@@ -332,7 +288,7 @@ describe('a call that the operator did not allow', () => {
     ['an emergency number', '+4911222', /emergency, service or short number/],
     ['a service code', '+19115550100', /emergency, service or short number/],
   ])('is refused: %s', async (_what, phone_number, message) => {
-    await allow('--prices', '+49=0.02,+49900=never,+1=0.01');
+    await site.allow('--prices', '+49=0.02,+49900=never,+1=0.01');
     const { status, json } = await place({ phone_number });
     expect([status, json['message']]).toEqual([403, expect.stringMatching(message)]);
   });
@@ -346,8 +302,8 @@ describe('a call that the operator did not allow', () => {
     expect(await place({ from: '+15550100556' })).toMatchObject({ status: 403 });
     const other = JSON.parse((await gateway.cli('org', 'create', 'Other', '--sip', '--json')).stdout) as { org_id: string };
     const { key } = JSON.parse((await gateway.cli('key', 'create', other.org_id, '--json')).stdout) as { key: string };
-    await gateway.cli('org', 'set-dialling', other.org_id, ...USUAL, '--max-calls-per-day', '9', '--max-cost-per-day', '9');
-    expect(await placeBy(key, { phone_number: TO, from: FROM })).toMatchObject({ status: 400, json: { errors: [{ path: 'from' }] } });
+    await gateway.cli('org', 'set-dialling', other.org_id, '--prices', '+49=0.02', '--callers', FROM, '--max-calls-per-second', '9');
+    expect(await site.placeBy(key, { phone_number: TO, from: FROM })).toMatchObject({ status: 400, json: { errors: [{ path: 'from' }] } });
   });
 
   it('over its limits of a day has a record with the reason; the cost of an unanswered call is given back', async () => {
@@ -359,13 +315,13 @@ describe('a call that the operator did not allow', () => {
     call.respond('486 Busy Here');
     await ended(callId);
     await expect.poll(micros).toBe(before);
-    await allow('--max-cost-per-day', String((before + 5 * 20_000 - 1) / 1_000_000));
+    await site.allow('--max-cost-per-day', String((before + 5 * 20_000 - 1) / 1_000_000));
     const { json } = await place({ max_duration: 5 });
     expect(await ended(String(json['call_id']))).toMatchObject({ reason: 'DIAL_NOT_ALLOWED', sip_status: 403, answered_at: null });
-    await allow('--max-cost-per-day', '1000', '--max-calls-per-day', await redisHash(orgId, 'calls'));
+    await site.allow('--max-cost-per-day', '1000', '--max-calls-per-day', await redisHash(orgId, 'calls'));
     const { json: next } = await place();
     expect(await ended(String(next['call_id']))).toMatchObject({ reason: 'DIAL_NOT_ALLOWED' });
-    await allow('--max-calls-per-day', '1000');
+    await site.allow('--max-calls-per-day', '1000');
   });
 
   it('is in the audit log, as its change by the operator is', async () => {
