@@ -27,17 +27,9 @@ export function callsCommand(io: ApiIo): Command {
     const { calls: found, next } = await api.GET('/v1/calls', {
       params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } },
     });
-    const rows = found.map((one) => [
-      one.started_at,
-      one.call_id,
-      ARROWS[one.direction],
-      one.from,
-      one.to,
-      one.reason ?? one.state,
-      secondsOf(one),
-    ]);
+    const rows = found.map((one) => [one.started_at, one.call_id, one.from, calledOf(one), one.reason ?? one.state, secondsOf(one)]);
     const more = next === null ? [] : [`More: --before ${next}`];
-    printResult(io, flags, { calls: found, next }, ...table(['BEGAN', 'ID', '', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
+    printResult(io, flags, { calls: found, next }, ...table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
   })
     .option('--live', 'calls in progress, on all gateways')
     .option('--number <number>', 'the called number')
@@ -121,7 +113,7 @@ function jsonObject(text: string): Record<string, unknown> {
   throw new InvalidArgumentError('must be a JSON object.');
 }
 
-const ARROWS = { in: '→', out: '←', inbound: '→', outbound: '←' } as const;
+const ARROWS = { in: '→', out: '←' } as const;
 
 function traceLines({ at, source, direction, summary, text }: Schemas['TraceEntry'], isFull: boolean): string[] {
   const arrow = direction === null ? ' ' : ARROWS[direction];
@@ -165,6 +157,11 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
     ({ at_ms: at, speaker, text }) => `${(at / 1000).toFixed(1).padStart(8)} s  ${speaker.padEnd(6)}  ${text}`,
   );
   return [...rows.map(([name, value]) => `${name.padEnd(12)}${value ?? '-'}`), ...said];
+}
+
+/** The called number; an arrow shows that we placed the call. */
+function calledOf({ direction, to }: Pick<Schemas['Call'], 'direction' | 'to'>): string {
+  return direction === 'outbound' ? `↗ ${to}` : to;
 }
 
 /** Seconds of talk. */

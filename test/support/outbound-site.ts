@@ -65,7 +65,7 @@ export class OutboundSite {
   }
 
   async callOf(callId: string): Promise<ShownCall> {
-    const { json } = await this.gateway.api('GET', `/v1/calls/${callId}`).catch(() => ({ json: {} as Record<string, unknown> }));
+    const { json } = await this.gateway.api('GET', `/v1/calls/${callId}`).catch(() => ({ json: {} }));
     return (json['call'] ?? {}) as ShownCall;
   }
 

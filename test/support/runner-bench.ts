@@ -175,7 +175,7 @@ export class RunnerBench {
 
   /** The carrier's answer to our re-INVITE, when one is out. */
   answerReinvite(status: number, body: string): void {
-    this.#reinvites.shift()?.(null, { status, body });
+    this.#reinvites.shift()?.(null, { status, body, raw: '' });
   }
 
   /** Everything that is under way comes to an end: what is waited for succeeds, timers run out. */
@@ -311,7 +311,7 @@ export class RunnerBench {
       return;
     }
     if (method === 'BYE') this.byes += 1;
-    void this.#wait(method, () => ({ status: 200, body: '' }), new Error('not sent')).then(
+    void this.#wait(method, () => ({ status: 200, body: '', raw: '' }), new Error('not sent')).then(
       (answer) => onAnswer(null, answer),
       (error: unknown) => onAnswer(error),
     );

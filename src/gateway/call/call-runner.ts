@@ -19,6 +19,7 @@ import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } f
 import { HELD_PING_MS } from './offer-answer.js';
 import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
+import { trunkCredentials } from './trunk-authorization.js';
 import { maxDurationMs as longestMs, type AgentChoice, type CallEffect, type CallEvent, type CallFacts, type CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import { CallVoice } from './call-voice.js';
@@ -120,6 +121,7 @@ export class CallRunner {
         this.dispatch(event);
       },
       onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit),
+      credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
       onTaken: () => this.#drop(),
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
@@ -216,7 +218,10 @@ export class CallRunner {
    */
   async resume(node: string | null): Promise<void> {
     const { session, inside, local, agentSideKey } = this.#state;
-    if (session === null || inside === null || local === null) return this.abandon();
+    if (session === null || inside === null || local === null) {
+      this.abandon();
+      return;
+    }
     const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
     let moved: CallEvent | null = null;
     try {

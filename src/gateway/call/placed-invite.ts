@@ -1,5 +1,3 @@
-import { chooseChallenge, digestAnswer, type DigestCredentials } from '../../lib/digest-access.js';
-import { newToken } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { Reason } from '../model/reasons.js';
@@ -14,6 +12,7 @@ import {
   type SrfHeaders,
 } from '../ports/signalling.js';
 import type { CallTrace } from './call-trace.js';
+import type { TrunkAuthorization } from './trunk-authorization.js';
 
 /** Whom a call that we place is for, and how the trunk is told. */
 export interface DialTarget {
@@ -21,13 +20,6 @@ export interface DialTarget {
   readonly uri: string;
   /** From, To, Call-ID, Contact and what we support. */
   readonly headers: SrfHeaders;
-  /** `null`: a challenge is a refusal. */
-  readonly credentials: TrunkCredentials | null;
-}
-
-export interface TrunkCredentials extends DigestCredentials {
-  /** Only a challenge of this realm is answered; `null`: any. */
-  readonly realm: string | null;
 }
 
 export interface PlacedInviteOwner {
@@ -39,27 +31,17 @@ export interface PlacedInviteOwner {
   readonly onUpdate: SrfHandler;
 }
 
-/** INVITEs with credentials that follow a challenge: a second one when only the nonce was too old, or another realm asks. */
-const MAX_AUTHORIZED = 2;
 /** Early dialogs whose description is remembered. */
 const MAX_FORKS = 8;
 /** In the place of a response that never came. */
 const NO_RESPONSE = 408;
 const NOT_SENT = 503;
 
-interface Authorization {
-  readonly header: 'Authorization' | 'Proxy-Authorization';
-  readonly realm: string;
-  readonly value: string;
-}
-
 /** Our INVITE: sends it, answers challenges, and hands over the dialog of its 2xx. Decides nothing else. */
 export class PlacedInvite {
   #sent: SentInvite | null = null;
   #final: InviteResponse | null = null;
   #isCancelled = false;
-  #authorizedCount = 0;
-  #authorizations: readonly Authorization[] = [];
   /** By To tag: a 2xx may leave out what its 18x had. */
   readonly #earlySdp = new Map<string, string>();
   readonly #settled: () => void;
@@ -68,6 +50,7 @@ export class PlacedInvite {
     private readonly srf: SrfApp,
     private readonly target: DialTarget,
     private readonly sdp: string,
+    private readonly authorization: TrunkAuthorization,
     private readonly owner: PlacedInviteOwner,
     private readonly trace: CallTrace,
     private readonly log: Log,
@@ -95,7 +78,7 @@ export class PlacedInvite {
     const final = this.#final;
     if (final === null) return;
     this.#final = null;
-    final.acknowledge(this.#credentials(), (raw) => {
+    final.acknowledge(this.authorization.headers, (raw) => {
       this.trace.sip('out', raw, 'ACK');
       this.#settled();
     });
@@ -104,7 +87,7 @@ export class PlacedInvite {
   /** @param again of the INVITE that was challenged: its tag, and the next CSeq (RFC 3261 §8.1.3.5) */
   #send(again: SrfHeaders): void {
     const { uri, headers } = this.target;
-    const invite = { uri, headers: { ...headers, ...again, ...this.#credentials() }, body: this.sdp };
+    const invite = { uri, headers: { ...headers, ...again, ...this.authorization.headers }, body: this.sdp };
     this.srf.place(invite, {
       onSent: (sent) => {
         this.#sent = sent;
@@ -126,7 +109,7 @@ export class PlacedInvite {
     this.trace.sip('in', response.raw, `SIP/2.0 ${String(status)}`);
     if (status < 200) return this.#onProvisional(response);
     if (status < 300) return this.#onSuccess(response);
-    if (!this.#isCancelled && (status === 401 || status === 407) && this.#authorize(response)) return;
+    if (!this.#isCancelled && this.#sendsAgain(response)) return;
     this.#settled();
     this.owner.onRefused(status, isLocal);
   }
@@ -153,39 +136,15 @@ export class PlacedInvite {
     this.owner.onAnswered(dialog, sdp);
   }
 
-  /** Sends the INVITE again with credentials; false: the challenge cannot be answered, or was answered already. */
-  #authorize(response: InviteResponse): boolean {
-    const { credentials, uri } = this.target;
-    const header = response.status === 401 ? 'Authorization' : 'Proxy-Authorization';
-    const challenges = headerValues(response.raw ?? '', response.status === 401 ? 'www-authenticate' : 'proxy-authenticate');
-    const challenge = credentials === null ? undefined : chooseChallenge(challenges, credentials.realm);
-    if (credentials === null || challenge === undefined || this.#authorizedCount >= MAX_AUTHORIZED) return false;
-    const { realm, isStale } = challenge;
-    const others = this.#authorizations.filter((one) => one.header !== header || one.realm !== realm);
-    if (others.length < this.#authorizations.length && !isStale) return false;
-    this.#authorizedCount += 1;
-    const value = digestAnswer(challenge, credentials, { method: 'INVITE', uri, count: 1, cnonce: newToken(22) });
-    this.#authorizations = [...others, { header, realm, value }];
+  /** After a challenge that can be answered. */
+  #sendsAgain({ status, raw = '' }: InviteResponse): boolean {
+    if (!this.authorization.answers({ method: 'INVITE', uri: this.target.uri }, status, raw)) return false;
     const cseq = Number.parseInt(this.#sent?.get('CSeq') ?? '', 10);
     this.#send({ From: this.#sent?.get('From') ?? '', CSeq: `${String(cseq + 1)} INVITE` });
     return true;
-  }
-
-  /** One header of each kind: of two realms in one, the later. */
-  #credentials(): SrfHeaders {
-    return Object.fromEntries(this.#authorizations.map(({ header, value }) => [header, value]));
   }
 }
 
 function tagOf(response: InviteResponse): string {
   return /;\s*tag\s*=\s*([^;\s]+)/i.exec(response.get('To') ?? '')?.[1] ?? '';
-}
-
-/** All values of a header of a message, in order: drachtio-srf keeps one of them. */
-export function headerValues(text: string, name: string): string[] {
-  const head = text.split('\r\n\r\n', 1)[0]?.replace(/\r\n[ \t]+/g, ' ') ?? '';
-  return head.split('\r\n').flatMap((line) => {
-    const colon = line.indexOf(':');
-    return colon > 0 && line.slice(0, colon).trim().toLowerCase() === name ? [line.slice(colon + 1).trim()] : [];
-  });
 }

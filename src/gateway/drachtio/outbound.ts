@@ -31,7 +31,6 @@ export interface OwnEnd {
 export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
   const { callId, orgId, from, to, trunk, agent, ringTimeoutMs } = request;
   const { uri, host, port, hostPort } = trunkUri(trunk.sip_endpoint, to);
-  const { username, password, realm } = trunk;
   const sipCallId = newUuid();
   const contact = ownContact(own.contact, { requestUri: uri, topRecordRoute: undefined, contactUri: undefined });
   const facts = {
@@ -61,7 +60,6 @@ export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
         Allow: ALLOWED_METHODS,
         Supported: 'timer',
       },
-      credentials: username === undefined || password === undefined ? null : { username, password, realm: realm ?? null },
     },
   };
 }

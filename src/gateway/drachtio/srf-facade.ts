@@ -227,7 +227,7 @@ function requestInDialog(
         if (response.status < 300) acknowledge({}, (_error, ack) => onAck(ack));
         else onAck();
       }
-      onAnswer(null, { status: response.status, body: response.body ?? '' });
+      onAnswer(null, { status: response.status, body: response.body ?? '', raw: response.raw ?? '' });
     });
   });
 }

@@ -59,6 +59,8 @@ export interface SrfOptions {
 export interface SrfAnswer {
   readonly status: number;
   readonly body: string;
+  /** The message; '' when it is not known. */
+  readonly raw: string;
 }
 
 export interface RequestInDialog {

@@ -204,14 +204,14 @@ describe('a challenge of the trunk', () => {
   });
 
   /** As a carrier checks it: RFC 7616 §3.4.1, with the password that it has. */
-  function isAuthorized(invite: WireMessage, secret: string, hash: 'md5' | 'sha256'): boolean {
+  function isAuthorized(invite: WireMessage, secret: string, hash: 'md5' | 'sha256', method = 'INVITE'): boolean {
     const header = invite.header('Proxy-Authorization') ?? '';
     const value = (name: string): string =>
       new RegExp(`\\b${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^,\\s]+))`).exec(header)?.slice(1).find(Boolean) ?? '';
     const digest = (text: string): string => createHash(hash).update(text).digest('hex');
     const uri = invite.startLine.split(' ')[1] ?? '';
     const expected = digest(
-      [digest(`${username}:carrier:${secret}`), value('nonce'), value('nc'), value('cnonce'), 'auth', digest(`INVITE:${uri}`)].join(':'),
+      [digest(`${username}:carrier:${secret}`), value('nonce'), value('nc'), value('cnonce'), 'auth', digest(`${method}:${uri}`)].join(':'),
     );
     return value('uri') === uri && value('response') === expected;
   }
@@ -237,6 +237,23 @@ describe('a challenge of the trunk', () => {
     await end.hearsAgent();
     expect((await again.dialog.ask('BYE')).status).toBe(200);
     expect(await ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', sip_status: 200 });
+    await end.close();
+  });
+
+  it('[3261 §22.2] is answered in the call too: the BYE goes out again with credentials', async () => {
+    const { callId, call } = await placed();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    await call.answer(end.sdp());
+    await end.hearsAgent();
+    await gateway.api('POST', `/v1/calls/${callId}/stop`, {});
+    const bye = await call.request('BYE');
+    const extra = [`Proxy-Authenticate: Digest realm="carrier", qop="auth", algorithm=SHA-256, nonce="b1"`];
+    respond(call.peer, bye, '407 Proxy Authentication Required', { extra });
+    const again = await call.request('BYE');
+    expect(isAuthorized(again, password, 'sha256', 'BYE')).toBe(true);
+    expect(Number.parseInt(again.header('CSeq') ?? '')).toBe(Number.parseInt(bye.header('CSeq') ?? '') + 1);
+    respond(call.peer, again, '200 OK');
+    expect(await ended(callId)).toMatchObject({ reason: 'API_STOPPED', sip_status: 200 });
     await end.close();
   });
 

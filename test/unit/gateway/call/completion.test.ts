@@ -26,6 +26,16 @@ describe('completionOf', () => {
     });
   });
 
+  it('tells of a placed call whether it was answered or not, and that it was placed', () => {
+    const record = callOf('org', 0, { direction: 'outbound', answered_at: null, reason: 'NO_ANSWER' });
+    expect(completionOf(record, agent)?.payload).toMatchObject({
+      direction: 'outbound',
+      reason: 'NO_ANSWER',
+      answered_at: null,
+      transcript: [],
+    });
+  });
+
   it.each([
     ['a call that was not answered', callOf('org', 0, { answered_at: null }), agent],
     ['an agent without a webhook', callOf('org', 0), { ...agent, webhook: null }],
