@@ -13,7 +13,7 @@
   "targets": [
     {
       "target_name": "srtp",
-      "sources": ["srtp-session.cc"],
+      "sources": ["srtp-session.cc", "udp-socket.cc"],
       "include_dirs": ["<!(node -p \"require('node-addon-api').include_dir\")"],
       "defines": ["NAPI_VERSION=8", "NAPI_DISABLE_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED"]
     },

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "addon.h"
 #include "srtp.h"
 
 namespace {
@@ -60,16 +61,6 @@ ErrorCode ToErrorCode(srtp_err_status_t status) {
     default:
       return kFailed;
   }
-}
-
-// The memory and the number of elements of a typed array of this very type; false for anything else.
-template <typename Element>
-bool GetTypedArray(napi_env env, napi_value value, napi_typedarray_type type, Element** data, size_t* length) {
-  napi_typedarray_type actual;
-  void* memory = nullptr;
-  if (napi_get_typedarray_info(env, value, &actual, length, &memory, nullptr, nullptr) != napi_ok || actual != type) return false;
-  *data = static_cast<Element*>(memory);
-  return true;
 }
 
 class SrtpSession : public Napi::ObjectWrap<SrtpSession> {
@@ -187,6 +178,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
     return exports;
   }
   SrtpSession::Register(env, exports);
+  RegisterUdpSocket(env, exports);
   return exports;
 }
 

@@ -50,7 +50,6 @@ const HANGUP = all<ReasonOf<'hangup'>>({
   AGENT_HANGUP: true,
   AGENT_LOST: true,
   MEDIA_TIMEOUT: true,
-  MEDIA_LOST: true,
   API_STOPPED: true,
   SHUTDOWN: true,
   DRAINING: true,
@@ -88,6 +87,7 @@ const ENDS: readonly NamedEvent[] = [
   ...HANGUP.map((reason) => ({ name: `\`hangup\` ${reason}`, event: { type: 'hangup', reason } as const })),
   { name: '`relay-lost`, may move', event: { type: 'relay-lost', mayMove: true } },
   { name: '`relay-lost`, may not', event: { type: 'relay-lost', mayMove: false } },
+  { name: '`leg-lost`', event: { type: 'leg-lost' } },
 ];
 
 const EVENTS: readonly NamedEvent[] = [
@@ -131,6 +131,7 @@ const EXCHANGE_EVENTS: readonly NamedEvent[] = [
   { name: '`failed`', event: { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null } },
   { name: '`relay-lost`, may move', event: { type: 'relay-lost', mayMove: true } },
   { name: '`relay-lost`, may not', event: { type: 'relay-lost', mayMove: false } },
+  { name: '`leg-lost`', event: { type: 'leg-lost' } },
   { name: '`timer` reinvite', event: { type: 'timer', timer: 'reinvite' } },
   { name: '`bye`', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
 ];
@@ -177,6 +178,7 @@ type Named =
   | 'bye'
   | 'hangup'
   | 'relay-lost'
+  | 'leg-lost'
   | 'timer'
   | 'reoffered'
   | 'reinvite-answered'
@@ -397,6 +399,7 @@ const PLACING_EVENTS: readonly NamedEvent[] = [
   { name: '`failed` MEDIA_UNAVAILABLE', event: { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null } },
   { name: '`hangup` API_STOPPED', event: { type: 'hangup', reason: 'API_STOPPED' } },
   { name: '`relay-lost`', event: { type: 'relay-lost', mayMove: true } },
+  { name: '`leg-lost`', event: { type: 'leg-lost' } },
   { name: '`bye`', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
   { name: '`timer` unanswered', event: { type: 'timer', timer: 'unanswered' } },
   { name: '`timer` cancelling', event: { type: 'timer', timer: 'cancelling' } },

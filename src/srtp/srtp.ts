@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { err, ok, type Result } from '../lib/result.js';
+import { loadAddon } from './addon.js';
 
 /** 128-bit master key and 112-bit master salt of AES_CM_128_HMAC_SHA1_80 (RFC 4568 §6.1). */
 export const MASTER_KEY_AND_SALT_BYTES = 30;
@@ -32,7 +30,7 @@ interface NativeSession {
   close(): void;
 }
 
-interface NativeAddon {
+interface SrtpAddon {
   readonly SrtpSession: new (masterKeyAndSalt: Uint8Array, isReceiver: boolean) => NativeSession;
 }
 
@@ -49,24 +47,6 @@ const ERROR_CODES: readonly SrtpErrorCode[] = [
   'key-expired',
   'failed',
 ];
-
-let addon: NativeAddon | undefined;
-
-function loadAddon(): NativeAddon {
-  addon ??= createRequire(import.meta.url)(addonFile()) as NativeAddon;
-  return addon;
-}
-
-/** `TRUNKLINE_SRTP_ADDON`, which the CLI sets when the addon is in the data directory; otherwise that of this package. */
-function addonFile(): string {
-  const named = process.env['TRUNKLINE_SRTP_ADDON'];
-  // The package root is two folders up both from src/srtp and from dist/srtp.
-  if (named === undefined) return fileURLToPath(new URL('../../native/build/Release/srtp.node', import.meta.url));
-  // It runs with all rights of this process.
-  const owner = statSync(named).uid;
-  if (owner !== 0 && owner !== process.geteuid?.()) throw new Error(`${named} belongs to another user: it is not loaded`);
-  return named;
-}
 
 /** The meaning of a negative number in a batch table or from a `try…` method. */
 export function srtpErrorCode(result: number): SrtpErrorCode {
@@ -104,7 +84,7 @@ export class SrtpSession {
     if (masterKeyAndSalt.byteLength !== MASTER_KEY_AND_SALT_BYTES) {
       throw new RangeError(`an SRTP key has ${MASTER_KEY_AND_SALT_BYTES} bytes, not ${masterKeyAndSalt.byteLength}`);
     }
-    this.#native = new (loadAddon().SrtpSession)(masterKeyAndSalt, direction === 'receive');
+    this.#native = new (loadAddon() as SrtpAddon).SrtpSession(masterKeyAndSalt, direction === 'receive');
   }
 
   protectRtp(buffer: Uint8Array, lengthBytes: number): number {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { askProcess, FACTS_QUESTION, followerName } from '../../src/config/process-socket.js';
 import { until } from '../support/carrier-call.js';
 import { childrenOf, type ChildName } from '../support/processes.js';
@@ -144,6 +145,17 @@ const DEPLOYED: Fault[] = [
       process.kill(await world.gateway.pidOf('gateway'), 'SIGSTOP');
     },
     excused: { 'back within 5 s': 'the supervisor waits 6 s before it calls a process hung' },
+  },
+  {
+    name: 'media-thread-killed',
+    title: 'media thread, the only one: dies',
+    world: 'one gateway',
+    settings: { NODE_OPTIONS: `--require ${resolve('test/support/end-media-threads.cjs')}` },
+    isAlone: true,
+    lastsMs: 0,
+    inject: async (world) => {
+      process.kill(await world.gateway.pidOf('gateway'), 'SIGUSR2');
+    },
   },
   {
     name: 'holder-killed',

@@ -21,6 +21,7 @@ const EVENTS: readonly CallEvent[] = [
   { type: 'hangup', reason: 'SHUTDOWN' },
   { type: 'relay-lost', mayMove: true },
   { type: 'relay-lost', mayMove: false },
+  { type: 'leg-lost' },
   { type: 'relay-offered-to-carrier', sdp: INSIDE, attempt: 0 },
   { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: ANSWER },
   { type: 'bye', reason: 'CALLER_HANGUP' },

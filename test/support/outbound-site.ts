@@ -65,8 +65,9 @@ export class OutboundSite {
   }
 
   async callOf(callId: string): Promise<ShownCall> {
-    const { json } = await this.gateway.api('GET', `/v1/calls/${callId}`).catch(() => ({ json: {} }));
-    return (json['call'] ?? {}) as ShownCall;
+    // The API of a gateway that was killed comes back last.
+    const answer = await this.gateway.api('GET', `/v1/calls/${callId}`).catch(() => null);
+    return (answer?.json['call'] ?? {}) as ShownCall;
   }
 
   /** Its record, when it is written. */

@@ -2,7 +2,8 @@ import { qualitySampleSchema } from './schemas/calls-api.js';
 import { z } from 'zod';
 import { type TraceEntry, traceEntrySchema } from '../model/call-trace.js';
 import type { QualitySample } from '../../rtp/quality.js';
-import type { CallTarget, LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
+import { callRecordSchema, type CallRecord } from '../model/call-record.js';
+import type { CallInProgress, CallTarget, LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import type { ScopedReads } from './scoped-reads.js';
 import type { Scope, Stores } from '../ports/stores.js';
 import { ApiFailure } from './failure.js';
@@ -17,6 +18,7 @@ const gatewayRequestSchema = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('stop'), call_id: z.uuid(), reason: z.enum(['AGENT_HANGUP', 'API_STOPPED']) }),
   z.strictObject({ do: z.literal('redirect'), call_id: z.uuid(), to: targetSchema }),
   z.strictObject({ do: z.literal('trace'), call_id: z.uuid() }),
+  z.strictObject({ do: z.literal('transcript'), call_id: z.uuid() }),
   z.strictObject({ do: z.literal('quality'), call_id: z.uuid() }),
 ]);
 
@@ -30,6 +32,9 @@ const redirectAnswerSchema = z.strictObject({ isRedirected: z.boolean() });
 const traceAnswerSchema = z.strictObject({ trace: z.array(traceEntrySchema).nullable() });
 
 /** `null`: the call has ended. */
+const transcriptAnswerSchema = z.strictObject({ transcript: callRecordSchema.shape.transcript.nullable() });
+
+/** `null`: the call has ended. */
 const qualityAnswerSchema = z.strictObject({ samples: z.array(qualitySampleSchema).nullable() });
 
 /** What this gateway answers to another one. Rejects what is no request: then the other one hears nothing. */
@@ -38,6 +43,8 @@ export async function answerGateway(calls: LiveCalls, body: unknown): Promise<ob
   switch (request.do) {
     case 'trace':
       return { trace: calls.trace(request.call_id) };
+    case 'transcript':
+      return { transcript: calls.transcript(request.call_id) };
     case 'quality':
       return { samples: await calls.quality(request.call_id) };
     case 'redirect':
@@ -90,6 +97,13 @@ export class CallControl {
     if (this.#here(scope, callId) !== null) return this.here.trace(callId);
     const call = await this.reads.liveCall(scope, callId);
     return call === null ? null : (await this.#ask(call.gateway, { do: 'trace', call_id: callId }, traceAnswerSchema)).trace;
+  }
+
+  /** What was said in a call in progress; empty where its gateway does not answer. */
+  async transcript(scope: Scope, { call_id: callId, gateway }: CallInProgress): Promise<CallRecord['transcript']> {
+    if (this.#here(scope, callId) !== null) return this.here.transcript(callId) ?? [];
+    const answer = await this.#ask(gateway, { do: 'transcript', call_id: callId }, transcriptAnswerSchema).catch(() => null);
+    return answer?.transcript ?? [];
   }
 
   /** How a call in progress sounded until now; `null`: there is none. */

@@ -152,3 +152,12 @@ export class AgentRequests {
     return { type: 'tool-result', requestId, ...outcome.value };
   }
 }
+
+/** Tools whose requests have the trace header of this call. */
+export function tracedTools(
+  { toolRunner, traceparent }: { readonly toolRunner: ToolRunner; readonly traceparent?: (callId: string) => string },
+  callId: string,
+): ToolRunner {
+  if (traceparent === undefined) return toolRunner;
+  return { run: (tool, input, ended) => toolRunner.run(tool, input, ended, { traceparent: traceparent(callId) }) };
+}

@@ -58,7 +58,7 @@ export class CallAgent {
     const { identity, media: carrier } = state();
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
-    const conversation = choice === 'own' ? [] : requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));
+    const conversation = requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));
     const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, conversation };
     const { agent, dropped } = describeAgent(this.services.operatorAgent, facts, choice);
     if (agent.kind === 'provider') await this.#takeSession(choice, isResumed);

@@ -1,4 +1,5 @@
 import type { AgentAnswer, AgentRequest } from '../model/agent.js';
+import type { CallRecord } from '../model/call-record.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
@@ -9,7 +10,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
 import { CallAgent, type AgentServices } from './call-agent.js';
-import { AgentRequests, type RequestServices } from './agent-requests.js';
+import { AgentRequests, tracedTools, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
 import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type KeptCall } from './call-record.js';
@@ -34,7 +35,6 @@ import {
   type IdentityVerifier,
   type RouteStore,
   type SnapshotStore,
-  type ToolRunner,
   type VoiceServer,
 } from '../ports/ports.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
@@ -120,14 +120,14 @@ export class CallRunner {
         this.#noteDial(event);
         this.dispatch(event);
       },
-      onDigit: (digit: InfoDigit) => this.#onInfoDigit(digit),
+      onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
       credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
       onTaken: () => this.#drop(),
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     const tell = (answer: AgentAnswer): void => this.#notifyAgent(answer);
     this.#requests = new AgentRequests(
-      { tools: services.tools, toolRunner: this.#tracedTools() },
+      { tools: services.tools, toolRunner: tracedTools(services, origin.callId) },
       () => this.#state.route,
       tell,
       this.#log,
@@ -197,6 +197,10 @@ export class CallRunner {
     return { callId, orgId, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
   }
 
+  get transcript(): CallRecord['transcript'] {
+    return this.#state.route?.org.transcript_days === 0 ? [] : [...this.#requests.transcript.notes.transcript];
+  }
+
   get trace(): readonly TraceEntry[] {
     return this.#trace.read();
   }
@@ -227,8 +231,7 @@ export class CallRunner {
     try {
       if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
       // The leg first: only one media worker has its port, and the agent has to be on the same.
-      if (this.#script === null) await this.#agent.connect(this.#state.agent.choice, true);
-      else await this.#voice.resume(this.#script);
+      await this.#connectAgent(this.#state.agent.choice, true);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -411,11 +414,17 @@ export class CallRunner {
     );
   }
 
-  async #connectAgent(choice: AgentChoice): Promise<CallEvent | null> {
+  async #connectAgent(choice: AgentChoice, isResumed = false): Promise<CallEvent | null> {
     const voiceUrl = this.#state.route?.number.inbound?.options.voice_url;
-    if (voiceUrl === undefined || choice !== 'own' || this.placed !== null) {
+    const script = choice === 'own' ? (this.#voice.script ?? this.#script) : null;
+    if (script !== null) {
+      await this.#voice.resume(script);
+      return { type: 'agent-connected' };
+    }
+    // The webhook is a setting of calls that come in.
+    if (voiceUrl === undefined || choice !== 'own' || this.#state.placing !== null) {
       this.#voice.drop();
-      return this.#agent.connect(choice);
+      return this.#agent.connect(choice, isResumed);
     }
     const refusal = await this.#trace.timeline.step('agent connect', this.#voice.begin(voiceUrl));
     if (refusal === null) return { type: 'agent-connected' };
@@ -491,7 +500,7 @@ export class CallRunner {
       case 'agent-request':
         return this.#onAgentRequest(event.request);
       case 'media-lost':
-        return this.dispatch({ type: 'hangup', reason: 'MEDIA_LOST' });
+        return this.dispatch({ type: 'leg-lost' });
       case 'media-timeout':
         return this.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' });
       default:
@@ -502,10 +511,6 @@ export class CallRunner {
   #onAgentRequest(request: AgentRequest): void {
     if (request.type !== 'transfer') return this.#requests.take(request);
     this.dispatch({ type: 'transfer-asked', requestId: request.requestId, to: request.to });
-  }
-
-  #onInfoDigit({ event, durationMs }: InfoDigit): void {
-    this.services.endpoint.takeDigit(this.callId, event, durationMs);
   }
 
   #keep(): void {
@@ -571,11 +576,5 @@ export class CallRunner {
     if (onSipMessage === undefined) return undefined;
     const { sipCallId, source } = this.origin;
     return (direction, text, atMs) => onSipMessage({ sipCallId, source, contact: this.own.contact, direction, text, atMs });
-  }
-
-  #tracedTools(): ToolRunner {
-    const { toolRunner, traceparent } = this.services;
-    if (traceparent === undefined) return toolRunner;
-    return { run: (tool, input, ended) => toolRunner.run(tool, input, ended, { traceparent: traceparent(this.callId) }) };
   }
 }

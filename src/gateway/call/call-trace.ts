@@ -281,6 +281,8 @@ function happened(event: CallEvent): string {
       return 'the carrier reported transfer progress';
     case 'relay-lost':
       return 'rtpengine lost the call';
+    case 'leg-lost':
+      return 'the media thread died';
     case 'pinged':
       return `the carrier ${event.isAnswered ? 'answered' : 'did not answer'} our OPTIONS`;
     case 'timer':

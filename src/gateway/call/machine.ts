@@ -37,6 +37,8 @@ import {
 
 const NOTHING: readonly CallEffect[] = [];
 const MAX_UNANSWERED_PROBES = 2;
+/** The call itself may be what its media thread dies of. */
+const MAX_LEGS_LOST = 3;
 
 type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
 
@@ -64,6 +66,7 @@ export function startCall(facts: CallFacts, ringTimeoutMs: number | null = null)
     unansweredProbes: 0,
     isMoveDue: false,
     isLegDue: false,
+    legsLost: 0,
     isRingDue: false,
     reason: null,
   };
@@ -136,6 +139,8 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return onProbed(state, event.isAnswered);
     case 'relay-lost':
       return onLost(state, event.mayMove);
+    case 'leg-lost':
+      return onLegLost(state);
     case 'timer':
       return onTimer(state, event.timer);
     default:
@@ -216,7 +221,7 @@ function mayRing(state: CallState): boolean {
 
 /** The agent could not be reached, or has no room: before the answer another may stand in for it, once. */
 function onAgentUnavailable(state: CallState): CallStep {
-  if (isAnswered(state)) return hangUp(state, 'AGENT_LOST');
+  if (isAnswered(state)) return onAgentLost(state);
   const { standIn } = state.facts;
   if (state.name === 'Routing' || state.agent.choice !== 'own' || standIn === null) return refuse(state, 'AGENT_UNAVAILABLE');
   return standsIn(state, standIn);
@@ -245,12 +250,31 @@ function onRelayOffered(state: CallState, sdp: string): CallStep {
 
 function onLegOpened(state: CallState, { local, agentSideKey }: EventOf<'leg-opened'>): CallStep {
   if (state.name === 'Connecting') return talk(state);
-  if (state.name === 'Talking' && state.isLegDue) return talk({ ...state, isLegDue: false, unansweredProbes: 0 });
+  if (state.name === 'Talking' && state.isLegDue) return onLegOpenedAgain({ ...state, isLegDue: false, unansweredProbes: 0 });
   if (state.name !== 'Opening' || state.media === null) return { state, effects: NOTHING };
   return {
     state: { ...state, name: 'Answering', local, agentSideKey },
     effects: [{ do: 'answer-relay', sdp: endpointSdp(state.media, local, agentSideKey), attempt: state.attempt }],
   };
+}
+
+/** The agent may have been lost with the earlier leg. The caller gets silence until it is back. */
+function onLegOpenedAgain(state: CallState): CallStep {
+  const { state: next, effects } = talk(state);
+  const { choice, isConnected } = state.agent;
+  return { state: next, effects: isConnected ? effects : [...effects, { do: 'connect-agent', choice }] };
+}
+
+/** The media thread died, and its agents with it. The next thread opens the leg where rtpengine expects it: the carrier notices no change. */
+function onLegLost(state: CallState): CallStep {
+  const { session, inside, local, agentSideKey, legsLost } = state;
+  const isRestored = state.name === 'Talking' && legsLost < MAX_LEGS_LOST;
+  if (!isRestored || session === null || inside === null || local === null)
+    return isAnswered(state) ? hangUp(state, 'MEDIA_LOST') : refuse(state, 'MEDIA_UNAVAILABLE');
+  const lost = { ...state, agent: { ...state.agent, isConnected: false }, isLegDue: true, legsLost: legsLost + 1 };
+  // A leg that waits for a relay opens when it has one.
+  if (state.isLegDue) return { state: lost, effects: NOTHING };
+  return { state: lost, effects: [{ do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } }] };
 }
 
 function onRelayAnswered(state: CallState, sdp: string): CallStep {
@@ -484,6 +508,7 @@ export function resumable(kept: CallState): CallState {
     unansweredProbes: 0,
     isMoveDue: false,
     isLegDue: false,
+    legsLost: 0,
     reason: null,
   };
 }

@@ -35,6 +35,8 @@ export function stepPlacing(state: PlacedCall, event: CallEvent): PlacingStep | 
     case 'hangup':
       if (event.reason === 'AGENT_LOST') return onAgentUnavailable(state);
       return giveUp(state, event.reason === 'DRAINING' ? 'SHUTDOWN' : event.reason);
+    case 'leg-lost':
+      return giveUp(state, state.name === 'Connecting' ? 'MEDIA_LOST' : 'MEDIA_UNAVAILABLE');
     default:
       break;
   }

@@ -137,8 +137,10 @@ export interface CallState {
   readonly unansweredProbes: number;
   /** The relay was lost while no re-INVITE may be sent. */
   readonly isMoveDue: boolean;
-  /** The call came from another host: its leg has a port pair, and opens when a relay has the call. */
+  /** The call has no leg, but a port pair: another host had the call, or the media thread died. */
   readonly isLegDue: boolean;
+  /** How often the media thread died in the call, since the process has it. */
+  readonly legsLost: number;
   /** The 180 is due as soon as rtpengine has accepted the call: a refusal never follows an 18x. */
   readonly isRingDue: boolean;
   /** Why the call ended, or will: set once. */
@@ -243,19 +245,13 @@ export type CallEvent =
   | { readonly type: 'pinged'; readonly isAnswered: boolean }
   /** rtpengine died or restarted: it has lost the call. */
   | { readonly type: 'relay-lost'; readonly mayMove: boolean }
+  /** The media thread of the call died. */
+  | { readonly type: 'leg-lost' }
   | { readonly type: 'timer'; readonly timer: CallTimer };
 
 export type HangupReason = Extract<
   Reason,
-  | 'AGENT_HANGUP'
-  | 'AGENT_LOST'
-  | 'MEDIA_TIMEOUT'
-  | 'API_STOPPED'
-  | 'SHUTDOWN'
-  | 'MEDIA_LOST'
-  | 'DRAINING'
-  | 'GATEWAY_RESTARTED'
-  | 'DIAL_AMBIGUOUS'
+  'AGENT_HANGUP' | 'AGENT_LOST' | 'MEDIA_TIMEOUT' | 'API_STOPPED' | 'SHUTDOWN' | 'DRAINING' | 'GATEWAY_RESTARTED' | 'DIAL_AMBIGUOUS'
 >;
 
 export type CallEffect =

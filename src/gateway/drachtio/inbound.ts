@@ -1,6 +1,7 @@
 import type { StandIn } from '../call/state.js';
 import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../model/call-snapshot.js';
+import type { CallRecord } from '../model/call-record.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { IdentityVerdict } from '../model/verified-identity.js';
 import type { QualitySample } from '../../rtp/quality.js';
@@ -132,6 +133,10 @@ export class Inbound implements LiveCalls {
 
   trace(callId: string): readonly TraceEntry[] | null {
     return this.#runners.get(callId)?.trace ?? null;
+  }
+
+  transcript(callId: string): CallRecord['transcript'] | null {
+    return this.#runners.get(callId)?.transcript ?? null;
   }
 
   async quality(callId: string): Promise<readonly QualitySample[] | null> {

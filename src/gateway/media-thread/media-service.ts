@@ -73,6 +73,8 @@ const HUNG_MS = 8_000;
 /** A thread whose receive buffers are full is at least so far behind. */
 const DROPPING_DELAY_MS = 1_000;
 const SHUTDOWN_LIMIT_MS = 2_000;
+/** How long a leg of a dead thread waits for the next thread. */
+const REPLACEMENT_LIMIT_MS = 10_000;
 const DEFAULT_PRESS_MS = 160;
 /** The longest pause before the replacement of a worker that keeps dying; the pause doubles each time. */
 const MAX_RESTART_DELAY_MS = 10_000;
@@ -100,6 +102,8 @@ interface WorkerSlot {
   reportedMs: number;
   restartDelayMs: number;
   restartTimer: NodeJS.Timeout | undefined;
+  /** Legs at a port of this share, which wait for the next worker. */
+  readonly waiting: Set<() => void>;
 }
 
 /** Starts the worker threads and binds their sockets. Rejects with `MediaUnavailableError` when a worker has no usable port. */
@@ -165,6 +169,7 @@ class ThreadedMediaService implements MediaService {
         reportedMs: clock.nowMs(),
         restartDelayMs: FIRST_RESTART_DELAY_MS,
         restartTimer: undefined,
+        waiting: new Set(),
       };
       return Object.assign(slot, { worker: this.#startWorker(slot, share) });
     });
@@ -236,7 +241,7 @@ class ThreadedMediaService implements MediaService {
     const present = this.#legs.get(callId);
     if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
     this.#forget(callId);
-    const slot = present?.slot ?? this.#chooseSlot(leg.localRtpPort);
+    const slot = present?.slot ?? (await this.#slotWith(leg.localRtpPort));
     // Set before the reply: events may precede it.
     const entry: OpenLeg = { slot, onEvent, state: 'opening', hasAgent: present?.hasAgent === true };
     this.#enter(callId, entry);
@@ -317,7 +322,10 @@ class ThreadedMediaService implements MediaService {
     this.#isShuttingDown = true;
     this.#dropWatch.stop();
     this.#cancelWatch?.();
-    for (const slot of this.#slots) clearTimeout(slot.restartTimer);
+    for (const { restartTimer, waiting } of this.#slots) {
+      clearTimeout(restartTimer);
+      for (const proceed of [...waiting]) proceed();
+    }
     await Promise.all(this.#slots.filter((slot) => !slot.worker.hasExited).map((slot) => slot.worker.shutDown(SHUTDOWN_LIMIT_MS)));
     this.#legs.clear();
   }
@@ -327,21 +335,43 @@ class ThreadedMediaService implements MediaService {
     const present = this.#legs.get(callId);
     if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
     if (present !== undefined) return present.slot;
-    const slot = this.#chooseSlot(null);
+    const slot = this.#chooseSlot();
     this.#enter(callId, { slot, onEvent, state: 'waiting', hasAgent: false });
     return slot;
   }
 
-  /** The worker with the fewest legs, or the one with this port. */
-  #chooseSlot(localRtpPort: number | null): WorkerSlot {
+  /** The worker with the fewest legs. */
+  #chooseSlot(): WorkerSlot {
     let best: WorkerSlot | undefined;
     for (const slot of this.#slots) {
-      if (localRtpPort !== null && !slot.settings.rtpPorts.includes(localRtpPort)) continue;
-      if (slot.worker.hasExited || slot.legs >= slot.capacity || (localRtpPort === null && this.#silenceMs(slot) > SILENT_MS)) continue;
+      if (isFull(slot) || this.#silenceMs(slot) > SILENT_MS) continue;
       if (best === undefined || slot.legs < best.legs) best = slot;
     }
     if (best === undefined) throw new MediaUnavailableError('no media worker has capacity');
     return best;
+  }
+
+  /** The worker that has this port, once it runs; `null`: any. */
+  async #slotWith(localRtpPort: number | null): Promise<WorkerSlot> {
+    if (localRtpPort === null) return this.#chooseSlot();
+    const slot = this.#slots.find(({ settings }) => settings.rtpPorts.includes(localRtpPort));
+    if (slot?.capacity === 0) await this.#replacementOf(slot);
+    if (slot === undefined || isFull(slot))
+      throw new MediaUnavailableError(`port ${String(localRtpPort)} has no media worker with capacity`);
+    return slot;
+  }
+
+  /** Resolves when the next worker runs, or after the time limit. */
+  #replacementOf({ waiting }: WorkerSlot): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.clock.setTimer(REPLACEMENT_LIMIT_MS, () => proceed());
+      const proceed = (): void => {
+        cancel();
+        waiting.delete(proceed);
+        resolve();
+      };
+      waiting.add(proceed);
+    });
   }
 
   /** Sends a command. If it fails, removes the call's entry and frees what the worker has of the call. */
@@ -409,7 +439,10 @@ class ThreadedMediaService implements MediaService {
     slot.frameDelayMs = 0;
     if (this.#isShuttingDown) return;
     const lost = [...this.#legs].filter(([, leg]) => leg.slot === slot);
-    this.log.error({ legs: lost.length, restart_delay_ms: slot.restartDelayMs, hint: 'its calls are lost' }, 'media.worker.died');
+    this.log.error(
+      { legs: lost.length, restart_delay_ms: slot.restartDelayMs, hint: 'its calls go on in the next one' },
+      'media.worker.died',
+    );
     for (const [callId, leg] of lost) {
       this.#forget(callId);
       if (leg.state === 'open' || (leg.state === 'waiting' && leg.hasAgent)) leg.onEvent({ type: 'media-lost' });
@@ -428,10 +461,15 @@ class ThreadedMediaService implements MediaService {
       slot.reportedMs = this.clock.nowMs();
       slot.capacity = capacity;
       slot.restartDelayMs = FIRST_RESTART_DELAY_MS;
-      this.log.info({ capacity }, 'media.worker.replaced');
+      this.log.info({ capacity, waiting_legs: slot.waiting.size }, 'media.worker.replaced');
+      for (const proceed of [...slot.waiting]) proceed();
     } catch (error) {
       // Its exit follows, and with it the next attempt.
       this.log.error({ error: error }, 'media.worker.not_replaced');
     }
   }
+}
+
+function isFull({ worker, legs, capacity }: WorkerSlot): boolean {
+  return worker.hasExited || legs >= capacity;
 }

@@ -116,7 +116,8 @@ function handle(endpoint: RtpEndpoint, command: WorkerCommand): void {
       break;
     case 'shut-down':
       // Without sockets, timers and the port, nothing keeps the thread alive.
-      void endpoint.close().then(closePort);
+      endpoint.close();
+      closePort();
       break;
     default:
       assertNever(command);
@@ -197,7 +198,7 @@ async function run(): Promise<void> {
   };
   if (settings.waitsToBind) await once(port, 'message');
   const frameDelay = new FrameDelay();
-  const endpoint = await RtpEndpoint.open(settings, {
+  const endpoint = RtpEndpoint.open(settings, {
     clock: systemClock,
     log: workerLog({}),
     random32: () => randomInt(2 ** 32),

@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log.js';
 import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { MediaLeg } from './leg.js';
 import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent } from './leg-agent.js';
-import { PeerTable, RestingPeers, type ShunnedSource } from './peers.js';
+import { RestingPeers, type ShunnedSource } from './peers.js';
 import { RTP_HEADER_BYTES, uint32At } from '../../rtp/rtp-packet.js';
 import type { ReceiveOutcome } from './rtp-receiver.js';
 import { SlotClock, type Ticking } from './slot-clock.js';
@@ -72,6 +72,9 @@ interface OpenLeg {
   readonly media: MediaLeg;
   readonly portPair: PortPair;
   remote: MediaAddress;
+  /** The remote's numbers on the two sockets. */
+  rtpPeer: number;
+  rtcpPeer: number;
   /** SSRC of the peer's RTP. */
   ssrc: number | undefined;
   /** SSRCs of the peer's recent calls here. */
@@ -83,8 +86,9 @@ interface OpenLeg {
 /** A pair of sockets and the peers that use it. */
 interface PortPair {
   readonly pair: SocketPair;
-  readonly byRtp: PeerTable<OpenLeg>;
-  readonly byRtcp: PeerTable<OpenLeg>;
+  /** By the number of the peer on the socket. */
+  readonly byRtp: Map<number, OpenLeg>;
+  readonly byRtcp: Map<number, OpenLeg>;
   /** Slots reserved for future legs. */
   reserved: number;
   /** Peers that left recently. */
@@ -103,7 +107,6 @@ export class RtpEndpoint {
   readonly #frames: SlotClock;
   /** Of held legs. */
   readonly #heldTicks: SlotClock;
-  #strangers = 0;
   #notAuthentic = 0;
   #malformed = 0;
   #earlierCall = 0;
@@ -125,10 +128,13 @@ export class RtpEndpoint {
     this.#heldTicks = new SlotClock(dependencies.clock, undefined, HELD_TICK_MS);
   }
 
-  /** Binds the sockets. Leaves out a taken port with a warning; rejects if none remains. */
-  static async open(options: EndpointOptions, dependencies: EndpointDependencies): Promise<RtpEndpoint> {
+  /**
+   * Binds the sockets. Leaves out a taken port with a warning.
+   * @throws EndpointFullError if none remains
+   */
+  static open(options: EndpointOptions, dependencies: EndpointDependencies): RtpEndpoint {
     const endpoint = new RtpEndpoint(options, dependencies);
-    for (const rtpPort of options.rtpPorts) await endpoint.#openPortPair(rtpPort);
+    for (const rtpPort of options.rtpPorts) endpoint.#openPortPair(rtpPort);
     if (endpoint.#portPairs.length === 0) throw new EndpointFullError('no port of the media endpoint could be bound');
     endpoint.#growReceiveBuffers();
     return endpoint;
@@ -194,8 +200,8 @@ export class RtpEndpoint {
       clock: this.dependencies.clock,
       random32: this.dependencies.random32,
       transport: {
-        sendRtp: (buffer, lengthBytes) => pair.sendRtp(buffer, lengthBytes, leg.remote.address, leg.remote.rtpPort),
-        sendRtcp: (buffer, lengthBytes) => pair.sendRtcp(buffer, lengthBytes, leg.remote.address, leg.remote.rtcpPort),
+        sendRtp: (buffer, lengthBytes) => pair.rtp.send(leg.rtpPeer, buffer, lengthBytes),
+        sendRtcp: (buffer, lengthBytes) => pair.rtcp.send(leg.rtcpPeer, buffer, lengthBytes),
       },
       mediaTimeoutMs: this.options.mediaTimeoutMs,
       onEvent,
@@ -211,7 +217,7 @@ export class RtpEndpoint {
           }),
     });
     const ticking = { tick: (skip: number, send: number) => this.with(callId, (leg) => leg.tick(skip, send)) };
-    const leg: OpenLeg = { callId, media, portPair, remote, ssrc: undefined, shunned: [], ticking, onEvent };
+    const leg: OpenLeg = { callId, media, portPair, remote, rtpPeer: -1, rtcpPeer: -1, ssrc: undefined, shunned: [], ticking, onEvent };
     this.#enter(leg);
     this.#legs.set(callId, leg);
     this.#frames.add(ticking);
@@ -271,8 +277,8 @@ export class RtpEndpoint {
     this.#legs.delete(callId);
     this.#frames.remove(leg.ticking);
     this.#heldTicks.remove(leg.ticking);
-    this.#part(leg);
     const figures = leg.media.close();
+    this.#part(leg);
     addPackets(this.#closed, figures);
     return figures;
   }
@@ -293,7 +299,7 @@ export class RtpEndpoint {
       ...packets,
       lateFrames: this.#lateFrames,
       agents: this.dependencies.agentCounters ?? noAgentCounters(),
-      strangerPackets: this.#strangers,
+      strangerPackets: this.#portPairs.reduce((sum, { pair }) => sum + pair.strangers, 0),
       notAuthenticPackets: this.#notAuthentic,
       malformedPackets: this.#malformed,
       sendErrors: this.#portPairs.reduce((sum, portPair) => sum + portPair.pair.sendErrors, 0),
@@ -304,22 +310,21 @@ export class RtpEndpoint {
   }
 
   /** Closes all legs and sockets. */
-  async close(): Promise<void> {
+  close(): void {
     for (const callId of [...this.#agents.keys(), ...this.#legs.keys()]) this.closeLeg(callId);
-    await Promise.all(this.#portPairs.map((portPair) => portPair.pair.close()));
+    for (const { pair } of this.#portPairs) pair.close();
   }
 
-  async #openPortPair(rtpPort: number): Promise<void> {
+  #openPortPair(rtpPort: number): void {
     const { log } = this.dependencies;
-    const byRtp = new PeerTable<OpenLeg>();
-    const byRtcp = new PeerTable<OpenLeg>();
+    const byRtp = new Map<number, OpenLeg>();
+    const byRtcp = new Map<number, OpenLeg>();
     try {
-      const pair = await SocketPair.open(
+      const pair = SocketPair.open(
         this.options.address,
         rtpPort,
-        (datagram, address, port) => this.#receiveRtp(byRtp.find(address, port), datagram),
-        (datagram, address, port) => this.#receive(byRtcp.find(address, port), 'receiveRtcp', datagram),
-        log,
+        (peer, datagram) => this.#receiveRtp(byRtp.get(peer), datagram),
+        (peer, datagram) => this.#receive(byRtcp.get(peer), 'receiveRtcp', datagram),
       );
       this.#portPairs.push({ pair, byRtp, byRtcp, reserved: 0, resting: new RestingPeers() });
     } catch (error) {
@@ -368,10 +373,8 @@ export class RtpEndpoint {
   }
 
   #receive(leg: OpenLeg | undefined, method: 'receiveRtp' | 'receiveRtcp', datagram: Buffer): void {
-    if (leg === undefined) {
-      this.#strangers += 1;
-      return;
-    }
+    // Closed by what came with this packet.
+    if (leg === undefined) return;
     try {
       this.#count(leg.media[method](datagram));
     } catch (error) {
@@ -411,22 +414,28 @@ export class RtpEndpoint {
   /** Adds the leg's peer to the tables. */
   #enter(leg: OpenLeg): void {
     const { callId, portPair, remote } = leg;
-    portPair.byRtp.add(remote.address, remote.rtpPort, leg);
-    portPair.byRtcp.add(remote.address, remote.rtcpPort, leg);
+    const { pair, byRtp, byRtcp } = portPair;
+    leg.rtpPeer = pair.rtp.addPeer(remote.address, remote.rtpPort);
+    leg.rtcpPeer = pair.rtcp.addPeer(remote.address, remote.rtcpPort);
+    byRtp.set(leg.rtpPeer, leg);
+    byRtcp.set(leg.rtcpPeer, leg);
     leg.shunned = portPair.resting.sources(callId, remote.address, remote.rtpPort, this.dependencies.clock.nowMs());
   }
 
   /** Removes the leg's peer from the tables and remembers it among those that left. */
-  #part({ callId, portPair, remote, ssrc }: OpenLeg): void {
-    portPair.byRtp.remove(remote.address, remote.rtpPort);
-    portPair.byRtcp.remove(remote.address, remote.rtcpPort);
+  #part({ callId, portPair, remote, rtpPeer, rtcpPeer, ssrc }: OpenLeg): void {
+    const { pair, byRtp, byRtcp } = portPair;
+    byRtp.delete(rtpPeer);
+    byRtcp.delete(rtcpPeer);
+    pair.rtp.removePeer(rtpPeer);
+    pair.rtcp.removePeer(rtcpPeer);
     portPair.resting.add(callId, remote.address, remote.rtpPort, ssrc, this.dependencies.clock.nowMs());
   }
 
   /** The far side already has the port: only this pair will do. */
   #portPairFor(localRtpPort: number | null, reserved: PortPair | undefined, remote: MediaAddress): PortPair {
     if (localRtpPort === null && reserved === undefined) return this.#choosePortPair(remote);
-    const portPair = localRtpPort === null ? reserved : this.#portPairs.find(({ pair }) => pair.rtpPort === localRtpPort);
+    const portPair = localRtpPort === null ? reserved : this.#portPairs.find(({ pair }) => pair.rtp.port === localRtpPort);
     if (portPair === undefined) throw new EndpointFullError(`port ${String(localRtpPort)} is not one of the media endpoint's`);
     if (usedOf(portPair) >= CALLS_PER_SOCKET_PAIR)
       throw new EndpointFullError(`port ${String(localRtpPort)} of the media endpoint has no free slot`);
@@ -439,7 +448,7 @@ export class RtpEndpoint {
     const nowMs = this.dependencies.clock.nowMs();
     let best: { readonly portPair: PortPair; readonly cost: number } | undefined;
     for (const portPair of this.#portPairs) {
-      if (usedOf(portPair) >= CALLS_PER_SOCKET_PAIR) continue;
+      if (usedOf(portPair) >= Math.min(CALLS_PER_SOCKET_PAIR, best?.cost ?? Infinity)) continue;
       if (remote !== null && isTaken(portPair, remote, null)) continue;
       const isResting = remote !== null && portPair.resting.has(remote.address, remote.rtpPort, nowMs);
       const cost = usedOf(portPair) + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
@@ -462,8 +471,8 @@ function usedOf({ byRtp, reserved }: PortPair): number {
 }
 
 /** Whether another leg has the peer on these sockets. */
-function isTaken({ byRtp, byRtcp }: PortPair, remote: MediaAddress, leg: OpenLeg | null): boolean {
-  const owners = [byRtp.find(remote.address, remote.rtpPort), byRtcp.find(remote.address, remote.rtcpPort)];
+function isTaken({ pair, byRtp, byRtcp }: PortPair, { address, rtpPort, rtcpPort }: MediaAddress, leg: OpenLeg | null): boolean {
+  const owners = [byRtp.get(pair.rtp.findPeer(address, rtpPort)), byRtcp.get(pair.rtcp.findPeer(address, rtcpPort))];
   return owners.some((owner) => owner !== undefined && owner !== leg);
 }
 
@@ -472,7 +481,7 @@ function isSame(one: MediaAddress, other: MediaAddress): boolean {
 }
 
 function addressOf({ pair }: PortPair): MediaAddress {
-  return { address: pair.address, rtpPort: pair.rtpPort, rtcpPort: pair.rtcpPort };
+  return { address: pair.address, rtpPort: pair.rtp.port, rtcpPort: pair.rtcp.port };
 }
 
 function rtcpOf({ address, rtcpPort }: MediaAddress): RtcpSeen['from'] {

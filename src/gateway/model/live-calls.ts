@@ -48,6 +48,8 @@ export interface LiveCalls {
   redirect(callId: string, to: CallTarget): boolean;
   /** What happened in a call until now; `null`: it is not on this gateway. */
   trace(callId: string): readonly TraceEntry[] | null;
+  /** What was said in a call until now, as far as its organization keeps that; `null`: it is not on this gateway. */
+  transcript(callId: string): CallRecord['transcript'] | null;
   /** How a call sounded until now; empty: it has no audio yet. `null`: it is not on this gateway. */
   quality(callId: string): Promise<readonly QualitySample[] | null>;
 }

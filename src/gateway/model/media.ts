@@ -99,7 +99,7 @@ export type LegEvent =
   | { readonly type: 'agent-request'; readonly request: AgentRequest }
   /** No packet from the caller for the configured time, RTP or RTCP; not while the caller's direction promises none. */
   | { readonly type: 'media-timeout' }
-  /** The part of the endpoint that carried the leg died; the leg is gone. */
+  /** The thread that carried the leg died; the leg and its agent are gone. */
   | { readonly type: 'media-lost' };
 
 /** What rtpengine saw of one side's RTP. */

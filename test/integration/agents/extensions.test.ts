@@ -131,7 +131,7 @@ describe('transfer', () => {
 });
 
 describe('what a bot tells and asks', () => {
-  it('transcript and analysis stand in the record of the call; what the schema does not have is refused', async () => {
+  it('the transcript is there during the call, and with the analysis in its record; what the schema does not have is refused', async () => {
     const call = await talking();
     const entries = [
       { speaker: 'agent', text: 'Good day.', at_ms: 100 },
@@ -141,6 +141,10 @@ describe('what a bot tells and asks', () => {
     call.bot.send({ event: 'analysis', analysis: { id: 'a1', data: { name: 'Jane', guests: 2, mood: 'fine' } } });
     const { error } = (await call.bot.message('error')) as unknown as { error: { id: string; code: string; message: string } };
     expect([error.id, error.code, error.message]).toEqual(['a1', 'ANALYSIS_INVALID', expect.stringContaining('mood')]);
+    const live = (await site.gateway.api('GET', '/v1/calls?state=live')).json['calls'] as { call_id: string; sip_call_id: string }[];
+    const liveId = live.find(({ sip_call_id: sipCallId }) => sipCallId === call.signalling.callId)?.call_id;
+    const now = await site.gateway.api('GET', `/v1/calls/${String(liveId)}`);
+    expect(now.json).toMatchObject({ call: { state: 'in_progress', transcript: entries } });
     await call.hangUp();
     const { call_id: id } = await recordOf(call);
     const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);

@@ -241,7 +241,7 @@ function Said({ call }: { readonly call: CallDetail }): JSX.Element {
     <section class="card">
       <h2>Transcript</h2>
       {transcript.length === 0 ? (
-        <p class="muted">{call.state === 'ended' ? 'The agent sent no transcript.' : 'The transcript appears when the call ends.'}</p>
+        <p class="muted">{call.state === 'ended' ? 'The agent sent no transcript.' : 'Nothing is transcribed yet.'}</p>
       ) : (
         <ol class="transcript">
           {transcript.map((entry) => (

@@ -97,7 +97,8 @@ function openSocket(socket: WebSocket, leave: () => void): AgentSocket {
       return socket.bufferedAmount;
     },
     sendText: (text) => {
-      if (socket.readyState === WebSocket.OPEN) socket.send(text);
+      // ws masks bytes into one buffer with their header, which is one write; a text would be two.
+      if (socket.readyState === WebSocket.OPEN) socket.send(Buffer.from(text), { binary: false });
     },
     sendBinary: (bytes) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(bytes);

@@ -45,7 +45,9 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
     if (record !== null) return endedCall(record);
     // Between its end and its record it is shown as it was: whoever asks again gets the record.
     const shown = live ?? (await reads.endingCall(scope, callId));
-    return shown === null ? null : { ...liveCall(shown), transcript: [], analysis_rejected: null };
+    if (shown === null) return null;
+    const transcript = live === null ? [] : await control.transcript(scope, live);
+    return { ...liveCall(shown), transcript, analysis_rejected: null };
   };
 
   app.get('/v1/calls', {
@@ -72,7 +74,8 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
     schema: {
       tags,
       summary: 'Read one call',
-      description: 'Includes the transcript, which the list omits. For a call in progress, values not known yet are null.',
+      description:
+        'Includes the transcript, which the list omits. For a call in progress, values not known yet are null, and the transcript is what was said until now.',
       params,
       querystring: z.object(orgQuery),
       response: { 200: successAnswer('The call', callFoundSchema) },

@@ -36,7 +36,7 @@ export type CallAnswerBody = z.output<typeof callSchema>;
 /** The same with what was said and what did not fit, which lists leave out. */
 export const callDetailSchema = callSchema.extend({ transcript: shape.transcript, analysis_rejected: shape.analysis_rejected }).meta({
   id: 'CallDetail',
-  description: 'A call with its transcript, available when the call has ended',
+  description: 'A call with its transcript; while it is in progress, what was said until now',
   examples: [EXAMPLE_CALL_DETAIL],
 });
 

@@ -74,6 +74,7 @@ const NO_CALLS: LiveCalls = {
   stop: () => false,
   redirect: () => false,
   trace: () => null,
+  transcript: () => null,
   quality: () => Promise.resolve(null),
 };
 

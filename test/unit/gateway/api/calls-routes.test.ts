@@ -10,6 +10,7 @@ import { callOf, endedCall } from '../store/store-contract.js';
 import { openApi, type Answer, type ApiFixture } from './api-fixture.js';
 
 const ENTRY: TraceEntry = { at: '2026-01-01T00:00:00.000Z', source: 'sip', direction: 'in', summary: 'BYE', text: null };
+const SAID = { speaker: 'caller' as const, text: 'Hello?', at_ms: 900 };
 const SAMPLE = { at_ms: 700, from_caller: { lost_percent: 1, jitter_ms: 2, mos: 4 }, to_caller: null, round_trip_ms: null };
 
 interface CallsAnswer {
@@ -153,6 +154,7 @@ describe('/v1/calls', () => {
         liveCalls: {
           find: (callId) => (callId === live?.callId ? live : null),
           trace: (callId) => (callId === live?.callId ? [ENTRY] : null),
+          transcript: (callId) => (callId === live?.callId ? [SAID] : null),
           quality: (callId) => Promise.resolve(callId === live?.callId ? [SAMPLE] : null),
           redirect: () => false,
           stop: (callId, reason) => isThere && stopped.push([callId, reason]) > 0,
@@ -223,6 +225,19 @@ describe('/v1/calls', () => {
         expect(await trace(callId, key)).toMatchObject({ errors: [{ error: 'NOT_FOUND' }] });
       elsewhere = null;
       expect(await trace(await callElsewhere())).toMatchObject({ errors: [{ error: 'GATEWAY_UNAVAILABLE' }] });
+    });
+
+    it('reads what was said until now in a call here and elsewhere; nothing while its gateway does not answer', async () => {
+      const transcript = async (callId: string): Promise<unknown> =>
+        ((await api.get(`/v1/calls/${callId}`)).body as unknown as { call: { transcript: unknown } }).call.transcript;
+      const callId = await callElsewhere();
+      expect(await transcript(callId)).toEqual([]);
+      elsewhere = { transcript: [SAID] };
+      expect(await transcript(callId)).toEqual([SAID]);
+      expect(asked.at(-1)).toEqual(['memory', { do: 'transcript', call_id: callId }]);
+      elsewhere = null;
+      live = { ...callHere(), callId };
+      expect(await transcript(callId)).toEqual([SAID]);
     });
 
     it('reads how a call here, elsewhere, and one that ended sounded', async () => {

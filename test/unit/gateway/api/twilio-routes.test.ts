@@ -23,6 +23,7 @@ beforeEach(async () => {
       stop: (callId) => hungUp.push(callId) > 0,
       redirect: (callId, to) => redirected.push([callId, to]) > 0,
       trace: () => null,
+      transcript: () => null,
       quality: () => Promise.resolve(null),
     },
   });

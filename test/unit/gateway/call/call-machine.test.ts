@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { agentOf } from '../store/store-contract.js';
 import { DEFAULT_AGENT_SETTINGS } from '../../../../src/gateway/model/agent-record.js';
-import type { CallEvent } from '../../../../src/gateway/call/state.js';
+import type { CallEvent, CallState } from '../../../../src/gateway/call/state.js';
 import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
 import {
   AGENT_CONNECTED,
@@ -14,6 +14,7 @@ import {
   LATE_CALL,
   LATE_FACTS,
   play,
+  playOn,
 } from '../../../support/call-machine.js';
 import { ROUTE } from '../../../support/route.js';
 import { offerSdp, OTHER_KEY } from '../../../support/sdp.js';
@@ -148,12 +149,49 @@ describe('the call machine', () => {
     ['AGENT_HANGUP', 'AGENT_UNAVAILABLE'],
     ['API_STOPPED', 'DECLINED'],
     ['SHUTDOWN', 'DRAINING'],
-    ['MEDIA_LOST', 'MEDIA_UNAVAILABLE'],
   ] as const)('refuses a call that %s ends before the answer with %s', (reason, refusal) => {
     for (let length = 1; length <= 5; length += 1) {
       const { effects } = play([...CALL.slice(0, length), { type: 'hangup', reason }]);
       expect(effects).toContainEqual({ do: 'refuse', reason: refusal });
     }
+  });
+
+  describe('whose media thread died', () => {
+    const LEG_LOST = { type: 'leg-lost' } as const;
+    const opened = (state: CallState): CallEvent => ({ type: 'leg-opened', local: state.local!, agentSideKey: null });
+
+    it('gets a leg at the same port, then its agent', () => {
+      const talking = play(CALL).state;
+      const lost = playOn(talking, [LEG_LOST]);
+      expect(lost.effects).toEqual([
+        { do: 'open-leg', media: talking.session!.media, inside: talking.inside, reserved: { local: talking.local, agentSideKey: null } },
+      ]);
+      const again = playOn(lost.state, [opened(lost.state)]);
+      expect(kinds(again.effects)).toEqual(['start-leg', 'keep', 'connect-agent']);
+      const connected = playOn(again.state, [{ type: 'agent-connected' }]);
+      expect(kinds(connected.effects)).toEqual(['start-leg', 'keep']);
+      expect(connected.state).toMatchObject({ name: 'Talking', isLegDue: false, agent: { choice: 'own', isConnected: true } });
+    });
+
+    it('ends when no leg can be opened, and when the agent does not come back', () => {
+      const lost = play([...CALL, LEG_LOST]).state;
+      expect(playOn(lost, [{ type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null }]).state.reason).toBe('MEDIA_LOST');
+      const unavailable = playOn(lost, [opened(lost), { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null }]);
+      expect(unavailable.state.reason).toBe('AGENT_LOST');
+    });
+
+    it('ends at the fourth time', () => {
+      const round = (state: CallState): CallState => playOn(state, [LEG_LOST, opened(state), { type: 'agent-connected' }]).state;
+      const thrice = round(round(round(play(CALL).state)));
+      expect(thrice.name).toBe('Talking');
+      expect(round(thrice)).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
+    });
+
+    it.each([1, 2, 3, 4, 5, 6])('is refused or ended before the ACK: after %i events', (length) => {
+      const { state, effects } = play([...CALL.slice(0, length), LEG_LOST]);
+      if (length < 6) expect(effects).toContainEqual({ do: 'refuse', reason: 'MEDIA_UNAVAILABLE' });
+      else expect(state).toMatchObject({ name: 'HangingUp', reason: 'MEDIA_LOST' });
+    });
   });
 
   it('counts the shorter of the agent’s and the gateway’s longest duration', () => {

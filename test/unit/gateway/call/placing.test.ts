@@ -30,7 +30,7 @@ describe('a call that is placed', () => {
     const played = place(PLACED);
     expect(played.state.name).toBe('Talking');
     expect(kinds(played.all)).toEqual([
-      ...['permit', 'reserve-leg', 'offer-to-carrier', 'dial', 'start-timer', 'stop-timer', 'start-timer', 'connect-agent'],
+      ...['permit', 'reserve-leg', 'offer-to-carrier', 'keep', 'dial', 'start-timer', 'stop-timer', 'start-timer', 'connect-agent'],
       ...['answer-from-carrier', 'open-leg', 'acknowledge', 'start-leg', 'keep'],
     ]);
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtInGreeting, digitPhrase, goodbyePhrase } from '../../../../src/gateway/agents/languages.js';
 import { EspeakSpeech } from '../../../../src/gateway/agents/speech.js';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
-import type { LegChange, LegDescription, LegEvent, SrtpKeys } from '../../../../src/gateway/model/media.js';
+import type { LegChange, LegDescription, LegEvent, MediaAddress, SrtpKeys } from '../../../../src/gateway/model/media.js';
 import type { RtcpSeen } from '../../../../src/lib/observed.js';
 import { MediaUnavailableError } from '../../../../src/gateway/ports/ports.js';
 import { silentLog } from '../../../../src/lib/log.js';
@@ -36,6 +36,8 @@ const said = (text: string): Promise<Int16Array> => speech.synthesize({ text, la
 
 interface Call {
   readonly peer: TestPeer;
+  /** The endpoint's side. */
+  readonly local: MediaAddress;
   readonly events: LegEvent[];
 }
 
@@ -71,8 +73,9 @@ async function openCall(service: MediaService, callId: string, changes: Partial<
     if (event.type !== 'agent-request') events.push(event);
   };
   await service.connectAgent(callId, agent, onEvent);
-  peer.connect(await service.open(describeLeg(callId, peer, changes), onEvent));
-  return { peer, events };
+  const local = await service.open(describeLeg(callId, peer, changes), onEvent);
+  peer.connect(local);
+  return { peer, local, events };
 }
 
 /** Waits until this much audio was heard, in seconds. */
@@ -394,6 +397,50 @@ describe('media service, its life', () => {
     expect((await service.counters()).workerRestarts).toBe(1);
     await service.shutdown();
     for (const call of again) await call.peer.close();
+  }, 15_000);
+
+  it('opens the leg of a dead worker at the same port as soon as the next one runs', async () => {
+    const workers: Worker[] = [];
+    const collect = (worker: Worker): void => void workers.push(worker);
+    process.on('worker', collect);
+    const service = await createMediaService(await optionsOf(), silentLog);
+    process.off('worker', collect);
+    const { peer, local, events } = await openCall(service, 'x');
+    await workers[0]!.terminate();
+    expect(events).toEqual([{ type: 'media-lost' }]);
+    const leg = describeLeg('x', peer, { localRtpPort: local.rtpPort });
+    expect(await service.open(leg, (event) => events.push(event))).toEqual(local);
+    service.start('x');
+    const heardBefore = peer.heard.length;
+    await peer.until(() => peer.heard.length >= heardBefore + 800, 10_000);
+    await service.connectAgent('x', LINE, () => undefined);
+    service.start('x');
+    await peer.until(() => levelDbfs(peer.heard.subarray(-1_600)) > -60, 10_000);
+    await service.shutdown();
+    await peer.close();
+  }, 15_000);
+
+  it('refuses a leg that waits for the next worker when it shuts down, or after 10 s', async () => {
+    const clock = new VirtualClock();
+    const workers: Worker[] = [];
+    const collect = (worker: Worker): void => void workers.push(worker);
+    process.on('worker', collect);
+    const options = await optionsOf();
+    const service = await createMediaService(options, silentLog, clock);
+    process.off('worker', collect);
+    const peer = await TestPeer.open({ codec: 'PCMU', srtp: null });
+    await workers[0]!.terminate();
+    const waiting = [1, 2].map((count) =>
+      service.open(describeLeg(`x${String(count)}`, peer, { localRtpPort: options.portMin }), () => undefined),
+    );
+    const refused = expect(Promise.all(waiting)).rejects.toThrow(MediaUnavailableError);
+    clock.advance(10_000);
+    await refused;
+    const last = service.open(describeLeg('y', peer, { localRtpPort: options.portMin }), () => undefined);
+    const stopped = expect(last).rejects.toThrow(MediaUnavailableError);
+    await service.shutdown();
+    await stopped;
+    await peer.close();
   }, 15_000);
 
   it('leaves the ports to another one until it may bind them', async () => {

@@ -4,7 +4,6 @@ import { levelDbfs } from '../../../../src/loadtest/test-caller/energy.js';
 import { decodeG711 } from '../../../../src/rtp/codec/g711.js';
 import { SampleLegAgent, type SampleAgent } from '../../../../src/gateway/media/sample-leg-agent.js';
 import { MediaLeg, type LegMedia } from '../../../../src/gateway/media/leg.js';
-import { PeerTable } from '../../../../src/gateway/media/peers.js';
 import { parseRtcpCompound } from '../../../../src/rtp/rtcp-packet.js';
 import { SlotClock } from '../../../../src/gateway/media/slot-clock.js';
 import { generateSrtpKey, SrtpSession } from '../../../../src/srtp/srtp.js';
@@ -320,21 +319,5 @@ describe('slot clock', () => {
     clock.advance(200);
     expect(ticks).toBeGreaterThanOrEqual(9);
     expect(clock.pendingTimers).toBe(1);
-  });
-});
-
-describe('peer table', () => {
-  it('tells peers apart by address and by port, and refuses a second one in the same place', () => {
-    const table = new PeerTable<string>();
-    expect(table.add('10.0.0.1', 4_000, 'a')).toBe(true);
-    expect(table.add('10.0.0.2', 4_000, 'b')).toBe(true);
-    expect(table.add('10.0.0.1', 4_002, 'c')).toBe(true);
-    expect(table.add('10.0.0.1', 4_000, 'd')).toBe(false);
-    expect(table.find('10.0.0.1', 4_000)).toBe('a');
-    table.remove('10.0.0.1', 4_000);
-    table.remove('10.0.0.1', 4_000);
-    expect(table.find('10.0.0.1', 4_000)).toBeUndefined();
-    expect(table.find('10.0.0.2', 4_000)).toBe('b');
-    expect(table.size).toBe(2);
   });
 });
