@@ -267,6 +267,7 @@ export const configSchema = z
     }),
     gemini: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, model: plainText, turbo_model: plainText }),
     elevenlabs: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, agent_id: plainText.nullable() }),
+    analysis: z.strictObject({ api_key: plainText.nullable(), url: z.url({ protocol: /^https?$/ }), model: plainText }),
     tools: z.strictObject({ allow_private: z.boolean() }),
     trunks: z.strictObject({ allow_private: z.boolean(), ca_file: z.string().min(1).nullable() }),
     webhooks: z.strictObject({
@@ -349,6 +350,8 @@ export const SECRET_SETTINGS: readonly string[] = [
   'openai.api_key',
   'deepgram.api_key',
   'gemini.api_key',
+  'elevenlabs.api_key',
+  'analysis.api_key',
   'metrics.bearer_token',
   'telemetry.otlp_url',
   'hep.password',

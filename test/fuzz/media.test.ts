@@ -213,7 +213,7 @@ describe('the endpoint’s sockets', () => {
   afterAll(() => sender.close());
 
   it('count every datagram, whatever it is, in one place', async () => {
-    const endpoint = await RtpEndpoint.open(
+    const endpoint = RtpEndpoint.open(
       { address: '127.0.0.1', rtpPorts: [port], mediaTimeoutMs: 60_000 },
       { clock: systemClock, log: silentLog, random32: () => 7, newAgent: noAgent },
     );
@@ -246,7 +246,7 @@ describe('the endpoint’s sockets', () => {
     await expect.poll(counted, { timeout: 2_000 }).toBe(packets.length);
     expect(endpoint.counters().strangerPackets).toBe(packets.length / 4);
     stranger.close();
-    await endpoint.close();
+    endpoint.close();
   });
 });
 

@@ -5,7 +5,7 @@ import type { Route } from '../model/records.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { isTurbo } from './agent.js';
-import { checkAnalysis } from './analysis.js';
+import { checkAnalysis } from '../model/analysis.js';
 import { Transcript, type TranscriptNotes } from './transcript.js';
 import type { ToolDirectory, ToolRunner } from '../ports/ports.js';
 

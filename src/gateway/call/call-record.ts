@@ -118,6 +118,7 @@ export function callRecord(
     transcript: notes.said.transcript,
     ...transcriptState(notes, progress, end.reason),
     analysis: notes.analysis,
+    analysis_error: analysisError(state, notes),
     analysis_rejected: notes.rejected,
     agent_error: progress.agentError,
     stale_route: state.isStale,
@@ -190,16 +191,25 @@ export function withRetention(record: CallRecord, route: Route | null): { readon
 
 const NOT_KEPT = 'the organization keeps no transcripts';
 
-/** Whom to tell of a call that is over, and what; `null`: its agent has no webhook, or never had the call. */
+/** What is due after a call; `null`: nothing. */
 export function completionOf(record: CallRecord, agent: AgentRecord | null): Completion | null {
-  if (agent?.webhook === undefined || agent.webhook === null) return null;
   // Whoever placed a call wants to know that nobody answered.
-  if (record.answered_at === null && record.direction === 'inbound') return null;
+  if (agent === null || (record.answered_at === null && record.direction === 'inbound')) return null;
+  const analysisSchema = record.analysis_error === null ? null : agent.analysis_schema;
+  const url = agent.webhook ?? null;
+  if (url === null && analysisSchema === null) return null;
   const { call_id, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality } = record;
   const direction = record.direction === 'outbound' ? { direction: record.direction } : {};
-  const parts = { transcript, analysis, metadata: agent.metadata, from, to, reason, started_at, answered_at, ended_at, quality };
-  const payload = { call_id, ...direction, ...parts };
-  return { url: agent.webhook, payload };
+  const told = { call_id, ...direction, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality };
+  return { url, payload: { ...told, metadata: agent.metadata }, analysisSchema };
+}
+
+const ANALYSIS_DUE = 'A text model reads the transcript.';
+
+/** An agent that sent a transcript and no analysis: a text model finds what its owner wants to know. */
+function analysisError({ route }: CallState, { said, analysis }: CallNotes): string | null {
+  const isDue = route?.agent?.analysis_schema != null && analysis === null && said.transcript.length > 0;
+  return isDue ? ANALYSIS_DUE : null;
 }
 
 /** A call as it is kept for the next process of this gateway. */

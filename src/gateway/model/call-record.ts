@@ -133,7 +133,11 @@ export const callRecordSchema = z.object({
     .nullable()
     .describe('Whether the transcript has all that was said; null: the agent sent none, or the call is in progress'),
   transcript_error: text.describe('What is missing in the transcript, and why; null: nothing'),
-  analysis: z.record(z.string(), z.unknown()).nullable().describe("The agent's analysis; null: it sent none"),
+  analysis: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe("The agent's analysis, or a text model's of the transcript; null: there is none"),
+  analysis_error: text.describe('Why there is no analysis, or not yet; null: nothing is missing'),
   analysis_rejected: z
     .record(z.string(), z.unknown())
     .nullable()

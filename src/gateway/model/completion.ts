@@ -4,12 +4,17 @@ type Told = 'call_id' | 'transcript' | 'analysis' | 'from' | 'to' | 'reason' | '
 
 /** What the call-completion webhook tells (§6 of the interface). */
 export interface CompletionPayload extends Pick<CallRecord, Told> {
+  /** Why there is no analysis that was to be made; else left out. */
+  readonly analysis_error?: string;
   /** The agent's. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
 }
 
-/** A webhook that is due. */
+/** What is due after a call. */
 export interface Completion {
-  readonly url: string;
+  /** `null`: the agent has no webhook. */
+  readonly url: string | null;
   readonly payload: CompletionPayload;
+  /** Of an agent that sent a transcript and no analysis; `null`: nothing is to be found in it. */
+  readonly analysisSchema: Readonly<Record<string, string>> | null;
 }

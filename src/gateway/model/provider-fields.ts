@@ -21,7 +21,7 @@ const EVERYWHERE = {
   metadata: gateway('in the webhook; the model does not get it'),
   max_duration: gateway('as with a bot'),
   transfer_list: gateway('limits the tool `transfer_call`'),
-  analysis_schema: none('no model analyses the call'),
+  analysis_schema: gateway('a text model reads the transcript after the call (`analysis.url`)'),
   dynamic_data: gateway('fetched before the 200; `{{name}}` in `prompt` and `first_sentence`'),
   pathway_id: gateway('its text, from the organization’s `pathway-url`, is the prompt'),
 } as const;

@@ -1,6 +1,6 @@
 import type { AgentRecord, ToolRecord } from '../model/agent-record.js';
 import type { AuditChange, AuditEntry } from '../model/audit-entry.js';
-import type { DeadLetter, Delivery } from '../model/delivery.js';
+import type { AddressedDelivery, DeadLetter, Delivery } from '../model/delivery.js';
 import type { BatchEvent, BatchLogEntry, BatchRecord } from '../model/batch-log.js';
 import type { CallRecord } from '../model/call-record.js';
 import type { TraceEntry } from '../model/call-trace.js';
@@ -243,7 +243,12 @@ export interface CallLog extends CallStore {
   trace(orgId: string, callId: string): Promise<readonly TraceEntry[]>;
   /** Newest first, without transcripts and samples. */
   list(scope: Scope, query: CallQuery): Promise<CallPage>;
+  /** Adds what was found after the call. False: there is no record of it (yet). */
+  addAnalysis(orgId: string, callId: string, found: FoundAnalysis): Promise<boolean>;
 }
+
+/** What a text model found in a call's transcript, or why nothing. */
+export type FoundAnalysis = Pick<CallRecord, 'analysis' | 'analysis_rejected' | 'analysis_error'>;
 
 /** The newest calls that a list of all organizations' knows. */
 export const MAX_CALLS_OF_ALL = 100_000;
@@ -284,7 +289,7 @@ export interface Outbox {
   /** Keeps what was found out, to be taken again later; nothing when it is settled already. */
   defer(delivery: Delivery, delayMs: number): Promise<void>;
   /** It is given up, and kept among the organization's dead letters. */
-  bury(delivery: Delivery): Promise<void>;
+  bury(delivery: AddressedDelivery): Promise<void>;
   /** Those that are due or will be, of all organizations. */
   waiting(): Promise<number>;
   /** Newest first. */

@@ -31,8 +31,17 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
 }
 
 /** @param now ISO 8601 */
-export function newDelivery(orgId: string, callId: string, { url, payload }: Completion, now: string): Delivery {
-  return { delivery_id: callId, org_id: orgId, url, body: JSON.stringify(payload), created_at: now, attempts: 0, last_error: null };
+export function newDelivery(orgId: string, callId: string, { url, payload, analysisSchema }: Completion, now: string): Delivery {
+  const delivery = {
+    delivery_id: callId,
+    org_id: orgId,
+    url,
+    body: JSON.stringify(payload),
+    created_at: now,
+    attempts: 0,
+    last_error: null,
+  };
+  return analysisSchema === null ? delivery : { ...delivery, analysis_schema: analysisSchema };
 }
 
 /** As Standard Webhooks has it: `whsec_` and 256 random bits in base64. */

@@ -1,9 +1,12 @@
+import type { CompletionPayload } from '../model/completion.js';
 import type { Delivery } from '../model/delivery.js';
+import type { OrgRecord } from '../model/records.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { publish } from '../ports/events.js';
-import { OUTBOX_LANES, outboxLane, type OrgStore, type Outbox } from '../ports/stores.js';
+import { OUTBOX_LANES, outboxLane, type CallLog, type FoundAnalysis, type OrgStore, type Outbox } from '../ports/stores.js';
+import type { Analyst, Findings } from './analyst.js';
 import type { Attempt } from './post.js';
 import { nextAttemptInMs, type RetrySchedule } from './retry-schedule.js';
 import { signedHeaders } from './signature.js';
@@ -11,6 +14,8 @@ import { signedHeaders } from './signature.js';
 export interface WebhookSenderParts {
   readonly outbox: Pick<Outbox, 'dueLanes' | 'claim' | 'settle' | 'defer' | 'bury'>;
   readonly orgs: Pick<OrgStore, 'get'>;
+  readonly calls: Pick<CallLog, 'addAnalysis'>;
+  readonly analyst: Pick<Analyst, 'find'>;
   readonly post: (url: string, body: string, headers: Readonly<Record<string, string>>, aborted: AbortSignal) => Promise<Attempt>;
   readonly schedule: RetrySchedule;
   readonly clock: Clock;
@@ -27,6 +32,11 @@ const SWEEP_MS = 10_000;
 const MAX_UNDER_WAY = 128;
 const MAX_UNDER_WAY_OF_LANE = 32;
 const CLOSE_LIMIT_MS = 2_000;
+/** After the end of the call. The webhook goes without an analysis then. */
+const ANALYSIS_LIMIT_MS = 30_000;
+/** One attempt. */
+export const ANALYSIS_TIMEOUT_MS = 20_000;
+const ANALYSIS_RETRY_MS = 2_000;
 
 /** One lane of the outbox, as this process sees it. */
 interface Lane {
@@ -169,6 +179,9 @@ export class WebhookSender {
     const { outbox, orgs, post, clock, log } = this.parts;
     const org = await orgs.get(delivery.org_id);
     if (org === null) return this.#bury(delivery, 'the organization is gone');
+    if (delivery.analysis_schema !== undefined) return this.#analyse(delivery, delivery.analysis_schema, org);
+    // The analysis alone was due.
+    if (delivery.url === null) return outbox.settle(delivery);
     const headers = signedHeaders(org.webhook_secret, delivery.delivery_id, delivery.body, clock.wallMs());
     const startedMs = clock.nowMs();
     const attempt = await post(delivery.url, delivery.body, headers, this.#aborted.signal);
@@ -187,6 +200,36 @@ export class WebhookSender {
     }
   }
 
+  /** The webhook goes once the record has the analysis, or says why it has none. */
+  async #analyse(delivery: Delivery, schema: Readonly<Record<string, string>>, org: OrgRecord): Promise<void> {
+    const { outbox, calls, analyst, clock, log } = this.parts;
+    const { analysis_schema: _schema, ...rest } = delivery;
+    const payload = JSON.parse(delivery.body) as CompletionPayload;
+    const leftMs = Date.parse(delivery.created_at) + ANALYSIS_LIMIT_MS - clock.wallMs();
+    const question = { org, transcript: payload.transcript, schema, timeoutMs: Math.min(leftMs, ANALYSIS_TIMEOUT_MS) };
+    const findings: Findings =
+      leftMs > 0
+        ? await analyst.find(question, this.#aborted.signal)
+        : { kind: 'failed', error: 'The text model did not answer in time.', mayRetry: false };
+    const isAgain = findings.kind === 'failed' && findings.mayRetry && leftMs > ANALYSIS_RETRY_MS;
+    if (isAgain) return outbox.defer(delivery, this.#isClosed ? 0 : ANALYSIS_RETRY_MS);
+    const found: FoundAnalysis =
+      findings.kind === 'found'
+        ? { analysis: findings.kept, analysis_error: null, analysis_rejected: isEmpty(findings.wrong) ? null : findings.wrong }
+        : { analysis: null, analysis_error: findings.error, analysis_rejected: null };
+    // The record is written after the delivery.
+    if (!(await calls.addAnalysis(delivery.org_id, delivery.delivery_id, found)) && leftMs > ANALYSIS_RETRY_MS)
+      return outbox.defer(delivery, ANALYSIS_RETRY_MS);
+    const { analysis, analysis_error: error } = found;
+    await outbox.defer(
+      { ...rest, body: JSON.stringify({ ...payload, analysis, ...(error === null ? {} : { analysis_error: error }) }) },
+      0,
+    );
+    const facts = factsOf(delivery);
+    if (findings.kind === 'found') log.info({ ...facts, points: Object.keys(findings.kept).length }, 'analysis.made');
+    else log.warn({ ...facts, error: findings.error }, 'analysis.failed');
+  }
+
   async #failed(delivery: Delivery, { error, retryAfterMs }: Extract<Attempt, { kind: 'failed' }>): Promise<void> {
     const { outbox, schedule, clock, log, chance } = this.parts;
     const attempts = delivery.attempts + 1;
@@ -197,7 +240,9 @@ export class WebhookSender {
     log.warn({ ...factsOf(delivery), error, retry_in_ms: delayMs }, 'webhook.failed');
   }
 
-  async #bury(delivery: Delivery, error: string): Promise<void> {
+  async #bury({ url, ...rest }: Delivery, error: string): Promise<void> {
+    if (url === null) return this.parts.outbox.settle({ ...rest, url });
+    const delivery = { ...rest, url };
     await this.parts.outbox.bury({ ...delivery, attempts: delivery.attempts + 1, last_error: error });
     publish('webhook.dead_letter', { deliveryId: delivery.delivery_id });
     this.parts.log.error({ ...factsOf(delivery), error }, 'webhook.given_up');
@@ -207,4 +252,8 @@ export class WebhookSender {
 /** Without the URL, which may hold a secret. */
 function factsOf({ delivery_id: callId, org_id: orgId, attempts }: Delivery): Readonly<Record<string, unknown>> {
   return { call_id: callId, org_id: orgId, attempt: attempts + 1 };
+}
+
+function isEmpty(fields: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(fields).length === 0;
 }

@@ -4,10 +4,13 @@ import type { Log } from '../../lib/log.js';
 import { traceparentOf } from '../../observability/tracing/trace-context.js';
 import type { RedisStores } from '../store/redis/redis-stores.js';
 import { subscribe } from '../ports/events.js';
+import { GuardedClient } from '../net/guarded-client.js';
+import { Analyst, type TextModel } from '../webhooks/analyst.js';
 import { Poster } from '../webhooks/post.js';
 import type { RetrySchedule } from '../webhooks/retry-schedule.js';
-import { WebhookSender, type WebhookSenderParts } from '../webhooks/sender.js';
+import { ANALYSIS_TIMEOUT_MS, WebhookSender, type WebhookSenderParts } from '../webhooks/sender.js';
 
+const MAX_ANALYSIS_BYTES = 1 << 20;
 /** For all that a webhook needs beside its receiver. */
 const CLAIM_SPARE_MS = 10_000;
 
@@ -20,13 +23,17 @@ export interface Webhooks {
 export function openWebhooks(config: Config, stores: RedisStores, clock: Clock, log: Log): Webhooks {
   const { allow_private: allowPrivate, timeout_ms: timeoutMs } = config.webhooks;
   const poster = new Poster({ allowPrivate, timeoutMs, clock });
-  const { outbox, orgs } = stores;
+  const { outbox, orgs, calls } = stores;
+  // The operator's own address.
+  const client = new GuardedClient({ allowPrivate: true, clock, maxResponseBytes: MAX_ANALYSIS_BYTES });
   const sender = new WebhookSender({
     outbox,
     orgs,
+    calls,
+    analyst: new Analyst(client, textModel(config)),
     post: tracedPost(poster, config),
     schedule: retrySchedule(config),
-    claimMs: 2 * timeoutMs + CLAIM_SPARE_MS,
+    claimMs: Math.max(2 * timeoutMs, ANALYSIS_TIMEOUT_MS) + CLAIM_SPARE_MS,
     clock,
     log,
     chance: Math.random,
@@ -39,9 +46,15 @@ export function openWebhooks(config: Config, stores: RedisStores, clock: Clock, 
     close: async () => {
       unsubscribe();
       await sender.close();
-      await poster.close();
+      await Promise.all([poster.close(), client.close()]);
     },
   };
+}
+
+function textModel({ analysis, openai }: Config): TextModel {
+  const { url, model, api_key: apiKey } = analysis;
+  const takesOpenAiKeys = new URL(url).protocol === 'https:' && new URL(url).host === new URL(openai.url).host;
+  return { url, model, apiKey, takesOpenAiKeys };
 }
 
 /** A webhook delivery uses the trace of its call. */

@@ -2,6 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWebhookOfTrunkline } from '../../../docs/examples/webhook-signature.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
+import { FakeTextModel } from '../../support/provider/fake-text-model.js';
 import { killGateway, timesLogged } from '../../support/trunk.js';
 import { WebhookReceiver, type ReceivedWebhook } from '../../support/webhook-receiver.js';
 
@@ -12,12 +13,16 @@ const RETRY_MS = 50;
 const GIVE_UP_MS = 5_000;
 let site: AgentSite;
 let receiver: WebhookReceiver;
+let textModel: FakeTextModel;
 let secret: string;
 
 beforeAll(async () => {
   receiver = await WebhookReceiver.start();
+  textModel = await FakeTextModel.start();
   site = await AgentSite.start({
     TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true',
+    TRUNKLINE_ANALYSIS_URL: textModel.url,
+    TRUNKLINE_ANALYSIS_API_KEY: 'sk-operator',
     TRUNKLINE_WEBHOOKS_RETRY_FIRST_MS: String(RETRY_MS),
     TRUNKLINE_WEBHOOKS_RETRY_MAX_MS: String(RETRY_MS),
     TRUNKLINE_WEBHOOKS_GIVE_UP_MS: String(GIVE_UP_MS),
@@ -27,6 +32,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await site.stop();
   await receiver.stop();
+  await textModel.stop();
 });
 
 async function talking(path: string, settings: object = {}): Promise<AgentCall> {
@@ -64,6 +70,22 @@ describe('the call-completion webhook', () => {
     expect(isGenuine(webhook!)).toBe(true);
     expect(new Webhook(secret).verify(webhook!.text, webhook!.headers as Record<string, string>)).toEqual(webhook!.body);
     expect(isGenuine({ ...webhook!, text: webhook!.text.replace('CALLER', 'callee') })).toBe(false);
+  });
+
+  it('has what a text model found in the transcript, where the agent sent no analysis', async () => {
+    expect((await site.gateway.cli('org', 'enable-operator-keys', site.gateway.ready.org_id)).code).toBe(0);
+    textModel.answers = [503, '{"guests":2,"mood":7}'];
+    const call = await talking('/analysed', { analysis_schema: { guests: 'integer', mood: 'string' } });
+    call.bot.send({ event: 'transcript', transcript: { entries: [{ speaker: 'caller', text: 'A table for two.' }] } });
+    // It was taken when the answer to what was sent after it is here.
+    call.bot.send({ event: 'tool', tool: { id: 'last', name: 'none', input: {} } });
+    await call.bot.message('error');
+    await call.hangUp();
+    const [webhook] = await receiver.first('/analysed', 1, LIMIT_MS);
+    expect(webhook!.body).toMatchObject({ transcript: [{ text: 'A table for two.' }], analysis: { guests: 2 } });
+    expect(await recordOf(call)).toMatchObject({ analysis: { guests: 2 }, analysis_error: null, analysis_rejected: { mood: 7 } });
+    expect(textModel.requests.map(({ key }) => key)).toEqual(['Bearer sk-operator', 'Bearer sk-operator']);
+    expect([isGenuine(webhook!), textModel.problems]).toEqual([true, []]);
   });
 
   it('is sent again when it was not taken, as the same delivery, and no more once it was', async () => {

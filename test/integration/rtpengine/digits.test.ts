@@ -30,7 +30,7 @@ beforeAll(async () => {
   rtpengine = await RunningRtpengine.start(28_700, 28_799);
   pool = rtpengine.pool();
   let random = 1;
-  endpoint = await RtpEndpoint.open(
+  endpoint = RtpEndpoint.open(
     { address: '127.0.0.1', rtpPorts: [FIRST_PORT], mediaTimeoutMs: 60_000 },
     {
       clock: systemClock,
@@ -50,7 +50,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await endpoint.close();
+  endpoint.close();
   for (const peer of peers) await peer.close();
   pool.close();
   await rtpengine.stop();

@@ -44,6 +44,8 @@ function newSender(): WebhookSender {
   return new WebhookSender({
     outbox: stores.outbox,
     orgs: stores.orgs,
+    calls: stores.calls,
+    analyst: { find: () => Promise.reject(new Error('no analysis is due')) },
     post,
     schedule: { firstMs: 5_000, maxMs: 3_600_000, giveUpMs: 86_400_000 },
     clock,

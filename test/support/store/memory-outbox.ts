@@ -1,4 +1,4 @@
-import type { DeadLetter, Delivery } from '../../../src/gateway/model/delivery.js';
+import type { AddressedDelivery, DeadLetter, Delivery } from '../../../src/gateway/model/delivery.js';
 import { isoNow, type Clock } from '../../../src/lib/clock.js';
 import { recordMember } from '../../../src/gateway/ports/listing.js';
 import { MAX_DEAD_LETTERS, outboxLane, type DeadLetterPage, type Outbox } from '../../../src/gateway/ports/stores.js';
@@ -51,7 +51,7 @@ export class MemoryOutbox implements Outbox {
     return Promise.resolve();
   }
 
-  bury(delivery: Delivery): Promise<void> {
+  bury(delivery: AddressedDelivery): Promise<void> {
     const letter = { ...delivery, died_at: isoNow(this.clock) };
     const letters = this.#lettersOf(delivery.org_id);
     letters.set(recordMember(letter.died_at, delivery.delivery_id), letter);

@@ -44,6 +44,7 @@ import {
   type CallPage,
   type CallQuery,
   type CallRetention,
+  type FoundAnalysis,
   type DirectionType,
   type NewOrg,
   type NumberStore,
@@ -305,6 +306,14 @@ class MemoryCallLog implements CallLog {
   get(orgId: string, callId: string): Promise<CallRecord | null> {
     const member = this.#newestFirst(orgId).find((one) => one.endsWith(`:${callId}`));
     return Promise.resolve(member === undefined ? null : this.#record(orgId, member));
+  }
+
+  addAnalysis(orgId: string, callId: string, found: FoundAnalysis): Promise<boolean> {
+    const calls = this.#byOrg.get(orgId);
+    const [member, record] = [...(calls ?? [])].find(([one]) => one.endsWith(`:${callId}`)) ?? [];
+    if (calls === undefined || member === undefined || record === undefined) return Promise.resolve(false);
+    calls.set(member, { ...record, ...found });
+    return Promise.resolve(true);
   }
 
   list(scope: Scope, query: CallQuery): Promise<CallPage> {

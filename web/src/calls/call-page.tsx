@@ -236,7 +236,14 @@ function Totals({ call: { quality } }: { readonly call: CallDetail }): JSX.Eleme
 }
 
 function Said({ call }: { readonly call: CallDetail }): JSX.Element {
-  const { transcript, analysis, analysis_rejected: rejected, transcript_state: state, transcript_error: missing } = call;
+  const {
+    transcript,
+    analysis,
+    analysis_rejected: rejected,
+    analysis_error: unread,
+    transcript_state: state,
+    transcript_error: missing,
+  } = call;
   return (
     <section class="card">
       <h2>Transcript</h2>
@@ -263,6 +270,7 @@ function Said({ call }: { readonly call: CallDetail }): JSX.Element {
         </p>
       )}
       <Told title="Analysis" fields={analysis} />
+      {unread !== null && <p class="muted">No analysis: {unread}</p>}
       <Told title="Rejected: does not match analysis_schema" fields={rejected} />
     </section>
   );

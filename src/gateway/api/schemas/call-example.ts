@@ -47,6 +47,7 @@ export const EXAMPLE_CALL = {
   transcript_state: 'complete',
   transcript_error: null,
   analysis: { guest_name: 'Kim', arrival: '2026-12-24', wants_breakfast: true },
+  analysis_error: null,
   agent_error: null,
   stale_route: false,
   resumed: 0,

@@ -166,6 +166,7 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     transcript_error: null,
     quality: { endpoint: null, relay: null },
     analysis: null,
+    analysis_error: null,
     agent_error: null,
     stale_route: null,
     resumed: answer?.resumed ?? 0,

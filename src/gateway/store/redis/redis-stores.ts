@@ -308,5 +308,6 @@ function withWriter(records: CallLog, writer: CallStore): CallLog {
     get: (orgId, callId) => records.get(orgId, callId),
     trace: (orgId, callId) => records.trace(orgId, callId),
     list: (scope, query) => records.list(scope, query),
+    addAnalysis: (orgId, callId, found) => records.addAnalysis(orgId, callId, found),
   };
 }

@@ -267,6 +267,7 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
   agent: DEFAULT_AGENT_SETTINGS,
   call: {
     direction: 'inbound',
+    analysis_error: null,
     identity: null,
     transcript: [],
     transcript_state: null,

@@ -23,6 +23,7 @@ describe('completionOf', () => {
         ended_at: record.ended_at,
         quality: record.quality,
       },
+      analysisSchema: null,
     });
   });
 
@@ -34,6 +35,14 @@ describe('completionOf', () => {
       answered_at: null,
       transcript: [],
     });
+  });
+
+  it('has the schema of an analysis that is due, with a webhook or without', () => {
+    const record = callOf('org', 0, { analysis_error: 'A text model reads the transcript.' });
+    const analysed = { ...agent, analysis_schema: { guests: 'integer' } };
+    expect(completionOf(record, analysed)).toMatchObject({ url: agent.webhook, analysisSchema: { guests: 'integer' } });
+    expect(completionOf(record, { ...analysed, webhook: null })).toMatchObject({ url: null, analysisSchema: { guests: 'integer' } });
+    expect(completionOf(callOf('org', 0), { ...analysed, webhook: null })).toBeNull();
   });
 
   it.each([

@@ -27,15 +27,15 @@ const AGENT = {
 let endpoint: RtpEndpoint;
 const peers: TestPeer[] = [];
 
-beforeEach(async () => {
-  endpoint = await RtpEndpoint.open(
+beforeEach(() => {
+  endpoint = RtpEndpoint.open(
     { address: '127.0.0.1', rtpPorts: [FIRST, FIRST + 2], mediaTimeoutMs: 60_000 },
     { clock: systemClock, log: silentLog, random32: () => 7, newAgent: () => AGENT },
   );
 });
 
 afterEach(async () => {
-  await endpoint.close();
+  endpoint.close();
   for (const peer of peers.splice(0)) await peer.close();
 });
 
@@ -179,11 +179,11 @@ describe('held legs', () => {
   }
 
   async function openHeld() {
-    await endpoint.close();
+    endpoint.close();
     const clock = new CountingClock();
     const passed: number[] = [];
     const agent = { ...AGENT, pass: (_nowMs: number, frames: number) => void passed.push(frames) };
-    endpoint = await RtpEndpoint.open(
+    endpoint = RtpEndpoint.open(
       { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
       { clock, log: silentLog, random32: () => 7, newAgent: () => agent },
     );
@@ -255,9 +255,9 @@ describe('held legs', () => {
 describe('the next call of a peer on the same sockets', () => {
   const clock = new VirtualClock();
 
-  beforeEach(async () => {
-    await endpoint.close();
-    endpoint = await RtpEndpoint.open(
+  beforeEach(() => {
+    endpoint.close();
+    endpoint = RtpEndpoint.open(
       { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
       { clock, log: silentLog, random32: () => 7, newAgent: () => AGENT },
     );

@@ -1,11 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Delivery } from '../../../../src/gateway/model/delivery.js';
+import type { AddressedDelivery, Delivery } from '../../../../src/gateway/model/delivery.js';
 import { newUuid } from '../../../../src/lib/ids.js';
 import { MAX_DEAD_LETTERS, outboxLane, type Outbox, type Stores } from '../../../../src/gateway/ports/stores.js';
 import type { VirtualClock } from '../../../support/virtual-clock.js';
 
 /** A webhook that was never tried. */
-export function deliveryOf(orgId: string, fields: Partial<Delivery> = {}): Delivery {
+export function deliveryOf(orgId: string, fields: Partial<AddressedDelivery> = {}): AddressedDelivery {
   return {
     delivery_id: newUuid(),
     org_id: orgId,

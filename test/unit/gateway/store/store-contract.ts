@@ -82,6 +82,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     samples: [],
     transcript: [],
     analysis: null,
+    analysis_error: null,
     analysis_rejected: null,
     agent_error: null,
     stale_route: false,

@@ -6,10 +6,12 @@ import { newUuid } from '../../../../src/lib/ids.js';
 import { createMemoryStores } from '../../../support/store/memory.js';
 import { OUTBOX_LANES, outboxLane, type Stores } from '../../../../src/gateway/ports/stores.js';
 import type { Attempt } from '../../../../src/gateway/webhooks/post.js';
+import type { AnalysisQuestion, Findings } from '../../../../src/gateway/webhooks/analyst.js';
 import { WebhookSender } from '../../../../src/gateway/webhooks/sender.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 import { recordingLog, type LogLine } from '../api/api-fixture.js';
 import { deliveryOf } from '../store/outbox-contract.js';
+import { callOf, endedCall } from '../store/store-contract.js';
 
 const DAY_MS = 86_400_000;
 const FAILED: Attempt = { kind: 'failed', error: 'it answered 500', retryAfterMs: null };
@@ -30,12 +32,14 @@ let sender: WebhookSender;
 let attempt: (aborted: AbortSignal) => Promise<Attempt>;
 let claims: number;
 let isAway: boolean;
+let questions: AnalysisQuestion[];
+let findings: Findings[];
 
 beforeEach(async () => {
   clock = new VirtualClock();
   stores = createMemoryStores({ clock });
   ({ org_id: orgId } = await stores.orgs.create({ name: 'acme', sip_enabled: true }));
-  [posts, lines, claims, isAway] = [[], [], 0, false];
+  [posts, lines, claims, isAway, questions, findings] = [[], [], 0, false, [], []];
   attempt = () => Promise.resolve({ kind: 'delivered' });
   const { outbox } = stores;
   sender = new WebhookSender({
@@ -50,6 +54,13 @@ beforeEach(async () => {
       bury: (delivery) => outbox.bury(delivery),
     },
     orgs: stores.orgs,
+    calls: stores.calls,
+    analyst: {
+      find: (question) => {
+        questions.push(question);
+        return Promise.resolve(findings.length > 1 ? findings.shift()! : findings[0]!);
+      },
+    },
     post: (url, body, headers, aborted) => {
       posts.push({ url, body, headers, atMs: clock.nowMs() });
       return attempt(aborted);
@@ -71,7 +82,7 @@ const neverAnswered = (aborted: AbortSignal): Promise<Attempt> =>
   new Promise((resolve) => aborted.addEventListener('abort', () => resolve({ kind: 'aborted' })));
 
 async function added(fields: Partial<Delivery> = {}): Promise<Delivery> {
-  const delivery = deliveryOf(orgId, { created_at: new Date(clock.wallMs()).toISOString(), ...fields });
+  const delivery: Delivery = { ...deliveryOf(orgId), created_at: new Date(clock.wallMs()).toISOString(), ...fields };
   await stores.outbox.add(delivery);
   return delivery;
 }
@@ -213,5 +224,80 @@ describe('lanes of the outbox', () => {
     }
     expect(Math.min(...counts)).toBeGreaterThan(100);
     expect(Math.max(...counts)).toBeLessThan(320);
+  });
+});
+
+describe('an analysis that is due', () => {
+  const SCHEMA = { guests: 'integer' };
+  const FOUND: Findings = { kind: 'found', kept: { guests: 2 }, wrong: {} };
+  const BUSY: Findings = { kind: 'failed', error: 'The text model answered 503.', mayRetry: true };
+  const TRANSCRIPT = [{ speaker: 'caller' as const, text: 'Two.', at_ms: 1 }];
+
+  /** A call with its record and its delivery, in the order in which they are written. */
+  async function ended(fields: Partial<Delivery> = {}, hasRecord = true): Promise<string> {
+    const record = callOf(orgId, clock.wallMs(), { transcript: TRANSCRIPT, analysis_error: 'due' });
+    const { call_id: id } = record;
+    await added({
+      delivery_id: id,
+      body: JSON.stringify({ call_id: id, transcript: TRANSCRIPT, analysis: null }),
+      analysis_schema: SCHEMA,
+      ...fields,
+    });
+    if (hasRecord) await stores.calls.write(endedCall(record));
+    sender.start();
+    await clock.advanceAsync(0);
+    return id;
+  }
+  const recordOf = async (id: string): Promise<unknown[]> => {
+    const { analysis, analysis_error, analysis_rejected } = (await stores.calls.get(orgId, id))!;
+    return [analysis, analysis_error, analysis_rejected];
+  };
+  const told = (): unknown[] => posts.map(({ body }) => JSON.parse(body) as unknown);
+
+  it('is made first, and stands in the record and in the webhook', async () => {
+    findings = [FOUND];
+    const id = await ended();
+    expect(questions).toMatchObject([{ transcript: TRANSCRIPT, schema: SCHEMA, timeoutMs: 20_000, org: { org_id: orgId } }]);
+    expect(told()).toEqual([{ call_id: id, transcript: TRANSCRIPT, analysis: { guests: 2 } }]);
+    expect(await recordOf(id)).toEqual([{ guests: 2 }, null, null]);
+    expect(await stores.outbox.waiting()).toBe(0);
+  });
+
+  it('of an agent without a webhook is in the record alone', async () => {
+    findings = [{ kind: 'found', kept: {}, wrong: { guests: 'two' } }];
+    const id = await ended({ url: null });
+    expect([posts, await recordOf(id)]).toEqual([[], [{}, null, { guests: 'two' }]]);
+    expect(await stores.outbox.waiting()).toBe(0);
+  });
+
+  it('is tried again until 30 s after the call; then the webhook goes without it and says so', async () => {
+    findings = [BUSY];
+    const id = await ended();
+    await clock.advanceAsync(20_000);
+    expect([questions.length, posts]).toEqual([11, []]);
+    expect(questions.at(-1)!.timeoutMs).toBe(10_000);
+    await clock.advanceAsync(10_000);
+    expect(told()).toEqual([{ call_id: id, transcript: TRANSCRIPT, analysis: null, analysis_error: 'The text model answered 503.' }]);
+    expect(await recordOf(id)).toEqual([null, 'The text model answered 503.', null]);
+  });
+
+  it('is not tried again where that is of no use, nor begun when it is too late', async () => {
+    findings = [{ kind: 'failed', error: 'No key for the text model is set.', mayRetry: false }];
+    await ended();
+    await ended({ created_at: new Date(clock.wallMs() - 31_000).toISOString() });
+    expect(questions).toHaveLength(1);
+    expect(told()).toMatchObject([
+      { analysis: null, analysis_error: 'No key for the text model is set.' },
+      { analysis: null, analysis_error: 'The text model did not answer in time.' },
+    ]);
+  });
+
+  it('waits for the record, which is written after the delivery', async () => {
+    findings = [FOUND];
+    const id = await ended({}, false);
+    expect(posts).toEqual([]);
+    await stores.calls.write(endedCall(callOf(orgId, clock.wallMs(), { call_id: id })));
+    await clock.advanceAsync(2_000);
+    expect([posts.length, await recordOf(id)]).toEqual([1, [{ guests: 2 }, null, null]]);
   });
 });

@@ -21,6 +21,7 @@ import {
   type CallPage,
   type CallQuery,
   type CallRetention,
+  type FoundAnalysis,
   type Scope,
 } from '../../../ports/stores.js';
 
@@ -98,6 +99,14 @@ export class RedisCallLog implements CallLog {
         return { member: position, record: isShown ? decodeCall(text) : null, bytes: text?.length ?? 0 };
       });
     });
+  }
+
+  async addAnalysis(orgId: string, callId: string, found: FoundAnalysis): Promise<boolean> {
+    const key = callKey(orgId, callId);
+    const record = decodeCall(await this.redis.run((client) => client.get(key)));
+    if (record === null) return false;
+    // Nobody else changes a record; it may have expired since.
+    return (await this.redis.run((client) => client.set(key, JSON.stringify({ ...record, ...found }), 'KEEPTTL', 'XX'))) !== null;
   }
 
   async write({ record, trace, transcriptDays }: EndedCall): Promise<void> {

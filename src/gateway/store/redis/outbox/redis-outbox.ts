@@ -1,4 +1,4 @@
-import type { DeadLetter, Delivery } from '../../../model/delivery.js';
+import type { AddressedDelivery, DeadLetter, Delivery } from '../../../model/delivery.js';
 import { isoNow, type Clock } from '../../../../lib/clock.js';
 import { OUTBOX_LANES_KEY, outboxDueKey, outboxJobsKey, orgDeadLettersKey, orgDeadOrderKey } from '../keys.js';
 import { idOfMember, recordMember } from '../../../ports/listing.js';
@@ -54,7 +54,7 @@ export class RedisOutbox implements Outbox {
     await this.#note(delivery, Number(await this.redis.script(DEFER, keysOf(delivery), job)));
   }
 
-  async bury(delivery: Delivery): Promise<void> {
+  async bury(delivery: AddressedDelivery): Promise<void> {
     const { org_id: orgId, delivery_id: id } = delivery;
     const letter: DeadLetter = { ...delivery, died_at: isoNow(this.clock) };
     const [order, letters] = [orgDeadOrderKey(orgId), orgDeadLettersKey(orgId)];

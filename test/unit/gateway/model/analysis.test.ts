@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkAnalysis } from '../../../../src/gateway/call/analysis.js';
+import { checkAnalysis } from '../../../../src/gateway/model/analysis.js';
 
 const isKept = (kind: string, value: unknown): boolean => 'x' in checkAnalysis({ x: kind }, { x: value }).kept;
 
