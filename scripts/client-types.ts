@@ -1,3 +1,4 @@
+import { NO_CALLS_PLACED } from '../test/support/no-calls-placed.js';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
@@ -35,6 +36,7 @@ async function document(): Promise<ApiDocument> {
     {
       stores: NO_STORES,
       check: nothing,
+      placeCall: NO_CALLS_PLACED,
       liveCalls: {
         find: () => null,
         stop: () => false,

@@ -1,3 +1,4 @@
+import { NO_CALLS_PLACED } from '../../test/support/no-calls-placed.js';
 import { createApiServer } from '../../src/gateway/api/server.js';
 import { DEFAULT_INBOUND_OPTIONS } from '../../src/gateway/model/records.js';
 import { parseE164 } from '../../src/gateway/model/e164.js';
@@ -35,6 +36,7 @@ takeOrders(async ({ redisUrl, numbers: count }: Fields): Promise<Served> => {
       clock: systemClock,
       log,
       check: () => Promise.reject(new Error('not measured')),
+      placeCall: NO_CALLS_PLACED,
       liveCalls: {
         find: () => null,
         stop: () => false,

@@ -1,5 +1,5 @@
 import type { AgentAnswer } from '../../src/gateway/model/agent.js';
-import { stepCall } from '../../src/gateway/call/machine.js';
+import { startCall, stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent, CallFacts, CallState, CallTimer } from '../../src/gateway/call/state.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import {
@@ -14,6 +14,8 @@ import {
   OTHER_INSIDE,
   OTHER_OUTSIDE,
   OUTSIDE,
+  PERMITTED,
+  PLACED,
   play,
   playOn,
   ROUTED,
@@ -52,8 +54,17 @@ const HANGUP = all<ReasonOf<'hangup'>>({
   SHUTDOWN: true,
   DRAINING: true,
   GATEWAY_RESTARTED: true,
+  DIAL_AMBIGUOUS: true,
 });
-const TIMERS = all<CallTimer>({ ringing: true, 'max-duration': true, reinvite: true, transfer: true, held: true });
+const TIMERS = all<CallTimer>({
+  ringing: true,
+  'max-duration': true,
+  reinvite: true,
+  transfer: true,
+  held: true,
+  unanswered: true,
+  cancelling: true,
+});
 
 interface NamedEvent {
   readonly name: string;
@@ -173,7 +184,13 @@ type Named =
   | 'reinvite-answered'
   | 'transfer-asked'
   | 'refer-answered'
-  | 'notified';
+  | 'notified'
+  | 'placed'
+  | 'permitted'
+  | 'not-permitted'
+  | 'dial-proceeding'
+  | 'dial-answered'
+  | 'dial-refused';
 type Missing = Exclude<CallEvent['type'], Named>;
 const _NONE_IS_MISSING: [Missing] extends [never] ? true : Missing = true;
 
@@ -353,6 +370,60 @@ export function transferTable(): string {
     return { name: nameOf(state), state };
   });
   return tableOf(rows(from, TRANSFER_EVENTS, nameOf), 'transfer');
+}
+
+const REFUSED = [
+  [486, false],
+  [603, false],
+  [404, false],
+  [503, true],
+] as const;
+
+/** A call that we place, until its ACK. */
+const PLACING_EVENTS: readonly NamedEvent[] = [
+  { name: '`placed`', event: PLACED[0] ?? ROUTED },
+  { name: '`permitted`', event: PERMITTED },
+  { name: '`not-permitted`', event: { type: 'not-permitted', detail: '' } },
+  { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, agentSideKey: null } },
+  ...relay('relay-offered-to-carrier', OUTSIDE, INSIDE),
+  ...REFUSED.map(([status, isLocal]) => ({
+    name: `\`dial-refused\` ${String(status)}${isLocal ? ', nobody reached' : ''}`,
+    event: { type: 'dial-refused', status, isLocal } as const,
+  })),
+  { name: '`dial-answered`', event: { type: 'dial-answered', sdp: ANSWER } },
+  { name: '`dial-answered`, unusable', event: { type: 'dial-answered', sdp: 'garbage' } },
+  { name: '`agent-connected`', event: AGENT_CONNECTED },
+  { name: '`leg-opened`', event: { type: 'leg-opened', local: LOCAL, agentSideKey: null } },
+  ...relay('relay-answered-from-carrier', INSIDE, 'garbage'),
+  { name: '`failed` AGENT_UNAVAILABLE', event: { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null } },
+  { name: '`failed` MEDIA_UNAVAILABLE', event: { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null } },
+  { name: '`hangup` API_STOPPED', event: { type: 'hangup', reason: 'API_STOPPED' } },
+  { name: '`relay-lost`', event: { type: 'relay-lost', mayMove: true } },
+  { name: '`leg-lost`', event: { type: 'leg-lost' } },
+  { name: '`bye`', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
+  { name: '`timer` unanswered', event: { type: 'timer', timer: 'unanswered' } },
+  { name: '`timer` cancelling', event: { type: 'timer', timer: 'cancelling' } },
+  { name: '`timer` max-duration', event: { type: 'timer', timer: 'max-duration' } },
+];
+
+/** The same of a call that we place. */
+export function placingTable(): string {
+  const nameOf = ({ name, placing, inside, agent }: CallState): string => {
+    if (name === 'Dialling') return placing?.givenUp === null ? name : 'Dialling, cancelled';
+    if (name !== 'Connecting') return name;
+    if (placing?.isLegOpen === true) return 'Connecting, leg open';
+    return agent.isConnected ? 'Connecting, agent connected' : inside === null ? name : 'Connecting, leg opens';
+  };
+  const stop: CallEvent = { type: 'hangup', reason: 'API_STOPPED' };
+  const paths = [
+    ...[0, 1, 2, 3, 4, 6, 7].map((length) => PLACED.slice(0, length)),
+    [...PLACED.slice(0, 6), AGENT_CONNECTED],
+    [...PLACED.slice(0, 6), ...PLACED.slice(6, 8)],
+    [...PLACED.slice(0, 4), stop],
+  ];
+  const from = paths.map((path) => playOn(startCall(LATE_FACTS, 60_000), path).state).map((state) => ({ name: nameOf(state), state }));
+  const distinct = from.filter(({ name }, index) => from.findIndex((one) => one.name === name) === index);
+  return tableOf(rows(distinct, PLACING_EVENTS, nameOf), 'state');
 }
 
 function tableOf(found: readonly Row[], what: string): string {

@@ -1,7 +1,7 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
 import { overApi, queryOf, type ApiFlags, type ApiIo } from './api.js';
-import { printResult, table } from './command.js';
+import { printResult, table, whole } from './command.js';
 
 interface ListFlags extends ApiFlags {
   readonly live?: boolean;
@@ -17,7 +17,7 @@ interface ListFlags extends ApiFlags {
 
 /** `trunkline calls …`: the /v1/calls routes. */
 export function callsCommand(io: ApiIo): Command {
-  const calls = new Command('calls').description('list, show, trace and stop calls over the control API');
+  const calls = new Command('calls').description('list, show, trace, place and stop calls over the control API');
   const list = calls.command('list').description('list ended and refused calls, newest first; or calls in progress');
   overApi(list, io, async (api, flags: ListFlags) => {
     const { live, number: phone_number, sipCallId: sip_call_id, from, since, until, limit, before } = flags;
@@ -27,7 +27,7 @@ export function callsCommand(io: ApiIo): Command {
     const { calls: found, next } = await api.GET('/v1/calls', {
       params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } },
     });
-    const rows = found.map((one) => [one.started_at, one.call_id, one.from, one.to, one.reason ?? one.state, secondsOf(one)]);
+    const rows = found.map((one) => [one.started_at, one.call_id, one.from, calledOf(one), one.reason ?? one.state, secondsOf(one)]);
     const more = next === null ? [] : [`More: --before ${next}`];
     printResult(io, flags, { calls: found, next }, ...table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
   })
@@ -63,7 +63,54 @@ export function callsCommand(io: ApiIo): Command {
       printResult(io, flags, { status, message }, `${message}.`);
     },
   );
+  addPlace(calls, io);
   return calls;
+}
+
+interface PlaceFlags extends ApiFlags {
+  readonly from: string;
+  readonly agent?: string;
+  readonly maxDuration?: number;
+  readonly ringTimeout?: number;
+  readonly metadata?: Record<string, unknown>;
+  readonly webhook?: string;
+  readonly idempotencyKey?: string;
+}
+
+function addPlace(calls: Command, io: ApiIo): void {
+  const place = calls.command('place <number>').description('call a number; the agent talks to whoever answers (docs/outbound.md)');
+  overApi(place, io, async (api, flags: PlaceFlags, phone_number: string) => {
+    const { from, agent, maxDuration, ringTimeout, metadata, webhook, idempotencyKey: key } = flags;
+    const { status, message, call_id } = await api.POST('/v1/calls', {
+      params: { header: key === undefined ? {} : { 'idempotency-key': key } },
+      body: {
+        ...{ phone_number, from },
+        ...(agent === undefined ? {} : { agent_id: agent }),
+        ...(maxDuration === undefined ? {} : { max_duration: maxDuration }),
+        ...(ringTimeout === undefined ? {} : { ring_timeout: ringTimeout }),
+        ...(metadata === undefined ? {} : { metadata }),
+        ...(webhook === undefined ? {} : { webhook }),
+      },
+    });
+    printResult(io, flags, { status, message, call_id }, `${message}: ${call_id}`, `Next: trunkline calls show ${call_id}`);
+  })
+    .requiredOption('--from <number>', 'a number of yours that is attached for outbound calls')
+    .option('--agent <id>', "the agent (default: the operator's)")
+    .option('--max-duration <minutes>', 'longest duration, in place of the agent’s', whole(1, 1_440))
+    .option('--ring-timeout <seconds>', 'until an unanswered call is given up, 5 to 180 (default: 60)', whole(5, 180))
+    .option('--metadata <json>', 'a JSON object, in place of the agent’s', jsonObject)
+    .option('--webhook <url>', 'in place of the agent’s')
+    .option('--idempotency-key <key>', 'within a day, the same key places no second call');
+}
+
+function jsonObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError('must be a JSON object.');
 }
 
 const ARROWS = { in: '→', out: '←' } as const;
@@ -87,6 +134,7 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
   const rows: readonly (readonly [string, string | null])[] = [
     ['id', call.call_id],
     ['state', call.state],
+    ['direction', call.direction],
     ['from', call.from],
     ['to', call.to],
     ['agent', agent],
@@ -109,6 +157,11 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
     ({ at_ms: at, speaker, text }) => `${(at / 1000).toFixed(1).padStart(8)} s  ${speaker.padEnd(6)}  ${text}`,
   );
   return [...rows.map(([name, value]) => `${name.padEnd(12)}${value ?? '-'}`), ...said];
+}
+
+/** The called number; an arrow shows that we placed the call. */
+function calledOf({ direction, to }: Pick<Schemas['Call'], 'direction' | 'to'>): string {
+  return direction === 'outbound' ? `↗ ${to}` : to;
 }
 
 /** Seconds of talk. */

@@ -22,6 +22,9 @@ interface RoutingFlags extends ApiFlags {
   readonly voiceFallbackUrl?: string;
   readonly statusCallback?: string;
   readonly statusCallbackEvent?: readonly string[];
+  readonly username?: string;
+  readonly passwordFile?: string;
+  readonly realm?: string;
 }
 
 /** `trunkline number …`: the /sip routes. */
@@ -34,10 +37,7 @@ export function numberCommand(io: ApiIo): Command {
     const { data } = await api.POST('/sip/attach', {
       body: {
         phone_number,
-        directions: [
-          ...(isInbound ? ['inbound' as const] : []),
-          ...(typeof outbound === 'string' ? [{ type: 'outbound' as const, sip_endpoint: outbound }] : []),
-        ],
+        directions: [...(isInbound ? ['inbound' as const] : []), ...(typeof outbound === 'string' ? [await trunkOf(outbound, flags)] : [])],
         service: 'sip',
         ...(isInbound ? { agent_id: agentOf(flags) ?? null, options: optionsOf(flags) } : {}),
       },
@@ -51,7 +51,7 @@ export function numberCommand(io: ApiIo): Command {
       throw new CommandFailure('nothing to change: set at least one option (trunkline number update --help)');
     let record = await recordOf(api, phone_number);
     if (hasInbound(flags)) record = await updated(api, record, inboundUpdate(record, flags));
-    if (typeof outbound === 'string') record = await updated(api, record, { type: 'outbound', sip_endpoint: outbound });
+    if (typeof outbound === 'string') record = await updated(api, record, await trunkOf(outbound, flags));
     printResult(io, flags, record, `Changed ${record.phone_number}.`);
   });
   const detach = number
@@ -112,6 +112,9 @@ export function numberCommand(io: ApiIo): Command {
 function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: RoutingFlags, number: string) => Promise<void>): Command {
   return overApi(command.argument('<number>', 'in E.164 form, such as +15551234567'), io, work)
     .option('--outbound <endpoint>', 'outbound direction: a sip: or sips: URI, or host[:port]')
+    .option('--username <name>', 'with --outbound: answers challenges of the trunk, with --password-file')
+    .option('--password-file <file>', 'file with the password, which is never shown')
+    .option('--realm <realm>', 'only challenges of this realm are answered')
     .option('--agent <id>', 'agent that answers; "none": the test line, or the operator’s bot')
     .option('--allow-from <address>', 'accepted source address or CIDR block; repeatable', (one, all: readonly string[] | undefined) => [
       ...(all ?? []),
@@ -143,7 +146,14 @@ function inboundUpdate({ inbound }: SipRecord, flags: RoutingFlags) {
   return { type: 'inbound' as const, options, ...(agent === undefined ? {} : { agent_id: agent }) };
 }
 
-type Updates = { type: 'outbound'; sip_endpoint: string } | ReturnType<typeof inboundUpdate>;
+/** What is left out keeps its value. */
+async function trunkOf(sip_endpoint: string, { username, passwordFile, realm }: RoutingFlags) {
+  const password = passwordFile === undefined ? undefined : (await textOf(passwordFile)).replace(/\r?\n$/, '');
+  const given = queryOf({ username, password, realm });
+  return { type: 'outbound' as const, sip_endpoint, ...given };
+}
+
+type Updates = Awaited<ReturnType<typeof trunkOf>> | ReturnType<typeof inboundUpdate>;
 
 /** Sends If-Match, so that it never undoes a change made meanwhile. */
 async function updated(api: Client, { phone_number, updated_at }: SipRecord, updates: Updates): Promise<SipRecord> {

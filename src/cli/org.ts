@@ -5,6 +5,7 @@ import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
 import { isSourceAddress } from '../lib/address.js';
 import { newTwilioToken, newWebhookSecret } from '../gateway/store/new-records.js';
 import type { OrgChange, OrgLimit, Stores } from '../gateway/ports/stores.js';
+import { addDialling } from './dialling.js';
 import {
   checkName,
   CommandFailure,
@@ -84,6 +85,7 @@ export function orgCommand(io: StoreIo): Command {
   addSetTranscripts(org, io);
   addPathwayUrl(org, io);
   addSetLimits(org, io);
+  addDialling(org, io, changeOrg, shown);
   addSecret('webhook_secret', org, io);
   addSecret('twilio_token', org, io);
   return org.addHelpText(

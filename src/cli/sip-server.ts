@@ -13,6 +13,7 @@ import { watchProcess } from '../observability/metrics/process-metrics.js';
 import { Metrics } from '../observability/metrics/registry.js';
 import { collectSipServer } from '../sip-server/sip-server-metrics.js';
 import { systemClock } from '../lib/system-clock.js';
+import { rootCertificates } from 'node:tls';
 import { serverTls } from '../tls/tls-material.js';
 import { TlsReloader } from '../tls/tls-reloader.js';
 import { answerProcesses, followed, onHangUp, onStopSignal } from './process.js';
@@ -31,7 +32,7 @@ export async function runSipServer(config: Config, after: number | null): Promis
     ...configOptions(config),
     sockets: inheritedSockets(process.env),
     tls: tls?.material ?? null,
-    outgoingTls: { ca: tls?.caFile == null ? null : await readFile(resolve(tls.caFile), 'utf8'), verify: sip.verify_peers },
+    outgoingTls: { ca: await trustedCas(tls?.caFile ?? null, config.trunks.ca_file), verify: sip.verify_peers },
     control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
     cell: await openCell(config, log),
     journal: new DialogJournal({ file: join(ensureDataDir(config), 'dialogs.journal'), clock: systemClock, log }),
@@ -98,4 +99,10 @@ function openOwnMetrics(config: Config, own: Metrics): Promise<{ close(): void }
   if (metrics.sip_server_port === null) return null;
   const access = { allowedSources: metrics.allowed_sources, bearerToken: metrics.bearer_token };
   return openMetricsServer(own, { host: httpAddress(config), port: metrics.sip_server_port }, access);
+}
+
+/** The public CAs and those of these files; `null`: the public ones alone. */
+async function trustedCas(...files: readonly (string | null)[]): Promise<string | null> {
+  const texts = await Promise.all(files.flatMap((file) => (file === null ? [] : [readFile(resolve(file), 'utf8')])));
+  return texts.length === 0 ? null : [...rootCertificates, ...texts].join('\n');
 }

@@ -84,6 +84,11 @@ export class AppDialogs {
       return;
     }
     for (const call of calls) {
+      // Nobody else can acknowledge it.
+      if (call.entry.owesFirstAck) {
+        this.#endAndDrop(call);
+        continue;
+      }
       call.app = null;
       this.#release(this.#unclaimed, call);
       this.#await(this.#orphans, instance, call, this.graceMs);

@@ -15,7 +15,7 @@ import { AppDialogs, type AppDialog, dialogIdOfEntry, gatewayOf, peerOf, readUse
 import type { BrokerOptions } from './broker-options.js';
 import { IncomingRequests } from './incoming.js';
 import { formatResponseSent, type AppCommand } from './control-protocol.js';
-import { OutgoingRequests } from './outgoing.js';
+import { APPLICATION_GONE, OutgoingRequests } from './outgoing.js';
 
 const ROUTABLE = new Set(['INVITE', 'REGISTER', 'MESSAGE', 'OPTIONS', 'INFO', 'NOTIFY', 'SUBSCRIBE', 'PUBLISH', 'REFER']);
 
@@ -407,7 +407,7 @@ export class Broker implements UserAgentListener {
 
   /** A BYE of the application in progress ends the call as well. */
   #end(call: AppDialog): void {
-    if (!call.entry.isEnding) this.userAgent.hangUp(call.entry, 'SIP;cause=503;text="application gone"');
+    if (!call.entry.isEnding) this.userAgent.hangUp(call.entry, APPLICATION_GONE);
   }
 }
 

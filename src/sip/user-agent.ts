@@ -159,6 +159,11 @@ export class UserAgent implements TransactionUser {
 
   /** Ends and removes a dialog with our BYE. Returns the BYE, or `undefined` if none is possible or due. */
   hangUp(dialog: DialogEntry, reason: string): SipRequest | undefined {
+    if (dialog.owesFirstAck && !dialog.isEnded) {
+      // Its BYE follows in any case.
+      dialog.isCancelled = false;
+      this.sendInDialog(dialog, { method: 'ACK', headers: [], body: '' });
+    }
     const sent =
       dialog.isConfirmed && dialog.usage === 'invite' && !dialog.isEnded
         ? this.sendInDialog(dialog, { method: 'BYE', headers: [header('Reason', reason)], body: '' })

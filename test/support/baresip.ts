@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePorts } from './ports.js';
+import { freePorts, freeRange } from './ports.js';
 
 /** One event that baresip told, for example `CALL_ESTABLISHED`. */
 export interface BaresipEvent {
@@ -15,6 +15,13 @@ export interface BaresipEvent {
 export interface BaresipOptions {
   readonly caFile: string;
   readonly codec: 'PCMU' | 'PCMA';
+  /** It can be called; left out: it calls. */
+  readonly called?: {
+    /** Of `sip:user@`. */
+    readonly user: string;
+    /** Certificate and key, PEM. */
+    readonly certificate: string;
+  };
 }
 
 const MODULES = '/usr/lib/baresip/modules';
@@ -35,6 +42,8 @@ export class Baresip {
     private readonly directory: string,
     private readonly child: ChildProcess,
     private readonly control: Socket,
+    /** Where it can be called over TLS; 0: it cannot. */
+    readonly tlsPort: number,
   ) {
     const read = (chunk: Buffer): void => void (this.#output += chunk.toString());
     child.stdout?.on('data', read);
@@ -44,15 +53,19 @@ export class Baresip {
 
   static async start(options: BaresipOptions): Promise<Baresip> {
     const directory = await mkdtemp(join(tmpdir(), 'trunkline-baresip-'));
+    const { called } = options;
     const [port] = await freePorts(1);
-    await writeFile(join(directory, 'config'), configuration(directory, port!, options));
+    // It listens for TLS one port above the one for UDP and TCP.
+    const tlsPort = called === undefined ? 0 : 1 + (await freeRange(2));
+    if (called !== undefined) await writeFile(join(directory, 'certificate.pem'), called.certificate);
+    await writeFile(join(directory, 'config'), configuration(directory, port!, tlsPort, options));
     await writeFile(
       join(directory, 'accounts'),
-      `<sip:carrier@127.0.0.1;transport=tls>;mediaenc=srtp-mand;regint=0;audio_codecs=${options.codec}/8000/1\n`,
+      `<sip:${called?.user ?? 'carrier'}@127.0.0.1;transport=tls>;mediaenc=srtp-mand;regint=0;audio_codecs=${options.codec}/8000/1\n`,
     );
     await writeFile(join(directory, 'tone.wav'), toneFile());
     const child = spawn('baresip', ['-f', directory], { stdio: ['ignore', 'pipe', 'pipe'] });
-    return new Baresip(directory, child, await connected(port!, child));
+    return new Baresip(directory, child, await connected(port!, child), tlsPort);
   }
 
   /** What it said and every event, for a failed test's message. */
@@ -69,6 +82,12 @@ export class Baresip {
     this.#command('sndcode', key);
   }
 
+  /** Answers the call that comes in. */
+  accept(): void {
+    this.#command('accept', '');
+  }
+
+  /** Of a call that rings: 486. */
   hangUp(): void {
     this.#command('hangup', '');
   }
@@ -130,10 +149,11 @@ export class Baresip {
   }
 }
 
-function configuration(directory: string, controlPort: number, { caFile }: BaresipOptions): string {
+function configuration(directory: string, controlPort: number, tlsPort: number, { caFile, called }: BaresipOptions): string {
   return [
     'poll_method epoll',
-    'sip_listen 127.0.0.1:0',
+    `sip_listen 127.0.0.1:${String(tlsPort === 0 ? 0 : tlsPort - 1)}`,
+    ...(called === undefined ? [] : [`sip_certificate ${join(directory, 'certificate.pem')}`]),
     `sip_cafile ${caFile}`,
     `net_interface 127.0.0.1`,
     'rtp_ports 29000-29999',

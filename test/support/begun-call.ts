@@ -6,6 +6,7 @@ export function begun(callId: string, fields: Partial<BeginningCall> = {}): Begi
   return {
     call_id: callId,
     sip_call_id: 'a@b',
+    direction: 'inbound',
     from: '+15550001111',
     source: { ip: '203.0.113.7', port: 5061, transport: 'tls', tls_version: null, tls_cipher: null },
     started_at: '2026-01-01T00:00:00.000Z',

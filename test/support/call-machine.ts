@@ -57,6 +57,25 @@ export const LATE_CALL: readonly CallEvent[] = [
   { type: 'leg-opened', local: LOCAL, agentSideKey: null },
 ];
 
+export const PERMITTED: CallEvent = {
+  type: 'permitted',
+  route: ROUTE,
+  permit: { microsPerMinute: 20_000, reservedMicros: 600_000, day: '2026-01-01' },
+};
+
+/** A call that we place. */
+export const PLACED: readonly CallEvent[] = [
+  { type: 'placed' },
+  PERMITTED,
+  { type: 'leg-reserved', local: LOCAL, agentSideKey: null },
+  { type: 'relay-offered-to-carrier', sdp: OUTSIDE, attempt: 0 },
+  { type: 'dial-proceeding', status: 180 },
+  { type: 'dial-answered', sdp: ANSWER },
+  { type: 'relay-answered-from-carrier', sdp: INSIDE, attempt: 0 },
+  { type: 'leg-opened', local: LOCAL, agentSideKey: null },
+  AGENT_CONNECTED,
+];
+
 export interface Played {
   readonly state: CallState;
   /** Effects of the last event. */

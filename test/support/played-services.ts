@@ -1,3 +1,4 @@
+import { NO_DIALS } from './no-dials.js';
 import { NO_PROVIDERS, NO_SPEECH, NO_STAND_INS } from './providers.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inbound.js';
@@ -38,6 +39,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
 function playedServices(srf: SrfApp, played: Played, route: Route): InboundServices {
   const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
   return {
+    dials: NO_DIALS,
     identities: { verify: () => Promise.resolve(null) },
     routes: {
       lookup: () => Promise.resolve({ route, load: NO_USAGE, staleMs: null }),

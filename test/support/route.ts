@@ -32,6 +32,7 @@ export const ROUTE: Route = {
     pathway_url: null,
     pathway_token: null,
     transcript_days: null,
+    dialling: null,
     created_at: '',
   },
   agent: null,

@@ -1,3 +1,4 @@
+import { NO_DIALS } from './no-dials.js';
 import { NO_PROVIDERS, NO_SPEECH, NO_STAND_INS } from './providers.js';
 import type { AgentAnswer, AgentRequest } from '../../src/gateway/model/agent.js';
 import type { CallSnapshot } from '../../src/gateway/model/call-snapshot.js';
@@ -92,6 +93,7 @@ export class RunnerBench {
         origin: {
           callId: 'c',
           sipCallId: 's',
+          direction: 'inbound',
           to: NUMBER,
           caller: callerIdentity({ get: () => undefined, names: [] }),
           source: { ip: '203.0.113.7', port: 5061, transport: 'tls', tls_version: null, tls_cipher: null },
@@ -173,7 +175,7 @@ export class RunnerBench {
 
   /** The carrier's answer to our re-INVITE, when one is out. */
   answerReinvite(status: number, body: string): void {
-    this.#reinvites.shift()?.(null, { status, body });
+    this.#reinvites.shift()?.(null, { status, body, raw: '' });
   }
 
   /** Everything that is under way comes to an end: what is waited for succeeds, timers run out. */
@@ -197,6 +199,7 @@ export class RunnerBench {
         release: (callId) => void open.leases.delete(callId),
         disown: (callId) => void open.leases.delete(callId),
       },
+      dials: NO_DIALS,
       calls: {
         write: ({ record }) => {
           this.writes += 1;
@@ -289,6 +292,7 @@ export class RunnerBench {
       withdraw: none,
       restore: () => this.#dialog(),
       snapshot: () => ({ id: 'd', invite: '', localTag: '', contact: '' }),
+      place: none,
       forget: () => {
         this.hasDialog = false;
       },
@@ -309,7 +313,7 @@ export class RunnerBench {
       return;
     }
     if (method === 'BYE') this.byes += 1;
-    void this.#wait(method, () => ({ status: 200, body: '' }), new Error('not sent')).then(
+    void this.#wait(method, () => ({ status: 200, body: '', raw: '' }), new Error('not sent')).then(
       (answer) => onAnswer(null, answer),
       (error: unknown) => onAnswer(error),
     );

@@ -18,7 +18,7 @@ export type BadFields = readonly ApiErrorEntry[];
  * @param before the agent that is changed: it may go on naming a tool that was deleted
  */
 export async function badFieldsOf(
-  request: FastifyRequest,
+  request: Pick<FastifyRequest, 'body' | 'validationError'>,
   tools: Stores['tools'],
   orgId: string,
   before: AgentRecord | null = null,

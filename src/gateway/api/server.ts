@@ -11,6 +11,7 @@ import type { IncomingMessage } from 'node:http';
 import type { AgentPolicy } from './schemas/agent-rules.js';
 import type { LiveCalls } from '../model/live-calls.js';
 import type { SipApiPolicy } from './schemas/sip-api.js';
+import type { PlaceCall } from './schemas/place-call.js';
 import type { CallCheck } from './schemas/sip-check.js';
 import { publish } from '../ports/events.js';
 import type { ToolRunner } from '../ports/ports.js';
@@ -29,6 +30,7 @@ import { agentRoutes } from './routes/agents.js';
 import { auditRoutes } from './routes/audit.js';
 import { batchRoutes } from './routes/batches.js';
 import { callRoutes } from './routes/calls.js';
+import { placeCallRoutes } from './routes/place-call.js';
 import { consoleRoutes } from './routes/console.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
 import { metricsRoutes, type MetricsSource } from './routes/metrics.js';
@@ -54,6 +56,7 @@ declare module 'fastify' {
 export interface ApiDeps {
   readonly stores: RouteContext['stores'];
   readonly check: CallCheck;
+  readonly placeCall: PlaceCall;
   readonly liveCalls: LiveCalls;
   readonly toolRunner: ToolRunner;
   readonly readiness: Readiness;
@@ -173,18 +176,18 @@ function isJson(text: string): boolean {
 }
 
 const KEYED_ROUTES = [
-  ...[callRoutes, webhookRoutes, agentRoutes, voiceRoutes, batchRoutes, toolRoutes],
+  ...[callRoutes, placeCallRoutes, webhookRoutes, agentRoutes, voiceRoutes, batchRoutes, toolRoutes],
   ...[auditRoutes, orgRoutes, reasonRoutes, throughputRoutes],
 ];
 
 async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
-  const { stores, clock, log, check, toolRunner: runner } = deps;
+  const { stores, clock, log, check, placeCall, toolRunner: runner } = deps;
   const version = options.version ?? UNKNOWN_VERSION;
   await collectOpenapi(app, version);
   const reads = new ScopedReads(stores);
   const { voices, ...agents } = options.agents;
   const context: RouteContext = {
-    ...{ stores, reads, check, runner, clock, voices },
+    ...{ stores, reads, check, placeCall, runner, clock, voices },
     control: new CallControl(deps.liveCalls, stores, reads),
     note: auditRecorder(stores.audit, log),
     agentPolicy: { ...agents, voices: voices.map(({ name }) => name) },

@@ -76,7 +76,9 @@ export class CallAgent {
    * @param kept the script of the process before
    */
   async connect(choice: AgentChoice, isResumed = false, kept: VoiceScript | null = null): Promise<CallEvent | null> {
-    const voiceUrl = this.call.state().route?.number.inbound?.options.voice_url;
+    const { route, placing } = this.call.state();
+    // The webhook is a setting of calls that come in.
+    const voiceUrl = placing === null ? route?.number.inbound?.options.voice_url : undefined;
     const script = choice === 'own' ? (this.script ?? kept) : null;
     if (script !== null) {
       await this.#voiceCall().resume(script);

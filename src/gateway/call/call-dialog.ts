@@ -1,6 +1,8 @@
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { CallTrace } from './call-trace.js';
+import { PlacedInvite, type DialTarget } from './placed-invite.js';
+import { TrunkAuthorization, type TrunkCredentials } from './trunk-authorization.js';
 import type { CallEvent } from './state.js';
 import { readInfoDigit, type InfoDigit } from './info-digit.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS, refusalHeaders, readReoffer, sessionExpiresOf } from './invite.js';
@@ -42,6 +44,8 @@ export interface DialogServices {
 export interface DialogOwner {
   dispatch(event: CallEvent): void;
   onDigit(digit: InfoDigit): void;
+  /** Of the trunk of a call that we place; `null`: challenges are not answered. */
+  credentials(): TrunkCredentials | null;
   /** Another host has the call. */
   onTaken(): void;
 }
@@ -62,6 +66,7 @@ interface WaitingRequest {
 
 type InDialog = 'modify' | 'info' | 'update' | 'refer' | 'message' | 'notify' | 'options' | 'publish';
 
+const NO_AUTHORIZATION = new TrunkAuthorization(null);
 const DIGIT_TYPES = 'application/dtmf-relay, application/dtmf';
 
 /** The SIP side of one call: says what the call machine decided, and turns what the carrier says into its events. Decides nothing. */
@@ -69,6 +74,7 @@ export class CallDialog {
   readonly #waiting = new Map<number, WaitingRequest>();
   #nextRequestId = 1;
   #dialog: SrfDialog | null = null;
+  #placed: PlacedInvite | null = null;
   #byeAnswered: Promise<void> = Promise.resolve();
   /** A REFER of ours is the only subscription that there can be. */
   #hasReferred = false;
@@ -92,8 +98,38 @@ export class CallDialog {
     this.#listen(this.#dialog);
   }
 
-  keep(request: SrfRequest): DialogSnapshot | null {
-    return this.#dialog === null ? null : this.services.srf.snapshot(this.#dialog, request);
+  /** @param invite as it came, or as we sent it */
+  keep(invite: string): DialogSnapshot | null {
+    return this.#dialog === null ? null : this.services.srf.snapshot(this.#dialog, invite);
+  }
+
+  keepDialled(): DialogSnapshot | null {
+    return this.keep(this.#placed?.text ?? '');
+  }
+
+  /** INVITE of a call that we place. */
+  dial(target: DialTarget, sdp: string): void {
+    const owner = {
+      onProceeding: (status: number) => this.owner.dispatch({ type: 'dial-proceeding', status }),
+      onAnswered: (dialog: SrfDialog, answer: string) => {
+        this.#dialog = dialog;
+        this.#listen(dialog);
+        this.owner.dispatch({ type: 'dial-answered', sdp: answer });
+      },
+      onRefused: (status: number, isLocal: boolean) => this.owner.dispatch({ type: 'dial-refused', status, isLocal }),
+      // RFC 3311 §5.2: our offer is not answered yet.
+      onUpdate: this.#traced((request, response) => this.refuse(request, response, 'REQUEST_PENDING')),
+    };
+    this.#placed = new PlacedInvite(this.services.srf, target, sdp, this.#authorization(), owner, this.trace, this.log);
+    this.#placed.send();
+  }
+
+  cancelDial(reason: Reason): void {
+    this.#placed?.cancel(reason);
+  }
+
+  acknowledge(): void {
+    this.#placed?.acknowledge();
   }
 
   ring({ response }: OpenInvite): void {
@@ -257,12 +293,29 @@ export class CallDialog {
 
   #request(dialog: SrfDialog, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2], onUpdate?: SrfHandler): void {
     const done = this.trace.expect();
+    const authorization = this.#authorization();
+    const { method } = request;
+    let uri = '';
+    const onMessage: OnMessage = (direction, text, summary) => {
+      if (direction === 'out') uri = text?.split(' ', 2)[1] ?? '';
+      this.trace.sip(direction, text, summary);
+    };
     const settle: typeof onAnswer = (error, answer) => {
+      if (answer !== undefined && authorization.answers({ method, uri }, answer.status, answer.raw)) return send();
       done();
       onAnswer(error, answer);
     };
-    const onMessage: OnMessage = (direction, text, summary) => this.trace.sip(direction, text, summary);
-    this.services.srf.request(dialog.id, request, settle, onUpdate, onMessage);
+    const send = (): void => {
+      const headers = { ...request.headers, ...authorization.headers };
+      this.services.srf.request(dialog.id, { ...request, headers }, settle, onUpdate, onMessage);
+    };
+    send();
+  }
+
+  /** For one request. */
+  #authorization(): TrunkAuthorization {
+    const credentials = this.owner.credentials();
+    return credentials === null ? NO_AUTHORIZATION : new TrunkAuthorization(credentials);
   }
 
   #onReoffer(request: SrfRequest, response: SrfResponse): void {

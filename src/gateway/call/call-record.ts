@@ -27,6 +27,9 @@ export interface CallOrigin {
   /** UUID. */
   readonly callId: string;
   readonly sipCallId: string;
+  readonly direction: CallRecord['direction'];
+  /** Who places the call; left out: it came in, and the called number says whose it is. */
+  readonly orgId?: string;
   /** The called number, or the Request-URI when it names none. */
   readonly to: string;
   readonly caller: CallerIdentity;
@@ -46,17 +49,30 @@ export interface CallProgress {
   readonly reports: number;
 }
 
-export function beginningOf({ callId, sipCallId, caller, source, startedAtMs }: CallOrigin): BeginningCall {
-  return { call_id: callId, sip_call_id: sipCallId, from: caller.number, source, started_at: new Date(startedAtMs).toISOString() };
+export function beginningOf({ callId, sipCallId, direction, caller, source, startedAtMs }: CallOrigin): BeginningCall {
+  const started_at = new Date(startedAtMs).toISOString();
+  return { call_id: callId, sip_call_id: sipCallId, direction, from: caller.number, source, started_at };
 }
 
 export function answerOf(state: CallState, { answeredAtMs, resumed }: CallProgress): CallAnswer {
   return {
     answered_at: new Date(answeredAtMs ?? 0).toISOString(),
-    agent_id: state.route?.agent?.agent_id ?? null,
+    agent_id: agentIdOf(state.route),
     ...mediaOf(state),
     resumed,
   };
+}
+
+/** The settings that a placed call was given alone have no id. */
+function agentIdOf(route: Route | null): string | null {
+  const id = route?.agent?.agent_id ?? '';
+  return id === '' ? null : id;
+}
+
+/** Of a call that was not answered: of one that we placed, the carrier's, or that of our CANCEL. */
+function sipStatusOf({ placing }: CallState, reason: Reason): number {
+  const { sipStatus } = REASONS[reason];
+  return placing === null ? sipStatus : (placing.status ?? (sipStatus === 200 ? 487 : sipStatus));
 }
 
 /** What was agreed, or chosen: a call may end before both sides of its media are connected. */
@@ -77,8 +93,9 @@ export function callRecord(
   const { answeredAtMs, ringingAtMs } = progress;
   return {
     call_id: origin.callId,
-    org_id: route?.org.org_id ?? null,
-    agent_id: route?.agent?.agent_id ?? null,
+    org_id: route?.org.org_id ?? origin.orgId ?? null,
+    agent_id: agentIdOf(route),
+    direction: origin.direction,
     sip_call_id: origin.sipCallId,
     from: origin.caller.number,
     to: origin.to,
@@ -86,7 +103,7 @@ export function callRecord(
     source: origin.source,
     identity: state.identity,
     reason: end.reason,
-    sip_status: answeredAtMs === null ? REASONS[end.reason].sipStatus : 200,
+    sip_status: answeredAtMs === null ? sipStatusOf(state, end.reason) : 200,
     ...mediaOf(state),
     started_at: new Date(origin.startedAtMs).toISOString(),
     answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
@@ -178,12 +195,14 @@ const NOT_KEPT = 'the organization keeps no transcripts';
 
 /** What is due after a call; `null`: nothing. */
 export function completionOf(record: CallRecord, agent: AgentRecord | null): Completion | null {
-  if (agent === null || record.answered_at === null) return null;
+  // Whoever placed a call wants to know that nobody answered.
+  if (agent === null || (record.answered_at === null && record.direction === 'inbound')) return null;
   const analysisSchema = record.analysis_error === null ? null : agent.analysis_schema;
   const url = agent.webhook ?? null;
   if (url === null && analysisSchema === null) return null;
   const { call_id, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality } = record;
-  const told = { call_id, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality };
+  const direction = record.direction === 'outbound' ? { direction: record.direction } : {};
+  const told = { call_id, ...direction, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality };
   return { url, payload: { ...told, metadata: agent.metadata }, analysisSchema };
 }
 
@@ -200,7 +219,8 @@ export interface KeptCall {
   readonly origin: CallOrigin;
   readonly own: OwnSide;
   readonly progress: CallProgress;
-  readonly dialog: DialogSnapshot;
+  /** `null`: a placed call that was not answered. */
+  readonly dialog: DialogSnapshot | null;
   /** The media relay that has its session. */
   readonly node: string | null;
   readonly call: CallState;
@@ -210,20 +230,21 @@ export interface KeptCall {
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
 const FORM = 6;
+/** The form before placed calls, `<Start>`, and status callbacks before the end. */
+const INBOUND_FORM = 5;
 
 /** `null`: there is nothing to take up again. */
-export function snapshotCall(
-  call: CallState,
-  parts: Omit<KeptCall, 'call' | 'dialog'> & { readonly dialog: DialogSnapshot | null },
-): CallSnapshot | null {
+export function snapshotCall(call: CallState, parts: Omit<KeptCall, 'call'>): CallSnapshot | null {
   const { route } = call;
-  if (parts.dialog === null || route === null) return null;
+  const permit = call.placing?.permit ?? null;
+  if (route === null || (parts.dialog === null && permit === null)) return null;
   return {
     call_id: parts.origin.callId,
     org_id: route.org.org_id,
     phone_number: route.number.phone_number,
     call: beginningOf(parts.origin),
-    answer: answerOf(call, parts.progress),
+    dial: permit === null ? null : { permit, to: parts.origin.to },
+    answer: parts.dialog === null ? null : answerOf(call, parts.progress),
     state: { form: FORM, ...parts, call },
   };
 }
@@ -231,6 +252,13 @@ export function snapshotCall(
 /** `undefined`: another version of the gateway wrote it. Form 5 is read too: it had no `<Start>` and no status callback before the end. */
 export function readKeptCall({ state }: CallSnapshot): KeptCall | undefined {
   const kept = state as (KeptCall & { readonly form: number }) | null;
-  if (kept?.form === FORM - 1) return { ...kept, progress: { ...kept.progress, reports: 0 }, script: scriptOfForm5(kept.script) };
+  if (kept?.form === INBOUND_FORM)
+    return {
+      ...kept,
+      origin: { ...kept.origin, direction: 'inbound' },
+      call: { ...kept.call, placing: null },
+      progress: { ...kept.progress, reports: 0 },
+      script: scriptOfForm5(kept.script),
+    };
   return kept?.form === FORM ? kept : undefined;
 }

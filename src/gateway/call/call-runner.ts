@@ -5,7 +5,6 @@ import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { CallTarget, LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
-import { pii } from '../../lib/pii.js';
 import { assertNever, errorText } from '../../lib/result.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -14,30 +13,25 @@ import { CallAgent, type AgentServices } from './call-agent.js';
 import { AgentRequests, tracedTools, type RequestServices } from './agent-requests.js';
 import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, type MediaServices } from './call-media.js';
-import {
-  beginningOf,
-  callRecord,
-  withRetention,
-  type CallOrigin,
-  type CallProgress,
-  completionOf,
-  snapshotCall,
-  type KeptCall,
-} from './call-record.js';
+import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type KeptCall } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS } from './offer-answer.js';
+import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
-import type { CallEffect, CallEvent, CallFacts, CallState } from './state.js';
+import { trunkCredentials } from './trunk-authorization.js';
+import { maxDurationMs as longestMs, type CallEffect, type CallEvent, type CallFacts, type CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
+import type { PlaceContext } from './place-context.js';
+import { writeEnd } from './call-end.js';
 import { statusCallback } from './status-callback.js';
 import type { StatusCallbackEvent } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
-import { publish } from '../ports/events.js';
 import {
   AgentUnavailableError,
   type CallStore,
+  type DialLedger,
   type IdentityClaim,
   type IdentityVerifier,
   type RouteStore,
@@ -51,6 +45,7 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly calls: CallStore;
   readonly snapshots: SnapshotStore;
   readonly identities: IdentityVerifier;
+  readonly dials: DialLedger;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
   /** Whether it is kept when the steps of calls ran. */
@@ -110,6 +105,7 @@ export class CallRunner {
     private readonly own: OwnSide,
     state: CallState,
     private readonly onEnded: (runner: CallRunner) => void,
+    private readonly placed: PlaceContext | null = null,
   ) {
     this.#state = state;
     this.#zeroMs = services.clock.wallMs() - services.clock.nowMs();
@@ -118,8 +114,12 @@ export class CallRunner {
     this.#timers = new CallTimers(services.clock, (timer) => this.dispatch({ type: 'timer', timer }));
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
     const owner = {
-      dispatch: (event: CallEvent) => this.dispatch(event),
+      dispatch: (event: CallEvent) => {
+        this.#noteDial(event);
+        this.dispatch(event);
+      },
       onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
+      credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
       onTaken: () => this.#drop(),
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
@@ -157,12 +157,18 @@ export class CallRunner {
     return runner;
   }
 
+  /** A call that we place: `{ type: 'placed' }` begins it. */
+  static placed(services: CallServices, context: PlaceContext, onEnded: (runner: CallRunner) => void): CallRunner {
+    const { origin, own, facts, ringTimeoutMs } = context;
+    return new CallRunner(services, origin, null, own, startCall(facts, ringTimeoutMs), onEnded, context);
+  }
+
   /** A call that an earlier process had. Throws when what was kept cannot be used. */
   static left(services: CallServices, kept: KeptCall, onEnded: (runner: CallRunner) => void): CallRunner {
     const runner = new CallRunner(services, kept.origin, null, kept.own, resumable(kept.call), onEnded);
     runner.#progress = { ...kept.progress, resumed: kept.progress.resumed + 1 };
     runner.#kept = kept.dialog;
-    runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
+    if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
     runner.#scope.defer('call count', () => runner.#uncount());
     runner.#media.inherit(kept.node);
     runner.#script = kept.script;
@@ -185,7 +191,7 @@ export class CallRunner {
   get live(): LiveCall | null {
     if (this.stateName === 'Ended') return null;
     const { callId, caller, to, startedAtMs } = this.origin;
-    const orgId = this.#state.route?.org.org_id ?? null;
+    const orgId = this.#state.route?.org.org_id ?? this.origin.orgId ?? null;
     return { callId, orgId, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
   }
 
@@ -215,7 +221,7 @@ export class CallRunner {
   async resume(node: string | null): Promise<void> {
     const { session, inside, local, agentSideKey } = this.#state;
     if (session === null || inside === null || local === null) {
-      this.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+      this.abandon();
       return;
     }
     const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
@@ -244,14 +250,19 @@ export class CallRunner {
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
   }
 
+  /** Ends a kept call that cannot go on. Whether one was answered that we dialled is not known. */
+  abandon(): void {
+    this.dispatch({ type: 'hangup', reason: this.#kept === null ? 'DIAL_AMBIGUOUS' : 'GATEWAY_RESTARTED' });
+  }
+
   /**
    * The SIP server was away and hands its calls back: whether this one is among them shows when it is asked about it.
    * @param askAfterMs when it is asked
    */
   serverBack(askAfterMs: number): void {
     const isUnanswered = this.#progress.answeredAtMs === null;
-    // INVITEs that had no answer were answered by the SIP server when the connection was lost.
-    if (isUnanswered) return this.serverLost();
+    // INVITEs that had no answer were answered, and ours cancelled, by the SIP server when the connection was lost.
+    if (isUnanswered || isPlacing(this.#state)) return this.serverLost();
     // It shows an ACK that came meanwhile, and tells when it gives up waiting for one. Only one with an answer is waited for.
     if (this.stateName === 'AwaitingAck' && this.#state.lateOffer !== null) this.#after(ACK_LIMIT_MS, () => this.#assumeAck());
     else this.#assumeAck();
@@ -293,6 +304,8 @@ export class CallRunner {
     switch (effect.do) {
       case 'route':
         return this.#async(null, this.#route());
+      case 'permit':
+        return this.#async(null, this.#permit());
       case 'connect-agent':
         if (effect.choice === 'own' && this.#progress.reports === 0) this.#report('initiated');
         return this.#async(null, this.#agent.connect(effect.choice));
@@ -337,7 +350,14 @@ export class CallRunner {
 
   /** What goes to the carrier. */
   #send(
-    effect: Extract<CallEffect, { do: 'ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'ping' | 'bye' }>,
+    effect: Extract<
+      CallEffect,
+      {
+        do:
+          | ('ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'ping' | 'bye')
+          | ('dial' | 'cancel-dial' | 'acknowledge');
+      }
+    >,
   ): void {
     const open = this.invite?.open;
     switch (effect.do) {
@@ -362,6 +382,13 @@ export class CallRunner {
         return effect.isHeld ? this.#dialog.pingHeld() : this.#dialog.ping('INTERNAL_ERROR');
       case 'bye':
         return this.#dialog.bye(effect.reason);
+      case 'dial':
+        return this.placed === null ? undefined : this.#dialog.dial(this.placed.target, effect.sdp);
+      case 'cancel-dial':
+        return this.#dialog.cancelDial(effect.reason);
+      case 'acknowledge':
+        this.#kept = this.#dialog.keepDialled();
+        return this.#dialog.acknowledge();
       default:
         assertNever(effect);
     }
@@ -369,7 +396,7 @@ export class CallRunner {
 
   #onAnswered({ request }: OpenInvite): void {
     this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
-    this.#kept = this.#dialog.keep(request);
+    this.#kept = this.#dialog.keep(request.msg.raw ?? '');
     this.#report('answered');
     this.#keep();
   }
@@ -405,6 +432,29 @@ export class CallRunner {
     ]);
     if (staleMs !== null) this.#log.warn({ stale_ms: staleMs }, 'call.route.stale');
     return { type: 'routed', route, load, isStale: staleMs !== null, identity };
+  }
+
+  async #permit(): Promise<CallEvent> {
+    if (this.placed === null) throw new Error('only a call that we place needs permission');
+    const { orgId, from, to, agent, facts } = this.placed;
+    const call = beginningOf(this.origin);
+    this.#scope.defer('dial', () => this.#uncount());
+    const maxDurationMs = longestMs({ facts, route: agent === null ? null : { agent } });
+    const permitted = await this.services.dials.reserve({ orgId, from, to, call, maxDurationMs });
+    if (!permitted.ok) {
+      this.#log.warn({ detail: permitted.error }, 'call.not_permitted');
+      return { type: 'not-permitted', detail: permitted.error };
+    }
+    const { org, number, permit } = permitted.value;
+    return { type: 'permitted', route: { org, number, agent }, permit };
+  }
+
+  /** When a call that we place rang, and was answered. */
+  #noteDial(event: CallEvent): void {
+    if (event.type === 'dial-proceeding' && event.status >= 180 && this.#progress.ringingAtMs === null)
+      this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
+    if (event.type === 'dial-answered' && this.#state.placing?.givenUp === null && this.stateName === 'Dialling')
+      this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
   }
 
   #notifyAgent(answer: AgentAnswer): void {
@@ -475,7 +525,11 @@ export class CallRunner {
   }
 
   #uncount(): void {
-    if (this.#isTaken) this.services.routes.disown(this.callId);
+    const { answeredAtMs } = this.#progress;
+    if (this.origin.direction === 'outbound') {
+      if (this.#isTaken) this.services.dials.disown(this.callId);
+      else this.services.dials.settle(this.callId, answeredAtMs === null ? 0 : this.#timeMs() - answeredAtMs);
+    } else if (this.#isTaken) this.services.routes.disown(this.callId);
     else this.services.routes.release(this.callId, this.#wasRefused);
   }
 
@@ -492,30 +546,9 @@ export class CallRunner {
     const atMs = this.#timeMs();
     await this.#close();
     await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
-    const record = callRecord(this.origin, this.#progress, this.#state, this.#media.quality, this.#requests.notes, { reason, atMs });
-    const { sip_status: sipStatus, from, to, source, quality, timings, stale_route: stale } = record;
-    const facts = {
-      reason,
-      sip_status: sipStatus,
-      from: pii(from),
-      to: pii(to),
-      source: source.ip,
-      quality,
-      timings,
-      ...(stale ? { stale } : {}),
-    };
-    this.#log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
-    try {
-      const completion = completionOf(record, this.#state.route?.agent ?? null);
-      const timeline = this.services.isTimed === true ? { timeline: this.#trace.timeline.read() } : {};
-      const ended = { ...withRetention(record, this.#state.route), trace: this.trace, completion, ...timeline };
-      publish('call.ended', ended);
-      await this.services.calls.write(ended);
-      publish('call.stored', ended);
-    } catch (error) {
-      this.#log.error({ error: errorText(error) }, 'call.record.not_written');
-    }
-    this.#report('completed', record);
+    const call = { origin: this.origin, progress: this.#progress, state: this.#state, quality: this.#media.quality };
+    const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
+    this.#report('completed', await writeEnd(this.services, parts, { reason, atMs }));
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
     // Whoever shuts down after us must not take the connection away before the BYE is through.

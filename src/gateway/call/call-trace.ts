@@ -223,6 +223,18 @@ function happened(event: CallEvent): string {
   switch (event.type) {
     case 'invited':
       return 'INVITE received';
+    case 'placed':
+      return 'to be placed';
+    case 'permitted':
+      return `permitted; at most ${String(event.permit.reservedMicros / 1_000_000)} is reserved`;
+    case 'not-permitted':
+      return `not permitted: ${event.detail}`;
+    case 'dial-proceeding':
+      return 'the trunk has the INVITE';
+    case 'dial-answered':
+      return 'answered';
+    case 'dial-refused':
+      return event.isLocal ? 'the trunk did not answer' : `the trunk refused: ${String(event.status)}`;
     case 'inadmissible':
       return 'refused before the number lookup';
     case 'routed':
@@ -284,6 +296,8 @@ const TIMERS: Readonly<Record<CallTimer, string>> = {
   reinvite: 'retrying the re-INVITE',
   held: 'held for a minute: pinging the carrier with OPTIONS',
   transfer: 'no transfer progress within the time limit',
+  unanswered: 'nobody answered in time',
+  cancelling: 'the trunk did not answer the CANCEL',
 };
 
 function looked({ route, isStale, identity }: Extract<CallEvent, { type: 'routed' }>): string {

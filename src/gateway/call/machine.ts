@@ -22,7 +22,18 @@ import {
   type OfferAnswerStep,
 } from './offer-answer.js';
 import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
-import type { CallEffect, CallEvent, CallFacts, CallState, CallStep, CallTimer, HangupReason, StandIn } from './state.js';
+import { isPlacing, stepPlacing, type PlacingStep } from './placing.js';
+import {
+  maxDurationMs,
+  type CallEffect,
+  type CallEvent,
+  type CallFacts,
+  type CallState,
+  type CallStep,
+  type CallTimer,
+  type HangupReason,
+  type StandIn,
+} from './state.js';
 
 const NOTHING: readonly CallEffect[] = [];
 const MAX_UNANSWERED_PROBES = 2;
@@ -31,7 +42,9 @@ const MAX_LEGS_LOST = 3;
 
 type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
 
-export function startCall(facts: CallFacts): CallState {
+/** @param ringTimeoutMs of a call that we place; left out: it came in */
+export function startCall(facts: CallFacts, ringTimeoutMs: number | null = null): CallState {
+  const placing = { isProceeding: false, givenUp: null, status: null, permit: null, isLegOpen: false };
   return {
     name: 'Routing',
     facts,
@@ -39,6 +52,7 @@ export function startCall(facts: CallFacts): CallState {
     isStale: false,
     identity: null,
     agent: { choice: 'own', isConnected: false },
+    placing: ringTimeoutMs === null ? null : { ...placing, ringTimeoutMs },
     media: null,
     inside: null,
     local: null,
@@ -60,10 +74,19 @@ export function startCall(facts: CallFacts): CallState {
 
 /** One event; the effects are carried out in order before the next event. Events that come too late change nothing. */
 export function stepCall(state: CallState, event: CallEvent): CallStep {
-  if (state.name === 'Ended') return { state, effects: tooLate(event) };
+  if (state.name === 'Ended') return { state, effects: tooLate(event, state.reason ?? 'INTERNAL_ERROR') };
   // What an earlier exchange asked for.
   if ('attempt' in event && event.attempt !== null && event.attempt !== state.attempt) return { state, effects: NOTHING };
+  const placing = isPlacing(state) ? stepPlacing(state, event) : null;
+  if (placing !== null) return placed(placing);
   switch (event.type) {
+    case 'placed':
+    case 'permitted':
+    case 'not-permitted':
+    case 'dial-proceeding':
+    case 'dial-answered':
+    case 'dial-refused':
+      return { state, effects: NOTHING };
     case 'invited':
       return state.name === 'Routing' ? { state, effects: [...ringingTimer(state), { do: 'route' }] } : { state, effects: NOTHING };
     case 'inadmissible':
@@ -125,10 +148,18 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
   }
 }
 
-/** A request that crossed the end must not be left without an answer. */
-function tooLate(event: CallEvent): readonly CallEffect[] {
+/** What crossed the end must not be left without an answer. */
+function tooLate(event: CallEvent, reason: Reason): readonly CallEffect[] {
+  // RFC 3261 §13.2.2.4: a 2xx that comes after we gave up is acknowledged, and the call ended.
+  if (event.type === 'dial-answered') return [{ do: 'acknowledge' }, { do: 'bye', reason }];
   const isRequest = event.type === 'reoffered' || event.type === 'notified';
   return isRequest ? [{ do: 'reject', requestId: event.requestId, reason: 'NO_DIALOG' }] : NOTHING;
+}
+
+/** A step of a call that we place, which may begin or end its talk. */
+function placed({ state, effects, ended, talks }: PlacingStep): CallStep {
+  if (ended !== undefined) return finish(state, ended, effects);
+  return talks === true ? after({ state, effects }, talk(state)) : { state, effects };
 }
 
 /** A step of an exchange within the call, which may end the call. */
@@ -363,6 +394,7 @@ function onLost(state: CallState, mayMove: boolean): CallStep {
     case 'Offering':
     case 'Reserving':
     case 'OfferingOutward':
+    case 'Dialling':
     case 'HangingUp':
     case 'Ended':
       return { state, effects: NOTHING };
@@ -412,6 +444,9 @@ function onTimer(state: CallState, timer: CallTimer): CallStep {
       return onTransferTimer(state);
     case 'held':
       return isOnHold(state) ? { state, effects: [{ do: 'ping', isHeld: true }] } : { state, effects: NOTHING };
+    case 'unanswered':
+    case 'cancelling':
+      return { state, effects: NOTHING };
     default:
       return assertNever(timer);
   }
@@ -432,7 +467,8 @@ function isOnHold({ name, session }: CallState): boolean {
 
 /** Ends an answered call from our side: BYE now, or as soon as the ACK has come. */
 function hangUp(state: CallState, reason: Reason, before: readonly CallEffect[] = NOTHING): CallStep {
-  if (state.name === 'Talking' || state.name === 'Connecting') return finish(state, reason, [...before, { do: 'bye', reason }]);
+  const ack = isPlacing(state) ? [{ do: 'acknowledge' } as const] : [];
+  if (state.name === 'Talking' || state.name === 'Connecting') return finish(state, reason, [...before, ...ack, { do: 'bye', reason }]);
   return { state: { ...state, name: 'HangingUp', reason: state.reason ?? reason }, effects: before };
 }
 
@@ -490,9 +526,4 @@ function onLegReplaced(state: CallState, { local, agentSideKey }: EventOf<'leg-r
     version: session.version + VERSIONS_AHEAD,
   };
   return within(onRelayLost({ ...state, local, agentSideKey, isLegDue: true, session: moved }, true));
-}
-
-function maxDurationMs(state: CallState): number {
-  const agentMs = (state.route?.agent?.max_duration ?? Infinity) * 60_000;
-  return Math.min(agentMs, state.facts.maxDurationMs);
 }

@@ -296,5 +296,7 @@ function versioned(
 }
 
 function encryptionOf(state: CallState): MediaEncryption {
+  // An outbound trunk has no setting of its own.
+  if (state.placing !== null) return 'required';
   return state.route?.number.inbound?.options.media_encryption ?? 'required';
 }

@@ -1,4 +1,5 @@
 import type { AgentAnswer } from '../model/agent.js';
+import type { DialPermit } from '../model/dialling.js';
 import type { MediaAddress, MediaDirection } from '../model/media.js';
 import type { ProviderLimit } from '../model/provider-usage.js';
 import type { Route } from '../model/records.js';
@@ -22,11 +23,13 @@ export type CallStateName =
   | 'Reserving'
   /** rtpengine makes the offer for the 200. */
   | 'OfferingOutward'
+  /** A call that we place: our INVITE is out, or its CANCEL. */
+  | 'Dialling'
   /** Media and the 200 are ready; the call waits for the agent. */
   | 'AwaitingAgent'
   /** The 200 is out, its ACK has not come. */
   | 'AwaitingAck'
-  /** The ACK had the answer to our offer: rtpengine gets it, and the leg opens. */
+  /** The carrier has answered our offer, in its ACK or its 200: rtpengine gets the answer, and the leg opens. */
   | 'Connecting'
   | 'Talking'
   /** Our side hung up before the ACK: BYE must wait for it (RFC 3261 §15). */
@@ -86,6 +89,20 @@ export type StandIn = 'test-line' | 'second-provider' | 'sentence' | 'transfer';
 /** Which agent the call gets: the number's, or what stands in for it. */
 export type AgentChoice = 'own' | StandIn;
 
+/** What a call that we place has more. */
+export interface Placing {
+  readonly ringTimeoutMs: number;
+  /** The carrier sent a provisional response: it has the INVITE. */
+  readonly isProceeding: boolean;
+  /** Why the INVITE is cancelled; `null`: it is not. */
+  readonly givenUp: Reason | null;
+  /** The carrier's final status; `null`: none yet, or not the carrier's. */
+  readonly status: number | null;
+  /** `null`: nothing is reserved yet. */
+  readonly permit: DialPermit | null;
+  readonly isLegOpen: boolean;
+}
+
 /** Plain data throughout: the snapshot for a killed gateway is its JSON. */
 export interface CallState {
   readonly name: CallStateName;
@@ -97,6 +114,8 @@ export interface CallState {
   /** The STIR verdict on the caller; `null`: not verified. */
   readonly identity: VerifiedIdentity | null;
   readonly agent: { readonly choice: AgentChoice; readonly isConnected: boolean };
+  /** `null`: the call came in. */
+  readonly placing: Placing | null;
   /** The carrier's offer. */
   readonly media: CarrierMedia | null;
   /** rtpengine's agent side, which the endpoint sends to. */
@@ -146,10 +165,30 @@ export interface CallFacts {
   readonly relayAddress: string | null;
 }
 
-export type CallTimer = 'ringing' | 'max-duration' | 'reinvite' | 'transfer' | 'held';
+export type CallTimer =
+  | 'ringing'
+  | 'max-duration'
+  | 'reinvite'
+  | 'transfer'
+  | 'held'
+  /** Nobody answers a call that we place. */
+  | 'unanswered'
+  /** Nor does the carrier answer its CANCEL. */
+  | 'cancelling';
 
 export type CallEvent =
   | { readonly type: 'invited' }
+  /** We place the call. */
+  | { readonly type: 'placed' }
+  | { readonly type: 'permitted'; readonly route: Route; readonly permit: DialPermit }
+  /** `detail`: a sentence. */
+  | { readonly type: 'not-permitted'; readonly detail: string }
+  /** A provisional response to our INVITE. */
+  | { readonly type: 'dial-proceeding'; readonly status: number }
+  /** A 2xx to our INVITE. */
+  | { readonly type: 'dial-answered'; readonly sdp: string }
+  /** Its final refusal. `isLocal`: the SIP server's own, in place of a response. */
+  | { readonly type: 'dial-refused'; readonly status: number; readonly isLocal: boolean }
   /** The INVITE itself breaks a rule, or the gateway takes no calls: refused before anything is looked up. */
   | { readonly type: 'inadmissible'; readonly reason: Reason }
   | {
@@ -212,11 +251,18 @@ export type CallEvent =
 
 export type HangupReason = Extract<
   Reason,
-  'AGENT_HANGUP' | 'AGENT_LOST' | 'MEDIA_TIMEOUT' | 'API_STOPPED' | 'SHUTDOWN' | 'DRAINING' | 'GATEWAY_RESTARTED'
+  'AGENT_HANGUP' | 'AGENT_LOST' | 'MEDIA_TIMEOUT' | 'API_STOPPED' | 'SHUTDOWN' | 'DRAINING' | 'GATEWAY_RESTARTED' | 'DIAL_AMBIGUOUS'
 >;
 
 export type CallEffect =
   | { readonly do: 'route' }
+  /** May the call be placed? Counts it, and reserves its cost. */
+  | { readonly do: 'permit' }
+  /** INVITE with this offer. */
+  | { readonly do: 'dial'; readonly sdp: string }
+  | { readonly do: 'cancel-dial'; readonly reason: Reason }
+  /** ACK to the 2xx. */
+  | { readonly do: 'acknowledge' }
   | { readonly do: 'connect-agent'; readonly choice: AgentChoice }
   | { readonly do: 'offer-relay'; readonly media: CarrierMedia; readonly attempt: number }
   | { readonly do: 'answer-relay'; readonly sdp: string; readonly attempt: number }
@@ -261,4 +307,9 @@ export type CallEffect =
 export interface CallStep {
   readonly state: CallState;
   readonly effects: readonly CallEffect[];
+}
+
+/** How long the call may last: its agent's limit, or the gateway's. */
+export function maxDurationMs({ route, facts }: { readonly route: Pick<Route, 'agent'> | null; readonly facts: CallFacts }): number {
+  return Math.min((route?.agent?.max_duration ?? Infinity) * 60_000, facts.maxDurationMs);
 }

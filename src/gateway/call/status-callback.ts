@@ -25,13 +25,14 @@ export interface CallMoment {
 
 /** What the number's owner gets at this moment of a call; `null`: nothing. */
 export function statusCallback(
-  { callId, to, caller }: CallOrigin,
+  { callId, direction, to, caller }: CallOrigin,
   route: Route | null,
   identity: VerifiedIdentity | null,
   { event, atMs, sequence, record }: CallMoment,
 ): VoiceRequest | null {
   const { status_callback: url, status_callback_events: wanted = ['completed'] } = route?.number.inbound?.options ?? {};
-  if (route === null || url === undefined || !wanted.includes(event)) return null;
+  // A setting of calls that come in.
+  if (route === null || url === undefined || direction === 'outbound' || !wanted.includes(event)) return null;
   const status = record === null ? STATUS[event] : callStatusOf(record);
   return {
     url,

@@ -1,7 +1,8 @@
 import { NOT_IN_TURBO, type AgentAnswer } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
+import { mayDial } from '../admission/dial-guard.js';
 import { isTurbo } from './agent.js';
-import { transferTarget } from './transfer-target.js';
+import { transferTarget, type TransferTarget } from './transfer-target.js';
 import type { CallEffect, CallEvent, CallState, Transfer } from './state.js';
 
 // The agent hands its caller over: REFER to the carrier, which says by NOTIFY how it goes (RFC 3515). The call lives on until the target
@@ -23,7 +24,7 @@ const SILENCE_MS = 60_000;
 const REFUSALS = {
   TRANSFER_TOO_EARLY: 'The call is not in progress yet.',
   TRANSFER_PENDING: 'Another transfer is in progress.',
-  TRANSFER_NOT_ALLOWED: "The target is not in the agent's transfer_list.",
+  TRANSFER_NOT_ALLOWED: "The target is not in the agent's transfer_list, or the organization may not dial it.",
   TRANSFER_BAD_TARGET: 'The target is neither a number in E.164 form nor a sip:, sips: or tel: URI.',
 } as const;
 
@@ -41,11 +42,18 @@ export function onTransferAsked(state: CallState, { requestId, to }: EventOf<'tr
   if (state.transfer !== null) return refuse('TRANSFER_PENDING');
   const target = transferTarget(to, isStandIn ? null : state.route?.agent?.transfer_list);
   if (!target.ok) return refuse(target.error);
+  if (!isStandIn && !mayReach(state, target.value)) return refuse('TRANSFER_NOT_ALLOWED');
   const referId = state.referCount + 1;
   return {
     state: { ...state, referCount: referId, transfer: { referId, requestId, isAccepted: false } },
     effects: [{ do: 'refer', target: target.value, referId }],
   };
+}
+
+/** The trunk of a call that we placed would dial the target at our expense: only what we may dial. */
+function mayReach({ placing, route }: CallState, target: TransferTarget): boolean {
+  if (placing === null) return true;
+  return route !== null && target.kind === 'number' && mayDial(route, target.number).ok;
 }
 
 /** The final answer to our REFER. */

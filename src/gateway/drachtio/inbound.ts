@@ -27,6 +27,7 @@ import {
   refusalHeaders,
   sessionExpiresOf,
 } from '../call/invite.js';
+import { placeContext, type PlaceRequest } from './outbound.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/admission.js';
 import { IDENTITY_HEADER, PING_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
@@ -233,6 +234,21 @@ export class Inbound implements LiveCalls {
     });
   }
 
+  /** Begins a call that we place. The reason why this gateway places none now; `null`: the call has begun. */
+  place(request: PlaceRequest): Reason | null {
+    const refusal = this.notReady ?? (this.#rate?.take('') === false ? 'OVERLOADED' : null);
+    if (refusal !== null) return refusal;
+    const own = this.#ownAddress('tls');
+    const { maxDurationMs, standIn, relayAddress } = this.options;
+    const facts = { maxDurationMs, standIn, relayAddress };
+    const nowMs = this.#services.clock.wallMs();
+    const context = placeContext(request, { contact: this.#contactAddress(own), warningHost: own.host, facts, nowMs });
+    const runner = CallRunner.placed(this.#services, context, (ended) => this.#onEnded(ended));
+    this.#runners.set(runner.callId, runner);
+    runner.dispatch({ type: 'placed' });
+    return null;
+  }
+
   /** The calls of a lost media relay. */
   relayLost(callIds: readonly string[], mayMove: boolean): void {
     for (const callId of callIds) this.#runners.get(callId)?.dispatch({ type: 'relay-lost', mayMove });
@@ -320,7 +336,7 @@ export class Inbound implements LiveCalls {
 
   async #resume({ runner, node }: OrphanedCall, isResumed: boolean): Promise<void> {
     if (isResumed) return runner.resume(node);
-    runner.dispatch({ type: 'hangup', reason: 'GATEWAY_RESTARTED' });
+    runner.abandon();
   }
 
   #onInvite(request: SrfRequest, response: SrfResponse): void {
@@ -367,6 +383,7 @@ export class Inbound implements LiveCalls {
       origin: {
         callId: newUuid(),
         sipCallId: request.get('Call-ID') ?? '',
+        direction: 'inbound',
         to: invite?.called ?? request.uri,
         caller: callerIdentity({ get: (name) => request.get(name), names: Object.keys(request.msg.headers) }),
         source: {

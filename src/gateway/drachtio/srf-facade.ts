@@ -10,8 +10,12 @@ import {
   type RequestInDialog,
   ConnectionLostError,
   type DialogSnapshot,
+  type InviteListener,
+  type InviteResponse,
   type OnMessage,
   type SrfApp,
+  type SrfHeaders,
+  type SrfInvite,
 } from '../ports/signalling.js';
 
 // Some of the package's own types are wrong or missing: only this file uses the package, and types what the rest relies on
@@ -28,13 +32,16 @@ interface RawMessage extends SrfMessage {
   readonly status: number;
   readonly body?: string;
   readonly raw?: string;
+  readonly source_address?: string;
+  readonly stackDialogId?: string;
 }
 
 /** The callback gets the ACK as the SIP server sent it. */
 type Acknowledge = (options: object, callback: (error: unknown, sent?: { readonly raw?: string }) => void) => void;
 
-interface RawRequest {
+interface RawRequest extends SrfMessage {
   readonly raw?: string;
+  cancel(options: object, callback: (error: unknown) => void): void;
   on(event: 'response', listener: (response: RawMessage, acknowledge: Acknowledge) => void): void;
   on(event: 'update', listener: SrfHandler): void;
 }
@@ -53,8 +60,13 @@ interface RawSrf {
   removeDialog(dialog: SrfDialog): void;
 }
 
+interface RawDialog extends SrfDialog {
+  readonly type: 'uas' | 'uac';
+  readonly res: { readonly raw?: string };
+}
+
 interface RawStatics {
-  readonly Dialog: new (srf: RawSrf, type: 'uas', parts: { req: object; res: object; sent: object }) => SrfDialog;
+  readonly Dialog: new (srf: RawSrf, type: 'uas' | 'uac', parts: { req: object; res: object; sent?: object }) => RawDialog;
   readonly SipMessage: new (text: string) => object;
 }
 
@@ -64,7 +76,7 @@ Object.defineProperty(SipMessage.prototype, 'toJSON', { value: () => '[SipMessag
 
 export function createSrfApp(): SrfApp {
   const srf = new Srf() as unknown as RawSrf & Record<string, ((handler: SrfHandler) => void) | undefined>;
-  const requests = new DialogRequests(srf);
+  const requests = new OwnRequests(srf);
   const gathered = new WeakSet<CorkedStream>();
   // The package would use one system call per message.
   const gather = (socket: CorkedStream): void => {
@@ -94,12 +106,12 @@ export function createSrfApp(): SrfApp {
     },
     request: (dialogId, request, onAnswer, onUpdate, onMessage) => requests.send(dialogId, request, onAnswer, onUpdate, onMessage),
     forget: (dialog) => srf.removeDialog(dialog),
-    snapshot: (dialog, request) => ({
-      id: dialog.id,
-      invite: request.msg.raw ?? '',
-      localTag: dialog.sip.localTag,
-      contact: dialog.local.contact,
-    }),
+    place: (invite, listener) => requests.place(invite, listener),
+    snapshot: (dialog, invite) => {
+      const { type, res } = dialog as RawDialog;
+      const kept = { id: dialog.id, invite, localTag: dialog.sip.localTag, contact: dialog.local.contact };
+      return type === 'uac' ? { ...kept, answer: res.raw ?? '' } : kept;
+    },
     restore: (kept, localSdp) => restoreDialog(srf, kept, localSdp),
     // The pauses between attempts would grow without limit.
     connect: ({ host, port, secret, tags }) =>
@@ -120,15 +132,17 @@ function indexHeaders(request: SrfRequest): void {
   } satisfies SrfMessage);
 }
 
-/** Our requests without a response. The package forgets them when the connection breaks. */
-class DialogRequests {
+/** Our requests without a final response. The package forgets them when the connection breaks. */
+class OwnRequests {
   readonly #waiting = new Set<OnAnswer>();
+  readonly #invites = new Set<(error: unknown) => void>();
   /** BYEs to send again. Otherwise a carrier would stay in an ended call, which the SIP server returns with the connection. */
   readonly #unsaidByes = new Map<string, RequestInDialog>();
 
   constructor(private readonly srf: RawSrf) {
     srf.on('close', () => {
-      for (const fail of [...this.#waiting]) fail(new ConnectionLostError('the connection to the SIP server was lost'));
+      const lost = new ConnectionLostError('the connection to the SIP server was lost');
+      for (const fail of [...this.#waiting, ...this.#invites]) fail(lost);
     });
     srf.on('connect', (error: unknown) => {
       if (error === null || error === undefined) this.#sendByes();
@@ -151,6 +165,31 @@ class DialogRequests {
     } catch (error) {
       // Without a connection the package throws.
       settle(new ConnectionLostError(errorText(error)));
+    }
+  }
+
+  place({ uri, headers, body }: SrfInvite, listener: InviteListener): void {
+    const fail = (error: unknown): void => {
+      if (this.#invites.delete(fail)) listener.onFailed(error);
+    };
+    this.#invites.add(fail);
+    try {
+      this.srf.request(uri, { method: 'INVITE', headers: { ...headers }, body }, (error, sent) => {
+        if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the INVITE that it sent'));
+        listener.onSent({
+          raw: sent.raw,
+          get: (name) => sent.get(name),
+          cancel: (given) => cancelInvite(sent, given),
+        });
+        sent.on('update', listener.onUpdate);
+        sent.on('response', (response, acknowledge) => {
+          if (response.status >= 200) this.#invites.delete(fail);
+          listener.onResponse(inviteResponse(this.srf, sent, response, acknowledge));
+        });
+      });
+    } catch (error) {
+      // Without a connection the package throws.
+      fail(new ConnectionLostError(errorText(error)));
     }
   }
 
@@ -188,14 +227,46 @@ function requestInDialog(
         if (response.status < 300) acknowledge({}, (_error, ack) => onAck(ack));
         else onAck();
       }
-      onAnswer(null, { status: response.status, body: response.body ?? '' });
+      onAnswer(null, { status: response.status, body: response.body ?? '', raw: response.raw ?? '' });
     });
   });
 }
 
-/** The package builds dialogs from their first messages: the stored INVITE, and the fields of the 200 that it reads. */
+function cancelInvite(sent: RawRequest, headers: SrfHeaders): void {
+  try {
+    // A final response that crossed it: the SIP server knows the transaction no more.
+    sent.cancel({ headers: { ...headers } }, () => undefined);
+  } catch {
+    // Without a connection the SIP server has cancelled it by itself.
+  }
+}
+
+function inviteResponse(srf: RawSrf, sent: RawRequest, response: RawMessage, acknowledge: Acknowledge): InviteResponse {
+  return {
+    status: response.status,
+    body: response.body ?? '',
+    raw: response.raw,
+    get: (name) => response.get(name),
+    isLocal: (response.source_address ?? '') === '',
+    dialogId: response.stackDialogId ?? '',
+    dialog: () => {
+      const dialog = new Dialog(srf, 'uac', { req: sent, res: response });
+      srf.addDialog(dialog);
+      return dialog;
+    },
+    acknowledge: (headers, onSent) => acknowledge({ headers: { ...headers } }, (_error, ack) => onSent(ack?.raw)),
+  };
+}
+
+/** The package builds dialogs from their first messages: the stored INVITE, and the 200 or the fields of it that it reads. */
 function restoreDialog(srf: RawSrf, kept: DialogSnapshot, localSdp: string): SrfDialog {
   const invite = new SipMessage(kept.invite) as SrfMessage & object;
+  if (kept.answer !== undefined) {
+    const answer = Object.assign(new SipMessage(kept.answer), { stackDialogId: kept.id });
+    const own = new Dialog(srf, 'uac', { req: invite, res: answer });
+    srf.addDialog(own);
+    return own;
+  }
   const to = (invite.get('to') ?? '').replace(/;\s*tag=[^;>]*$/i, '');
   const head = ['from', 'call-id', 'cseq'].map((name) => `${name}: ${invite.get(name) ?? ''}\r\n`).join('');
   const sent = new SipMessage(

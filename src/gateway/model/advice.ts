@@ -44,6 +44,13 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   ACK_TIMEOUT: 'Our 200 or the ACK was lost: look for a firewall, or a Contact address that the carrier cannot reach.',
   MEDIA_LOST: 'Ask the operator what happened to rtpengine at that time.',
   API_STOPPED: 'Nothing: a user ended it with an API key or in the console; GET /v1/audit shows which.',
+  DIAL_NOT_ALLOWED: 'See in the trace which rule refused it, and ask the operator to change it (trunkline org set-dialling).',
+  BUSY: 'Call again later.',
+  NO_ANSWER: 'Call again later.',
+  CALLEE_DECLINED: 'Nothing: whoever was called does not want the call.',
+  TRUNK_REFUSED: "See the SIP status and the trace; check the number's sip_endpoint and credentials, and what the trunk allows.",
+  TRUNK_UNREACHABLE: "Check the number's sip_endpoint; the SIP server's log says whether name, connection or certificate failed.",
+  DIAL_AMBIGUOUS: 'Find out from the trunk whether it placed the call before you dial again.',
   REQUEST_PENDING: 'Nothing: the carrier retries.',
 };
 

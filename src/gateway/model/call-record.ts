@@ -39,7 +39,7 @@ export const sourceSchema = z
     tls_version: text,
     tls_cipher: text,
   })
-  .describe('The connection of the INVITE');
+  .describe("The connection of the INVITE; in a placed call, the trunk's host and port");
 
 const timingsSchema = z.object({
   ring_ms: milliseconds('from the INVITE to the 180'),
@@ -109,14 +109,15 @@ export const callRecordSchema = z.object({
   call_id: z.uuid(),
   org_id: text.describe('null: the number was not known'),
   agent_id: text.describe("null: the operator's default agent, or no agent (yet)"),
-  sip_call_id: z.string().describe("The carrier's Call-ID"),
+  direction: z.enum(['inbound', 'outbound']).describe('`outbound`: placed by POST /v1/calls'),
+  sip_call_id: z.string().describe("The carrier's Call-ID; ours in a call that we placed"),
   from: z.string().describe('As `caller.number`'),
   to: z.string().describe('The called number in E.164'),
   caller: callerSchema,
   source: sourceSchema,
   identity: identitySchema.nullable().describe('null: not verified, or the call is in progress'),
   reason: z.string().describe('Why the call was refused or ended: a code of docs/errors.md'),
-  sip_status: z.number().describe('Status of the refusal, or 200'),
+  sip_status: z.number().describe("Status of the refusal, or 200; of a placed call, the trunk's"),
   codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),
   crypto_suite: text.describe("SRTP suite of the carrier's leg; null: plain RTP, or not answered (yet)"),
   started_at: time(''),

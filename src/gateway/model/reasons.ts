@@ -130,7 +130,15 @@ export const REASONS = {
   AGENT_DECLINED: refuse(603, 'Decline', 21, 'agent', 'The voice webhook of the number rejected the call.'),
   DECLINED: refuse(603, 'Decline', 21, 'nobody', 'The request was declined.'),
 
-  CALLER_HANGUP: end(16, 'nobody', 'The caller hung up.'),
+  DIAL_NOT_ALLOWED: refuse(403, 'Forbidden', 52, 'customer', 'The organization may not place this call.'),
+  BUSY: refuse(486, 'Busy Here', 17, 'nobody', 'The dialled number was busy.', RETRY),
+  NO_ANSWER: refuse(480, 'Temporarily Unavailable', 19, 'nobody', 'Nobody answered the dialled number in time.', RETRY),
+  CALLEE_DECLINED: refuse(603, 'Decline', 21, 'nobody', 'Whoever was dialled declined the call.'),
+  TRUNK_REFUSED: refuse(502, 'Bad Gateway', 21, 'customer', 'The outbound trunk refused the call.'),
+  TRUNK_UNREACHABLE: refuse(504, 'Server Time-out', 38, 'customer', 'The outbound trunk could not be reached.', RETRY),
+  DIAL_AMBIGUOUS: refuse(408, 'Request Timeout', 102, 'nobody', 'Whether the dialled number was called is not known.'),
+
+  CALLER_HANGUP: end(16, 'nobody', 'The caller hung up, or whoever was called.'),
   AGENT_HANGUP: end(16, 'nobody', 'The agent hung up.'),
   MAX_DURATION: end(16, 'nobody', 'The call reached its maximum duration.'),
   MEDIA_TIMEOUT: end(41, 'caller', 'The caller sent no audio for too long.'),

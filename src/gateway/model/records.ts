@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AgentRecord } from './agent-record.js';
+import type { Dialling } from './dialling.js';
 import type { E164 } from './e164.js';
 import type { ProviderKeys } from './provider.js';
 
@@ -33,6 +34,17 @@ export const EXAMPLE_OPTIONS = {
   media_encryption: 'required' as const,
 };
 
+const trunkSchema = z.object({
+  sip_endpoint: z.string(),
+  username: z.string().optional().describe('Answers challenges of the trunk'),
+  realm: z.string().optional().describe('Only challenges of this realm are answered'),
+});
+
+/** Where a number's calls go out. The password is never shown. */
+export interface OutboundTrunk extends Readonly<z.output<typeof trunkSchema>> {
+  readonly password?: string;
+}
+
 /** The SIP configuration of one number, as it is stored and as `GET /sip` returns it. */
 export const sipConfigurationSchema = z
   .object({
@@ -40,7 +52,7 @@ export const sipConfigurationSchema = z
     phone_number: z.string().describe('E.164 with the plus'),
     org_id: z.string(),
     inbound: z.object({ agent_id: z.string().nullable(), options: optionsSchema }).nullable().describe('null: not attached inbound'),
-    outbound: z.object({ sip_endpoint: z.string() }).nullable().describe('null: not attached outbound'),
+    outbound: trunkSchema.nullable().describe('null: not attached outbound'),
     created_at: z.string().describe('ISO 8601'),
     updated_at: z.string().describe('ISO 8601'),
   })
@@ -76,7 +88,17 @@ export const DEFAULT_INBOUND_OPTIONS: InboundOptions = {
 };
 
 /** `inbound.agent_id` null: the operator's default agent. */
-export type NumberRecord = Readonly<z.output<typeof sipConfigurationSchema>> & { readonly phone_number: E164 };
+export interface NumberRecord extends Readonly<Omit<z.output<typeof sipConfigurationSchema>, 'outbound'>> {
+  readonly phone_number: E164;
+  readonly outbound: OutboundTrunk | null;
+}
+
+/** As the API shows it. */
+export function shownNumber(record: NumberRecord): z.output<typeof sipConfigurationSchema> {
+  if (record.outbound === null) return record;
+  const { password: _secret, ...outbound } = record.outbound;
+  return { ...record, outbound };
+}
 
 export interface OrgRecord {
   /** UUID. */
@@ -111,6 +133,8 @@ export interface OrgRecord {
   readonly pathway_token: string | null;
   /** Transcripts of its calls are kept for so many days; 0: not at all; `null`: as long as the records. */
   readonly transcript_days: number | null;
+  /** What it may dial; `null`: nothing. */
+  readonly dialling: Dialling | null;
   readonly created_at: string;
 }
 

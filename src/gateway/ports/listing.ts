@@ -1,4 +1,3 @@
-import type { E164 } from '../model/e164.js';
 import type { BeginningCall, CallInProgress } from '../model/live-calls.js';
 import type { OrgRecord } from '../model/records.js';
 import type { ApiKeyRecord } from './stores.js';
@@ -45,11 +44,12 @@ export function liveMemberOf({ started_at: startedAt, call_id: callId }: Beginni
   return recordMember(startedAt, callId);
 }
 
-export function liveEntry(call: BeginningCall, to: E164, gateway: string): LiveEntry {
+export function liveEntry(call: BeginningCall, to: string, gateway: string): LiveEntry {
   const listed: Listed = { ...call, to, gateway };
   return { callId: call.call_id, member: liveMemberOf(call), text: JSON.stringify(listed) };
 }
 
 export function readLiveEntry(orgId: string, text: string): CallInProgress {
-  return { ...(JSON.parse(text) as Listed), org_id: orgId, answer: null };
+  // An earlier version lists no direction.
+  return { direction: 'inbound', ...(JSON.parse(text) as Omit<Listed, 'direction'>), org_id: orgId, answer: null };
 }

@@ -5,6 +5,7 @@ import type { CallRecord } from '../model/call-record.js';
 import type { Completion } from '../model/completion.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
+import type { DialPermit } from '../model/dialling.js';
 import type { E164 } from '../model/e164.js';
 import type { BeginningCall } from '../model/live-calls.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection, RelayFigures } from '../model/media.js';
@@ -40,6 +41,34 @@ export interface RouteStore {
    */
   release(callId: string, wasRefused?: boolean): void;
   /** Another gateway counts the call. */
+  disown(callId: string): void;
+}
+
+/** A call that is about to be dialled. */
+export interface DialRequest {
+  readonly orgId: string;
+  readonly from: E164;
+  readonly to: E164;
+  readonly call: BeginningCall;
+  /** The cost of so long a call is reserved. */
+  readonly maxDurationMs: number;
+}
+
+/** The records that allow a call, and what is reserved for it. */
+export interface PermittedDial extends Pick<Route, 'org' | 'number'> {
+  readonly permit: DialPermit;
+}
+
+/** Placed calls of all gateways under the limits of their organizations: no INVITE leaves without a reservation here. */
+export interface DialLedger {
+  /**
+   * Judges the call by the organization's records of this moment; counts and lists it, and reserves its cost. An error is a sentence for the
+   * customer. Rejects with `StoreUnavailableError`: while the store is away nothing is dialled.
+   */
+  reserve(request: DialRequest): Promise<Result<PermittedDial, string>>;
+  /** The call is over. Nothing when it has no reservation; never fails: what cannot be settled stays reserved. @param talkedMs 0: not answered */
+  settle(callId: string, talkedMs: number): void;
+  /** Another gateway has the call. */
   disown(callId: string): void;
 }
 

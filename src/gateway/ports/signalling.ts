@@ -59,6 +59,8 @@ export interface SrfOptions {
 export interface SrfAnswer {
   readonly status: number;
   readonly body: string;
+  /** The message; '' when it is not known. */
+  readonly raw: string;
 }
 
 export interface RequestInDialog {
@@ -75,10 +77,50 @@ export class ConnectionLostError extends Error {
 /** What another process needs to resume a dialog. */
 export interface DialogSnapshot {
   readonly id: string;
-  /** The INVITE as it came. */
+  /** The INVITE as it came, or as it was sent. */
   readonly invite: string;
+  /** Of an INVITE that we sent: its 2xx. */
+  readonly answer?: string;
   readonly localTag: string;
   readonly contact: string;
+}
+
+/** An INVITE of ours, outside dialogs. */
+export interface SrfInvite {
+  readonly uri: string;
+  readonly headers: SrfHeaders;
+  readonly body: string;
+}
+
+/** The same, as the SIP server sent it. */
+export interface SentInvite extends Pick<SrfMessage, 'get'> {
+  readonly raw: string | undefined;
+  /** The SIP server sends the CANCEL as soon as it may (RFC 3261 §9.1). */
+  cancel(headers: SrfHeaders): void;
+}
+
+/** A response to it. */
+export interface InviteResponse extends Pick<SrfMessage, 'get'> {
+  readonly status: number;
+  readonly body: string;
+  readonly raw: string | undefined;
+  /** The SIP server's own, in place of one: nobody answered, or nobody could be reached. */
+  readonly isLocal: boolean;
+  /** The SIP server's id of the dialog. */
+  readonly dialogId: string;
+  /** The dialog that a 2xx makes, with its listeners before anything that follows. Throws when the 2xx has no Contact. */
+  dialog(): SrfDialog;
+  /** ACK to a 2xx. @param onSent gets it as it was sent */
+  acknowledge(headers: SrfHeaders, onSent: (raw: string | undefined) => void): void;
+}
+
+export interface InviteListener {
+  onSent(sent: SentInvite): void;
+  onResponse(response: InviteResponse): void;
+  /** A request within the early dialog. */
+  onUpdate: SrfHandler;
+  /** It could not be sent, or the connection to the SIP server broke before the final response. */
+  onFailed(error: unknown): void;
 }
 
 /** Gets each message of our request: the request as sent, and its responses. */
@@ -114,9 +156,12 @@ export interface SrfApp {
     onUpdate?: SrfHandler,
     onMessage?: OnMessage,
   ): void;
+  /** Sends an INVITE outside dialogs, over the connection to the SIP server that there is now. */
+  place(invite: SrfInvite, listener: InviteListener): void;
   /** Forgets the dialog: later requests in it are unknown. */
   forget(dialog: SrfDialog): void;
-  snapshot(dialog: SrfDialog, request: SrfRequest): DialogSnapshot;
+  /** @param invite as it came, or as we sent it */
+  snapshot(dialog: SrfDialog, invite: string): DialogSnapshot;
   /** Restores a dialog of an earlier process. Throws when the stored INVITE is unreadable. */
   restore(kept: DialogSnapshot, localSdp: string): SrfDialog;
   connect(options: SrfOptions): void;

@@ -7,7 +7,7 @@ import type { TraceEntry } from '../model/call-trace.js';
 import type { E164 } from '../model/e164.js';
 import type { CallInProgress } from '../model/live-calls.js';
 import type { ProviderLimits } from '../model/provider-usage.js';
-import type { InboundOptions, NumberRecord, OrgRecord } from '../model/records.js';
+import type { InboundOptions, NumberRecord, OrgRecord, OutboundTrunk } from '../model/records.js';
 import type { Throughput } from '../model/throughput.js';
 import type { CallStore, ProviderSessions, RouteStore, SnapshotStore, ToolDirectory } from './ports.js';
 import type { Result } from '../../lib/result.js';
@@ -24,16 +24,21 @@ export interface InboundSetting {
   readonly options: InboundOptions;
 }
 
+/** What an outbound update leaves out keeps its value; `null` takes it away. */
+export type TrunkChange = Pick<OutboundTrunk, 'sip_endpoint'> & {
+  readonly [Field in 'username' | 'password' | 'realm']?: string | null | undefined;
+};
+
 /** Directions to set; one that is left out stays as it is. At least one is given. */
 export interface AttachChange {
   readonly inbound?: InboundSetting;
-  readonly outbound?: { readonly sip_endpoint: string };
+  readonly outbound?: OutboundTrunk;
 }
 
 /** One direction to change. What an inbound update leaves out keeps its value, or gets its default on a new direction. */
 export type UpdateChange =
   | { readonly type: 'inbound'; readonly agent_id?: string | null; readonly options?: InboundOptions }
-  | { readonly type: 'outbound'; readonly sip_endpoint: string };
+  | ({ readonly type: 'outbound' } & TrunkChange);
 
 export interface Page {
   readonly take: number;
@@ -120,6 +125,7 @@ export type OrgChange = Partial<
     | 'provider_keys'
     | 'operator_keys'
     | 'transcript_days'
+    | 'dialling'
     | 'pathway_url'
     | 'pathway_token'
     | OrgLimit
@@ -307,6 +313,22 @@ export interface ThroughputLog {
   read(orgId: string): Promise<Throughput>;
 }
 
+/** A request to place a call. */
+export interface Placement {
+  /** Of its body. */
+  readonly digest: string;
+  readonly callId: string;
+}
+
+/** Requests to place calls by their idempotency keys, for a day. */
+export interface PlacementStore {
+  find(orgId: string, key: string): Promise<Placement | null>;
+  /** `null`: the key is this request's now. Otherwise the request that has it. */
+  claim(orgId: string, placement: Placement & { readonly key: string }): Promise<Placement | null>;
+  /** The call was not placed. */
+  release(orgId: string, key: string): Promise<void>;
+}
+
 export interface LogPage extends Page {
   /** Oldest first, or newest first. */
   readonly direction: 'asc' | 'desc';
@@ -350,6 +372,7 @@ export interface GatewayBus {
 }
 
 export interface Stores {
+  readonly placements: PlacementStore;
   readonly outbox: Outbox;
   readonly numbers: NumberStore;
   readonly orgs: OrgStore;

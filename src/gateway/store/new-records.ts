@@ -25,6 +25,7 @@ export function newOrgRecord(org: NewOrg, now: string): OrgRecord {
     pathway_url: null,
     pathway_token: null,
     transcript_days: null,
+    dialling: null,
     created_at: now,
   };
 }

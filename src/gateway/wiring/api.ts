@@ -16,6 +16,7 @@ import type { ToolRunner } from '../ports/ports.js';
 import type { RelayPool } from '../relay/pool.js';
 import type { RedisStores } from '../store/redis/redis-stores.js';
 import { callDryRun } from './dry-run.js';
+import { callPlacer } from './place-call.js';
 import { inboundOptions, operatorAgent } from './inbound-options.js';
 
 /** Beside the compiled gateway. */
@@ -50,6 +51,7 @@ export async function openApi(
         usage: (orgId) => stores.providerUsage.usage(orgId),
         urlRefusal: (url) => agentUrlRefusal(url, config.agents.allow_private),
       }),
+      placeCall: callPlacer(inbound, (host) => isAllowedHost(host, config.trunks.allow_private)),
       liveCalls: inbound,
       toolRunner,
       metrics: metricsSource(config, metrics, worker),

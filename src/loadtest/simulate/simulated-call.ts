@@ -81,6 +81,7 @@ export async function simulateCall(
           return;
         case 'provider-tokens':
         case 'stream-started':
+        case 'conversation-ended':
           return;
         case 'agent-request': {
           const { request } = event;

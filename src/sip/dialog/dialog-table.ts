@@ -228,6 +228,11 @@ export class DialogEntry {
     this.#ackBody = body;
   }
 
+  /** The 2xx that made our dialog has no ACK yet. */
+  get owesFirstAck(): boolean {
+    return this.state.role === 'uac' && this.usage === 'invite' && this.isConfirmed && !this.isRestored && this.#acks === undefined;
+  }
+
   repeatAck(cseq: number): void {
     const ack = this.#acks?.get(cseq);
     if (ack !== undefined) this.flow.send(ack);

@@ -1,5 +1,5 @@
 import { connect as connectTcp, isIP } from 'node:net';
-import { checkServerIdentity, connect as connectTls } from 'node:tls';
+import { checkServerIdentity, connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { defaultPort } from './service-location.js';
@@ -51,6 +51,7 @@ export class Transports {
   readonly #opened = new Map<string, OutgoingFlow>();
   /** Targets of recently failed attempts and when their pause ends, oldest first. */
   readonly #failed = new Map<string, number>();
+  #secureContext: SecureContext | undefined;
 
   constructor(
     private readonly options: TransportOptions,
@@ -187,12 +188,13 @@ export class Transports {
   #connect({ address, port }: Endpoint, target: Target): ReturnType<Dialing['connect']> {
     if (target.transport !== 'TLS') return { socket: connectTcp({ host: address, port }), ready: 'connect' };
     const { ca, verify } = this.options.outgoingTls;
+    // Once: to read the public CAs takes longer than a handshake.
+    this.#secureContext ??= createSecureContext({ minVersion: 'TLSv1.2', ...(ca === null ? {} : { ca }) });
     const socket = connectTls({
       host: address,
       port,
-      minVersion: 'TLSv1.2',
+      secureContext: this.#secureContext,
       rejectUnauthorized: verify,
-      ...(ca === null ? {} : { ca }),
       // RFC 6066 §3: a name, never an address.
       ...(isIP(target.host) === 0 ? { servername: target.host } : {}),
       // RFC 5922 §4: the URI's domain, whatever server SRV named. Accepts wildcards, against §7.2: carriers use them.

@@ -98,7 +98,7 @@ async function answered(lines: readonly string[], body: string): Promise<{ dialo
     first.invite((request, response) => {
       first.createUAS(request, response, { localSdp: ANSWER, headers: { Contact: '<sip:[::1]:5061;transport=tls>' } }, (error, dialog) => {
         if (dialog === undefined) reject(error instanceof Error ? error : new Error(String(error)));
-        else resolve({ dialog, kept: first.snapshot(dialog, request) });
+        else resolve({ dialog, kept: first.snapshot(dialog, request.msg.raw ?? '') });
       });
     });
   });

@@ -6,6 +6,7 @@ import { answered, invite, PeerDialog, respond, sdpOf, SentRequest } from '../..
 import { SipSite } from '../../support/sip-site.js';
 import type { SrfApplication } from '../../support/srf.js';
 import type { UdpPeer } from '../../support/udp-peer.js';
+import type { WireMessage } from '../../support/wire-peer.js';
 
 let site: SipSite;
 let log: EventLog;
@@ -206,6 +207,64 @@ describe('an application that is killed', () => {
     expect((await call.ask('INFO')).status).toBe(200);
     expect(shown).toEqual([call.callId]);
     expect((await call.ask('BYE')).status).toBe(404);
+  });
+
+  /** Calls `peer`, and never acknowledges. */
+  const CALLER = `
+    const Srf = require('drachtio-srf');
+    const [port, sdp, uri, ...tags] = process.argv.slice(1);
+    const srf = new Srf(tags);
+    srf.on('error', () => undefined);
+    srf.on('connect', () => {
+      console.log('connected');
+      srf.request(uri, { method: 'INVITE', body: sdp }, (error, req) => req.on('response', (res) => console.log(res.status)));
+    });
+    srf.connect({ host: '127.0.0.1', port: Number(port), secret: 'test-secret' });`;
+
+  async function caller(): Promise<{
+    readonly callee: UdpPeer;
+    readonly invite: WireMessage;
+    readonly kill: () => Promise<void>;
+    readonly saw: (text: string) => Promise<void>;
+  }> {
+    const callee = await site.udp();
+    const uri = `sip:x@127.0.0.1:${String(callee.localPort)}`;
+    const child = spawn(process.execPath, ['-e', CALLER, String(site.server.controlPort), SDP, uri, 'gw:caller'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    const kill = async (): Promise<void> => {
+      const gone = log.next('sip_server.application.gone');
+      child.kill('SIGKILL');
+      await gone;
+    };
+    return { callee, invite: await callee.request('INVITE'), kill, saw: (text) => expect.poll(() => output).toContain(text) };
+  }
+
+  it('[3261 §9.1] [3261 §13.2.2.4] its own INVITE is cancelled; a 200 that comes nevertheless gets ACK and BYE at once', async () => {
+    const { callee, invite: ours, kill, saw } = await caller();
+    respond(callee, ours, '180 Ringing', { tag: 'c1' });
+    await saw('180');
+    await kill();
+    respond(callee, await callee.request('CANCEL'), '200 OK', { tag: 'c1' });
+    respond(callee, ours, '200 OK', { tag: 'c1', body: SDP });
+    const theirs = PeerDialog.callee(callee, ours, 'c1');
+    await theirs.request('ACK');
+    const bye = await theirs.request('BYE');
+    expect(bye.header('Reason')).toBe('SIP;cause=503;text="application gone"');
+    respond(callee, bye, '200 OK');
+  });
+
+  it('[3261 §13.2.2.4] its own call that it had not acknowledged gets ACK and BYE at once, whatever its tag', async () => {
+    const { callee, invite: ours, kill, saw } = await caller();
+    respond(callee, ours, '200 OK', { tag: 'c2', body: SDP });
+    await saw('200');
+    await kill();
+    const theirs = PeerDialog.callee(callee, ours, 'c2');
+    await theirs.request('ACK');
+    respond(callee, await theirs.request('BYE'), '200 OK');
+    expect(site.server.counts['calls']).toBe(0);
   });
 
   it('with a tag gw:… that does not come back: BYE when the grace is over', async () => {

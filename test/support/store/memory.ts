@@ -48,6 +48,8 @@ import {
   type DirectionType,
   type NewOrg,
   type NumberStore,
+  type Placement,
+  type PlacementStore,
   type OrgChange,
   type OrgStore,
   type Page,
@@ -86,6 +88,7 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
     audit: new MemoryAuditLog(clock),
     calls,
     throughput,
+    placements: new MemoryPlacements(),
     live: new MemoryLiveCalls(own, (callId) => snapshots.answerOf(callId)),
     routes: meteredRoutes(new MemoryRouteStore(numbers, orgs, agents, own), count),
     snapshots,
@@ -94,6 +97,25 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
     bus: new MemoryBus(),
     ping: () => Promise.resolve(),
   };
+}
+
+class MemoryPlacements implements PlacementStore {
+  readonly #byKey = new Map<string, Placement>();
+
+  find(orgId: string, key: string): Promise<Placement | null> {
+    return Promise.resolve(this.#byKey.get(`${orgId} ${key}`) ?? null);
+  }
+
+  async claim(orgId: string, { key, digest, callId }: Placement & { readonly key: string }): Promise<Placement | null> {
+    const known = await this.find(orgId, key);
+    if (known === null) this.#byKey.set(`${orgId} ${key}`, { digest, callId });
+    return known;
+  }
+
+  release(orgId: string, key: string): Promise<void> {
+    this.#byKey.delete(`${orgId} ${key}`);
+    return Promise.resolve();
+  }
 }
 
 class MemoryNumberStore implements NumberStore {

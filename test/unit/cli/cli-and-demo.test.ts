@@ -97,6 +97,56 @@ describe('trunkline org and key', () => {
     expect((await stores.orgs.list())[0]).toMatchObject({ ...limits, max_provider_sessions: null });
   });
 
+  it('lets an organization place calls: what was never set allows nothing', async () => {
+    await run('org', 'create', 'a');
+    const dialling = async () => (await stores.orgs.list())[0]?.dialling;
+    expect(await dialling()).toBeNull();
+    expect(await run('org', 'set-dialling', 'a', '--prices', '+49=0.02, +49900=never', '--callers', '+15551234567,15551234568')).toBe(0);
+    expect(await dialling()).toEqual({
+      prices: { '+49': 0.02, '+49900': null },
+      callers: ['+15551234567', '+15551234568'],
+      max_calls_per_second: 0,
+      max_concurrent_calls: 0,
+      max_calls_per_day: 0,
+      max_cost_per_day: 0,
+    });
+    const limits = [
+      '--max-calls-per-second',
+      '2',
+      '--max-concurrent-calls',
+      '20',
+      '--max-calls-per-day',
+      '200',
+      '--max-cost-per-day',
+      '12.5',
+    ];
+    expect(await run('org', 'set-dialling', 'a', ...limits)).toBe(0);
+    expect(printed.at(-1)).toBe(
+      '"a": calls from +15551234567, +15551234568 to +49 0.02, +49900 never; 2 calls a second, 20 at once, 200 a day, cost of a day 12.5',
+    );
+    expect(await run('org', 'set-dialling', 'a', '--callers', 'none')).toBe(0);
+    expect(await dialling()).toMatchObject({ callers: [], max_calls_per_second: 2, prices: { '+49': 0.02 } });
+    expect(await run('org', 'disable-dialling', 'a')).toBe(0);
+    expect([await dialling(), printed.at(-1)]).toEqual([null, '"a": places no calls']);
+    const entries = await stores.audit.list((await stores.orgs.list())[0]?.org_id ?? '', { take: 9 });
+    expect(entries.filter(({ fields }) => fields.includes('dialling'))).toHaveLength(4);
+  });
+
+  it.each([
+    [['--prices', '49=0.02'], 'is not a prefix with its price'],
+    [['--prices', '+49=free'], 'is not a prefix with its price'],
+    [['--prices', '+49'], 'is not a prefix with its price'],
+    [['--callers', '112'], 'is not a number in E.164 form'],
+    [['--max-calls-per-second', '1.5'], 'must be a whole number from 0 to 1000'],
+    [['--max-cost-per-day', '-1'], 'must be 0 to 1000000'],
+    [[], 'nothing to change'],
+  ])('set-dialling %j ends with code 1 and changes nothing', async (flags, message) => {
+    await run('org', 'create', 'a');
+    expect(await run('org', 'set-dialling', 'a', ...flags)).toBe(1);
+    expect(errors).toContain(message);
+    expect((await stores.orgs.list())[0]?.dialling).toBeNull();
+  });
+
   it('sets how long transcripts are kept', async () => {
     await run('org', 'create', 'a');
     for (const [given, days] of [

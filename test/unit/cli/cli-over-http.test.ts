@@ -53,6 +53,16 @@ describe('trunkline number', () => {
     expect(printed.join()).toMatch(/^Attached \+15551234567 \(IN-/);
   });
 
+  it('gives a trunk credentials, with the password from a file', async () => {
+    const file = join(directory, 'password');
+    await writeFile(file, 's3 cret\n');
+    await run('number', 'attach', NUMBER, '--outbound', 'a.example', '--username', 'u', '--password-file', file, '--realm', 'r');
+    expect(await stored()).toMatchObject({ outbound: { sip_endpoint: 'a.example', username: 'u', password: 's3 cret', realm: 'r' } });
+    expect(await run('number', 'update', NUMBER, '--outbound', 'b.example')).toBe(0);
+    expect(await stored()).toMatchObject({ outbound: { sip_endpoint: 'b.example', username: 'u', password: 's3 cret', realm: 'r' } });
+    expect(printed.join()).not.toContain('s3 cret');
+  });
+
   it('attaches outbound alone, and both', async () => {
     await run('number', 'attach', NUMBER, '--outbound', 'pbx.example.com');
     expect(await stored()).toMatchObject({ inbound: null, outbound: { sip_endpoint: 'pbx.example.com' } });
@@ -147,6 +157,44 @@ describe('trunkline number', () => {
 
   it('its variables are no settings, and are let be', () => {
     expect(environmentLayer({ TRUNKLINE_API_URL: 'http://a', TRUNKLINE_API_KEY: 'tl_x' }, {}).settings).toEqual({});
+  });
+});
+
+describe('trunkline calls place', () => {
+  it('places a call with what is given, and prints its id', async () => {
+    const places: unknown[] = [];
+    api = await openApi({
+      placeCall: {
+        refusal: () => null,
+        place: (call) => {
+          places.push(call);
+          return { ok: true, value: call.callId };
+        },
+      },
+    });
+    await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key }));
+    await api.stores.numbers.attach(api.orgId, parseE164(NUMBER)!, { outbound: { sip_endpoint: 'a.example' } });
+    const flags = ['--from', NUMBER, '--max-duration', '3', '--ring-timeout', '20', '--metadata', '{"a":1}', '--idempotency-key', 'k'];
+    expect(await run('calls', 'place', '+4930123456', ...flags)).toBe(0);
+    expect(places).toMatchObject([
+      { to: '+4930123456', from: NUMBER, ringTimeoutMs: 20_000, agent: { max_duration: 3, metadata: { a: 1 } } },
+    ]);
+    expect(printed.join()).toMatch(/^Calling \+4930123456: [0-9a-f-]{36}/);
+    expect(await run('calls', 'place', '+4930123456', ...flags)).toBe(0);
+    expect(places).toHaveLength(1);
+  });
+
+  it('ends with code 1 when the operator does not allow it', async () => {
+    api = await openApi({
+      placeCall: {
+        refusal: () => ({ code: 'DIAL_NOT_ALLOWED', message: 'Not dialled: no prefix' }),
+        place: () => ({ ok: false, error: 'DRAINING' }),
+      },
+    });
+    await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key }));
+    await api.stores.numbers.attach(api.orgId, parseE164(NUMBER)!, { outbound: { sip_endpoint: 'a.example' } });
+    expect(await run('calls', 'place', '+4930123456', '--from', NUMBER)).toBe(1);
+    expect(errors).toContain('Not dialled: no prefix');
   });
 });
 

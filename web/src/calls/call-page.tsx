@@ -132,6 +132,7 @@ function Facts({ call }: { readonly call: CallDetail }): JSX.Element {
   return (
     <section class="card" aria-label="Facts">
       <dl class="facts">
+        <Fact name="Direction">{call.direction}</Fact>
         <Fact name="Began">{fullTime(call.started_at)}</Fact>
         <Fact name="Answered after">{milliseconds(timings.answer_ms)}</Fact>
         <Fact name="First audio after">{milliseconds(timings.first_audio_ms)}</Fact>
@@ -139,7 +140,7 @@ function Facts({ call }: { readonly call: CallDetail }): JSX.Element {
         <Fact name="Turns, median delay">{`${String(turns.delays_ms.length)}, ${milliseconds(turns.p50_ms)}`}</Fact>
         <Fact name="Length">{talked === null ? '–' : duration(talked)}</Fact>
         <Fact name="SIP status">{call.sip_status ?? '–'}</Fact>
-        <Fact name="From address">
+        <Fact name={call.direction === 'outbound' ? 'Trunk' : 'From address'}>
           {source.ip}:{source.port}, {source.tls_version ?? source.transport}
         </Fact>
         <Fact name="Codec">{call.codec ?? '–'}</Fact>

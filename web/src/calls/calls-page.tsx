@@ -76,7 +76,7 @@ function CallCells({ call }: { readonly call: Call }): JSX.Element {
         </a>
       </span>
       <span role="gridcell" class="from">
-        {call.from}
+        {call.direction === 'outbound' && <abbr title="Placed by us">↗</abbr>} {call.from}
       </span>
       <span role="gridcell" class="to">
         {call.to}

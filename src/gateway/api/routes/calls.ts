@@ -140,7 +140,8 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
     schema: {
       tags,
       summary: 'End a call in progress',
-      description: 'The gateway with the call sends BYE, or 603 before the answer. The record gets API_STOPPED or DECLINED.',
+      description:
+        'The gateway with the call sends BYE, or 603 before the answer; CANCEL to a number that rings. The record gets API_STOPPED or DECLINED.',
       params,
       body: stopBodySchema,
       response: { 200: messageAnswer('The gateway of the call ends it', 'Call 153ee546-05b9-4d95-bd6d-f899f082d48b is being ended') },

@@ -3,12 +3,18 @@ import type { FastifyRequest, preHandlerAsyncHookHandler } from 'fastify';
 import { z } from 'zod';
 import type { ApiErrorEntry } from '../schemas/api-error.js';
 import { parseE164, type E164 } from '../../model/e164.js';
-import { sipConfigurationSchema, type NumberRecord, DEFAULT_INBOUND_OPTIONS } from '../../model/records.js';
+import {
+  shownNumber,
+  sipConfigurationSchema,
+  type NumberRecord,
+  type OutboundTrunk,
+  DEFAULT_INBOUND_OPTIONS,
+} from '../../model/records.js';
 import { sipRequestSchemas, type AttachBody, type DetachBody, type SipQuery, type UpdateBody } from '../schemas/sip-api.js';
 import { checkBodySchema, checkResultSchema } from '../schemas/sip-check.js';
 import type { RecordRefusal } from '../../model/agent-update.js';
 import { attachNumber, updateNumber } from '../naming.js';
-import type { Scope, Stores, AttachChange, DirectionType, Page, UpdateChange } from '../../ports/stores.js';
+import type { Scope, Stores, AttachChange, DirectionType, Page, TrunkChange, UpdateChange } from '../../ports/stores.js';
 import { dataAnswer, exampleOf, recordAnswer, success, successSchema } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import { ApiFailure, validationFailure } from '../failure.js';
@@ -44,7 +50,7 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
         throw outcome.error === 'no-agent' ? noSuchAgent('agent_id') : outcome.error === 'mismatch' ? preconditionFailed() : numberTaken();
       await note(request, 'number.attach', outcome.value.phone_number, Object.keys(change));
       setEtag(reply, outcome.value);
-      return success(outcome.value);
+      return success(shownNumber(outcome.value));
     },
   });
 
@@ -68,7 +74,7 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
       const fields = Object.keys(updates).map((name) => `${type}.${name}`);
       await note(request, 'number.update', outcome.value.phone_number, fields);
       setEtag(reply, outcome.value);
-      return success(outcome.value);
+      return success(shownNumber(outcome.value));
     },
   });
 
@@ -94,7 +100,7 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
         throw outcome.error === 'mismatch' ? preconditionFailed() : notFound('The number is not attached in every direction named');
       await note(request, 'number.detach', numberOf(request.body), directions);
       if (outcome.value !== null) setEtag(reply, outcome.value);
-      return success(outcome.value);
+      return success(outcome.value === null ? null : shownNumber(outcome.value));
     },
   });
 
@@ -133,10 +139,10 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
     handler: async (request, reply) => {
       const scope = scopeOf(request);
       const { inbound_id } = request.query;
-      if (inbound_id === undefined) return success(await reads.numbers(scope, pageOf(request.query)));
+      if (inbound_id === undefined) return success((await reads.numbers(scope, pageOf(request.query))).map(shownNumber));
       const record = await findNumber(stores, scope, inbound_id);
       if (record !== null) setEtag(reply, record);
-      return success(record);
+      return success(record === null ? null : shownNumber(record));
     },
   });
 }
@@ -203,7 +209,7 @@ function numberOf(body: { readonly phone_number: string }): E164 {
 }
 
 function attachChange(body: AttachBody): AttachChange {
-  const directions = body.directions.map((member) => (typeof member === 'string' ? { type: member, sip_endpoint: undefined } : member));
+  const directions = body.directions.map((member) => (typeof member === 'string' ? { type: member } : member));
   const outbound = directions.find(({ type }) => type === 'outbound');
   // The endpoint in the direction's own object is the closer one.
   const endpoint = outbound?.sip_endpoint ?? body.sip_endpoint;
@@ -211,7 +217,15 @@ function attachChange(body: AttachBody): AttachChange {
     ...(directions.some(({ type }) => type === 'inbound')
       ? { inbound: { agent_id: agentId(body.agent_id ?? null), options: body.options ?? DEFAULT_INBOUND_OPTIONS } }
       : {}),
-    ...(outbound !== undefined && endpoint !== undefined ? { outbound: { sip_endpoint: endpoint } } : {}),
+    ...(outbound !== undefined && endpoint !== undefined ? { outbound: { ...credentialsOf(outbound), sip_endpoint: endpoint } } : {}),
+  };
+}
+
+function credentialsOf({ username, password, realm }: Omit<TrunkChange, 'sip_endpoint'>): Omit<OutboundTrunk, 'sip_endpoint'> {
+  return {
+    ...(username == null ? {} : { username }),
+    ...(password == null ? {} : { password }),
+    ...(realm == null ? {} : { realm }),
   };
 }
 

@@ -139,13 +139,14 @@ export function endedCall<Record extends CallRecord>(record: Record): Record & {
 }
 
 export function liveCall(call: CallInProgress): CallAnswerBody {
-  const { org_id, call_id, sip_call_id, from, to, source, started_at, answer } = call;
+  const { org_id, call_id, direction, sip_call_id, from, to, source, started_at, answer } = call;
   const answeredAfterMs = answer === null ? null : Math.max(0, Date.parse(answer.answered_at) - Date.parse(started_at));
   return {
     call_id,
     state: answer === null ? 'ringing' : 'in_progress',
     org_id,
     agent_id: answer?.agent_id ?? null,
+    direction,
     sip_call_id,
     from,
     to,

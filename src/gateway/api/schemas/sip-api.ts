@@ -39,6 +39,15 @@ const sipEndpoint = z
   })
   .meta({ description: 'A sip: or sips: URI, or host[:port]; at most 256 characters', examples: ['sips:pbx.example.com:5061'] });
 
+const credential = z.string().regex(/^[\x20-\x7e]{1,128}$/, 'must be 1 to 128 printable ASCII characters');
+
+/** What a trunk asks for when it challenges our calls; a password is never shown again. */
+const credentials = {
+  username: credential.nullable().optional().describe('With `password`, answers challenges of the trunk (RFC 8760: SHA-256 or MD5)'),
+  password: credential.nullable().optional().describe('Write-only'),
+  realm: credential.nullable().optional().describe('Only challenges of this realm are answered; null: any'),
+};
+
 const direction = z.enum(['inbound', 'outbound'], 'must be "inbound" or "outbound"');
 
 const service = z.literal('sip', 'must be "sip"').describe('Always "sip"');
@@ -115,7 +124,13 @@ function rejectDuplicates(ctx: RawIssueSink): void {
 }
 
 function attachSchema(policy: SipApiPolicy) {
-  const member = z.union([direction, z.strictObject({ type: direction, sip_endpoint: sipEndpoint.optional() })]);
+  const object = z
+    .strictObject({ type: direction, sip_endpoint: sipEndpoint.optional(), ...credentials })
+    .refine(({ type, username, password, realm }) => type === 'outbound' || (username ?? password ?? realm ?? null) === null, {
+      path: ['username'],
+      message: 'is for a direction of type outbound',
+    });
+  const member = z.union([direction, object]);
   return z
     .strictObject({
       phone_number: phoneNumber,
@@ -140,7 +155,11 @@ function attachSchema(policy: SipApiPolicy) {
           agent_id: null,
           options: EXAMPLE_OPTIONS,
         },
-        { phone_number: '15551234567', directions: [{ type: 'outbound', sip_endpoint: 'sips:pbx.example.com:5061' }], service: 'sip' },
+        {
+          phone_number: '15551234567',
+          directions: [{ type: 'outbound', sip_endpoint: 'sips:pbx.example.com:5061', username: 'acme', password: 's3cret' }],
+          service: 'sip',
+        },
       ],
     });
 }
@@ -162,7 +181,7 @@ function updateSchema(policy: SipApiPolicy) {
       updates: z.discriminatedUnion(
         'type',
         [
-          z.strictObject({ type: z.literal('outbound'), sip_endpoint: sipEndpoint }),
+          z.strictObject({ type: z.literal('outbound'), sip_endpoint: sipEndpoint, ...credentials }),
           z.strictObject({
             type: z.literal('inbound'),
             agent_id: agentId.optional(),

@@ -1,4 +1,4 @@
-import type { CallStore, ProviderSessions, RouteStore, ToolDirectory } from '../../ports/ports.js';
+import type { CallStore, DialLedger, ProviderSessions, RouteStore, ToolDirectory } from '../../ports/ports.js';
 import { isoNow, type Clock } from '../../../lib/clock.js';
 import { errorText } from '../../../lib/result.js';
 import { meteredCalls, meteredRoutes, RedisThroughput } from './throughput/redis-throughput.js';
@@ -14,6 +14,8 @@ import { RedisProviderSessions } from './leases/provider-sessions.js';
 import { scheduleSweep } from './numbers/number-sweep-schedule.js';
 import { RedisAgentStore } from './agents/redis-agents.js';
 import { RedisAuditLog } from './audit/redis-audit.js';
+import { RedisDialLedger } from './dials/redis-dials.js';
+import { RedisPlacements } from './dials/redis-placements.js';
 import { RedisBatchLog } from './batches/redis-batches.js';
 import { RedisToolStore } from './tools/redis-tools.js';
 import { RedisApiKeyStore } from './api-keys/redis-api-keys.js';
@@ -78,7 +80,11 @@ export interface StoreFigures {
 
 export interface RedisStores extends Stores {
   /** What calls read and write, over their connection. */
-  readonly ofCalls: Pick<Stores, 'routes' | 'calls' | 'snapshots'> & { readonly tools: ToolDirectory; readonly sessions: ProviderSessions };
+  readonly ofCalls: Pick<Stores, 'routes' | 'calls' | 'snapshots'> & {
+    readonly tools: ToolDirectory;
+    readonly sessions: ProviderSessions;
+    readonly dials: DialLedger;
+  };
   /** As the control API asks, without a place: over its connection. */
   readonly checkedRoutes: Pick<RouteStore, 'lookup'>;
   /** Resolves when Redis is usable; rejects with `StoreUnavailableError` when it is not within `limitMs` (5000). */
@@ -109,7 +115,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const writes = new TurnWrites(redis);
   const records = new RedisCallLog(redis, writes, clock, log, retention);
   const waiting = new CallRecordBuffer(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
-  const { routes, checkedRoutes, snapshots, sessions, providerUsage, bus, stop, figures } = openCalls(
+  const { routes, checkedRoutes, snapshots, sessions, dials, providerUsage, bus, stop, figures } = openCalls(
     { redis, writes, api, instance, waiting },
     options,
   );
@@ -124,13 +130,14 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     keys: new RedisApiKeyStore(api, clock),
     agents: new RedisAgentStore(api, clock),
     tools: new RedisToolStore(api),
-    ofCalls: { routes: meteredRouteStore, calls, snapshots, tools: new RedisToolStore(redis), sessions },
+    ofCalls: { routes: meteredRouteStore, calls, snapshots, tools: new RedisToolStore(redis), sessions, dials },
     providerUsage,
     batches: new RedisBatchLog(api, clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
     audit: new RedisAuditLog(api, clock),
     calls,
     live: new RedisLiveCalls(api),
     throughput,
+    placements: new RedisPlacements(api),
     routes: meteredRouteStore,
     checkedRoutes,
     snapshots,
@@ -175,6 +182,7 @@ function openCalls(
   options: RedisStoresOptions,
 ): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'providerUsage' | 'bus'> & {
   readonly sessions: RedisProviderSessions;
+  readonly dials: RedisDialLedger;
   readonly stop: () => Promise<void>;
   readonly figures: () => Pick<StoreFigures, 'slots' | 'snapshots'>;
 } {
@@ -191,6 +199,7 @@ function openCalls(
   const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, apiWrites, leaseMs, instance, clock, log) });
   const sessions = new RedisProviderSessions(redis, writes, leaseMs, clock, log);
   const providerUsage = new RedisProviderSessions(api, apiWrites, leaseMs, clock, log);
+  const dials = new RedisDialLedger(redis, writes, leaseMs, instance, clock, log);
   const snapshots = new RedisSnapshotStore({
     redis,
     writes,
@@ -199,8 +208,10 @@ function openCalls(
     log,
     beforeLeft: () => waiting.flush(),
     onLeft: async (calls) => {
-      for (const call of calls) own.resume(call);
-      await leases.renew(own.all);
+      for (const call of calls)
+        if (call.dial == null) own.resume(call);
+        else dials.resume(call, call.dial);
+      await Promise.all([leases.renew(own.all), dials.renew()]);
     },
     onForgotten: (callId) => routes.release(callId),
   });
@@ -210,7 +221,7 @@ function openCalls(
   };
   const bus = new RedisGatewayBus(api, instance, onChange, clock, log);
   const figures = () => ({ slots: own.all.size, snapshots: snapshots.size });
-  const opened = { routes, checkedRoutes, snapshots, sessions, providerUsage, bus, figures };
+  const opened = { routes, checkedRoutes, snapshots, sessions, dials, providerUsage, bus, figures };
   if (options.instance === undefined)
     return {
       ...opened,
@@ -258,7 +269,7 @@ function openCalls(
       // One that Redis does not answer is not followed by more.
       if (isRenewing) return;
       isRenewing = true;
-      Promise.all([leases.renew(own.all), sessions.renew()])
+      Promise.all([leases.renew(own.all), sessions.renew(), dials.renew()])
         .catch((error: unknown) => log.debug({ error: errorText(error) }, 'call.leases.not_renewed'))
         .finally(() => (isRenewing = false));
     });

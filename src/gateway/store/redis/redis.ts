@@ -262,9 +262,11 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
     pathway_url: null,
     pathway_token: null,
     transcript_days: null,
+    dialling: null,
   },
   agent: DEFAULT_AGENT_SETTINGS,
   call: {
+    direction: 'inbound',
     analysis_error: null,
     identity: null,
     transcript: [],

@@ -1,9 +1,11 @@
+import { NO_CALLS_PLACED } from '../../../support/no-calls-placed.js';
 import { subscribe, type ServedRequest } from '../../../../src/gateway/ports/events.js';
 import { createApiServer, type ApiOptions, type ApiServer } from '../../../../src/gateway/api/server.js';
 import type { Readiness } from '../../../../src/gateway/api/routes/health.js';
 import type { ErrorEnvelope } from '../../../../src/gateway/api/schemas/api-error.js';
 import type { LiveCalls } from '../../../../src/gateway/model/live-calls.js';
 import type { NumberRecord } from '../../../../src/gateway/model/records.js';
+import type { PlaceCall } from '../../../../src/gateway/api/schemas/place-call.js';
 import type { CallCheck } from '../../../../src/gateway/api/schemas/sip-check.js';
 import type { ToolRunner } from '../../../../src/gateway/ports/ports.js';
 import type { Log } from '../../../../src/lib/log.js';
@@ -56,6 +58,7 @@ export interface FixtureOptions {
   readonly rateLimits?: Partial<RateLimits>;
   readonly readiness?: Readiness;
   readonly check?: CallCheck;
+  readonly placeCall?: PlaceCall;
   readonly liveCalls?: LiveCalls;
   readonly toolRunner?: ToolRunner;
   readonly consoleDirectory?: string;
@@ -103,6 +106,7 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
     {
       stores,
       check: options.check ?? acceptAll,
+      placeCall: options.placeCall ?? NO_CALLS_PLACED,
       liveCalls: options.liveCalls ?? NO_CALLS,
       toolRunner: options.toolRunner ?? NO_TOOLS,
       readiness,

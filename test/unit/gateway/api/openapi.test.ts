@@ -56,6 +56,7 @@ describe('/openapi.json', () => {
       'post /sip/update',
       'post /v1/agents',
       'post /v1/agents/{agent_id}',
+      'post /v1/calls',
       'post /v1/calls/{call_id}/stop',
       'post /v1/tools',
       'post /v1/tools/{tool_id}/invoke',

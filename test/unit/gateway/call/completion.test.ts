@@ -27,6 +27,16 @@ describe('completionOf', () => {
     });
   });
 
+  it('tells of a placed call whether it was answered or not, and that it was placed', () => {
+    const record = callOf('org', 0, { direction: 'outbound', answered_at: null, reason: 'NO_ANSWER' });
+    expect(completionOf(record, agent)?.payload).toMatchObject({
+      direction: 'outbound',
+      reason: 'NO_ANSWER',
+      answered_at: null,
+      transcript: [],
+    });
+  });
+
   it('has the schema of an analysis that is due, with a webhook or without', () => {
     const record = callOf('org', 0, { analysis_error: 'A text model reads the transcript.' });
     const analysed = { ...agent, analysis_schema: { guests: 'integer' } };

@@ -50,6 +50,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     call_id: newUuid(),
     org_id: orgId,
     agent_id: null,
+    direction: 'inbound',
     sip_call_id: 'a@b',
     from: '+15550001111',
     to: '+15550002222',

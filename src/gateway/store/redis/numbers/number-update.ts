@@ -1,9 +1,9 @@
 import type { E164 } from '../../../model/e164.js';
-import { DEFAULT_INBOUND_OPTIONS, type NumberRecord } from '../../../model/records.js';
+import { DEFAULT_INBOUND_OPTIONS, type NumberRecord, type OutboundTrunk } from '../../../model/records.js';
 import { isMeant, revisedAt, type IfMatch } from '../../../model/revision.js';
 import { err, ok, type Result } from '../../../../lib/result.js';
 import type { RecordRefusal } from '../../../model/agent-update.js';
-import type { AttachChange, DirectionType, UpdateChange } from '../../../ports/stores.js';
+import type { AttachChange, DirectionType, TrunkChange, UpdateChange } from '../../../ports/stores.js';
 
 // The rules of attach, update and detach, apart from where records are kept. The adapters apply them to the record they
 // read and write the outcome only if the record is still that one.
@@ -52,12 +52,21 @@ export function decideUpdate(
   if (current?.org_id !== orgId) return err('not-found');
   if (!isMeant(current, terms.ifMatch)) return err('mismatch');
   const now = revisedAt(terms.nowMs, current);
-  if (change.type === 'outbound') return ok({ ...current, outbound: { sip_endpoint: change.sip_endpoint }, updated_at: now });
+  if (change.type === 'outbound') return ok({ ...current, outbound: changedTrunk(current.outbound, change), updated_at: now });
   const inbound = {
     agent_id: change.agent_id === undefined ? (current.inbound?.agent_id ?? null) : change.agent_id,
     options: change.options ?? current.inbound?.options ?? DEFAULT_INBOUND_OPTIONS,
   };
   return ok({ ...current, inbound, updated_at: now });
+}
+
+function changedTrunk(before: OutboundTrunk | null, { sip_endpoint, username, password, realm }: TrunkChange): OutboundTrunk {
+  const kept = {
+    username: username === undefined ? before?.username : username,
+    password: password === undefined ? before?.password : password,
+    realm: realm === undefined ? before?.realm : realm,
+  };
+  return { sip_endpoint, ...Object.fromEntries(Object.entries(kept).filter(([, value]) => typeof value === 'string')) };
 }
 
 /** `null`: the record goes. */

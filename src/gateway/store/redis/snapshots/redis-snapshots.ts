@@ -144,12 +144,12 @@ export class RedisSnapshotStore implements SnapshotStore {
       const gone = batch.flatMap(([callId, snapshot]) => (snapshot === null ? [callId] : []));
       const written = batch.flatMap(([, snapshot]) => (snapshot === null ? [] : [snapshot]));
       const fields = (of: (snapshot: CallSnapshot) => unknown): string[] =>
-        written.flatMap((one) => [one.call_id, JSON.stringify(of(one))]);
+        written.flatMap((one) => (of(one) === null ? [] : [one.call_id, JSON.stringify(of(one))]));
+      const answers = fields(({ answer }) => answer);
       const changes: RedisCommand[] = [
         ...(gone.length === 0 ? [] : [key, answersKey].map((one): RedisCommand => ['hdel', one, ...gone])),
-        ...(written.length === 0
-          ? []
-          : [['hset', key, ...fields((snapshot) => snapshot)] as const, ['hset', answersKey, ...fields(({ answer }) => answer)] as const]),
+        ...(written.length === 0 ? [] : [['hset', key, ...fields((snapshot) => snapshot)] as const]),
+        ...(answers.length === 0 ? [] : [['hset', answersKey, ...answers] as const]),
       ];
       await writes.write([...changes, ...this.#expiry([key, answersKey])]);
       for (const [callId, snapshot] of batch) if (snapshot === null && !this.#waiting.has(callId)) this.#written.delete(callId);
@@ -177,7 +177,9 @@ export class RedisSnapshotStore implements SnapshotStore {
 
   #decode(callId: string, text: string): CallSnapshot[] {
     try {
-      return [JSON.parse(text) as CallSnapshot];
+      const read = JSON.parse(text) as CallSnapshot;
+      // An earlier version knows only calls that came in.
+      return [{ ...read, call: { ...read.call, direction: read.dial == null ? 'inbound' : 'outbound' } }];
     } catch {
       this.parts.log.warn({ call_id: callId }, 'call.snapshot.unreadable');
       this.delete(callId);

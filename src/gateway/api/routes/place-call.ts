@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { newUuid } from '../../../lib/ids.js';
+import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../model/agent-record.js';
+import { parseE164, type E164 } from '../../model/e164.js';
+import { REASONS } from '../../model/reasons.js';
+import { newAgent, badFieldsOf } from '../agent-mapper.js';
+import { fieldsAnswer } from '../answers.js';
+import { identityOf } from '../auth.js';
+import type { RouteContext, ZodApp } from '../context.js';
+import { ApiFailure, validationFailure } from '../failure.js';
+import type { AgentPolicy } from '../schemas/agent-rules.js';
+import type { ApiErrorEntry } from '../schemas/api-error.js';
+import { placeCallHeaders, placeCallSchema, type PlaceCallBody } from '../schemas/place-call.js';
+
+const RETRY_AFTER_S = 2;
+
+/** POST /v1/calls. Registered behind authentication. */
+export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, placeCall, clock, note }: RouteContext): void {
+  app.post('/v1/calls', {
+    config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'NOT_READY'] },
+    schema: {
+      tags: ['Calls'],
+      summary: 'Place a call',
+      description:
+        'Needs an operator who enabled placing calls for the organization (docs/outbound.md). Answers before the number is dialled: ' +
+        '`GET /v1/calls/{call_id}` and the webhook report what becomes of the call.',
+      headers: placeCallHeaders,
+      body: placeCallSchema(policy),
+      response: {
+        200: fieldsAnswer(
+          'The call is being placed',
+          { message: z.string(), call_id: z.string().describe('UUID') },
+          { message: 'Calling +15550100999', call_id: '153ee546-05b9-4d95-bd6d-f899f082d48b' },
+        ),
+      },
+    },
+    handler: async (request) => {
+      const { orgId } = identityOf(request);
+      const { body } = request;
+      const [to, from] = [numberOf(body.phone_number), numberOf(body.from)];
+      const [org, number, agent] = await Promise.all([
+        stores.orgs.get(orgId),
+        stores.numbers.get(orgId, from),
+        agentOf(request, orgId, body),
+      ]);
+      const trunk = number?.outbound ?? null;
+      const bad = [
+        ...(trunk === null ? [entry('from', 'is not a number of yours that is attached for outbound calls')] : []),
+        ...agent.bad,
+      ];
+      if (bad.length > 0 || org === null || number === null || trunk === null) throw validationFailure(bad);
+      const key = request.headers['idempotency-key'];
+      const wanted = { key: typeof key === 'string' ? key : newUuid(), digest: digestOf(body), callId: newUuid() };
+      const known = typeof key === 'string' ? await stores.placements.find(orgId, wanted.key) : null;
+      if (known !== null) return answered(to, sameCall(known, wanted.digest));
+      const refusal = placeCall.refusal({ org, number, to });
+      if (refusal !== null) throw refused(refusal.code, refusal.message);
+      const claimed = typeof key === 'string' ? await stores.placements.claim(orgId, wanted) : null;
+      if (claimed !== null) return answered(to, sameCall(claimed, wanted.digest));
+      const { callId } = wanted;
+      const placed = placeCall.place({ callId, orgId, from, to, trunk, agent: agent.settings, ringTimeoutMs: body.ring_timeout * 1_000 });
+      if (!placed.ok) {
+        if (typeof key === 'string') await stores.placements.release(orgId, wanted.key);
+        throw refused('NOT_READY', REASONS[placed.error].explanation);
+      }
+      await note(request, 'call.place', callId, Object.keys(body));
+      return answered(to, callId);
+    },
+  });
+
+  /** The agent of this call: with its own settings, or those of the body alone. */
+  async function agentOf(
+    request: FastifyRequest,
+    orgId: string,
+    body: PlaceCallBody,
+  ): Promise<{ readonly settings: AgentRecord | null; readonly bad: readonly ApiErrorEntry[] }> {
+    const { agent: inline, agent_id: id } = body;
+    if (inline !== undefined) return inlineAgent(request, orgId, inline);
+    const found = id == null ? null : await stores.agents.get(orgId, id.toLowerCase());
+    if (id != null && found === null) return { settings: null, bad: [entry('agent_id', 'is not the id of an agent of yours')] };
+    return withOverrides(found, orgId, body, policy);
+  }
+
+  async function inlineAgent(
+    request: FastifyRequest,
+    orgId: string,
+    inline: NonNullable<PlaceCallBody['agent']>,
+  ): Promise<{ readonly settings: AgentRecord | null; readonly bad: readonly ApiErrorEntry[] }> {
+    const within = (errors: readonly ApiErrorEntry[]) => errors.map((one) => ({ ...one, path: `agent.${one.path ?? ''}` }));
+    const unknown = await badFieldsOf({ body: inline }, stores.tools, orgId);
+    const content = newAgent('', inline, policy);
+    if (!content.ok || unknown.length > 0) return { settings: null, bad: within([...unknown, ...(content.ok ? [] : content.error)]) };
+    const { settings, bad } = withOverrides({ ...ofThisCall(orgId), ...content.value }, orgId, request.body as PlaceCallBody, policy);
+    return { settings, bad };
+  }
+
+  /** An agent that is in no store. */
+  function ofThisCall(orgId: string): AgentRecord {
+    const now = new Date(clock.wallMs()).toISOString();
+    return { ...DEFAULT_AGENT_SETTINGS, agent_id: '', org_id: orgId, name: '', created_at: now, updated_at: now };
+  }
+
+  function withOverrides(
+    agent: AgentRecord | null,
+    orgId: string,
+    { metadata, max_duration, webhook }: PlaceCallBody,
+    { isWebhookHost }: AgentPolicy,
+  ): { readonly settings: AgentRecord | null; readonly bad: readonly ApiErrorEntry[] } {
+    const given = {
+      ...(metadata == null ? {} : { metadata }),
+      ...(max_duration == null ? {} : { max_duration }),
+      ...(webhook == null || webhook === '' ? {} : { webhook }),
+    };
+    if (given.webhook !== undefined && !isWebhookHost(new URL(given.webhook).hostname)) {
+      const message = 'is at a private, loopback or reserved address, which this service does not call';
+      return { settings: null, bad: [entry('webhook', message)] };
+    }
+    return { settings: Object.keys(given).length === 0 ? agent : { ...(agent ?? ofThisCall(orgId)), ...given }, bad: [] };
+  }
+}
+
+function answered(to: E164, callId: string) {
+  return { status: 'success' as const, message: `Calling ${to}`, call_id: callId };
+}
+
+function sameCall({ digest, callId }: { readonly digest: string; readonly callId: string }, wanted: string): string {
+  if (digest === wanted) return callId;
+  throw new ApiFailure('IDEMPOTENCY_KEY_REUSED', 'The idempotency-key belongs to a request with another body');
+}
+
+function refused(code: 'DIAL_NOT_ALLOWED' | 'NOT_READY', message: string): ApiFailure {
+  return new ApiFailure(code, message, code === 'NOT_READY' ? { headers: { 'retry-after': String(RETRY_AFTER_S) } } : {});
+}
+
+function entry(path: string, message: string): ApiErrorEntry {
+  return { error: 'VALIDATION', message, path };
+}
+
+function numberOf(text: string): E164 {
+  const number = parseE164(text);
+  if (number === undefined) throw new Error('the body was not validated');
+  return number;
+}
+
+/** Tells bodies apart; keeps nothing of them. */
+function digestOf(body: PlaceCallBody): string {
+  return createHash('sha256').update(JSON.stringify(body)).digest('hex');
+}

@@ -1,0 +1,56 @@
+import type { CallRecord } from '../model/call-record.js';
+import type { Reason } from '../model/reasons.js';
+import type { LegFigures, RelayFigures } from '../model/media.js';
+import { pii } from '../../lib/pii.js';
+import { errorText } from '../../lib/result.js';
+import type { Log } from '../../lib/log.js';
+import { publish } from '../ports/events.js';
+import type { CallStore } from '../ports/ports.js';
+import type { CallNotes } from './agent-requests.js';
+import { callRecord, completionOf, withRetention, type CallOrigin, type CallProgress } from './call-record.js';
+import type { CallTrace } from './call-trace.js';
+import type { CallState } from './state.js';
+
+interface EndServices {
+  readonly calls: CallStore;
+  readonly isTimed?: boolean;
+}
+
+/** A call that is over, with everything freed. */
+interface OverCall {
+  readonly origin: CallOrigin;
+  readonly progress: CallProgress;
+  readonly state: CallState;
+  readonly quality: { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null };
+  readonly notes: CallNotes;
+  readonly trace: CallTrace;
+  readonly log: Log;
+}
+
+/** Logs the end of a call and writes its record. Never rejects. */
+export async function writeEnd(
+  services: EndServices,
+  call: OverCall,
+  end: { readonly reason: Reason; readonly atMs: number },
+): Promise<CallRecord> {
+  const { origin, progress, state, quality: seen, notes, trace, log } = call;
+  const record = callRecord(origin, progress, state, seen, notes, end);
+  const { sip_status: sipStatus, direction, from, to, source, quality, timings, stale_route: stale } = record;
+  const facts = {
+    ...{ reason: end.reason, sip_status: sipStatus, from: pii(from), to: pii(to), source: source.ip, quality, timings },
+    ...(direction === 'outbound' ? { direction } : {}),
+    ...(stale ? { stale } : {}),
+  };
+  log.info(facts, record.answered_at === null ? 'call.refused' : 'call.ended');
+  try {
+    const completion = completionOf(record, state.route?.agent ?? null);
+    const timeline = services.isTimed === true ? { timeline: trace.timeline.read() } : {};
+    const ended = { ...withRetention(record, state.route), trace: trace.read(), completion, ...timeline };
+    publish('call.ended', ended);
+    await services.calls.write(ended);
+    publish('call.stored', ended);
+  } catch (error) {
+    log.error({ error: errorText(error) }, 'call.record.not_written');
+  }
+  return record;
+}

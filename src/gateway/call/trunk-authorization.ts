@@ -1,0 +1,65 @@
+import { chooseChallenge, digestAnswer, type DigestCredentials } from '../../lib/digest-access.js';
+import { newToken } from '../../lib/ids.js';
+import type { OutboundTrunk } from '../model/records.js';
+import type { SrfHeaders } from '../ports/signalling.js';
+
+export interface TrunkCredentials extends DigestCredentials {
+  /** Only a challenge of this realm is answered; `null`: any. */
+  readonly realm: string | null;
+}
+
+/** `null`: the trunk has none, and a challenge is a refusal. */
+export function trunkCredentials({ username, password, realm }: Partial<OutboundTrunk>): TrunkCredentials | null {
+  return username === undefined || password === undefined ? null : { username, password, realm: realm ?? null };
+}
+
+/** Requests with credentials that follow a challenge: a second one when only the nonce was too old, or another realm asks. */
+const MAX_AUTHORIZED = 2;
+
+interface Authorization {
+  readonly header: 'Authorization' | 'Proxy-Authorization';
+  readonly realm: string;
+  readonly value: string;
+}
+
+/** The trunk's challenges to one request of ours, and the answers. */
+export class TrunkAuthorization {
+  #answers: readonly Authorization[] = [];
+  #count = 0;
+
+  constructor(private readonly credentials: TrunkCredentials | null) {}
+
+  /** Of the next request, and of the ACK to its 2xx (RFC 3261 §22.1). Of two realms in one header, the later. */
+  get headers(): SrfHeaders {
+    return Object.fromEntries(this.#answers.map(({ header, value }) => [header, value]));
+  }
+
+  /**
+   * Whether the request is to be sent again, with `headers`. False: the response is no challenge, or one that cannot be answered, or
+   * that was answered already.
+   * @param text of the response
+   */
+  answers(request: { readonly method: string; readonly uri: string }, status: number, text: string): boolean {
+    if (this.credentials === null || (status !== 401 && status !== 407) || this.#count >= MAX_AUTHORIZED) return false;
+    const header = status === 401 ? 'Authorization' : 'Proxy-Authorization';
+    const challenges = headerValues(text, status === 401 ? 'www-authenticate' : 'proxy-authenticate');
+    const challenge = chooseChallenge(challenges, this.credentials.realm);
+    if (challenge === undefined) return false;
+    const { realm, isStale } = challenge;
+    const others = this.#answers.filter((one) => one.header !== header || one.realm !== realm);
+    if (others.length < this.#answers.length && !isStale) return false;
+    this.#count += 1;
+    const value = digestAnswer(challenge, this.credentials, { ...request, count: 1, cnonce: newToken(22) });
+    this.#answers = [...others, { header, realm, value }];
+    return true;
+  }
+}
+
+/** All values of a header of a message, in order: drachtio-srf keeps one of them. */
+function headerValues(text: string, name: string): string[] {
+  const head = text.split('\r\n\r\n', 1)[0]?.replace(/\r\n[ \t]+/g, ' ') ?? '';
+  return head.split('\r\n').flatMap((line) => {
+    const colon = line.indexOf(':');
+    return colon > 0 && line.slice(0, colon).trim().toLowerCase() === name ? [line.slice(colon + 1).trim()] : [];
+  });
+}

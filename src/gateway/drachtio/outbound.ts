@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { newUuid } from '../../lib/ids.js';
+import type { PlaceContext } from '../call/place-context.js';
+import { ALLOWED_METHODS, ownContact, type ContactAddress } from '../call/invite.js';
+import { maxDurationMs, type CallFacts } from '../call/state.js';
+import type { AgentRecord } from '../model/agent-record.js';
+import type { E164 } from '../model/e164.js';
+import type { OutboundTrunk } from '../model/records.js';
+
+/** A call that an organization wants placed. */
+export interface PlaceRequest {
+  /** UUID; of a repeated request, that of the first. */
+  readonly callId: string;
+  readonly orgId: string;
+  readonly from: E164;
+  readonly to: E164;
+  readonly trunk: OutboundTrunk;
+  /** With the settings of this call; `null`: the operator's default. */
+  readonly agent: AgentRecord | null;
+  readonly ringTimeoutMs: number;
+}
+
+export interface OwnEnd {
+  readonly contact: ContactAddress;
+  readonly warningHost: string;
+  readonly facts: Omit<CallFacts, 'sdp' | 'sourceAddress' | 'sessionId' | 'ringingAfterMs' | 'refusedVerdicts'>;
+  readonly nowMs: number;
+}
+
+/** What one call needs to be placed. */
+export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
+  const { callId, orgId, from, to, trunk, agent, ringTimeoutMs } = request;
+  const { uri, host, port, hostPort } = trunkUri(trunk.sip_endpoint, to);
+  const sipCallId = newUuid();
+  const contact = ownContact(own.contact, { requestUri: uri, topRecordRoute: undefined, contactUri: undefined });
+  const facts = {
+    ...own.facts,
+    ...{ sourceAddress: '', sdp: '', sessionId: String(randomBytes(6).readUIntBE(0, 6)), ringingAfterMs: null, refusedVerdicts: [] },
+  };
+  return {
+    ...{ orgId, from, to, agent, ringTimeoutMs },
+    origin: {
+      ...{ callId, sipCallId, direction: 'outbound', orgId, to, startedAtMs: own.nowMs },
+      caller: {
+        ...{ number: from, display_name: null, asserted: [], remote_party: null, diversions: [], history: [] },
+        ...{ privacy: [], user_to_user: null, headers: {} },
+      },
+      source: { ip: host, port, transport: 'tls', tls_version: null, tls_cipher: null },
+    },
+    facts: { ...facts, maxDurationMs: maxDurationMs({ facts, route: { agent } }) },
+    own: { contact, warningHost: own.warningHost, peerHost: hostPort },
+    target: {
+      uri,
+      headers: {
+        // A trunk knows its customers by numbers in its own domain.
+        From: `<sip:${from}@${host}>`,
+        To: `<sip:${to}@${host}>`,
+        'Call-ID': sipCallId,
+        Contact: contact,
+        Allow: ALLOWED_METHODS,
+        Supported: 'timer',
+      },
+    },
+  };
+}
+
+/**
+ * The Request-URI of a number at a trunk: `sips:` as the endpoint says, everything else over TLS too. Without a port the name is looked
+ * up by SRV (`_sips._tcp`, RFC 3263 §4.2).
+ */
+export function trunkUri(
+  endpoint: string,
+  to: E164,
+): { readonly uri: string; readonly host: string; readonly port: number; readonly hostPort: string } {
+  const [, scheme = '', host = '', port] = /^(sips?:)?(?:[^@]*@)?(\[[^\]]+\]|[^:;?]+)(?::(\d+))?/i.exec(endpoint) ?? [];
+  const hostPort = port === undefined ? host : `${host}:${port}`;
+  const uri = scheme.toLowerCase() === 'sips:' ? `sips:${to}@${hostPort}` : `sip:${to}@${hostPort};transport=tls`;
+  return { uri, host, port: Number(port ?? DEFAULT_PORT), hostPort };
+}
+
+const DEFAULT_PORT = 5061;

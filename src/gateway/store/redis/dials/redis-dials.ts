@@ -1,0 +1,128 @@
+import { mayDial } from '../../../admission/dial-guard.js';
+import { costMicros, dialPermit, microsOf, type DialPermit, type Dialling } from '../../../model/dialling.js';
+import type { CallSnapshot } from '../../../model/call-snapshot.js';
+import { liveEntry } from '../../../ports/listing.js';
+import type { DialLedger, DialRequest, PermittedDial } from '../../../ports/ports.js';
+import { isOf } from '../../../ports/stores.js';
+import type { Clock } from '../../../../lib/clock.js';
+import type { Log } from '../../../../lib/log.js';
+import { err, errorText, ok, type Result } from '../../../../lib/result.js';
+import {
+  endingCallKey,
+  numberKey,
+  orgDialDayKey,
+  orgDialsKey,
+  orgKey,
+  orgLeasesKey,
+  orgLiveCallsKey,
+  orgLiveKey,
+  orgRecentDialsKey,
+} from '../keys.js';
+import { decodeRecord, RedisScript, type RedisConnection } from '../redis.js';
+import type { TurnWrites } from '../turn-writes.js';
+
+const RESERVE = new RedisScript('dials/reserve');
+const RENEW_SLOTS = new RedisScript('leases/renew-slots');
+const LIST_AGAIN = new RedisScript('leases/list-again');
+/** A call may end a day after the day that it began in. */
+const DAY_KEPT_MS = 3 * 86_400_000;
+/** Longer than a record takes to be written, Redis being there. */
+const ENDING_S = 30;
+
+interface Own extends Pick<DialRequest, 'orgId' | 'call'> {
+  readonly to: string;
+  readonly permit: DialPermit;
+}
+
+const LIMITS: Readonly<Record<string, string>> = {
+  second: 'the organization places as many calls a second as the operator allows',
+  'at once': 'the organization has as many placed calls in progress as the operator allows',
+  day: 'the organization has placed as many calls today as the operator allows',
+  cost: 'the cost of this call would exceed what the operator allows for today',
+};
+
+/** Placed calls under the limits of their organizations. A slot lives `leaseMs` and is renewed; a cost that is never settled stays reserved for its day. */
+export class RedisDialLedger implements DialLedger {
+  readonly #own = new Map<string, Own>();
+
+  constructor(
+    private readonly redis: RedisConnection,
+    private readonly writes: TurnWrites,
+    private readonly leaseMs: number,
+    private readonly instance: string,
+    private readonly clock: Clock,
+    private readonly log: Log,
+  ) {}
+
+  async reserve(request: DialRequest): Promise<Result<PermittedDial, string>> {
+    const { orgId, from, to, call, maxDurationMs } = request;
+    const [numberText, orgText] = await this.redis.getMany([numberKey(from), orgKey(orgId)]);
+    const number = decodeRecord('number', numberText);
+    const org = decodeRecord('org', orgText);
+    if (org === null || !isOf(orgId, number)) return err(`${from} is not a number of the organization`);
+    const price = mayDial({ org, number }, to);
+    if (!price.ok) return price;
+    const permit = dialPermit(price.value, maxDurationMs, this.clock.wallMs());
+    const reached = org.dialling === null ? 'at once' : await this.#reserve({ orgId, to, call, permit }, org.dialling);
+    if (reached !== '') return err(LIMITS[reached] ?? 'a limit of the organization is reached');
+    this.#own.set(call.call_id, { orgId, to, call, permit });
+    return ok({ number, org, permit });
+  }
+
+  settle(callId: string, talkedMs: number): void {
+    const own = this.#own.get(callId);
+    if (own === undefined) return;
+    this.#own.delete(callId);
+    const { orgId, permit } = own;
+    const { member, text } = liveEntry(own.call, own.to, this.instance);
+    const spent = costMicros(permit.microsPerMinute, talkedMs) - permit.reservedMicros;
+    this.writes
+      .write([
+        ['set', endingCallKey(orgId, callId), text, 'EX', ENDING_S],
+        ['zrem', orgDialsKey(orgId), callId],
+        ['zrem', orgLeasesKey(orgId), callId],
+        ['zrem', orgLiveKey(orgId), member],
+        ['hdel', orgLiveCallsKey(orgId), callId],
+        ['hincrby', orgDialDayKey(orgId, permit.day), 'micros', spent],
+      ])
+      // The slot expires by itself, and the day has the whole reservation.
+      .catch((error: unknown) => this.log.warn({ call_id: callId, error: errorText(error) }, 'dial.not_settled'));
+  }
+
+  disown(callId: string): void {
+    this.#own.delete(callId);
+  }
+
+  /** Counts a call of an earlier process. */
+  resume({ call, org_id: orgId }: CallSnapshot, dial: NonNullable<CallSnapshot['dial']>): void {
+    this.#own.set(call.call_id, { orgId, call, ...dial });
+  }
+
+  /** Keeps the slots for another lease; takes again those that Redis lost. */
+  async renew(): Promise<void> {
+    const commands = [...this.#own.values()].flatMap(({ orgId, to, call }) => {
+      const { callId, member, text } = liveEntry(call, to, this.instance);
+      const slots = [orgDialsKey(orgId), orgLeasesKey(orgId)].map(
+        (key) => ['eval', RENEW_SLOTS.source, 1, key, this.leaseMs, callId] as const,
+      );
+      return [...slots, ['eval', LIST_AGAIN.source, 2, orgLiveKey(orgId), orgLiveCallsKey(orgId), this.leaseMs, member, text] as const];
+    });
+    if (commands.length > 0) await this.redis.pipeline(commands);
+  }
+
+  async #reserve({ orgId, to, call, permit }: Own, dialling: Dialling): Promise<string> {
+    // What ended in this turn has ended.
+    this.writes.flush();
+    const { callId, member, text } = liveEntry(call, to, this.instance);
+    const keys = [
+      ...[orgDialsKey(orgId), orgRecentDialsKey(orgId), orgDialDayKey(orgId, permit.day)],
+      ...[orgLeasesKey(orgId), orgLiveKey(orgId), orgLiveCallsKey(orgId)],
+    ];
+    const { max_calls_per_second: rate, max_concurrent_calls: calls, max_calls_per_day: daily, max_cost_per_day: cost } = dialling;
+    const limits = [rate, calls, daily, microsOf(cost)];
+    const args = [this.leaseMs, DAY_KEPT_MS, callId, member, text, permit.reservedMicros, ...limits];
+    const answer = await this.redis.script(RESERVE, keys, args);
+    if (typeof answer !== 'string') throw new Error('dials/reserve.lua answered no text');
+    return answer;
+  }
+}

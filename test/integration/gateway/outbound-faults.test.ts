@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { OutboundSite } from '../../support/outbound-site.js';
+import { respond } from '../../support/peer-dialog.js';
+import { isKept, killGateway, nothingLeft } from '../../support/trunk.js';
+
+let site: OutboundSite;
+
+beforeEach(async () => {
+  site = await OutboundSite.start();
+});
+afterEach(() => site.destroy());
+
+const invites = (): number =>
+  site.trunk.peers.flatMap(({ received }) => received).filter(({ startLine }) => startLine.startsWith('INVITE ')).length;
+
+describe('a gateway that is killed', () => {
+  it('[3261 §9.1] while a number rings dials no second time: CANCEL, and a record that says so', async () => {
+    const { callId, call } = await site.placed();
+    call.respond('180 Ringing');
+    await expect.poll(async () => (await site.callOf(callId)).state).toBe('ringing');
+    await killGateway(site.gateway);
+    await call.cancelled();
+    expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS', direction: 'outbound', answered_at: null });
+    expect(invites()).toBe(1);
+    await nothingLeft(Number(site.gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
+  });
+
+  it('[3261 §13.2.2.4] while it is answered: ACK and BYE within a second', async () => {
+    const { callId, call } = await site.placed();
+    call.respond('180 Ringing');
+    await expect.poll(async () => (await site.callOf(callId)).state).toBe('ringing');
+    await killGateway(site.gateway);
+    respond(call.peer, await call.request('CANCEL'), '200 OK', { tag: call.tag });
+    const end = await CarrierEnd.open();
+    await call.answer(end.sdp());
+    respond(call.peer, await call.request('BYE', 1_000), '200 OK');
+    expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS' });
+    expect(invites()).toBe(1);
+    await end.close();
+  });
+
+  it('in a call that it placed takes it up again: the same dialog, audio both ways', async () => {
+    const { callId, call } = await site.placed();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    await call.answer(end.sdp());
+    await end.hearsAgent();
+    await isKept(site.gateway, call.callId);
+    await killGateway(site.gateway);
+    respond(call.peer, await call.request('OPTIONS', 15_000), '200 OK');
+    await end.hearsEcho(4_000, 20, 20_000);
+    expect(await site.callOf(callId)).toMatchObject({ state: 'in_progress', direction: 'outbound', resumed: 1 });
+    expect((await call.dialog.ask('BYE')).status).toBe(200);
+    expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1, direction: 'outbound' });
+    await end.close();
+  });
+});

@@ -1,0 +1,178 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CallTrace } from '../../../src/gateway/call/call-trace.js';
+import { PlacedInvite } from '../../../src/gateway/call/placed-invite.js';
+import { TrunkAuthorization } from '../../../src/gateway/call/trunk-authorization.js';
+import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
+import type { SrfApp, SrfDialog } from '../../../src/gateway/ports/signalling.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { HandMadeServer, refused, sentRequest, shown, type AppFrame } from '../../support/hand-made-server.js';
+import { offerSdp } from '../../support/sdp.js';
+
+// The frames of drachtio-server v0.9.10, as its transcripts have them: tags, CSeq and dialog ids are the server's.
+
+const SDP = offerSdp();
+const URI = 'sip:+4930123456@trunk.example;transport=tls';
+const CALL_ID = 'our-call-id';
+const DIALOG = `${CALL_ID};from-tag=server1`;
+
+let server: HandMadeServer;
+let srf: SrfApp;
+let seen: string[];
+let dialog: SrfDialog | undefined;
+let transactions: number;
+
+const open: SrfApp[] = [];
+
+async function connected(port: number): Promise<SrfApp> {
+  const app = createSrfApp();
+  open.push(app);
+  app.onLost(() => undefined);
+  await new Promise<void>((resolve) => {
+    app.onConnect(() => resolve());
+    app.connect({ host: '127.0.0.1', port, secret: 's', tags: [] });
+  });
+  return app;
+}
+
+beforeEach(async () => {
+  server = await HandMadeServer.listen();
+  srf = await connected(server.port);
+  [seen, dialog, transactions] = [[], undefined, 0];
+  server.onFrame = (frame) => server.write(sentRequest(frame.id, echoed(frame.text), `t${String((transactions += 1))}`));
+});
+
+afterEach(async () => {
+  for (const app of open.splice(0)) app.disconnect();
+  await server.close();
+});
+
+/** With what the server adds: a tag that From lacks, a CSeq. */
+function echoed(text: string): string {
+  const tagged = text.replace(/^(from: <[^>]*>)$/im, '$1;tag=server1');
+  return /^cseq:/im.test(tagged) ? tagged : tagged.replace('\r\n', '\r\nCSeq: 100 INVITE\r\n');
+}
+
+const respond = (status: string, transaction: string, headers: readonly string[] = [], body = ''): void => {
+  const head = [
+    'From: <sip:+15550100555@trunk.example>;tag=server1',
+    'To: <sip:+4930123456@trunk.example>;tag=callee',
+    `Call-ID: ${CALL_ID}`,
+  ];
+  const all = [`SIP/2.0 ${status}`, ...head, 'CSeq: 100 INVITE', 'Contact: <sip:callee@192.0.2.9>', ...headers];
+  server.write(shown([...all, `Content-Length: ${String(body.length)}`, '', body].join('\r\n'), transaction, DIALOG));
+};
+
+const frame = async (count: number): Promise<AppFrame> => {
+  await expect.poll(() => server.frames.length).toBeGreaterThanOrEqual(count);
+  return server.frames[count - 1]!;
+};
+
+function invite(password: string | null = null): PlacedInvite {
+  const headers = { From: '<sip:+15550100555@trunk.example>', To: '<sip:+4930123456@trunk.example>', 'Call-ID': CALL_ID };
+  const owner = {
+    onProceeding: (status: number) => void seen.push(`proceeding ${String(status)}`),
+    onAnswered: (made: SrfDialog, sdp: string) => {
+      dialog = made;
+      seen.push(`answered ${String(sdp.length)}`);
+    },
+    onRefused: (status: number, isLocal: boolean) =>
+      void seen.push(`refused ${String(status)} ${isLocal ? 'by the server' : 'by the trunk'}`),
+    onUpdate: () => undefined,
+  };
+  const credentials = password === null ? null : { username: 'u', password, realm: null };
+  const trace = new CallTrace(systemClock, true);
+  const placed = new PlacedInvite(srf, { uri: URI, headers }, SDP, new TrunkAuthorization(credentials), owner, trace, silentLog);
+  placed.send();
+  return placed;
+}
+
+describe('an INVITE of ours through drachtio-server', () => {
+  it('is acknowledged by us in its dialog, and ended by its dialog id', async () => {
+    const placed = invite();
+    expect((await frame(1)).text).toMatch(new RegExp(`^INVITE ${URI.replaceAll('+', '\\+')} SIP/2.0\r\n`));
+    respond('180 Ringing', 't1');
+    respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);
+    await expect.poll(() => seen).toEqual(['proceeding 180', `answered ${String(SDP.length)}`]);
+    expect([dialog?.id, dialog?.sip.localTag, dialog?.sip.remoteTag]).toEqual([DIALOG, 'server1', 'callee']);
+    expect(server.frames).toHaveLength(1);
+    placed.acknowledge();
+    const ack = await frame(2);
+    expect([ack.text.split(' ')[0], ack.dialog]).toEqual(['ACK', DIALOG]);
+    srf.request(DIALOG, { method: 'BYE' }, () => undefined);
+    const bye = await frame(3);
+    expect([bye.text.split(' ')[0], bye.dialog]).toEqual(['BYE', DIALOG]);
+  });
+
+  it('[3261 §8.1.3.5] is sent again after a challenge as drachtio-srf does: the same Call-ID and tag, the next CSeq', async () => {
+    const placed = invite('p');
+    await frame(1);
+    respond('407 Proxy Authentication Required', 't1', ['Proxy-Authenticate: Digest realm="r", nonce="n", qop="auth"']);
+    const { text } = await frame(2);
+    expect(text).toMatch(/^From: <sip:\+15550100555@trunk\.example>;tag=server1\r$/m);
+    expect(text).toMatch(/^CSeq: 101 INVITE\r$/im);
+    expect(text).toMatch(new RegExp(`^Call-ID: ${CALL_ID}\r$`, 'im'));
+    expect(text).toMatch(
+      /^Proxy-Authorization: Digest username="u", realm="r", nonce="n", uri="sip:\+4930123456@trunk\.example;transport=tls", /m,
+    );
+    respond('200 OK', 't2', ['Content-Type: application/sdp'], SDP);
+    await expect.poll(() => seen).toEqual([`answered ${String(SDP.length)}`]);
+    placed.acknowledge();
+    expect((await frame(3)).text).toMatch(/^Proxy-Authorization: Digest /im);
+  });
+
+  it('[3261 §9.1] is cancelled by its transaction; the server keeps the CANCEL back as long as it must', async () => {
+    const placed = invite();
+    await frame(1);
+    respond('180 Ringing', 't1');
+    await expect.poll(() => seen).toEqual(['proceeding 180']);
+    placed.cancel('NO_ANSWER');
+    const cancel = await frame(2);
+    expect([cancel.text.split(' ')[0], cancel.transaction]).toEqual(['CANCEL', 't1']);
+    respond('487 Request Terminated', 't1');
+    await expect.poll(() => seen).toContain('refused 487 by the trunk');
+  });
+
+  it('without a connection to the trunk gets the server’s own 503, and without a transport its NOK', async () => {
+    invite();
+    await frame(1);
+    const text = [
+      'SIP/2.0 503 Service Unavailable',
+      'From: <sip:a@b>;tag=server1',
+      'To: <sip:c@d>;tag=x',
+      `Call-ID: ${CALL_ID}`,
+      'CSeq: 100 INVITE',
+      '',
+      '',
+    ];
+    const made = shown(text.join('\r\n'), 't1', DIALOG);
+    // A response that the stack made up has neither size nor address.
+    server.write(made.replace(/\|network\|\d+\|tls\|[^|]*\|\d+\|/, '|network|0|tls||0|'));
+    await expect.poll(() => seen).toEqual(['refused 503 by the server']);
+    server.onFrame = ({ id }) => server.write(refused(id, 'requested protocol/transport not available'));
+    invite();
+    await expect.poll(() => seen).toEqual(['refused 503 by the server', 'refused 503 by the server']);
+  });
+
+  it('whose connection to the server breaks is in doubt', async () => {
+    invite();
+    await frame(1);
+    respond('180 Ringing', 't1');
+    await expect.poll(() => seen).toEqual(['proceeding 180']);
+    const back = new Promise<void>((resolve) => srf.onConnect(() => resolve()));
+    server.drop();
+    await expect.poll(() => seen).toEqual(['proceeding 180', 'refused 408 by the server']);
+    await back;
+  });
+
+  it('makes a dialog that another process restores: a BYE of the callee finds it', async () => {
+    const placed = invite();
+    await frame(1);
+    respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);
+    await expect.poll(() => dialog).toBeDefined();
+    const kept = srf.snapshot(dialog!, placed.text);
+    const other = createSrfApp();
+    const restored = other.restore(JSON.parse(JSON.stringify(kept)) as typeof kept, SDP);
+    expect([restored.id, restored.sip, restored.local.contact]).toEqual([dialog!.id, dialog!.sip, dialog!.local.contact]);
+  });
+});

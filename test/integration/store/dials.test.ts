@@ -1,0 +1,177 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Dialling } from '../../../src/gateway/model/dialling.js';
+import { parseE164, type E164 } from '../../../src/gateway/model/e164.js';
+import { StoreUnavailableError, type PermittedDial } from '../../../src/gateway/ports/ports.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { newUuid } from '../../../src/lib/ids.js';
+import type { Result } from '../../../src/lib/result.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { begun } from '../../support/begun-call.js';
+import { startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
+import { eventually } from '../api/http-fixture.js';
+
+const TO = '+4930123456' as E164;
+const MINUTES = 5;
+const AMPLE: Dialling = {
+  prices: { '+49': 0.02 },
+  callers: [],
+  max_calls_per_second: 1_000,
+  max_concurrent_calls: 1_000,
+  max_calls_per_day: 1_000,
+  max_cost_per_day: 1_000,
+};
+
+let serial = 0;
+
+for (const cluster of [false, true]) {
+  describe(`placed calls over several gateways, ${cluster ? 'a Redis Cluster of three nodes' : 'redis-server'}`, () => {
+    let redis: Omit<TestRedisCluster, 'nodes'>;
+    let one: RedisStores;
+    let other: RedisStores;
+    let orgId: string;
+    let from: E164;
+
+    async function open(instance: string, leaseMs = 30_000): Promise<RedisStores> {
+      const stores = openRedisStores({ url: redis.url, cluster, clock: systemClock, log: silentLog, instance, leaseMs });
+      await stores.ready();
+      return stores;
+    }
+
+    beforeAll(async () => {
+      redis = cluster ? await startRedisCluster() : await startRedis();
+      [one, other] = await Promise.all([open('gw-1'), open('gw-2')]);
+      return async () => {
+        await Promise.all([one.close(), other.close()]);
+        await redis.close();
+      };
+    });
+    beforeEach(async () => {
+      orgId = (await one.orgs.create({ name: 'one', sip_enabled: true })).org_id;
+      from = parseE164(`+1555${String((serial += 1)).padStart(7, '0')}`)!;
+      await one.numbers.attach(orgId, from, { outbound: { sip_endpoint: 'a.example' } });
+    });
+
+    const allow = (change: Partial<Dialling> = {}): Promise<unknown> =>
+      one.orgs.change(orgId, { dialling: { ...AMPLE, callers: [from], ...change } });
+    const reserve = (stores: RedisStores, callId: string, maxDurationMs = MINUTES * 60_000): Promise<Result<PermittedDial, string>> =>
+      stores.ofCalls.dials.reserve({ orgId, from, to: TO, call: begun(callId, { direction: 'outbound' }), maxDurationMs });
+    const live = async (): Promise<readonly string[]> => (await one.live.list(orgId, { limit: 100 })).calls.map(({ call_id: id }) => id);
+    const errorOf = (outcome: Result<PermittedDial, string>): string => (outcome.ok ? '' : outcome.error);
+
+    it('nothing may be dialled until the operator allows it', async () => {
+      expect(errorOf(await reserve(one, newUuid()))).toMatch(/has not enabled/);
+      await allow({ callers: [] });
+      expect(errorOf(await reserve(one, newUuid()))).toMatch(/has not verified/);
+      expect(await live()).toEqual([]);
+    });
+
+    it('of 100 at once as many are dialled as there are slots, on all gateways together', async () => {
+      await allow({ max_concurrent_calls: 30 });
+      const calls = Array.from({ length: 100 }, () => newUuid());
+      const outcomes = await Promise.all(calls.map((id, index) => reserve([one, other][index % 2]!, id)));
+      expect(outcomes.filter(({ ok }) => ok)).toHaveLength(30);
+      expect(new Set(outcomes.map(errorOf))).toEqual(
+        new Set(['', 'the organization has as many placed calls in progress as the operator allows']),
+      );
+      expect(await live()).toHaveLength(30);
+      for (const id of calls) for (const { ofCalls } of [one, other]) ofCalls.dials.settle(id, 0);
+      await eventually(live, (ids) => ids.length === 0);
+      expect((await reserve(one, newUuid())).ok).toBe(true);
+    });
+
+    it.each([
+      ['a second', { max_calls_per_second: 3 }, /calls a second/],
+      ['a day', { max_calls_per_day: 3 }, /calls today/],
+      ['of cost', { max_cost_per_day: 0.35 }, /cost of this call/],
+    ])('the limit %s counts them all, whatever became of them', async (_what, change, sentence) => {
+      await allow(change);
+      for (const stores of [one, other, one]) expect((await reserve(stores, newUuid())).ok).toBe(true);
+      expect(errorOf(await reserve(other, newUuid()))).toMatch(sentence);
+    });
+
+    it('a call that ends gives back what it did not cost', async () => {
+      // 0.10 is reserved for each.
+      await allow({ max_cost_per_day: 0.13 });
+      const [first, second] = [newUuid(), newUuid()];
+      expect((await reserve(one, first)).ok).toBe(true);
+      expect((await reserve(other, second)).ok).toBe(false);
+      one.ofCalls.dials.settle(first, 0);
+      await eventually(live, (ids) => ids.length === 0);
+      expect((await reserve(other, second)).ok).toBe(true);
+      // A minute and a half are two: 0.04.
+      other.ofCalls.dials.settle(second, 90_000);
+      other.ofCalls.dials.settle(second, 90_000);
+      await eventually(live, (ids) => ids.length === 0);
+      expect((await reserve(one, newUuid())).ok).toBe(false);
+      await allow({ max_cost_per_day: 0.14 });
+      expect((await reserve(one, newUuid())).ok).toBe(true);
+    });
+
+    it('the slot of a gateway that died is free after its lease, its cost stays for the day', async () => {
+      await allow({ max_concurrent_calls: 1, max_cost_per_day: 0.15 });
+      const short = await open('gw-short', 200);
+      // Connected to every node.
+      await eventually(
+        () => short.numbers.get(orgId, from).catch(() => null),
+        (number) => number !== null,
+      );
+      expect((await reserve(short, newUuid())).ok).toBe(true);
+      expect(errorOf(await reserve(one, newUuid()))).toMatch(/in progress/);
+      await short.close();
+      await eventually(
+        () => reserve(one, newUuid()),
+        (outcome) => /cost/.test(errorOf(outcome)),
+      );
+    });
+
+    it('a call that another process takes up keeps its slot, and is settled there', async () => {
+      await allow({ max_concurrent_calls: 1 });
+      const callId = newUuid();
+      const first = await open('gw-killed', 300);
+      const outcome = await reserve(first, callId);
+      if (!outcome.ok) throw new Error(outcome.error);
+      const call = begun(callId, { direction: 'outbound' });
+      const dial = { permit: outcome.value.permit, to: TO };
+      first.ofCalls.snapshots.persist({ call_id: callId, org_id: orgId, phone_number: from, call, dial, answer: null, state: {} });
+      await first.ofCalls.snapshots.flush();
+      await first.close();
+      const next = await open('gw-killed', 300);
+      expect((await next.ofCalls.snapshots.orphaned()).map(({ call_id: id }) => id)).toEqual([callId]);
+      // Longer than a lease.
+      await eventually(
+        () => Promise.resolve(performance.now()),
+        (
+          (from) => (now: number) =>
+            now - from > 700
+        )(performance.now()),
+      );
+      expect(await one.live.get(orgId, callId)).toMatchObject({ to: TO, direction: 'outbound', answer: null });
+      expect(errorOf(await reserve(one, newUuid()))).toMatch(/in progress/);
+      next.ofCalls.dials.settle(callId, 0);
+      await eventually(live, (ids) => ids.length === 0);
+      await next.close();
+    });
+
+    it('an idempotency key belongs to the request that claims it first', async () => {
+      const [first, second] = [newUuid(), newUuid()].map((callId) => ({ key: 'k', digest: 'd', callId }));
+      const claims = await Promise.all([one.placements.claim(orgId, first!), other.placements.claim(orgId, second!)]);
+      const winner = claims[0] === null ? first : second;
+      expect(claims.filter((claim) => claim === null)).toHaveLength(1);
+      expect(claims.find((claim) => claim !== null)).toEqual({ digest: 'd', callId: winner!.callId });
+      expect(await one.placements.find(newUuid(), 'k')).toBeNull();
+      await one.placements.release(orgId, 'k');
+      expect(await other.placements.find(orgId, 'k')).toBeNull();
+    });
+  });
+}
+
+it('while Redis is away nothing is dialled', async () => {
+  const redis = await startRedis();
+  const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, instance: 'gw' });
+  await stores.ready();
+  await redis.close();
+  const dial = { orgId: newUuid(), from: TO, to: TO, call: begun('c', { direction: 'outbound' }), maxDurationMs: 1 };
+  await expect(stores.ofCalls.dials.reserve(dial)).rejects.toBeInstanceOf(StoreUnavailableError);
+  await stores.close();
+});

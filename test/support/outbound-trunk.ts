@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:tls';
+import { testCertificates } from './certificates.js';
+import { PeerDialog, respond } from './peer-dialog.js';
+import { SipPeer, type WireMessage } from './sip-peer.js';
+
+/** A carrier that takes our calls: it accepts TLS connections, and the test answers by hand. */
+export class OutboundTrunk {
+  readonly peers: SipPeer[] = [];
+  readonly #waiting: ((peer: SipPeer) => void)[] = [];
+
+  private constructor(private readonly server: Server) {
+    server.on('secureConnection', (socket) => {
+      const peer = SipPeer.accepted(socket);
+      this.peers.push(peer);
+      for (const take of this.#waiting.splice(0)) take(peer);
+    });
+  }
+
+  /** Its certificate is for 127.0.0.1. */
+  static async open(): Promise<OutboundTrunk> {
+    const { cert, key } = await testCertificates();
+    const server = createServer({ cert, key, minVersion: 'TLSv1.2' });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new OutboundTrunk(server);
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  get endpoint(): string {
+    return `127.0.0.1:${String(this.port)}`;
+  }
+
+  /** The connection that the gateway opened. */
+  async peer(): Promise<SipPeer> {
+    const last = this.peers.filter((one) => !one.closed).at(-1);
+    return last ?? new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** The next call. */
+  async call(): Promise<TakenCall> {
+    const peer = await this.peer();
+    return new TakenCall(peer, await peer.request('INVITE', 10_000));
+  }
+
+  async close(): Promise<void> {
+    for (const peer of this.peers) peer.close();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+}
+
+let tags = 0;
+
+/** A call at the carrier, which the test answers. */
+export class TakenCall {
+  readonly tag = `callee-${String((tags += 1))}`;
+
+  constructor(
+    readonly peer: SipPeer,
+    readonly invite: WireMessage,
+  ) {}
+
+  get callId(): string {
+    return this.invite.header('Call-ID') ?? '';
+  }
+
+  respond(status: string, parts: { readonly body?: string; readonly extra?: readonly string[]; readonly tag?: string } = {}): void {
+    respond(this.peer, this.invite, status, { tag: this.tag, ...parts });
+  }
+
+  /** The next request of this call. */
+  request(method: string, withinMs = 5_000): Promise<WireMessage> {
+    const isOurs = (message: WireMessage): boolean =>
+      message.startLine.startsWith(`${method} `) && message.header('Call-ID') === this.callId && message !== this.invite;
+    return this.peer.next(`${method} of ${this.callId}`, isOurs, withinMs);
+  }
+
+  /** Answers the CANCEL, and the INVITE with 487, which is acknowledged. */
+  async cancelled(withinMs = 5_000): Promise<WireMessage> {
+    const cancel = await this.request('CANCEL', withinMs);
+    respond(this.peer, cancel, '200 OK', { tag: this.tag });
+    this.respond('487 Request Terminated');
+    await this.request('ACK');
+    return cancel;
+  }
+
+  /** Resolves with the ACK to the 200. */
+  async answer(sdp: string): Promise<WireMessage> {
+    this.respond('200 OK', { body: sdp });
+    return this.request('ACK', 10_000);
+  }
+
+  get dialog(): PeerDialog {
+    return PeerDialog.callee(this.peer, this.invite, this.tag);
+  }
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { isServiceNumber, mayDial } from '../../../../src/gateway/admission/dial-guard.js';
+import { costMicros, dialPermit, type Dialling } from '../../../../src/gateway/model/dialling.js';
+import type { E164 } from '../../../../src/gateway/model/e164.js';
+import type { Route } from '../../../../src/gateway/model/records.js';
+import { NUMBER, ROUTE } from '../../../support/route.js';
+
+const DIALLING: Dialling = {
+  prices: { '+49': 0.02, '+4916': 0.2, '+49900': null, '+1': 0.01 },
+  callers: [NUMBER],
+  max_calls_per_second: 1,
+  max_concurrent_calls: 1,
+  max_calls_per_day: 1,
+  max_cost_per_day: 1,
+};
+
+const judge = (to: string, dialling: Dialling | null = DIALLING, org: Partial<Route['org']> = {}) =>
+  mayDial({ org: { ...ROUTE.org, dialling, ...org }, number: { ...ROUTE.number, outbound: { sip_endpoint: 'a.example' } } }, to as E164);
+
+describe('a number', () => {
+  it('has the price of its longest prefix', () => {
+    expect(judge('+4930123456')).toEqual({ ok: true, value: 0.02 });
+    expect(judge('+49160123456')).toEqual({ ok: true, value: 0.2 });
+    expect(judge('+12125550100')).toEqual({ ok: true, value: 0.01 });
+  });
+
+  it.each([
+    ['without a price', () => judge('+33123456789'), /no prefix/],
+    ['with a forbidden prefix', () => judge('+49900123456'), /forbidden numbers that begin with \+49900/],
+    ['of an organization that may dial nothing', () => judge('+4930123456', null), /not enabled/],
+    ['of a disabled organization', () => judge('+4930123456', DIALLING, { disabled: true }), /no calls now/],
+    ['of one without the entitlement', () => judge('+4930123456', DIALLING, { sip_enabled: false }), /no calls now/],
+    ['from a number that is not verified', () => judge('+4930123456', { ...DIALLING, callers: [] }), /not verified/],
+    [
+      'from one that is not attached outbound',
+      () => mayDial({ org: { ...ROUTE.org, dialling: DIALLING }, number: ROUTE.number }, '+4930123456' as E164),
+      /not attached/,
+    ],
+    ['of an emergency service', () => judge('+4911222'), /emergency/],
+  ])('%s is not dialled', (_what, ask, sentence) => {
+    const judged = ask();
+    expect(judged.ok ? '' : judged.error).toMatch(sentence);
+  });
+
+  it.each(['+1911000', '+19115550100', '+14115550100', '+1555010010', '+155501001000', '+4911222', '+44999000', '+99912345', '+7112000'])(
+    '[E.164 §6] %s is an emergency, service or short number',
+    (number) => expect(isServiceNumber(number as E164)).toBe(true),
+  );
+
+  it.each(['+12125550100', '+4930123456', '+911123456789', '+441189998819', '+3581234567', '+74951234567'])(
+    '%s is a subscriber',
+    (number) => expect(isServiceNumber(number as E164)).toBe(false),
+  );
+});
+
+describe('the cost of a call', () => {
+  it('is that of each minute that began, and nothing without an answer', () => {
+    expect([0, 1, 60_000, 60_001].map((ms) => costMicros(20_000, ms))).toEqual([0, 20_000, 20_000, 40_000]);
+  });
+
+  it('is reserved for the longest that it may last, on the day of UTC', () => {
+    expect(dialPermit(0.02, 1_800_000, Date.parse('2026-01-31T23:59:59.999Z'))).toEqual({
+      microsPerMinute: 20_000,
+      reservedMicros: 600_000,
+      day: '2026-01-31',
+    });
+  });
+});
