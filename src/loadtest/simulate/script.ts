@@ -47,4 +47,8 @@ export const textsOf = (steps: readonly ScriptStep[]): readonly string[] =>
   steps.flatMap((one) => ('say' in one ? [one.say] : 'interrupt' in one ? [one.interrupt] : []));
 
 /** The telephone events of a `press`. */
-export const eventsOf = (digits: string): readonly number[] => digits.toUpperCase().split('').flatMap((digit) => eventOfDigit(digit) ?? []);
+export const eventsOf = (digits: string): readonly number[] =>
+  digits
+    .toUpperCase()
+    .split('')
+    .flatMap((digit) => eventOfDigit(digit) ?? []);
