@@ -273,6 +273,7 @@ function effectText(effect: CallEffect): string {
 function answerText(answer: AgentAnswer): string {
   switch (answer.type) {
     case 'tool-result':
+    case 'answered-by':
       return answer.type;
     case 'transfer-progress':
       return `${answer.state}${answer.status === null ? '' : ` ${String(answer.status)}`}`;

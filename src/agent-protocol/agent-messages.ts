@@ -94,6 +94,17 @@ export const toAgentMessage = z.discriminatedUnion('event', [
     dropped: z.strictObject({ track, milliseconds: z.int().min(1) }),
   }),
   z.strictObject({
+    event: z.literal('answered_by'),
+    sequenceNumber: numberText,
+    streamSid: z.string(),
+    /** Who answered a call that was placed with `detect_answerer`. `isFinal` false: a first guess. `greetingEnded`: how a machine's greeting ended; `null`: it goes on. */
+    answeredBy: z.strictObject({
+      answerer: z.enum(['person', 'machine', 'fax', 'unknown']),
+      isFinal: z.boolean(),
+      greetingEnded: z.enum(['beep', 'silence']).nullable(),
+    }),
+  }),
+  z.strictObject({
     event: z.literal('error'),
     sequenceNumber: numberText,
     streamSid: z.string(),

@@ -72,6 +72,7 @@ interface PlaceFlags extends ApiFlags {
   readonly agent?: string;
   readonly maxDuration?: number;
   readonly ringTimeout?: number;
+  readonly detectAnswerer?: boolean;
   readonly metadata?: Record<string, unknown>;
   readonly webhook?: string;
   readonly idempotencyKey?: string;
@@ -80,7 +81,7 @@ interface PlaceFlags extends ApiFlags {
 function addPlace(calls: Command, io: ApiIo): void {
   const place = calls.command('place <number>').description('call a number; the agent talks to whoever answers (docs/outbound.md)');
   overApi(place, io, async (api, flags: PlaceFlags, phone_number: string) => {
-    const { from, agent, maxDuration, ringTimeout, metadata, webhook, idempotencyKey: key } = flags;
+    const { from, agent, maxDuration, ringTimeout, detectAnswerer, metadata, webhook, idempotencyKey: key } = flags;
     const { status, message, call_id } = await api.POST('/v1/calls', {
       params: { header: key === undefined ? {} : { 'idempotency-key': key } },
       body: {
@@ -88,6 +89,7 @@ function addPlace(calls: Command, io: ApiIo): void {
         ...(agent === undefined ? {} : { agent_id: agent }),
         ...(maxDuration === undefined ? {} : { max_duration: maxDuration }),
         ...(ringTimeout === undefined ? {} : { ring_timeout: ringTimeout }),
+        ...(detectAnswerer === true ? { detect_answerer: true } : {}),
         ...(metadata === undefined ? {} : { metadata }),
         ...(webhook === undefined ? {} : { webhook }),
       },
@@ -98,6 +100,7 @@ function addPlace(calls: Command, io: ApiIo): void {
     .option('--agent <id>', "the agent (default: the operator's)")
     .option('--max-duration <minutes>', 'longest duration, in place of the agent’s', whole(1, 1_440))
     .option('--ring-timeout <seconds>', 'until an unanswered call is given up, 5 to 180 (default: 60)', whole(5, 180))
+    .option('--detect-answerer', 'find out whether a person, a machine or a fax answers')
     .option('--metadata <json>', 'a JSON object, in place of the agent’s', jsonObject)
     .option('--webhook <url>', 'in place of the agent’s')
     .option('--idempotency-key <key>', 'within a day, the same key places no second call');
@@ -139,6 +142,7 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
     ['to', call.to],
     ['agent', agent],
     ['reason', call.reason],
+    ['answered by', call.answered_by],
     ['agent error', call.agent_error],
     ['SIP status', call.sip_status === null ? null : String(call.sip_status)],
     ['Call-ID', call.sip_call_id],

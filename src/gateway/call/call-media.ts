@@ -97,10 +97,11 @@ export class CallMedia {
     return { type: 'leg-reserved', local, agentSideKey: this.services.agentSideSrtp ? this.#newKey('1') : null };
   }
 
-  async open(effect: Opening): Promise<CallEvent> {
+  /** @param watchesAnswerer finds out who answered */
+  async open(effect: Opening, watchesAnswerer: boolean): Promise<CallEvent> {
     const { inside, reserved } = effect;
     const agentSideKey = reserved === null ? (inside.crypto === null ? null : this.#newKey(inside.crypto.tag)) : reserved.agentSideKey;
-    const local = await this.#open(effect, agentSideKey);
+    const local = await this.#open(effect, agentSideKey, watchesAnswerer);
     return { type: 'leg-opened', local, agentSideKey };
   }
 
@@ -132,7 +133,7 @@ export class CallMedia {
     return null;
   }
 
-  async #open({ media, inside, reserved }: Opening, agentSideKey: CryptoLine | null): Promise<MediaAddress> {
+  async #open({ media, inside, reserved }: Opening, agentSideKey: CryptoLine | null, watchesAnswerer = false): Promise<MediaAddress> {
     this.#ownLeg();
     return this.services.endpoint.open(
       {
@@ -143,6 +144,7 @@ export class CallMedia {
         ...formatOf(media),
         srtp: keysOf(inside, agentSideKey),
         carrierSuite: media.crypto === null ? null : SUITE,
+        watchesAnswerer,
       },
       this.onLegEvent,
     );

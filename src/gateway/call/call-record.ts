@@ -1,3 +1,4 @@
+import type { Answerer } from '../../rtp/answerer/answerer-detector.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { OwnSide } from './call-dialog.js';
 import type { DialogSnapshot } from '../ports/signalling.js';
@@ -47,6 +48,8 @@ export interface CallProgress {
   readonly agentError: string | null;
   /** Status callbacks that went out. */
   readonly reports: number;
+  /** Of a call that we placed; `null`: nobody wanted to know, or it is not known yet. */
+  readonly answeredBy: Answerer | null;
 }
 
 export function beginningOf({ callId, sipCallId, direction, caller, source, startedAtMs }: CallOrigin): BeginningCall {
@@ -123,6 +126,7 @@ export function callRecord(
     analysis_error: analysisError(state, notes),
     analysis_rejected: notes.rejected,
     agent_error: progress.agentError,
+    answered_by: progress.answeredBy,
     stale_route: state.isStale,
     resumed: progress.resumed,
   };
@@ -201,8 +205,8 @@ export function completionOf(record: CallRecord, agent: AgentRecord | null): Com
   const url = agent.webhook ?? null;
   if (url === null && analysisSchema === null) return null;
   const { call_id, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality } = record;
-  const direction = record.direction === 'outbound' ? { direction: record.direction } : {};
-  const told = { call_id, ...direction, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality };
+  const placed = record.direction === 'outbound' ? { direction: record.direction, answered_by: record.answered_by } : {};
+  const told = { call_id, ...placed, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality };
   return { url, payload: { ...told, metadata: agent.metadata }, analysisSchema };
 }
 
@@ -257,7 +261,7 @@ export function readKeptCall({ state }: CallSnapshot): KeptCall | undefined {
       ...kept,
       origin: { ...kept.origin, direction: 'inbound' },
       call: { ...kept.call, placing: null },
-      progress: { ...kept.progress, reports: 0 },
+      progress: { ...kept.progress, reports: 0, answeredBy: null },
       script: scriptOfForm5(kept.script),
     };
   return kept?.form === FORM ? kept : undefined;

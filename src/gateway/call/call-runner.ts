@@ -1,3 +1,4 @@
+import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, AgentRequest } from '../model/agent.js';
 import type { CallRecord } from '../model/call-record.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
@@ -87,7 +88,7 @@ export class CallRunner {
   readonly #trace: CallTrace;
   /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
   readonly #zeroMs: number;
-  #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null, reports: 0 };
+  #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null, reports: 0, answeredBy: null };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
   /** Another host has the call. */
@@ -320,7 +321,7 @@ export class CallRunner {
       case 'reserve-leg':
         return this.#async(null, this.#media.reserve());
       case 'open-leg':
-        return this.#async(null, this.#media.open(effect));
+        return this.#async(null, this.#media.open(effect, this.placed?.detectAnswerer === true && this.stateName === 'Connecting'));
       case 'leave-relay':
         return this.#media.leaveRelay();
       case 'start-leg':
@@ -477,6 +478,8 @@ export class CallRunner {
       case 'fork-ended':
       case 'conversation-ended':
         return this.#agent.take(event);
+      case 'answered-by':
+        return this.#onAnswerer(event.event);
       case 'agent-note':
         if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };
         return;
@@ -491,6 +494,11 @@ export class CallRunner {
       default:
         assertNever(event);
     }
+  }
+
+  #onAnswerer(event: AnswererEvent): void {
+    if (event.type === 'verdict') this.#progress = { ...this.#progress, answeredBy: event.answerer };
+    this.#notifyAgent({ type: 'answered-by', requestId: null, event });
   }
 
   #onAgentRequest(request: AgentRequest): void {

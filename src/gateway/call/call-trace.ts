@@ -1,3 +1,4 @@
+import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import type { LegEvent } from '../model/media.js';
@@ -330,6 +331,7 @@ export function legSummary(event: LegEvent): string {
   if (event.type === 'agent-note') return event.text;
   if (event.type === 'provider-tokens') return `the provider counted ${String(event.tokens)} tokens`;
   if (event.type === 'conversation-ended') return `the conversation ended${event.error === null ? '' : `: ${event.error}`}`;
+  if (event.type === 'answered-by') return answererText(event.event);
   if (event.type !== 'agent-request') return event.type;
   const { request } = event;
   switch (request.type) {
@@ -344,6 +346,11 @@ export function legSummary(event: LegEvent): string {
   }
 }
 
+function answererText(event: AnswererEvent): string {
+  if (event.type === 'greeting-ended') return `the machine's greeting ended, ${event.by}`;
+  return `answered by: ${event.answerer}${event.type === 'guess' ? ', a guess' : ''}`;
+}
+
 /** With the sentence of a refusal. */
 export function answerSummary(answer: AgentAnswer): [string, string | null] {
   switch (answer.type) {
@@ -351,6 +358,8 @@ export function answerSummary(answer: AgentAnswer): [string, string | null] {
       return [`tool answered${answer.httpStatus === null ? '' : `, HTTP ${String(answer.httpStatus)}`}`, null];
     case 'transfer-progress':
       return [`transfer ${answer.state}${answer.status === null ? '' : `, ${String(answer.status)}`}`, null];
+    case 'answered-by':
+      return [answererText(answer.event), null];
     case 'refused':
       return [`${answer.request} refused, ${answer.code}`, answer.message];
   }

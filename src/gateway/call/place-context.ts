@@ -17,4 +17,6 @@ export interface PlaceContext {
   readonly own: OwnSide;
   readonly target: DialTarget;
   readonly ringTimeoutMs: number;
+  /** Finds out whether a person, a machine or a fax answers. */
+  readonly detectAnswerer: boolean;
 }

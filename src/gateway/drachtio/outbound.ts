@@ -18,6 +18,7 @@ export interface PlaceRequest {
   /** With the settings of this call; `null`: the operator's default. */
   readonly agent: AgentRecord | null;
   readonly ringTimeoutMs: number;
+  readonly detectAnswerer: boolean;
 }
 
 export interface OwnEnd {
@@ -29,7 +30,7 @@ export interface OwnEnd {
 
 /** What one call needs to be placed. */
 export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
-  const { callId, orgId, from, to, trunk, agent, ringTimeoutMs } = request;
+  const { callId, orgId, from, to, trunk, agent, ringTimeoutMs, detectAnswerer } = request;
   const { uri, host, port, hostPort } = trunkUri(trunk.sip_endpoint, to);
   const sipCallId = newUuid();
   const contact = ownContact(own.contact, { requestUri: uri, topRecordRoute: undefined, contactUri: undefined });
@@ -38,7 +39,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
     ...{ sourceAddress: '', sdp: '', sessionId: String(randomBytes(6).readUIntBE(0, 6)), ringingAfterMs: null, refusedVerdicts: [] },
   };
   return {
-    ...{ orgId, from, to, agent, ringTimeoutMs },
+    ...{ orgId, from, to, agent, ringTimeoutMs, detectAnswerer },
     origin: {
       ...{ callId, sipCallId, direction: 'outbound', orgId, to, startedAtMs: own.nowMs },
       caller: {

@@ -9,6 +9,7 @@ import { EspeakSpeech, type Speech } from '../agents/speech.js';
 import { newAdapter } from '../agents/provider/adapters.js';
 import { ProviderAgent, type ProviderDependencies } from '../agents/provider/provider-agent.js';
 import { socketDial, webSocketDial } from '../agents/stream/dial.js';
+import { AnswererWatch } from '../media/answerer-watch.js';
 import { MediaFork } from '../agents/stream/media-fork.js';
 import { StreamAgent, type StreamDependencies } from '../agents/stream/stream-agent.js';
 import { TestLine } from '../agents/test-line.js';
@@ -145,8 +146,21 @@ async function connectAgent(endpoint: RtpEndpoint, callId: string, agent: AgentD
   }
 }
 
+/** No streamSid of Twilio's form. */
+const ANSWERER_FORK = 'answerer';
+
 function open(endpoint: RtpEndpoint, leg: LegDescription): MediaAddress {
-  return endpoint.openLeg(leg, (event) => post({ type: 'leg-event', callId: leg.callId, event }));
+  const { callId } = leg;
+  const emit = (event: LegEvent): void => post({ type: 'leg-event', callId, event });
+  const address = endpoint.openLeg(leg, emit);
+  if (leg.watchesAnswerer === true) {
+    const watch = new AnswererWatch((event, isDone) => {
+      emit({ type: 'answered-by', event });
+      if (isDone) endpoint.stopFork(callId, ANSWERER_FORK);
+    });
+    endpoint.startFork(callId, ANSWERER_FORK, watch);
+  }
+  return address;
 }
 
 function orRefused(work: () => WorkerReply): WorkerReply {

@@ -1,3 +1,4 @@
+import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import type { ConversationRules } from './conversation.js';
 import type { PronunciationEntry } from './agent-record.js';
@@ -133,6 +134,8 @@ export type AgentAnswer =
       readonly state: 'accepted' | 'failed';
       readonly status: number | null;
     }
+  /** Who or what answered a call that we placed. */
+  | { readonly type: 'answered-by'; readonly requestId: null; readonly event: AnswererEvent }
   /** A request that was refused; `code` is stable, `message` is for a person. */
   | {
       readonly type: 'refused';

@@ -142,6 +142,10 @@ export const callRecordSchema = z.object({
     .record(z.string(), z.unknown())
     .nullable()
     .describe('Analysis values that do not match `analysis_schema`, as received; null: none'),
+  answered_by: z
+    .enum(['person', 'machine', 'fax', 'unknown'])
+    .nullable()
+    .describe('Who or what answered a call that was placed with `detect_answerer`; null: not examined, or not answered'),
   agent_error: text.describe(
     'Last failure of the connection to the agent: URL (without the query), error, after how long; null: none, or in progress',
   ),

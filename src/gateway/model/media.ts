@@ -1,3 +1,4 @@
+import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { AgentRequest } from './agent.js';
 import type { QualitySample } from '../../rtp/quality.js';
@@ -47,6 +48,8 @@ export interface LegDescription extends LegFormat {
   readonly srtp: SrtpKeys | null;
   /** SRTP suite of the carrier's side, for agents that tell of it; `null`: plain RTP. */
   readonly carrierSuite: string | null;
+  /** Finds out who answered; left out: a call that came in, or nobody wants to know. */
+  readonly watchesAnswerer?: boolean;
 }
 
 /** What one leg saw by the time it closed. Times are milliseconds after `start`; packet counts are RTP packets. */
@@ -85,6 +88,8 @@ export type LegEvent =
   | { readonly type: 'media-started' }
   /** One key press, reported once. Event codes of RFC 4733 §3.2: 0-9, 10 `*`, 11 `#`, 12-15 A-D. */
   | { readonly type: 'digit'; readonly event: number; readonly durationMs: number }
+  /** Who or what answered the call that we placed. */
+  | { readonly type: 'answered-by'; readonly event: AnswererEvent }
   /** The agent ends the call. */
   | { readonly type: 'agent-hangup' }
   /** The agent played everything, and gathered these digits. */

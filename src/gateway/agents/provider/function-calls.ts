@@ -54,6 +54,7 @@ export class FunctionCalls {
   }
 
   notify(answer: AgentAnswer): void {
+    if (answer.type === 'answered-by') return this.#onAnswerer(answer);
     const { requestId } = answer;
     if (requestId === null) return;
     switch (answer.type) {
@@ -85,6 +86,13 @@ export class FunctionCalls {
     if (!isValid) return { error: 'DTMF_NOT_SENT', message: 'These keys cannot be pressed.' };
     const isSent = Array.from(digits).every((digit) => this.host.sendDtmf(eventOfDigit(digit) ?? 0, PRESS_MS));
     return isSent ? { result: 'The keys were pressed.' } : { error: 'DTMF_NOT_SENT', message: 'The call takes no keys.' };
+  }
+
+  /** The model need not be told of a person. */
+  #onAnswerer({ event }: Extract<AgentAnswer, { type: 'answered-by' }>): void {
+    if (event.type === 'greeting-ended') this.model.inform('The greeting of the answering machine is over: a message can be left now.');
+    else if (event.type === 'verdict' && event.answerer === 'machine')
+      this.model.inform('An answering machine has answered; its greeting is not over yet.');
   }
 
   #onTransfer(requestId: string, { state, status }: Extract<AgentAnswer, { type: 'transfer-progress' }>): void {

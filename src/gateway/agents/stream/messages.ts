@@ -1,3 +1,4 @@
+import type { Answerer } from '../../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, StreamSettings, StreamTrack } from '../../model/agent.js';
 import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
 import { fromAgentMessage, type FromAgentMessage, type ToAgentMessage } from '../../../agent-protocol/agent-messages.js';
@@ -137,6 +138,13 @@ export class MessageWriter {
       case 'transfer-progress': {
         const transfer = { id: answer.requestId, state: answer.state, status: answer.status };
         return text<'transfer'>({ event: 'transfer', ...head, transfer });
+      }
+      case 'answered-by': {
+        const { event } = answer;
+        const greetingEnded = event.type === 'greeting-ended' ? event.by : null;
+        const answerer: Answerer = event.type === 'greeting-ended' ? 'machine' : event.answerer;
+        const answeredBy = { answerer, isFinal: event.type !== 'guess', greetingEnded };
+        return text<'answered_by'>({ event: 'answered_by', ...head, answeredBy });
       }
       case 'refused': {
         const { request, requestId: id, code, message } = answer;

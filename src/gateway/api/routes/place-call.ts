@@ -60,7 +60,9 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       const claimed = typeof key === 'string' ? await stores.placements.claim(orgId, wanted) : null;
       if (claimed !== null) return answered(to, sameCall(claimed, wanted.digest));
       const { callId } = wanted;
-      const placed = placeCall.place({ callId, orgId, from, to, trunk, agent: agent.settings, ringTimeoutMs: body.ring_timeout * 1_000 });
+      const { ring_timeout: ringTimeoutS, detect_answerer: detectAnswerer } = body;
+      const call = { callId, orgId, from, to, trunk, agent: agent.settings, ringTimeoutMs: ringTimeoutS * 1_000, detectAnswerer };
+      const placed = placeCall.place(call);
       if (!placed.ok) {
         if (typeof key === 'string') await stores.placements.release(orgId, wanted.key);
         throw refused('NOT_READY', REASONS[placed.error].explanation);

@@ -49,6 +49,7 @@ export const EXAMPLE_CALL = {
   analysis: { guest_name: 'Kim', arrival: '2026-12-24', wants_breakfast: true },
   analysis_error: null,
   agent_error: null,
+  answered_by: null,
   stale_route: false,
   resumed: 0,
 };

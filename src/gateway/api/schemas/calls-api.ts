@@ -168,6 +168,7 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     analysis: null,
     analysis_error: null,
     agent_error: null,
+    answered_by: null,
     stale_route: null,
     resumed: answer?.resumed ?? 0,
   };

@@ -26,6 +26,7 @@ export interface PlaceCall {
     /** `null`: the operator's default. */
     readonly agent: AgentRecord | null;
     readonly ringTimeoutMs: number;
+    readonly detectAnswerer: boolean;
   }): Result<string, Reason>;
 }
 
@@ -51,6 +52,7 @@ export function placeCallSchema({ languages }: AgentPolicy) {
         .max(RING_TIMEOUT_S.most)
         .default(RING_TIMEOUT_S.usual)
         .describe('Seconds until an unanswered call is given up'),
+      detect_answerer: z.boolean().default(false).describe('Find out whether a person, a machine or a fax answers'),
     })
     .refine(({ agent_id: id, agent }) => id === undefined || agent === undefined, {
       path: ['agent'],

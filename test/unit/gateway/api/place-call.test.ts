@@ -54,6 +54,7 @@ describe('POST /v1/calls', () => {
         trunk: { sip_endpoint: 'a.example', username: 'u', password: 'p' },
         agent: null,
         ringTimeoutMs: 60_000,
+        detectAnswerer: false,
       },
     ]);
     const [entry] = await api.stores.audit.list(api.orgId, { take: 1 });
