@@ -46,6 +46,8 @@ export class AgentRequests {
     private readonly services: RequestServices,
     private readonly route: () => Route | null,
     private readonly answer: (answer: AgentAnswer) => void,
+    /** What the record gets has changed. */
+    private readonly onNotes: () => void,
     private readonly log: Log,
   ) {}
 
@@ -58,12 +60,20 @@ export class AgentRequests {
     return { said: this.transcript.notes, analysis: this.#analysis, rejected: this.#rejected };
   }
 
+  /** As an earlier process left it. @param beganMs when the call's first agent began */
+  restore({ said, analysis, rejected }: CallNotes, beganMs: number): void {
+    this.transcript.restore(said, beganMs);
+    this.#analysis = analysis;
+    this.#rejected = rejected;
+  }
+
   take(request: Exclude<AgentRequest, { type: 'transfer' }>): void {
     switch (request.type) {
       case 'transcript':
         if (request.gap !== undefined) this.transcript.miss(request.gap);
         if (request.correction !== undefined) this.transcript.correct(request.correction);
-        return this.transcript.add(request.entries, request.isByTime === true);
+        this.transcript.add(request.entries, request.isByTime === true);
+        return this.onNotes();
       case 'analysis':
         return this.#analyse(request);
       case 'tool':
@@ -114,6 +124,7 @@ export class AgentRequests {
     }
     this.#analysis = merged;
     this.#rejected = rejected.length === 0 ? null : Object.fromEntries(rejected);
+    this.onNotes();
     if (Object.keys(wrong).length === 0) return;
     const names = Object.keys(wrong)
       .slice(0, MAX_NAMES_TOLD)

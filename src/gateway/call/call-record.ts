@@ -230,6 +230,8 @@ export interface KeptCall {
   readonly call: CallState;
   /** `null`: the call has no voice webhook. */
   readonly script: VoiceScript | null;
+  /** `null`: an earlier version kept none. */
+  readonly notes: CallNotes | null;
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
@@ -263,6 +265,7 @@ export function readKeptCall({ state }: CallSnapshot): KeptCall | undefined {
       call: { ...kept.call, placing: null },
       progress: { ...kept.progress, reports: 0, answeredBy: null },
       script: scriptOfForm5(kept.script),
+      notes: null,
     };
   return kept?.form === FORM ? kept : undefined;
 }

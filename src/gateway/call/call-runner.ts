@@ -1,7 +1,6 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, AgentRequest } from '../model/agent.js';
 import type { CallRecord } from '../model/call-record.js';
-import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { CallTarget, LiveCall } from '../model/live-calls.js';
@@ -129,6 +128,7 @@ export class CallRunner {
       { tools: services.tools, toolRunner: tracedTools(services, origin.callId) },
       () => this.#state.route,
       tell,
+      () => this.#keep(),
       this.#log,
     );
     const { callId, sipCallId } = origin;
@@ -173,6 +173,7 @@ export class CallRunner {
     runner.#scope.defer('call count', () => runner.#uncount());
     runner.#media.inherit(kept.node);
     runner.#script = kept.script;
+    if (kept.notes !== null) runner.#requests.restore(kept.notes, (kept.progress.answeredAtMs ?? 0) - runner.#zeroMs);
     return runner;
   }
 
@@ -242,6 +243,7 @@ export class CallRunner {
     this.#timers.start('max-duration', remainingMs(this.#state, talkedMs));
     this.#keep();
     if (moved === null) {
+      this.#requests.transcript.begin(this.services.clock.nowMs());
       this.#media.start();
       this.#media.setDirection(session.media.direction);
       if (session.media.isHeld) this.#timers.start('held', HELD_PING_MS);
@@ -509,14 +511,9 @@ export class CallRunner {
   #keep(): void {
     // A 200 that was on its way when the call ended.
     if (this.#state.name === 'Ended') return;
-    const snapshot: CallSnapshot | null = snapshotCall(this.#state, {
-      origin: this.origin,
-      own: this.own,
-      progress: this.#progress,
-      dialog: this.#kept,
-      node: this.#media.node,
-      script: this.#agent.script,
-    });
+    const { origin, own } = this;
+    const parts = { origin, own, progress: this.#progress, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
+    const snapshot = snapshotCall(this.#state, { ...parts, notes: this.#requests.notes });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
 

@@ -27,6 +27,14 @@ export class Transcript {
     return { transcript, state: transcript.length === 0 ? 'failed' : 'partial', cause };
   }
 
+  /** The call goes on in another process: what was said meanwhile is missing. @param beganMs when its first agent began */
+  restore({ transcript, cause }: TranscriptNotes, beganMs: number): void {
+    this.#beganMs = beganMs;
+    this.#entries.push(...transcript);
+    this.#characters = transcript.reduce((sum, { text }) => sum + text.length, 0);
+    this.#cause = cause ?? 'the gateway was restarted during the call';
+  }
+
   /** An agent begins: the times of its entries count from here. */
   begin(nowMs: number): void {
     this.#beganMs ??= nowMs;

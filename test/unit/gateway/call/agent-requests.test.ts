@@ -18,8 +18,11 @@ let stored: readonly ToolRecord[];
 let isAway: boolean;
 let running: { readonly tool: ToolDefinition; readonly ended: AbortSignal; readonly settle: (outcome: ToolOutcome) => void }[];
 
+let changes = 0;
+
 beforeEach(() => {
   [told, stored, isAway, running] = [[], [STORED], false, []];
+  changes = 0;
 });
 
 function requests(settings: Partial<AgentSettings> = {}): AgentRequests {
@@ -33,6 +36,7 @@ function requests(settings: Partial<AgentSettings> = {}): AgentRequests {
     { tools: { find }, toolRunner: { run } },
     () => route,
     (answer) => void told.push(answer),
+    () => (changes += 1),
     silentLog,
   );
 }
@@ -45,6 +49,30 @@ const ask = (to: AgentRequests, name: string, requestId = 'r'): Promise<void> =>
 };
 const codes = (): (string | undefined)[] => told.map((answer) => (answer.type === 'refused' ? answer.code : answer.type));
 const said = (text: string): TranscriptEntry => ({ speaker: 'caller', text, at_ms: 0 });
+
+describe('what the record gets', () => {
+  it('is kept at each change, and goes on in another process, in which something may be missing', () => {
+    const before = requests({ analysis_schema: { guests: 'number' } });
+    before.transcript.begin(1_000);
+    before.take({ type: 'transcript', entries: [said('Hello?')] });
+    before.take({ type: 'analysis', requestId: null, analysis: { guests: 2, wine: 'red' } });
+    expect(changes).toBe(2);
+    const after = requests();
+    after.restore(JSON.parse(JSON.stringify(before.notes)) as typeof before.notes, 1_000);
+    // Its agent begins 9 s after the first one.
+    after.transcript.begin(10_000);
+    after.take({ type: 'transcript', entries: [{ ...said('Still there?'), at_ms: 500 }] });
+    expect(after.notes).toEqual({
+      said: {
+        transcript: [said('Hello?'), { ...said('Still there?'), at_ms: 9_500 }],
+        state: 'partial',
+        cause: 'the gateway was restarted during the call',
+      },
+      analysis: { guests: 2 },
+      rejected: { wine: 'red' },
+    });
+  });
+});
 
 describe('what was said', () => {
   it('is kept in order', () => {

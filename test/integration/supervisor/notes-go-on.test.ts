@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { WebSocketServer } from 'ws';
+import { CarrierCall } from '../../support/carrier-call.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { isKept, killGateway, recordOf } from '../../support/trunk.js';
+
+// What a bot wrote down of a call outlives the gateway.
+
+let bot: WebSocketServer;
+let gateway: RunningGateway;
+let streams = 0;
+
+beforeAll(async () => {
+  bot = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  bot.on('connection', (socket) =>
+    socket.on('message', (data: Buffer) => {
+      if ((JSON.parse(data.toString()) as { readonly event: string }).event !== 'start') return;
+      streams += 1;
+      const text = `Stream ${String(streams)}.`;
+      socket.send(JSON.stringify({ event: 'transcript', transcript: { entries: [{ speaker: 'agent', text, at_ms: 10 }] } }));
+      socket.send(JSON.stringify({ event: 'analysis', analysis: { data: { [`stream_${String(streams)}`]: 'seen' } } }));
+    }),
+  );
+  await once(bot, 'listening');
+  const url = `ws://127.0.0.1:${String((bot.address() as AddressInfo).port)}/`;
+  gateway = await RunningGateway.start({ TRUNKLINE_AGENTS_URL: url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' });
+});
+
+afterAll(async () => {
+  await gateway.destroy();
+  bot.close();
+});
+
+it('transcript and analysis go on where they were, and the record says that something may be missing', async () => {
+  const call = await CarrierCall.open(gateway, gateway.ready.phone_number);
+  await call.connect();
+  await isKept(gateway, 'Stream 1.');
+  await isKept(gateway, 'stream_1');
+  await killGateway(gateway);
+  await expect.poll(() => streams, { timeout: 20_000 }).toBe(2);
+  await isKept(gateway, 'stream_2');
+  expect((await call.request('BYE')).status).toBe(200);
+  const record = await recordOf(gateway, call);
+  const { call: shown } = (await gateway.api('GET', `/v1/calls/${record.call_id}`)).json as unknown as { readonly call: typeof record };
+  expect(shown.transcript.map(({ text }) => text)).toEqual(['Stream 1.', 'Stream 2.']);
+  expect(shown.transcript[1]?.at_ms).toBeGreaterThan(500);
+  expect(shown).toMatchObject({
+    ...{ resumed: 1, transcript_state: 'partial', transcript_error: 'the gateway was restarted during the call' },
+    analysis: { stream_1: 'seen', stream_2: 'seen' },
+  });
+  call.close();
+});
