@@ -48,6 +48,8 @@ export interface CallFactsForAgent {
   readonly tools: readonly ToolDefinition[];
   /** `null`: the carrier made no offer, and may take either. */
   readonly codec: AudioCodec | null;
+  /** How often the gateway was killed and resumed the call. */
+  readonly resumed: number;
   /** What was said so far, to an agent that stands in. */
   readonly conversation: readonly Said[];
 }
@@ -63,7 +65,7 @@ const MAX_PARAMETERS_BYTES = 65_536;
 /** Metadata texts sent as parameters of their own: how many, and the bytes of all names and texts together. */
 const MAX_OWN_PARAMETERS = 50;
 const MAX_OWN_PARAMETER_BYTES = 500;
-/** Our own parameter, set on a reconnection. */
+/** Our own parameter, set on a reconnection, and in a call that was resumed. */
 const RECONNECTS = 'reconnects';
 /** Reserved for our own parameters. */
 const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'from_number', 'to_number', 'call_id', 'org_id', 'agent_id'];
@@ -80,7 +82,8 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
   const stream = choice === 'test-line' ? 'test-line' : streamOf(operator, call.route);
   if (stream !== 'test-line' && call.route !== null) {
     const { kept, dropped } = fitting(parametersOf(call));
-    return { agent: { kind: 'stream', ...streamSettings(stream, call, call.route), customParameters: kept }, dropped };
+    const customParameters = call.resumed === 0 ? kept : { ...kept, [RECONNECTS]: String(call.resumed) };
+    return { agent: { kind: 'stream', ...streamSettings(stream, call, call.route), customParameters }, dropped };
   }
   const { first_sentence: firstSentence, language, voice, pronunciation_guide: pronunciationGuide } = settings;
   // With an empty first sentence, the test line uses its built-in greeting.

@@ -38,6 +38,8 @@ interface CallParts {
   readonly trace: CallTrace;
   readonly log: Log;
   readonly isAnswered: () => boolean;
+  /** How often the gateway was killed and resumed the call. */
+  readonly resumed: () => number;
   readonly dispatch: (event: CallEvent) => void;
   /** A failure that stands in the record. */
   readonly onAgentError: (text: string) => void;
@@ -180,7 +182,7 @@ export class CallAgent {
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
     const conversation = requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));
-    const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, conversation };
+    const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, conversation, resumed: this.call.resumed() };
     const { agent, dropped } = describeAgent(this.services.operatorAgent, facts, choice);
     if (agent.kind === 'provider' || agent.kind === 'conversation') await this.#takeSession(isResumed, choice === 'own');
     // Nobody would let the agent go.

@@ -139,6 +139,7 @@ export class CallRunner {
       origin,
       state: () => this.#state,
       isAnswered: () => this.#progress.answeredAtMs !== null,
+      resumed: () => this.#progress.resumed,
       dispatch: (event) => this.dispatch(event),
       onAgentError: (text) => (this.#progress = { ...this.#progress, agentError: text }),
       keep: () => this.#keep(),

@@ -16,9 +16,10 @@ beforeAll(async () => {
   bot = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   bot.on('connection', (socket) =>
     socket.on('message', (data: Buffer) => {
-      if ((JSON.parse(data.toString()) as { readonly event: string }).event !== 'start') return;
+      const { start } = JSON.parse(data.toString()) as { readonly start?: { readonly customParameters: Record<string, string> } };
+      if (start === undefined) return;
       streams += 1;
-      const text = `Stream ${String(streams)}.`;
+      const text = `Stream ${String(streams)}, reconnects: ${start.customParameters['reconnects'] ?? 'none'}.`;
       socket.send(JSON.stringify({ event: 'transcript', transcript: { entries: [{ speaker: 'agent', text, at_ms: 10 }] } }));
       socket.send(JSON.stringify({ event: 'analysis', analysis: { data: { [`stream_${String(streams)}`]: 'seen' } } }));
     }),
@@ -36,7 +37,7 @@ afterAll(async () => {
 it('transcript and analysis go on where they were, and the record says that something may be missing', async () => {
   const call = await CarrierCall.open(gateway, gateway.ready.phone_number);
   await call.connect();
-  await isKept(gateway, 'Stream 1.');
+  await isKept(gateway, 'Stream 1, reconnects: none.');
   await isKept(gateway, 'stream_1');
   await killGateway(gateway);
   await expect.poll(() => streams, { timeout: 20_000 }).toBe(2);
@@ -44,7 +45,7 @@ it('transcript and analysis go on where they were, and the record says that some
   expect((await call.request('BYE')).status).toBe(200);
   const record = await recordOf(gateway, call);
   const { call: shown } = (await gateway.api('GET', `/v1/calls/${record.call_id}`)).json as unknown as { readonly call: typeof record };
-  expect(shown.transcript.map(({ text }) => text)).toEqual(['Stream 1.', 'Stream 2.']);
+  expect(shown.transcript.map(({ text }) => text)).toEqual(['Stream 1, reconnects: none.', 'Stream 2, reconnects: 1.']);
   expect(shown.transcript[1]?.at_ms).toBeGreaterThan(500);
   expect(shown).toMatchObject({
     ...{ resumed: 1, transcript_state: 'partial', transcript_error: 'the gateway was restarted during the call' },

@@ -295,7 +295,9 @@ export class StreamAgent implements LegAgent {
     this.#writer = writer;
     socket.sendText(writer.connected());
     const { customParameters } = this.settings;
-    socket.sendText(writer.start(reconnects === 0 ? customParameters : { ...customParameters, reconnects: String(reconnects) }));
+    // An earlier process of the gateway had the streams before.
+    const streams = Number(customParameters['reconnects'] ?? 0) + reconnects;
+    socket.sendText(writer.start(streams === 0 ? customParameters : { ...customParameters, reconnects: String(streams) }));
     uplink.connect({ socket, writer });
     this.host.emit({ type: 'stream-started', streamSid });
     if (reconnects === 0) return;

@@ -44,7 +44,7 @@ function call(settings: Partial<AgentRecord> | null, headers = HEADERS, tools: r
   const agent = settings === null ? null : { ...base, ...settings };
   const route = { ...ROUTE, org: { ...ROUTE.org, org_id: ORG_ID, twilio_token: 'signing-key' }, agent };
   const caller = callerIdentity({ get: (name) => headers[name], names: Object.keys(headers) });
-  return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools, codec: null, conversation: [] };
+  return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools, codec: null, resumed: 0, conversation: [] };
 }
 
 function stream(agent: AgentDescription): Extract<AgentDescription, { kind: 'stream' }> {
@@ -120,6 +120,11 @@ describe('what an agent is told', () => {
       sip_headers: '{"headers":{"x-account":"7"},"user_to_user":null,"asserted":["sip:+15550100200@carrier"],"diversions":[],"history":[]}',
     });
     expect(told(call(null))['agent_id']).toBe('');
+  });
+
+  it('knows that an earlier process of the gateway had the call', () => {
+    const { agent } = describeAgent(OPERATOR, { ...call({}), resumed: 2 }, 'own');
+    expect(stream(agent).customParameters).toMatchObject({ reconnects: '2' });
   });
 
   it('has the texts of the metadata under their own names, where those are free: 50 of 500 bytes', () => {
