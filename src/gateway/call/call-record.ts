@@ -16,6 +16,7 @@ import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js'
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
 import type { Route } from '../model/records.js';
+import type { VoiceApplication } from '../model/voice-application.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';
 import { scriptOfForm5, type VoiceScript } from '../twilio/voice-script.js';
@@ -35,6 +36,8 @@ export interface CallOrigin {
   readonly caller: CallerIdentity;
   readonly source: CallSource;
   readonly startedAtMs: number;
+  /** Of a placed call that has one. */
+  readonly voice?: VoiceApplication;
 }
 
 /** When things happened, in milliseconds of the epoch; `null`: they did not. Plain data. */
@@ -229,7 +232,9 @@ export interface KeptCall {
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 6;
+const FORM = 7;
+/** The form before cookies of voice webhooks, and before the applications of placed calls. */
+const NO_COOKIES_FORM = 6;
 /** The form before placed calls, `<Start>`, and status callbacks before the end. */
 const INBOUND_FORM = 5;
 
@@ -260,5 +265,6 @@ export function readKeptCall({ state }: CallSnapshot): KeptCall | undefined {
       progress: { ...kept.progress, reports: 0 },
       script: scriptOfForm5(kept.script),
     };
+  if (kept?.form === NO_COOKIES_FORM) return { ...kept, script: kept.script === null ? null : { ...kept.script, cookies: {} } };
   return kept?.form === FORM ? kept : undefined;
 }
