@@ -43,7 +43,7 @@ let callId: string;
 
 beforeAll(async () => {
   tool = await WebhookReceiver.start();
-  gateway = await RunningGateway.start({ TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true' });
+  gateway = await RunningGateway.start({ TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true', TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true' });
   const url = `redis://127.0.0.1:${gateway.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`;
   stores = openRedisStores({ url, clock: systemClock, log: silentLog });
   await stores.ready();
@@ -114,7 +114,17 @@ async function attachBoth(body: unknown): Promise<void> {
   });
 }
 
-async function send({ operation, query, body }: ExampleRequest): Promise<Response> {
+/** The operator allows it, `from` is attached, and the agent exists. Nobody answers at the trunk. */
+async function allowDialling(body: unknown): Promise<unknown> {
+  const { from } = body as { readonly from: string };
+  const limits = ['--max-calls-per-second', '9', '--max-concurrent-calls', '9', '--max-calls-per-day', '9', '--max-cost-per-day', '9'];
+  await gateway.cli('org', 'set-dialling', gateway.ready.org_id, '--prices', '+1=0.01', '--callers', from, ...limits);
+  await gateway.api('POST', '/sip/attach', { phone_number: from, directions: ['outbound'], service: 'sip', sip_endpoint: '127.0.0.1:9' });
+  return { ...(body as object), agent_id: await MAKERS['agent_id']?.({} as Operation) };
+}
+
+async function send({ operation, query, body: example }: ExampleRequest): Promise<Response> {
+  const body = operation.path === '/v1/calls' && operation.method === 'POST' ? await allowDialling(example) : example;
   if (/^\/sip\/(?:update|detach)$/.test(operation.path)) await attachBoth(body);
   const path = pathOf(operation, await recordsFor(operation));
   // The key is of one organization, which is not that of the example.
