@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { formatReport } from '../loadtest/test-caller/call-report.js';
 import type { Config } from '../config/schema.js';
+import type { CarrierTarget } from '../loadtest/test-caller/sip-client.js';
 import { systemClock } from '../lib/system-clock.js';
 import { number } from './command.js';
 import { runningGateway } from './ready.js';
@@ -37,17 +38,11 @@ export function callCommand(config: () => Config): Command {
     )
     .option('--codec <name>', 'offer only PCMU or only PCMA', codecName)
     .action(async (number: string | undefined, flags: CallFlags) => {
-      const ready =
-        flags.target === undefined || number === undefined ? await runningGateway(config(), 'give both, [number] and --target') : undefined;
-      const address = flags.target ?? ready?.sip.tls;
-      const called = number ?? ready?.phone_number;
-      if (address === undefined || called == null) throw new Error('no number or no SIP address to call: give both, [number] and --target');
-      const { host, port } = splitHostPort(address);
-      const caFile = flags.ca ?? (flags.target === undefined ? ready?.ca_file : undefined);
+      const { target, called } = await carrierTarget(config, number, flags);
       const { placeTestCall } = await import('../loadtest/test-caller/test-call.js');
       const report = await placeTestCall(
         {
-          target: { host, port, ca: caFile == null ? null : await readFile(caFile, 'utf8') },
+          target,
           called,
           caller: flags.from,
           digits: (flags.digits ?? (flags.bot === true ? '' : '123#')).toUpperCase(),
@@ -64,6 +59,21 @@ export function callCommand(config: () => Config): Command {
       console.log(isJson ? JSON.stringify(snakeKeys(report), null, 2) : formatReport(report));
       if (!report.ok) process.exitCode = 1;
     });
+}
+
+/** Whom a test carrier calls. Throws when something is missing. */
+export async function carrierTarget(
+  config: () => Pick<Config, 'data_dir'>,
+  number: string | undefined,
+  flags: { readonly target?: string; readonly ca?: string },
+): Promise<{ readonly target: CarrierTarget; readonly called: string }> {
+  const ready =
+    flags.target === undefined || number === undefined ? await runningGateway(config(), 'give both, [number] and --target') : null;
+  const address = flags.target ?? ready?.sip.tls;
+  const called = number ?? ready?.phone_number;
+  if (address === undefined || called == null) throw new Error('no number or no SIP address to call: give both, [number] and --target');
+  const caFile = flags.ca ?? (flags.target === undefined ? ready?.ca_file : undefined);
+  return { target: { ...splitHostPort(address), ca: caFile == null ? null : await readFile(caFile, 'utf8') }, called };
 }
 
 function splitHostPort(text: string): { host: string; port: number } {

@@ -57,7 +57,7 @@ export function addCommands(program: Command, config: () => Config): void {
   program.addCommand(topCommand(overApi));
   program.addCommand(traceCommand(overApi));
   program.addCommand(callCommand(config));
-  program.addCommand(simulateCommand());
+  program.addCommand(simulateCommand(overApi));
   program.addCommand(loadCommand(overApi));
   program.addCommand(reloadCommand(config));
   program.addCommand(stopCommand(config));

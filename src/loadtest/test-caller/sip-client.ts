@@ -51,6 +51,7 @@ export class CarrierClient {
   #onFinal: ((outcome: CallOutcome) => void) | undefined;
   #onBye: (() => void) | undefined;
   #isEnded = false;
+  #callId: string | null = null;
 
   constructor(
     private readonly target: CarrierTarget,
@@ -112,9 +113,15 @@ export class CarrierClient {
         },
         null,
       );
-      if (typeof sent === 'string') reject(new Error(`the call cannot be placed: ${sent}`));
-      else this.#dialog = null;
+      if (typeof sent === 'string') return reject(new Error(`the call cannot be placed: ${sent}`));
+      this.#dialog = null;
+      this.#callId = getHeader(sent.message, 'call-id') ?? null;
     });
+  }
+
+  /** Call-ID of the INVITE; `null`: none was sent. */
+  get callId(): string | null {
+    return this.#callId;
   }
 
   /** Resolves when the gateway has ended the call. */

@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto';
+import type { AudioCodec } from '../../rtp/codec/g711.js';
+import type { Clock } from '../../lib/clock.js';
+import { formatInlineKey, generateSrtpKey, parseInlineKey } from '../../srtp/srtp.js';
+import type { TlsFacts } from '../../sip/transport/flow.js';
+import { CarrierMediaLeg } from './media-leg.js';
+import { CarrierClient, type CallOutcome, type CarrierTarget, type SipEvent } from './sip-client.js';
+
+export const SUITE = 'AES_CM_128_HMAC_SHA1_80';
+const BYE_LIMIT_MS = 3_000;
+
+export interface Answer {
+  readonly codec: AudioCodec;
+  readonly tag: string;
+  readonly suite: string;
+  readonly key: Uint8Array;
+  readonly address: string;
+  readonly rtpPort: number;
+  readonly rtcpPort: number;
+  readonly telephoneEvent: number | null;
+  readonly hasMux: boolean;
+}
+
+/** One call of the test carrier: TLS, INVITE with an SRTP offer, and the media leg. */
+export class CarrierCall {
+  tls: TlsFacts | null = null;
+  outcome: CallOutcome | undefined;
+  /** From the beginning to the final response. */
+  answerMs: number | null = null;
+  answer: Answer | undefined;
+  leg: CarrierMediaLeg | undefined;
+  readonly #client: CarrierClient;
+  readonly #sendKey = generateSrtpKey();
+  readonly #startedMs: number;
+
+  /** @param codecs in order of preference */
+  constructor(
+    target: CarrierTarget,
+    private readonly codecs: readonly AudioCodec[],
+    private readonly clock: Clock,
+  ) {
+    this.#startedMs = clock.nowMs();
+    this.#client = new CarrierClient(target, clock);
+  }
+
+  /** Resolves when audio goes both ways. Rejects with a sentence: no connection, a refusal, an answer that cannot be used. */
+  async place(called: string, caller: string): Promise<CarrierMediaLeg> {
+    this.tls = await this.#client.connect();
+    const leg = await CarrierMediaLeg.open(this.#client.localAddress, this.clock);
+    this.leg = leg;
+    const outcome = await this.#client.invite(called, caller, this.#offer(leg.port));
+    this.outcome = outcome;
+    this.answerMs = Math.round(this.clock.nowMs() - this.#startedMs);
+    if (outcome.status >= 300) throw new Error(`refused with ${String(outcome.status)} ${outcome.reason}`);
+    const answer = readAnswer(outcome.sdp);
+    this.answer = answer;
+    if (answer === undefined) {
+      await this.hangUp();
+      throw new Error('the answer has no PCMU or PCMA audio with one usable key');
+    }
+    const { rtpPort, rtcpPort, address, codec, telephoneEvent } = answer;
+    leg.start({
+      remote: { address, rtpPort, rtcpPort },
+      codec,
+      telephoneEventPayloadType: telephoneEvent,
+      keys: { send: this.#sendKey, receive: answer.key },
+    });
+    return leg;
+  }
+
+  get events(): readonly SipEvent[] {
+    return this.#client.events;
+  }
+
+  /** `null`: nothing was sent. */
+  get sipCallId(): string | null {
+    return this.#client.callId;
+  }
+
+  get isEnded(): boolean {
+    return this.#client.isEnded;
+  }
+
+  /** The gateway has a few seconds to answer the BYE. */
+  async hangUp(): Promise<void> {
+    const limit = new Promise<void>((resolve) => void this.clock.setTimer(BYE_LIMIT_MS, resolve));
+    await Promise.race([this.#client.hangUp(), limit]);
+  }
+
+  close(): void {
+    this.#client.close();
+    this.leg?.close();
+  }
+
+  #offer(port: number): string {
+    const address = this.#client.localAddress;
+    const family = address.includes(':') ? 'IP6' : 'IP4';
+    const types = this.codecs.map((codec) => (codec === 'PCMU' ? 0 : 8));
+    return [
+      'v=0',
+      `o=carrier ${String(randomBytes(4).readUInt32BE())} 1 IN ${family} ${address}`,
+      's=-',
+      `c=IN ${family} ${address}`,
+      't=0 0',
+      `m=audio ${String(port)} RTP/SAVP ${types.join(' ')} 101`,
+      ...this.codecs.map((codec) => `a=rtpmap:${codec === 'PCMU' ? '0' : '8'} ${codec}/8000`),
+      'a=rtpmap:101 telephone-event/8000',
+      'a=fmtp:101 0-15',
+      `a=crypto:1 ${SUITE} ${formatInlineKey(this.#sendKey)}`,
+      'a=ptime:20',
+      'a=sendrecv',
+      '',
+    ].join('\r\n');
+  }
+}
+
+/** Reads the gateway's answer strictly, with nothing of the gateway's own code. */
+function readAnswer(sdp: string): Answer | undefined {
+  const all = (pattern: RegExp): RegExpMatchArray[] => [...sdp.matchAll(pattern)];
+  const media = all(/^m=audio (\d+) RTP\/SAVP ([\d ]+)\r$/gm);
+  const keys = all(/^a=crypto:(\d+) (\S+) (\S+)\r$/gm);
+  const address = /^c=IN IP[46] (\S+)\r$/m.exec(sdp)?.[1];
+  const [line] = media;
+  const [key] = keys;
+  if (media.length !== 1 || keys.length !== 1 || line === undefined || key === undefined || address === undefined) return undefined;
+  const inline = parseInlineKey(key[3] ?? '');
+  const codec = (['PCMU', 'PCMA'] as const)[[0, 8].indexOf(Number((line[2] ?? '').split(' ')[0]))];
+  if (!inline.ok || codec === undefined) return undefined;
+  const rtpPort = Number(line[1]);
+  const telephoneEvent = /^a=rtpmap:(\d+) telephone-event\/8000\r$/m.exec(sdp)?.[1];
+  return {
+    codec,
+    tag: key[1] ?? '',
+    suite: key[2] ?? '',
+    key: inline.value,
+    address,
+    rtpPort,
+    rtcpPort: Number(/^a=rtcp:(\d+)/m.exec(sdp)?.[1] ?? rtpPort + 1),
+    telephoneEvent: telephoneEvent === undefined ? null : Number(telephoneEvent),
+    hasMux: /^a=rtcp-mux/m.test(sdp),
+  };
+}
