@@ -52,8 +52,7 @@ describe('a call that is placed through Twilio’s API', () => {
     webhook.pages.set('/one.wav', muLawWav(played[0]));
     webhook.pages.set('/two.wav', muLawWav(played[1]));
     const first = new VoiceResponse();
-    first.play('/one.wav');
-    first.pause({ length: 60 });
+    first.play({ loop: 0 }, '/one.wav');
     webhook.pages.set('/voice', first.toString());
     const api = client();
     const created = await api.calls.create({
@@ -75,8 +74,7 @@ describe('a call that is placed through Twilio’s API', () => {
     const read = await api.calls(created.sid).fetch();
     expect([read.status, read.direction]).toEqual(['in-progress', 'outbound-api']);
     const next = new VoiceResponse();
-    next.play(`${webhook.url}/two.wav`);
-    next.pause({ length: 60 });
+    next.play({ loop: 0 }, `${webhook.url}/two.wav`);
     await api.calls(created.sid).update({ twiml: next.toString() });
     await end.heard(played[1]);
     const digits = end.peer.received.filter(({ packet }) => packet.header.payloadType === 101).map(({ packet }) => packet.payload[0]);

@@ -316,6 +316,7 @@ describe('an update of a call', () => {
     ['Dial', `<Dial action="/never">+15550100777</Dial>`],
     ['Redirect', `<Redirect>/slow</Redirect>`],
   ])('by Twiml, and then by Url, replaces %s', async (verb, document) => {
+    // Again and again: a machine that stalls may tear one.
     const played = [muLawNoise(0.5, 11), muLawNoise(0.5, 12)] as const;
     webhook.pages.set('/one.wav', muLawWav(muLawNoise(0.5, 13)));
     webhook.pages.set('/first.wav', muLawWav(played[0]));
@@ -325,7 +326,7 @@ describe('an update of a call', () => {
     const response = `<Response>${document.replaceAll('BOT', site.bot.url)}</Response>`;
     webhook.pages.set('/voice', `<Response><Pause length="1"/><Redirect>/verb</Redirect></Response>`);
     webhook.pages.set('/verb', response);
-    webhook.pages.set('/second', `<Response><Play>/second.wav</Play>${wait}</Response>`);
+    webhook.pages.set('/second', `<Response><Play loop="0">/second.wav</Play></Response>`);
     const bots = site.bot.calls.all.length;
     const call = await talking();
     const sid = await callSid();
@@ -339,7 +340,7 @@ describe('an update of a call', () => {
     };
     await inProgress(0);
     const api = client().calls(sid);
-    expect((await api.update({ twiml: `<Response><Play>${webhook.url}/first.wav</Play>${wait}</Response>` })).status).toBe('in-progress');
+    expect((await api.update({ twiml: `<Response><Play loop="0">${webhook.url}/first.wav</Play></Response>` })).status).toBe('in-progress');
     await call.end.heard(played[0]);
     // A second REFER would have to wait for the first one.
     if (verb !== 'Dial') {
